@@ -1,0 +1,81 @@
+/* Arena: a chain of blocks, newest first. A request that does not fit the newest block opens a new one: a standard
+ * block for small requests, a block of its own for a large one (put behind the newest, whose room is still good). */
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 64 * 1024, ALIGN = alignof(max_align_t) };
+
+typedef struct block {
+  struct block *next;
+  size_t used, room;
+  alignas(max_align_t) unsigned char bytes[];
+} block;
+
+struct sn_arena {
+  block *newest;
+};
+
+sn_arena *sn_arena_new(void) {
+  return calloc(1, sizeof(sn_arena));
+}
+
+void sn_arena_free(sn_arena *arena) {
+  if (!arena) return;
+  for (block *b = arena->newest, *next; b; b = next) {
+    next = b->next;
+    free(b);
+  }
+  free(arena);
+}
+
+static void *take(block *b, size_t bytes) {
+  void *place = b->bytes + b->used;
+  b->used += bytes;
+  return place;
+}
+
+void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX - sizeof(block) - ALIGN) return NULL;
+  bytes = (bytes + ALIGN) / ALIGN * ALIGN;
+  if (arena->newest && arena->newest->room - arena->newest->used >= bytes) return take(arena->newest, bytes);
+  bool large = bytes > BLOCK_BYTES / 4;
+  size_t room = large ? bytes : BLOCK_BYTES;
+  block *b = calloc(1, sizeof *b + room);
+  if (!b) return NULL;
+  b->room = room;
+  block **place = large && arena->newest ? &arena->newest->next : &arena->newest;
+  b->next = *place;
+  *place = b;
+  return take(b, bytes);
+}
+
+char *sn_arena_text(sn_arena *arena, const char *text) {
+  size_t bytes = strlen(text) + 1;
+  char *copy = sn_arena_alloc(arena, bytes, 1);
+  return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+char *sn_arena_vprint(sn_arena *arena, const char *format, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int length = vsnprintf(NULL, 0, format, args);
+  char *text = length < 0 ? NULL : sn_arena_alloc(arena, (size_t)length + 1, 1);
+  if (text) vsnprintf(text, (size_t)length + 1, format, again);
+  va_end(again);
+  return text;
+}
+
+char *sn_arena_print(sn_arena *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  char *text = sn_arena_vprint(arena, format, args);
+  va_end(args);
+  return text;
+}

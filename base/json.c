@@ -1,0 +1,356 @@
+/* JSON with file and line in every error; see the header.
+ *
+ * The text is checked first for what cJSON lets pass (NUL, broken UTF-8, "\u0000") or reports badly (deep nesting),
+ * then parsed by cJSON. cJSON keeps no positions: an item's line is found, only when an error needs it, by counting.
+ * The item is the k-th in the tree in document order, so its value is the k-th in the text; keys are the strings before
+ * a colon. Nothing recurses and every pass is linear in the text. cJSON needs about 80 bytes of memory for a
+ * value, which MAX_VALUES bounds. */
+#include "base/json.h"
+
+#include "base/text.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_VALUES = 12 * 1000 * 1000 };
+
+struct sn_json {
+  char *name;
+  char *text; /* ends in NUL */
+  size_t bytes;
+  cJSON *root;
+};
+
+void sn_json_free(sn_json *doc) {
+  if (!doc) return;
+  cJSON_Delete(doc->root);
+  free(doc->name);
+  free(doc->text);
+  free(doc);
+}
+
+const cJSON *sn_json_root(const sn_json *doc) {
+  return doc->root;
+}
+
+/* Texts of a file go to a terminal: no escape sequences. */
+static void hide_controls(char *text) {
+  for (; *text; text++)
+    if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
+}
+
+static sn_status fail_at(const sn_json *doc, unsigned line, sn_err *err, const char *format, va_list args) {
+  char text[sizeof err->text], place[sizeof err->text / 3];
+  vsnprintf(text, sizeof text, format, args);
+  if (line)
+    snprintf(place, sizeof place, "%.180s:%u", doc->name, line);
+  else
+    snprintf(place, sizeof place, "%.180s", doc->name);
+  hide_controls(text);
+  return sn_fail(err, SN_BAD_INPUT, "%s: %s", place, text);
+}
+
+static __attribute__((format(printf, 4, 5))) sn_status fail_line(const sn_json *doc, unsigned line, sn_err *err,
+                                                                 const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fail_at(doc, line, err, format, args);
+  va_end(args);
+  return err->code;
+}
+
+sn_status sn_json_fail(const sn_json *doc, const cJSON *item, sn_err *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  fail_at(doc, sn_json_line(doc, item), err, format, args);
+  va_end(args);
+  return err->code;
+}
+
+/* -- lines ------------------------------------------------------------------------------------------------------- */
+
+static unsigned line_of(const char *text, const char *place) {
+  unsigned line = 1;
+  for (; text < place; text++) line += *text == '\n';
+  return line;
+}
+
+/* Place of `item` among the document's values, from 1, in document order; 0 where it is not there. */
+static size_t rank_of(const cJSON *root, const cJSON *item) {
+  const cJSON *above[CJSON_NESTING_LIMIT + 1];
+  size_t depth = 0, rank = 1;
+  for (const cJSON *at = root; at != item; rank++) {
+    if (at->child && depth <= CJSON_NESTING_LIMIT) {
+      above[depth++] = at;
+      at = at->child;
+      continue;
+    }
+    while (!at->next && depth > 0) at = above[--depth];
+    at = at->next;
+    if (!at) return 0;
+  }
+  return rank;
+}
+
+static bool is_blank(char c) {
+  return c && (unsigned char)c <= ' '; /* what cJSON skips */
+}
+
+static const char *skip_blanks(const char *at) {
+  while (is_blank(*at)) at++;
+  return at;
+}
+
+/* Behind the string that begins at `at`; stops at the end of the text. */
+static const char *skip_string(const char *at) {
+  for (at++; *at && *at != '"'; at++)
+    if (*at == '\\' && at[1]) at++;
+  return *at ? at + 1 : at;
+}
+
+/* Behind the token at `at`: a string, a bracket, or a number or word. */
+static const char *skip_token(const char *at) {
+  if (*at == '"') return skip_string(at);
+  if (*at == '[' || *at == '{') return at + 1;
+  while (*at && !is_blank(*at) && !strchr(",:[]{}\"", *at)) at++;
+  return at;
+}
+
+unsigned sn_json_line(const sn_json *doc, const cJSON *item) {
+  size_t rank = item ? rank_of(doc->root, item) : 0;
+  const char *at = strncmp(doc->text, "\xEF\xBB\xBF", 3) == 0 ? doc->text + 3 : doc->text; /* byte order mark */
+  while (rank > 0 && *(at = skip_blanks(at))) {
+    if (strchr(",:]}", *at)) {
+      at++;
+      continue;
+    }
+    const char *begin = at;
+    at = skip_token(at);
+    bool key = *begin == '"' && *skip_blanks(at) == ':';
+    if (!key && --rank == 0) return line_of(doc->text, begin);
+  }
+  return 0;
+}
+
+/* -- reading ----------------------------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character at `at`, 0 where there is none (overlong forms, surrogates and the like; RFC 3629). */
+static size_t utf8_bytes(const unsigned char *at) {
+  if (at[0] < 0x80) return 1;
+  size_t bytes = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
+  if (at[0] < 0xC2 || at[0] > 0xF4) return 0;
+  for (size_t i = 1; i < bytes; i++)
+    if ((at[i] & 0xC0) != 0x80) return 0; /* also at the NUL that ends the text */
+  bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
+  bool beyond = (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F);
+  return overlong || beyond ? 0 : bytes;
+}
+
+static sn_status check_bytes(const sn_json *doc, sn_err *err) {
+  const char *zero = memchr(doc->text, '\0', doc->bytes);
+  if (zero) return fail_line(doc, line_of(doc->text, zero), err, "a NUL byte: this is not a text file");
+  for (size_t i = 0, step; i < doc->bytes; i += step) {
+    step = utf8_bytes((const unsigned char *)doc->text + i);
+    if (step == 0) return fail_line(doc, line_of(doc->text, doc->text + i), err, "not valid UTF-8");
+  }
+  return SN_OK;
+}
+
+static const char *find_zero_escape(const char *text) {
+  for (; *text; text++) {
+    if (*text != '\\') continue;
+    if (strncmp(text, "\\u0000", 6) == 0) return text;
+    if (text[1]) text++;
+  }
+  return NULL;
+}
+
+static sn_status check_texts(const sn_json *doc, sn_err *err) {
+  const char *zero = find_zero_escape(doc->text);
+  if (zero) return fail_line(doc, line_of(doc->text, zero), err, "\"\\u0000\": no text may hold a NUL");
+  size_t depth = 0, values = 1;
+  for (const char *at = doc->text; *at; at = *at == '"' ? skip_string(at) : at + 1) {
+    bool begins = *at == '[' || *at == '{', ends = *at == ']' || *at == '}';
+    if (begins) depth++;
+    if (ends && depth > 0) depth--;
+    values += begins || *at == ',';
+    if (depth >= CJSON_NESTING_LIMIT)
+      return fail_line(doc, line_of(doc->text, at), err, "nested %d deep; nothing needs that", CJSON_NESTING_LIMIT);
+    if (values > MAX_VALUES)
+      return fail_line(doc, line_of(doc->text, at), err, "more than %d values; no description is so long", MAX_VALUES);
+  }
+  return SN_OK;
+}
+
+static sn_status parse(sn_json *doc, sn_err *err) {
+  if (*skip_blanks(doc->text) == '\0') return fail_line(doc, 0, err, "the file is empty");
+  if (check_bytes(doc, err) || check_texts(doc, err)) return err->code;
+  const char *end = doc->text;
+  errno = 0;
+  doc->root = cJSON_ParseWithLengthOpts(doc->text, doc->bytes + 1, &end, 1);
+  if (doc->root) return SN_OK;
+  if (errno == ENOMEM) return sn_fail_memory(err);
+  if (*end == '\0') return fail_line(doc, line_of(doc->text, end), err, "not valid JSON: the file ends too early");
+  while (end > doc->text && isalnum((unsigned char)end[-1])) end--; /* cJSON may stop within a word */
+  return fail_line(doc, line_of(doc->text, end), err, "not valid JSON near `%.20s`", end);
+}
+
+/* Takes over `text`, which has room for a NUL behind its bytes. */
+static sn_json *adopt(const char *name, char *text, size_t bytes, sn_err *err) {
+  sn_json *doc = calloc(1, sizeof *doc);
+  size_t length = strlen(name) + 1;
+  char *copy = malloc(length);
+  if (!doc || !copy) {
+    free(doc), free(copy), free(text);
+    sn_fail_memory(err);
+    return NULL;
+  }
+  text[bytes] = '\0';
+  *doc = (sn_json){.name = memcpy(copy, name, length), .text = text, .bytes = bytes};
+  if (parse(doc, err) == SN_OK) return doc;
+  sn_json_free(doc);
+  return NULL;
+}
+
+static void *fail_too_large(const char *name, sn_err *err) {
+  sn_fail(err, SN_BAD_INPUT, "%.180s: larger than %d MiB", name, SN_JSON_MAX_BYTES >> 20);
+  return NULL;
+}
+
+sn_json *sn_json_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
+  if (bytes > SN_JSON_MAX_BYTES) return fail_too_large(name, err);
+  char *copy = malloc(bytes + 1);
+  if (!copy) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  if (bytes) memcpy(copy, text, bytes);
+  return adopt(name, copy, bytes, err);
+}
+
+/* Doubles the room for the text up to one byte more than the limit. */
+static char *read_all(FILE *file, size_t *bytes) {
+  size_t room = 4096;
+  char *text = malloc(room + 1);
+  for (*bytes = 0; text; room = 2 * room) {
+    *bytes += fread(text + *bytes, 1, room - *bytes, file);
+    if (*bytes < room || *bytes > SN_JSON_MAX_BYTES) break;
+    char *wider = realloc(text, 2 * room + 1);
+    if (!wider) free(text);
+    text = wider;
+  }
+  return text;
+}
+
+static sn_json *load(const char *path, FILE *file, sn_err *err) {
+  size_t bytes;
+  char *text = read_all(file, &bytes);
+  if (text && !ferror(file) && bytes <= SN_JSON_MAX_BYTES) return adopt(path, text, bytes, err);
+  if (!text)
+    sn_fail_memory(err);
+  else if (ferror(file))
+    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be read: %s", path, strerror(errno));
+  else
+    fail_too_large(path, err);
+  free(text);
+  return NULL;
+}
+
+sn_json *sn_json_load(const char *path, sn_err *err) {
+  FILE *file = fopen(path, "rb");
+  if (!file) {
+    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
+    return NULL;
+  }
+  sn_json *doc = load(path, file, err);
+  fclose(file);
+  return doc;
+}
+
+/* -- members ----------------------------------------------------------------------------------------------------- */
+
+bool sn_json_has(const cJSON *object, const char *key) {
+  return cJSON_GetObjectItemCaseSensitive(object, key) != NULL;
+}
+
+static const cJSON *member(const sn_json *doc, const cJSON *object, const char *key, sn_err *err) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+  if (!item) sn_json_fail(doc, object, err, "\"%s\" is missing", key);
+  return item;
+}
+
+const cJSON *sn_json_array(const sn_json *doc, const cJSON *object, const char *key, sn_err *err) {
+  const cJSON *item = member(doc, object, key, err);
+  if (!item || cJSON_IsArray(item)) return item;
+  sn_json_fail(doc, item, err, "\"%s\" must be a list: [...]", key);
+  return NULL;
+}
+
+const char *sn_json_text(const sn_json *doc, const cJSON *object, const char *key, sn_err *err) {
+  const cJSON *item = member(doc, object, key, err);
+  if (!item || cJSON_IsString(item)) return item ? item->valuestring : NULL;
+  sn_json_fail(doc, item, err, "\"%s\" must be a text in quotes", key);
+  return NULL;
+}
+
+sn_status sn_json_bool(const sn_json *doc, const cJSON *object, const char *key, bool *out, sn_err *err) {
+  const cJSON *item = member(doc, object, key, err);
+  if (!item) return err->code;
+  if (!cJSON_IsBool(item)) return sn_json_fail(doc, item, err, "\"%s\" must be true or false", key);
+  *out = cJSON_IsTrue(item);
+  return SN_OK;
+}
+
+sn_status sn_json_number(const sn_json *doc, const cJSON *object, const char *key, double low, double high, double *out,
+                         sn_err *err) {
+  const cJSON *item = member(doc, object, key, err);
+  if (!item) return err->code;
+  if (!cJSON_IsNumber(item)) return sn_json_fail(doc, item, err, "\"%s\" must be a number", key);
+  if (!(item->valuedouble >= low && item->valuedouble <= high))
+    return sn_json_fail(doc, item, err, "\"%s\" must be from %g to %g, not %g", key, low, high, item->valuedouble);
+  *out = item->valuedouble;
+  return SN_OK;
+}
+
+sn_status sn_json_item_count(const sn_json *doc, const cJSON *item, const char *what, uint64_t low, uint64_t high,
+                             uint64_t *out, sn_err *err) {
+  assert(high <= UINT64_C(1) << 53); /* beyond it doubles skip whole numbers */
+  if (!cJSON_IsNumber(item))
+    return sn_json_fail(doc, item, err, "\"%s\" must be a whole number from %" PRIu64 " to %" PRIu64, what, low, high);
+  double value = item->valuedouble;
+  if (!(value >= (double)low && value <= (double)high) || floor(value) != value)
+    return sn_json_fail(doc, item, err, "\"%s\" must be a whole number from %" PRIu64 " to %" PRIu64 ", not %.12g",
+                        what, low, high, value);
+  *out = (uint64_t)value;
+  return SN_OK;
+}
+
+sn_status sn_json_count(const sn_json *doc, const cJSON *object, const char *key, uint64_t low, uint64_t high,
+                        uint64_t *out, sn_err *err) {
+  const cJSON *item = member(doc, object, key, err);
+  return item ? sn_json_item_count(doc, item, key, low, high, out, err) : err->code;
+}
+
+sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err) {
+  assert(count <= 64);
+  uint64_t seen = 0;
+  if (!cJSON_IsObject(object)) return sn_json_fail(doc, object, err, "expected an object: {...}");
+  for (const cJSON *item = object->child; item; item = item->next) {
+    size_t i = 0;
+    while (i < count && strcmp(item->string, keys[i]) != 0) i++;
+    char hint[120];
+    if (i == count)
+      return sn_json_fail(doc, item, err, "unknown key \"%.60s\"%s", item->string,
+                          sn_text_suggest(item->string, keys, count, hint, sizeof hint));
+    if (seen >> i & 1) return sn_json_fail(doc, item, err, "the key \"%s\" stands twice", keys[i]);
+    seen |= UINT64_C(1) << i;
+  }
+  return SN_OK;
+}

@@ -1,0 +1,51 @@
+/* Nearest name by optimal string alignment distance (insert, delete, replace, swap neighbours). */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST = 63 };
+
+static size_t min3(size_t a, size_t b, size_t c) {
+  size_t m = a < b ? a : b;
+  return m < c ? m : c;
+}
+
+static size_t distance(const char *a, const char *b) {
+  size_t rows = strlen(a), columns = strlen(b);
+  if (rows > LONGEST || columns > LONGEST) return LONGEST;
+  size_t d[LONGEST + 1][LONGEST + 1];
+  for (size_t i = 0; i <= rows; i++) d[i][0] = i;
+  for (size_t j = 0; j <= columns; j++) d[0][j] = j;
+  for (size_t i = 1; i <= rows; i++)
+    for (size_t j = 1; j <= columns; j++) {
+      int x = tolower((unsigned char)a[i - 1]), y = tolower((unsigned char)b[j - 1]);
+      d[i][j] = min3(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (x != y));
+      if (i > 1 && j > 1 && x == tolower((unsigned char)b[j - 2]) && y == tolower((unsigned char)a[i - 2]) &&
+          d[i - 2][j - 2] + 1 < d[i][j])
+        d[i][j] = d[i - 2][j - 2] + 1;
+    }
+  return d[rows][columns];
+}
+
+const char *sn_text_nearest(const char *text, const char *const *names, size_t count) {
+  const char *best = NULL;
+  size_t best_distance = strlen(text) / 3 + 2;
+  for (size_t i = 0; i < count; i++) {
+    size_t d = distance(text, names[i]);
+    if (d >= best_distance || d >= strlen(names[i])) continue;
+    best = names[i];
+    best_distance = d;
+  }
+  return best;
+}
+
+char *sn_text_suggest(const char *text, const char *const *names, size_t count, char *out, size_t room) {
+  const char *near = sn_text_nearest(text, names, count);
+  if (near)
+    snprintf(out, room, " (did you mean \"%s\"?)", near);
+  else
+    out[0] = '\0';
+  return out;
+}

@@ -1,0 +1,14 @@
+/* Help for people who mistype: the known name nearest to the one given. */
+#ifndef SN_BASE_TEXT_H
+#define SN_BASE_TEXT_H
+
+#include <stddef.h>
+
+/* The name among `names` that is nearest to `text` (edit distance with swaps, case ignored), or NULL where none is
+ * near enough to be worth offering (more than a third of the letters differ). Cost: O(count * length^2). */
+const char *sn_text_nearest(const char *text, const char *const *names, size_t count);
+
+/* Prints ` (did you mean "name"?)` or nothing into `out`; returns out. */
+char *sn_text_suggest(const char *text, const char *const *names, size_t count, char *out, size_t room);
+
+#endif
