@@ -1,0 +1,181 @@
+/* Builder: collects layers as they are declared. models/finish.c checks them and makes the net.
+ *
+ * Two growing arrays, layers and their inputs, so declaring a layer takes amortized constant time. A builder that is
+ * NULL (out of memory) is accepted everywhere and reported by sn_builder_finish(), so families need not check. */
+#include "models/build_internal.h"
+
+#include "base/arena.h"
+#include "models/op.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sn__builder_free(sn_builder *b) {
+  if (!b) return;
+  free(b->layers);
+  free(b->inputs);
+  sn_arena_free(b->arena);
+  free(b);
+}
+
+/* `name` NULL: not fit to be printed. */
+static uint32_t fail(sn_builder *b, const char *name, const char *reason) {
+  b->bad_layer = b->n_layers;
+  sn_fail(&b->err, SN_BAD_INPUT, "layer %" PRIu32 "%s%s%s: %s", b->n_layers, name ? " \"" : "", name ? name : "",
+          name ? "\"" : "", reason);
+  return SN_NONE;
+}
+
+static uint32_t fail_memory(sn_builder *b) {
+  b->bad_layer = SN_NONE;
+  sn_fail_memory(&b->err);
+  return SN_NONE;
+}
+
+/* `items` with room for `need` items of `size` bytes, doubled when it grows; NULL leaves it as it was. */
+static void *with_room(void *items, uint32_t *room, uint32_t need, size_t size) {
+  if (need <= *room) return items;
+  uint32_t wider = need < 16 ? 32 : 2 * need;
+  void *moved = realloc(items, wider * size);
+  if (moved) *room = wider;
+  return moved;
+}
+
+static bool reserve(sn_builder *b, uint32_t n_inputs) {
+  sn_layer *layers = with_room(b->layers, &b->room_layers, b->n_layers + 1, sizeof *layers);
+  if (layers) b->layers = layers;
+  uint32_t *inputs = with_room(b->inputs, &b->room_inputs, b->n_inputs + n_inputs + 1, sizeof *inputs);
+  if (inputs) b->inputs = inputs;
+  return layers && inputs;
+}
+
+/* Names stand in tables, plans and error messages: no blanks, no control characters, not endless. */
+static bool is_good_name(const char *name) {
+  size_t length = strlen(name);
+  for (size_t i = 0; i < length; i++)
+    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return false;
+  return length > 0 && length <= SN__MAX_NAME;
+}
+
+/* `name` lies in the builder's arena; NULL: it could not be made. */
+static uint32_t add(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,
+                    const char *name) {
+  if (!b || b->err.code != SN_OK) return SN_NONE;
+  if (!name) return fail_memory(b);
+  if (!is_good_name(name))
+    return fail(b, NULL, "a layer's name has 1 to 200 bytes, no blanks and no control characters");
+  if (b->n_layers >= SN_MAX_LAYERS || n_inputs > SN_MAX_INPUTS - b->n_inputs)
+    return fail(b, name, "the network has more than 2 million layers or 4 million inputs");
+  if (!reserve(b, n_inputs)) return fail_memory(b);
+  if (n_inputs) memcpy(b->inputs + b->n_inputs, inputs, n_inputs * sizeof *inputs);
+  b->layers[b->n_layers] =
+      (sn_layer){.name = name, .op = op, .attr = *attr, .first_input = b->n_inputs, .n_inputs = n_inputs};
+  b->n_inputs += n_inputs;
+  return b->n_layers++;
+}
+
+sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
+                           sn_err *err) {
+  sn_builder *b = calloc(1, sizeof *b);
+  if (b) b->arena = sn_arena_new();
+  if (b && b->arena) b->name = sn_arena_text(b->arena, net_name);
+  if (!b || !b->name) {
+    sn_fail_memory(err);
+    sn__builder_free(b);
+    return NULL;
+  }
+  b->bad_layer = SN_NONE;
+  b->data = (sn_shape){batch, channels, height, width};
+  add(b, SN_DATA, &(sn_attr){0}, NULL, 0, "data");
+  return b;
+}
+
+uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,
+                        const char *name) {
+  if (!b || b->err.code != SN_OK) return SN_NONE;
+  if (op == SN_DATA || op == SN_FORK)
+    return fail(b, name, "DATA and FORK are not declared: DATA is the input, FORKs are put in where needed");
+  return add(b, op, attr, inputs, n_inputs, sn_arena_text(b->arena, name));
+}
+
+/* The printed name of the layer at hand, in the builder's arena. */
+#define PRINT_NAME(text)                                                                                               \
+  const char *text = NULL;                                                                                             \
+  if (b) {                                                                                                             \
+    va_list args;                                                                                                      \
+    va_start(args, name);                                                                                              \
+    text = sn_arena_vprint(b->arena, name, args);                                                                      \
+    va_end(args);                                                                                                      \
+  }
+
+uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) {
+  PRINT_NAME(text)
+  sn_attr attr = {.channels = conv.channels,
+                  .kernel_h = conv.kernel,
+                  .kernel_w = conv.kernel_wide ? conv.kernel_wide : conv.kernel,
+                  .stride_h = conv.stride ? conv.stride : 1,
+                  .stride_w = conv.stride ? conv.stride : 1,
+                  .pad_h = conv.pad,
+                  .pad_w = conv.kernel_wide ? conv.pad_wide : conv.pad,
+                  .groups = conv.groups ? conv.groups : 1,
+                  .bias = !conv.no_bias};
+  return add(b, SN_CONV, &attr, &input, 1, text);
+}
+
+uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_FC, &(sn_attr){.channels = channels, .bias = true}, &input, 1, text);
+}
+
+uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) {
+  PRINT_NAME(text)
+  uint32_t stride = pool.stride ? pool.stride : 1;
+  sn_attr attr = {.kernel_h = pool.kernel,
+                  .kernel_w = pool.kernel,
+                  .stride_h = stride,
+                  .stride_w = stride,
+                  .pad_h = pool.pad,
+                  .pad_w = pool.pad,
+                  .pool = pool.average ? SN_POOL_AVERAGE : SN_POOL_MAX,
+                  .ceil = pool.ceil,
+                  .global = pool.global};
+  return add(b, SN_POOL, &attr, &input, 1, text);
+}
+
+uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_ACT, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) {
+  PRINT_NAME(text)
+  sn_attr attr = {.lrn_size = size, .lrn_alpha = 1e-4, .lrn_beta = 0.75, .lrn_k = 2};
+  return add(b, SN_LRN, &attr, &input, 1, text);
+}
+
+uint32_t sn_build_bn(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_BN, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_dropout(sn_builder *b, uint32_t input, double ratio, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_DROPOUT, &(sn_attr){.ratio = ratio}, &input, 1, text);
+}
+
+uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_SOFTMAX, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_join(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_JOIN, &(sn_attr){0}, inputs, n_inputs, text);
+}
+
+uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_CONCAT, &(sn_attr){0}, inputs, n_inputs, text);
+}

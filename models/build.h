@@ -1,0 +1,64 @@
+/* Builder: how a network family or an importer states a network. Errors stick: after the first one every call does
+ * nothing and returns SN_NONE, and sn_builder_finish() reports it, so a family reads like the figure in its paper.
+ *
+ *   sn_builder *b = sn_builder_new("lenet", batch, 1, 28, 28, err);
+ *   uint32_t x = SN_DATA_LAYER;
+ *   x = sn_build_conv(b, x, (sn_conv){.channels = 20, .kernel = 5}, "conv1");
+ *   x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .stride = 2}, "pool1");
+ *   ...
+ *   sn_build_softmax(b, x, "softmax");
+ *   return sn_builder_finish(b, NULL, err);
+ *
+ * Layers are named printf style. An output may be given to any number of layers; finish() puts a FORK named
+ * "<layer>/fork" behind it, its branches in the order in which the consumers were declared.
+ */
+#ifndef SN_MODELS_BUILD_H
+#define SN_MODELS_BUILD_H
+
+#include "base/err.h"
+#include "models/net.h"
+
+#define SN_DATA_LAYER 0u
+
+typedef struct sn_builder sn_builder;
+
+/* Square window unless `wide` is set: kernel x wide means height x width, with padding pad x pad_wide. */
+typedef struct sn_conv {
+  uint32_t channels, kernel, stride, pad; /* stride 0 means 1 */
+  uint32_t kernel_wide, pad_wide;         /* width of a 1x7 or 7x1 window; kernel_wide 0: square, pad on all sides */
+  uint32_t groups;                        /* 0 means 1 */
+  bool no_bias;
+} sn_conv;
+
+typedef struct sn_pool {
+  uint32_t kernel, stride, pad; /* stride 0 means 1 */
+  bool average, ceil, global;
+} sn_pool;
+
+/* NULL only when out of memory; a batch or size of zero or beyond the limits is a sticky error. */
+sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
+                           sn_err *err);
+
+#define SN_NAMED(n) __attribute__((format(printf, n, n + 1)))
+uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_bn(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_dropout(sn_builder *b, uint32_t input, double ratio, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_join(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
+
+/* The general form, for importers: inputs may name layers that are declared later (forward references). */
+uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,
+                        const char *name);
+
+/* Inserts FORKs, infers shapes, measures every layer. NULL and SN_BAD_INPUT where a name stands twice, an input is
+ * missing, layers form a cycle, shapes do not match, an output is never used, there is no SOFTMAX, or a limit of
+ * models/net.h is passed. Frees the builder in every case. `bad_layer`, if not NULL, gets the index of the declared
+ * layer the error is about (SN_NONE where it is about none), so that an importer can name its line. */
+sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err);
+
+#endif

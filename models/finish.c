@@ -1,0 +1,312 @@
+/* Finishing a network: from declared layers to the immutable net of models/net.h.
+ *
+ *   check names and inputs -> count consumers -> FORKs and values -> topological order -> shapes -> totals
+ *
+ * A declared layer has one output, so value i is the output of declared layer i; FORKs stand behind the declared layers
+ * and their branches behind those values. Every value having one consumer is what makes Kahn's topological order (CACM
+ * 1962) a plain walk along values. All passes are linear in layers and inputs, except for the sorted names (n log n);
+ * none recurses. */
+#include "models/build_internal.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/names.h"
+#include "models/op.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Work space of one call; everything but the net is freed at its end. */
+typedef struct finisher {
+  sn_builder *b;
+  sn_err *err;
+  uint32_t bad_layer;
+  sn__names names;
+  uint32_t *uses;      /* consumers of a declared layer */
+  uint32_t *fork;      /* FORK layer of a declared layer with several consumers */
+  uint32_t *next;      /* the branch its next consumer takes */
+  uint32_t *pending;   /* inputs of a layer not yet produced */
+  uint32_t *order;     /* layers in topological order */
+  sn_shape *in_shapes; /* of the layer at hand */
+  uint32_t n_layers, n_values, n_inputs;
+  sn_layer *layers;
+  sn_value *values;
+  uint32_t *inputs;
+} finisher;
+
+static sn_status fail(finisher *f, uint32_t layer, const char *reason) {
+  f->bad_layer = layer;
+  return sn_fail(f->err, SN_BAD_INPUT, "layer \"%s\": %s", f->b->layers[layer].name, reason);
+}
+
+static sn_status check_names(finisher *f) {
+  const sn_builder *b = f->b;
+  if (sn__names_init(&f->names, b->n_layers, f->err)) return f->err->code;
+  for (uint32_t i = 0; i < b->n_layers; i++) sn__names_add(&f->names, b->layers[i].name, i);
+  sn__names_sort(&f->names);
+  uint32_t twice = sn__names_twice(&f->names);
+  if (twice == SN_NONE) return SN_OK;
+  return fail(f, twice, "another layer has this name already; rename one of them");
+}
+
+static sn_status count_uses(finisher *f) {
+  const sn_builder *b = f->b;
+  f->uses = calloc(b->n_layers, sizeof *f->uses);
+  if (!f->uses) return sn_fail_memory(f->err);
+  for (uint32_t i = 0; i < b->n_layers; i++)
+    for (uint32_t k = 0; k < b->layers[i].n_inputs; k++) {
+      uint32_t producer = b->inputs[b->layers[i].first_input + k];
+      if (producer >= b->n_layers) return fail(f, i, "one of its inputs was never declared");
+      if (b->layers[producer].op == SN_SOFTMAX)
+        return fail(f, i, "its input is a SOFTMAX, which ends a network; take the layer before it");
+      f->uses[producer]++;
+    }
+  return SN_OK;
+}
+
+static sn_status check_ends(finisher *f) {
+  const sn_builder *b = f->b;
+  uint32_t ends = 0, unused = SN_NONE;
+  for (uint32_t i = 0; i < b->n_layers; i++) {
+    ends += b->layers[i].op == SN_SOFTMAX;
+    if (f->uses[i] == 0 && b->layers[i].op != SN_SOFTMAX && unused == SN_NONE) unused = i;
+  }
+  if (ends == 0) return sn_fail(f->err, SN_BAD_INPUT, "the network has no SOFTMAX; end it with one");
+  return unused == SN_NONE ? SN_OK : fail(f, unused, "its output is never used; give it to a layer or remove it");
+}
+
+/* Room for the net, now that the number of FORKs is known. */
+static sn_status reserve(finisher *f) {
+  const sn_builder *b = f->b;
+  uint32_t forks = 0;
+  f->n_values = b->n_layers;
+  for (uint32_t i = 0; i < b->n_layers; i++)
+    if (f->uses[i] > 1) {
+      forks++;
+      f->n_values += f->uses[i];
+    }
+  if (forks > SN_MAX_LAYERS - b->n_layers)
+    return sn_fail(f->err, SN_BAD_INPUT, "the network has more than %u layers, FORKs included", SN_MAX_LAYERS);
+  f->n_layers = b->n_layers + forks;
+  f->n_inputs = b->n_inputs + forks;
+  f->layers = sn_arena_alloc(b->arena, f->n_layers, sizeof *f->layers);
+  f->values = sn_arena_alloc(b->arena, f->n_values, sizeof *f->values);
+  f->inputs = sn_arena_alloc(b->arena, f->n_inputs, sizeof *f->inputs);
+  f->fork = calloc(b->n_layers, sizeof *f->fork);
+  f->next = calloc(b->n_layers, sizeof *f->next);
+  f->pending = calloc(f->n_layers, sizeof *f->pending);
+  f->order = calloc(f->n_layers, sizeof *f->order);
+  f->in_shapes = calloc((size_t)b->n_inputs + 1, sizeof *f->in_shapes);
+  if (f->layers && f->values && f->inputs && f->fork && f->next && f->pending && f->order && f->in_shapes) return SN_OK;
+  return sn_fail_memory(f->err);
+}
+
+static sn_status name_fork(finisher *f, uint32_t producer, const char **name) {
+  *name = sn_arena_print(f->b->arena, "%s/fork", f->b->layers[producer].name);
+  if (!*name) return sn_fail_memory(f->err);
+  uint32_t taken = sn__names_find(&f->names, *name);
+  return taken == SN_NONE ? SN_OK : fail(f, taken, "this name is needed for a FORK; choose another");
+}
+
+static void connect(finisher *f, uint32_t value, uint32_t consumer, uint32_t input) {
+  f->values[value].consumer = consumer;
+  f->values[value].consumer_input = input;
+  f->inputs[f->layers[consumer].first_input + input] = value;
+}
+
+/* Declared layers with their own outputs, and behind them a FORK for each output with several consumers. */
+static sn_status place_layers(finisher *f) {
+  const sn_builder *b = f->b;
+  uint32_t fork = b->n_layers, value = b->n_layers, input = b->n_inputs;
+  memcpy(f->layers, b->layers, b->n_layers * sizeof *f->layers);
+  for (uint32_t i = 0; i < b->n_layers; i++) {
+    f->layers[i].first_output = i;
+    f->layers[i].n_outputs = 1;
+    f->values[i] = (sn_value){.producer = i, .consumer = SN_NONE};
+    if (f->uses[i] < 2) continue;
+    const char *name;
+    if (name_fork(f, i, &name)) return f->err->code;
+    f->layers[fork] = (sn_layer){.name = name, .op = SN_FORK, .first_input = input++, .n_inputs = 1};
+    f->layers[fork].first_output = value;
+    f->layers[fork].n_outputs = f->uses[i];
+    connect(f, i, fork, 0);
+    for (uint32_t k = 0; k < f->uses[i]; k++) f->values[value++].producer = fork;
+    f->fork[i] = fork++;
+  }
+  return SN_OK;
+}
+
+/* Branches of a FORK go to its consumers in the order in which they were declared. */
+static void connect_declared(finisher *f) {
+  const sn_builder *b = f->b;
+  for (uint32_t i = 0; i < b->n_layers; i++)
+    for (uint32_t k = 0; k < b->layers[i].n_inputs; k++) {
+      uint32_t producer = b->inputs[b->layers[i].first_input + k];
+      bool forked = f->uses[producer] > 1;
+      connect(f, forked ? f->layers[f->fork[producer]].first_output + f->next[producer]++ : producer, i, k);
+    }
+}
+
+/* Kahn: a layer enters the order when its last input has been produced. Returns how many layers did. */
+static uint32_t sort_layers(finisher *f) {
+  uint32_t done = 0, found = 0;
+  for (uint32_t i = 0; i < f->n_layers; i++) {
+    f->pending[i] = f->layers[i].n_inputs;
+    if (f->pending[i] == 0) f->order[found++] = i; /* DATA; any other without inputs is refused by its shape rule */
+  }
+  for (; done < found; done++) {
+    const sn_layer *layer = &f->layers[f->order[done]];
+    for (uint32_t k = 0; k < layer->n_outputs; k++) {
+      uint32_t consumer = f->values[layer->first_output + k].consumer;
+      if (consumer != SN_NONE && --f->pending[consumer] == 0) f->order[found++] = consumer;
+    }
+  }
+  return done;
+}
+
+/* A layer that feeds `layer` and is as stuck as it is. */
+static uint32_t stuck_input(const finisher *f, uint32_t layer) {
+  const sn_layer *l = &f->layers[layer];
+  uint32_t k = 0;
+  while (f->pending[f->values[f->inputs[l->first_input + k]].producer] == 0) k++;
+  return f->values[f->inputs[l->first_input + k]].producer;
+}
+
+/* A layer on a cycle: walking back from any stuck layer along stuck inputs must come round. */
+static uint32_t find_on_cycle(finisher *f) {
+  uint32_t at = 0;
+  memset(f->order, 0, f->n_layers * sizeof *f->order); /* no longer needed: marks now */
+  while (f->pending[at] == 0) at++;
+  for (; f->order[at] == 0; at = stuck_input(f, at)) f->order[at] = 1;
+  return f->layers[at].op == SN_FORK ? stuck_input(f, at) : at;
+}
+
+static sn_status fail_cycle(finisher *f) {
+  enum { SHOWN = 5 };
+  char text[SHOWN * 80];
+  uint32_t first = find_on_cycle(f), length = 0;
+  size_t used = 0;
+  text[0] = '\0';
+  for (uint32_t at = stuck_input(f, first);; at = stuck_input(f, at)) {
+    if (f->layers[at].op == SN_FORK) continue;
+    if (length++ < SHOWN) {
+      int printed = snprintf(text + used, sizeof text - used, "%s needs \"%.60s\"", length > 1 ? ", which" : "",
+                             f->layers[at].name);
+      if (printed > 0) used += (size_t)printed;
+    }
+    if (at == first) break;
+  }
+  char more[40] = "";
+  if (length > SHOWN) snprintf(more, sizeof more, ", ... (%" PRIu32 " layers in all)", length);
+  f->bad_layer = first;
+  return sn_fail(f->err, SN_BAD_INPUT, "layers form a cycle: \"%.60s\"%s%s", f->layers[first].name, text, more);
+}
+
+static sn_status add_to_total(uint64_t part, uint64_t limit, uint64_t *total) {
+  return sn_add(*total, part, total) && *total <= limit ? SN_OK : SN_BAD_INPUT;
+}
+
+typedef struct totals {
+  uint64_t bytes, parameters, macs;
+} totals;
+
+static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t bytes, totals *t) {
+  sn_status status = SN_OK;
+  for (uint32_t k = 0; k < layer->n_outputs && status == SN_OK; k++) {
+    f->values[layer->first_output + k].bytes = bytes;
+    status = add_to_total(bytes, SN_MAX_NET_BYTES, &t->bytes);
+  }
+  uint64_t fixed = layer->parameters * sizeof(float) + layer->mask_bytes + layer->statistics_bytes;
+  if (status || add_to_total(fixed, SN_MAX_NET_BYTES, &t->bytes))
+    return sn_fail(f->err, SN_BAD_INPUT,
+                   "all tensors and parameters together are larger than %" PRIu64
+                   " TiB; choose a smaller batch or network",
+                   SN_MAX_NET_BYTES >> 40);
+  t->parameters += layer->parameters;
+  if (add_to_total(layer->macs, SN_MAX_NET_MACS, &t->macs))
+    return sn_fail(f->err, SN_BAD_INPUT, "the network needs more than %" PRIu64 " multiply-adds", SN_MAX_NET_MACS);
+  return SN_OK;
+}
+
+static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *err) {
+  for (uint32_t k = 0; k < layer->n_inputs; k++)
+    f->in_shapes[k] = f->layers[f->values[f->inputs[layer->first_input + k]].producer].out;
+  if (layer->op == SN_DATA)
+    layer->out = f->b->data;
+  else
+    sn_op_shape(layer->op, &layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err);
+  if (err->code == SN_OK) sn_shape_bytes(layer->out, bytes, err);
+  if (err->code == SN_OK) sn_op_measure(layer, f->in_shapes[0], err);
+  return err->code;
+}
+
+static sn_status infer_all(finisher *f, totals *t) {
+  for (uint32_t i = 0; i < f->n_layers; i++) {
+    sn_err reason = SN_ERR_INIT;
+    uint64_t bytes;
+    sn_layer *layer = &f->layers[f->order[i]];
+    if (infer(f, layer, &bytes, &reason)) { /* never of a FORK, which has its producer's shape */
+      f->bad_layer = f->order[i];
+      return sn_fail(f->err, reason.code, "layer \"%s\": %s", layer->name, reason.text);
+    }
+    if (add_totals(f, layer, bytes, t)) return f->err->code;
+  }
+  return SN_OK;
+}
+
+static sn_net *make_net(finisher *f, const totals *t) {
+  sn_builder *b = f->b;
+  sn_net *net = sn_arena_alloc(b->arena, 1, sizeof *net);
+  if (!net) {
+    sn_fail_memory(f->err);
+    return NULL;
+  }
+  *net = (sn_net){.name = b->name,
+                  .batch = b->data.n,
+                  .n_layers = f->n_layers,
+                  .n_values = f->n_values,
+                  .layers = f->layers,
+                  .values = f->values,
+                  .inputs = f->inputs,
+                  .parameters = t->parameters,
+                  .macs = t->macs,
+                  .data_bytes = f->values[0].bytes,
+                  .label_bytes = UINT64_C(4) * b->data.n,
+                  .arena = b->arena};
+  b->arena = NULL; /* it is the net's now */
+  return net;
+}
+
+static sn_net *finish(finisher *f) {
+  totals t = {0};
+  if (check_names(f) || count_uses(f) || check_ends(f) || reserve(f) || place_layers(f)) return NULL;
+  connect_declared(f);
+  if (sort_layers(f) < f->n_layers) {
+    fail_cycle(f);
+    return NULL;
+  }
+  return infer_all(f, &t) ? NULL : make_net(f, &t);
+}
+
+sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
+  uint32_t ignored;
+  if (!bad_layer) bad_layer = &ignored;
+  *bad_layer = SN_NONE;
+  sn_net *net = NULL;
+  if (!b) {
+    sn_fail_memory(err);
+  } else if (b->err.code != SN_OK) {
+    *bad_layer = b->bad_layer;
+    sn_fail(err, b->err.code, "%s", b->err.text);
+  } else {
+    finisher f = {.b = b, .err = err, .bad_layer = SN_NONE};
+    net = finish(&f);
+    *bad_layer = f.bad_layer;
+    sn__names_free(&f.names);
+    free(f.uses), free(f.fork), free(f.next), free(f.pending), free(f.order), free(f.in_shapes);
+  }
+  sn__builder_free(b);
+  return net;
+}

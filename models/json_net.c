@@ -1,0 +1,314 @@
+/* Networks from JSON files. The schema is docs/networks.md; base/json.h reads and points at lines, models/json_list.h
+ * writes out repeats and resolves names, the builder checks the network itself.
+ *
+ *   text -> document -> list of layers -> attributes and inputs of each -> builder -> net
+ *
+ * Whatever the file holds, the cost is O(n log n) in its length and in the layers and inputs written out, both limited
+ * by models/net.h. Left out: weights. Only shapes matter here. */
+#include "models/zoo.h"
+
+#include "base/text.h"
+#include "models/build_internal.h"
+#include "models/json_list.h"
+#include "models/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct reader {
+  const sn_json *doc;
+  sn_err *err;
+  sn__json_list list;
+  sn_builder *b;
+  uint32_t *inputs; /* of the layer at hand */
+  uint32_t room;
+} reader;
+
+/* -- keys -------------------------------------------------------------------------------------------------------- */
+
+#define COMMON "name", "op", "input", "inputs"
+enum { MAX_KEYS = 12 };
+
+/* The operators that may be declared, and the keys of each. */
+static const struct {
+  sn_op op;
+  const char *keys[MAX_KEYS];
+} rules[] = {
+    {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
+    {SN_FC, {COMMON, "channels", "bias"}},
+    {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global"}},
+    {SN_ACT, {COMMON}},
+    {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
+    {SN_BN, {COMMON}},
+    {SN_DROPOUT, {COMMON, "ratio"}},
+    {SN_SOFTMAX, {COMMON}},
+    {SN_JOIN, {COMMON}},
+    {SN_CONCAT, {COMMON}},
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+static sn_status fail_op(const sn_json *doc, const cJSON *layer, const char *name, sn_err *err) {
+  const char *names[RULES];
+  char hint[80];
+  for (size_t i = 0; i < RULES; i++) names[i] = sn_op_table[rules[i].op].name;
+  sn_text_suggest(name, names, RULES, hint, sizeof hint);
+  return sn_json_fail(doc, layer, err, "unknown op \"%.60s\"%s", name, hint);
+}
+
+/* Only keys the layer's operator has. */
+static sn_status check_layer(const sn_json *doc, const cJSON *layer, sn_err *err) {
+  if (!cJSON_IsObject(layer)) return sn_json_fail(doc, layer, err, "a layer must be an object: {...}");
+  const char *name = sn_json_text(doc, layer, "op", err);
+  if (!name) return err->code;
+  sn_op op = sn_op_by_name(name);
+  size_t rule = 0, count = 0;
+  while (rule < RULES && rules[rule].op != op) rule++;
+  if (rule == RULES) return fail_op(doc, layer, name, err);
+  while (count < MAX_KEYS && rules[rule].keys[count]) count++;
+  return sn_json_only(doc, layer, rules[rule].keys, count, err);
+}
+
+/* -- attributes: each reader leaves a missing key at its default -------------------------------------------------- */
+
+static sn_status read_size(reader *r, const cJSON *layer, const char *key, uint32_t low, uint32_t *out) {
+  uint64_t value = 0;
+  if (sn_json_count(r->doc, layer, key, low, SN_MAX_DIM, &value, r->err)) return r->err->code;
+  *out = (uint32_t)value;
+  return SN_OK;
+}
+
+/* 3 or [3, 5]: height and width. */
+static sn_status read_pair(reader *r, const cJSON *layer, const char *key, uint32_t low, uint32_t *h, uint32_t *w) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(layer, key);
+  uint64_t height = 0, width = 0;
+  if (!cJSON_IsArray(item)) {
+    if (read_size(r, layer, key, low, h)) return r->err->code;
+    *w = *h;
+    return SN_OK;
+  }
+  const cJSON *first = item->child, *second = first ? first->next : NULL;
+  if (!second || second->next)
+    return sn_json_fail(r->doc, item, r->err, "\"%s\" must be one number or two: [height, width]", key);
+  if (sn_json_item_count(r->doc, first, key, low, SN_MAX_DIM, &height, r->err) ||
+      sn_json_item_count(r->doc, second, key, low, SN_MAX_DIM, &width, r->err))
+    return r->err->code;
+  *h = (uint32_t)height;
+  *w = (uint32_t)width;
+  return SN_OK;
+}
+
+static sn_status read_flag(reader *r, const cJSON *layer, const char *key, bool *out) {
+  return sn_json_has(layer, key) ? sn_json_bool(r->doc, layer, key, out, r->err) : SN_OK;
+}
+
+static sn_status read_number(reader *r, const cJSON *layer, const char *key, double low, double high, double *out) {
+  return sn_json_has(layer, key) ? sn_json_number(r->doc, layer, key, low, high, out, r->err) : SN_OK;
+}
+
+static sn_status read_window(reader *r, const cJSON *layer, sn_attr *a) {
+  a->stride_h = a->stride_w = 1;
+  if (read_pair(r, layer, "kernel", 1, &a->kernel_h, &a->kernel_w)) return r->err->code;
+  if (sn_json_has(layer, "stride") && read_pair(r, layer, "stride", 1, &a->stride_h, &a->stride_w)) return r->err->code;
+  return sn_json_has(layer, "pad") ? read_pair(r, layer, "pad", 0, &a->pad_h, &a->pad_w) : SN_OK;
+}
+
+static sn_status read_conv(reader *r, const cJSON *layer, sn_attr *a) {
+  a->groups = 1;
+  a->bias = true;
+  if (read_size(r, layer, "channels", 1, &a->channels) || read_window(r, layer, a)) return r->err->code;
+  if (sn_json_has(layer, "groups") && read_size(r, layer, "groups", 1, &a->groups)) return r->err->code;
+  return read_flag(r, layer, "bias", &a->bias);
+}
+
+static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
+  a->bias = true;
+  if (read_size(r, layer, "channels", 1, &a->channels)) return r->err->code;
+  return read_flag(r, layer, "bias", &a->bias);
+}
+
+static sn_status read_mode(reader *r, const cJSON *layer, sn_attr *a) {
+  static const char *const modes[] = {"max", "average"};
+  if (!sn_json_has(layer, "mode")) return SN_OK;
+  const char *mode = sn_json_text(r->doc, layer, "mode", r->err);
+  if (!mode) return r->err->code;
+  char hint[80];
+  if (strcmp(mode, modes[0]) != 0 && strcmp(mode, modes[1]) != 0)
+    return sn_json_fail(r->doc, layer, r->err, "\"mode\" is \"max\" or \"average\", not \"%.60s\"%s", mode,
+                        sn_text_suggest(mode, modes, 2, hint, sizeof hint));
+  a->pool = strcmp(mode, modes[1]) == 0 ? SN_POOL_AVERAGE : SN_POOL_MAX;
+  return SN_OK;
+}
+
+static sn_status read_pool(reader *r, const cJSON *layer, sn_attr *a) {
+  static const char *const window[] = {"kernel", "stride", "pad", "ceil"};
+  if (read_mode(r, layer, a) || read_flag(r, layer, "global", &a->global)) return r->err->code;
+  if (!a->global) return read_window(r, layer, a) ? r->err->code : read_flag(r, layer, "ceil", &a->ceil);
+  for (size_t i = 0; i < sizeof window / sizeof window[0]; i++)
+    if (sn_json_has(layer, window[i]))
+      return sn_json_fail(r->doc, layer, r->err, "a global POOL has no \"%s\": its window is the whole image",
+                          window[i]);
+  return SN_OK;
+}
+
+static sn_status read_lrn(reader *r, const cJSON *layer, sn_attr *a) {
+  a->lrn_size = 5;
+  a->lrn_alpha = 1e-4;
+  a->lrn_beta = 0.75;
+  a->lrn_k = 2;
+  if (sn_json_has(layer, "size") && read_size(r, layer, "size", 1, &a->lrn_size)) return r->err->code;
+  if (read_number(r, layer, "alpha", 0, 1e6, &a->lrn_alpha) || read_number(r, layer, "beta", 0, 1e6, &a->lrn_beta))
+    return r->err->code;
+  return read_number(r, layer, "k", 0, 1e6, &a->lrn_k);
+}
+
+static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_attr *a) {
+  *a = (sn_attr){.ratio = 0.5};
+  switch (op) {
+  case SN_CONV:
+    return read_conv(r, layer, a);
+  case SN_FC:
+    return read_fc(r, layer, a);
+  case SN_POOL:
+    return read_pool(r, layer, a);
+  case SN_LRN:
+    return read_lrn(r, layer, a);
+  case SN_DROPOUT:
+    return read_number(r, layer, "ratio", 0, 1, &a->ratio);
+  default:
+    return SN_OK;
+  }
+}
+
+/* -- inputs ------------------------------------------------------------------------------------------------------ */
+
+static sn_status resolve(reader *r, uint32_t layer, const cJSON *item, uint32_t *out) {
+  const char *name = r->list.layers[layer].name;
+  if (!cJSON_IsString(item))
+    return sn_json_fail(r->doc, item, r->err, "layer \"%s\": an input must be the name of a layer", name);
+  *out = sn__json_list_find(&r->list, layer, item->valuestring);
+  if (*out != SN_NONE) return SN_OK;
+  char hint[260];
+  sn__json_list_suggest(&r->list, item->valuestring, hint, sizeof hint);
+  return sn_json_fail(r->doc, item, r->err, "layer \"%s\": input \"%.80s\" is not defined%s", name, item->valuestring,
+                      hint);
+}
+
+static sn_status reserve_inputs(reader *r, uint32_t count) {
+  if (count <= r->room) return SN_OK;
+  uint32_t *wider = realloc(r->inputs, 2 * (size_t)count * sizeof *wider);
+  if (!wider) return sn_fail_memory(r->err);
+  r->inputs = wider;
+  r->room = 2 * count;
+  return SN_OK;
+}
+
+static sn_status resolve_list(reader *r, uint32_t layer, const cJSON *list, uint32_t *count) {
+  for (const cJSON *item = list->child; item; item = item->next) {
+    if (*count >= SN_MAX_INPUTS)
+      return sn_json_fail(r->doc, item, r->err, "a layer with more than %u inputs", SN_MAX_INPUTS);
+    if (reserve_inputs(r, *count + 1) || resolve(r, layer, item, &r->inputs[*count])) return r->err->code;
+    (*count)++;
+  }
+  return SN_OK;
+}
+
+static sn_status read_inputs(reader *r, uint32_t layer, uint32_t *count) {
+  const cJSON *object = r->list.layers[layer].item;
+  *count = 0;
+  if (reserve_inputs(r, 1)) return r->err->code;
+  bool one = sn_json_has(object, "input"), many = sn_json_has(object, "inputs");
+  if (one && many) return sn_json_fail(r->doc, object, r->err, "\"input\" and \"inputs\" are both given; keep one");
+  if (many) {
+    const cJSON *list = sn_json_array(r->doc, object, "inputs", r->err);
+    return list ? resolve_list(r, layer, list, count) : r->err->code;
+  }
+  *count = 1;
+  r->inputs[0] = layer - 1;
+  return one ? resolve(r, layer, cJSON_GetObjectItemCaseSensitive(object, "input"), &r->inputs[0]) : SN_OK;
+}
+
+/* -- the document ------------------------------------------------------------------------------------------------ */
+
+static sn_status check_document(reader *r) {
+  static const char *const keys[] = {"snsim_net", "name", "input", "layers"};
+  const cJSON *root = sn_json_root(r->doc);
+  uint64_t version;
+  if (!cJSON_IsObject(root) || !sn_json_has(root, keys[0]))
+    return sn_json_fail(r->doc, root, r->err, "not a network: an object with \"snsim_net\": 1 is expected");
+  if (sn_json_count(r->doc, root, keys[0], 1, 1, &version, r->err)) return r->err->code;
+  return sn_json_only(r->doc, root, keys, sizeof keys / sizeof keys[0], r->err);
+}
+
+static sn_status begin(reader *r, uint32_t batch) {
+  const cJSON *root = sn_json_root(r->doc);
+  const char *name = sn_json_text(r->doc, root, "name", r->err);
+  const cJSON *input = name ? sn_json_array(r->doc, root, "input", r->err) : NULL;
+  if (!input) return r->err->code;
+  if (!*name || strlen(name) > 200)
+    return sn_json_fail(r->doc, root, r->err, "the network's name must have 1 to 200 bytes");
+  uint64_t side[3] = {0};
+  const cJSON *at = input->child;
+  for (int i = 0; i < 3 && at; i++, at = at->next)
+    if (sn_json_item_count(r->doc, at, "input", 1, SN_MAX_DIM, &side[i], r->err)) return r->err->code;
+  if (at || !side[2])
+    return sn_json_fail(r->doc, input, r->err, "\"input\" must be three numbers: [channels, height, width]");
+  r->b = sn_builder_new(name, batch, (uint32_t)side[0], (uint32_t)side[1], (uint32_t)side[2], r->err);
+  return r->err->code;
+}
+
+static sn_status declare(reader *r, uint32_t layer) {
+  const sn__json_layer *l = &r->list.layers[layer];
+  sn_attr attr;
+  uint32_t n_inputs;
+  sn_op op = sn_op_by_name(cJSON_GetObjectItemCaseSensitive(l->item, "op")->valuestring);
+  if (read_attributes(r, l->item, op, &attr) || read_inputs(r, layer, &n_inputs)) return r->err->code;
+  /* Its own error sticks in the builder; going on would only cost time. */
+  return sn_build_layer(r->b, op, &attr, r->inputs, n_inputs, l->name) == SN_NONE ? SN_BAD_INPUT : SN_OK;
+}
+
+/* Puts the file and line of the layer an error is about before it. */
+static void add_place(reader *r, uint32_t layer, sn_err *reason) {
+  if (reason->code != SN_BAD_INPUT) {
+    sn_fail(r->err, reason->code, "%s", reason->text);
+    return;
+  }
+  const cJSON *item = NULL;
+  if (layer == SN_DATA_LAYER) item = cJSON_GetObjectItemCaseSensitive(sn_json_root(r->doc), "input");
+  if (layer != SN_DATA_LAYER && layer < r->list.n_layers) item = r->list.layers[layer].item;
+  sn_json_fail(r->doc, item, r->err, "%s", reason->text);
+}
+
+static sn_net *finish(reader *r) {
+  sn_err reason = SN_ERR_INIT;
+  uint32_t bad_layer;
+  sn_net *net = sn_builder_finish(r->b, &bad_layer, &reason);
+  r->b = NULL;
+  if (!net) add_place(r, bad_layer, &reason);
+  return net;
+}
+
+static sn_net *read_net(reader *r, uint32_t batch) {
+  if (check_document(r) || begin(r, batch) || sn__json_list_read(&r->list, r->doc, check_layer, r->err)) return NULL;
+  for (uint32_t i = 1; i < r->list.n_layers; i++)
+    if (declare(r, i) != SN_OK) break;
+  return r->err->code == SN_OK ? finish(r) : NULL;
+}
+
+static sn_net *read_and_free(sn_json *doc, uint32_t batch, sn_err *err) {
+  if (!doc) return NULL;
+  reader r = {.doc = doc, .err = err};
+  sn_net *net = read_net(&r, batch);
+  sn__builder_free(r.b); /* after an error before finish() */
+  free(r.inputs);
+  sn__json_list_free(&r.list);
+  sn_json_free(doc);
+  return net;
+}
+
+sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err) {
+  return read_and_free(sn_json_parse(file, text, bytes, err), batch, err);
+}
+
+sn_net *sn_net_from_file(const char *path, uint32_t batch, sn_err *err) {
+  return read_and_free(sn_json_load(path, err), batch, err);
+}

@@ -1,0 +1,109 @@
+/* Network: operators and the values that flow between them. Knows nothing of training order, gradients or devices.
+ *
+ *        value 0        value 1         value 2 --.            .--> value 5
+ *  DATA ---------> CONV ---------> ACT            +--> JOIN ---+            (FORK: one input, one output per branch)
+ *                                        value 3 --'
+ *
+ * A net is made once by sn_builder_finish() (models/build.h) and immutable from then on. Every value has exactly one
+ * consumer: where the builder's user gave a layer's output to several, a FORK layer stands between (reference, section
+ * 1). Only the output of SOFTMAX has no consumer. Layers are in declaration order; the order of training is the route's
+ * (sim/route.h). All tensors are float32, NCHW.
+ */
+#ifndef SN_MODELS_NET_H
+#define SN_MODELS_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SN_NONE UINT32_MAX /* no layer, no value, no tensor */
+
+/* Limits that keep every later sum below 2^64 and every JSON number exact (2^53). */
+#define SN_MAX_LAYERS    2000000u
+#define SN_MAX_INPUTS    4000000u            /* of all declared layers together */
+#define SN_MAX_DIM       16777216u           /* any of n, c, h, w */
+#define SN_MAX_NET_BYTES (UINT64_C(1) << 52) /* all values, parameters and auxiliary state together */
+#define SN_MAX_NET_MACS  (UINT64_C(1) << 53) /* multiply-adds of one forward */
+
+typedef enum sn_op {
+  SN_DATA, /* the input batch and its labels */
+  SN_CONV,
+  SN_FC,
+  SN_POOL,
+  SN_ACT, /* ReLU */
+  SN_LRN,
+  SN_BN,
+  SN_DROPOUT,
+  SN_SOFTMAX, /* with cross-entropy loss: the end of a net */
+  SN_JOIN,    /* element-wise add of two or more */
+  SN_FORK,    /* one value to several consumers */
+  SN_CONCAT,  /* along channels */
+  SN_OP_COUNT
+} sn_op;
+
+typedef enum sn_pool_mode { SN_POOL_MAX, SN_POOL_AVERAGE } sn_pool_mode;
+
+/* Attributes; every operator reads only its own (in brackets). */
+typedef struct sn_attr {
+  uint32_t channels;           /* [CONV, FC] output channels */
+  uint32_t kernel_h, kernel_w; /* [CONV, POOL] */
+  uint32_t stride_h, stride_w; /* [CONV, POOL] */
+  uint32_t pad_h, pad_w;       /* [CONV, POOL] on each side */
+  uint32_t groups;             /* [CONV] >= 1 */
+  bool bias;                   /* [CONV, FC] */
+  sn_pool_mode pool;           /* [POOL] */
+  bool ceil;                   /* [POOL] output size rounds up */
+  bool global;                 /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
+  uint32_t lrn_size;           /* [LRN] window across channels */
+  double lrn_alpha, lrn_beta, lrn_k;
+  double ratio; /* [DROPOUT] share of elements dropped, 0 <= ratio < 1 */
+} sn_attr;
+
+typedef struct sn_shape {
+  uint32_t n, c, h, w;
+} sn_shape;
+
+typedef struct sn_layer {
+  const char *name; /* unique in the net */
+  sn_op op;
+  sn_attr attr;
+  uint32_t first_input, n_inputs;   /* net->inputs[first_input ..]: value ids */
+  uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
+  sn_shape out;                     /* shape of each output */
+  uint64_t parameters;              /* trainable elements */
+  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV and FC, else 0 */
+  uint64_t mask_bytes;              /* DROPOUT: one byte an element */
+  uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes */
+} sn_layer;
+
+typedef struct sn_value {
+  uint32_t producer;       /* layer */
+  uint32_t consumer;       /* layer, SN_NONE for the output of SOFTMAX */
+  uint32_t consumer_input; /* which input of the consumer */
+  uint64_t bytes;          /* n * c * h * w * 4 */
+} sn_value;
+
+typedef struct sn_net {
+  const char *name;
+  uint32_t batch;
+  uint32_t n_layers, n_values; /* DATA and FORKs included; layers[0] is DATA */
+  const sn_layer *layers;
+  const sn_value *values;
+  const uint32_t *inputs; /* value ids, layer by layer */
+  uint64_t parameters;    /* trainable elements in all */
+  uint64_t macs;          /* multiply-adds of one forward of the whole batch */
+  uint64_t data_bytes;    /* the input batch */
+  uint64_t label_bytes;   /* one 4-byte label an image */
+  struct sn_arena *arena;
+} sn_net;
+
+void sn_net_free(sn_net *net);
+
+/* The input value of a layer's i-th input, and the shape it has. */
+static inline const sn_value *sn_layer_input(const sn_net *net, const sn_layer *layer, uint32_t i) {
+  return &net->values[net->inputs[layer->first_input + i]];
+}
+static inline sn_shape sn_layer_input_shape(const sn_net *net, const sn_layer *layer, uint32_t i) {
+  return net->layers[sn_layer_input(net, layer, i)->producer].out;
+}
+
+#endif

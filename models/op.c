@@ -1,0 +1,279 @@
+/* Operator table, shape rules and parameter counts: what every operator is, in one row and one short function each.
+ *
+ * The rows are the table of the reference, section 1 ([SN] is Wang et al., PPoPP 2018). Output sizes of windows are
+ * floor((in + 2 pad - kernel) / stride) + 1; a POOL with `ceil` rounds up and drops a last window that would start
+ * beyond the input and its leading padding, as Caffe and PyTorch do. All functions take constant time per input.
+ * Left out: time (sim/ has the cost model) and workspace (a property of algorithm and device). */
+#include "models/op.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* name, gradient, then yes or no: backward reads x, reads y, checkpoint, many inputs, offloaded in the paper, offloaded
+ * with offload=checkpoints, ends offloads. SOFTMAX reads only y, but the paper holds its x as well. */
+#define OP_ROWS(ROW)                                                                                                   \
+  ROW(DATA, SN_GRAD_NONE, 0, 0, 1, 0, 0, 0, 0)                                                                         \
+  ROW(CONV, SN_GRAD_NEW, 1, 0, 1, 0, 1, 0, 1)                                                                          \
+  ROW(FC, SN_GRAD_NEW, 1, 0, 1, 0, 0, 0, 1)                                                                            \
+  ROW(POOL, SN_GRAD_NEW, 1, 1, 0, 0, 0, 0, 0)                                                                          \
+  ROW(ACT, SN_GRAD_IN_PLACE, 1, 1, 0, 0, 0, 0, 0)                                                                      \
+  ROW(LRN, SN_GRAD_IN_PLACE, 1, 1, 0, 0, 0, 0, 0)                                                                      \
+  ROW(BN, SN_GRAD_NEW, 1, 0, 0, 0, 0, 0, 0)                                                                            \
+  ROW(DROPOUT, SN_GRAD_NEW, 0, 0, 0, 0, 0, 0, 0)                                                                       \
+  ROW(SOFTMAX, SN_GRAD_ON_OUTPUT, 1, 1, 1, 0, 0, 0, 0)                                                                 \
+  ROW(JOIN, SN_GRAD_SHARE, 0, 0, 1, 1, 0, 1, 0)                                                                        \
+  ROW(FORK, SN_GRAD_ACCUMULATE, 0, 0, 1, 0, 0, 1, 0)                                                                   \
+  ROW(CONCAT, SN_GRAD_NEW, 0, 0, 1, 1, 0, 1, 0)
+
+const sn_op_info sn_op_table[SN_OP_COUNT] = {
+#define INFO_ROW(name, grad, x, y, checkpoint, many, paper, joints, ends)                                              \
+  [SN_##name] = {#name, grad, x, y, checkpoint, many, paper, joints, ends},
+    OP_ROWS(INFO_ROW)
+#undef INFO_ROW
+};
+
+static const char *const names[SN_OP_COUNT] = {
+#define NAME_ROW(name, grad, x, y, checkpoint, many, paper, joints, ends) [SN_##name] = #name,
+    OP_ROWS(NAME_ROW)
+#undef NAME_ROW
+};
+
+const char *const *sn_op_names(void) {
+  return names;
+}
+
+sn_op sn_op_by_name(const char *name) {
+  int op = 0;
+  while (op < SN_OP_COUNT && strcasecmp(name, names[op]) != 0) op++;
+  return (sn_op)op;
+}
+
+static bool product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product) {
+  *product = 1;
+  for (size_t i = 0; i < count; i++)
+    if (!sn_mul(*product, factors[i], product)) return false;
+  return *product <= limit;
+}
+
+sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err) {
+  const uint64_t sides[] = {shape.n, shape.c, shape.h, shape.w, sizeof(float)};
+  for (int i = 0; i < 4; i++)
+    if (sides[i] < 1 || sides[i] > SN_MAX_DIM)
+      return sn_fail(err, SN_BAD_INPUT,
+                     "a tensor of %" PRIu32 "x%" PRIu32 "x%" PRIu32 "x%" PRIu32
+                     " (images x channels x height x width) has a side that is not from 1 to %u",
+                     shape.n, shape.c, shape.h, shape.w, SN_MAX_DIM);
+  if (!product_within(sides, 5, SN_MAX_NET_BYTES, bytes))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "a tensor of %" PRIu32 "x%" PRIu32 "x%" PRIu32 "x%" PRIu32
+                   " (images x channels x height x width) is larger than %" PRIu64 " TiB; make it smaller",
+                   shape.n, shape.c, shape.h, shape.w, SN_MAX_NET_BYTES >> 40);
+  return SN_OK;
+}
+
+static sn_status check_range(const char *what, uint32_t value, uint32_t low, sn_err *err) {
+  if (value >= low && value <= SN_MAX_DIM) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "%s %" PRIu32 " is not from %" PRIu32 " to %u", what, value, low, SN_MAX_DIM);
+}
+
+static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
+  if (check_range("kernel", a->kernel_h, 1, err) || check_range("kernel", a->kernel_w, 1, err) ||
+      check_range("stride", a->stride_h, 1, err) || check_range("stride", a->stride_w, 1, err) ||
+      check_range("pad", a->pad_h, 0, err) || check_range("pad", a->pad_w, 0, err))
+    return err->code;
+  uint32_t h = in.h + 2 * a->pad_h, w = in.w + 2 * a->pad_w;
+  if (a->kernel_h > h || a->kernel_w > w)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "kernel %" PRIu32 "x%" PRIu32 " is larger than its padded input %" PRIu32 "x%" PRIu32, a->kernel_h,
+                   a->kernel_w, h, w);
+  return SN_OK;
+}
+
+/* Windows along one side that check_window() has passed. */
+static uint32_t window_count(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
+  uint32_t way = in + 2 * pad - kernel;
+  uint32_t steps = way / stride + (ceil && way % stride != 0);
+  if ((uint64_t)steps * stride >= (uint64_t)in + pad && ceil) steps--;
+  return steps + 1;
+}
+
+static sn_status conv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  if (check_range("channels", a->channels, 1, err) || check_range("groups", a->groups, 1, err) ||
+      check_window(a, in, err))
+    return err->code;
+  if (in.c % a->groups || a->channels % a->groups)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "groups %" PRIu32 " does not divide its %" PRIu32 " input and %" PRIu32 " output channels",
+                   a->groups, in.c, a->channels);
+  *out = (sn_shape){in.n, a->channels, window_count(in.h, a->kernel_h, a->stride_h, a->pad_h, false),
+                    window_count(in.w, a->kernel_w, a->stride_w, a->pad_w, false)};
+  return SN_OK;
+}
+
+static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  *out = (sn_shape){in.n, a->channels, 1, 1};
+  return check_range("channels", a->channels, 1, err);
+}
+
+static sn_status pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  *out = (sn_shape){in.n, in.c, 1, 1};
+  if (a->global) return SN_OK;
+  if (check_window(a, in, err)) return err->code;
+  if (a->pad_h >= a->kernel_h || a->pad_w >= a->kernel_w)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "pad %" PRIu32 "x%" PRIu32 " is not smaller than kernel %" PRIu32 "x%" PRIu32
+                   ": a window would see padding only",
+                   a->pad_h, a->pad_w, a->kernel_h, a->kernel_w);
+  out->h = window_count(in.h, a->kernel_h, a->stride_h, a->pad_h, a->ceil);
+  out->w = window_count(in.w, a->kernel_w, a->stride_w, a->pad_w, a->ceil);
+  return SN_OK;
+}
+
+static sn_status lrn_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  *out = in;
+  if (check_range("size", a->lrn_size, 1, err)) return err->code;
+  if (a->lrn_size % 2 == 0)
+    return sn_fail(err, SN_BAD_INPUT, "size %" PRIu32 " is even; a window around a channel is odd", a->lrn_size);
+  if (!(isfinite(a->lrn_alpha) && a->lrn_alpha >= 0 && isfinite(a->lrn_beta) && a->lrn_beta > 0 && isfinite(a->lrn_k) &&
+        a->lrn_k > 0))
+    return sn_fail(err, SN_BAD_INPUT, "alpha %g, beta %g, k %g: alpha must be 0 or more, beta and k above 0",
+                   a->lrn_alpha, a->lrn_beta, a->lrn_k);
+  return SN_OK;
+}
+
+static sn_status dropout_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  *out = in;
+  if (a->ratio >= 0 && a->ratio < 1) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "ratio %g is not from 0 to below 1", a->ratio);
+}
+
+static sn_status softmax_shape(sn_shape in, sn_shape *out, sn_err *err) {
+  *out = in;
+  if (in.h == 1 && in.w == 1) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "SOFTMAX classifies whole images, but its input is %" PRIu32 "x%" PRIu32
+                 " pixels; put an FC or a global POOL before it",
+                 in.h, in.w);
+}
+
+/* The first input that differs from input 0 in height, width or, with `channels`, in channels; count where none does */
+static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool channels) {
+  uint32_t i = 1;
+  while (i < count && inputs[i].n == inputs[0].n && inputs[i].h == inputs[0].h && inputs[i].w == inputs[0].w &&
+         (!channels || inputs[i].c == inputs[0].c))
+    i++;
+  return i;
+}
+
+static sn_status fail_unequal(const char *what, const sn_shape *inputs, uint32_t i, sn_err *err) {
+  return sn_fail(err, SN_BAD_INPUT,
+                 "%s: input 1 is %" PRIu32 "x%" PRIu32 "x%" PRIu32 ", input %" PRIu32 " is %" PRIu32 "x%" PRIu32
+                 "x%" PRIu32 " (channels x height x width)",
+                 what, inputs[0].c, inputs[0].h, inputs[0].w, i + 1, inputs[i].c, inputs[i].h, inputs[i].w);
+}
+
+static sn_status join_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  *out = inputs[0];
+  uint32_t odd = odd_one(inputs, count, true);
+  return odd == count ? SN_OK : fail_unequal("JOIN adds tensors of one shape", inputs, odd, err);
+}
+
+static sn_status concat_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  *out = inputs[0];
+  uint32_t odd = odd_one(inputs, count, false);
+  if (odd != count) return fail_unequal("CONCAT needs one height and width", inputs, odd, err);
+  for (uint32_t i = 1; i < count; i++) {
+    if (inputs[i].c > SN_MAX_DIM - out->c)
+      return sn_fail(err, SN_BAD_INPUT, "CONCAT has more than %u channels", SN_MAX_DIM);
+    out->c += inputs[i].c;
+  }
+  return SN_OK;
+}
+
+static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
+  bool many = sn_op_table[op].many_inputs;
+  if (many ? count >= 2 : count == 1) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "%s takes %s, not %" PRIu32, names[op], many ? "two or more inputs" : "one input",
+                 count);
+}
+
+sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uint32_t n_inputs, sn_shape *out,
+                      sn_err *err) {
+  if (check_input_count(op, n_inputs, err)) return err->code;
+  switch (op) {
+  case SN_CONV:
+    return conv_shape(attr, inputs[0], out, err);
+  case SN_FC:
+    return fc_shape(attr, inputs[0], out, err);
+  case SN_POOL:
+    return pool_shape(attr, inputs[0], out, err);
+  case SN_LRN:
+    return lrn_shape(attr, inputs[0], out, err);
+  case SN_DROPOUT:
+    return dropout_shape(attr, inputs[0], out, err);
+  case SN_SOFTMAX:
+    return softmax_shape(inputs[0], out, err);
+  case SN_JOIN:
+    return join_shape(inputs, n_inputs, out, err);
+  case SN_CONCAT:
+    return concat_shape(inputs, n_inputs, out, err);
+  case SN_ACT:
+  case SN_BN:
+  case SN_FORK:
+    *out = inputs[0];
+    return SN_OK;
+  case SN_DATA:
+  case SN_OP_COUNT:
+    break;
+  }
+  return sn_fail(err, SN_BUG, "operator %d has no shape rule", (int)op);
+}
+
+static sn_status fail_too_large(const char *what, sn_err *err) {
+  return sn_fail(err, SN_BAD_INPUT, "%s beyond what can be counted; make the layer smaller", what);
+}
+
+static sn_status set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err) {
+  const uint64_t most = SN_MAX_NET_BYTES / sizeof(float);
+  if (!product_within(weights, count, most, &layer->parameters)) return fail_too_large("it has parameters", err);
+  const uint64_t work[] = {layer->parameters, positions};
+  if (!product_within(work, 2, SN_MAX_NET_MACS, &layer->macs)) return fail_too_large("it has multiply-adds", err);
+  if (layer->attr.bias) layer->parameters += layer->out.c;
+  return SN_OK;
+}
+
+static sn_status measure_conv(sn_layer *layer, sn_shape in, sn_err *err) {
+  const sn_attr *a = &layer->attr;
+  const uint64_t weights[] = {a->channels, in.c / a->groups, a->kernel_h, a->kernel_w};
+  return set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
+}
+
+static sn_status measure_fc(sn_layer *layer, sn_shape in, sn_err *err) {
+  const uint64_t weights[] = {layer->attr.channels, in.c, in.h, in.w};
+  return set_weights(layer, weights, 4, layer->out.n, err);
+}
+
+sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
+  uint64_t bytes;
+  layer->parameters = layer->macs = layer->mask_bytes = layer->statistics_bytes = 0;
+  if (sn_shape_bytes(layer->out, &bytes, err)) return err->code; /* so that plain products of `out` cannot overflow */
+  switch (layer->op) {
+  case SN_CONV:
+    return measure_conv(layer, input, err);
+  case SN_FC:
+    return measure_fc(layer, input, err);
+  case SN_BN:
+    layer->parameters = UINT64_C(2) * layer->out.c;
+    layer->statistics_bytes = UINT64_C(4) * layer->out.c * sizeof(float);
+    return SN_OK;
+  case SN_DROPOUT:
+    layer->mask_bytes = bytes / sizeof(float);
+    return SN_OK;
+  default:
+    return SN_OK;
+  }
+}

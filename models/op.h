@@ -1,0 +1,54 @@
+/* Operator table: one row per operator, everything the rest of the program needs to know about it (reference, section
+ * 1). A new operator is a new row here, a cost in sim/ and a kernel in exec/. */
+#ifndef SN_MODELS_OP_H
+#define SN_MODELS_OP_H
+
+#include "base/err.h"
+#include "models/net.h"
+
+/* Where the gradient with respect to the inputs lives. */
+typedef enum sn_grad_rule {
+  SN_GRAD_NONE,       /* DATA: no backward */
+  SN_GRAD_NEW,        /* a new tensor per input */
+  SN_GRAD_IN_PLACE,   /* written over dy */
+  SN_GRAD_ON_OUTPUT,  /* written over the layer's own output (SOFTMAX with loss: there is no dy) */
+  SN_GRAD_SHARE,      /* input 0 takes dy as it is, every other input a new copy (JOIN) */
+  SN_GRAD_ACCUMULATE, /* summed into the gradient of branch 0 (FORK) */
+} sn_grad_rule;
+
+typedef struct sn_op_info {
+  const char *name; /* "CONV": in tables, plans and JSON networks */
+  sn_grad_rule grad;
+  bool backward_reads_x; /* its forward input, besides dy */
+  bool backward_reads_y; /* its own forward output */
+  bool checkpoint;       /* never dropped for recomputation */
+  bool many_inputs;      /* takes two or more inputs; all others take one (DATA none) */
+  bool offload_paper;    /* its output is offloaded: CONV */
+  bool offload_joints;   /* also with offload=checkpoints: JOIN, FORK, CONCAT */
+  bool ends_offload;     /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1) */
+} sn_op_info;
+
+extern const sn_op_info sn_op_table[SN_OP_COUNT];
+
+static inline const sn_op_info *sn_op_of(const sn_layer *layer) {
+  return &sn_op_table[layer->op];
+}
+
+/* Names of all operators, for "did you mean". */
+const char *const *sn_op_names(void);
+/* SN_OP_COUNT where the name is unknown (case ignored). */
+sn_op sn_op_by_name(const char *name);
+
+/* Output shape of an operator from its attributes and input shapes. SN_BAD_INPUT with the reason ("kernel 11x11 is
+ * larger than its padded input 5x5"), without the layer's name: the caller adds it. */
+sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uint32_t n_inputs, sn_shape *out,
+                      sn_err *err);
+
+/* Fills parameters, macs, mask_bytes and statistics_bytes of a layer whose op, attr and out are set. Overflow is
+ * SN_BAD_INPUT. */
+sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err);
+
+/* Bytes of one tensor of this shape (float32); SN_BAD_INPUT where a dimension or the product is beyond the limits. */
+sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* The zoo's table of networks and sn_net_load(), which turns what the user typed into a network; see zoo.h. The
+ * families are in files of their own. Cost: one pass over the table. */
+#include "models/zoo.h"
+
+#include "base/checked.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "models/zoo_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const sn_zoo_entry entries[] = {
+    {"lenet", "LeNet of Caffe: MNIST, 28x28x1", 28, sn__zoo_lenet, NULL},
+    {"alexnet", "AlexNet (NIPS 2012) as one ungrouped tower", 227, sn__zoo_alexnet, NULL},
+    {"vgg16", "VGG16 (ICLR 2015), configuration D", 224, sn__zoo_vgg, (const uint32_t[]){2, 2, 3, 3, 3}},
+    {"vgg19", "VGG19 (ICLR 2015), configuration E", 224, sn__zoo_vgg, (const uint32_t[]){2, 2, 4, 4, 4}},
+    {"resnet18", "ResNet-18 (CVPR 2016), basic units", 224, sn__zoo_resnet, &(const sn__resnet){{2, 2, 2, 2}, true}},
+    {"resnet34", "ResNet-34 (CVPR 2016), basic units", 224, sn__zoo_resnet, &(const sn__resnet){{3, 4, 6, 3}, true}},
+    {"resnet50", "ResNet-50 (CVPR 2016), stride on the first 1x1", 224, sn__zoo_resnet,
+     &(const sn__resnet){{3, 4, 6, 3}, false}},
+    {"resnet101", "ResNet-101 (CVPR 2016), stride on the first 1x1", 224, sn__zoo_resnet,
+     &(const sn__resnet){{3, 4, 23, 3}, false}},
+    {"resnet152", "ResNet-152 (CVPR 2016), stride on the first 1x1", 224, sn__zoo_resnet,
+     &(const sn__resnet){{3, 8, 36, 3}, false}},
+    {"resnet", "ResNet of any depth: resnet:n1=3,n2=4,n3=6,n4=3 (bottleneck units per stage)", 224, sn__zoo_resnet_any,
+     &(const sn__resnet){{3, 4, 6, 3}, false}},
+    {"inception_v3", "Inception-v3 (CVPR 2016) without the auxiliary classifier", 299, sn__zoo_inception_v3, NULL},
+    {"inception_v4", "Inception-v4 (AAAI 2017)", 299, sn__zoo_inception_v4, NULL},
+    {"densenet121", "DenseNet-121 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 24, 16}},
+    {"densenet169", "DenseNet-169 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 32, 32}},
+    {"densenet201", "DenseNet-201 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 48, 32}},
+};
+enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
+enum { LONGEST = 64 };
+
+const sn_zoo_entry *sn_zoo_entries(uint32_t *count) {
+  *count = ENTRY_COUNT;
+  return entries;
+}
+
+/* "n1, n2, n3, n4, each a whole number from 1 to 100000" */
+static void list_keys(const sn__zoo_keys *keys, char *out, size_t room) {
+  size_t used = 0;
+  for (uint32_t i = 0; i < keys->count && used < room; i++)
+    used += (size_t)snprintf(out + used, room - used, "%s, ", keys->names[i]);
+  if (used < room) snprintf(out + used, room - used, "each a whole number from 1 to %u", keys->high);
+}
+
+/* `item` is "key=value" and is cut in two. Returns what is wrong with it, or NULL. */
+static const char *take(char *item, const sn__zoo_keys *keys, uint32_t *values, uint32_t *given) {
+  char *value = strchr(item, '=');
+  if (!value) return "has no value";
+  *value++ = '\0';
+  uint32_t i = 0;
+  while (i < keys->count && strcmp(item, keys->names[i]) != 0) i++;
+  if (i == keys->count) return "is not a parameter";
+  if (*given & 1u << i) return "is given twice";
+  *given |= 1u << i;
+  uint64_t number;
+  sn_err reason = SN_ERR_INIT; /* replaced by a message that names the allowed keys as well */
+  if (sn_parse_count(value, item, 1, keys->high, &number, &reason) != SN_OK) return "has a bad value";
+  values[i] = (uint32_t)number;
+  return NULL;
+}
+
+sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, const sn__zoo_keys *keys,
+                             uint32_t *values, sn_err *err) {
+  uint32_t given = 0;
+  for (const char *at = parameters; at;) {
+    char item[LONGEST], allowed[2 * LONGEST];
+    size_t length = strcspn(at, ",");
+    snprintf(item, sizeof item, "%.*s", (int)sn_min(length, sizeof item), at);
+    const char *wrong = length < sizeof item ? take(item, keys, values, &given) : "is too long";
+    if (wrong) {
+      list_keys(keys, allowed, sizeof allowed);
+      return sn_fail(err, SN_BAD_USAGE, "network \"%s:%.80s\": \"%s\" %s; allowed: %s", entry->name, parameters, item,
+                     wrong, allowed);
+    }
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  return SN_OK;
+}
+
+sn_builder *sn__zoo_begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t channels, uint32_t image,
+                          const char *parameters, sn_err *err) {
+  if (parameters) {
+    sn_fail(err, SN_BAD_USAGE, "network \"%s:%.80s\": %s takes no parameters; write \"%s\"", entry->name, parameters,
+            entry->name, entry->name);
+    return NULL;
+  }
+  return sn_builder_new(entry->name, batch, channels, image, image, err);
+}
+
+static sn_net *unknown(const char *name, sn_err *err) {
+  const char *names[ENTRY_COUNT];
+  char hint[2 * LONGEST];
+  for (size_t i = 0; i < ENTRY_COUNT; i++) names[i] = entries[i].name;
+  sn_text_suggest(name, names, ENTRY_COUNT, hint, sizeof hint);
+  sn_fail(err, SN_BAD_USAGE,
+          "unknown network \"%s\"%s; 'snsim list nets' lists them, and a file's name ends in \".json\" or holds a '/'",
+          name, hint);
+  return NULL;
+}
+
+static bool is_file(const char *spec) {
+  size_t length = strlen(spec);
+  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
+}
+
+static sn_net *load_file(const char *path, uint32_t batch, uint32_t image, sn_err *err) {
+  if (image == 0) return sn_net_from_file(path, batch, err);
+  sn_fail(err, SN_BAD_USAGE, "%s: the size of its images is stated in the file; give none or change it there", path);
+  return NULL;
+}
+
+/* A family of the zoo is right at its own image size, so what fails in its shapes was asked for by the caller. */
+static sn_net *build(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  uint32_t side = image ? image : entry->image;
+  sn_net *net = entry->build(entry, batch, side, parameters, err);
+  if (!net && err->code == SN_BAD_INPUT) {
+    err->code = SN_BAD_USAGE;
+    sn_err_prefix(err, "network \"%s%s%.80s\", batch %u, image %ux%u", entry->name, parameters ? ":" : "",
+                  parameters ? parameters : "", batch, side, side);
+  }
+  return net;
+}
+
+sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
+  if (is_file(spec)) return load_file(spec, batch, image, err);
+  char name[LONGEST];
+  size_t length = strcspn(spec, ":");
+  snprintf(name, sizeof name, "%.*s", (int)sn_min(length, sizeof name), spec);
+  for (size_t i = 0; i < ENTRY_COUNT; i++)
+    if (strcmp(name, entries[i].name) == 0)
+      return build(&entries[i], batch, image, spec[length] ? spec + length + 1 : NULL, err);
+  return unknown(name, err);
+}

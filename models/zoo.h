@@ -1,0 +1,33 @@
+/* The network zoo: families by name, and networks from files.
+ *
+ *   sn_net *net = sn_net_load("resnet:n1=6,n2=32,n3=800,n4=6", 1, 0, &err);
+ *   sn_net *mine = sn_net_load("mine.json", 32, 0, &err);
+ */
+#ifndef SN_MODELS_ZOO_H
+#define SN_MODELS_ZOO_H
+
+#include "base/err.h"
+#include "models/net.h"
+
+typedef struct sn_zoo_entry {
+  const char *name;        /* "resnet50"; "resnet" is the one that takes parameters */
+  const char *description; /* one line: source and what is special */
+  uint32_t image;          /* default height and width of the input */
+  sn_net *(*build)(const struct sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
+                   sn_err *err); /* parameters: what stands behind "name:", or NULL */
+  const void *config;            /* a family's own numbers (units per stage) */
+} sn_zoo_entry;
+
+/* All entries in the order in which `snsim list nets` prints them. */
+const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
+
+/* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a JSON network (it holds a
+ * '/' or ends in ".json"; docs/networks.md is the schema). image 0 means the network's own size. Errors: SN_BAD_USAGE
+ * for an unknown name (nearest offered) or a bad parameter, SN_BAD_INPUT with file and line for a bad file. */
+sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
+
+/* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
+sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);
+sn_net *sn_net_from_file(const char *path, uint32_t batch, sn_err *err);
+
+#endif

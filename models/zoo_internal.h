@@ -1,0 +1,51 @@
+/* What the families of the zoo share with its table, models/zoo.c; nothing outside the zoo includes this.
+ *
+ * A family is one function of the type sn_zoo_entry.build. `image` is the size to build for (never 0), `parameters`
+ * what stands behind "name:" or NULL. A family without parameters begins with sn__zoo_begin(), which refuses them.
+ *
+ * Names of layers: what the layer does, then where it stands ("conv2_1a", "relu3_4c", "pool5"); inside a block of
+ * Inception or DenseNet the block first ("inception_a1/b3_conv2", "dense1_6/concat"). Each family's head lists its own.
+ */
+#ifndef SN_MODELS_ZOO_INTERNAL_H
+#define SN_MODELS_ZOO_INTERNAL_H
+
+#include "models/build.h"
+#include "models/zoo.h"
+
+#include <stddef.h>
+
+/* Units per stage and the kind of unit: the configuration of a ResNet. */
+typedef struct sn__resnet {
+  uint32_t units[4];
+  bool basic; /* two 3x3 convolutions a unit instead of the bottleneck's three */
+} sn__resnet;
+
+/* What may stand behind "name:": whole numbers from 1 to `high`. */
+typedef struct sn__zoo_keys {
+  const char *const *names;
+  uint32_t count; /* at most 32 */
+  uint32_t high;
+} sn__zoo_keys;
+
+/* Reads "key=value,key=value" (or NULL) into `values`, one per key, which keep what they hold where a key is not given.
+ * SN_BAD_USAGE, with the allowed keys, for an unknown or repeated key and a bad value. */
+sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, const sn__zoo_keys *keys,
+                             uint32_t *values, sn_err *err);
+
+/* A builder for square images, named after the entry; NULL and SN_BAD_USAGE where there are parameters. A family need
+ * not look: a builder that is NULL is accepted everywhere, and sn_builder_finish() keeps the error. */
+sn_builder *sn__zoo_begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t channels, uint32_t image,
+                          const char *parameters, sn_err *err);
+
+#define SN__FAMILY(name)                                                                                               \
+  sn_net *sn__zoo_##name(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err)
+SN__FAMILY(lenet);
+SN__FAMILY(alexnet);
+SN__FAMILY(vgg);        /* config: uint32_t[5], convolutions per stage */
+SN__FAMILY(resnet);     /* config: sn__resnet */
+SN__FAMILY(resnet_any); /* config: sn__resnet, the defaults of the parameters n1, n2, n3, n4 */
+SN__FAMILY(inception_v3);
+SN__FAMILY(inception_v4);
+SN__FAMILY(densenet); /* config: uint32_t[4], layers per dense block */
+
+#endif

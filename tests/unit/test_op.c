@@ -1,0 +1,247 @@
+/* Operators: the rows against the reference, section 1; shapes and counts against published layers; what is refused. */
+#include "models/op.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+enum { READS_X = 1, READS_Y = 2, CHECKPOINT = 4, MANY = 8, OFFLOAD = 16, JOINT = 32, ENDS = 64 };
+
+static void rows_match_reference(void **state) {
+  (void)state;
+  static const struct {
+    sn_op op;
+    const char *name;
+    sn_grad_rule grad;
+    int flags;
+  } rows[] = {
+      {SN_DATA, "DATA", SN_GRAD_NONE, CHECKPOINT},
+      {SN_CONV, "CONV", SN_GRAD_NEW, READS_X | CHECKPOINT | OFFLOAD | ENDS},
+      {SN_FC, "FC", SN_GRAD_NEW, READS_X | CHECKPOINT | ENDS},
+      {SN_POOL, "POOL", SN_GRAD_NEW, READS_X | READS_Y},
+      {SN_ACT, "ACT", SN_GRAD_IN_PLACE, READS_X | READS_Y},
+      {SN_LRN, "LRN", SN_GRAD_IN_PLACE, READS_X | READS_Y},
+      {SN_BN, "BN", SN_GRAD_NEW, READS_X},
+      {SN_DROPOUT, "DROPOUT", SN_GRAD_NEW, 0},
+      {SN_SOFTMAX, "SOFTMAX", SN_GRAD_ON_OUTPUT, READS_X | READS_Y | CHECKPOINT},
+      {SN_JOIN, "JOIN", SN_GRAD_SHARE, CHECKPOINT | MANY | JOINT},
+      {SN_FORK, "FORK", SN_GRAD_ACCUMULATE, CHECKPOINT | JOINT},
+      {SN_CONCAT, "CONCAT", SN_GRAD_NEW, CHECKPOINT | MANY | JOINT},
+  };
+  assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
+  for (size_t i = 0; i < SN_OP_COUNT; i++) {
+    const sn_op_info *info = &sn_op_table[rows[i].op];
+    int flags = info->backward_reads_x * READS_X + info->backward_reads_y * READS_Y + info->checkpoint * CHECKPOINT +
+                info->many_inputs * MANY + info->offload_paper * OFFLOAD + info->offload_joints * JOINT +
+                info->ends_offload * ENDS;
+    assert_string_equal(info->name, rows[i].name);
+    assert_string_equal(sn_op_names()[rows[i].op], rows[i].name);
+    assert_int_equal(info->grad, rows[i].grad);
+    assert_int_equal(flags, rows[i].flags);
+    assert_int_equal(sn_op_by_name(rows[i].name), rows[i].op);
+  }
+  assert_int_equal(sn_op_by_name("concat"), SN_CONCAT);
+  assert_int_equal(sn_op_by_name("CON"), SN_OP_COUNT);
+  assert_int_equal(sn_op_by_name(""), SN_OP_COUNT);
+}
+
+static sn_attr window(uint32_t kernel, uint32_t stride, uint32_t pad) {
+  return (sn_attr){.channels = 64,
+                   .groups = 1,
+                   .kernel_h = kernel,
+                   .kernel_w = kernel,
+                   .stride_h = stride,
+                   .stride_w = stride,
+                   .pad_h = pad,
+                   .pad_w = pad};
+}
+
+static void windows(void **state) {
+  (void)state;
+  static const struct {
+    sn_op op;
+    bool ceil;
+    uint32_t in, kernel, stride, pad, out;
+  } cases[] = {
+      {SN_CONV, 0, 227, 11, 4, 0, 55}, /* AlexNet conv1 */
+      {SN_CONV, 0, 224, 7, 2, 3, 112}, /* ResNet stem */
+      {SN_CONV, 0, 5, 5, 1, 0, 1},     {SN_CONV, 0, 1, 1, 1, 0, 1},
+      {SN_CONV, 0, 1, 1, 1, 1, 3}, /* padding wider than the kernel: windows of padding only */
+      {SN_CONV, 1, 6, 3, 2, 0, 2}, /* `ceil` is not a CONV's */
+      {SN_POOL, 0, 112, 3, 2, 1, 56},  {SN_POOL, 1, 112, 3, 2, 0, 56},
+      {SN_POOL, 0, 112, 3, 2, 0, 55},  {SN_POOL, 1, 6, 3, 2, 0, 3},
+      {SN_POOL, 1, 4, 2, 2, 1, 3}, /* starts -1, 1, 3: ends exactly */
+      {SN_POOL, 1, 3, 2, 2, 1, 2}, /* a third window would start at 3, in the padding */
+      {SN_POOL, 1, 5, 1, 3, 0, 2}, /* a third would start at 6, behind the input */
+      {SN_POOL, 0, 5, 1, 3, 0, 2},     {SN_POOL, 1, 7, 7, 9, 0, 1},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_attr a = window(cases[i].kernel, cases[i].stride, cases[i].pad);
+    a.ceil = cases[i].ceil;
+    sn_shape in = {2, 3, cases[i].in, cases[i].in}, out;
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_op_shape(cases[i].op, &a, &in, 1, &out, &err), SN_OK);
+    if (out.h != cases[i].out || out.w != cases[i].out) fail_msg("case %zu: %ux%u", i, out.h, out.w);
+    assert_int_equal(out.n, 2);
+    assert_int_equal(out.c, cases[i].op == SN_CONV ? 64 : 3);
+  }
+}
+
+/* The definition: as many windows as start at or before the place where one more would not be allowed to. */
+static uint32_t count_windows(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
+  uint32_t count = 0;
+  for (uint32_t start = 0;; start += stride, count++) {
+    bool whole = start + kernel <= in + 2 * pad;
+    bool reaches = start >= stride && start - stride + kernel < in + 2 * pad; /* the last one left something over */
+    if (!whole && !(ceil && reaches && start < in + pad)) return count;
+    if (ceil && start >= in + pad) return count;
+  }
+}
+
+static void windows_match_definition(void **state) {
+  (void)state;
+  for (uint32_t in = 1; in <= 12; in++)
+    for (uint32_t kernel = 1; kernel <= 6; kernel++)
+      for (uint32_t stride = 1; stride <= 5; stride++)
+        for (uint32_t pad = 0; pad < kernel; pad++)
+          for (int ceil = 0; ceil <= 1; ceil++) {
+            sn_attr a = window(kernel, stride, pad);
+            a.ceil = ceil;
+            sn_shape shape = {1, 1, in, in}, out;
+            sn_err err = SN_ERR_INIT;
+            if (sn_op_shape(SN_POOL, &a, &shape, 1, &out, &err) != SN_OK) {
+              assert_true(kernel > in + 2 * pad);
+              continue;
+            }
+            if (out.h != count_windows(in, kernel, stride, pad, ceil))
+              fail_msg("in %u kernel %u stride %u pad %u ceil %d: %u", in, kernel, stride, pad, ceil, out.h);
+          }
+}
+
+static void other_shapes(void **state) {
+  (void)state;
+  const sn_shape in[] = {{2, 6, 4, 5}, {2, 3, 4, 5}, {2, 6, 4, 5}};
+  sn_shape out;
+  sn_err err = SN_ERR_INIT;
+  sn_attr a = window(1, 1, 0);
+  a.kernel_w = 3, a.stride_w = 2, a.pad_w = 1;
+  assert_int_equal(sn_op_shape(SN_CONV, &a, in, 1, &out, &err), SN_OK);
+  assert_true(out.h == 4 && out.w == 3);
+  assert_int_equal(sn_op_shape(SN_FC, &a, in, 1, &out, &err), SN_OK);
+  assert_true(out.n == 2 && out.c == 64 && out.h == 1 && out.w == 1);
+  assert_int_equal(sn_op_shape(SN_CONCAT, &a, in, 3, &out, &err), SN_OK);
+  assert_true(out.c == 15 && out.h == 4 && out.w == 5);
+  assert_int_equal(sn_op_shape(SN_JOIN, &a, (const sn_shape[]){in[0], in[2]}, 2, &out, &err), SN_OK);
+  assert_memory_equal(&out, &in[0], sizeof out);
+  a.global = true;
+  assert_int_equal(sn_op_shape(SN_POOL, &a, in, 1, &out, &err), SN_OK);
+  assert_true(out.c == 6 && out.h == 1 && out.w == 1);
+}
+
+static void refuses(void **state) {
+  (void)state;
+  const sn_shape image = {2, 6, 5, 5};
+  const struct {
+    sn_op op;
+    sn_attr attr;
+    sn_shape inputs[2];
+    uint32_t count;
+    const char *text;
+  } cases[] = {
+      {SN_CONV, window(11, 1, 0), {image}, 1, "kernel 11x11 is larger than its padded input 5x5"},
+      {SN_CONV, window(0, 1, 0), {image}, 1, "kernel 0 is not from 1"},
+      {SN_CONV, window(1, 0, 0), {image}, 1, "stride 0 is not from 1"},
+      {SN_CONV, window(1, 1, UINT32_MAX), {image}, 1, "pad 4294967295 is not from 0"},
+      {SN_CONV, {.groups = 1, .kernel_h = 1, .kernel_w = 1}, {image}, 1, "channels 0 is not from 1"},
+      {SN_CONV,
+       {.channels = 8, .groups = 4, .kernel_h = 1, .kernel_w = 1, .stride_h = 1, .stride_w = 1},
+       {image},
+       1,
+       "groups 4 does not divide its 6 input and 8 output channels"},
+      {SN_FC, {.channels = 0}, {image}, 1, "channels 0"},
+      {SN_POOL, window(3, 1, 3), {image}, 1, "pad 3x3 is not smaller than kernel 3x3"},
+      {SN_LRN, {.lrn_size = 4, .lrn_beta = 1, .lrn_k = 1}, {image}, 1, "size 4 is even"},
+      {SN_LRN, {.lrn_size = 5, .lrn_beta = 1, .lrn_k = 0}, {image}, 1, "k above 0"},
+      {SN_DROPOUT, {.ratio = 1}, {image}, 1, "ratio 1 is not from 0 to below 1"},
+      {SN_SOFTMAX, {0}, {image}, 1, "5x5 pixels; put an FC or a global POOL before it"},
+      {SN_JOIN, {0}, {image}, 1, "JOIN takes two or more inputs, not 1"},
+      {SN_ACT, {0}, {image, image}, 2, "ACT takes one input, not 2"},
+      {SN_BN, {0}, {image}, 0, "BN takes one input, not 0"},
+      {SN_JOIN, {0}, {image, {2, 3, 5, 5}}, 2, "input 1 is 6x5x5, input 2 is 3x5x5"},
+      {SN_CONCAT, {0}, {image, {2, 6, 5, 4}}, 2, "input 1 is 6x5x5, input 2 is 6x5x4"},
+      {SN_CONCAT, {0}, {{1, SN_MAX_DIM, 1, 1}, {1, 1, 1, 1}}, 2, "more than 16777216 channels"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_shape out;
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_op_shape(cases[i].op, &cases[i].attr, cases[i].inputs, cases[i].count, &out, &err),
+                     SN_BAD_INPUT);
+    if (!strstr(err.text, cases[i].text)) fail_msg("\"%s\" is not in \"%s\"", cases[i].text, err.text);
+  }
+}
+
+static void bytes_and_limits(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  uint64_t bytes;
+  assert_int_equal(sn_shape_bytes((sn_shape){200, 96, 55, 55}, &bytes, &err), SN_OK);
+  assert_int_equal(bytes, 200ull * 96 * 55 * 55 * 4);
+  assert_int_equal(sn_shape_bytes((sn_shape){1 << 24, 1 << 24, 1 << 2, 1}, &bytes, &err), SN_OK);
+  assert_int_equal(bytes, SN_MAX_NET_BYTES);
+  const sn_shape bad[] = {
+      {0, 1, 1, 1}, {1, 1, 1, SN_MAX_DIM + 1}, {1 << 24, 1 << 24, 1 << 2, 2}, {1 << 24, 1 << 24, 1 << 24, 1 << 24}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    sn_err fresh = SN_ERR_INIT;
+    assert_int_equal(sn_shape_bytes(bad[i], &bytes, &fresh), SN_BAD_INPUT);
+  }
+}
+
+static void measures(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_layer conv = {.op = SN_CONV, .attr = window(5, 1, 2), .out = {10, 64, 27, 27}};
+  conv.attr.groups = 2;
+  conv.attr.bias = true;
+  assert_int_equal(sn_op_measure(&conv, (sn_shape){10, 96, 27, 27}, &err), SN_OK);
+  assert_int_equal(conv.parameters, 64 * 48 * 25 + 64);
+  assert_int_equal(conv.macs, 10ull * 64 * 48 * 25 * 27 * 27);
+  sn_layer fc = {.op = SN_FC, .attr = {.channels = 4096}, .out = {10, 4096, 1, 1}};
+  assert_int_equal(sn_op_measure(&fc, (sn_shape){10, 256, 6, 6}, &err), SN_OK);
+  assert_int_equal(fc.parameters, 4096 * 9216);
+  assert_int_equal(fc.macs, 10ull * 4096 * 9216);
+  sn_layer bn = {.op = SN_BN, .out = {10, 64, 7, 7}};
+  assert_int_equal(sn_op_measure(&bn, bn.out, &err), SN_OK);
+  assert_true(bn.parameters == 128 && bn.statistics_bytes == 64 * 16 && bn.macs == 0);
+  sn_layer drop = {.op = SN_DROPOUT, .out = {10, 64, 7, 7}};
+  assert_int_equal(sn_op_measure(&drop, drop.out, &err), SN_OK);
+  assert_true(drop.mask_bytes == 10 * 64 * 49 && drop.parameters == 0);
+}
+
+static void measures_within_limits(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT, macs = SN_ERR_INIT;
+  sn_layer fc = {.op = SN_FC, .attr = {.channels = SN_MAX_DIM}, .out = {1, SN_MAX_DIM, 1, 1}};
+  assert_int_equal(sn_op_measure(&fc, (sn_shape){1, SN_MAX_DIM, SN_MAX_DIM, 1}, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "parameters"));
+  sn_layer conv = {.op = SN_CONV, .attr = window(1000, 1, 0), .out = {1, 64, 10000, 10000}};
+  assert_int_equal(sn_op_measure(&conv, (sn_shape){1, 64, 10999, 10999}, &macs), SN_BAD_INPUT);
+  assert_non_null(strstr(macs.text, "multiply-adds"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_match_reference),
+      cmocka_unit_test(windows),
+      cmocka_unit_test(windows_match_definition),
+      cmocka_unit_test(other_shapes),
+      cmocka_unit_test(refuses),
+      cmocka_unit_test(bytes_and_limits),
+      cmocka_unit_test(measures),
+      cmocka_unit_test(measures_within_limits),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* The zoo against what others published: layer counts with FORK and DATA, parameters (exact), multiply-adds, shapes in
+ * the middle of the nets; and what sn_net_load() refuses. Parameter totals are those of the networks' own authors or of
+ * widely used releases; multiply-adds are rounded there, so they have to agree within 2 %. */
+#include "models/op.h"
+#include "models/zoo.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct published {
+  const char *name;
+  uint32_t layers; /* DATA and FORKs included */
+  uint64_t parameters;
+  double giga_macs; /* forward, one image; 0: none published */
+} published;
+
+/* AlexNet ungrouped; ResNets with stride on the first 1x1; Inception-v3 without the auxiliary classifier. Layer counts
+ * that the reference does not give, by hand:
+ * ResNet-18, 34:  DATA + stem 4 + 8 a unit (FORK included) + 3 projections of 2 + end 3
+ * Inception-v3:   94 convolutions of 3 + 13 pools + 11 CONCATs + 11 + 4 FORKs + DATA + end 4
+ * DenseNet:       DATA + stem 4 + 8 a dense layer (FORK included) + 3 transitions of 4 + end 5 */
+static const published nets[] = {
+    {"lenet", 9, 431080, 0},
+    {"alexnet", 24, 62378344, 1.14},
+    {"vgg16", 40, 138357544, 15.5},
+    {"vgg19", 46, 143667240, 19.6},
+    {"resnet18", 78, 11689512, 1.8},
+    {"resnet34", 142, 21797672, 3.6},
+    {"resnet50", 192, 25557032, 3.86},
+    {"resnet101", 379, 44549160, 7.6},
+    {"resnet152", 566, 60192808, 11.3},
+    {"inception_v3", 326, 23834568, 5.7},
+    {"inception_v4", 514, 42679816, 12.3},
+    {"densenet121", 486, 7978856, 2.87},
+    {"densenet169", 678, 14149480, 3.4},
+    {"densenet201", 806, 20013928, 4.34},
+};
+enum { NET_COUNT = sizeof nets / sizeof nets[0] };
+
+static sn_net *load(const char *spec, uint32_t batch, uint32_t image) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(spec, batch, image, &err);
+  if (!net) fail_msg("%s: %s", spec, err.text);
+  return net;
+}
+
+static const sn_layer *find(const sn_net *net, const char *name) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
+  fail_msg("%s: no layer \"%s\"", net->name, name);
+  return NULL;
+}
+
+static uint32_t count(const sn_net *net, sn_op op) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) n += net->layers[i].op == op;
+  return n;
+}
+
+static void assert_shape(const sn_net *net, const char *layer, uint32_t c, uint32_t h, uint32_t w) {
+  sn_shape s = find(net, layer)->out;
+  if (s.c != c || s.h != h || s.w != w)
+    fail_msg("%s, %s: %ux%ux%u instead of %ux%ux%u", net->name, layer, s.c, s.h, s.w, c, h, w);
+}
+
+static void published_figures(void **state) {
+  (void)state;
+  for (size_t i = 0; i < NET_COUNT; i++) {
+    const published *p = &nets[i];
+    sn_net *net = load(p->name, 1, 0);
+    double giga = (double)net->macs / 1e9;
+    print_message("%-14s %4u layers %10" PRIu64 " parameters %7.3f G multiply-adds\n", p->name, net->n_layers,
+                  net->parameters, giga);
+    assert_string_equal(net->name, p->name);
+    assert_int_equal(net->n_layers, p->layers);
+    assert_int_equal(net->parameters, p->parameters);
+    if (p->giga_macs > 0 && fabs(giga / p->giga_macs - 1) > 0.02)
+      fail_msg("%s: %.3f G multiply-adds, published %.3f G", p->name, giga, p->giga_macs);
+    sn_net_free(net);
+  }
+}
+
+/* Every entry builds, ends in SOFTMAX, has one output per value and grows with the batch. */
+static void every_entry(void **state) {
+  (void)state;
+  uint32_t n_entries;
+  const sn_zoo_entry *entries = sn_zoo_entries(&n_entries);
+  assert_int_equal(n_entries, NET_COUNT + 1); /* "resnet" takes parameters */
+  for (uint32_t i = 0; i < n_entries; i++) {
+    sn_net *one = load(entries[i].name, 1, 0), *eight = load(entries[i].name, 8, 0);
+    assert_true(strlen(entries[i].description) > 0);
+    assert_int_equal(one->layers[0].op, SN_DATA);
+    assert_int_equal(one->layers[0].out.h, entries[i].image);
+    assert_int_equal(count(one, SN_SOFTMAX), 1);
+    assert_int_equal(eight->macs, 8 * one->macs);
+    assert_int_equal(eight->parameters, one->parameters);
+    assert_int_equal(eight->data_bytes, 8 * one->data_bytes);
+    sn_net_free(one);
+    sn_net_free(eight);
+  }
+}
+
+/* Reference, section 2: the layers of AlexNet and their order. */
+static void alexnet_order(void **state) {
+  (void)state;
+  static const char *const names[] = {"data",  "conv1", "relu1", "lrn1",  "pool1", "conv2", "relu2", "lrn2",
+                                      "pool2", "conv3", "relu3", "conv4", "relu4", "conv5", "relu5", "pool5",
+                                      "fc1",   "relu6", "drop1", "fc2",   "relu7", "drop2", "fc3",   "softmax"};
+  sn_net *net = load("alexnet", 200, 0);
+  for (uint32_t i = 0; i < net->n_layers; i++) assert_string_equal(net->layers[i].name, names[i]);
+  assert_shape(net, "conv1", 96, 55, 55);
+  assert_shape(net, "pool1", 96, 27, 27);
+  assert_shape(net, "pool2", 256, 13, 13);
+  assert_shape(net, "pool5", 256, 6, 6);
+  assert_shape(net, "softmax", 1000, 1, 1);
+  assert_int_equal(find(net, "conv2")->out.n, 200);
+  sn_net_free(net);
+}
+
+static void vgg_shapes(void **state) {
+  (void)state;
+  sn_net *net = load("vgg16", 1, 0);
+  assert_shape(net, "relu1_2", 64, 224, 224);
+  assert_shape(net, "conv4_3", 512, 28, 28);
+  assert_shape(net, "pool5", 512, 7, 7);
+  assert_int_equal(count(net, SN_CONV) + count(net, SN_FC), 16);
+  assert_int_equal(count(net, SN_DROPOUT), 2);
+  sn_net_free(net);
+}
+
+static void resnet_units(void **state) {
+  (void)state;
+  sn_net *net = load("resnet50", 1, 0);
+  assert_shape(net, "conv1", 64, 112, 112);
+  assert_shape(net, "pool1", 64, 56, 56);
+  assert_shape(net, "relu2_3", 256, 56, 56);
+  assert_shape(net, "conv3_1a", 128, 28, 28); /* the first 1x1 halves the image */
+  assert_shape(net, "relu4_6", 1024, 14, 14);
+  assert_shape(net, "relu5_3", 2048, 7, 7);
+  assert_shape(net, "pool5", 2048, 1, 1);
+  assert_int_equal(find(net, "conv3_1a")->attr.stride_h, 2);
+  assert_int_equal(find(net, "conv3_1b")->attr.stride_h, 1);
+  assert_false(find(net, "conv3_1a")->attr.bias);
+  assert_int_equal(count(net, SN_CONV), 53);
+  assert_int_equal(count(net, SN_JOIN), 16);
+  assert_int_equal(count(net, SN_FORK), 16);
+  sn_net_free(net);
+}
+
+/* The route follows a FORK's branches in order: the main branch must be the first, here and in the JOIN. */
+static void resnet_branches(void **state) {
+  (void)state;
+  static const char *const shortcut[] = {"bn2_1p", "relu2_1/fork"};
+  static const char *const consumer[] = {"conv2_1p", "join2_2"};
+  static const char *const forks[] = {"pool1/fork", "relu2_1/fork"};
+  sn_net *net = load("resnet50", 1, 0);
+  for (unsigned k = 0; k < 2; k++) {
+    char main_end[16], main_begin[16], join[16];
+    snprintf(main_end, sizeof main_end, "bn2_%uc", k + 1);
+    snprintf(main_begin, sizeof main_begin, "conv2_%ua", k + 1);
+    snprintf(join, sizeof join, "join2_%u", k + 1);
+    const sn_layer *fork = find(net, forks[k]), *sum = find(net, join);
+    assert_int_equal(fork->n_outputs, 2);
+    assert_string_equal(net->layers[net->values[fork->first_output].consumer].name, main_begin);
+    assert_string_equal(net->layers[net->values[fork->first_output + 1].consumer].name, consumer[k]);
+    assert_string_equal(net->layers[sn_layer_input(net, sum, 0)->producer].name, main_end);
+    assert_string_equal(net->layers[sn_layer_input(net, sum, 1)->producer].name, shortcut[k]);
+  }
+  sn_net_free(net);
+}
+
+static void inception_shapes(void **state) {
+  (void)state;
+  sn_net *v3 = load("inception_v3", 1, 0), *v4 = load("inception_v4", 1, 0);
+  assert_shape(v3, "stem/pool2", 192, 35, 35);
+  assert_shape(v3, "inception_a1/concat", 256, 35, 35);
+  assert_shape(v3, "inception_a3/concat", 288, 35, 35);
+  assert_shape(v3, "inception_b4/concat", 768, 17, 17);
+  assert_shape(v3, "reduction_b/concat", 1280, 8, 8);
+  assert_shape(v3, "inception_c2/concat", 2048, 8, 8);
+  assert_shape(v4, "stem/conv3", 64, 147, 147);
+  assert_shape(v4, "stem_mix1/concat", 160, 73, 73);
+  assert_shape(v4, "stem_mix2/concat", 192, 71, 71);
+  assert_shape(v4, "stem_mix3/concat", 384, 35, 35);
+  assert_shape(v4, "inception_a4/concat", 384, 35, 35);
+  assert_shape(v4, "reduction_a/concat", 1024, 17, 17);
+  assert_shape(v4, "inception_b7/concat", 1024, 17, 17);
+  assert_shape(v4, "inception_c3/concat", 1536, 8, 8);
+  assert_int_equal(find(v4, "inception_c3/concat")->n_inputs, 6);
+  assert_int_equal(count(v4, SN_CONV), 149);
+  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr.kernel_h, 1);
+  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr.kernel_w, 7);
+  assert_true(find(v4, "drop")->attr.ratio == 0.2);
+  sn_net_free(v3);
+  sn_net_free(v4);
+}
+
+static void densenet_shapes(void **state) {
+  (void)state;
+  sn_net *net = load("densenet121", 1, 0);
+  assert_shape(net, "dense1_1/concat", 96, 56, 56);
+  assert_shape(net, "dense1_6/concat", 256, 56, 56);
+  assert_shape(net, "trans1/pool", 128, 28, 28);
+  assert_shape(net, "dense4_16/concat", 1024, 7, 7);
+  const sn_layer *concat = find(net, "dense1_2/concat");
+  assert_string_equal(net->layers[sn_layer_input(net, concat, 0)->producer].name, "dense1_1/concat/fork");
+  assert_string_equal(net->layers[sn_layer_input(net, concat, 1)->producer].name, "dense1_2/conv2");
+  assert_int_equal(count(net, SN_CONV), 120);
+  sn_net_free(net);
+}
+
+static void resnet_parameters(void **state) {
+  (void)state;
+  sn_net *given = load("resnet:n3=23", 1, 0), *known = load("resnet101", 1, 0);
+  assert_string_equal(given->name, "resnet:n1=3,n2=4,n3=23,n4=3");
+  assert_int_equal(given->n_layers, known->n_layers);
+  assert_int_equal(given->parameters, known->parameters);
+  assert_int_equal(given->macs, known->macs);
+  sn_net *plain = load("resnet", 1, 0), *again = load(given->name, 1, 0);
+  assert_int_equal(plain->n_layers, 192);
+  assert_int_equal(again->n_layers, known->n_layers);
+  sn_net_free(given);
+  sn_net_free(known);
+  sn_net_free(plain);
+  sn_net_free(again);
+}
+
+/* 11 layers a unit, FORK included; 2 more for each projection; DATA, 4 of the stem and 3 at the end. */
+static void deep_resnets(void **state) {
+  (void)state;
+  clock_t begin = clock();
+  sn_net *net = load("resnet:n1=6,n2=32,n3=800,n4=6", 1, 0);
+  assert_int_equal(net->n_layers, 11 * (6 + 32 + 800 + 6) + 8 + 8);
+  assert_int_equal(count(net, SN_CONV) + count(net, SN_FC), 3 * (6 + 32 + 800 + 6) + 2 + 4);
+  sn_net_free(net);
+  net = load("resnet:n3=100000", 1, 0); /* linear cost: a second or so, where quadratic would be hours */
+  assert_int_equal(net->n_layers, 11 * (3 + 4 + 100000 + 3) + 8 + 8);
+  sn_net_free(net);
+  double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+  print_message("both deep networks: %.2f s\n", seconds);
+  assert_true(seconds < 60);
+}
+
+static void image_size(void **state) {
+  (void)state;
+  sn_net *net = load("resnet50", 2, 448), *own = load("resnet50", 2, 0);
+  assert_shape(net, "conv1", 64, 224, 224);
+  assert_shape(net, "relu5_3", 2048, 14, 14);
+  assert_int_equal(net->parameters, own->parameters);
+  sn_net_free(net);
+  sn_net_free(own);
+  net = load("alexnet", 1, 259);
+  assert_shape(net, "pool5", 256, 7, 7);
+  sn_net_free(net);
+}
+
+typedef struct refusal {
+  const char *spec;
+  uint32_t batch, image;
+  const char *said; /* part of the message */
+} refusal;
+
+static const refusal refusals[] = {
+    {"resnet5", 1, 0, "unknown network \"resnet5\" (did you mean \"resnet50\"?); 'snsim list nets'"},
+    {"ALEXNET", 1, 0, "did you mean \"alexnet\"?"},
+    {"resnet-50", 1, 0, "did you mean \"resnet50\"?"},
+    {"transformer", 1, 0, "unknown network \"transformer\"; 'snsim list nets'"},
+    {"", 1, 0, "unknown network \"\""},
+    {":n1=3", 1, 0, "unknown network \"\""},
+    {"alexnet:", 1, 0, "alexnet takes no parameters"},
+    {"vgg16:n1=3", 1, 0, "vgg16 takes no parameters; write \"vgg16\""},
+    {"resnet:", 1, 0, "\"\" has no value; allowed: n1, n2, n3, n4, each a whole number from 1 to 100000"},
+    {"resnet:n1", 1, 0, "\"n1\" has no value; allowed: n1, n2, n3, n4"},
+    {"resnet:n1=3,", 1, 0, "\"\" has no value"},
+    {"resnet:n1=3,,n2=3", 1, 0, "\"\" has no value"},
+    {"resnet:n5=3", 1, 0, "\"n5\" is not a parameter; allowed: n1, n2, n3, n4"},
+    {"resnet:N1=3", 1, 0, "\"N1\" is not a parameter"},
+    {"resnet: n1=3", 1, 0, "\" n1\" is not a parameter"},
+    {"resnet:=3", 1, 0, "\"\" is not a parameter"},
+    {"resnet:n1=3,n2=4,n1=3", 1, 0, "\"n1\" is given twice"},
+    {"resnet:n1=0", 1, 0, "\"n1\" has a bad value; allowed: n1, n2, n3, n4, each a whole number from 1 to 100000"},
+    {"resnet:n1=100001", 1, 0, "\"n1\" has a bad value"},
+    {"resnet:n2=-1", 1, 0, "\"n2\" has a bad value"},
+    {"resnet:n2=3.5", 1, 0, "\"n2\" has a bad value"},
+    {"resnet:n2=", 1, 0, "\"n2\" has a bad value"},
+    {"resnet:n2=3=4", 1, 0, "\"n2\" has a bad value"},
+    {"resnet:n4=99999999999999999999999", 1, 0, "\"n4\" has a bad value"},
+    {"resnet:n1=0000000000000000000000000000000000000000000000000000000000015", 1, 0, "is too long"},
+    {"resnet:n1=100000,n2=100000", 1, 0,
+     "network \"resnet:n1=100000,n2=100000\", batch 1, image 224x224: layer"}, /* 2.2 million layers */
+    {"alexnet", 1, 10, "network \"alexnet\", batch 1, image 10x10: layer \"conv1\""},
+    {"inception_v4", 1, 32, "network \"inception_v4\", batch 1, image 32x32: layer"},
+    {"vgg16", 0, 0, "network \"vgg16\", batch 0, image 224x224"},
+    {"vgg16", UINT32_MAX, 0, "network \"vgg16\", batch 4294967295"},
+    {"vgg16", 1, UINT32_MAX, "network \"vgg16\", batch 1, image 4294967295x4294967295"},
+    {"./mine.json", 1, 32, "./mine.json: the size of its images is stated in the file"},
+};
+
+static void bad_specs(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+    const refusal *r = &refusals[i];
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = sn_net_load(r->spec, r->batch, r->image, &err);
+    assert_null(net);
+    if (err.code != SN_BAD_USAGE || !strstr(err.text, r->said))
+      fail_msg("\"%s\": %s: %s", r->spec, sn_status_name(err.code), err.text);
+  }
+}
+
+/* A name longer than any buffer is refused, not cut to one that exists. */
+static void endless_specs(void **state) {
+  (void)state;
+  enum { LENGTH = 100000 };
+  static const char *const begins[] = {"x", "resnet50", "resnet:n1=", "resnet:n1=3,x", "alexnet:"};
+  char *spec = malloc(LENGTH + 1);
+  assert_non_null(spec);
+  for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+    memset(spec, '1', LENGTH);
+    spec[LENGTH] = '\0';
+    memcpy(spec, begins[i], strlen(begins[i]));
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_load(spec, 1, 0, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+  }
+  free(spec);
+}
+
+/* What is no name goes to the importer. */
+static void files(void **state) {
+  (void)state;
+  static const char *const paths[] = {"no/such/net", "no_such_net.json", "./alexnet"};
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_load(paths[i], 1, 0, &err));
+    assert_int_equal(err.code, SN_BAD_FILE);
+    assert_non_null(strstr(err.text, paths[i]));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(published_figures), cmocka_unit_test(every_entry),     cmocka_unit_test(alexnet_order),
+      cmocka_unit_test(vgg_shapes),        cmocka_unit_test(resnet_units),    cmocka_unit_test(resnet_branches),
+      cmocka_unit_test(inception_shapes),  cmocka_unit_test(densenet_shapes), cmocka_unit_test(resnet_parameters),
+      cmocka_unit_test(deep_resnets),      cmocka_unit_test(image_size),      cmocka_unit_test(bad_specs),
+      cmocka_unit_test(endless_specs),     cmocka_unit_test(files),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
