@@ -1,0 +1,40 @@
+/* Back end: what can obey a plan. A table of functions owned here and implemented elsewhere: the simulated device
+ * (sim/device_model.c), and real ones in exec/.
+ *
+ * sn_play() calls reserve() once, then one function per instruction in listed order, then sync(), and close() in every
+ * case. `index` is the instruction's number; a back end notes when it ran in the trace, at the latest in sync(). No
+ * function decides anything: addresses, lanes, algorithms and order are the plan's.
+ */
+#ifndef SN_SIM_BACKEND_H
+#define SN_SIM_BACKEND_H
+
+#include "base/err.h"
+#include "sim/plan.h"
+#include "sim/trace.h"
+
+#include <stdint.h>
+
+typedef struct sn_backend {
+  void *self;
+  const struct sn_backend_ops *ops;
+} sn_backend;
+
+typedef struct sn_backend_ops {
+  const char *name;
+  /* Makes the pool and the external pool of the plan ready. */
+  sn_status (*reserve)(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err);
+  sn_status (*alloc)(void *self, uint32_t index, sn_err *err);
+  sn_status (*release)(void *self, uint32_t index, sn_err *err);
+  sn_status (*compute)(void *self, uint32_t index, sn_err *err);
+  sn_status (*copy)(void *self, uint32_t index, sn_err *err);
+  sn_status (*signal)(void *self, uint32_t index, sn_err *err);
+  sn_status (*wait)(void *self, uint32_t index, sn_err *err);
+  /* Returns when every lane is done. */
+  sn_status (*sync)(void *self, sn_err *err);
+  void (*close)(void *self);
+} sn_backend_ops;
+
+/* Plays a checked plan on a back end and closes it. The trace is the caller's; see sn_trace_init(). */
+sn_status sn_play(const sn_plan *plan, sn_backend backend, sn_trace *trace, sn_err *err);
+
+#endif

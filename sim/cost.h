@@ -1,0 +1,31 @@
+/* Cost model: how long each step takes on a device, and which convolution algorithms it may choose from.
+ *
+ *   time of an op = max(flops / attainable rate, bytes / attainable bandwidth) + launches
+ *
+ * Made once per net and device; shared by the planner (which picks algorithms) and the simulated back end (which asks
+ * for the time of the algorithms picked), and by all strategies. docs/cost-model.md lists every constant.
+ */
+#ifndef SN_SIM_COST_H
+#define SN_SIM_COST_H
+
+#include "base/err.h"
+#include "models/net.h"
+#include "sim/conv.h"
+#include "sim/device.h"
+#include "sim/route.h"
+
+#include <stdint.h>
+
+typedef struct sn_costs sn_costs;
+
+sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
+void sn_costs_free(sn_costs *costs);
+
+/* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
+const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
+
+/* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
+ * CONV only. */
+int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
+
+#endif

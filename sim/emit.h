@@ -1,0 +1,90 @@
+/* Emitter (internal to sim/): writes instructions and keeps them right.
+ *
+ * The lowering (sim/lower.c) says what should happen next in serial order: allocate, copy, compute, release. The
+ * emitter gives every tensor its address, puts the fences in that make the order hold on lanes that run side by side,
+ * runs the LRU cache where the strategy has one, and meters bytes per step.
+ *
+ * Fences. Every lane counts its instructions; for each tensor the emitter knows the last instruction of each lane that
+ * touched and that wrote it, and for each lane up to where it is known to be behind the others (a vector clock). Only
+ * where that is not far enough a wait is written, on the earliest fence that reaches far enough, or a new one.
+ *
+ * Cache ([SN] algorithm 2). All resident tensors stand in a list, most recently used first. Where the pool has no hole
+ * for an allocation, unlocked tensors leave from the other end, those the host does not have the same value of by a
+ * copy. Where even that is not enough the pool grows beyond the device: the plan then says how much it needs.
+ */
+#ifndef SN_SIM_EMIT_H
+#define SN_SIM_EMIT_H
+
+#include "base/err.h"
+#include "sim/plan.h"
+#include "sim/pool.h"
+#include "sim/route.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn__fence {
+  uint32_t clock; /* of its lane, when signalled */
+  uint32_t known[SN_LANES];
+  uint32_t id;
+} sn__fence;
+
+typedef struct sn__lane_state {
+  uint32_t clock;           /* instructions so far */
+  uint32_t known[SN_LANES]; /* instructions of each lane that are done before this lane's next one */
+  sn__fence *fences;        /* signalled on this lane, ascending clock */
+  uint32_t n_fences, room;
+} sn__lane_state;
+
+/* A tensor while the plan is made. Clocks are per lane; 0 means never. */
+typedef struct sn__place {
+  uint64_t offset;
+  uint32_t touched[SN_LANES], wrote[SN_LANES];
+  uint32_t host_touched[SN_LANES], host_wrote; /* of the external copy; written by the out lane only */
+  uint64_t host_offset;
+  uint32_t version, host_version; /* of the value: 0 none, 1 as made, +1 per change in place */
+  uint32_t newer, older;          /* the cache's list */
+  uint32_t locked;                /* by execution number */
+  bool resident, has_host_slot;
+} sn__place;
+
+typedef struct sn__emit {
+  const sn_route *route;
+  sn_plan *plan;
+  sn_err *err;
+  sn_pool pool;
+  uint64_t limit; /* the pool on offer */
+  bool cache;
+  uint32_t room; /* of plan->instrs */
+  sn__lane_state lanes[SN_LANES];
+  sn__place *places;
+  uint32_t freed_at; /* compute clock at which memory was last given back */
+  uint32_t newest, oldest;
+  uint32_t execution; /* locks of this number hold */
+  uint32_t step;
+  uint64_t live_bytes;
+  uint32_t live_tensors;
+} sn__emit;
+
+sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, bool cache, sn_err *err);
+/* Hands the plan over, or NULL after an error; frees everything else. */
+sn_plan *sn__emit_end(sn__emit *e, sn_status status);
+
+/* What follows belongs to `step`. */
+void sn__emit_step(sn__emit *e, uint32_t step);
+
+/* Locks the tensors of a step against eviction until the next call. */
+void sn__emit_lock(sn__emit *e, const sn_step *step);
+
+/* Allocates a tensor that `lane` will be the first to write. */
+sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane);
+sn_status sn__emit_release(sn__emit *e, uint32_t tensor);
+sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);
+/* Allocates on the in lane and copies in. */
+sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor);
+/* Cache: a resident tensor is used. */
+void sn__emit_hit(sn__emit *e, uint32_t tensor);
+/* Runs a step whose tensors are all resident, with a workspace of `workspace` bytes. */
+sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t workspace);
+
+#endif

@@ -1,0 +1,298 @@
+/* The pipeline, once per strategy; see the header. */
+#include "sim/simulate.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "models/op.h"
+#include "sim/check.h"
+#include "sim/cost.h"
+#include "sim/device_model.h"
+#include "sim/explain.h"
+#include "sim/lower.h"
+#include "sim/route.h"
+#include "sim/schedule.h"
+
+#include <string.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+enum { RECOMPUTES = 4 };
+
+/* What all strategies of one question share. */
+typedef struct question {
+  const sn_net *net;
+  const sn_device *device;
+  const sn_options *options;
+  sn_route *route;
+  sn_costs *costs;
+  sn_schedule *schedules[RECOMPUTES]; /* made when first asked for */
+  sn_persistent persistent;
+  uint64_t pool_bytes; /* on offer */
+  sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
+  sn_err *err;
+} question;
+
+static sn_persistent persistent_of(const sn_net *net) {
+  sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
+  p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    p.auxiliary += net->layers[i].mask_bytes + net->layers[i].statistics_bytes;
+  return p;
+}
+
+static sn_status open_question(question *q) {
+  q->route = sn_route_new(q->net, q->err);
+  q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
+  q->persistent = persistent_of(q->net);
+  uint64_t fixed = q->device->context_bytes + sn_persistent_total(&q->persistent);
+  uint64_t left = q->device->memory_bytes > fixed ? q->device->memory_bytes - fixed : 0;
+  q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
+  return q->costs ? SN_OK : q->err->code;
+}
+
+static void close_question(question *q) {
+  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  sn_costs_free(q->costs);
+  sn_route_free(q->route);
+}
+
+static sn_plan *make_plan(question *q, sn_strategy strategy) {
+  sn_schedule **schedule = &q->schedules[strategy.recompute];
+  if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
+  if (!*schedule) return NULL;
+  sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, q->pool_bytes, q->err);
+  if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
+  char name[SN_STRATEGY_TEXT];
+  sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
+  sn_plan_free(plan);
+  return NULL;
+}
+
+static uint32_t find_peak(const sn_plan *plan) {
+  uint32_t peak = 0;
+  for (uint32_t s = 0; s < 2 * plan->route->n_layers; s++)
+    if (plan->use[s].tensor_bytes > plan->use[peak].tensor_bytes) peak = s;
+  return peak;
+}
+
+static void add_use(const question *q, const sn_plan *plan, sn_result *r) {
+  uint32_t peak = find_peak(plan);
+  const sn_step *step = &plan->route->steps[peak];
+  r->peak_tensor_bytes = plan->use[peak].tensor_bytes;
+  r->peak_step = peak + 1;
+  r->peak_layer = sn_arena_text(q->arena, q->net->layers[step->layer].name);
+  r->peak_pass = sn_pass_name(step->pass);
+  r->live_tensors_at_peak = plan->use[peak].live_tensors;
+  for (uint32_t s = 0; s < 2 * plan->route->n_layers; s++) {
+    if (plan->use[s].live_tensors > r->max_live_tensors) r->max_live_tensors = plan->use[s].live_tensors;
+    r->workspace_peak_bytes = sn_max(r->workspace_peak_bytes, plan->use[s].workspace_bytes);
+  }
+}
+
+static void add_memory(const question *q, const sn_plan *plan, sn_result *r) {
+  r->tensor_count = plan->route->n_tensors;
+  r->context_bytes = q->device->context_bytes;
+  r->persistent = q->persistent;
+  r->pool_bytes = plan->pool_bytes;
+  r->pool_largest_hole = plan->largest_hole;
+  r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
+  r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
+  r->fits = plan->pool_bytes <= q->pool_bytes;
+  r->offload_bytes = plan->counts.offload_bytes;
+  r->prefetch_bytes = plan->counts.prefetch_bytes;
+  r->external_bytes = plan->external_bytes;
+  r->cache_hits = plan->counts.cache_hits;
+  r->cache_misses = plan->counts.cache_misses;
+  r->evictions = plan->counts.evictions;
+  r->recomputed_layers = plan->counts.recomputed_layers;
+  r->instructions = plan->n_instrs;
+}
+
+static void add_times(const question *q, const sn_trace *trace, sn_result *r) {
+  r->iteration_ns = trace->end_ns;
+  r->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
+  r->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
+  r->allocation_ns = trace->allocation_ns;
+  r->events = trace->events;
+  r->images_per_second = trace->end_ns > 0 ? q->net->batch / ((double)trace->end_ns / 1e9) : 0;
+}
+
+static void add_step_times(const sn_plan *plan, const sn_trace *trace, sn_step_row *rows, uint32_t n) {
+  for (uint32_t s = 0; s < n; s++) rows[s].begin_ns = -1;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind != SN_COMPUTE || instr->step >= n) continue;
+    sn_step_row *row = &rows[instr->step];
+    if (row->begin_ns < 0) row->begin_ns = trace->spans[i].begin_ns;
+    row->end_ns = trace->spans[i].end_ns;
+  }
+}
+
+static sn_status add_steps(const question *q, const sn_plan *plan, const sn_trace *trace, sn_result *r) {
+  uint32_t n = 2 * plan->route->n_layers;
+  uint64_t fixed = r->context_bytes + sn_persistent_total(&r->persistent);
+  sn_step_row *rows = sn_arena_alloc(q->arena, n, sizeof *rows);
+  if (!rows) return sn_fail_memory(q->err);
+  for (uint32_t s = 0; s < n; s++) {
+    const sn_step *step = &plan->route->steps[s];
+    const sn_layer *layer = &q->net->layers[step->layer];
+    const sn_step_use *use = &plan->use[s];
+    rows[s] = (sn_step_row){.step = s + 1,
+                            .layer = sn_arena_text(q->arena, layer->name),
+                            .op = sn_op_of(layer)->name,
+                            .pass = sn_pass_name(step->pass),
+                            .tensor_bytes = use->tensor_bytes,
+                            .live_tensors = use->live_tensors,
+                            .workspace_bytes = use->workspace_bytes,
+                            .device_bytes = fixed + use->tensor_bytes + use->workspace_bytes};
+    if (!rows[s].layer) return sn_fail_memory(q->err);
+  }
+  add_step_times(plan, trace, rows, n);
+  r->steps = rows;
+  r->n_steps = n;
+  return SN_OK;
+}
+
+static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
+                            sn_result *r) {
+  char name[SN_STRATEGY_TEXT];
+  r->strategy = sn_arena_text(q->arena, sn_strategy_name(strategy, name));
+  add_use(q, plan, r);
+  if (!r->strategy || !r->peak_layer) return sn_fail_memory(q->err);
+  add_memory(q, plan, r);
+  add_times(q, trace, r);
+  sn_status status = q->options->want_steps ? add_steps(q, plan, trace, r) : SN_OK;
+  if (status == SN_OK && q->options->want_peak)
+    status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
+  return status;
+}
+
+static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
+  sn_plan *plan = make_plan(q, strategy);
+  if (!plan) return q->err->code;
+  sn_trace trace;
+  sn_device_model model = {.device = q->device,
+                           .costs = q->costs,
+                           .external = q->options->external,
+                           .allocator = q->options->allocator,
+                           .shared_link = q->options->shared_link};
+  sn_status status = sn_trace_init(&trace, plan, q->err);
+  if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(&model), &trace, q->err);
+  if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  return status;
+}
+
+static sn_status add_tensors(const question *q, sn_run *run) {
+  sn_tensor_row *rows = sn_arena_alloc(q->arena, q->route->n_tensors, sizeof *rows);
+  if (!rows) return sn_fail_memory(q->err);
+  for (uint32_t t = 0; t < q->route->n_tensors; t++) {
+    char name[SN_TENSOR_NAME];
+    const sn_tensor *tensor = &q->route->tensors[t];
+    rows[t] = (sn_tensor_row){.id = t,
+                              .name = sn_arena_text(q->arena, sn_tensor_name(q->route, t, name, sizeof name)),
+                              .kind = sn_tensor_kind_name(tensor->kind),
+                              .layer = sn_arena_text(q->arena, q->net->layers[tensor->layer].name),
+                              .bytes = tensor->bytes};
+    if (!rows[t].name || !rows[t].layer) return sn_fail_memory(q->err);
+  }
+  run->tensors = rows;
+  run->n_tensors = q->route->n_tensors;
+  return SN_OK;
+}
+
+static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
+  const sn_options *o = q->options;
+  *run = (sn_run){.created = "",
+                  .version = SNSIM_VERSION,
+                  .net = sn_arena_text(q->arena, spec),
+                  .batch = q->net->batch,
+                  .gpu = sn_arena_text(q->arena, q->device->name),
+                  .memory_bytes = q->device->memory_bytes,
+                  .memory_nominal = q->device->memory_nominal,
+                  .workspace = sn_workspace_name(o->workspace),
+                  .external = sn_external_name(o->external),
+                  .allocator = sn_allocator_name(o->allocator),
+                  .shared_link = o->shared_link,
+                  .layers = q->net->n_layers,
+                  .n_steps = 2 * q->route->n_layers,
+                  .parameters = q->net->parameters,
+                  .macs = q->net->macs,
+                  .arena = q->arena};
+  if (o->pool_bytes > 0)
+    run->memory_bytes = q->device->context_bytes + sn_persistent_total(&q->persistent) + q->pool_bytes;
+  if (!run->net || !run->gpu) return sn_fail_memory(q->err);
+  return o->want_tensors ? add_tensors(q, run) : SN_OK;
+}
+
+static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
+  sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
+  sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
+  sn_status status = run && results ? open_question(q) : sn_fail_memory(q->err);
+  if (status == SN_OK) status = fill_head(q, spec, run);
+  for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) status = answer(q, strategies[i], &results[i]);
+  if (status != SN_OK) return NULL;
+  run->results = results;
+  run->n_results = n_strategies;
+  return run;
+}
+
+sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                    uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .arena = sn_arena_new(), .err = err};
+  sn_run *run = q.arena ? fill_run(&q, spec, strategies, n_strategies) : NULL;
+  if (!q.arena) sn_fail_memory(err);
+  close_question(&q);
+  if (!run) sn_arena_free(q.arena);
+  return run;
+}
+
+sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                 const sn_options *options, FILE *out, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .err = err};
+  char name[SN_STRATEGY_TEXT];
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_status status = plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), out, err) : err->code;
+  sn_plan_free(plan);
+  close_question(&q);
+  return status;
+}
+
+static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
+static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda"};
+
+/* The number of `text` among `names`; SN_BAD_USAGE where it is none of them. */
+static sn_status parse_name(const char *option, const char *text, const char *const *names, uint32_t count,
+                            uint32_t *found, sn_err *err) {
+  char hint[100];
+  for (*found = 0; *found < count; ++*found)
+    if (strcmp(text, names[*found]) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: unknown value \"%.40s\"%s; see snsim help", option, text,
+                 sn_text_suggest(text, names, count, hint, sizeof hint));
+}
+
+const char *sn_workspace_name(sn_workspace workspace) {
+  return workspace_names[workspace];
+}
+
+sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err) {
+  uint32_t found;
+  sn_status status = parse_name("--workspace", text, workspace_names, SN_WORKSPACE_COUNT, &found, err);
+  if (status == SN_OK) *workspace = (sn_workspace)found;
+  return status;
+}
+
+const char *sn_allocator_name(sn_allocator allocator) {
+  return allocator_names[allocator];
+}
+
+sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *err) {
+  uint32_t found;
+  sn_status status = parse_name("--allocator", text, allocator_names, SN_ALLOCATOR_COUNT, &found, err);
+  if (status == SN_OK) *allocator = (sn_allocator)found;
+  return status;
+}
