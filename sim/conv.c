@@ -23,8 +23,8 @@ static const struct {
     [SN_IMPLICIT_GEMM] = {0.80, false},
     [SN_PRECOMPUTED_GEMM] = {1.00, false},
     [SN_GEMM] = {0.90, false},
-    [SN_FFT] = {0.50, true},
-    [SN_FFT_TILING] = {0.55, true},
+    [SN_FFT] = {0.40, true},
+    [SN_FFT_TILING] = {0.40, true},
     [SN_WINOGRAD] = {0.70, false},
     [SN_WINOGRAD_NONFUSED] = {0.75, false},
 };
@@ -35,14 +35,18 @@ static const double kernel_rate[SN_CONV_KERNELS] = {1.0, 0.9, 0.8};
 /* GEMM kernels work in tiles of this many output channels and pixels; what hangs over is computed in vain. */
 static const double gemm_tile = 64;
 
+/* So many tiles for each TFLOP/s of the device fill half of it. */
+static const double half_fill_tiles = 24;
+
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
 
 /* How often a plane goes through memory: rows, columns and transposition there and back, the product between. */
-static const double fft_passes = 7;
+static const double fft_passes = 8;
 
 typedef struct problem {
   double n, c, k, r, s, p, q, h, w, groups; /* h, w: input pixels with padding */
+  double half_fill;                         /* tiles that fill half of the device */
   const sn_attr *attr;
 } problem;
 
@@ -50,7 +54,7 @@ typedef struct work {
   double flops, bytes, workspace, launches;
 } work;
 
-static problem describe(const sn_layer *layer, sn_shape in) {
+static problem describe(const sn_layer *layer, sn_shape in, const sn_device *device) {
   const sn_attr *a = &layer->attr;
   return (problem){
       .n = in.n,
@@ -63,12 +67,17 @@ static problem describe(const sn_layer *layer, sn_shape in) {
       .h = (double)in.h + 2.0 * a->pad_h,
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
+      .half_fill = half_fill_tiles * device->flops / 1e12,
       .attr = a,
   };
 }
 
-static double tile_waste(double extent) {
-  return ceil(extent / gemm_tile) * gemm_tile / extent;
+/* Arithmetic that tiles cost more than what is asked for: what hangs over, and the part of the device that idles. */
+static double tile_waste(const problem *x) {
+  double channels = x->k / x->groups, pixels = x->n * x->p * x->q;
+  double tiles = x->groups * ceil(channels / gemm_tile) * ceil(pixels / gemm_tile);
+  double overhang = tiles / x->groups * gemm_tile * gemm_tile / (channels * pixels);
+  return overhang * (1 + x->half_fill / tiles);
 }
 
 static double weight_count(const problem *x) {
@@ -86,8 +95,7 @@ static double direct_bytes(const problem *x) {
 }
 
 static work gemm_work(const problem *x) {
-  double waste = tile_waste(x->k / x->groups) * tile_waste(x->n * x->p * x->q);
-  return (work){.flops = direct_flops(x) * waste, .bytes = direct_bytes(x), .launches = 1};
+  return (work){.flops = direct_flops(x) * tile_waste(x), .bytes = direct_bytes(x), .launches = 1};
 }
 
 static work precomputed_work(const problem *x) {
@@ -124,9 +132,8 @@ static double next_power_of_two(double extent) {
 }
 
 static work winograd_work(const problem *x) {
-  double waste = tile_waste(x->k / x->groups) * tile_waste(x->n * x->p * x->q);
   return (work){
-      .flops = direct_flops(x) / 2.25 * waste,
+      .flops = direct_flops(x) / 2.25 * tile_waste(x),
       .bytes = direct_bytes(x),
       .workspace = 4 * 16 * x->k * x->c / x->groups,
       .launches = 2,
@@ -137,7 +144,7 @@ static work winograd_nonfused_work(const problem *x) {
   double tiles = x->n * ceil(x->p / 4) * ceil(x->q / 4);
   double spectrum = 4 * 36 * (tiles * (x->c + x->k) + x->k * x->c / x->groups);
   return (work){
-      .flops = 2 * 36 * tiles * x->k * x->c / x->groups * tile_waste(x->k / x->groups),
+      .flops = 2 * 36 * tiles * x->k * x->c / x->groups,
       .bytes = direct_bytes(x) + 2 * spectrum,
       .workspace = spectrum,
       .launches = 4,
@@ -210,7 +217,7 @@ static bool is_faster(const sn_conv_choice *a, const sn_conv_choice *b) {
 
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
                          sn_conv_choice *choices) {
-  problem x = describe(layer, input);
+  problem x = describe(layer, input, device);
   uint32_t n = 0;
   for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
     if (!can_run(&x, algo, device)) continue;

@@ -20,7 +20,7 @@ typedef struct architecture {
 } architecture;
 
 static const architecture architectures[] = {
-    {"kepler", 0.60, 0.25, 0.60, false, 12, 200, 200},  {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120},
+    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200},  {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120},
     {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120},    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110},
     {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110},    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110},
     {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110},       {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110},

@@ -6,26 +6,32 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The parts a name is made of, and what each sets. */
+/* The parts a name is made of, and what each sets; nothing stands twice. */
 typedef struct part {
   const char *name;
-  int offload, recompute; /* -1: not set by this part */
+  bool alone, liveness; /* alone: no other part beside it */
+  sn_offload offload;
+  sn_recompute recompute;
 } part;
 
 static const part parts[] = {
-    {"baseline", -1, -1},
-    {"liveness", -1, -1},
-    {"offload", SN_OFFLOAD_CONV, -1},
-    {"offload=conv", SN_OFFLOAD_CONV, -1},
-    {"offload=checkpoints", SN_OFFLOAD_CHECKPOINTS, -1},
-    {"cache", SN_OFFLOAD_CACHE, -1},
-    {"recompute=speed", -1, SN_RECOMPUTE_SPEED},
-    {"recompute=memory", -1, SN_RECOMPUTE_MEMORY},
-    {"recompute=cost", -1, SN_RECOMPUTE_COST},
-    {"superneurons", SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST},
+    {.name = "baseline", .alone = true},
+    {.name = "superneurons",
+     .alone = true,
+     .liveness = true,
+     .offload = SN_OFFLOAD_CACHE,
+     .recompute = SN_RECOMPUTE_COST},
+    {.name = "liveness", .liveness = true},
+    {.name = "offload", .offload = SN_OFFLOAD_CONV},
+    {.name = "offload=conv", .offload = SN_OFFLOAD_CONV},
+    {.name = "offload=checkpoints", .offload = SN_OFFLOAD_CHECKPOINTS},
+    {.name = "cache", .offload = SN_OFFLOAD_CACHE},
+    {.name = "recompute=speed", .recompute = SN_RECOMPUTE_SPEED},
+    {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
+    {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0], BASELINE = 0, LIVENESS = 1, SUPERNEURONS = PARTS - 1 };
+enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
   const char *names[PARTS];
@@ -35,52 +41,42 @@ static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
                  word, sn_text_suggest(word, names, PARTS, hint, sizeof hint));
 }
 
-static sn_status clash(const char *text, const char *why, sn_err *err) {
-  return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": %s; snsim list strategies shows what goes together", text,
-                 why);
-}
-
-static sn_status add_part(const char *text, const part *p, uint32_t position, sn_strategy *s, sn_err *err) {
-  if (p == &parts[BASELINE] || p == &parts[SUPERNEURONS]) {
-    if (position > 0) return clash(text, "baseline and superneurons stand alone", err);
-  } else if (position > 0 && p == &parts[LIVENESS] && s->liveness) {
-    return clash(text, "liveness stands twice", err);
-  }
-  if (p != &parts[BASELINE] && (p == &parts[LIVENESS] || p == &parts[SUPERNEURONS])) s->liveness = true;
-  if (p->offload >= 0) {
-    if (s->offload != SN_OFFLOAD_NONE) return clash(text, "only one of offload and cache", err);
-    s->offload = (sn_offload)p->offload;
-  }
-  if (p->recompute >= 0) {
-    if (s->recompute != SN_RECOMPUTE_NONE) return clash(text, "only one kind of recompute", err);
-    s->recompute = (sn_recompute)p->recompute;
-  }
-  return SN_OK;
-}
-
 static const part *find_part(const char *word) {
   for (size_t i = 0; i < PARTS; i++)
     if (strcmp(word, parts[i].name) == 0) return &parts[i];
   return NULL;
 }
 
+/* Adds a part to what is there; the reason where it does not go with it. */
+static const char *add_part(const part *p, bool first, sn_strategy *s) {
+  if (p->alone && !first) return "baseline and superneurons stand alone";
+  if (p->liveness && s->liveness) return "liveness stands twice";
+  if (p->offload && s->offload) return "only one of offload and cache";
+  if (p->recompute && s->recompute) return "only one kind of recompute";
+  s->liveness |= p->liveness;
+  if (p->offload) s->offload = p->offload;
+  if (p->recompute) s->recompute = p->recompute;
+  return NULL;
+}
+
 sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err) {
   sn_strategy s = {0};
+  const char *why = NULL;
   bool alone = false;
-  uint32_t position = 0;
-  for (const char *rest = text; rest; position++) {
+  for (const char *rest = text; rest && !why;) {
     char word[SN_STRATEGY_TEXT];
     size_t length = strcspn(rest, "+");
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
     const part *p = find_part(word);
     if (!p) return unknown_part(text, word, err);
-    if (alone) return clash(text, "baseline and superneurons stand alone", err);
-    if (add_part(text, p, position, &s, err) != SN_OK) return err->code;
-    alone = p == &parts[BASELINE] || p == &parts[SUPERNEURONS];
+    why = alone ? "baseline and superneurons stand alone" : add_part(p, rest == text, &s);
+    alone = p->alone;
     rest = rest[length] ? rest + length + 1 : NULL;
   }
-  if (!s.liveness && (s.offload != SN_OFFLOAD_NONE || s.recompute != SN_RECOMPUTE_NONE))
-    return clash(text, "offload, cache and recompute need liveness", err);
+  if (!why && !s.liveness && (s.offload || s.recompute)) why = "offload, cache and recompute need liveness";
+  if (why)
+    return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": %s; snsim list strategies shows what goes together", text,
+                   why);
   *strategy = s;
   return SN_OK;
 }

@@ -1,12 +1,12 @@
 """Lint: words that mark unfinished work, and paths of somebody's machine, anywhere in the repository. The words are put
-together here so that this file does not find itself."""
+together here so that this file does not find itself. /home/someone is nobody's and may stand in a test."""
 import re
 
 import lint
 
 MARKERS = ("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")
 PHRASES = ("not " + "implemented", "place" + "holder")
-HOMES = ("ro" + "ot", "wo" + "rk", "ho" + r"me/\w+", "Us" + r"ers/\w+")
+HOMES = ("ro" + "ot", "wo" + "rk", "ho" + r"me/(?!someone\b)\w+", "Us" + r"ers/\w+")
 FORBIDDEN = (
     (re.compile(r"\b(" + "|".join(MARKERS) + r")\b"), "marks unfinished work"),
     (re.compile(r"\b(" + "|".join(PHRASES) + r")", re.IGNORECASE), "marks unfinished work"),
@@ -28,7 +28,7 @@ def check(root):
 
 
 CASES = [
-    ("clean", {"sim/a.c": 'mkstemp("aXXXXXX"); /* hacker, net/work/x */\n', "a.md": "~/work/x, $HOME/root/x\n"}, None),
+    ("clean", {"sim/a.c": 'mkstemp("aXXXXXX"); /* hacker, net/work/x */\n', "a.md": "~/work/x, $HOME/root/x, /home/someone\n"}, None),
     ("marker", {"sim/a.c": "int a; // " + MARKERS[0] + ": finish\n"}, "sim/a.c:1: '" + MARKERS[0]),
     ("marker in docs", {"docs/a.md": "\n" + MARKERS[1] + "\n"}, "docs/a.md:2:"),
     ("three letters", {"scripts/a": "# " + MARKERS[2] + "\n"}, "unfinished"),

@@ -1,0 +1,98 @@
+/* Benchmark of the simulator: the figures of docs/performance.md.
+ *
+ *   build/bench/bench_simulate [repeats]
+ *
+ * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
+ * 9), without the store: all 13 rows of inception_v4, superneurons on ResNets from 10^3 to 10^5 layers. The last column
+ * is the process's largest resident set so far, so read it downwards.
+ */
+#include "models/zoo.h"
+#include "sim/simulate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { MOST_REPEATS = 101 };
+
+typedef struct question {
+  const char *net;
+  uint32_t batch;
+  uint32_t n_strategies; /* 13, or 1: superneurons */
+} question;
+
+static const question questions[] = {
+    {"alexnet", 200, 13},
+    {"resnet50", 32, 13},
+    {"inception_v4", 64, 13},
+    {"resnet:n1=6,n2=16,n3=70,n4=6", 1, 1},
+    {"resnet:n1=6,n2=32,n3=800,n4=6", 1, 1},
+    {"resnet:n1=6,n2=32,n3=800,n4=6", 16, 1},
+    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, 1},
+    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, 13},
+};
+
+static double now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+static uint64_t events_of(const sn_run *run) {
+  uint64_t events = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) events += run->results[i].events;
+  return events;
+}
+
+static sn_status measure(const question *q, const sn_device *gpu, int repeats, sn_err *err) {
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS];
+  sn_options options = SN_OPTIONS_INIT;
+  double ms[MOST_REPEATS];
+  uint64_t events = 0;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  if (q->n_strategies == 1) strategies[0] = strategies[SN_STRATEGY_DEFAULTS - 1];
+  sn_net *net = sn_net_load(q->net, q->batch, 0, err);
+  if (!net) return err->code;
+  uint32_t layers = net->n_layers;
+  for (int i = 0; i < repeats && err->code == SN_OK; i++) {
+    double start = now_ms();
+    sn_run *run = sn_simulate(q->net, net, gpu, strategies, q->n_strategies, &options, err);
+    ms[i] = now_ms() - start;
+    if (run) events = events_of(run);
+    sn_run_free(run);
+  }
+  sn_net_free(net);
+  if (err->code != SN_OK) return err->code;
+  qsort(ms, (size_t)repeats, sizeof ms[0], compare);
+  struct rusage use;
+  getrusage(RUSAGE_SELF, &use);
+  double median = ms[repeats / 2];
+  printf("%-34s %5u %7u %10u %9.2f %9.2f %9.2f %10.2f %8ld\n", q->net, q->batch, layers, q->n_strategies, ms[0], median,
+         ms[repeats - 1], (double)events / median / 1e3, use.ru_maxrss / 1024);
+  return SN_OK;
+}
+
+int main(int argc, char **argv) {
+  int repeats = argc > 1 ? atoi(argv[1]) : 9;
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu;
+  if (repeats < 1 || repeats > MOST_REPEATS) {
+    fprintf(stderr, "usage: bench_simulate [1..%d]\n", MOST_REPEATS);
+    return 2;
+  }
+  if (sn_device_load("k40c", &gpu, &err) == SN_OK)
+    printf("%-34s %5s %7s %10s %9s %9s %9s %10s %8s\n", "network on k40c", "batch", "layers", "strategies", "min ms",
+           "median ms", "max ms", "M events/s", "MiB RSS");
+  for (size_t i = 0; i < sizeof questions / sizeof questions[0] && err.code == SN_OK; i++)
+    measure(&questions[i], &gpu, repeats, &err);
+  if (err.code == SN_OK) return 0;
+  fprintf(stderr, "bench_simulate: %s\n", err.text);
+  return sn_status_exit_code(err.code);
+}

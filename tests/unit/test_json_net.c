@@ -1,0 +1,279 @@
+/* JSON networks: the example in the tree, defaults, repeats and names, and a table of bad files with the message and
+ * line each must give. */
+#include "models/op.h"
+#include "models/zoo.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sn_net *read_net(const char *text) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_from_json("t.json", text, strlen(text), 2, &err);
+  if (!net) fail_msg("%s", err.text);
+  return net;
+}
+
+/* A network of 3x8x8 images around the lines given; they begin on line 2 and stand before the end. */
+#define NET(layers) "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"layers\":[\n" layers END
+#define END         "\n{\"name\":\"end\",\"op\":\"FC\",\"channels\":10},{\"name\":\"s\",\"op\":\"SOFTMAX\"}]}"
+
+static const sn_layer *find(const sn_net *net, const char *name) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
+  fail_msg("no layer \"%s\"", name);
+  return NULL;
+}
+
+/* The declared layer that a layer's input comes from, past FORKs. */
+static const char *source(const sn_net *net, const char *name, uint32_t input) {
+  const sn_layer *layer = find(net, name);
+  assert_true(input < layer->n_inputs);
+  const sn_layer *from = &net->layers[sn_layer_input(net, layer, input)->producer];
+  if (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
+  return from->name;
+}
+
+static void example_loads(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 4, 0, &err);
+  if (!net) fail_msg("%s", err.text);
+  assert_string_equal(net->name, "small_resnet");
+  assert_int_equal(net->batch, 4);
+  assert_int_equal(net->n_layers, 1 + 3 + 3 * 7 + 3 + 3);
+  assert_int_equal(net->parameters, 3 * 16 * 9 + 32 + 3 * 2 * (16 * 16 * 9 + 32) + 170);
+  assert_string_equal(source(net, "unit_join.2", 1), "unit_relu2.1");
+  assert_string_equal(source(net, "unit_join.1", 1), "relu1");
+  sn_net_free(net);
+}
+
+static void defaults(void **state) {
+  (void)state;
+  sn_net *net = read_net(NET("{\"name\":\"c\",\"op\":\"conv\",\"channels\":4,\"kernel\":3},"
+                             "{\"name\":\"p\",\"op\":\"Pool\",\"kernel\":2},{\"name\":\"l\",\"op\":\"LRN\"},"
+                             "{\"name\":\"d\",\"op\":\"DROPOUT\"},"));
+  const sn_attr *c = &find(net, "c")->attr, *p = &find(net, "p")->attr, *l = &find(net, "l")->attr;
+  assert_true(c->kernel_h == 3 && c->kernel_w == 3 && c->stride_h == 1 && c->stride_w == 1);
+  assert_true(c->pad_h == 0 && c->pad_w == 0 && c->groups == 1 && c->bias);
+  assert_true(p->pool == SN_POOL_MAX && p->stride_h == 1 && p->stride_w == 1 && !p->ceil && !p->global);
+  assert_true(l->lrn_size == 5 && l->lrn_alpha == 1e-4 && l->lrn_beta == 0.75 && l->lrn_k == 2);
+  assert_true(find(net, "d")->attr.ratio == 0.5 && find(net, "end")->attr.bias);
+  assert_string_equal(source(net, "c", 0), "data");
+  assert_string_equal(source(net, "s", 0), "end");
+  sn_net_free(net);
+}
+
+static void all_keys(void **state) {
+  (void)state;
+  sn_net *net = read_net(NET(
+      "{\"name\":\"c\",\"op\":\"CONV\",\"channels\":6,\"kernel\":[3,5],\"stride\":[1,2],\"pad\":[1,2],\"groups\":3,"
+      "\"bias\":false,\"input\":\"data\"},"
+      "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"kernel\":3,\"stride\":2,\"pad\":1,\"ceil\":true},"
+      "{\"name\":\"l\",\"op\":\"LRN\",\"size\":3,\"alpha\":0.5,\"beta\":1,\"k\":1},"
+      "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.25},"
+      "{\"name\":\"cat\",\"op\":\"CONCAT\",\"inputs\":[\"d\",\"late\",\"d\"]},"
+      "{\"name\":\"g\",\"op\":\"POOL\",\"global\":true},{\"name\":\"f\",\"op\":\"FC\",\"channels\":5,\"bias\":false},"
+      "{\"name\":\"late\",\"op\":\"ACT\",\"input\":\"l\"},{\"name\":\"f2\",\"op\":\"FC\",\"channels\":2,\"input\":"
+      "\"f\"},"));
+  const sn_attr *c = &find(net, "c")->attr, *p = &find(net, "p")->attr, *l = &find(net, "l")->attr;
+  assert_true(c->kernel_h == 3 && c->kernel_w == 5 && c->stride_h == 1 && c->stride_w == 2);
+  assert_true(c->pad_h == 1 && c->pad_w == 2 && c->groups == 3 && !c->bias);
+  assert_true(p->pool == SN_POOL_AVERAGE && p->stride_w == 2 && p->pad_h == 1 && p->ceil);
+  assert_true(l->lrn_size == 3 && l->lrn_alpha == 0.5 && l->lrn_beta == 1 && l->lrn_k == 1);
+  assert_true(find(net, "d")->attr.ratio == 0.25 && find(net, "g")->attr.global && !find(net, "f")->attr.bias);
+  assert_string_equal(source(net, "cat", 1), "late");
+  assert_int_equal(find(net, "cat")->out.c, 18);
+  sn_net_free(net);
+}
+
+static void repeats(void **state) {
+  (void)state;
+  /* a  2 x { b  2 x { c  j = c + b + a + @in }  k = j.2 + @in }  z */
+  sn_net *net =
+      read_net(NET("{\"name\":\"a\",\"op\":\"ACT\"},"
+                   "{\"repeat\":2,\"layers\":[{\"name\":\"b\",\"op\":\"ACT\"},"
+                   "{\"repeat\":2,\"layers\":[{\"name\":\"c\",\"op\":\"ACT\"},"
+                   "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"c\",\"b\",\"a\",\"@in\",\"c.1.1\",\"c.1\"]}]},"
+                   "{\"name\":\"k\",\"op\":\"JOIN\",\"inputs\":[\"j.2\",\"@in\"]}]},"
+                   "{\"name\":\"z\",\"op\":\"JOIN\",\"inputs\":[\"k.2\",\"j.1.2\",\"@in\"]},"));
+  static const struct {
+    const char *layer;
+    uint32_t input;
+    const char *source;
+  } expected[] = {
+      {"b.1", 0, "a"},       {"c.1.1", 0, "b.1"},   {"j.1.1", 0, "c.1.1"}, {"j.1.1", 1, "b.1"},   {"j.1.1", 2, "a"},
+      {"j.1.1", 3, "b.1"},   {"c.2.1", 0, "j.1.1"}, {"j.2.1", 3, "j.1.1"}, {"k.1", 0, "j.2.1"},   {"k.1", 1, "a"},
+      {"b.2", 0, "k.1"},     {"j.1.2", 0, "c.1.2"}, {"j.1.2", 1, "b.2"},   {"k.2", 1, "k.1"},     {"k.2", 0, "j.2.2"},
+      {"j.2.2", 4, "c.1.1"}, {"j.2.2", 5, "c.1.2"}, {"j.2.1", 5, "c.1.1"}, {"j.2.2", 3, "j.1.2"}, {"z", 0, "k.2"},
+      {"z", 1, "j.1.2"},     {"z", 2, "data"},      {"end", 0, "z"},
+  };
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+    assert_string_equal(source(net, expected[i].layer, expected[i].input), expected[i].source);
+  sn_net_free(net);
+}
+
+#define R "{\"repeat\":1,\"layers\":["
+static void repeats_eight_deep(void **state) {
+  (void)state;
+  sn_net *net = read_net(NET(R R R R R R R R "{\"name\":\"a\",\"op\":\"ACT\"}]}]}]}]}]}]}]}]},"));
+  assert_string_equal(source(net, "end", 0), "a.1.1.1.1.1.1.1.1");
+  sn_net_free(net);
+}
+
+static const struct bad_net {
+  const char *text, *message;
+} bad_nets[] = {
+    {"", "t.json: the file is empty"},
+    {"[]", "t.json:1: not a network"},
+    {"{\"name\":\"t\"}", "t.json:1: not a network: an object with \"snsim_net\": 1"},
+    {"{\n\"snsim_net\":2}", "t.json:2: \"snsim_net\" must be a whole number from 1 to 1, not 2"},
+    {"{\"snsim_net\":1,\n\"layer\":[]}", "t.json:2: unknown key \"layer\" (did you mean \"layers\"?)"},
+    {"{\"snsim_net\":1}", "t.json:1: \"name\" is missing"},
+    {"{\"snsim_net\":1,\"name\":\"\",\"input\":[1,1,1]}", "t.json:1: the network's name"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[1,1]}", "t.json:2: \"input\" must be three numbers"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[1,1,1,1]}", "t.json:2: \"input\" must be three numbers"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[1,0,1]}", "t.json:2: \"input\" must be a whole number from 1"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[1,1e9,1]}", "t.json:2: \"input\" must be a whole number from 1"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":\"data\"}", "t.json:2: \"input\" must be a list"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"input\":[1,1,1]}", "t.json:1: \"layers\" is missing"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"input\":[1,1,1],\n\"layers\":{}}", "t.json:2: \"layers\" must be a list"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"input\":[1,1,1],\"layers\":[]}", "t.json: the network has no SOFTMAX"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[16777216,16777216,16777216],\"layers\":[" END,
+     "t.json:2: layer \"data\": a tensor of 2x16777216x16777216x16777216"},
+    {NET("7,"), "t.json:2: a layer must be an object"},
+    {NET("{\"name\":\"a\"},"), "t.json:2: \"op\" is missing"},
+    {NET("{\"op\":\"ACT\"},"), "t.json:2: \"name\" is missing"},
+    {NET("{\"name\":3,\"op\":\"ACT\"},"), "t.json:2: \"name\" must be a text"},
+    {NET("{\"name\":\"@a\",\"op\":\"ACT\"},"), "t.json:2: a layer's name"},
+    {NET("{\"name\":\"\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
+    {NET("{\"name\":\"a\\nb\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
+    {NET("{\"name\":\"a\",\"op\":\"DENSE\"},"), "t.json:2: unknown op \"DENSE\""},
+    {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"), "t.json:2: unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: unknown op \"FORK\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"kernel\":3},"), "t.json:3: unknown key \"kernel\""},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\n\"chanels\":3},"),
+     "t.json:3: unknown key \"chanels\" (did you mean \"channels\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"name\":\"b\"},"), "t.json:3: the key \"name\" stands twice"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"kernel\":3},"), "t.json:2: \"channels\" is missing"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3},"), "t.json:2: \"kernel\" is missing"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":-3,\"kernel\":1},"), "\"channels\" must be a whole number"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\n\"kernel\":[1,2,3]},"),
+     "t.json:3: \"kernel\" must be one number or two"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\n\"kernel\":[1,\n2.5]},"),
+     "t.json:4: \"kernel\" must be a whole number from 1 to 16777216, not 2.5"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\"kernel\":1,\n\"stride\":0},"),
+     "t.json:3: \"stride\" must be a whole number from 1"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\"kernel\":1,\"bias\":\"no\"},"),
+     "t.json:2: \"bias\" must be true or false"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":1,\"groups\":2},"),
+     "t.json:2: layer \"a\": groups 2 does not divide its 3 input"},
+    {NET("\n{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":9},"),
+     "t.json:3: layer \"a\": kernel 9x9 is larger than its padded input 8x8"},
+    {NET("{\"name\":\"a\",\"op\":\"POOL\",\"mode\":\"mean\",\"kernel\":2},"), "\"mode\" is \"max\" or \"average\""},
+    {NET("{\"name\":\"a\",\"op\":\"POOL\",\"global\":true,\"kernel\":2},"), "a global POOL has no \"kernel\""},
+    {NET("{\"name\":\"a\",\"op\":\"DROPOUT\",\"ratio\":1.5},"), "t.json:2: \"ratio\" must be from 0 to 1, not 1.5"},
+    {NET("{\"name\":\"a\",\"op\":\"DROPOUT\",\"ratio\":1},"),
+     "t.json:2: layer \"a\": ratio 1 is not from 0 to below 1"},
+    {NET("{\"name\":\"a\",\"op\":\"LRN\",\"size\":2},"), "t.json:2: layer \"a\": size 2 is even"},
+    {NET("{\"name\":\"relu2\",\"op\":\"ACT\"},\n{\"name\":\"conv3\",\"op\":\"ACT\",\"input\":\n\"relu9\"},"),
+     "t.json:4: layer \"conv3\": input \"relu9\" is not defined (did you mean \"relu2\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"input\":[\"data\"]},"), "t.json:2: layer \"a\": an input must be the name"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inputs\":\"data\"},"), "t.json:2: \"inputs\" must be a list"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"input\":\"data\",\"inputs\":[]},"), "both given"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inputs\":[]},{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\"},"
+         "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"a\",\"b\"]},"),
+     "layer \"a\": ACT takes one input, not 0"},
+    {NET("\n{\"name\":\"a\",\"op\":\"JOIN\"},"), "t.json:3: layer \"a\": JOIN takes two or more inputs, not 1"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"a\",\"op\":\"ACT\"},"),
+     "t.json:3: layer \"a\": another layer has this name"},
+    {NET("{\"name\":\"data\",\"op\":\"ACT\"},"), "t.json:2: layer \"data\": another layer has this name"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\"},"),
+     "t.json:2: layer \"a\": its output is never used"},
+    {NET("{\"name\":\"a\",\"op\":\"JOIN\",\"inputs\":[\"data\",\"b\"]},\n{\"name\":\"b\",\"op\":\"ACT\"},"),
+     "layers form a cycle: \"a\" needs \"b\", which needs \"a\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"input\":\"s\"},"), "t.json:2: layer \"a\": its input is a SOFTMAX"},
+    {NET("{\"name\":\"a\",\"op\":\"SOFTMAX\"},"), "layer \"end\": its input is a SOFTMAX"},
+    {NET("{\"repeat\":0,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\"}]},"), "\"repeat\" must be a whole number from 1"},
+    {NET("{\"repeat\":2},"), "t.json:2: \"layers\" is missing"},
+    {NET("{\"repeat\":2,\"layers\":[]},"), "t.json:2: a repeat without layers"},
+    {NET("{\"repeat\":2,\"layers\":[7]},"), "t.json:2: a layer must be an object"},
+    {NET("{\"repeat\":2,\"name\":\"r\",\"layers\":[]},"), "t.json:2: unknown key \"name\""},
+    {NET("{\"repeat\":2000000,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\"}]},"),
+     "more than 2000000 layers, repeats written out"},
+    {NET(R R R R R R R R "\n" R "{\"name\":\"a\",\"op\":\"ACT\"}]}]}]}]}]}]}]}]}]},"),
+     "t.json:3: repeats are nested more than 8 deep"},
+    {NET("{\"repeat\":2,\"layers\":[\n{\"name\":\"a\",\"op\":\"CONV\",\"channels\":1,\"kernel\":5}]},"),
+     "t.json:3: layer \"a.2\": kernel 5x5 is larger than its padded input 4x4"},
+};
+
+static void refuses(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bad_nets / sizeof bad_nets[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = sn_net_from_json("t.json", bad_nets[i].text, strlen(bad_nets[i].text), 2, &err);
+    if (net) fail_msg("loads, but wanted \"%s\"", bad_nets[i].message);
+    assert_int_equal(err.code, SN_BAD_INPUT);
+    if (!strstr(err.text, bad_nets[i].message)) fail_msg("wanted \"%s\", got \"%s\"", bad_nets[i].message, err.text);
+    if (strncmp(err.text, "t.json:", 7) != 0) fail_msg("no place: %s", err.text);
+  }
+}
+
+/* However a file is cut short, there is an error and not a network. */
+static void refuses_truncated(void **state) {
+  (void)state;
+  static const char text[] = NET("{\"name\":\"c\",\"op\":\"CONV\",\"channels\":4,\"kernel\":[3,3]},");
+  for (size_t bytes = 0; bytes < sizeof text - 1; bytes++) {
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_from_json("t.json", text, bytes, 2, &err));
+    assert_int_equal(err.code, SN_BAD_INPUT);
+  }
+  sn_net_free(read_net(text));
+}
+
+static void refuses_missing_file(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  assert_null(sn_net_load("no/such/net.json", 2, 0, &err));
+  assert_int_equal(err.code, SN_BAD_FILE);
+}
+
+/* Many layers in the text and many by a repeat: not superlinear, so it is over at once, even with sanitizers. */
+static void many_layers(void **state) {
+  (void)state;
+  enum { LAYERS = 200000, ROOM = LAYERS * 40 + 1000 };
+  char *text = malloc(ROOM);
+  assert_non_null(text);
+  int used = snprintf(text, ROOM, "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"layers\":[\n");
+  for (int i = 0; i < LAYERS; i++)
+    used += snprintf(text + used, (size_t)(ROOM - used), "{\"name\":\"r%d\",\"op\":\"ACT\"},\n", i);
+  snprintf(text + used, (size_t)(ROOM - used), "%s", END);
+  sn_net *net = read_net(text);
+  assert_int_equal(net->n_layers, LAYERS + 3);
+  sn_net_free(net);
+  free(text);
+  net = read_net(NET("{\"repeat\":400000,\"layers\":[{\"name\":\"x\",\"op\":\"ACT\"}]},"));
+  assert_int_equal(net->n_layers, 400003);
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(example_loads),
+      cmocka_unit_test(defaults),
+      cmocka_unit_test(all_keys),
+      cmocka_unit_test(repeats),
+      cmocka_unit_test(refuses),
+      cmocka_unit_test(refuses_truncated),
+      cmocka_unit_test(repeats_eight_deep),
+      cmocka_unit_test(refuses_missing_file),
+      cmocka_unit_test(many_layers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
