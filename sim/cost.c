@@ -130,8 +130,9 @@ sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) 
   if (!good)
     sn_fail_memory(err);
   else if (slowest(costs, net->n_layers) >= SN_MAX_OP_SECONDS)
-    sn_fail(err, SN_BAD_INPUT, "network %s at batch %u: an iteration on %s would take more than %.0f days", net->name,
-            net->batch, device->name, SN_MAX_OP_SECONDS / 86400);
+    sn_fail(err, SN_BAD_INPUT,
+            "network %s at batch %u: an iteration on %s would take more than %.0f days; choose a smaller batch",
+            net->name, net->batch, device->name, SN_MAX_OP_SECONDS / 86400);
   else
     return costs;
   sn_arena_free(arena);

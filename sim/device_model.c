@@ -16,7 +16,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
 /* cudaMalloc or cudaFree: the device runs dry, then the host is busy. */
 static sn_status hold_up(sn_device_model *m, int64_t ns, sn_err *err) {
   sn_status status = sn_engine_drain(m->engine, err);
-  sn_engine_pass(m->engine, ns);
+  if (status == SN_OK) status = sn_engine_pass(m->engine, ns, err);
   m->trace->allocation_ns += ns;
   return status;
 }
@@ -58,7 +58,7 @@ static sn_status copy(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
   double seconds = (double)i->bytes / m->device->link_bandwidth[m->external];
-  int64_t ns = m->device->link_latency_ns + llround(seconds * 1e9);
+  int64_t ns = m->device->link_latency_ns + llround(fmin(seconds * 1e9, (double)SN_ENGINE_MAX_NS));
   return sn_engine_copy(m->engine, i->lane, ns, index, err);
 }
 

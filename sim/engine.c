@@ -1,6 +1,7 @@
 /* Event engine; see the header. */
 #include "sim/engine.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 enum { UNITS_PER_NS = 840 };
@@ -30,6 +31,7 @@ struct sn_engine {
   bool shared_link;
   sn_span *spans;
   int64_t now;
+  int64_t queued_ns; /* all work so far: a bound of the clock */
   uint64_t events;
 };
 
@@ -54,8 +56,18 @@ void sn_engine_free(sn_engine *e) {
   free(e);
 }
 
+static sn_status count_work(sn_engine *e, int64_t ns, sn_err *err) {
+  if (ns > SN_ENGINE_MAX_NS - e->queued_ns)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "the simulated iteration takes more than %" PRId64 " days; choose a smaller batch",
+                   SN_ENGINE_MAX_NS / (INT64_C(86400) * 1000000000));
+  e->queued_ns += ns;
+  return SN_OK;
+}
+
 static sn_status queue(sn_engine *e, uint32_t lane_number, task t, sn_err *err) {
   lane *l = &e->lanes[lane_number];
+  if (count_work(e, t.ns, err) != SN_OK) return err->code;
   if (l->count == l->room) {
     uint32_t room = l->room ? 2 * l->room : 64;
     task *more = room > l->room ? realloc(l->tasks, (size_t)room * sizeof *more) : NULL;
@@ -190,8 +202,10 @@ int64_t sn_engine_now(const sn_engine *e) {
   return e->now;
 }
 
-void sn_engine_pass(sn_engine *e, int64_t ns) {
-  e->now += ns;
+sn_status sn_engine_pass(sn_engine *e, int64_t ns, sn_err *err) {
+  sn_status status = count_work(e, ns, err);
+  if (status == SN_OK) e->now += ns;
+  return status;
 }
 
 int64_t sn_engine_busy(const sn_engine *e, uint32_t lane_number) {

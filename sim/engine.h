@@ -9,7 +9,8 @@
  * Work is only queued until drain. An event is the end of a lane's work; the next one is the earliest, of equal times
  * the one on the lane with the lower number, so the order depends on nothing but the input. With the handful of lanes
  * a device has, a look at each lane is faster than a heap. Time is int64 ns; shares of the link are exact: work is kept
- * in 1/840 ns, which every k up to 8 divides.
+ * in 1/840 ns, which every k up to 8 divides. All work together is at most SN_ENGINE_MAX_NS, far from where the clock
+ * or a share would overflow; more is SN_BAD_INPUT.
  */
 #ifndef SN_SIM_ENGINE_H
 #define SN_SIM_ENGINE_H
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 enum { SN_ENGINE_LANES = 8 };
+#define SN_ENGINE_MAX_NS INT64_C(1000000000000000) /* 11.6 days */
 
 typedef struct sn_engine sn_engine;
 
@@ -38,7 +40,7 @@ sn_status sn_engine_drain(sn_engine *engine, sn_err *err);
 
 /* The clock; it can be moved on while everything is idle (the host is busy with something else). */
 int64_t sn_engine_now(const sn_engine *engine);
-void sn_engine_pass(sn_engine *engine, int64_t ns);
+sn_status sn_engine_pass(sn_engine *engine, int64_t ns, sn_err *err);
 
 int64_t sn_engine_busy(const sn_engine *engine, uint32_t lane);
 int64_t sn_engine_stalled(const sn_engine *engine, uint32_t lane);

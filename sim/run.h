@@ -47,8 +47,9 @@ typedef struct sn_peak_row {
 } sn_peak_row;
 
 typedef struct sn_result {
-  const char *strategy;  /* "liveness+offload+recompute=cost" */
-  bool fits;             /* peak_device_bytes <= the run's memory_bytes */
+  const char *strategy; /* "liveness+offload+recompute=cost" */
+  bool
+      fits; /* peak_device_bytes <= the run's memory_bytes, and pool_bytes <= its pool_limit_bytes where there is one */
   uint32_t tensor_count; /* functional tensors of the iteration */
   uint64_t peak_tensor_bytes;
   uint32_t peak_step; /* the first step that reaches the peak */
@@ -91,17 +92,19 @@ typedef struct sn_run {
   const char *version; /* of snsim */
   const char *net;     /* as given: "resnet:n3=10", "nets/mine.json" */
   uint32_t batch;
-  const char *gpu;       /* "k40c" */
-  uint64_t memory_bytes; /* usable on the device */
-  bool memory_nominal;   /* usable memory is not known: the nominal figure stands in */
-  const char *workspace; /* "none", "dynamic", "max" */
-  const char *external;  /* "host", "peer", "remote" */
-  const char *allocator; /* "pool", "cuda" */
-  bool shared_link;      /* copies of both directions share the link's bandwidth */
-  uint32_t layers;       /* FORK and DATA included */
-  uint32_t n_steps;      /* 2N */
-  uint64_t parameters;   /* trainable elements */
-  uint64_t macs;         /* multiply-adds of one forward of the batch */
+  uint32_t image_height, image_width;
+  const char *gpu;           /* "k40c" */
+  uint64_t memory_bytes;     /* usable on the device */
+  bool memory_nominal;       /* usable memory is not known: the nominal figure stands in */
+  uint64_t pool_limit_bytes; /* the pool is no larger than this (--pool); 0: all that the device has left */
+  const char *workspace;     /* "none", "dynamic", "max" */
+  const char *external;      /* "host", "peer", "remote" */
+  const char *allocator;     /* "pool", "cuda" */
+  bool shared_link;          /* copies of both directions share the link's bandwidth */
+  uint32_t layers;           /* FORK and DATA included */
+  uint32_t n_steps;          /* 2N */
+  uint64_t parameters;       /* trainable elements */
+  uint64_t macs;             /* multiply-adds of one forward of the batch */
   uint32_t n_results, n_tensors;
   const sn_result *results;
   const sn_tensor_row *tensors; /* NULL where they were not asked for */

@@ -211,9 +211,12 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(q->arena, spec),
                   .batch = q->net->batch,
+                  .image_height = q->net->layers[0].out.h,
+                  .image_width = q->net->layers[0].out.w,
                   .gpu = sn_arena_text(q->arena, q->device->name),
                   .memory_bytes = q->device->memory_bytes,
                   .memory_nominal = q->device->memory_nominal,
+                  .pool_limit_bytes = o->pool_bytes,
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),
@@ -223,8 +226,6 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .parameters = q->net->parameters,
                   .macs = q->net->macs,
                   .arena = q->arena};
-  if (o->pool_bytes > 0)
-    run->memory_bytes = q->device->context_bytes + sn_persistent_total(&q->persistent) + q->pool_bytes;
   if (!run->net || !run->gpu) return sn_fail_memory(q->err);
   return o->want_tensors ? add_tensors(q, run) : SN_OK;
 }

@@ -108,16 +108,17 @@ sn_strategy sn_strategy_default(uint32_t index) {
 
 const char *sn_strategy_summary(sn_strategy s) {
   static const char *const summaries[4][4] = {
-      {"free each tensor after its last use", "and drop cheap layers' outputs, re-run each once",
-       "and drop cheap layers' outputs, re-run for every use",
-       "and drop cheap layers' outputs, re-run as memory allows"},
-      {"and send CONV outputs to the external pool", "offload, and re-run cheap layers once",
-       "offload, and re-run cheap layers for every use", "offload, and re-run cheap layers as memory allows"},
-      {"and send CONV, JOIN, FORK and CONCAT outputs out", "offload=checkpoints, and re-run cheap layers once",
-       "offload=checkpoints, and re-run cheap layers for every use",
-       "offload=checkpoints, and re-run cheap layers as memory allows"},
-      {"and send least recently used tensors out when memory is short", "cache, and re-run cheap layers once",
-       "cache, and re-run cheap layers for every use", "superneurons: cache, and re-run cheap layers as memory allows"},
+      {"frees each tensor after its last use", "drops outputs of cheap layers, runs each again once",
+       "drops outputs of cheap layers, runs them again for every use",
+       "drops outputs of cheap layers, runs them again as l_peak allows"},
+      {"sends CONV outputs out after use and fetches them ahead of need", "offload, and re-runs cheap layers once",
+       "offload, and re-runs cheap layers for every use", "offload, and re-runs cheap layers as l_peak allows"},
+      {"offload, of JOIN, FORK and CONCAT outputs too", "offload=checkpoints, and re-runs cheap layers once",
+       "offload=checkpoints, and re-runs cheap layers for every use",
+       "offload=checkpoints, and re-runs cheap layers as l_peak allows"},
+      {"sends the least recently used tensors out, only when memory is short", "cache, and re-runs cheap layers once",
+       "cache, and re-runs cheap layers for every use",
+       "superneurons: cache, and re-runs cheap layers as l_peak allows"},
   };
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }

@@ -1,0 +1,214 @@
+/* Schema: what is in the file, and how a file comes to have it. docs/store.md describes it for people who query.
+ *
+ * user_version counts the migrations a file has had, application_id says that it is ours. Both are read before anything
+ * is written, so another program's database is left as it was. Creating a file is migrating it from version 0. */
+#include "db/store_internal.h"
+
+/* Rows of steps are by far the most (2N per strategy), so they carry numbers only and no row id of their own; the words
+ * are in route. Foreign keys with ON DELETE CASCADE: deleting a run by hand takes all of it. */
+static const char version_1[] =
+    "CREATE TABLE devices("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL,"
+    "  memory_bytes INTEGER NOT NULL,"
+    "  memory_nominal INTEGER NOT NULL CHECK (memory_nominal IN (0, 1)),"
+    "  UNIQUE (name, memory_bytes, memory_nominal)) STRICT;"
+
+    "CREATE TABLE runs("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "  created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%S', 'now')),"
+    "  version TEXT NOT NULL,"
+    "  net TEXT NOT NULL,"
+    "  batch INTEGER NOT NULL,"
+    "  image_height INTEGER NOT NULL,"
+    "  image_width INTEGER NOT NULL,"
+    "  pool_limit_bytes INTEGER NOT NULL,"
+    "  device_id INTEGER NOT NULL REFERENCES devices(id),"
+    "  workspace TEXT NOT NULL,"
+    "  external TEXT NOT NULL,"
+    "  allocator TEXT NOT NULL,"
+    "  shared_link INTEGER NOT NULL CHECK (shared_link IN (0, 1)),"
+    "  layers INTEGER NOT NULL,"
+    "  n_steps INTEGER NOT NULL,"
+    "  parameters INTEGER NOT NULL,"
+    "  macs INTEGER NOT NULL,"
+    "  n_results INTEGER NOT NULL,"
+    "  n_tensors INTEGER NOT NULL,"
+    "  has_tensors INTEGER NOT NULL CHECK (has_tensors IN (0, 1))) STRICT;"
+    "CREATE INDEX runs_device ON runs(device_id);"
+
+    "CREATE TABLE results("
+    "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+    "  result INTEGER NOT NULL,"
+    "  strategy TEXT NOT NULL,"
+    "  fits INTEGER NOT NULL CHECK (fits IN (0, 1)),"
+    "  tensor_count INTEGER NOT NULL,"
+    "  peak_tensor_bytes INTEGER NOT NULL,"
+    "  peak_step INTEGER NOT NULL,"
+    "  peak_layer TEXT NOT NULL,"
+    "  peak_pass TEXT NOT NULL,"
+    "  live_tensors_at_peak INTEGER NOT NULL,"
+    "  max_live_tensors INTEGER NOT NULL,"
+    "  peak_device_bytes INTEGER NOT NULL,"
+    "  context_bytes INTEGER NOT NULL,"
+    "  parameter_bytes INTEGER NOT NULL,"
+    "  parameter_gradient_bytes INTEGER NOT NULL,"
+    "  optimizer_state_bytes INTEGER NOT NULL,"
+    "  auxiliary_bytes INTEGER NOT NULL,"
+    "  input_batch_bytes INTEGER NOT NULL,"
+    "  label_bytes INTEGER NOT NULL,"
+    "  pool_bytes INTEGER NOT NULL,"
+    "  pool_largest_hole INTEGER NOT NULL,"
+    "  pool_fragmentation REAL NOT NULL,"
+    "  workspace_peak_bytes INTEGER NOT NULL,"
+    "  offload_bytes INTEGER NOT NULL,"
+    "  prefetch_bytes INTEGER NOT NULL,"
+    "  external_bytes INTEGER NOT NULL,"
+    "  cache_hits INTEGER NOT NULL,"
+    "  cache_misses INTEGER NOT NULL,"
+    "  evictions INTEGER NOT NULL,"
+    "  recomputed_layers INTEGER NOT NULL,"
+    "  iteration_ns INTEGER NOT NULL,"
+    "  compute_ns INTEGER NOT NULL,"
+    "  stall_ns INTEGER NOT NULL,"
+    "  allocation_ns INTEGER NOT NULL,"
+    "  images_per_second REAL NOT NULL,"
+    "  instructions INTEGER NOT NULL,"
+    "  events INTEGER NOT NULL,"
+    "  n_steps INTEGER NOT NULL,"
+    "  n_peak INTEGER NOT NULL,"
+    "  has_steps INTEGER NOT NULL CHECK (has_steps IN (0, 1)),"
+    "  has_peak INTEGER NOT NULL CHECK (has_peak IN (0, 1)),"
+    "  PRIMARY KEY (run_id, result)) STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE route("
+    "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+    "  step INTEGER NOT NULL,"
+    "  layer TEXT NOT NULL,"
+    "  op TEXT NOT NULL,"
+    "  pass TEXT NOT NULL,"
+    "  PRIMARY KEY (run_id, step)) STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE steps("
+    "  run_id INTEGER NOT NULL,"
+    "  result INTEGER NOT NULL,"
+    "  step INTEGER NOT NULL,"
+    "  tensor_bytes INTEGER NOT NULL,"
+    "  live_tensors INTEGER NOT NULL,"
+    "  workspace_bytes INTEGER NOT NULL,"
+    "  device_bytes INTEGER NOT NULL,"
+    "  begin_ns INTEGER NOT NULL,"
+    "  end_ns INTEGER NOT NULL,"
+    "  PRIMARY KEY (run_id, result, step),"
+    "  FOREIGN KEY (run_id, result) REFERENCES results(run_id, result) ON DELETE CASCADE) STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE peaks("
+    "  run_id INTEGER NOT NULL,"
+    "  result INTEGER NOT NULL,"
+    "  place INTEGER NOT NULL,"
+    "  tensor TEXT NOT NULL,"
+    "  producer TEXT NOT NULL,"
+    "  bytes INTEGER NOT NULL,"
+    "  since_step INTEGER NOT NULL,"
+    "  next_step INTEGER NOT NULL,"
+    "  advice TEXT NOT NULL,"
+    "  PRIMARY KEY (run_id, result, place),"
+    "  FOREIGN KEY (run_id, result) REFERENCES results(run_id, result) ON DELETE CASCADE) STRICT, WITHOUT ROWID;"
+
+    "CREATE TABLE tensors("
+    "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+    "  place INTEGER NOT NULL,"
+    "  tensor_id INTEGER NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  layer TEXT NOT NULL,"
+    "  bytes INTEGER NOT NULL,"
+    "  PRIMARY KEY (run_id, place)) STRICT, WITHOUT ROWID;"
+
+    "CREATE VIEW summary AS"
+    "  SELECT run_id AS run, created, net, batch, devices.name AS gpu, memory_bytes / 1048576.0 AS memory_mib, "
+    "strategy,"
+    "    fits, peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    peak_step, peak_layer, peak_pass, live_tensors_at_peak, offload_bytes / 1048576.0 AS offload_mib,"
+    "    prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers, iteration_ns / 1e6 AS iteration_ms,"
+    "    stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM runs JOIN devices ON devices.id = device_id JOIN results ON run_id = runs.id;"
+
+    "CREATE VIEW step_curve AS"
+    "  SELECT steps.run_id AS run, strategy, step, layer, op, pass, tensor_bytes / 1048576.0 AS tensor_mib,"
+    "    live_tensors, workspace_bytes / 1048576.0 AS workspace_mib, device_bytes / 1048576.0 AS device_mib,"
+    "    begin_ns / 1e6 AS begin_ms, end_ns / 1e6 AS end_ms"
+    "  FROM steps JOIN results USING (run_id, result) JOIN route USING (run_id, step);"
+
+    "CREATE VIEW peak_tensors AS"
+    "  SELECT peaks.run_id AS run, strategy, place, tensor, producer, bytes / 1048576.0 AS mib, since_step, next_step,"
+    "    advice"
+    "  FROM peaks JOIN results USING (run_id, result);";
+
+static const char *const migrations[] = {version_1};
+
+sn__schema sn__schema_current(void) {
+  return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};
+}
+
+typedef struct stamp {
+  int64_t application, version, objects;
+} stamp;
+
+static sn_status read_stamp(sn_store *store, stamp *out, sn_err *err) {
+  sqlite3_stmt *statement =
+      sn__store_prepare(store,
+                        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+                        " FROM pragma_application_id, pragma_user_version",
+                        err);
+  if (!statement) return err->code;
+  int rc = sqlite3_step(statement);
+  *out = (stamp){sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1),
+                 sqlite3_column_int64(statement, 2)};
+  if (rc != SQLITE_ROW) sn__store_fail(store, rc, err);
+  sqlite3_finalize(statement);
+  return err->code;
+}
+
+static bool is_empty(const stamp *found) {
+  return found->application == 0 && found->version == 0 && found->objects == 0;
+}
+
+static sn_status check_stamp(const sn_store *store, const stamp *found, const sn__schema *schema, sn_err *err) {
+  if (!is_empty(found) && (found->application != SN__APPLICATION_ID || found->version < 1))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%.300s: is another program's SQLite database, which snsim does not touch; choose another file with "
+                   "--db FILE",
+                   store->path);
+  if (found->version > schema->count)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%.300s: was written by a newer snsim (schema %lld, this program knows %d); install that snsim, or "
+                   "choose another file with --db FILE",
+                   store->path, (long long)found->version, schema->count);
+  return SN_OK;
+}
+
+static sn_status apply(sn_store *store, const stamp *from, const sn__schema *schema, sn_err *err) {
+  for (int64_t i = from->version; i < schema->count; i++)
+    if (sn__store_exec(store, schema->steps[i], err) != SN_OK) return err->code;
+  char sql[96];
+  sqlite3_snprintf(sizeof sql, sql, "PRAGMA application_id = %d; PRAGMA user_version = %d;", SN__APPLICATION_ID,
+                   schema->count);
+  return sn__store_exec(store, sql, err);
+}
+
+/* The stamp is read again inside the transaction: another process may have migrated meanwhile. */
+static sn_status migrate(sn_store *store, const sn__schema *schema, sn_err *err) {
+  stamp found;
+  if (sn__store_begin(store, SN__WRITE, err) != SN_OK) return err->code;
+  if (read_stamp(store, &found, err) == SN_OK && check_stamp(store, &found, schema, err) == SN_OK)
+    apply(store, &found, schema, err);
+  return sn__store_end(store, err);
+}
+
+sn_status sn__schema_ready(sn_store *store, sn__mode mode, const sn__schema *schema, sn_err *err) {
+  stamp found;
+  if (read_stamp(store, &found, err) != SN_OK || check_stamp(store, &found, schema, err) != SN_OK) return err->code;
+  if (mode == SN__READ && is_empty(&found)) return sn__store_no_runs(store->path, err);
+  return found.version == schema->count ? SN_OK : migrate(store, schema, err);
+}

@@ -1,0 +1,242 @@
+/* Store: opening and closing the file, transactions, and what SQLite's errors mean for the user.
+ *
+ * The order of opening matters: look at the path, open, recognise the file (schema.c), and only then change anything in
+ * it (WAL). Writing waits up to 5 s for another writer; in WAL mode readers and the writer do not wait for each other.
+ * synchronous = FULL: a run whose put returned survives power loss too.
+ *
+ * Not here: files on network file systems, where SQLite's locks may not work. */
+#include "db/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUSY_MS = 5000, SMALLEST = 512 /* bytes in a page */ };
+
+static const char elsewhere[] = "choose another file with --db FILE, or store nothing with --no-db";
+
+/* ---- errors ---- */
+
+static sn_status fail_file(const char *path, const char *reason, sn_err *err) {
+  return sn_fail(err, SN_BAD_FILE, "%.250s: %s; %s", path, reason, elsewhere);
+}
+
+sn_status sn__store_damaged(sn_store *store, const char *what, sn_err *err) {
+  return sn_fail(
+      err, SN_BAD_INPUT,
+      "%.250s: is not a snsim database or is damaged (%.120s); move it away or choose another with --db FILE",
+      store->path, what);
+}
+
+sn_status sn__store_no_runs(const char *path, sn_err *err) {
+  return sn_fail(
+      err, SN_BAD_FILE,
+      "%.300s: there are no runs yet; make one with snsim --net NAME --batch N, or name another file with --db FILE",
+      path);
+}
+
+/* What SQLite has to say about the failure; nothing of use where rc is ours and not SQLite's. */
+static const char *reason(const sn_store *store, int rc) {
+  return sqlite3_extended_errcode(store->db) == rc ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
+}
+
+/* The system's reason where it knows one, else SQLite's. */
+static sn_status fail_system(sn_store *store, int rc, sn_err *err) {
+  int number = sqlite3_system_errno(store->db);
+  return fail_file(store->path, number ? strerror(number) : reason(store, rc), err);
+}
+
+sn_status sn__store_fail(sn_store *store, int rc, sn_err *err) {
+  switch (rc & 0xff) {
+  case SQLITE_NOMEM:
+    return sn_fail_memory(err);
+  case SQLITE_NOTADB:
+  case SQLITE_CORRUPT:
+  case SQLITE_ERROR: /* our SQL is right, so a table is missing or another than it should be */
+    return sn__store_damaged(store, reason(store, rc), err);
+  case SQLITE_BUSY:
+  case SQLITE_LOCKED:
+    return fail_file(store->path, "another program is writing to it and did not finish within 5 s", err);
+  case SQLITE_FULL:
+    return fail_file(store->path, "the disk is full", err);
+  case SQLITE_READONLY:
+    return fail_file(store->path, "the file or its folder cannot be written, which even reading needs", err);
+  case SQLITE_PERM:
+  case SQLITE_AUTH:
+  case SQLITE_CANTOPEN:
+  case SQLITE_PROTOCOL:
+  case SQLITE_NOLFS:
+  case SQLITE_IOERR:
+    return fail_system(store, rc, err);
+  case SQLITE_TOOBIG:
+    return sn_fail(err, SN_BUG, "store: the run holds a number above 2^63 - 1");
+  default:
+    return sn_fail(err, SN_BUG, "%.250s: SQLite: %s (code %d)", store->path, reason(store, rc), rc);
+  }
+}
+
+/* ---- statements and transactions ---- */
+
+sn_status sn__store_exec(sn_store *store, const char *sql, sn_err *err) {
+  int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+  return rc == SQLITE_OK ? SN_OK : sn__store_fail(store, rc, err);
+}
+
+sqlite3_stmt *sn__store_prepare(sn_store *store, const char *sql, sn_err *err) {
+  sqlite3_stmt *statement = NULL;
+  int rc = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
+  if (rc != SQLITE_OK) sn__store_fail(store, rc, err);
+  return statement;
+}
+
+sn_status sn__store_number(sn_store *store, const char *sql, int64_t *out, sn_err *err) {
+  sqlite3_stmt *statement = sn__store_prepare(store, sql, err);
+  if (!statement) return err->code;
+  int rc = sqlite3_step(statement);
+  if (rc == SQLITE_ROW)
+    *out = sqlite3_column_int64(statement, 0);
+  else
+    sn__store_fail(store, rc, err);
+  sqlite3_finalize(statement);
+  return err->code;
+}
+
+sn_status sn__store_begin(sn_store *store, sn__mode mode, sn_err *err) {
+  /* Where memory ran out, the ROLLBACK of the last transaction may have failed too. */
+  if (!sqlite3_get_autocommit(store->db) && sn__store_exec(store, "ROLLBACK", err) != SN_OK) return err->code;
+  return sn__store_exec(store, mode == SN__WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
+}
+
+sn_status sn__store_end(sn_store *store, sn_err *err) {
+  if (err->code == SN_OK) sn__store_exec(store, "COMMIT", err);
+  /* Some failures (full disk) have rolled back already; then there is nothing left to do. */
+  if (err->code != SN_OK && !sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+  return err->code;
+}
+
+/* ---- the path ---- */
+
+static sn_status print_path(char *path, size_t room, const char *folder, const char *rest, sn_err *err) {
+  int length = snprintf(path, room, "%s%s", folder, rest);
+  if (length >= 0 && (size_t)length < room) return SN_OK;
+  return sn_fail(err, SN_BAD_FILE, "the path of the database in %.200s is too long; %s", folder, elsewhere);
+}
+
+sn_status sn_store_default_path(char *path, size_t room, sn_err *err) {
+  const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+  if (data && data[0] == '/') return print_path(path, room, data, "/snsim/snsim.db", err);
+  if (home && home[0]) return print_path(path, room, home, "/.local/share/snsim/snsim.db", err);
+  return sn_fail(err, SN_BAD_FILE, "neither XDG_DATA_HOME nor HOME is set, so there is no place for the database; %s",
+                 elsewhere);
+}
+
+static bool is_default(const char *path) {
+  char known[4096];
+  sn_err ignored = SN_ERR_INIT;
+  return sn_store_default_path(known, sizeof known, &ignored) == SN_OK && strcmp(known, path) == 0;
+}
+
+/* Makes the folders above `path`; 0700 as the XDG base directory specification asks. */
+static sn_status make_folders(char *path, sn_err *err) {
+  for (char *slash = strchr(path + 1, '/'); slash && err->code == SN_OK; slash = strchr(slash + 1, '/')) {
+    *slash = '\0';
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+      sn_fail(err, SN_BAD_FILE, "%.250s: cannot make this folder for the database: %s; %s", path, strerror(errno),
+              elsewhere);
+    *slash = '/';
+  }
+  return err->code;
+}
+
+/* SQLite would make the file itself, but does not say why it cannot. */
+static sn_status make_file(const char *path, sn_err *err) {
+  int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return errno == EEXIST ? SN_OK : fail_file(path, strerror(errno), err);
+  return close(file) == 0 ? SN_OK : fail_file(path, strerror(errno), err);
+}
+
+/* SQLite takes a file of less than a page for an empty one, whatever is in it, and would write into it. */
+static sn_status check_file(sn_store *store, const struct stat *found, sn_err *err) {
+  if (S_ISDIR(found->st_mode)) return fail_file(store->path, "is a folder, not a database", err);
+  if (!S_ISREG(found->st_mode)) return fail_file(store->path, "is not a regular file", err);
+  bool piece = found->st_size > 0 && found->st_size < SMALLEST;
+  return piece ? sn__store_damaged(store, "it is shorter than any database", err) : SN_OK;
+}
+
+static sn_status check_path(sn_store *store, sn__mode mode, sn_err *err) {
+  char *path = store->path;
+  struct stat found;
+  if (!path[0]) return sn_fail(err, SN_BAD_FILE, "the path of the database is empty; %s", elsewhere);
+  if (stat(path, &found) == 0) return check_file(store, &found, err);
+  if (errno != ENOENT) return fail_file(path, strerror(errno), err);
+  if (mode == SN__READ) return sn__store_no_runs(path, err);
+  if (is_default(path) && make_folders(path, err) != SN_OK) return err->code;
+  return make_file(path, err);
+}
+
+/* A copy that SQLite takes for a path: it reads "file:..." as a URI. */
+static char *copy_path(const char *path) {
+  const char *prefix = strncmp(path, "file:", 5) == 0 ? "./" : "";
+  size_t bytes = strlen(prefix) + strlen(path) + 1;
+  char *copy = malloc(bytes);
+  if (copy) snprintf(copy, bytes, "%s%s", prefix, path);
+  return copy;
+}
+
+/* ---- opening ---- */
+
+static sn_status open_file(sn_store *store, sn__mode mode, sn_err *err) {
+  /* Readers open for writing too, where the file allows it: after a crash the first to come must repair the file. */
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (mode == SN__WRITE ? SQLITE_OPEN_CREATE : 0);
+  int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+  if (!store->db) return sn_fail_memory(err);
+  sqlite3_extended_result_codes(store->db, 1);
+  if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(store->db, BUSY_MS);
+  if (rc != SQLITE_OK) return sn__store_fail(store, rc, err);
+  if (mode == SN__WRITE && sqlite3_db_readonly(store->db, "main"))
+    return fail_file(store->path, "the file cannot be written", err);
+  return sn__store_exec(store, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL", err);
+}
+
+/* WAL stays set in the file. Where two programs create the file at once, one of them may find it busy, and a file
+ * system may not allow WAL: the store is as safe without, only readers and writer then wait for each other. */
+static sn_status prepare_mode(sn_store *store, sn__mode mode, sn_err *err) {
+  if (mode == SN__READ) return sn__store_exec(store, "PRAGMA query_only = ON", err);
+  int rc = sqlite3_exec(store->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+  return rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY ? SN_OK : sn__store_fail(store, rc, err);
+}
+
+sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *schema, sn_err *err) {
+  sn_store *store = calloc(1, sizeof *store);
+  if (store) store->path = copy_path(path);
+  if (!store || !store->path)
+    sn_fail_memory(err);
+  else if (strcmp(path, ":memory:") == 0 || check_path(store, mode, err) == SN_OK)
+    open_file(store, mode, err);
+  if (err->code == SN_OK) sn__schema_ready(store, mode, schema, err);
+  if (err->code == SN_OK) prepare_mode(store, mode, err);
+  if (err->code == SN_OK) return store;
+  sn_store_close(store);
+  return NULL;
+}
+
+sn_store *sn_store_open(const char *path, sn_err *err) {
+  sn__schema schema = sn__schema_current();
+  return sn__store_open(path, SN__WRITE, &schema, err);
+}
+
+sn_store *sn_store_open_read(const char *path, sn_err *err) {
+  sn__schema schema = sn__schema_current();
+  return sn__store_open(path, SN__READ, &schema, err);
+}
+
+void sn_store_close(sn_store *store) {
+  if (!store) return;
+  sqlite3_close(store->db);
+  free(store->path);
+  free(store);
+}

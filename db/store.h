@@ -1,0 +1,51 @@
+/* Store: runs in SQLite. One file, one writer at a time, readers any time (WAL). A run is written in one transaction:
+ * killed at any moment, the file opens again and holds every finished run and no part of another.
+ *
+ * Tables (STRICT, foreign keys on): devices, runs, results, route, steps, peaks, tensors; views for people who query by
+ * hand (docs/store.md). The schema version is SQLite's user_version; older files are migrated in one transaction, newer
+ * ones refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE, --no-db); SN_BAD_INPUT for a corrupt
+ * file, a newer schema, another program's database, an unknown run. An open store is for one thread at a time.
+ */
+#ifndef SN_DB_STORE_H
+#define SN_DB_STORE_H
+
+#include "base/err.h"
+#include "sim/run.h"
+
+#include <stddef.h>
+
+typedef struct sn_store sn_store;
+
+/* The default file: $XDG_DATA_HOME/snsim/snsim.db, else $HOME/.local/share/snsim/snsim.db. Missing folders of it are
+ * made when it is opened. SN_BAD_FILE where neither variable is set. */
+sn_status sn_store_default_path(char *path, size_t room, sn_err *err);
+
+/* Opens, creates or migrates. `path` is a file, or ":memory:" for tests. */
+sn_store *sn_store_open(const char *path, sn_err *err);
+/* Opens for reading; a file that does not exist is SN_BAD_FILE ("no runs yet"). */
+sn_store *sn_store_open_read(const char *path, sn_err *err);
+void sn_store_close(sn_store *store);
+
+/* Writes a run with all its results, steps and tensors; sets *id. All or nothing. */
+sn_status sn_store_put(sn_store *store, const sn_run *run, int64_t *id, sn_err *err);
+
+/* Reads run `id` back: equal to what was put, plus id and created. id 0 means the newest. */
+sn_run *sn_store_get(sn_store *store, int64_t id, sn_err *err);
+
+typedef struct sn_store_line {
+  int64_t id;
+  const char *created, *net, *gpu;
+  uint32_t batch;
+  uint32_t n_results, n_fit;
+} sn_store_line;
+
+typedef struct sn_store_list {
+  uint32_t count;
+  const sn_store_line *lines; /* newest first */
+  struct sn_arena *arena;
+} sn_store_list;
+
+sn_store_list *sn_store_runs(sn_store *store, uint32_t most, sn_err *err);
+void sn_store_list_free(sn_store_list *list);
+
+#endif

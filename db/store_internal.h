@@ -1,0 +1,103 @@
+/* Inside the store: what its files share with each other and with tests/unit/test_store.c.
+ *
+ *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
+ *   schema.c  recognises, creates and migrates files       put.c    a run to rows
+ *   tables.c  which member of which struct is which column get.c    rows to a run
+ */
+#ifndef SN_DB_STORE_INTERNAL_H
+#define SN_DB_STORE_INTERNAL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "db/store.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sn_store {
+  sqlite3 *db;
+  char *path;
+};
+
+/* ---- schema.c: the schema is the list of SQL texts that were ever needed to get to it; text i lifts a file from
+ * version i to i + 1. Texts are only ever appended. ---- */
+typedef struct sn__schema {
+  const char *const *steps;
+  int count;
+} sn__schema;
+
+typedef enum sn__mode { SN__READ, SN__WRITE } sn__mode;
+
+/* "snsm", in SQLite's application_id: tells our files from other programs' databases. */
+enum { SN__APPLICATION_ID = 0x736e736d };
+
+sn__schema sn__schema_current(void);
+
+/* Makes sure that the open file is ours and of this schema: creates it in an empty file, migrates an older one, each in
+ * one transaction. SN_BAD_INPUT for another program's file, a newer schema or a damaged file. */
+sn_status sn__schema_ready(sn_store *store, sn__mode mode, const sn__schema *schema, sn_err *err);
+
+/* ---- store.c ---- */
+/* sn_store_open() and sn_store_open_read() with a schema of the caller's, so that migration can be tested. */
+sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *schema, sn_err *err);
+
+/* Runs SQL without results. */
+sn_status sn__store_exec(sn_store *store, const char *sql, sn_err *err);
+
+/* A transaction: end commits, or rolls back where the error is set; it returns the error's code. */
+sn_status sn__store_begin(sn_store *store, sn__mode mode, sn_err *err);
+sn_status sn__store_end(sn_store *store, sn_err *err);
+
+/* Runs SQL whose result is one whole number. */
+sn_status sn__store_number(sn_store *store, const char *sql, int64_t *out, sn_err *err);
+
+/* Prepares one statement; NULL and the error where that fails. */
+sqlite3_stmt *sn__store_prepare(sn_store *store, const char *sql, sn_err *err);
+
+/* Records what SQLite's code `rc` means for the user, and what to do about it. */
+sn_status sn__store_fail(sn_store *store, int rc, sn_err *err);
+
+/* Records that there is nothing to read yet. */
+sn_status sn__store_no_runs(const char *path, sn_err *err);
+
+/* Records that rows do not fit together, which only damage or foreign hands can bring about. */
+sn_status sn__store_damaged(sn_store *store, const char *what, sn_err *err);
+
+/* ---- tables.c ---- */
+/* SN__PRESENT: a pointer to rows of another table, stored as whether it is NULL. Reading leaves a pointer that says no
+ * more than that, for the caller to replace. */
+typedef enum sn__kind { SN__TEXT, SN__BOOL, SN__U32, SN__U64, SN__I64, SN__REAL, SN__PRESENT } sn__kind;
+
+typedef struct sn__column {
+  const char *name;
+  sn__kind kind;
+  size_t offset; /* of the member in the row's struct */
+} sn__column;
+
+enum { SN__OWNERS = 2 };
+
+/* Rows of a table belong to an owner, a tuple of integers, and are counted from 1 within it. */
+typedef struct sn__table {
+  const char *name;
+  const char *owners[SN__OWNERS]; /* columns; NULL where there are fewer */
+  const char *counter;            /* column; NULL where an owner has one row */
+  size_t row_bytes;               /* size of the struct */
+  const sn__column *columns;
+  unsigned n_columns;
+} sn__table;
+
+extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors;
+
+/* ---- rows.c ---- */
+/* Writes `count` structs as the rows 1 .. count of `owners`. */
+sn_status sn__rows_insert(sn_store *store, const sn__table *table, const int64_t *owners, const void *rows,
+                          uint32_t count, sn_err *err);
+
+/* Reads the rows of `owners` into an array from `arena`; members that are no column of the table are zero. *count is 0
+ * and *rows NULL where there are none. */
+sn_status sn__rows_select(sn_store *store, const sn__table *table, const int64_t *owners, sn_arena *arena, void **rows,
+                          uint32_t *count, sn_err *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* Tables: which member of which struct of sim/run.h is which column. The SQL of rows.c and both directions of moving
+ * data come from these lists, so they cannot disagree; test_store.c checks that no member is forgotten.
+ *
+ * A new member needs a line here and a migration in schema.c. */
+#include "db/store_internal.h"
+
+#define KIND(member)                                                                                                   \
+  _Generic((member), const char *                                                                                      \
+           : SN__TEXT, bool                                                                                            \
+           : SN__BOOL, uint32_t                                                                                        \
+           : SN__U32, uint64_t                                                                                         \
+           : SN__U64, int64_t                                                                                          \
+           : SN__I64, double                                                                                           \
+           : SN__REAL, const sn_step_row *                                                                             \
+           : SN__PRESENT, const sn_peak_row *                                                                          \
+           : SN__PRESENT, const sn_tensor_row *                                                                        \
+           : SN__PRESENT)
+#define NAMED(name, type, member)                                                                                      \
+  { name, KIND(((type *)0)->member), offsetof(type, member) }
+#define COLUMN(type, member) NAMED(#member, type, member)
+#define COUNT(columns)       (unsigned)(sizeof(columns) / sizeof(columns)[0])
+
+static const sn__column device_columns[] = {
+    NAMED("name", sn_run, gpu),
+    COLUMN(sn_run, memory_bytes),
+    COLUMN(sn_run, memory_nominal),
+};
+
+static const sn__column run_columns[] = {
+    COLUMN(sn_run, version),
+    COLUMN(sn_run, net),
+    COLUMN(sn_run, batch),
+    COLUMN(sn_run, image_height),
+    COLUMN(sn_run, image_width),
+    COLUMN(sn_run, pool_limit_bytes),
+    COLUMN(sn_run, workspace),
+    COLUMN(sn_run, external),
+    COLUMN(sn_run, allocator),
+    COLUMN(sn_run, shared_link),
+    COLUMN(sn_run, layers),
+    COLUMN(sn_run, n_steps),
+    COLUMN(sn_run, parameters),
+    COLUMN(sn_run, macs),
+    COLUMN(sn_run, n_results),
+    COLUMN(sn_run, n_tensors),
+    NAMED("has_tensors", sn_run, tensors),
+};
+
+static const sn__column result_columns[] = {
+    COLUMN(sn_result, strategy),
+    COLUMN(sn_result, fits),
+    COLUMN(sn_result, tensor_count),
+    COLUMN(sn_result, peak_tensor_bytes),
+    COLUMN(sn_result, peak_step),
+    COLUMN(sn_result, peak_layer),
+    COLUMN(sn_result, peak_pass),
+    COLUMN(sn_result, live_tensors_at_peak),
+    COLUMN(sn_result, max_live_tensors),
+    COLUMN(sn_result, peak_device_bytes),
+    COLUMN(sn_result, context_bytes),
+    NAMED("parameter_bytes", sn_result, persistent.parameters),
+    NAMED("parameter_gradient_bytes", sn_result, persistent.parameter_gradients),
+    NAMED("optimizer_state_bytes", sn_result, persistent.optimizer_state),
+    NAMED("auxiliary_bytes", sn_result, persistent.auxiliary),
+    NAMED("input_batch_bytes", sn_result, persistent.input_batch),
+    NAMED("label_bytes", sn_result, persistent.labels),
+    COLUMN(sn_result, pool_bytes),
+    COLUMN(sn_result, pool_largest_hole),
+    COLUMN(sn_result, pool_fragmentation),
+    COLUMN(sn_result, workspace_peak_bytes),
+    COLUMN(sn_result, offload_bytes),
+    COLUMN(sn_result, prefetch_bytes),
+    COLUMN(sn_result, external_bytes),
+    COLUMN(sn_result, cache_hits),
+    COLUMN(sn_result, cache_misses),
+    COLUMN(sn_result, evictions),
+    COLUMN(sn_result, recomputed_layers),
+    COLUMN(sn_result, iteration_ns),
+    COLUMN(sn_result, compute_ns),
+    COLUMN(sn_result, stall_ns),
+    COLUMN(sn_result, allocation_ns),
+    COLUMN(sn_result, images_per_second),
+    COLUMN(sn_result, instructions),
+    COLUMN(sn_result, events),
+    COLUMN(sn_result, n_steps),
+    COLUMN(sn_result, n_peak),
+    NAMED("has_steps", sn_result, steps),
+    NAMED("has_peak", sn_result, peak),
+};
+
+/* What a step is called is the same for every strategy of a run, so it is stored once. */
+static const sn__column route_columns[] = {
+    COLUMN(sn_step_row, layer),
+    COLUMN(sn_step_row, op),
+    COLUMN(sn_step_row, pass),
+};
+
+static const sn__column step_columns[] = {
+    COLUMN(sn_step_row, tensor_bytes), COLUMN(sn_step_row, live_tensors), COLUMN(sn_step_row, workspace_bytes),
+    COLUMN(sn_step_row, device_bytes), COLUMN(sn_step_row, begin_ns),     COLUMN(sn_step_row, end_ns),
+};
+
+static const sn__column peak_columns[] = {
+    COLUMN(sn_peak_row, tensor),     COLUMN(sn_peak_row, producer),  COLUMN(sn_peak_row, bytes),
+    COLUMN(sn_peak_row, since_step), COLUMN(sn_peak_row, next_step), COLUMN(sn_peak_row, advice),
+};
+
+static const sn__column tensor_columns[] = {
+    NAMED("tensor_id", sn_tensor_row, id), COLUMN(sn_tensor_row, name),  COLUMN(sn_tensor_row, kind),
+    COLUMN(sn_tensor_row, layer),          COLUMN(sn_tensor_row, bytes),
+};
+
+#define TABLE(name, type, columns, counter, ...)                                                                       \
+  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns) }
+
+const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");
+const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");
+const sn__table sn__results = TABLE("results", sn_result, result_columns, "result", "run_id");
+const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id");
+const sn__table sn__steps = TABLE("steps", sn_step_row, step_columns, "step", "run_id", "result");
+const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
+const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");

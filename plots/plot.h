@@ -1,0 +1,30 @@
+/* Pictures: step curves of a stored run, drawn by gnuplot.
+ *
+ * One panel per figure 10 of [SN]: step on the x axis with the forward/backward divide, memory on the left axis, live
+ * tensors on the right axis, the chosen strategies overlaid. Reads the store's tables only.
+ *
+ * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
+ * was. gnuplot missing: SN_BAD_DEVICE with how to install it.
+ */
+#ifndef SN_PLOTS_PLOT_H
+#define SN_PLOTS_PLOT_H
+
+#include "base/err.h"
+#include "db/store.h"
+
+#include <stdio.h>
+
+typedef struct sn_plot_options {
+  const char *path;              /* .png, .svg, .pdf by ending; NULL draws as text into `terminal` */
+  FILE *terminal;                /* where text goes */
+  unsigned columns, rows;        /* size of the text drawing, at least 60 x 20; 0: 100 x 30 */
+  const char *const *strategies; /* which of the run's strategies; NULL: baseline, liveness, liveness+offload,
+                                    liveness+offload+recompute=cost, those of them that the run has, else all */
+  unsigned n_strategies;
+} sn_plot_options;
+
+/* Draws run `id` (0: the newest). SN_BAD_USAGE for an unknown ending or strategy, a run without step rows, more than 6
+ * strategies as text. */
+sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err);
+
+#endif

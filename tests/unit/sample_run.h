@@ -1,0 +1,242 @@
+/* Sample runs for the tests of the store: random in every member, and printed in every member, so that what comes back
+ * can be compared with what was put. Independent of the store's own column tables on purpose. */
+#ifndef SN_TESTS_SAMPLE_RUN_H
+#define SN_TESTS_SAMPLE_RUN_H
+
+#include "base/arena.h"
+#include "sim/run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* splitmix64 (Steele, Lea, Flood 2014) */
+static inline uint64_t sample_random(uint64_t *state) {
+  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/* One random number per expression: C does not say which of two is drawn first. All magnitudes are equally likely, so
+ * small numbers and those near the limit both come up. */
+static inline uint64_t sample_u64(uint64_t *state) {
+  uint64_t n = sample_random(state) >> 1;
+  return n >> (sample_random(state) % 63);
+}
+
+static inline uint32_t sample_u32(uint64_t *state) {
+  uint64_t n = sample_random(state) >> 32;
+  return (uint32_t)(n >> (sample_random(state) % 32));
+}
+
+static inline int64_t sample_i64(uint64_t *state) {
+  int64_t n = (int64_t)sample_u64(state);
+  return sample_random(state) % 2 ? n : -n - 1;
+}
+
+static inline bool sample_bool(uint64_t *state) {
+  return sample_random(state) % 2;
+}
+
+static inline double sample_real(uint64_t *state) {
+  double n = (double)sample_i64(state);
+  return n / (sample_u32(state) + 1.0);
+}
+
+static inline const char *sample_text(uint64_t *state, sn_arena *arena) {
+  static const char *const parts[] = {"conv", "4_2", "",  "'; DROP TABLE runs; --", "\xc3\xa9t\xc3\xa9",
+                                      "\"",   "%s",  "\n"};
+  uint64_t a = sample_random(state) % 8;
+  uint64_t b = sample_random(state) % 8;
+  return sn_arena_print(arena, "%s%s%" PRIu64, parts[a], parts[b], sample_random(state) % 100);
+}
+
+static inline const sn_step_row *sample_route(uint64_t *s, sn_arena *arena, uint32_t count) {
+  sn_step_row *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) {
+    rows[i].step = i + 1;
+    rows[i].layer = sample_text(s, arena);
+    rows[i].op = sample_text(s, arena);
+    rows[i].pass = sample_text(s, arena);
+  }
+  return rows;
+}
+
+static inline const sn_step_row *sample_steps(uint64_t *s, sn_arena *arena, const sn_step_row *route, uint32_t count) {
+  sn_step_row *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) {
+    rows[i] = route[i];
+    rows[i].tensor_bytes = sample_u64(s);
+    rows[i].live_tensors = sample_u32(s);
+    rows[i].workspace_bytes = sample_u64(s);
+    rows[i].device_bytes = sample_u64(s);
+    rows[i].begin_ns = sample_i64(s);
+    rows[i].end_ns = sample_i64(s);
+  }
+  return rows;
+}
+
+static inline const sn_peak_row *sample_peak(uint64_t *s, sn_arena *arena, uint32_t count) {
+  sn_peak_row *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) {
+    rows[i].tensor = sample_text(s, arena);
+    rows[i].producer = sample_text(s, arena);
+    rows[i].bytes = sample_u64(s);
+    rows[i].since_step = sample_u32(s);
+    rows[i].next_step = sample_u32(s);
+    rows[i].advice = sample_text(s, arena);
+  }
+  return rows;
+}
+
+static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
+  r->strategy = sample_text(s, arena);
+  r->fits = sample_bool(s);
+  r->tensor_count = sample_u32(s);
+  r->peak_tensor_bytes = sample_u64(s);
+  r->peak_step = sample_u32(s);
+  r->peak_layer = sample_text(s, arena);
+  r->peak_pass = sample_text(s, arena);
+  r->live_tensors_at_peak = sample_u32(s);
+  r->max_live_tensors = sample_u32(s);
+  r->peak_device_bytes = sample_u64(s);
+  r->context_bytes = sample_u64(s);
+  r->persistent.parameters = sample_u64(s);
+  r->persistent.parameter_gradients = sample_u64(s);
+  r->persistent.optimizer_state = sample_u64(s);
+  r->persistent.auxiliary = sample_u64(s);
+  r->persistent.input_batch = sample_u64(s);
+  r->persistent.labels = sample_u64(s);
+  r->pool_bytes = sample_u64(s);
+  r->pool_largest_hole = sample_u64(s);
+  r->pool_fragmentation = sample_real(s);
+  r->workspace_peak_bytes = sample_u64(s);
+  r->offload_bytes = sample_u64(s);
+  r->prefetch_bytes = sample_u64(s);
+  r->external_bytes = sample_u64(s);
+  r->cache_hits = sample_u64(s);
+  r->cache_misses = sample_u64(s);
+  r->evictions = sample_u64(s);
+  r->recomputed_layers = sample_u32(s);
+  r->iteration_ns = sample_i64(s);
+  r->compute_ns = sample_i64(s);
+  r->stall_ns = sample_i64(s);
+  r->allocation_ns = sample_i64(s);
+  r->images_per_second = sample_real(s);
+  r->instructions = sample_u64(s);
+  r->events = sample_u64(s);
+}
+
+static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, uint32_t count) {
+  sn_tensor_row *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) {
+    rows[i].id = sample_u32(s);
+    rows[i].name = sample_text(s, arena);
+    rows[i].kind = sample_text(s, arena);
+    rows[i].layer = sample_text(s, arena);
+    rows[i].bytes = sample_u64(s);
+  }
+  return rows;
+}
+
+static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
+  run->created = "";
+  run->version = sample_text(s, arena);
+  run->batch = sample_u32(s);
+  run->image_height = sample_u32(s);
+  run->image_width = sample_u32(s);
+  run->pool_limit_bytes = sample_u64(s);
+  run->gpu = sample_bool(s) ? "k40c" : sample_text(s, arena);
+  run->memory_bytes = sample_bool(s) ? 11439u * UINT64_C(1048576) : sample_u64(s);
+  run->memory_nominal = sample_bool(s);
+  run->workspace = sample_text(s, arena);
+  run->external = sample_text(s, arena);
+  run->allocator = sample_text(s, arena);
+  run->shared_link = sample_bool(s);
+  run->layers = sample_u32(s);
+  run->n_steps = sample_u32(s);
+  run->parameters = sample_u64(s);
+  run->macs = sample_u64(s);
+}
+
+/* A run that depends on the seed only; the seed is in its net's name. Up to 5 strategies of up to `most` rows, some
+ * without steps or peak. */
+static inline sn_run *sample_run(uint64_t seed, uint32_t most) {
+  uint64_t state = seed, *s = &state;
+  sn_arena *arena = sn_arena_new();
+  sn_run *run = sn_arena_alloc(arena, 1, sizeof *run);
+  run->arena = arena;
+  sample_head(s, arena, run);
+  run->net = sn_arena_print(arena, "sample:%" PRIu64, seed);
+  run->n_results = (uint32_t)(sample_random(s) % 6);
+  run->n_tensors = sample_bool(s) ? (uint32_t)(sample_random(s) % (most + 1)) : 0;
+  run->tensors = run->n_tensors ? sample_tensors(s, arena, run->n_tensors) : NULL;
+  sn_result *results = sn_arena_alloc(arena, run->n_results, sizeof *results);
+  const sn_step_row *route = sample_route(s, arena, most);
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    sn_result *r = &results[i];
+    sample_result(s, arena, r);
+    r->n_steps = (uint32_t)(sample_random(s) % (most + 1));
+    r->steps = r->n_steps && sample_bool(s) ? sample_steps(s, arena, route, r->n_steps) : NULL;
+    r->n_peak = (uint32_t)(sample_random(s) % 20);
+    r->peak = r->n_peak && sample_bool(s) ? sample_peak(s, arena, r->n_peak) : NULL;
+  }
+  run->results = results;
+  return run;
+}
+
+/* ---- every member as text; id and created are the store's own and left out ---- */
+
+static inline void dump_steps(FILE *out, const sn_result *r) {
+  for (uint32_t i = 0; r->steps && i < r->n_steps; i++) {
+    const sn_step_row *t = &r->steps[i];
+    fprintf(out, "step %u %s %s %s %" PRIu64 " %u %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 "\n", t->step, t->layer,
+            t->op, t->pass, t->tensor_bytes, t->live_tensors, t->workspace_bytes, t->device_bytes, t->begin_ns,
+            t->end_ns);
+  }
+  for (uint32_t i = 0; r->peak && i < r->n_peak; i++) {
+    const sn_peak_row *p = &r->peak[i];
+    fprintf(out, "peak %s %s %" PRIu64 " %u %u %s\n", p->tensor, p->producer, p->bytes, p->since_step, p->next_step,
+            p->advice);
+  }
+}
+
+static inline void dump_result(FILE *out, const sn_result *r) {
+  const sn_persistent *p = &r->persistent;
+  fprintf(out, "result %s %d %u %" PRIu64 " %u %s %s %u %u %" PRIu64 " %" PRIu64 "\n", r->strategy, r->fits,
+          r->tensor_count, r->peak_tensor_bytes, r->peak_step, r->peak_layer, r->peak_pass, r->live_tensors_at_peak,
+          r->max_live_tensors, r->peak_device_bytes, r->context_bytes);
+  fprintf(out, "kept %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->parameters,
+          p->parameter_gradients, p->optimizer_state, p->auxiliary, p->input_batch, p->labels);
+  fprintf(out, "pool %" PRIu64 " %" PRIu64 " %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->pool_bytes,
+          r->pool_largest_hole, r->pool_fragmentation, r->workspace_peak_bytes, r->offload_bytes, r->prefetch_bytes,
+          r->external_bytes);
+  fprintf(out, "cache %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", r->cache_hits, r->cache_misses, r->evictions,
+          r->recomputed_layers);
+  fprintf(out, "time %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %a %" PRIu64 " %" PRIu64 "\n", r->iteration_ns,
+          r->compute_ns, r->stall_ns, r->allocation_ns, r->images_per_second, r->instructions, r->events);
+  fprintf(out, "rows %u %d %u %d\n", r->n_steps, r->steps != NULL, r->n_peak, r->peak != NULL);
+  dump_steps(out, r);
+}
+
+/* The caller frees the text. */
+static inline char *dump_run(const sn_run *run) {
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  fprintf(out, "image %u %u pool %" PRIu64 "\n", run->image_height, run->image_width, run->pool_limit_bytes);
+  fprintf(out, "run %s %s %u %s %" PRIu64 " %d %s %s %s %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version,
+          run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
+          run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,
+          run->n_tensors, run->tensors != NULL);
+  for (uint32_t i = 0; i < run->n_results; i++) dump_result(out, &run->results[i]);
+  for (uint32_t i = 0; run->tensors && i < run->n_tensors; i++) {
+    const sn_tensor_row *t = &run->tensors[i];
+    fprintf(out, "tensor %u %s %s %s %" PRIu64 "\n", t->id, t->name, t->kind, t->layer, t->bytes);
+  }
+  fclose(out);
+  return text;
+}
+
+#endif
