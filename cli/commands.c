@@ -1,0 +1,80 @@
+/* The table of commands: what `snsim help` says of each. The first is the one that runs where none is named. */
+#include "cli/options.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static const sn_command commands[] = {
+    {"simulate", "snsim --net NAME --batch N [options]", "plan and simulate one training iteration",
+     "Plans one training iteration of a network on a GPU under one or several memory strategies, proves every plan "
+     "safe, "
+     "simulates it and prints one row per strategy. The word \"simulate\" may be left out.\n"
+     "The table: \"fits\": the device has enough memory. \"peak MiB\": the most that functional tensors (layer outputs "
+     "and gradients) take at any moment; \"live\": how many of them there are at that step; \"at step\", the last "
+     "column: where that is. \"device GiB\": what the device must hold in all: CUDA context, parameters, their "
+     "gradients, optimizer state, input, and the pool for tensors and workspace. \"work GiB\": the largest convolution "
+     "workspace. \"frag %\": the share of the pool lost to holes when it was fullest. \"out/in GiB\": bytes copied to "
+     "the external pool and back. \"cache\": hits, misses and evictions of the tensor cache. \"extra fwd\": layers "
+     "whose "
+     "forward is run again. \"iter ms\": time of one iteration; \"stall ms\": the part of it in which computing waits "
+     "for a copy. A dash stands for nothing, and for the speed of what does not fit.\n"
+     "Every run is kept in a database, for `snsim show` and `snsim plot`. The exit status is 1 where none of the asked "
+     "strategies fits; the message then names one that does, or a batch that does, found by simulation.",
+     "snsim --net inception_v4 --batch 64\n"
+     "snsim --net resnet152 --batch 32 --gpu rtx3090 --strategy superneurons\n"
+     "snsim --net resnet:n1=6,n2=32,n3=80,n4=6 --batch 16 --json --no-db\n"
+     "snsim --net alexnet --batch 200 --strategy liveness --explain\n"
+     "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
+     "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
+     NULL, sn_cli_simulate},
+    {"list", "snsim list nets|gpus|strategies", "what can be asked for",
+     "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
+     "give "
+     "their path to --net and --gpu.",
+     "snsim list nets\n"
+     "snsim list gpus --json",
+     "nets|gpus|strategies", sn_cli_list},
+    {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
+     "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
+     "byte as it was printed first.",
+     "snsim show\n"
+     "snsim show 12 --explain\n"
+     "snsim show last --json",
+     "[RUN]", sn_cli_show},
+    {"plot", "snsim plot [RUN] [-o FILE] [--strategy S]...", "draw memory over the steps of a stored run",
+     "Draws functional-tensor memory (left axis) and live tensors (right axis) for every step of a stored run, forward "
+     "and backward pass divided by a line, several strategies in one picture. RUN is a number or \"last\" (the "
+     "default). "
+     "Without -o the picture is drawn as text in the terminal. Needs gnuplot.\n"
+     "Without --strategy it draws baseline, liveness, liveness+offload and liveness+offload+recompute=cost, those of "
+     "them that the run has.",
+     "snsim plot\n"
+     "snsim plot 12 -o memory.svg\n"
+     "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
+     "[RUN]", sn_cli_plot},
+    {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
+     "Prints how to use snsim, or all there is to say about one command.",
+     "snsim help\n"
+     "snsim help plot",
+     "[COMMAND]", sn_cli_help},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const sn_command *sn_command_table(uint32_t *count) {
+  *count = N_COMMANDS;
+  return commands;
+}
+
+const sn_command *sn_command_find(const char *name, sn_err *err) {
+  const char *names[N_COMMANDS];
+  char suggestion[80];
+  for (uint32_t i = 0; i < N_COMMANDS; i++) {
+    if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    names[i] = commands[i].name;
+  }
+  sn_text_suggest(name, names, N_COMMANDS, suggestion, sizeof suggestion);
+  sn_fail(err, SN_BAD_USAGE, "unknown command \"%.80s\"%s; snsim help lists the commands", name, suggestion);
+  return NULL;
+}

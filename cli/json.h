@@ -1,0 +1,34 @@
+/* A run for machines: one JSON object, one result, step and tensor a line (docs/json.md). Numbers are written
+ * exactly; the same run gives the same bytes, whether it was just made or read back from the store. */
+#ifndef SN_CLI_JSON_H
+#define SN_CLI_JSON_H
+
+#include "base/err.h"
+#include "db/store.h"
+#include "sim/device.h"
+#include "sim/run.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* With `steps` every result has its "steps_table", with `explain` its "peak"; the run must hold them. */
+sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err);
+/* The list of stored runs, {"runs":[..]}. */
+sn_status sn_json_write_list(const sn_store_list *list, FILE *out, sn_err *err);
+
+/* Objects one at a time, for lists whose rows are made on the way. */
+typedef struct sn_json_object {
+  struct cJSON *json;
+  bool lost; /* a member did not find memory */
+} sn_json_object;
+
+sn_json_object sn_json_begin(void);
+void sn_json_put_text(sn_json_object *object, const char *key, const char *text);
+void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value);
+void sn_json_put_real(sn_json_object *object, const char *key, double value);
+void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
+/* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */
+sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out, sn_err *err);
+
+#endif

@@ -1,0 +1,17 @@
+/* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
+ * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
+#include "cli/options.h"
+#include "cli/out.h"
+
+int main(int argc, char **argv) {
+  sn_args args;
+  sn_err err = SN_ERR_INIT;
+  if (sn_args_parse(argc, argv, &args, &err) == SN_OK) {
+    if (args.help || args.version)
+      sn_cli_help(&args, &err);
+    else
+      args.command->run(&args, &err);
+  }
+  if (err.code != SN_OK) sn_out_complain(err.code == SN_NO_FIT ? sn_status_name(err.code) : "error", err.text);
+  return sn_status_exit_code(err.code);
+}

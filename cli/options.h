@@ -1,0 +1,89 @@
+/* The command line: two tables (commands, options) and the parser that reads argv by them. Help is printed from the
+ * same rows (cli/help.c), so what is accepted and what is documented cannot differ.
+ *
+ *   sn_args args;
+ *   if (sn_args_parse(argc, argv, &args, &err) != SN_OK) ...
+ *   status = args.command->run(&args, &err);
+ *
+ * Options may stand anywhere, as --name value or --name=value, -o value or -ovalue; "--" ends them. The first operand
+ * names the command; without one it is "simulate". Where an option is given twice the last one counts, except
+ * --strategy, which adds.
+ */
+#ifndef SN_CLI_OPTIONS_H
+#define SN_CLI_OPTIONS_H
+
+#include "base/err.h"
+#include "cli/out.h"
+#include "sim/simulate.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More than there are different strategies; the same one twice counts once. */
+enum { SN_ARGS_STRATEGIES = 32 };
+
+typedef struct sn_args_bytes {
+  bool given;
+  uint64_t bytes;
+} sn_args_bytes;
+
+struct sn_command;
+
+typedef struct sn_args {
+  const struct sn_command *command;
+  const char *operand; /* the command's one operand, or NULL */
+  const char *net, *gpu;
+  uint32_t batch, image; /* 0: not given */
+  sn_args_bytes memory, context, pool;
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t n_strategies; /* 0: none given */
+  sn_workspace workspace;
+  sn_external external;
+  sn_allocator allocator;
+  bool shared_link, steps, explain, json, no_db, help, version;
+  const char *plan, *db, *output; /* NULL: not given */
+  sn_color color;
+} sn_args;
+
+/* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
+typedef struct sn_command {
+  const char *name, *synopsis, *summary, *description, *examples;
+  const char *operand; /* "RUN", "[RUN]"; NULL: takes none */
+  sn_status (*run)(const sn_args *args, sn_err *err);
+} sn_command;
+
+/* An option. `commands` has a bit for every command that takes it: 1 << its index in the table of commands. Rows with
+ * the same name are the same option, read the same way, with what it means to different commands. */
+typedef struct sn_option {
+  const char *name, *argument; /* "batch", "N"; no argument: a switch */
+  char letter;                 /* 'o' for -o, or 0 */
+  unsigned commands;
+  const char *group, *help;
+  sn_status (*parse)(const char *what, const char *text, void *place, sn_err *err);
+  size_t place; /* offset in sn_args */
+} sn_option;
+
+const sn_command *sn_command_table(uint32_t *count);
+const sn_option *sn_option_table(uint32_t *count);
+
+/* SN_BAD_USAGE with the nearest name for an unknown one; NULL then. */
+const sn_command *sn_command_find(const char *name, sn_err *err);
+bool sn_option_belongs(const sn_option *option, const sn_command *command);
+
+/* Reads argv by the tables. SN_BAD_USAGE. `args` is complete also on an error, so that help can be given. */
+sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err);
+
+/* The database to use: --db, or the default one. */
+sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err);
+/* The operand as the number of a run; 0, the newest, where there is none or it is "last". */
+sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
+
+/* The commands: cli/simulate.c, list.c, show.c, plot.c, help.c. */
+sn_status sn_cli_simulate(const sn_args *args, sn_err *err);
+sn_status sn_cli_list(const sn_args *args, sn_err *err);
+sn_status sn_cli_show(const sn_args *args, sn_err *err);
+sn_status sn_cli_plot(const sn_args *args, sn_err *err);
+sn_status sn_cli_help(const sn_args *args, sn_err *err);
+
+#endif

@@ -1,0 +1,67 @@
+/* Where words go; see the header. */
+#include "cli/out.h"
+
+#include "cli/table.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* A terminal whose user has not said that it stays plain. */
+static bool lively(FILE *stream) {
+  const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+  if (no_color && *no_color) return false;
+  return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
+}
+
+sn_status sn_out_open(sn_out *out, const char *path, sn_color color, sn_err *err) {
+  out->path = path && strcmp(path, "-") != 0 ? path : NULL;
+  out->stream = out->path ? fopen(path, "w") : stdout;
+  if (!out->stream) return sn_fail(err, SN_BAD_FILE, "%s: cannot be written: %s", path, strerror(errno));
+  out->color = color == SN_COLOR_AUTO ? lively(out->stream) : color == SN_COLOR_ALWAYS;
+  return SN_OK;
+}
+
+sn_status sn_out_close(sn_out *out, sn_err *err) {
+  errno = 0;
+  bool lost = fflush(out->stream) != 0 || ferror(out->stream);
+  int reason = errno;
+  if (out->path && fclose(out->stream) != 0) lost = true;
+  if (!lost) return SN_OK;
+  return sn_fail(err, SN_BAD_FILE, "%s: cannot be written: %s", out->path ? out->path : "standard output",
+                 strerror(reason ? reason : EIO));
+}
+
+void sn_out_say(const char *format, ...) {
+  char text[1400];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  fprintf(stderr, "snsim: %s\n", sn_table_clean(text));
+}
+
+void sn_out_complain(const char *kind, const char *text) {
+  char copy[1024];
+  snprintf(copy, sizeof copy, "%s", text);
+  bool color = lively(stderr);
+  fprintf(stderr, "snsim: %s%s:%s %s\n", color ? "\033[1;31m" : "", kind, color ? "\033[0m" : "", sn_table_clean(copy));
+}
+
+void sn_out_progress(const char *text) {
+  if (!lively(stderr)) return;
+  fputs("\r\033[K", stderr);
+  if (text) fputs(text, stderr);
+  fflush(stderr);
+}
+
+bool sn_out_size(FILE *stream, unsigned *columns, unsigned *rows) {
+  struct winsize size;
+  if (!isatty(fileno(stream)) || ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return false;
+  *columns = size.ws_col;
+  *rows = size.ws_row;
+  return true;
+}

@@ -1,0 +1,52 @@
+/* From the command line to something the simulator can be asked. */
+#include "cli/question.h"
+
+#include "models/zoo.h"
+
+#include <string.h>
+
+static sn_status check_complete(const sn_args *args, sn_err *err) {
+  static const char example[] = "for instance: snsim --net alexnet --batch 200; snsim help tells more";
+  if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
+  if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
+  if (args->plan && args->n_strategies != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--plan needs exactly one --strategy: a plan is of one strategy");
+  if (args->plan && strcmp(args->plan, "-") == 0 && (args->json || args->steps || args->explain))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--plan - writes the plan in place of the table and does not go with --json, --steps and --explain");
+  return SN_OK;
+}
+
+static sn_status load_device(const sn_args *args, sn_device *device, sn_err *err) {
+  if (sn_device_load(args->gpu, device, err) != SN_OK) return err->code;
+  if (args->memory.given) {
+    device->memory_bytes = args->memory.bytes;
+    device->memory_nominal = false;
+  }
+  if (args->context.given) device->context_bytes = args->context.bytes;
+  return SN_OK;
+}
+
+static void choose_strategies(const sn_args *args, sn_question *q) {
+  q->n_strategies = args->n_strategies ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
+}
+
+sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
+  *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
+  if (check_complete(args, err) != SN_OK || load_device(args, &question->device, err) != SN_OK) return err->code;
+  choose_strategies(args, question);
+  question->options.workspace = args->workspace;
+  question->options.external = args->external;
+  question->options.allocator = args->allocator;
+  question->options.shared_link = args->shared_link;
+  question->options.pool_bytes = args->pool.bytes;
+  question->net = sn_net_load(args->net, args->batch, args->image, err);
+  return err->code;
+}
+
+void sn_question_free(sn_question *question) {
+  sn_net_free(question->net);
+  question->net = NULL;
+}

@@ -1,0 +1,31 @@
+/* What the user asked, loaded: network, device with its overrides, strategies and switches. The same question with
+ * another batch or other strategies is how advice is found (cli/advice.c). */
+#ifndef SN_CLI_QUESTION_H
+#define SN_CLI_QUESTION_H
+
+#include "base/err.h"
+#include "cli/options.h"
+#include "models/net.h"
+#include "sim/device.h"
+#include "sim/run.h"
+#include "sim/simulate.h"
+
+typedef struct sn_question {
+  const sn_args *args;
+  sn_device device;
+  sn_net *net;
+  sn_options options;
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t n_strategies;
+} sn_question;
+
+/* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
+sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
+void sn_question_free(sn_question *question);
+
+/* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the
+ * fastest other strategy of the default ones, and the largest batch for the strategy that needs the least. Both were
+ * simulated; the batch is found by bisection, log2(batch) simulations of one strategy. */
+sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err);
+
+#endif

@@ -1,0 +1,97 @@
+/* `snsim show`: the stored runs, or one of them as it was printed first. */
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/table.h"
+#include "db/store.h"
+
+#include <inttypes.h>
+
+enum { PATH_ROOM = 4096 };
+
+static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "run", SN_TABLE_NUMBER},
+      {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "net", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "batch", SN_TABLE_NUMBER},
+      {"", "gpu", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "strategies", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "fit", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < list->count; i++) {
+    const sn_store_line *line = &list->lines[i];
+    sn_table_cell(table, "%" PRId64, line->id);
+    sn_table_cell(table, "%s", line->created);
+    sn_table_cell(table, "%s", line->net);
+    sn_table_cell(table, "%" PRIu32, line->batch);
+    sn_table_cell(table, "%s", line->gpu);
+    sn_table_cell(table, "%" PRIu32, line->n_results);
+    sn_table_cell(table, "%" PRIu32, line->n_fit);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status show_list(const sn_args *args, sn_store *store, sn_err *err) {
+  sn_store_list *list = sn_store_runs(store, UINT32_MAX, err);
+  sn_out out;
+  if (list && sn_out_open(&out, args->output, args->color, err) == SN_OK) {
+    if (args->json)
+      sn_json_write_list(list, out.stream, err);
+    else
+      print_table(list, &out, err);
+    sn_out_close(&out, err);
+  }
+  sn_store_list_free(list);
+  return err->code;
+}
+
+/* Details that are asked for must be there: a run may be stored without its steps. */
+static sn_status check_details(const sn_args *args, const sn_run *run, sn_err *err) {
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    if (args->steps && !run->results[i].steps)
+      return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without its steps; simulate it again with --steps",
+                     run->id);
+    if (args->explain && !run->results[i].peak)
+      return sn_fail(err, SN_BAD_INPUT,
+                     "run %" PRId64 " was stored without the tensors of its peaks; simulate it again with --explain",
+                     run->id);
+  }
+  return SN_OK;
+}
+
+static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) {
+  sn_out out;
+  if (check_details(args, run, err) != SN_OK || sn_out_open(&out, args->output, args->color, err) != SN_OK)
+    return err->code;
+  if (args->json)
+    sn_json_write_run(run, args->steps, args->explain, out.stream, err);
+  else
+    sn_report_run(run, args->steps, args->explain, &out, err);
+  return sn_out_close(&out, err);
+}
+
+static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
+  int64_t id;
+  if (sn_args_run(args, &id, err) != SN_OK) return err->code;
+  sn_run *run = sn_store_get(store, id, err);
+  if (run) print_run(args, run, err);
+  sn_run_free(run);
+  return err->code;
+}
+
+sn_status sn_cli_show(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  if (!args->operand && (args->steps || args->explain))
+    return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
+                   args->steps ? "steps" : "explain");
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open_read(path, err);
+  if (!store) return err->code;
+  sn_status status = args->operand ? show_run(args, store, err) : show_list(args, store, err);
+  sn_store_close(store);
+  return status;
+}

@@ -1,0 +1,183 @@
+/* The command line: the tables are sound, every form of an option is read, every mistake is named. */
+#include "cli/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MOST = 24 };
+
+/* Parses words parted by spaces. */
+static sn_status parse(const char *line, sn_args *args, sn_err *err) {
+  static char text[512]; /* args keeps pointers into argv */
+  char *argv[MOST] = {"snsim"};
+  int argc = 1;
+  *err = (sn_err)SN_ERR_INIT;
+  assert_true(strlen(line) < sizeof text);
+  strcpy(text, line);
+  for (char *word = strtok(text, " "); word && argc < MOST; word = strtok(NULL, " ")) argv[argc++] = word;
+  return sn_args_parse(argc, argv, args, err);
+}
+
+static sn_args good(const char *line) {
+  sn_args args;
+  sn_err err;
+  if (parse(line, &args, &err) != SN_OK) fail_msg("%s: %s", line, err.text);
+  return args;
+}
+
+static void bad(const char *line, const char *part) {
+  sn_args args;
+  sn_err err;
+  assert_int_equal(parse(line, &args, &err), SN_BAD_USAGE);
+  if (!strstr(err.text, part)) fail_msg("%s: \"%s\" says nothing of \"%s\"", line, err.text, part);
+  assert_non_null(args.command);
+}
+
+static void tables_are_sound(void **state) {
+  (void)state;
+  uint32_t n_commands, n_options;
+  const sn_command *commands = sn_command_table(&n_commands);
+  const sn_option *options = sn_option_table(&n_options);
+  for (uint32_t i = 0; i < n_commands; i++) {
+    assert_non_null(commands[i].run);
+    assert_int_equal(strncmp(commands[i].synopsis, "snsim ", 6), 0);
+    assert_true(strlen(commands[i].examples) > 0);
+  }
+  for (uint32_t i = 0; i < n_options; i++) {
+    const sn_option *o = &options[i];
+    assert_true(o->commands > 0 && o->commands < 1u << n_commands);
+    assert_true(o->place < sizeof(sn_args));
+    assert_int_equal(o->help[strlen(o->help) - 1], '.');
+    for (uint32_t j = 0; j < i; j++) { /* the same name twice: the same option, for other commands */
+      bool same = strcmp(o->name, options[j].name) == 0;
+      if (same) {
+        assert_int_equal(o->commands & options[j].commands, 0);
+        assert_ptr_equal(o->parse, options[j].parse);
+        assert_int_equal(o->place, options[j].place);
+      }
+      if (o->letter && o->letter == options[j].letter) assert_true(same);
+    }
+  }
+}
+
+static void defaults(void **state) {
+  (void)state;
+  sn_args args = good("--net alexnet --batch 200");
+  assert_string_equal(args.command->name, "simulate");
+  assert_string_equal(args.net, "alexnet");
+  assert_int_equal(args.batch, 200);
+  assert_string_equal(args.gpu, "k40c");
+  assert_int_equal(args.workspace, SN_WORKSPACE_DYNAMIC);
+  assert_int_equal(args.external, SN_EXTERNAL_HOST);
+  assert_int_equal(args.n_strategies, 0);
+  assert_false(args.memory.given || args.context.given || args.pool.given || args.json || args.no_db);
+  assert_null(args.operand);
+}
+
+static void every_form_is_read(void **state) {
+  (void)state;
+  sn_args args = good("--net=./a=b.json --batch=7 --image 300 -oout.txt --memory 8GiB --context=0 --pool 1.5GB");
+  assert_string_equal(args.net, "./a=b.json");
+  assert_int_equal(args.batch, 7);
+  assert_int_equal(args.image, 300);
+  assert_string_equal(args.output, "out.txt");
+  assert_true(args.memory.bytes == UINT64_C(8) << 30);
+  assert_true(args.context.given && args.context.bytes == 0);
+  assert_true(args.pool.bytes == 1500000000);
+  args = good("--external peer --workspace max --allocator cuda --shared-link --color never -o - --plan -");
+  assert_int_equal(args.external, SN_EXTERNAL_PEER);
+  assert_int_equal(args.workspace, SN_WORKSPACE_MAX);
+  assert_int_equal(args.allocator, SN_ALLOCATOR_CUDA);
+  assert_int_equal(args.color, SN_COLOR_NEVER);
+  assert_true(args.shared_link);
+  assert_string_equal(args.output, "-");
+  assert_string_equal(args.plan, "-");
+}
+
+static void options_stand_anywhere_and_the_last_counts(void **state) {
+  (void)state;
+  sn_args args = good("--json show --steps 12");
+  assert_string_equal(args.command->name, "show");
+  assert_string_equal(args.operand, "12");
+  assert_true(args.json && args.steps);
+  assert_int_equal(good("--batch 1 --batch 2").batch, 2);
+  assert_string_equal(good("show -- --x").operand, "--x");
+  assert_true(good("list --help").help);
+  assert_true(good("--version --steps plot").version);
+}
+
+static void strategies_add_up(void **state) {
+  (void)state;
+  sn_args args = good("--strategy superneurons --strategy=baseline --strategy recompute=cost+cache+liveness");
+  assert_int_equal(args.n_strategies, 2); /* the third is the first by another name */
+  assert_true(args.strategies[0].liveness && args.strategies[0].offload == SN_OFFLOAD_CACHE);
+  assert_false(args.strategies[1].liveness);
+}
+
+static void runs_are_numbers(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  int64_t id = -1;
+  sn_args args = good("plot");
+  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
+  assert_int_equal(id, 0);
+  args = good("show last");
+  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
+  assert_int_equal(id, 0);
+  args = good("show 12");
+  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
+  assert_int_equal(id, 12);
+  args = good("show 0x1");
+  assert_int_equal(sn_args_run(&args, &id, &err), SN_BAD_USAGE);
+}
+
+static void mistakes_are_named(void **state) {
+  (void)state;
+  bad("--nte alexnet", "--net");
+  bad("-net alexnet", "--net");
+  bad("--zzzzzz", "--zzzzzz");
+  bad("-x", "-x");
+  bad("--net", "--net NAME");
+  bad("--net --batch 3", "--net needs a value");
+  bad("--net=", "empty");
+  bad("--json=yes", "no value");
+  bad("alexnet", "--net alexnet");
+  bad("simulat", "simulate");
+  bad("show 1 2", "\"2\"");
+  bad("a b c d e", "too many");
+  bad("list", "nets|gpus|strategies");
+  bad("show --batch 3", "does not go with show");
+  bad("plot --json", "does not go with plot");
+  bad("--db a --no-db", "exclude");
+  bad("--batch abc", "abc");
+  bad("--batch 0", "--batch");
+  bad("--batch -3", "-3");
+  bad("--batch 1e9", "1e9");
+  bad("--batch 99999999999999999999", "--batch");
+  bad("--batch 16777217", "--batch");
+  bad("--image 0", "--image");
+  bad("--memory 0", "--memory");
+  bad("--memory 8Gib7", "--memory");
+  bad("--memory nan", "--memory");
+  bad("--memory 1e400GiB", "--memory");
+  bad("--pool 0", "--pool");
+  bad("--strategy livenes", "liveness");
+  bad("--workspace full", "--workspace");
+  bad("--external cloud", "--external");
+  bad("--allocator malloc", "--allocator");
+  bad("--color red", "--color");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tables_are_sound),   cmocka_unit_test(defaults),
+      cmocka_unit_test(every_form_is_read), cmocka_unit_test(options_stand_anywhere_and_the_last_counts),
+      cmocka_unit_test(strategies_add_up),  cmocka_unit_test(runs_are_numbers),
+      cmocka_unit_test(mistakes_are_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* Tables: alignment, headings, the marks for colour, and text that must not reach a terminal. */
+#include "cli/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const sn_table_column columns[] = {
+    {"", "net", SN_TABLE_TEXT},
+    {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "at", SN_TABLE_TEXT},
+};
+
+/* What the table prints, to be freed. */
+static char *printed(const sn_table *table, bool color) {
+  char *text = NULL;
+  size_t bytes;
+  sn_err err = SN_ERR_INIT;
+  FILE *out = open_memstream(&text, &bytes);
+  assert_non_null(out);
+  assert_int_equal(sn_table_print(table, out, color, &err), SN_OK);
+  assert_int_equal(fclose(out), 0);
+  return text;
+}
+
+static sn_table *two_rows(void) {
+  sn_table *table = sn_table_new(columns, 3);
+  sn_table_cell(table, "%s", "alexnet");
+  sn_table_cell(table, "%.3f", 886.23);
+  sn_table_cell(table, "%d %s", 44, "lrn1");
+  sn_table_cell(table, "x");
+  sn_table_cell(table, "-");
+  sn_table_dim(table);
+  sn_table_cell(table, "%s", "");
+  return table;
+}
+
+static void expect(const sn_table *table, bool color, const char *expected) {
+  char *text = printed(table, color);
+  assert_string_equal(text, expected);
+  free(text);
+}
+
+static void columns_are_aligned(void **state) {
+  (void)state;
+  sn_table *table = two_rows();
+  expect(table, false,
+         "            peak\n"
+         "net          MiB at\n"
+         "alexnet  886.230 44 lrn1\n"
+         "x              -\n");
+  expect(table, true,
+         "\033[1m            peak\033[0m\n"
+         "\033[1mnet          MiB at\033[0m\n"
+         "alexnet  886.230 44 lrn1\n"
+         "\033[2mx              -\033[0m\n");
+  sn_table_free(table);
+}
+
+static void one_line_of_headings_where_no_top_is_given(void **state) {
+  (void)state;
+  sn_table *table = sn_table_new(columns, 1);
+  sn_table_cell(table, "vgg16");
+  expect(table, false, "net\nvgg16\n");
+  sn_table_free(table);
+}
+
+static void width_is_counted_in_letters(void **state) {
+  (void)state;
+  sn_table *table = sn_table_new(columns + 1, 2);
+  sn_table_cell(table, "\xC3\xA9\xC3\xA9"); /* two letters, four bytes */
+  sn_table_cell(table, "a");
+  sn_table_cell(table, "12345");
+  sn_table_cell(table, "b");
+  expect(table, false, " peak\n  MiB at\n   \xC3\xA9\xC3\xA9 a\n12345 b\n");
+  sn_table_free(table);
+}
+
+static void many_rows_and_their_marks(void **state) {
+  (void)state;
+  enum { ROWS = 5000 };
+  sn_table *table = sn_table_new(columns, 3);
+  for (int i = 0; i < ROWS; i++) {
+    for (int column = 0; column < 3; column++) sn_table_cell(table, "%d", i);
+    if (i % 7 == 0) sn_table_dim(table);
+  }
+  char *text = printed(table, true);
+  size_t lines = 0, dim = 0;
+  for (const char *at = text; *at; at++) {
+    lines += *at == '\n';
+    dim += strncmp(at, "\033[2m", 4) == 0;
+  }
+  assert_int_equal(lines, ROWS + 2);
+  assert_int_equal(dim, (ROWS + 6) / 7);
+  free(text);
+  sn_table_free(table);
+}
+
+static void a_lost_table_is_reported(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_table_cell(NULL, "%d", 1);
+  sn_table_dim(NULL);
+  sn_table_free(NULL);
+  assert_int_equal(sn_table_print(NULL, stderr, false, &err), SN_NO_MEMORY);
+  assert_null(sn_table_new(columns, 33));
+}
+
+static void hostile_text_is_cleaned(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *clean;
+  } cases[] = {
+      {"conv1", "conv1"},
+      {"\033[2Jgone", "?[2Jgone"},
+      {"a\r\n\tb\x7F", "a???b?"},
+      {"\xC3\xA9t\xC3\xA9", "\xC3\xA9t\xC3\xA9"},
+      {"\xE2\x82\xAC \xF0\x9F\x98\x80", "\xE2\x82\xAC \xF0\x9F\x98\x80"},
+      {"\xC2\x9B"
+       "31m",
+       "??31m"},                    /* C1 control: the same as ESC [ */
+      {"\xC0\x80", "??"},           /* overlong */
+      {"\xE0\x80\xAF", "???"},      /* overlong */
+      {"\xED\xA0\x80", "???"},      /* half of a surrogate pair */
+      {"\xF4\x90\x80\x80", "????"}, /* above 10FFFF */
+      {"\xE2\x82", "??"},           /* cut short */
+      {"\xFF\xFE", "??"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char text[32];
+    strcpy(text, cases[i].text);
+    assert_string_equal(sn_table_clean(text), cases[i].clean);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(columns_are_aligned),         cmocka_unit_test(one_line_of_headings_where_no_top_is_given),
+      cmocka_unit_test(width_is_counted_in_letters), cmocka_unit_test(many_rows_and_their_marks),
+      cmocka_unit_test(a_lost_table_is_reported),    cmocka_unit_test(hostile_text_is_cleaned),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
