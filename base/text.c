@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@ static size_t min3(size_t a, size_t b, size_t c) {
 
 static size_t distance(const char *a, const char *b) {
   size_t rows = strlen(a), columns = strlen(b);
-  if (rows > LONGEST || columns > LONGEST) return LONGEST;
+  if (rows > LONGEST || columns > LONGEST) return SIZE_MAX; /* never near */
   size_t d[LONGEST + 1][LONGEST + 1];
   for (size_t i = 0; i <= rows; i++) d[i][0] = i;
   for (size_t j = 0; j <= columns; j++) d[0][j] = j;

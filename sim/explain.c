@@ -96,31 +96,45 @@ static const char *producer_name(const walk *w, uint32_t tensor, sn_arena *arena
   return sn_arena_print(arena, "%s %s", w->route->net->layers[step->layer].name, sn_pass_name(step->pass));
 }
 
-static int compare_rows(const void *a, const void *b) {
-  const sn_peak_row *x = a, *y = b;
+/* A tensor at the peak; qsort keeps no order of its own, so ties end with the tensor's number. */
+typedef struct ranked {
+  uint64_t bytes;
+  uint32_t since_step, tensor;
+} ranked;
+
+static int compare_ranked(const void *a, const void *b) {
+  const ranked *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
-  return x->since_step < y->since_step ? -1 : x->since_step > y->since_step;
+  if (x->since_step != y->since_step) return x->since_step < y->since_step ? -1 : 1;
+  return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+}
+
+static uint32_t rank_residents(const walk *w, ranked *all) {
+  uint32_t n = 0;
+  for (uint32_t t = 0; t < w->route->n_tensors; t++)
+    if (w->tensors[t].here) all[n++] = (ranked){w->route->tensors[t].bytes, w->tensors[t].since_step, t};
+  qsort(all, n, sizeof *all, compare_ranked);
+  return n;
 }
 
 static sn_status make_rows(const walk *w, sn_arena *arena, const sn_peak_row **rows, uint32_t *count, sn_err *err) {
-  sn_peak_row *all = sn_arena_alloc(arena, w->route->n_tensors, sizeof *all);
-  uint32_t n = 0;
-  if (!all) return sn_fail_memory(err);
-  for (uint32_t t = 0; t < w->route->n_tensors; t++) {
+  ranked *all = sn_arena_alloc(arena, w->route->n_tensors, sizeof *all);
+  uint32_t n = all ? rank_residents(w, all) : 0;
+  sn_peak_row *made = all ? sn_arena_alloc(arena, n, sizeof *made) : NULL;
+  if (!made) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t t = all[i].tensor;
     const resident *r = &w->tensors[t];
     char name[SN_TENSOR_NAME];
-    if (!r->here) continue;
-    all[n] = (sn_peak_row){.tensor = sn_arena_text(arena, sn_tensor_name(w->route, t, name, sizeof name)),
-                           .producer = producer_name(w, t, arena),
-                           .bytes = w->route->tensors[t].bytes,
-                           .since_step = r->since_step + 1,
-                           .next_step = r->next_step == SN_NONE ? 0 : r->next_step + 1,
-                           .advice = advise(w, t)};
-    if (!all[n].tensor || !all[n].producer) return sn_fail_memory(err);
-    n++;
+    made[i] = (sn_peak_row){.tensor = sn_arena_text(arena, sn_tensor_name(w->route, t, name, sizeof name)),
+                            .producer = producer_name(w, t, arena),
+                            .bytes = all[i].bytes,
+                            .since_step = r->since_step + 1,
+                            .next_step = r->next_step == SN_NONE ? 0 : r->next_step + 1,
+                            .advice = advise(w, t)};
+    if (!made[i].tensor || !made[i].producer) return sn_fail_memory(err);
   }
-  qsort(all, n, sizeof *all, compare_rows);
-  *rows = all;
+  *rows = made;
   *count = n;
   return SN_OK;
 }

