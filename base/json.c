@@ -8,6 +8,7 @@
 #include "base/json.h"
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -40,12 +41,6 @@ const cJSON *sn_json_root(const sn_json *doc) {
   return doc->root;
 }
 
-/* Texts of a file go to a terminal: no escape sequences. */
-static void hide_controls(char *text) {
-  for (; *text; text++)
-    if ((unsigned char)*text < ' ' || *text == 0x7f) *text = '?';
-}
-
 static sn_status fail_at(const sn_json *doc, unsigned line, sn_err *err, const char *format, va_list args) {
   char text[sizeof err->text], place[sizeof err->text / 3];
   vsnprintf(text, sizeof text, format, args);
@@ -53,8 +48,7 @@ static sn_status fail_at(const sn_json *doc, unsigned line, sn_err *err, const c
     snprintf(place, sizeof place, "%.180s:%u", doc->name, line);
   else
     snprintf(place, sizeof place, "%.180s", doc->name);
-  hide_controls(text);
-  return sn_fail(err, SN_BAD_INPUT, "%s: %s", place, text);
+  return sn_fail(err, SN_BAD_INPUT, "%s: %s", place, sn_utf8_clean(text)); /* the file's texts go to a terminal */
 }
 
 static __attribute__((format(printf, 4, 5))) sn_status fail_line(const sn_json *doc, unsigned line, sn_err *err,
@@ -141,23 +135,12 @@ unsigned sn_json_line(const sn_json *doc, const cJSON *item) {
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 character at `at`, 0 where there is none (overlong forms, surrogates and the like; RFC 3629). */
-static size_t utf8_bytes(const unsigned char *at) {
-  if (at[0] < 0x80) return 1;
-  size_t bytes = at[0] >= 0xF0 ? 4 : at[0] >= 0xE0 ? 3 : 2;
-  if (at[0] < 0xC2 || at[0] > 0xF4) return 0;
-  for (size_t i = 1; i < bytes; i++)
-    if ((at[i] & 0xC0) != 0x80) return 0; /* also at the NUL that ends the text */
-  bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
-  bool beyond = (at[0] == 0xED && at[1] > 0x9F) || (at[0] == 0xF4 && at[1] > 0x8F);
-  return overlong || beyond ? 0 : bytes;
-}
-
 static sn_status check_bytes(const sn_json *doc, sn_err *err) {
   const char *zero = memchr(doc->text, '\0', doc->bytes);
   if (zero) return fail_line(doc, line_of(doc->text, zero), err, "a NUL byte: this is not a text file");
   for (size_t i = 0, step; i < doc->bytes; i += step) {
-    step = utf8_bytes((const unsigned char *)doc->text + i);
+    uint32_t point;
+    step = sn_utf8_next(doc->text + i, &point);
     if (step == 0) return fail_line(doc, line_of(doc->text, doc->text + i), err, "not valid UTF-8");
   }
   return SN_OK;
@@ -314,7 +297,8 @@ sn_status sn_json_number(const sn_json *doc, const cJSON *object, const char *ke
   if (!item) return err->code;
   if (!cJSON_IsNumber(item)) return sn_json_fail(doc, item, err, "\"%s\" must be a number", key);
   if (!(item->valuedouble >= low && item->valuedouble <= high))
-    return sn_json_fail(doc, item, err, "\"%s\" must be from %g to %g, not %g", key, low, high, item->valuedouble);
+    return sn_json_fail(doc, item, err, "\"%s\" must be from %.12g to %.12g, not %.12g", key, low, high,
+                        item->valuedouble);
   *out = item->valuedouble;
   return SN_OK;
 }
@@ -322,14 +306,16 @@ sn_status sn_json_number(const sn_json *doc, const cJSON *object, const char *ke
 sn_status sn_json_item_count(const sn_json *doc, const cJSON *item, const char *what, uint64_t low, uint64_t high,
                              uint64_t *out, sn_err *err) {
   assert(high <= UINT64_C(1) << 53); /* beyond it doubles skip whole numbers */
-  if (!cJSON_IsNumber(item))
-    return sn_json_fail(doc, item, err, "\"%s\" must be a whole number from %" PRIu64 " to %" PRIu64, what, low, high);
-  double value = item->valuedouble;
-  if (!(value >= (double)low && value <= (double)high) || floor(value) != value)
-    return sn_json_fail(doc, item, err, "\"%s\" must be a whole number from %" PRIu64 " to %" PRIu64 ", not %.12g",
-                        what, low, high, value);
-  *out = (uint64_t)value;
-  return SN_OK;
+  double value = item->valuedouble;  /* 0 where it is no number */
+  if (cJSON_IsNumber(item) && value >= (double)low && value <= (double)high && floor(value) == value) {
+    *out = (uint64_t)value;
+    return SN_OK;
+  }
+  char given[40] = "";
+  if (cJSON_IsNumber(item)) snprintf(given, sizeof given, ", not %.12g", value);
+  if (low == high) return sn_json_fail(doc, item, err, "\"%s\" must be %" PRIu64 "%s", what, low, given);
+  return sn_json_fail(doc, item, err, "\"%s\" must be a whole number from %" PRIu64 " to %" PRIu64 "%s", what, low,
+                      high, given);
 }
 
 sn_status sn_json_count(const sn_json *doc, const cJSON *object, const char *key, uint64_t low, uint64_t high,

@@ -1,10 +1,12 @@
-/* Nearest name by optimal string alignment distance (insert, delete, replace, swap neighbours). */
+/* Nearest name: the first that begins with what was given, else by optimal string alignment distance (insert, delete,
+ * replace, swap neighbours). */
 #include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST = 63 };
 
@@ -32,7 +34,9 @@ static size_t distance(const char *a, const char *b) {
 
 const char *sn_text_nearest(const char *text, const char *const *names, size_t count) {
   const char *best = NULL;
-  size_t best_distance = strlen(text) / 3 + 2;
+  size_t length = strlen(text), best_distance = length / 3 + 2;
+  for (size_t i = 0; i < count && length > 0; i++)
+    if (strncasecmp(text, names[i], length) == 0) return names[i];
   for (size_t i = 0; i < count; i++) {
     size_t d = distance(text, names[i]);
     if (d >= best_distance || d >= strlen(names[i])) continue;

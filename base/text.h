@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* The name among `names` that is nearest to `text` (edit distance with swaps, case ignored), or NULL where none is
- * near enough to be worth offering (more than a third of the letters differ). Cost: O(count * length^2). */
+/* The name among `names` that is nearest to `text`, case ignored: the first that begins with it, else the one of least
+ * edit distance (with swaps); NULL where none is near enough to be worth offering (more than a third of the letters
+ * differ). Cost: O(count * length^2). */
 const char *sn_text_nearest(const char *text, const char *const *names, size_t count);
 
 /* Prints ` (did you mean "name"?)` or nothing into `out`; returns out. */

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 sn_status sn_parse_count(const char *text, const char *what, uint64_t low, uint64_t high, uint64_t *out, sn_err *err) {
@@ -23,28 +23,42 @@ sn_status sn_parse_count(const char *text, const char *what, uint64_t low, uint6
   return SN_OK;
 }
 
-static const struct {
-  const char *name;
-  double factor;
-} byte_units[] = {
-    {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0},
-    {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9},     {"TB", 1e12},
-};
+/* Factor of a unit of bytes; 0 where it is none. */
+static double byte_factor(const char *unit) {
+  static const struct {
+    const char *name;
+    double factor;
+  } units[] = {
+      {"B", 1},    {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50},
+      {"kB", 1e3}, {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},    {"PB", 1e15},
+  };
+  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    if (strcasecmp(unit, units[i].name) == 0) return units[i].factor;
+  return 0;
+}
 
-sn_status sn_parse_bytes(const char *text, const char *what, uint64_t *out, sn_err *err) {
-  char *unit;
-  double value = strtod(text, &unit);
-  bool number = isdigit((unsigned char)text[0]) && unit != text;
+/* Bytes of "12" or "12.5" at the start of `text`; strtod() alone would read hexadecimal, "inf" and exponents too. */
+static size_t number_length(const char *text) {
+  static const char digits[] = "0123456789";
+  size_t whole = strspn(text, digits);
+  size_t part = text[whole] == '.' ? strspn(text + whole + 1, digits) : 0;
+  return whole && part ? whole + 1 + part : whole;
+}
+
+sn_status sn_parse_bytes(const char *text, const char *what, uint64_t low, uint64_t *out, sn_err *err) {
+  size_t length = number_length(text);
+  const char *unit = text + length;
   while (*unit == ' ') unit++;
-  for (size_t i = 0; number && i < sizeof byte_units / sizeof byte_units[0]; i++) {
-    if (strcasecmp(unit, byte_units[i].name) != 0) continue;
-    double bytes = value * byte_units[i].factor;
-    if (!(bytes >= 1) || bytes > 9e15)
-      return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is out of range (1 byte to 8 PiB)", what, text);
-    *out = (uint64_t)llround(bytes);
-    return SN_OK;
-  }
-  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a size; write for instance 8GiB, 512MiB or 12GB", what, text);
+  double factor = strcmp(text, "0") == 0 ? 1 : byte_factor(unit);
+  if (length == 0 || factor == 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%.80s\" is not a size; write a number and its unit, for instance 8GiB, 512MiB or 12GB", what,
+                   text);
+  double bytes = strtod(text, NULL) * factor;
+  if (!(bytes >= (double)low) || bytes > 0x1p53)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is out of range (%" PRIu64 "B to 8PiB)", what, text, low);
+  *out = (uint64_t)llround(bytes);
+  return SN_OK;
 }
 
 char *sn_print_bytes(uint64_t bytes, char *text) {

@@ -10,9 +10,10 @@
 /* Parses a whole number from `low` to `high`; `what` names it in the error ("--batch"). SN_BAD_USAGE otherwise. */
 sn_status sn_parse_count(const char *text, const char *what, uint64_t low, uint64_t high, uint64_t *out, sn_err *err);
 
-/* Parses bytes: a number, with a fraction if wanted, and a unit: B, kB/MB/GB/TB (powers of 1000), KiB/MiB/GiB/TiB
- * (powers of 1024; the i may not be left out: the difference decides whether a run fits). A bare number is bytes. */
-sn_status sn_parse_bytes(const char *text, const char *what, uint64_t *out, sn_err *err);
+/* Parses bytes, from `low` to 8 PiB: a decimal number, with a fraction if wanted, and a unit: B, kB/MB/GB/TB/PB (powers
+ * of 1000), KiB/MiB/GiB/TiB/PiB (powers of 1024). Neither the unit nor its i may be left out: the difference decides
+ * whether a run fits. Only "0" needs no unit. SN_BAD_USAGE otherwise. */
+sn_status sn_parse_bytes(const char *text, const char *what, uint64_t low, uint64_t *out, sn_err *err);
 
 enum { SN_UNIT_TEXT = 32 };
 

@@ -32,22 +32,24 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   return status;
 }
 
-static sn_status parse_bytes(const char *what, const char *text, void *place, sn_err *err) {
-  sn_args_bytes *bytes = place;
+static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
   bytes->given = true;
-  return sn_parse_bytes(text, what, &bytes->bytes, err);
+  return sn_parse_bytes(text, what, low, &bytes->bytes, err);
+}
+
+static sn_status parse_bytes(const char *what, const char *text, void *place, sn_err *err) {
+  return take_bytes(what, text, 1, place, err);
 }
 
 /* A context of nothing is a question one may ask; a device or pool of nothing is not. */
 static sn_status parse_bytes_or_0(const char *what, const char *text, void *place, sn_err *err) {
-  if (strcmp(text, "0") != 0) return parse_bytes(what, text, place, err);
-  *(sn_args_bytes *)place = (sn_args_bytes){.given = true};
-  return SN_OK;
+  return take_bytes(what, text, 0, place, err);
 }
 
 static sn_status parse_strategy(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   sn_strategy s;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const sn_strategy *old = &args->strategies[i];
@@ -167,16 +169,14 @@ typedef struct parser {
   uint32_t n_operands;
 } parser;
 
+/* Dashes are no part of a name: -net means --net. */
 static sn_status unknown_option(const char *text, size_t length, sn_err *err) {
-  char names[N_OPTIONS][24], given[88], suggestion[80] = "";
-  const char *pointers[N_OPTIONS];
-  for (uint32_t i = 0; i < N_OPTIONS; i++) {
-    snprintf(names[i], sizeof names[i], "--%s", options[i].name);
-    pointers[i] = names[i];
-  }
+  const char *names[N_OPTIONS];
+  char given[88], suggestion[80] = "";
+  for (uint32_t i = 0; i < N_OPTIONS; i++) names[i] = options[i].name;
   snprintf(given, sizeof given, "%.*s", (int)(length < 80 ? length : 80), text);
-  const char *near = sn_text_nearest(given, pointers, N_OPTIONS);
-  if (near) snprintf(suggestion, sizeof suggestion, " (did you mean %s?)", near);
+  const char *near = sn_text_nearest(given + strspn(given, "-"), names, N_OPTIONS);
+  if (near) snprintf(suggestion, sizeof suggestion, " (did you mean --%s?)", near);
   return sn_fail(err, SN_BAD_USAGE, "unknown option %s%s; snsim help lists the options", given, suggestion);
 }
 
@@ -289,7 +289,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
 
 sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err) {
   if (!args->db) return sn_store_default_path(path, room, err);
-  if (snprintf(path, room, "%s", args->db) < (int)room) return SN_OK;
+  const char *folder = strcmp(args->db, ":memory:") == 0 ? "./" : ""; /* a file of that name, unlike in the library */
+  if (snprintf(path, room, "%s%s", folder, args->db) < (int)room) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE, "--db: the path is longer than %zu bytes", room - 1);
 }
 

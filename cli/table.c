@@ -1,8 +1,9 @@
 /* Aligned tables; see the header. Cells are kept until printing, when every column is as wide as its widest cell. Width
- * is counted in code points: right for Latin, Greek and the like, too narrow for double-width scripts. */
+ * is counted in columns of a terminal (base/utf8.h). */
 #include "cli/table.h"
 
 #include "base/arena.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -20,35 +21,17 @@ struct sn_table {
   bool *dim; /* per row; as long as room / n_columns + 1 */
   bool failed;
   uint32_t width[MOST_COLUMNS];
+  bool hidden[MOST_COLUMNS];
 };
 
 static uint32_t width_of(const char *text) {
-  uint32_t width = 0;
-  for (; *text; text++) width += ((unsigned char)*text & 0xC0) != 0x80;
+  uint32_t width = 0, point;
+  for (size_t bytes; *text && (bytes = sn_utf8_next(text, &point)) > 0; text += bytes) width += sn_utf8_width(point);
   return width;
 }
 
-/* Bytes of the UTF-8 sequence that begins at `text`; 0 where it is none, or one that moves the cursor (C1 controls). */
-static size_t sequence(const unsigned char *text) {
-  static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t length = text[0] < 0x80 ? 1 : text[0] >> 5 == 6 ? 2 : text[0] >> 4 == 14 ? 3 : text[0] >> 3 == 30 ? 4 : 0;
-  if (length < 2) return length && text[0] >= 0x20 && text[0] != 0x7F;
-  uint32_t point = text[0] & (0x7Fu >> length);
-  for (size_t i = 1; i < length; i++) {
-    if (text[i] >> 6 != 2) return 0;
-    point = point << 6 | (text[i] & 0x3Fu);
-  }
-  bool good = point >= least[length] && point >= 0xA0 && point <= 0x10FFFF && point >> 11 != 0x1B;
-  return good ? length : 0;
-}
-
 char *sn_table_clean(char *text) {
-  for (char *at = text; *at;) {
-    size_t length = sequence((const unsigned char *)at);
-    if (length == 0) *at = '?';
-    at += length ? length : 1;
-  }
-  return text;
+  return sn_utf8_clean(text);
 }
 
 sn_table *sn_table_new(const sn_table_column *columns, uint32_t n_columns) {
@@ -107,10 +90,28 @@ void sn_table_dim(sn_table *table) {
   if (table && !table->failed && table->n_cells) table->dim[(table->n_cells - 1) / table->n_columns] = true;
 }
 
+void sn_table_hide(sn_table *table, uint32_t column) {
+  if (table) table->hidden[column] = true;
+}
+
+/* The last column that is printed. */
+static uint32_t last_column(const sn_table *table) {
+  uint32_t last = table->n_columns - 1;
+  while (last > 0 && table->hidden[last]) last--;
+  return last;
+}
+
+uint32_t sn_table_width(const sn_table *table) {
+  uint32_t width = 0;
+  for (uint32_t i = 0; table && i < table->n_columns; i++)
+    if (!table->hidden[i]) width += table->width[i] + (i == 0 ? 0 : table->columns[i].style & SN_TABLE_GAP ? 2 : 1);
+  return width;
+}
+
 static void print_cell(const sn_table *table, uint32_t column, const char *text, FILE *out) {
   const sn_table_column *c = &table->columns[column];
-  bool last = column + 1 == table->n_columns; /* no blanks at the end of a line */
-  if (last && !*text) return;
+  bool last = column == last_column(table); /* no blanks at the end of a line */
+  if (table->hidden[column] || (last && !*text)) return;
   int pad = (int)(table->width[column] - width_of(text));
   if (column) fputs(c->style & SN_TABLE_GAP ? "  " : " ", out);
   if (!(c->style & SN_TABLE_TEXT)) fprintf(out, "%*s", pad, "");
@@ -136,7 +137,7 @@ sn_status sn_table_print(const sn_table *table, FILE *out, bool color, sn_err *e
   if (!table || table->failed) return sn_fail_memory(err);
   assert(table->n_columns > 0);
   bool two = false;
-  for (uint32_t i = 0; i < table->n_columns; i++) two = two || *table->columns[i].top;
+  for (uint32_t i = 0; i < table->n_columns; i++) two = two || (*table->columns[i].top && !table->hidden[i]);
   if (two) print_heading(table, true, color, out);
   print_heading(table, false, color, out);
   for (size_t first = 0; first < table->n_cells; first += table->n_columns)

@@ -38,6 +38,10 @@ void sn_table_cell(sn_table *table, const char *format, ...) __attribute__((form
 /* The row of the last cell is printed dim where there is colour. */
 void sn_table_dim(sn_table *table);
 
+/* How wide the lines are, by their widest cells, and columns that are not to be printed. */
+uint32_t sn_table_width(const sn_table *table);
+void sn_table_hide(sn_table *table, uint32_t column);
+
 /* SN_NO_MEMORY where a cell was lost; errors of `out` are left to whoever closes it. */
 sn_status sn_table_print(const sn_table *table, FILE *out, bool color, sn_err *err);
 

@@ -5,6 +5,7 @@
 #include "models/build_internal.h"
 
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "models/op.h"
 
 #include <inttypes.h>
@@ -53,10 +54,13 @@ static bool reserve(sn_builder *b, uint32_t n_inputs) {
 
 /* Names stand in tables, plans and error messages: no blanks, no control characters, not endless. */
 static bool is_good_name(const char *name) {
-  size_t length = strlen(name);
-  for (size_t i = 0; i < length; i++)
-    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return false;
-  return length > 0 && length <= SN__MAX_NAME;
+  const char *at = name;
+  uint32_t point;
+  for (size_t bytes; *at; at += bytes) {
+    bytes = sn_utf8_next(at, &point);
+    if (bytes == 0 || sn_utf8_is_blank(point) || sn_utf8_is_control(point)) return false;
+  }
+  return at > name && at - name <= SN__MAX_NAME;
 }
 
 /* `name` lies in the builder's arena; NULL: it could not be made. */
@@ -65,7 +69,7 @@ static uint32_t add(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t
   if (!b || b->err.code != SN_OK) return SN_NONE;
   if (!name) return fail_memory(b);
   if (!is_good_name(name))
-    return fail(b, NULL, "a layer's name has 1 to 200 bytes, no blanks and no control characters");
+    return fail(b, NULL, "a layer's name has 1 to 200 bytes of UTF-8, no blanks and no control characters");
   if (b->n_layers >= SN_MAX_LAYERS || n_inputs > SN_MAX_INPUTS - b->n_inputs)
     return fail(b, name, "the network has more than 2 million layers or 4 million inputs");
   if (!reserve(b, n_inputs)) return fail_memory(b);

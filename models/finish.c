@@ -1,6 +1,8 @@
 /* Finishing a network: from declared layers to the immutable net of models/net.h.
  *
- *   check names and inputs -> count consumers -> FORKs and values -> topological order -> shapes -> totals
+ *   check names and inputs -> count consumers -> FORKs and values -> topological order -> shapes, totals -> check ends
+ *
+ * That an output is not used is found last: often it only follows from a cycle or from a layer without inputs.
  *
  * A declared layer has one output, so value i is the output of declared layer i; FORKs stand behind the declared layers
  * and their branches behind those values. Every value having one consumer is what makes Kahn's topological order (CACM
@@ -281,13 +283,13 @@ static sn_net *make_net(finisher *f, const totals *t) {
 
 static sn_net *finish(finisher *f) {
   totals t = {0};
-  if (check_names(f) || count_uses(f) || check_ends(f) || reserve(f) || place_layers(f)) return NULL;
+  if (check_names(f) || count_uses(f) || reserve(f) || place_layers(f)) return NULL;
   connect_declared(f);
   if (sort_layers(f) < f->n_layers) {
     fail_cycle(f);
     return NULL;
   }
-  return infer_all(f, &t) ? NULL : make_net(f, &t);
+  return infer_all(f, &t) || check_ends(f) ? NULL : make_net(f, &t);
 }
 
 sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {

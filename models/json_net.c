@@ -12,6 +12,7 @@
 #include "models/json_list.h"
 #include "models/op.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,8 +102,9 @@ static sn_status read_flag(reader *r, const cJSON *layer, const char *key, bool 
   return sn_json_has(layer, key) ? sn_json_bool(r->doc, layer, key, out, r->err) : SN_OK;
 }
 
-static sn_status read_number(reader *r, const cJSON *layer, const char *key, double low, double high, double *out) {
-  return sn_json_has(layer, key) ? sn_json_number(r->doc, layer, key, low, high, out, r->err) : SN_OK;
+/* Which numbers are allowed the operator itself says (models/op.c). */
+static sn_status read_number(reader *r, const cJSON *layer, const char *key, double *out) {
+  return sn_json_has(layer, key) ? sn_json_number(r->doc, layer, key, -HUGE_VAL, HUGE_VAL, out, r->err) : SN_OK;
 }
 
 static sn_status read_window(reader *r, const cJSON *layer, sn_attr *a) {
@@ -156,9 +158,8 @@ static sn_status read_lrn(reader *r, const cJSON *layer, sn_attr *a) {
   a->lrn_beta = 0.75;
   a->lrn_k = 2;
   if (sn_json_has(layer, "size") && read_size(r, layer, "size", 1, &a->lrn_size)) return r->err->code;
-  if (read_number(r, layer, "alpha", 0, 1e6, &a->lrn_alpha) || read_number(r, layer, "beta", 0, 1e6, &a->lrn_beta))
-    return r->err->code;
-  return read_number(r, layer, "k", 0, 1e6, &a->lrn_k);
+  if (read_number(r, layer, "alpha", &a->lrn_alpha) || read_number(r, layer, "beta", &a->lrn_beta)) return r->err->code;
+  return read_number(r, layer, "k", &a->lrn_k);
 }
 
 static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_attr *a) {
@@ -173,7 +174,7 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
   case SN_LRN:
     return read_lrn(r, layer, a);
   case SN_DROPOUT:
-    return read_number(r, layer, "ratio", 0, 1, &a->ratio);
+    return read_number(r, layer, "ratio", &a->ratio);
   default:
     return SN_OK;
   }
@@ -245,7 +246,8 @@ static sn_status begin(reader *r, uint32_t batch) {
   const cJSON *input = name ? sn_json_array(r->doc, root, "input", r->err) : NULL;
   if (!input) return r->err->code;
   if (!*name || strlen(name) > 200)
-    return sn_json_fail(r->doc, root, r->err, "the network's name must have 1 to 200 bytes");
+    return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(root, "name"), r->err,
+                        "the network's name must have 1 to 200 bytes");
   uint64_t side[3] = {0};
   const cJSON *at = input->child;
   for (int i = 0; i < 3 && at; i++, at = at->next)

@@ -46,66 +46,89 @@ static const char *const keys[] = {
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
 
+static const cJSON *item_of(const sn_json *doc, const char *key) {
+  return cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), key);
+}
+
 static sn_status read_text(const sn_json *doc, const char *key, char *out, size_t room, sn_err *err) {
   const char *text = sn_json_text(doc, sn_json_root(doc), key, err);
   if (!text) return err->code;
   int length = snprintf(out, room, "%s", text);
   if (length > 0 && (size_t)length < room) return SN_OK;
-  return sn_json_fail(doc, sn_json_root(doc), err, "\"%s\" must have 1 to %zu bytes", key, room - 1);
+  return sn_json_fail(doc, item_of(doc, key), err, "\"%s\" must have 1 to %zu bytes", key, room - 1);
 }
 
 static sn_status read_architecture(const sn_json *doc, const architecture **found, sn_err *err) {
   const char *text = sn_json_text(doc, sn_json_root(doc), "architecture", err);
   const char *names[ARCHITECTURES];
-  char hint[100];
+  char hint[100], known[16 * ARCHITECTURES] = "";
   if (!text) return err->code;
   for (size_t i = 0; i < ARCHITECTURES; i++) {
     names[i] = architectures[i].name;
     *found = &architectures[i];
     if (strcmp(text, names[i]) == 0) return SN_OK;
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names[i]);
   }
-  return sn_json_fail(doc, sn_json_root(doc), err, "unknown architecture \"%.40s\"%s", text,
-                      sn_text_suggest(text, names, ARCHITECTURES, hint, sizeof hint));
+  return sn_json_fail(doc, item_of(doc, "architecture"), err, "unknown architecture \"%.40s\"%s; there are %s", text,
+                      sn_text_suggest(text, names, ARCHITECTURES, hint, sizeof hint), known);
 }
 
 /* A number in the unit of its key, times `scale`; `fallback` where the key is missing (NAN: it is required). */
-static double read_scaled(const sn_json *doc, const char *key, double high, double scale, double fallback,
+static double read_scaled(const sn_json *doc, const char *key, double low, double high, double scale, double fallback,
                           sn_err *err) {
   double value = 0;
   if (!isnan(fallback) && !sn_json_has(sn_json_root(doc), key)) return fallback * scale;
-  sn_json_number(doc, sn_json_root(doc), key, 1e-6, high, &value, err);
+  sn_json_number(doc, sn_json_root(doc), key, low, high, &value, err);
   return value * scale;
 }
 
+/* Rates and sizes: something is there. */
+static double read_amount(const sn_json *doc, const char *key, double high, double scale, double fallback,
+                          sn_err *err) {
+  return read_scaled(doc, key, 0.001, high, scale, fallback, err);
+}
+
+/* Microseconds in nanoseconds; an overhead may be 0. */
+static int64_t read_us(const sn_json *doc, const char *key, double fallback, sn_err *err) {
+  return llround(read_scaled(doc, key, 0, 1e6, 1e3, fallback, err));
+}
+
 static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
-  d->memory_nominal = !sn_json_has(sn_json_root(doc), "memory_mib");
+  const cJSON *usable = item_of(doc, "memory_mib"), *nominal = item_of(doc, "nominal_gib");
+  if (usable && nominal)
+    return sn_json_fail(doc, nominal, err, "\"memory_mib\" and \"nominal_gib\" are both given; keep one");
+  if (!usable && !nominal)
+    return sn_json_fail(doc, sn_json_root(doc), err,
+                        "\"memory_mib\" is missing (\"nominal_gib\" where it is not known)");
+  d->memory_nominal = !usable;
   if (d->memory_nominal)
-    d->memory_bytes = (uint64_t)llround(read_scaled(doc, "nominal_gib", 1e6, 0x1p30, NAN, err));
+    d->memory_bytes = (uint64_t)llround(read_amount(doc, "nominal_gib", 1e6, 0x1p30, NAN, err));
   else
-    d->memory_bytes = (uint64_t)llround(read_scaled(doc, "memory_mib", 1e9, 0x1p20, NAN, err));
-  d->context_bytes = (uint64_t)llround(read_scaled(doc, "context_gib", 1e3, 0x1p30, NAN, err));
+    d->memory_bytes = (uint64_t)llround(read_amount(doc, "memory_mib", 1e9, 0x1p20, NAN, err));
+  d->context_bytes = (uint64_t)llround(read_scaled(doc, "context_gib", 0, 1e3, 0x1p30, NAN, err));
   return err->code;
 }
 
 static sn_status read_links(const sn_json *doc, sn_device *d, sn_err *err) {
   static const char *const link_keys[SN_EXTERNAL_COUNT] = {"host_gb_per_s", "peer_gb_per_s", "remote_gb_per_s"};
   for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
-    d->link_bandwidth[e] = read_scaled(doc, link_keys[e], 1e6, 1e9, NAN, err);
-  d->link_latency_ns = llround(read_scaled(doc, "link_latency_us", 1e6, 1e3, link_latency_us, err));
+    d->link_bandwidth[e] = read_amount(doc, link_keys[e], 1e6, 1e9, NAN, err);
+  d->link_latency_ns = read_us(doc, "link_latency_us", link_latency_us, err);
   return err->code;
 }
 
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   const architecture *a = NULL;
   if (read_architecture(doc, &a, err) != SN_OK) return err->code;
-  d->flops = read_scaled(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
-  d->memory_bandwidth = read_scaled(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
-  d->gemm_efficiency = read_scaled(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
-  d->conv_efficiency = read_scaled(doc, "conv_efficiency", 1, 1, a->conv_efficiency, err);
-  d->memory_efficiency = read_scaled(doc, "memory_efficiency", 1, 1, a->memory_efficiency, err);
-  d->launch_ns = llround(read_scaled(doc, "launch_us", 1e6, 1e3, a->launch_us, err));
-  d->malloc_ns = llround(read_scaled(doc, "malloc_us", 1e6, 1e3, a->malloc_us, err));
-  d->free_ns = llround(read_scaled(doc, "free_us", 1e6, 1e3, a->free_us, err));
+  d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
+  d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
+  d->gemm_efficiency = read_amount(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
+  d->conv_efficiency = read_amount(doc, "conv_efficiency", 1, 1, a->conv_efficiency, err);
+  d->memory_efficiency = read_amount(doc, "memory_efficiency", 1, 1, a->memory_efficiency, err);
+  d->launch_ns = read_us(doc, "launch_us", a->launch_us, err);
+  d->malloc_ns = read_us(doc, "malloc_us", a->malloc_us, err);
+  d->free_ns = read_us(doc, "free_us", a->free_us, err);
   d->winograd = a->winograd;
   if (sn_json_has(sn_json_root(doc), "winograd")) sn_json_bool(doc, sn_json_root(doc), "winograd", &d->winograd, err);
   return err->code;

@@ -135,7 +135,7 @@ static void unused(sn_builder *b) {
   relu(b, 0, "lost");
   sn_build_softmax(b, sn_build_fc(b, 0, 10, "fc"), "s");
 }
-static void unused_data(sn_builder *b) {
+static void cycle_past_data(sn_builder *b) {
   sn_build_layer(b, SN_ACT, &(sn_attr){0}, (uint32_t[]){2}, 1, "a");
   sn_build_layer(b, SN_ACT, &(sn_attr){0}, (uint32_t[]){1}, 1, "b");
   sn_build_softmax(b, 1, "s");
@@ -178,6 +178,13 @@ static void blank_name(sn_builder *b) {
 static void empty_name(sn_builder *b) {
   sn_build_softmax(b, relu(b, 0, ""), "s");
 }
+static void unused_on_a_cycle(sn_builder *b) {
+  relu(b, 1, "a");
+  sn_build_softmax(b, 0, "s");
+}
+static void empty_past_data(sn_builder *b) {
+  sn_build_softmax(b, sn_build_join(b, NULL, 0, "j"), "s");
+}
 static void declared_fork(sn_builder *b) {
   sn_build_layer(b, SN_FORK, &(sn_attr){0}, (uint32_t[]){0}, 1, "f");
 }
@@ -210,7 +217,6 @@ static void refuses(void **state) {
       {no_softmax, SN_NONE, "no SOFTMAX"},
       {nothing, SN_NONE, "no SOFTMAX"},
       {unused, 1, "layer \"lost\": its output is never used"},
-      {unused_data, 0, "layer \"data\": its output is never used"},
       {undeclared, 1, "layer \"s\": one of its inputs was never declared"},
       {none, 1, "layer \"s\": one of its inputs was never declared"},
       {behind_softmax, 3, "layer \"late\": its input is a SOFTMAX"},
@@ -219,6 +225,9 @@ static void refuses(void **state) {
       {long_cycle, 1, "(100 layers in all)"},
       {unequal, 2, "layer \"j\": JOIN adds tensors of one shape: input 1 is 4x6x6, input 2 is 3x8x8"},
       {no_inputs, 1, "layer \"j\": JOIN takes two or more inputs, not 0"},
+      {unused_on_a_cycle, 1, "layers form a cycle: \"a\" needs \"a\""},
+      {cycle_past_data, 1, "layers form a cycle: \"a\" needs \"b\", which needs \"a\""},
+      {empty_past_data, 1, "layer \"j\": JOIN takes two or more inputs, not 0"},
       {blank_name, 1, "no blanks"},
       {empty_name, 1, "1 to 200 bytes"},
       {declared_fork, 1, "layer 1 \"f\": DATA and FORK are not declared"},

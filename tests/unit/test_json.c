@@ -160,6 +160,14 @@ static void count(const sn_json *doc, const char *key, sn_err *err) {
   assert_int_equal(sn_json_count(doc, sn_json_root(doc), key, 1, 1000, &n, err), SN_BAD_INPUT);
   assert_int_equal(n, 99);
 }
+static void one(const sn_json *doc, const char *key, sn_err *err) {
+  uint64_t n;
+  assert_int_equal(sn_json_count(doc, sn_json_root(doc), key, 1, 1, &n, err), SN_BAD_INPUT);
+}
+static void wide(const sn_json *doc, const char *key, sn_err *err) {
+  double x;
+  assert_int_equal(sn_json_number(doc, sn_json_root(doc), key, 0.001, 1e9, &x, err), SN_BAD_INPUT);
+}
 static void number(const sn_json *doc, const char *key, sn_err *err) {
   double x;
   assert_int_equal(sn_json_number(doc, sn_json_root(doc), key, 1, 1000, &x, err), SN_BAD_INPUT);
@@ -187,6 +195,9 @@ static void getters_refuse(void **state) {
       {count, "huge", "t.json:5: \"huge\" must be a whole number from 1 to 1000, not 1e+300"},
       {count, "endless", "t.json:6: \"endless\" must be a whole number from 1 to 1000, not inf"},
       {count, "text", "t.json:7: \"text\" must be a whole number from 1 to 1000"},
+      {one, "half", "t.json:3: \"half\" must be 1, not 0.5"},
+      {one, "text", "t.json:7: \"text\" must be 1"},
+      {wide, "minus", "t.json:4: \"minus\" must be from 0.001 to 1000000000, not -1"},
       {number, "half", "t.json:3: \"half\" must be from 1 to 1000, not 0.5"},
       {number, "endless", "t.json:6: \"endless\" must be from 1 to 1000, not inf"},
       {number, "yes", "t.json:8: \"yes\" must be a number"},

@@ -88,6 +88,8 @@ static void every_form_is_read(void **state) {
   assert_true(args.memory.bytes == UINT64_C(8) << 30);
   assert_true(args.context.given && args.context.bytes == 0);
   assert_true(args.pool.bytes == 1500000000);
+  args = good("--context 0GiB");
+  assert_true(args.context.given && args.context.bytes == 0);
   args = good("--external peer --workspace max --allocator cuda --shared-link --color never -o - --plan -");
   assert_int_equal(args.external, SN_EXTERNAL_PEER);
   assert_int_equal(args.workspace, SN_WORKSPACE_MAX);
@@ -141,6 +143,10 @@ static void mistakes_are_named(void **state) {
   bad("-net alexnet", "--net");
   bad("--zzzzzz", "--zzzzzz");
   bad("-x", "-x");
+  bad("--bat 3", "did you mean --batch?");
+  bad("-b 3", "did you mean --batch?");
+  bad("--=3", "unknown option --;");
+  bad("--strategy=", "empty");
   bad("--net", "--net NAME");
   bad("--net --batch 3", "--net needs a value");
   bad("--net=", "empty");
@@ -164,7 +170,10 @@ static void mistakes_are_named(void **state) {
   bad("--memory 8Gib7", "--memory");
   bad("--memory nan", "--memory");
   bad("--memory 1e400GiB", "--memory");
+  bad("--memory 8", "--memory");
+  bad("--memory 0x10GiB", "--memory");
   bad("--pool 0", "--pool");
+  bad("--pool 0GiB", "--pool");
   bad("--strategy livenes", "liveness");
   bad("--workspace full", "--workspace");
   bad("--external cloud", "--external");
@@ -172,12 +181,26 @@ static void mistakes_are_named(void **state) {
   bad("--color red", "--color");
 }
 
+/* What SQLite would take for something else is a file when it comes from the command line. */
+static void the_database_is_a_file(void **state) {
+  (void)state;
+  char path[64];
+  sn_err err = SN_ERR_INIT;
+  sn_args args = good("show --db :memory:");
+  assert_int_equal(sn_args_database(&args, path, sizeof path, &err), SN_OK);
+  assert_string_equal(path, "./:memory:");
+  args = good("show --db some.db");
+  assert_int_equal(sn_args_database(&args, path, sizeof path, &err), SN_OK);
+  assert_string_equal(path, "some.db");
+  assert_int_equal(sn_args_database(&args, path, 5, &err), SN_BAD_USAGE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tables_are_sound),   cmocka_unit_test(defaults),
       cmocka_unit_test(every_form_is_read), cmocka_unit_test(options_stand_anywhere_and_the_last_counts),
       cmocka_unit_test(strategies_add_up),  cmocka_unit_test(runs_are_numbers),
-      cmocka_unit_test(mistakes_are_named),
+      cmocka_unit_test(mistakes_are_named), cmocka_unit_test(the_database_is_a_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

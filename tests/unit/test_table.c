@@ -61,6 +61,24 @@ static void columns_are_aligned(void **state) {
   sn_table_free(table);
 }
 
+static void hidden_columns_take_no_room(void **state) {
+  (void)state;
+  sn_table *table = two_rows();
+  assert_int_equal(sn_table_width(table), 7 + 2 + 7 + 1 + 7);
+  sn_table_hide(table, 1);
+  assert_int_equal(sn_table_width(table), 7 + 1 + 7);
+  expect(table, false,
+         "net     at\n"
+         "alexnet 44 lrn1\n"
+         "x      \n");
+  sn_table_hide(table, 2);
+  assert_int_equal(sn_table_width(table), 7);
+  expect(table, false, "net\nalexnet\nx\n");
+  sn_table_free(table);
+  sn_table_hide(NULL, 0);
+  assert_int_equal(sn_table_width(NULL), 0);
+}
+
 static void one_line_of_headings_where_no_top_is_given(void **state) {
   (void)state;
   sn_table *table = sn_table_new(columns, 1);
@@ -77,6 +95,25 @@ static void width_is_counted_in_letters(void **state) {
   sn_table_cell(table, "12345");
   sn_table_cell(table, "b");
   expect(table, false, " peak\n  MiB at\n   \xC3\xA9\xC3\xA9 a\n12345 b\n");
+  sn_table_free(table);
+}
+
+/* Two columns a letter, and none for a mark above one. */
+static void wide_letters_take_two_columns(void **state) {
+  (void)state;
+  sn_table *table = sn_table_new(columns, 2);
+  sn_table_cell(table, "\xE5\xB1\x82\xE5\x90\x8D"); /* U+5C42 U+540D */
+  sn_table_cell(table, "1");
+  sn_table_cell(table, "e\xCC\x81\xEF\xBC\xA1"); /* e with U+0301, U+FF21 */
+  sn_table_cell(table, "22");
+  sn_table_cell(table, "abcd");
+  sn_table_cell(table, "333");
+  expect(table, false,
+         "      peak\n"
+         "net    MiB\n"
+         "\xE5\xB1\x82\xE5\x90\x8D     1\n"
+         "e\xCC\x81\xEF\xBC\xA1     22\n"
+         "abcd   333\n");
   sn_table_free(table);
 }
 
@@ -129,6 +166,11 @@ static void hostile_text_is_cleaned(void **state) {
       {"\xF4\x90\x80\x80", "????"}, /* above 10FFFF */
       {"\xE2\x82", "??"},           /* cut short */
       {"\xFF\xFE", "??"},
+      {"a\xE2\x80\xAE"
+       "b",
+       "a???b"},                  /* U+202E turns the rest of the line round */
+      {"\xE2\x81\xA6", "???"},    /* U+2066, another */
+      {"a\xC2\xA0", "a\xC2\xA0"}, /* a blank is a blank */
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char text[32];
@@ -140,8 +182,9 @@ static void hostile_text_is_cleaned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(columns_are_aligned),         cmocka_unit_test(one_line_of_headings_where_no_top_is_given),
-      cmocka_unit_test(width_is_counted_in_letters), cmocka_unit_test(many_rows_and_their_marks),
-      cmocka_unit_test(a_lost_table_is_reported),    cmocka_unit_test(hostile_text_is_cleaned),
+      cmocka_unit_test(width_is_counted_in_letters), cmocka_unit_test(wide_letters_take_two_columns),
+      cmocka_unit_test(many_rows_and_their_marks),   cmocka_unit_test(a_lost_table_is_reported),
+      cmocka_unit_test(hostile_text_is_cleaned),     cmocka_unit_test(hidden_columns_take_no_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

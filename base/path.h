@@ -1,0 +1,14 @@
+/* Where a path leads: files by their place rather than by the name someone gave them. */
+#ifndef SN_BASE_PATH_H
+#define SN_BASE_PATH_H
+
+#include <stdbool.h>
+
+/* The absolute path of a file without links, as far as it exists; what does not is taken as it stands. To be freed;
+ * NULL with errno set where the path leads nowhere (links in a circle, a file for a folder) or memory ran out. */
+char *sn_path_real(const char *path);
+
+/* Whether both lead to the same regular file, through links of either kind, or would if it were made. */
+bool sn_path_same(const char *a, const char *b);
+
+#endif
