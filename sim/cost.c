@@ -50,7 +50,6 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
     return fc_traffic(layer, x, y);
   case SN_POOL:
   case SN_LRN:
-    return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
   case SN_ACT:
     return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
   case SN_BN: /* statistics first, then the normalisation: x is read twice, in backward x and dy are */

@@ -96,6 +96,7 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   e->places = calloc(route->n_tensors, sizeof *e->places);
   if (!e->plan || !e->places) return sn_fail_memory(err);
   e->plan->route = route;
+  e->plan->pool_limit = limit;
   e->plan->use = calloc(route->n_steps, sizeof *e->plan->use);
   return e->plan->use ? SN_OK : sn_fail_memory(err);
 }
@@ -121,31 +122,42 @@ void sn__emit_step(sn__emit *e, uint32_t step) {
 
 void sn__emit_lock(sn__emit *e, const sn_step *step) {
   e->execution++;
+  e->packed = false;
   for (uint32_t i = 0; i < step->n_accesses; i++)
     e->places[e->route->accesses[step->first_access + i].tensor].locked = e->execution;
 }
 
-/* Sends the least recently used unlocked tensor off the device; *found is false where there is none. */
+/* Copies a tensor out unless the host has its value, or it has none yet, and releases it. */
+static sn_status evict(sn__emit *e, uint32_t tensor) {
+  const sn__place *p = &e->places[tensor];
+  sn_status status = SN_OK;
+  if (p->version != 0 && p->host_version != p->version) status = sn__emit_copy_out(e, tensor);
+  e->plan->counts.evictions += p->version != 0;
+  return status == SN_OK ? sn__emit_release(e, tensor) : status;
+}
+
+/* The least recently used unlocked tensor; *found is false where there is none. */
 static sn_status evict_one(sn__emit *e, bool *found) {
   uint32_t victim = e->oldest;
   while (victim != SN_NONE && e->places[victim].locked == e->execution) victim = e->places[victim].newer;
   *found = victim != SN_NONE;
-  if (!*found) return SN_OK;
+  return *found ? evict(e, victim) : SN_OK;
+}
+
+sn_status sn__emit_evict_all(sn__emit *e) {
   sn_status status = SN_OK;
-  if (e->places[victim].host_version != e->places[victim].version) status = sn__emit_copy_out(e, victim);
-  e->plan->counts.evictions++;
-  return status == SN_OK ? sn__emit_release(e, victim) : status;
+  while (e->oldest != SN_NONE && status == SN_OK) status = evict(e, e->oldest);
+  e->packed = true;
+  return status;
 }
 
 static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
   sn_status status = SN_OK;
-  uint64_t limit = e->cache ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
+  uint64_t limit = e->cache && !e->packed ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
   for (bool more = e->cache; !sn_pool_take(&e->pool, bytes, limit, offset, &status);) {
     if (status != SN_OK) return sn_fail_memory(e->err);
-    if (more)
-      status = evict_one(e, &more);
-    else
-      limit = UINT64_MAX;
+    if (!more) return SN_NO_FIT;
+    status = evict_one(e, &more);
     if (status != SN_OK) return status;
   }
   return SN_OK;
@@ -208,11 +220,12 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
     status = add(
         e,
         (sn_instr){.kind = SN_COPY_OUT, .lane = SN_LANE_OUT, .id = tensor, .offset = p->host_offset, .bytes = bytes});
+  if (status != SN_OK) return status;
   uint32_t clock = e->lanes[SN_LANE_OUT].clock;
   p->touched[SN_LANE_OUT] = p->host_touched[SN_LANE_OUT] = p->host_wrote = clock;
   p->host_version = p->version;
   e->plan->counts.offload_bytes += bytes;
-  return status == SN_OK ? signal_lane(e, SN_LANE_OUT) : status;
+  return signal_lane(e, SN_LANE_OUT);
 }
 
 sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor) {
@@ -223,11 +236,12 @@ sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor) {
   if (status == SN_OK)
     status = add(
         e, (sn_instr){.kind = SN_COPY_IN, .lane = SN_LANE_IN, .id = tensor, .offset = p->host_offset, .bytes = bytes});
+  if (status != SN_OK) return status;
   uint32_t clock = e->lanes[SN_LANE_IN].clock;
   p->touched[SN_LANE_IN] = p->wrote[SN_LANE_IN] = p->host_touched[SN_LANE_IN] = clock;
   p->version = p->host_version;
   e->plan->counts.prefetch_bytes += bytes;
-  return status == SN_OK ? signal_lane(e, SN_LANE_IN) : status;
+  return signal_lane(e, SN_LANE_IN);
 }
 
 void sn__emit_hit(sn__emit *e, uint32_t tensor) {
@@ -257,22 +271,28 @@ static void note_accesses(sn__emit *e, const sn_step *step) {
   }
 }
 
-sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t workspace) {
-  sn_instr compute = {
-      .kind = SN_COMPUTE, .lane = SN_LANE_COMPUTE, .id = step, .rerun = rerun, .algo = {algo[0], algo[1]}};
-  sn_status status = SN_OK;
-  if (workspace > 0) {
-    compute.bytes = sn_pool_round(workspace);
-    if (!sn_pool_take(&e->pool, workspace, UINT64_MAX, &compute.offset, &status)) return sn_fail_memory(e->err);
-    if (sn_pool_give(&e->pool, compute.offset, workspace) != SN_OK) return sn_fail_memory(e->err);
-    sn_step_use *use = &e->plan->use[e->step];
-    use->workspace_bytes = sn_max(use->workspace_bytes, compute.bytes);
-  }
-  status = order_accesses(e, &e->route->steps[step]);
-  if (status == SN_OK) status = add(e, compute);
+sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
+  sn_status status = find_room(e, bytes, offset);
+  if (status == SN_OK && sn_pool_give(&e->pool, *offset, bytes) != SN_OK) return sn_fail_memory(e->err);
+  return status;
+}
+
+sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
+                           uint64_t bytes) {
+  sn_step_use *use = &e->plan->use[e->step];
+  use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
+  sn_status status = order_accesses(e, &e->route->steps[step]);
+  if (status == SN_OK)
+    status = add(e, (sn_instr){.kind = SN_COMPUTE,
+                               .lane = SN_LANE_COMPUTE,
+                               .id = step,
+                               .rerun = rerun,
+                               .algo = {algo[0], algo[1]},
+                               .offset = offset,
+                               .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
   note_accesses(e, &e->route->steps[step]);
-  if (workspace > 0) e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
+  if (bytes > 0) e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
   e->plan->counts.recomputed_layers += rerun;
   return SN_OK;
 }

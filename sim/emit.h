@@ -10,7 +10,10 @@
  *
  * Cache ([SN] algorithm 2). All resident tensors stand in a list, most recently used first. Where the pool has no hole
  * for an allocation, unlocked tensors leave from the other end, those the host does not have the same value of by a
- * copy. Where even that is not enough the pool grows beyond the device: the plan then says how much it needs.
+ * copy. Where the holes between locked tensors are still too small, sn__emit_alloc() says SN_NO_FIT; the lowering then
+ * empties the device (sn__emit_evict_all) and brings in what the step needs anew, side by side. So a step runs wherever
+ * its own tensors and workspace fit, more memory never makes a plan impossible, and only where not even that fits does
+ * the pool grow beyond the device: the plan then says exactly how much it needs.
  */
 #ifndef SN_SIM_EMIT_H
 #define SN_SIM_EMIT_H
@@ -55,6 +58,7 @@ typedef struct sn__emit {
   sn_pool pool;
   uint64_t limit; /* the pool on offer */
   bool cache;
+  bool packed;   /* nothing is on the device but what the step needs: the pool may grow */
   uint32_t room; /* of plan->instrs */
   sn__lane_state lanes[SN_LANES];
   sn__place *places;
@@ -76,15 +80,21 @@ void sn__emit_step(sn__emit *e, uint32_t step);
 /* Locks the tensors of a step against eviction until the next call. */
 void sn__emit_lock(sn__emit *e, const sn_step *step);
 
-/* Allocates a tensor that `lane` will be the first to write. */
+/* Sends everything off the device, locked or not; allocations of the same execution then may let the pool grow. */
+sn_status sn__emit_evict_all(sn__emit *e);
+
+/* Allocates a tensor that `lane` will be the first to write. SN_NO_FIT (without an error recorded): see above. */
 sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane);
 sn_status sn__emit_release(sn__emit *e, uint32_t tensor);
 sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);
-/* Allocates on the in lane and copies in. */
+/* Allocates on the in lane and copies in. SN_NO_FIT as sn__emit_alloc(). */
 sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor);
 /* Cache: a resident tensor is used. */
 void sn__emit_hit(sn__emit *e, uint32_t tensor);
-/* Runs a step whose tensors are all resident, with a workspace of `workspace` bytes. */
-sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t workspace);
+/* Finds a place for a workspace, as for a tensor; it stays free until the compute that follows at once. */
+sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset);
+/* Runs a step whose tensors are all resident, with `bytes` of workspace at `offset`. */
+sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
+                           uint64_t bytes);
 
 #endif

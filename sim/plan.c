@@ -134,9 +134,10 @@ static bool write_head(const sn_plan *plan, const char *strategy, FILE *out) {
          fprintf(out, ",\n\"batch\": %u,\n\"strategy\": \"%s\",\n\"lanes\": [\"compute\", \"out\", \"in\"],\n",
                  net->batch, strategy) > 0 &&
          fprintf(out,
-                 "\"pool_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
-                 ",\n\"fences\": %u,\n",
-                 plan->pool_bytes, plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
+                 "\"fits\": %s,\n\"pool_limit_bytes\": %" PRIu64 ",\n\"pool_bytes\": %" PRIu64
+                 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64 ",\n\"fences\": %u,\n",
+                 plan->pool_bytes <= plan->pool_limit ? "true" : "false", plan->pool_limit, plan->pool_bytes,
+                 plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
 }
 
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn_err *err) {

@@ -66,6 +66,7 @@ typedef struct sn_plan {
   uint32_t n_fences;
   uint32_t n_instrs;
   sn_instr *instrs;
+  uint64_t pool_limit;     /* the pool on offer when it was made; the plan fits where pool_bytes is at most this */
   uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
   uint64_t largest_hole;   /* below the high water, when it was last raised */
   uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */

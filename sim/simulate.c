@@ -3,7 +3,6 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "base/text.h"
 #include "models/op.h"
 #include "sim/check.h"
 #include "sim/cost.h"
@@ -13,6 +12,7 @@
 #include "sim/route.h"
 #include "sim/schedule.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #ifndef SNSIM_VERSION
@@ -100,7 +100,7 @@ static void add_memory(const question *q, const sn_plan *plan, sn_result *r) {
   r->pool_largest_hole = plan->largest_hole;
   r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
   r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
-  r->fits = plan->pool_bytes <= q->pool_bytes;
+  r->fits = plan->pool_bytes <= plan->pool_limit;
   r->offload_bytes = plan->counts.offload_bytes;
   r->prefetch_bytes = plan->counts.prefetch_bytes;
   r->external_bytes = plan->external_bytes;
@@ -266,14 +266,16 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
 static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda"};
 
-/* The number of `text` among `names`; SN_BAD_USAGE where it is none of them. */
+/* The number of `text` among `names`; SN_BAD_USAGE, with all of them, where it is none. */
 static sn_status parse_name(const char *option, const char *text, const char *const *names, uint32_t count,
                             uint32_t *found, sn_err *err) {
-  char hint[100];
-  for (*found = 0; *found < count; ++*found)
+  char all[100] = "";
+  for (*found = 0; *found < count; ++*found) {
     if (strcmp(text, names[*found]) == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "%s: unknown value \"%.40s\"%s; see snsim help", option, text,
-                 sn_text_suggest(text, names, count, hint, sizeof hint));
+    size_t used = strlen(all);
+    snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[*found]);
+  }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %s", option, text, all);
 }
 
 const char *sn_workspace_name(sn_workspace workspace) {

@@ -35,10 +35,14 @@ enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
   const char *names[PARTS];
-  char hint[100];
+  char hint[100], which[64] = "";
   for (size_t i = 0; i < PARTS; i++) names[i] = parts[i].name;
-  return sn_fail(err, SN_BAD_USAGE, "unknown strategy \"%.80s\": \"%.40s\"%s; snsim list strategies shows them", text,
-                 word, sn_text_suggest(word, names, PARTS, hint, sizeof hint));
+  if (!*word)
+    snprintf(which, sizeof which, ": a part of it is empty");
+  else if (strcmp(text, word) != 0)
+    snprintf(which, sizeof which, ": \"%.40s\"", word);
+  return sn_fail(err, SN_BAD_USAGE, "unknown strategy \"%.80s\"%s%s; snsim list strategies shows them", text, which,
+                 sn_text_suggest(word, names, PARTS, hint, sizeof hint));
 }
 
 static const part *find_part(const char *word) {
