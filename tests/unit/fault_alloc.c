@@ -1,0 +1,258 @@
+/* Failing allocations: every stage runs again and again, and each time another allocation fails, once or from there on,
+ * until none is left to fail. Each run must end with "out of host memory", or, where the C library absorbs the failure
+ * (qsort needs no extra memory), with exactly the result it always has; and everything must be freed.
+ *
+ * malloc and its kin are replaced in this program; that needs glibc and no sanitizer. Elsewhere all tests are skipped.
+ */
+#include "tests/unit/pipeline.h"
+
+#include "sim/simulate.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&                           \
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define REPLACED 1
+#else
+#define REPLACED 0
+#endif
+
+typedef enum failing { FAIL_ONCE, FAIL_FROM_THERE_ON, FAIL_MODES } failing;
+
+static bool armed;
+static failing mode;
+static long calls, fail_at; /* counted while armed; fail_at 0: never */
+static long live;           /* allocated and not freed while armed */
+static long failures;
+
+#if REPLACED
+extern void *__libc_malloc(size_t bytes);
+extern void *__libc_calloc(size_t count, size_t bytes);
+extern void *__libc_realloc(void *old, size_t bytes);
+extern void __libc_free(void *old);
+
+static bool must_fail(void) {
+  if (!armed) return false;
+  calls++;
+  if (fail_at == 0 || calls < fail_at || (mode == FAIL_ONCE && calls > fail_at)) return false;
+  failures++;
+  errno = ENOMEM;
+  return true;
+}
+
+static void *counted(void *fresh) {
+  if (armed && fresh) live++;
+  return fresh;
+}
+
+void *malloc(size_t bytes) {
+  return must_fail() ? NULL : counted(__libc_malloc(bytes));
+}
+
+void *calloc(size_t count, size_t bytes) {
+  return must_fail() ? NULL : counted(__libc_calloc(count, bytes));
+}
+
+void *realloc(void *old, size_t bytes) {
+  if (must_fail()) return NULL;
+  return old ? __libc_realloc(old, bytes) : counted(__libc_realloc(NULL, bytes));
+}
+
+void free(void *old) {
+  if (armed && old) live--;
+  __libc_free(old);
+}
+#endif
+
+/* ---- what is run: each frees all it makes and leaves a text of what it found ---- */
+
+typedef struct scenario {
+  char found[200000], expected[200000];
+  const char *json; /* a network with branches, as text */
+  size_t json_bytes;
+  sn_device gpu;
+  sn_net *net;
+  FILE *file; /* opened beforehand; what is written goes nowhere */
+  sn_err err;
+} scenario;
+
+typedef void stage(scenario *s);
+
+static void describe_net(scenario *s, sn_net *net) {
+  size_t used = 0;
+  for (uint32_t i = 0; net && i < net->n_layers && used < sizeof s->found; i++)
+    used +=
+        (size_t)snprintf(s->found + used, sizeof s->found - used, "%s %u\n", net->layers[i].name, net->layers[i].out.c);
+  sn_net_free(net);
+}
+
+static void load_from_zoo(scenario *s) {
+  describe_net(s, sn_net_load("resnet18", 4, 0, &s->err));
+}
+
+static void load_from_json(scenario *s) {
+  describe_net(s, sn_net_from_json("test", s->json, s->json_bytes, 4, &s->err));
+}
+
+static void load_from_file(scenario *s) {
+  describe_net(s, sn_net_load(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 4, 0, &s->err));
+}
+
+static void load_device(scenario *s) {
+  sn_device d;
+  if (sn_device_load("titan_v", &d, &s->err) == SN_OK) snprintf(s->found, sizeof s->found, "%s %g", d.name, d.flops);
+}
+
+static sn_options small_pool(void) {
+  sn_options options = SN_OPTIONS_INIT;
+  options.pool_bytes = UINT64_C(12) << 20; /* so small that the cache evicts */
+  options.want_steps = options.want_peak = options.want_tensors = true;
+  return options;
+}
+
+static void describe_run(scenario *s, const sn_run *run) {
+  size_t used = 0;
+  for (uint32_t i = 0; i < run->n_results && used < sizeof s->found; i++) {
+    const sn_result *r = &run->results[i];
+    used += (size_t)snprintf(s->found + used, sizeof s->found - used, "%s %lld %llu %llu %u\n", r->strategy,
+                             (long long)r->iteration_ns, (unsigned long long)r->pool_bytes,
+                             (unsigned long long)r->evictions, r->n_peak);
+    for (uint32_t k = 0; k < r->n_peak && used < sizeof s->found; k++)
+      used +=
+          (size_t)snprintf(s->found + used, sizeof s->found - used, "  %s %s\n", r->peak[k].tensor, r->peak[k].advice);
+  }
+}
+
+static void simulate_all(scenario *s) {
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS];
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  sn_options options = small_pool();
+  sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS, &options, &s->err);
+  if (run) describe_run(s, run);
+  sn_run_free(run);
+}
+
+static void write_plan(scenario *s) {
+  sn_options options = small_pool();
+  sn_strategy superneurons = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  sn_simulate_write_plan(s->net, &s->gpu, superneurons, &options, s->file, &s->err);
+}
+
+/* ---- the loop ---- */
+
+static void run_armed(scenario *s, stage *run, failing how, long at) {
+  s->found[0] = '\0';
+  s->err = (sn_err)SN_ERR_INIT;
+  mode = how;
+  calls = live = failures = 0;
+  fail_at = at;
+  armed = true;
+  run(s);
+  armed = false;
+}
+
+/* The C library's own calls say no more than "cannot allocate memory". */
+static bool says_memory(const sn_err *err) {
+  return err->code == SN_NO_MEMORY || (err->code == SN_BAD_FILE && strstr(err->text, strerror(ENOMEM)));
+}
+
+/* The line of `text` at which it begins to differ from `other`. */
+static const char *first_difference(const char *text, const char *other) {
+  const char *line = text;
+  for (; *text && *text == *other; text++, other++)
+    if (*text == '\n') line = text + 1;
+  return line;
+}
+
+static void fail_each(scenario *s, stage *run, long fewest) {
+  if (!REPLACED) skip();
+  run_armed(s, run, FAIL_ONCE, 0);
+  must(&s->err);
+  assert_int_equal(live, 0);
+  long count = calls;
+  assert_true(count >= fewest);
+  memcpy(s->expected, s->found, sizeof s->found);
+  for (failing how = 0; how < FAIL_MODES; how++)
+    for (long at = 1; at <= count; at++) {
+      run_armed(s, run, how, at);
+      if (failures == 0) fail_msg("allocation %ld of %ld was not asked for", at, count);
+      if (live != 0) fail_msg("allocation %ld of %ld failed: %ld not freed", at, count, live);
+      if (s->err.code != SN_OK && !says_memory(&s->err))
+        fail_msg("allocation %ld of %ld failed: %s: %s", at, count, sn_status_name(s->err.code), s->err.text);
+      if (s->err.code == SN_OK && strcmp(s->found, s->expected) != 0)
+        fail_msg("allocation %ld of %ld failed, was absorbed, and changed the result from: %.80s", at, count,
+                 first_difference(s->found, s->expected));
+    }
+  print_message("%ld allocations\n", count);
+}
+
+static char *read_text(const char *path, size_t *bytes) {
+  FILE *file = fopen(path, "rb");
+  if (!file) fail_msg("%s: %s", path, strerror(errno));
+  char *text = calloc(1, 10000);
+  *bytes = fread(text, 1, 9999, file);
+  fclose(file);
+  return text;
+}
+
+static int open_scenario(void **state) {
+  scenario *s = calloc(1, sizeof *s);
+  s->json = read_text(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", &s->json_bytes);
+  s->gpu = load_gpu("k40c");
+  s->net = load_net("resnet18", 1); /* many tensors of one size: the peak rows have ties */
+  s->file = fopen("/dev/null", "w");
+  assert_non_null(s->file);
+  fputc('\n', s->file); /* its buffer is there */
+  *state = s;
+  return 0;
+}
+
+static int close_scenario(void **state) {
+  scenario *s = *state;
+  fclose(s->file);
+  sn_net_free(s->net);
+  free((void *)s->json);
+  free(s);
+  return 0;
+}
+
+static void zoo(void **state) {
+  fail_each(*state, load_from_zoo, 10);
+}
+
+static void json(void **state) {
+  fail_each(*state, load_from_json, 50);
+}
+
+static void file(void **state) {
+  fail_each(*state, load_from_file, 50);
+}
+
+static void device(void **state) {
+  fail_each(*state, load_device, 20);
+}
+
+static void pipeline_of_all_strategies(void **state) {
+  fail_each(*state, simulate_all, 200);
+}
+
+static void plan_file(void **state) {
+  fail_each(*state, write_plan, 50);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(zoo),
+      cmocka_unit_test(json),
+      cmocka_unit_test(file),
+      cmocka_unit_test(device),
+      cmocka_unit_test(pipeline_of_all_strategies),
+      cmocka_unit_test(plan_file),
+  };
+  return cmocka_run_group_tests(tests, open_scenario, close_scenario);
+}

@@ -1,0 +1,276 @@
+/* Device profiles: the known ones against the reference's table (section 3), a profile of one's own, every way in which
+ * one can be wrong; and the simulated device on a very slow link. */
+#include "tests/unit/pipeline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+typedef struct row {
+  const char *name;
+  uint32_t mib; /* 0: nominal GiB stand in */
+  uint32_t gib;
+  double memory, flops, host; /* GB/s, TFLOP/s, GB/s */
+} row;
+
+static const row rows[] = {
+    {"a100_40", 40536, 40, 1555, 19.49, 24},
+    {"a100_80", 81251, 80, 2039, 19.49, 24},
+    {"a6000", 49140, 48, 768.0, 38.71, 24},
+    {"gtx1080ti", 11178, 11, 484.4, 11.34, 12},
+    {"h100_pcie", 81559, 80, 2039, 51.22, 50},
+    {"h100_sxm", 81559, 80, 3350, 66.91, 50},
+    {"h200", 143771, 141, 4800, 66.91, 50},
+    {"k40c", 11439, 12, 288.4, 5.05, 8},
+    {"l40", 46068, 48, 864.0, 90.52, 24},
+    {"m40", 11443, 12, 288.4, 6.83, 12},
+    {"p100_16", 16280, 16, 732.2, 9.53, 12},
+    {"p40", 0, 24, 347.1, 11.76, 12},
+    {"rtx2080ti", 11019, 11, 616.0, 13.45, 12},
+    {"rtx3090", 24268, 24, 936.2, 35.58, 24},
+    {"rtx4090", 24564, 24, 1008, 82.58, 24},
+    {"rtx5090", 32607, 32, 1792, 104.8, 50},
+    {"t4", 15109, 16, 320.0, 8.14, 12},
+    {"titan_v", 12066, 12, 651.3, 14.9, 12},
+    {"titan_x_maxwell", 12206, 12, 336.6, 6.69, 12},
+    {"titan_xp", 12196, 12, 547.6, 12.15, 12},
+    {"v100_16", 16160, 16, 897.0, 14.13, 12},
+    {"v100_32", 32510, 32, 898.0, 15.67, 12},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static bool is(double value, double expected) {
+  return fabs(value / expected - 1) < 1e-9;
+}
+
+/* A context takes 0.3 to 0.6 GiB. */
+static void is_plausible(const sn_device *d) {
+  assert_true(d->gemm_efficiency > 0 && d->gemm_efficiency <= 1);
+  assert_true(d->conv_efficiency > 0 && d->conv_efficiency <= 1);
+  assert_true(d->memory_efficiency > 0 && d->memory_efficiency <= 1);
+  assert_true(d->launch_ns > 0 && d->malloc_ns > 0 && d->free_ns > 0 && d->link_latency_ns > 0);
+  assert_true(d->link_bandwidth[SN_EXTERNAL_PEER] > 0 && d->link_bandwidth[SN_EXTERNAL_REMOTE] > 0);
+  assert_true(d->context_bytes >= 322122547 && d->context_bytes <= 644245094);
+}
+
+static void known_devices(void **state) {
+  (void)state;
+  sn_device listed;
+  for (uint32_t i = 0; i < ROWS; i++) {
+    sn_device d = load_gpu(rows[i].name);
+    assert_string_equal(d.name, rows[i].name);
+    assert_true(d.description[0] != '\0');
+    assert_int_equal(d.memory_nominal, rows[i].mib == 0);
+    uint64_t bytes = rows[i].mib ? (uint64_t)rows[i].mib << 20 : (uint64_t)rows[i].gib << 30;
+    assert_true(d.memory_bytes == bytes);
+    uint64_t nominal = (uint64_t)rows[i].gib << 30;
+    assert_true(d.memory_bytes <= nominal && d.memory_bytes * 10 >= nominal * 9);
+    assert_true(is(d.memory_bandwidth, rows[i].memory * 1e9));
+    assert_true(is(d.flops, rows[i].flops * 1e12));
+    assert_true(is(d.link_bandwidth[SN_EXTERNAL_HOST], rows[i].host * 1e9));
+    is_plausible(&d);
+    assert_true(sn_device_known(i, &listed)); /* in alphabetical order */
+    assert_memory_equal(&listed, &d, sizeof d);
+  }
+  assert_false(sn_device_known(ROWS, &listed));
+  assert_false(sn_device_known(UINT32_MAX, &listed));
+}
+
+/* The paper's card: 8 GB/s to the host, 10 to a peer, 6 over RDMA; Kepler has no Winograd kernels. */
+static void paper_device(void **state) {
+  (void)state;
+  sn_device d = load_gpu("k40c");
+  assert_true(is(d.link_bandwidth[SN_EXTERNAL_PEER], 10e9));
+  assert_true(is(d.link_bandwidth[SN_EXTERNAL_REMOTE], 6e9));
+  assert_false(d.winograd);
+  assert_true(d.context_bytes == 322122547);                   /* 0.3 GiB */
+  assert_true(load_gpu("titan_v").context_bytes == 483183821); /* 0.45 GiB */
+  assert_true(load_gpu("m40").winograd);
+}
+
+static void unknown_names(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"k40", "unknown GPU \"k40\" (did you mean \"k40c\"?); snsim list gpus shows them"},
+      {"K40C", "did you mean \"k40c\"?"},
+      {"a100-80", "did you mean \"a100_80\"?"},
+      {"tpu", "unknown GPU \"tpu\""},
+      {"", "unknown GPU \"\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device d;
+    assert_int_equal(sn_device_load(cases[i][0], &d, &err), SN_BAD_USAGE);
+    if (!strstr(err.text, cases[i][1])) fail_msg("%s", err.text);
+  }
+}
+
+/* ---- files ---- */
+
+#define HEAD                                                                                                           \
+  "{\n \"snsim_gpu\": 1,\n \"name\": \"mine\",\n \"architecture\": \"turing\",\n \"context_gib\": 0.5,\n"              \
+  " \"fp32_tflops\": 10,\n \"memory_gb_per_s\": 500,\n"
+#define MEMORY " \"memory_mib\": 8000,\n"
+#define LINKS  " \"host_gb_per_s\": 20,\n \"peer_gb_per_s\": 30,\n \"remote_gb_per_s\": 5"
+
+static const char path[] = "test_device_profile.json";
+
+static sn_status load_text(const char *text, sn_device *d, sn_err *err) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  fclose(file);
+  sn_status status = sn_device_load(path, d, err);
+  unlink(path);
+  return status;
+}
+
+static sn_device load_good(const char *text) {
+  sn_err err = SN_ERR_INIT;
+  sn_device d;
+  if (load_text(text, &d, &err) != SN_OK) fail_msg("%s", err.text);
+  return d;
+}
+
+static void own_file(void **state) {
+  (void)state;
+  sn_device d = load_good(HEAD MEMORY LINKS "}"), turing = load_gpu("t4");
+  assert_string_equal(d.name, "mine");
+  assert_string_equal(d.description, "");
+  assert_true(d.memory_bytes == UINT64_C(8000) << 20 && !d.memory_nominal);
+  assert_true(d.context_bytes == UINT64_C(1) << 29);
+  assert_true(is(d.flops, 10e12) && is(d.memory_bandwidth, 500e9));
+  assert_true(is(d.link_bandwidth[SN_EXTERNAL_REMOTE], 5e9));
+  assert_true(d.gemm_efficiency == turing.gemm_efficiency && d.conv_efficiency == turing.conv_efficiency);
+  assert_true(d.launch_ns == turing.launch_ns && d.malloc_ns == turing.malloc_ns && d.winograd);
+}
+
+static void own_constants(void **state) {
+  (void)state;
+  sn_device d = load_good(HEAD " \"nominal_gib\": 8,\n" LINKS
+                               ",\n \"description\": \"text\", \"gemm_efficiency\": 1, \"conv_efficiency\": 0.5, "
+                               "\"memory_efficiency\": 0.25, \"winograd\": false, \"launch_us\": 2.5, "
+                               "\"malloc_us\": 30, \"free_us\": 40, \"link_latency_us\": 7}");
+  assert_true(d.memory_bytes == UINT64_C(8) << 30 && d.memory_nominal);
+  assert_string_equal(d.description, "text");
+  assert_true(is(d.gemm_efficiency, 1) && is(d.conv_efficiency, 0.5) && is(d.memory_efficiency, 0.25));
+  assert_int_equal(d.launch_ns, 2500);
+  assert_int_equal(d.malloc_ns, 30000);
+  assert_int_equal(d.free_ns, 40000);
+  assert_int_equal(d.link_latency_ns, 7000);
+  assert_false(d.winograd);
+}
+
+/* Who asks what overheads cost sets them to nothing. */
+static void no_overheads(void **state) {
+  (void)state;
+  sn_device d = load_good("{\"snsim_gpu\": 1, \"name\": \"free\", \"architecture\": \"ada\", \"context_gib\": 0, "
+                          "\"fp32_tflops\": 10, \"memory_gb_per_s\": 500, \"launch_us\": 0, \"malloc_us\": 0, "
+                          "\"free_us\": 0, \"link_latency_us\": 0,\n" MEMORY LINKS "}");
+  assert_true(d.launch_ns == 0 && d.malloc_ns == 0 && d.free_ns == 0 && d.link_latency_ns == 0);
+  assert_true(d.context_bytes == 0);
+}
+
+#define LONG_NAME "0123456789012345678901234567890123456789012345678901234567890123"
+
+static void bad_files(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"", "test_device_profile.json: the file is empty"},
+      {"[]", "test_device_profile.json:1: a GPU profile is a JSON object; see docs/devices.md"},
+      {"{", "test_device_profile.json:1: not valid JSON"},
+      {"{}", "\"snsim_gpu\" is missing"},
+      {HEAD MEMORY LINKS ",\n \"memory_gib\": 8}", "profile.json:12: unknown key \"memory_gib\""},
+      {HEAD MEMORY LINKS ",\n \"name\": \"x\"}", "profile.json:12: the key \"name\" stands twice"},
+      {"{\"snsim_gpu\": 2}", "\"snsim_gpu\" must be 1, not 2"},
+      {"{\"snsim_gpu\": 1}", "\"name\" is missing"},
+      {"{\"snsim_gpu\": 1,\n \"name\": \"\"}", "profile.json:2: \"name\" must have 1 to 63 bytes"},
+      {"{\"snsim_gpu\": 1, \"name\": \"" LONG_NAME "\"}", "\"name\" must have 1 to 63 bytes"},
+      {"{\"snsim_gpu\": 1, \"name\": 7}", "\"name\" must be a text in quotes"},
+      {HEAD LINKS "}", "\"memory_mib\" is missing (\"nominal_gib\" where it is not known)"},
+      {HEAD MEMORY LINKS ",\n \"nominal_gib\": 8}",
+       "profile.json:12: \"memory_mib\" and \"nominal_gib\" are both given; keep one"},
+      {HEAD MEMORY LINKS ",\n \"free_us\": -1}", "profile.json:12: \"free_us\" must be from 0 to 1000000, not -1"},
+      {HEAD MEMORY "\"host_gb_per_s\": 3}", "\"peer_gb_per_s\" is missing"},
+      {HEAD " \"memory_mib\": \"8\",\n" LINKS "}", "profile.json:8: \"memory_mib\" must be a number"},
+      {HEAD " \"memory_mib\": 0,\n" LINKS "}",
+       "profile.json:8: \"memory_mib\" must be from 0.001 to 1000000000, not 0"},
+      {HEAD " \"memory_mib\": -5,\n" LINKS "}", "\"memory_mib\" must be from"},
+      {HEAD " \"memory_mib\": 1e30,\n" LINKS "}", "\"memory_mib\" must be from"},
+      {HEAD MEMORY LINKS ",\n \"gemm_efficiency\": 1.5}", "profile.json:12: \"gemm_efficiency\" must be from"},
+      {HEAD MEMORY LINKS ",\n \"winograd\": 1}", "\"winograd\" must be true or false"},
+      {"{\"snsim_gpu\": 1, \"name\": \"x\",\n \"architecture\": \"voltta\", \"memory_mib\": 1, \"context_gib\": "
+       "1,\n" LINKS "}",
+       "profile.json:2: unknown architecture \"voltta\" (did you mean \"volta\"?); there are kepler, maxwell, pascal, "
+       "volta, "
+       "turing, ampere, ada, hopper, blackwell"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device d;
+    assert_int_equal(load_text(cases[i][0], &d, &err), SN_BAD_INPUT);
+    if (!strstr(err.text, cases[i][1])) fail_msg("case %zu: %s", i, err.text);
+  }
+}
+
+static void missing_files(void **state) {
+  (void)state;
+  static const char *const names[] = {"no_such_gpu.json", "./k40c", "no/such/gpu"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device d;
+    assert_int_equal(sn_device_load(names[i], &d, &err), SN_BAD_FILE);
+    assert_non_null(strstr(err.text, names[i]));
+  }
+}
+
+static void external_pools(void **state) {
+  (void)state;
+  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) {
+    sn_err err = SN_ERR_INIT;
+    sn_external parsed = SN_EXTERNAL_COUNT;
+    assert_int_equal(sn_external_parse(sn_external_name(e), &parsed, &err), SN_OK);
+    assert_int_equal(parsed, e);
+  }
+  sn_err err = SN_ERR_INIT;
+  sn_external parsed = SN_EXTERNAL_PEER;
+  assert_int_equal(sn_external_parse("hots", &parsed, &err), SN_BAD_USAGE);
+  assert_non_null(strstr(err.text, "did you mean \"host\"?"));
+  assert_int_equal(parsed, SN_EXTERNAL_PEER);
+}
+
+/* A link slower than any profile may have, 1000 bytes/s: AlexNet's 2.6 MB of CONV outputs take 2600 s, out and back;
+ * VGG16's at batch 1024 would take years, which is refused. */
+static void slowest_link(void **state) {
+  (void)state;
+  for (int shared = 0; shared < 2; shared++) {
+    pipeline p = pipeline_open("alexnet", 1);
+    pipeline_plan(&p, "liveness+offload", SN_WORKSPACE_NONE, UINT64_MAX);
+    p.device.link_bandwidth[SN_EXTERNAL_HOST] = 1000;
+    sn_trace trace = pipeline_play(&p, shared);
+    assert_true(trace.end_ns > INT64_C(5200) * 1000000000 / 2 && trace.end_ns < INT64_C(5400) * 1000000000);
+    sn_trace_clear(&trace);
+    pipeline_close(&p);
+
+    p = pipeline_open("vgg16", 1024);
+    pipeline_plan(&p, "liveness+offload", SN_WORKSPACE_NONE, UINT64_MAX);
+    p.device.link_bandwidth[SN_EXTERNAL_HOST] = 1000;
+    sn_device_model model = {.device = &p.device, .costs = p.costs, .shared_link = shared};
+    sn_err err = SN_ERR_INIT;
+    sn_trace_init(&trace, p.plan, &err);
+    assert_int_equal(sn_play(p.plan, sn_device_model_backend(&model), &trace, &err), SN_BAD_INPUT);
+    assert_non_null(strstr(err.text, "choose a smaller batch"));
+    sn_trace_clear(&trace);
+    pipeline_close(&p);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(known_devices), cmocka_unit_test(paper_device),  cmocka_unit_test(unknown_names),
+      cmocka_unit_test(own_file),      cmocka_unit_test(own_constants), cmocka_unit_test(no_overheads),
+      cmocka_unit_test(bad_files),     cmocka_unit_test(missing_files), cmocka_unit_test(external_pools),
+      cmocka_unit_test(slowest_link),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

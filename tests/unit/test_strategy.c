@@ -1,0 +1,153 @@
+/* Strategy names: the 13 of the default table and their aliases, every part that clashes, every misspelling. */
+#include "sim/strategy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+/* Order and names of the default table. */
+static const char *const names[SN_STRATEGY_DEFAULTS] = {
+    "baseline",
+    "liveness",
+    "liveness+offload",
+    "liveness+cache",
+    "liveness+recompute=speed",
+    "liveness+recompute=memory",
+    "liveness+recompute=cost",
+    "liveness+offload+recompute=speed",
+    "liveness+offload+recompute=memory",
+    "liveness+offload+recompute=cost",
+    "liveness+cache+recompute=speed",
+    "liveness+cache+recompute=memory",
+    "liveness+cache+recompute=cost",
+};
+
+static bool same(sn_strategy a, sn_strategy b) {
+  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute;
+}
+
+static sn_strategy parse(const char *text) {
+  sn_err err = SN_ERR_INIT;
+  sn_strategy strategy = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  if (sn_strategy_parse(text, &strategy, &err) != SN_OK) fail_msg("%s", err.text);
+  return strategy;
+}
+
+static void defaults(void **state) {
+  (void)state;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
+    char text[SN_STRATEGY_TEXT];
+    sn_strategy s = sn_strategy_default(i);
+    assert_string_equal(sn_strategy_name(s, text), names[i]);
+    assert_true(same(parse(names[i]), s));
+    for (uint32_t k = 0; k < i; k++) {
+      assert_false(same(sn_strategy_default(k), s));
+      assert_string_not_equal(sn_strategy_summary(sn_strategy_default(k)), sn_strategy_summary(s));
+    }
+  }
+}
+
+/* Every combination there is has a name that leads back to it, and a line that says what it does. */
+static void all_combinations(void **state) {
+  (void)state;
+  for (int offload = SN_OFFLOAD_NONE; offload <= SN_OFFLOAD_CACHE; offload++)
+    for (int recompute = SN_RECOMPUTE_NONE; recompute <= SN_RECOMPUTE_COST; recompute++) {
+      sn_strategy s = {true, (sn_offload)offload, (sn_recompute)recompute};
+      char text[SN_STRATEGY_TEXT];
+      assert_true(same(parse(sn_strategy_name(s, text)), s));
+      assert_true(strlen(sn_strategy_summary(s)) > 10);
+    }
+}
+
+static void aliases(void **state) {
+  (void)state;
+  static const char *const pairs[][2] = {
+      {"superneurons", "liveness+cache+recompute=cost"},
+      {"liveness+offload=conv", "liveness+offload"},
+      {"offload+liveness", "liveness+offload"},
+      {"recompute=cost+cache+liveness", "liveness+cache+recompute=cost"},
+      {"recompute=memory+liveness+offload=checkpoints", "liveness+offload=checkpoints+recompute=memory"},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    char text[SN_STRATEGY_TEXT];
+    assert_string_equal(sn_strategy_name(parse(pairs[i][0]), text), pairs[i][1]);
+  }
+}
+
+typedef struct refusal {
+  const char *text, *said;
+} refusal;
+
+static void check_refusals(const refusal *list, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_strategy s = {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED};
+    assert_int_equal(sn_strategy_parse(list[i].text, &s, &err), SN_BAD_USAGE);
+    if (!strstr(err.text, list[i].said)) fail_msg("\"%s\": %s", list[i].text, err.text);
+    assert_true(s.liveness && s.offload == SN_OFFLOAD_CONV && s.recompute == SN_RECOMPUTE_SPEED); /* untouched */
+  }
+}
+
+static void clashes(void **state) {
+  (void)state;
+  static const refusal list[] = {
+      {"baseline+liveness", "strategy \"baseline+liveness\": baseline and superneurons stand alone"},
+      {"liveness+baseline", "stand alone"},
+      {"baseline+offload", "stand alone"},
+      {"baseline+baseline", "stand alone"},
+      {"superneurons+cache", "stand alone"},
+      {"superneurons+liveness", "stand alone"},
+      {"liveness+superneurons", "stand alone"},
+      {"cache+superneurons", "stand alone"},
+      {"liveness+liveness", "liveness stands twice"},
+      {"liveness+cache+liveness", "liveness stands twice"},
+      {"liveness+offload+cache", "only one of offload and cache"},
+      {"liveness+cache+offload=checkpoints", "only one of offload and cache"},
+      {"liveness+offload+offload", "only one of offload and cache"},
+      {"liveness+cache+cache", "only one of offload and cache"},
+      {"liveness+recompute=cost+recompute=speed", "only one kind of recompute"},
+      {"liveness+recompute=cost+recompute=cost", "only one kind of recompute"},
+      {"offload", "strategy \"offload\": offload, cache and recompute need liveness"},
+      {"cache", "need liveness"},
+      {"recompute=memory", "need liveness"},
+      {"cache+recompute=cost", "need liveness"},
+  };
+  check_refusals(list, sizeof list / sizeof list[0]);
+}
+
+static void misspellings(void **state) {
+  (void)state;
+  static const refusal list[] = {
+      {"", "unknown strategy \"\": a part of it is empty; snsim list strategies shows them"},
+      {"+", "unknown strategy \"+\": a part of it is empty"},
+      {"liveness+", "unknown strategy \"liveness+\": a part of it is empty"},
+      {"+liveness", "unknown strategy \"+liveness\": a part of it is empty"},
+      {"liveness++cache", "unknown strategy \"liveness++cache\": a part of it is empty"},
+      {"livenes", "unknown strategy \"livenes\" (did you mean \"liveness\"?); snsim list strategies"},
+      {"Liveness", "\"Liveness\" (did you mean \"liveness\"?)"},
+      {" liveness", "\" liveness\" (did you mean \"liveness\"?)"},
+      {"base-line", "(did you mean \"baseline\"?)"},
+      {"liveness+ofload", "unknown strategy \"liveness+ofload\": \"ofload\" (did you mean \"offload\"?)"},
+      {"liveness+offload=checkpoint", "(did you mean \"offload=checkpoints\"?)"},
+      {"liveness+offload=", "\"offload=\" (did you mean \"offload"},
+      {"liveness+cahce", "(did you mean \"cache\"?)"},
+      {"liveness+recompute=costs", "(did you mean \"recompute=cost\"?)"},
+      {"superneuron", "(did you mean \"superneurons\"?)"},
+      {"liveness,cache", "unknown strategy \"liveness,cache\""},
+      {"vdnn", "unknown strategy \"vdnn\"; snsim list"},
+      {"liveness+0123456789012345678901234567890123456789012345678901234567890123456789", "unknown strategy"},
+  };
+  check_refusals(list, sizeof list / sizeof list[0]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(defaults), cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
+      cmocka_unit_test(clashes),  cmocka_unit_test(misspellings),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
