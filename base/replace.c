@@ -53,11 +53,10 @@ static sn_status open_any(sn_replace *r, const char *path, sn_err *err) {
   struct stat old;
   int file = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
   if (file < 0) return errno == ENOENT ? open_regular(r, path, NULL, err) : fail(path, err);
-  if (fstat(file, &old) != 0)
-    fail(path, err);
-  else if (S_ISREG(old.st_mode) && !is_descriptor(path))
+  bool known = fstat(file, &old) == 0, regular = known && S_ISREG(old.st_mode);
+  if (regular && !is_descriptor(path))
     open_regular(r, path, &old, err);
-  else if (S_ISREG(old.st_mode) && ftruncate(file, 0) != 0)
+  else if (!known || (regular && ftruncate(file, 0) != 0))
     fail(path, err);
   else
     r->file = file;
@@ -74,8 +73,8 @@ static void forget(sn_replace *r) {
 sn_status sn_replace_open(sn_replace *r, const char *path, sn_err *err) {
   *r = (sn_replace){.file = -1};
   if (open_any(r, path, err) == SN_OK) return SN_OK;
-  if (r->file >= 0) sn_replace_close(r, err);
-  forget(r);
+  if (r->file >= 0) return sn_replace_close(r, err);
+  forget(r); /* a temporary name that could not be opened is someone else's */
   return err->code;
 }
 

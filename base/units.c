@@ -65,7 +65,7 @@ char *sn_print_bytes(uint64_t bytes, char *text) {
   static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   double value = (double)bytes;
   int unit = 0;
-  for (; value >= 1024 && unit < 6; unit++) value /= 1024;
+  for (; value >= (unit == 0 ? 1024 : 1023.995) && unit < 6; unit++) value /= 1024; /* as it will be rounded */
   snprintf(text, SN_UNIT_TEXT, unit == 0 ? "%.0f %s" : "%.2f %s", value, names[unit]);
   return text;
 }
@@ -74,7 +74,7 @@ char *sn_print_time(int64_t ns, char *text) {
   static const char *const names[] = {"ns", "us", "ms", "s"};
   double value = (double)ns;
   int unit = 0;
-  for (; fabs(value) >= 1000 && unit < 3; unit++) value /= 1000;
+  for (; fabs(value) >= (unit == 0 ? 1000 : 999.995) && unit < 3; unit++) value /= 1000;
   snprintf(text, SN_UNIT_TEXT, unit == 0 ? "%.0f %s" : "%.2f %s", value, names[unit]);
   return text;
 }
@@ -83,7 +83,7 @@ char *sn_print_count(uint64_t count, char *text) {
   static const char *const names[] = {"", " k", " M", " G", " T", " P"};
   double value = (double)count;
   int unit = 0;
-  for (; value >= 1000 && unit < 5; unit++) value /= 1000;
+  for (; value >= (unit == 0 ? 1000 : 999.995) && unit < 5; unit++) value /= 1000;
   snprintf(text, SN_UNIT_TEXT, unit == 0 ? "%.0f%s" : "%.2f%s", value, names[unit]);
   return text;
 }

@@ -18,7 +18,9 @@ static const sn_command commands[] = {
      "the external pool and back. \"cache\": hits, misses and evictions of the tensor cache. \"extra fwd\": layers "
      "whose "
      "forward is run again. \"iter ms\": time of one iteration; \"stall ms\": the part of it in which computing waits "
-     "for a copy. A dash stands for nothing, and for the speed of what does not fit.\n"
+     "for a copy; \"alloc ms\", only where it is not nothing: waiting for cudaMalloc and cudaFree. A dash stands for "
+     "nothing, and for the speed of what does not fit. A terminal that is too narrow gets fewer columns, with a line "
+     "that says which are left out; COLUMNS overrules its width.\n"
      "Every run is kept in a database, for `snsim show` and `snsim plot`. The exit status is 1 where none of the asked "
      "strategies fits; the message then names one that does, or a batch that does, found by simulation.",
      "snsim --net inception_v4 --batch 64\n"

@@ -93,8 +93,10 @@ static void print_overview(const sn_out *out) {
   print_title(out, "Exit status");
   print_lines("0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
               "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
-              "5  a bug in snsim: please report it",
+              "5  a bug in snsim: please report it\n"
+              "141 (SIGPIPE)  whoever read the output stopped reading",
               f);
+  fputs("\nA run is stored before it is printed, so it is also kept where printing fails.\n", f);
   fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
 }
 

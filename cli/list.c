@@ -83,7 +83,8 @@ static sn_status write_gpu(lister *l, const sn_device *d, sn_err *err) {
 
 static sn_status list_gpus(lister *l, sn_err *err) {
   sn_device device;
-  for (uint32_t i = 0; sn_device_known(i, &device); i++) {
+  for (uint32_t i = 0; i < sn_device_count(); i++) {
+    if (sn_device_known(i, &device, err) != SN_OK) return err->code;
     if (l->table)
       gpu_cells(l->table, &device);
     else if (write_gpu(l, &device, err) != SN_OK)

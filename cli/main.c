@@ -1,12 +1,13 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
+#include "cli/clash.h"
 #include "cli/options.h"
 #include "cli/out.h"
 
 int main(int argc, char **argv) {
   sn_args args;
   sn_err err = SN_ERR_INIT;
-  if (sn_args_parse(argc, argv, &args, &err) == SN_OK) {
+  if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_clash_check(&args, &err) == SN_OK) {
     if (args.help || args.version)
       sn_cli_help(&args, &err);
     else

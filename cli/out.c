@@ -1,6 +1,7 @@
 /* Where words go; see the header. */
 #include "cli/out.h"
 
+#include "base/units.h"
 #include "cli/table.h"
 
 #include <errno.h>
@@ -17,10 +18,23 @@ static bool lively(FILE *stream) {
   return isatty(fileno(stream)) && term && strcmp(term, "dumb") != 0;
 }
 
+/* The stream writes to a copy of the descriptor, so that closing it tells of every loss before the file gets its name.
+ */
+static sn_status open_file(sn_out *out, sn_err *err) {
+  if (sn_replace_open(&out->replace, out->path, err) != SN_OK) return err->code;
+  int copy = dup(out->replace.file);
+  out->stream = copy >= 0 ? fdopen(copy, "w") : NULL;
+  if (out->stream) return SN_OK;
+  sn_fail(err, SN_BAD_FILE, "%.300s: cannot be written: %s", out->path, strerror(errno));
+  if (copy >= 0) close(copy);
+  return sn_replace_close(&out->replace, err);
+}
+
 sn_status sn_out_open(sn_out *out, const char *path, sn_color color, sn_err *err) {
-  out->path = path && strcmp(path, "-") != 0 ? path : NULL;
-  out->stream = out->path ? fopen(path, "w") : stdout;
-  if (!out->stream) return sn_fail(err, SN_BAD_FILE, "%s: cannot be written: %s", path, strerror(errno));
+  unsigned rows;
+  *out = (sn_out){.path = path && strcmp(path, "-") != 0 ? path : NULL, .stream = stdout};
+  if (out->path && open_file(out, err) != SN_OK) return err->code;
+  if (!out->path) sn_out_size(stdout, &out->columns, &rows);
   out->color = color == SN_COLOR_AUTO ? lively(out->stream) : color == SN_COLOR_ALWAYS;
   return SN_OK;
 }
@@ -30,9 +44,10 @@ sn_status sn_out_close(sn_out *out, sn_err *err) {
   bool lost = fflush(out->stream) != 0 || ferror(out->stream);
   int reason = errno;
   if (out->path && fclose(out->stream) != 0) lost = true;
-  if (!lost) return SN_OK;
-  return sn_fail(err, SN_BAD_FILE, "%s: cannot be written: %s", out->path ? out->path : "standard output",
-                 strerror(reason ? reason : EIO));
+  if (lost)
+    sn_fail(err, SN_BAD_FILE, "%.300s: cannot be written: %s", out->path ? out->path : "standard output",
+            strerror(reason ? reason : EIO));
+  return out->path ? sn_replace_close(&out->replace, err) : err->code;
 }
 
 void sn_out_say(const char *format, ...) {
@@ -60,8 +75,14 @@ void sn_out_progress(const char *text) {
 
 bool sn_out_size(FILE *stream, unsigned *columns, unsigned *rows) {
   struct winsize size;
-  if (!isatty(fileno(stream)) || ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return false;
-  *columns = size.ws_col;
-  *rows = size.ws_row;
+  const char *text = getenv("COLUMNS");
+  uint64_t wanted = 0;
+  sn_err reason = SN_ERR_INIT; /* a COLUMNS that makes no sense counts for nothing */
+  if (!isatty(fileno(stream))) return false;
+  bool known = ioctl(fileno(stream), TIOCGWINSZ, &size) == 0;
+  if (text) sn_parse_count(text, "COLUMNS", 1, UINT16_MAX, &wanted, &reason);
+  if (wanted == 0 && (!known || size.ws_col == 0)) return false;
+  *columns = wanted ? (unsigned)wanted : size.ws_col;
+  *rows = known ? size.ws_row : 0;
   return true;
 }

@@ -4,6 +4,7 @@
 #define SN_CLI_OUT_H
 
 #include "base/err.h"
+#include "base/replace.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,11 +15,14 @@ typedef struct sn_out {
   FILE *stream;
   const char *path; /* NULL: standard output */
   bool color;
+  unsigned columns;   /* of the terminal that is standard output; 0: it is none, lines may have any length */
+  sn_replace replace; /* of a path */
 } sn_out;
 
 /* Opens `path` for writing; NULL or "-" is standard output. SN_BAD_FILE. */
 sn_status sn_out_open(sn_out *out, const char *path, sn_color color, sn_err *err);
-/* Flushes and closes. SN_BAD_FILE where anything written to it was lost (a full disk). */
+/* Flushes and closes. SN_BAD_FILE where anything written to it was lost (a full disk). With an error, also an earlier
+ * one in `err`, a file is left as it was before. */
 sn_status sn_out_close(sn_out *out, sn_err *err);
 
 /* `snsim: text` and `snsim: kind: text` on standard error. */
@@ -28,7 +32,8 @@ void sn_out_complain(const char *kind, const char *text);
 /* A line on standard error that the next call, with NULL, takes away again; nothing where that is no terminal. */
 void sn_out_progress(const char *text);
 
-/* Columns and rows of the terminal behind `stream`; false and untouched where it is none. */
+/* Columns and rows of the terminal behind `stream`, COLUMNS before the terminal's own width; false and untouched where
+ * it is none. */
 bool sn_out_size(FILE *stream, unsigned *columns, unsigned *rows);
 
 #endif

@@ -11,9 +11,11 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
   if (args->plan && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--plan needs exactly one --strategy: a plan is of one strategy");
-  if (args->plan && strcmp(args->plan, "-") == 0 && (args->json || args->steps || args->explain))
+  bool to_file = args->output && strcmp(args->output, "-") != 0;
+  if (args->plan && strcmp(args->plan, "-") == 0 && (args->json || args->steps || args->explain || to_file))
     return sn_fail(err, SN_BAD_USAGE,
-                   "--plan - writes the plan in place of the table and does not go with --json, --steps and --explain");
+                   "--plan - writes the plan in place of the table and does not go with --json, --steps, --explain and "
+                   "--output; --plan FILE does");
   return SN_OK;
 }
 

@@ -116,36 +116,83 @@ static void traffic_cells(sn_table *table, const sn_result *r) {
 static void time_cells(sn_table *table, const sn_result *r) {
   sn_table_cell(table, r->fits ? "%.2f" : "-", (double)r->iteration_ns / MS);
   sn_table_cell(table, r->fits && r->stall_ns ? "%.2f" : "-", (double)r->stall_ns / MS);
+  sn_table_cell(table, r->fits && r->allocation_ns ? "%.2f" : "-", (double)r->allocation_ns / MS);
   sn_table_cell(table, r->fits ? "%.2f" : "-", r->images_per_second);
   sn_table_cell(table, "%" PRIu32 " %s %s", r->peak_step, r->peak_layer, r->peak_pass);
   if (!r->fits) sn_table_dim(table);
 }
 
+enum {
+  STRATEGY,
+  FITS,
+  PEAK,
+  LIVE,
+  DEVICE,
+  WORK,
+  FRAG,
+  TRAFFIC,
+  CACHE,
+  EXTRA,
+  ITER,
+  STALL,
+  ALLOC,
+  IMAGES,
+  STEP,
+  COLUMNS
+};
+
+static const sn_table_column result_columns[COLUMNS] = {
+    [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
+    [FITS] = {"", "fits", SN_TABLE_TEXT},
+    [PEAK] = {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [LIVE] = {"", "live", SN_TABLE_NUMBER},
+    [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
+    [WORK] = {"work", "GiB", SN_TABLE_NUMBER},
+    [FRAG] = {"frag", "%", SN_TABLE_NUMBER},
+    [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER},
+    [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER},
+    [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [STALL] = {"stall", "ms", SN_TABLE_NUMBER},
+    [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
+    [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
+    [STEP] = {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+};
+
+/* What a narrow terminal does without, the least important first. */
+static const uint32_t least_first[] = {CACHE, FRAG, LIVE, WORK, STALL, EXTRA, TRAFFIC, STEP};
+enum { MOST_LEFT_OUT = sizeof least_first / sizeof least_first[0] };
+
+/* Returns how many columns were left out. */
+static uint32_t fit_columns(const sn_run *run, sn_table *table, unsigned columns) {
+  uint32_t gone = 0;
+  bool allocates = false;
+  for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
+  if (!allocates) sn_table_hide(table, ALLOC);
+  for (; columns && gone < MOST_LEFT_OUT && sn_table_width(table) > columns; gone++)
+    sn_table_hide(table, least_first[gone]);
+  return gone;
+}
+
+static void print_left_out(uint32_t gone, FILE *out) {
+  for (uint32_t i = 0; i < gone; i++) {
+    const sn_table_column *c = &result_columns[least_first[i]];
+    fprintf(out, "%s%s", i ? ", " : "left out for want of width: ", *c->top ? c->top : c->heading);
+  }
+  if (gone) fputs("; -o FILE or a pipe shows all\n", out);
+}
+
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
-  static const sn_table_column columns[] = {
-      {"", "strategy", SN_TABLE_TEXT},
-      {"", "fits", SN_TABLE_TEXT},
-      {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"", "live", SN_TABLE_NUMBER},
-      {"device", "GiB", SN_TABLE_NUMBER},
-      {"work", "GiB", SN_TABLE_NUMBER},
-      {"frag", "%", SN_TABLE_NUMBER},
-      {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"cache", "hit/mis/ev", SN_TABLE_NUMBER},
-      {"extra", "fwd", SN_TABLE_NUMBER},
-      {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"stall", "ms", SN_TABLE_NUMBER},
-      {"images", "/s", SN_TABLE_NUMBER},
-      {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
-  };
-  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  sn_table *table = sn_table_new(result_columns, COLUMNS);
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
     traffic_cells(table, &run->results[i]);
     time_cells(table, &run->results[i]);
   }
+  uint32_t gone = fit_columns(run, table, out->columns);
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
+  print_left_out(gone, out->stream);
   return status;
 }
 
@@ -157,7 +204,8 @@ static void print_summary(const sn_run *run, FILE *out) {
     fprintf(out, "\nfastest that fits: %s, %.2f images/s", fastest->strategy, fastest->images_per_second);
   else
     fprintf(out, "\nnone fits");
-  fprintf(out, "; needs the least: %s, %s\n", smallest->strategy, sn_print_bytes(smallest->peak_device_bytes, text));
+  fprintf(out, "; needs the least: %s, %s%s\n", smallest->strategy, sn_print_bytes(smallest->peak_device_bytes, text),
+          smallest->workspace_peak_bytes ? " with the workspace it took" : "");
 }
 
 static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err) {

@@ -80,16 +80,37 @@ static sn_status write_plan(const sn_question *q, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-static void tell(const sn_question *q, const stored *kept) {
+/* `text` as a shell reads it back, in quotes where it needs them. */
+static const char *quote(const char *text, char *out, size_t room) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/+:,@%=";
+  size_t used = 1;
+  if (text[0] && strspn(text, plain) == strlen(text)) return text;
+  for (out[0] = '\''; *text && used + 6 < room; text++) {
+    bool mark = *text == '\'';
+    memcpy(out + used, mark ? "'\\''" : text, mark ? 4 : 1);
+    used += mark ? 4 : 1;
+  }
+  memcpy(out + used, "'", 2);
+  return out;
+}
+
+/* What was not stored can be had by asking for it. */
+static void tell_left_out(const sn_question *q) {
+  const char *what = "steps and peaks are not stored; --steps and --explain store them";
+  if (q->options.want_steps && q->options.want_peak) return;
+  if (q->options.want_steps) what = "peaks are not stored; --explain stores them";
+  if (q->options.want_peak) what = "steps are not stored; --steps stores them";
+  sn_out_say("it is large (%" PRIu64 " step rows): its %s", step_rows(q), what);
+}
+
+static void tell(const sn_question *q, const stored *kept, bool lost) {
+  char room[4 * PATH_ROOM];
   if (kept->id == 0) return;
-  const sn_args *args = q->args;
-  sn_out_say("run %" PRId64 " stored in %s; snsim plot %" PRId64 "%s%s draws it", kept->id, kept->path, kept->id,
-             args->db ? " --db " : "", args->db ? args->db : "");
-  if (!q->options.want_steps || !q->options.want_peak)
-    sn_out_say("it is large (%" PRIu64
-               " step rows): its steps and peaks are stored only if asked for, with --steps and "
-               "--explain",
-               step_rows(q));
+  const char *db = q->args->db, *verb = lost || !q->options.want_steps ? "show" : "plot";
+  sn_out_say("run %" PRId64 " %sstored in %s; snsim %s %" PRId64 "%s%s %s it", kept->id,
+             lost ? "could not be printed but is " : "", kept->path, verb, kept->id, db ? " --db " : "",
+             db ? quote(db, room, sizeof room) : "", strcmp(verb, "plot") == 0 ? "draws" : "prints");
+  tell_left_out(q);
 }
 
 static sn_status answer(const sn_question *q, sn_err *err) {
@@ -97,8 +118,9 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   sn_run *run = simulate(q, err);
   if (!run) return err->code;
   keep(q->args, run, &kept);
-  if (print(q->args, run, err) == SN_OK) write_plan(q, err);
-  tell(q, &kept);
+  bool printed = print(q->args, run, err) == SN_OK;
+  if (printed) write_plan(q, err);
+  tell(q, &kept, !printed);
   if (err->code == SN_OK && !sn_report_fastest(run)) advise(q, run, err);
   sn_run_free(run);
   if (kept.err.code == SN_OK || (err->code != SN_OK && err->code != SN_NO_FIT)) return err->code;

@@ -199,7 +199,7 @@ static sn_status apply(sn_store *store, const stamp *from, const sn__schema *sch
 
 /* The stamp is read again inside the transaction: another process may have migrated meanwhile. */
 static sn_status migrate(sn_store *store, const sn__schema *schema, sn_err *err) {
-  stamp found;
+  stamp found = {0};
   if (sn__store_begin(store, SN__WRITE, err) != SN_OK) return err->code;
   if (read_stamp(store, &found, err) == SN_OK && check_stamp(store, &found, schema, err) == SN_OK)
     apply(store, &found, schema, err);
@@ -207,7 +207,7 @@ static sn_status migrate(sn_store *store, const sn__schema *schema, sn_err *err)
 }
 
 sn_status sn__schema_ready(sn_store *store, sn__mode mode, const sn__schema *schema, sn_err *err) {
-  stamp found;
+  stamp found = {0};
   if (read_stamp(store, &found, err) != SN_OK || check_stamp(store, &found, schema, err) != SN_OK) return err->code;
   if (mode == SN__READ && is_empty(&found)) return sn__store_no_runs(store->path, err);
   return found.version == schema->count ? SN_OK : migrate(store, schema, err);

@@ -4,8 +4,14 @@
  * it (WAL). Writing waits up to 5 s for another writer; in WAL mode readers and the writer do not wait for each other.
  * synchronous = FULL: a run whose put returned survives power loss too.
  *
+ * Who may read but not write must not leave SQLite's -wal and -shm files behind: they would be his, and lock the owner
+ * out. He reads the file alone ("immutable"), which holds all as long as nobody is writing, and looks at its time
+ * afterwards to know that nobody was.
+ *
  * Not here: files on network file systems, where SQLite's locks may not work. */
 #include "db/store_internal.h"
+
+#include "base/path.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_MS = 5000, SMALLEST = 512 /* bytes in a page */ };
+enum {
+  BUSY_MS = 5000,
+  SMALLEST = 512,    /* bytes in a page */
+  LONGEST_PATH = 504 /* SQLite's own limit, with links followed: 512, less its longest ending */
+};
 
 static const char elsewhere[] = "choose another file with --db FILE, or store nothing with --no-db";
 
@@ -44,10 +54,50 @@ static const char *reason(const sn_store *store, int rc) {
   return sqlite3_extended_errcode(store->db) == rc ? sqlite3_errmsg(store->db) : sqlite3_errstr(rc);
 }
 
+/* "<path><ending>", a file that SQLite keeps beside the database; to be freed. */
+static char *path_beside(const sn_store *store, const char *ending) {
+  size_t room = strlen(store->path) + strlen(ending) + 1;
+  char *path = malloc(room);
+  if (path) snprintf(path, room, "%s%s", store->path, ending);
+  return path;
+}
+
+/* Whether there is such a file, of more than `least` bytes; -1 asks for the file alone. */
+static bool is_beside(const sn_store *store, const char *ending, off_t least) {
+  char *path = path_beside(store, ending);
+  struct stat found;
+  bool there = path && stat(path, &found) == 0 && found.st_size > least;
+  free(path);
+  return there;
+}
+
+/* The ending of a file beside the database that this user may not write; NULL where there is none. */
+static const char *find_locked(const sn_store *store) {
+  static const char *const endings[] = {"-wal", "-shm", "-journal"};
+  const char *found = NULL;
+  for (size_t i = 0; !found && i < sizeof endings / sizeof endings[0]; i++) {
+    char *path = path_beside(store, endings[i]);
+    if (path && access(path, F_OK) == 0 && access(path, R_OK | W_OK) != 0) found = endings[i];
+    free(path);
+  }
+  return found;
+}
+
+/* What the system does not allow: SQLite's code alone would not tell which file is meant. */
+static sn_status fail_access(sn_store *store, const char *why, sn_err *err) {
+  const char *locked = find_locked(store);
+  if (!locked) return fail_file(store->path, why, err);
+  return sn_fail(
+      err, SN_BAD_FILE,
+      "%.250s%s: was left by another user and cannot be written; when no program uses the database, have this "
+      "file given to you (chown) or, where it is empty, removed; or %s",
+      store->path, locked, elsewhere);
+}
+
 /* The system's reason where it knows one, else SQLite's. */
 static sn_status fail_system(sn_store *store, int rc, sn_err *err) {
   int number = sqlite3_system_errno(store->db);
-  return fail_file(store->path, number ? strerror(number) : reason(store, rc), err);
+  return fail_access(store, number ? strerror(number) : reason(store, rc), err);
 }
 
 sn_status sn__store_fail(sn_store *store, int rc, sn_err *err) {
@@ -64,7 +114,7 @@ sn_status sn__store_fail(sn_store *store, int rc, sn_err *err) {
   case SQLITE_FULL:
     return fail_file(store->path, "the disk is full", err);
   case SQLITE_READONLY:
-    return fail_file(store->path, "the file or its folder cannot be written, which even reading needs", err);
+    return fail_access(store, "the file or its folder cannot be written", err);
   case SQLITE_PERM:
   case SQLITE_AUTH:
   case SQLITE_CANTOPEN:
@@ -111,7 +161,19 @@ sn_status sn__store_begin(sn_store *store, sn__mode mode, sn_err *err) {
   return sn__store_exec(store, mode == SN__WRITE ? "BEGIN IMMEDIATE" : "BEGIN", err);
 }
 
+/* Whether someone has written to a file that was to be read alone: what was read is then worth nothing. */
+static bool has_changed(const sn_store *store) {
+  struct stat now;
+  const struct stat *then = &store->alone;
+  return stat(store->path, &now) != 0 || now.st_ino != then->st_ino || now.st_size != then->st_size ||
+         now.st_mtim.tv_sec != then->st_mtim.tv_sec || now.st_mtim.tv_nsec != then->st_mtim.tv_nsec;
+}
+
 sn_status sn__store_end(sn_store *store, sn_err *err) {
+  if (store->is_alone && has_changed(store)) {
+    *err = (sn_err)SN_ERR_INIT; /* any error so far is a consequence of that */
+    fail_file(store->path, "another program wrote to it meanwhile; try again", err);
+  }
   if (err->code == SN_OK) sn__store_exec(store, "COMMIT", err);
   /* Some failures (full disk) have rolled back already; then there is nothing left to do. */
   if (err->code != SN_OK && !sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
@@ -167,15 +229,26 @@ static sn_status check_file(sn_store *store, const struct stat *found, sn_err *e
   return piece ? sn__store_damaged(store, "it is shorter than any database", err) : SN_OK;
 }
 
+/* SQLite would give a false reason. The path of links within links may be longer than the one given. */
+static sn_status check_length(const char *path, sn_err *err) {
+  char *real = sn_path_real(path);
+  if (!real) return fail_file(path, strerror(errno), err);
+  size_t bytes = strlen(real);
+  free(real);
+  if (bytes <= LONGEST_PATH) return SN_OK;
+  return sn_fail(err, SN_BAD_FILE, "%.120s...: the full path has %zu bytes, SQLite takes no more than %d; %s", path,
+                 bytes, LONGEST_PATH, elsewhere);
+}
+
 static sn_status check_path(sn_store *store, sn__mode mode, sn_err *err) {
   char *path = store->path;
   struct stat found;
   if (!path[0]) return sn_fail(err, SN_BAD_FILE, "the path of the database is empty; %s", elsewhere);
-  if (stat(path, &found) == 0) return check_file(store, &found, err);
+  if (stat(path, &found) == 0) return check_file(store, &found, err) == SN_OK ? check_length(path, err) : err->code;
   if (errno != ENOENT) return fail_file(path, strerror(errno), err);
   if (mode == SN__READ) return sn__store_no_runs(path, err);
   if (is_default(path) && make_folders(path, err) != SN_OK) return err->code;
-  return make_file(path, err);
+  return check_length(path, err) == SN_OK ? make_file(path, err) : err->code;
 }
 
 /* A copy that SQLite takes for a path: it reads "file:..." as a URI. */
@@ -189,10 +262,70 @@ static char *copy_path(const char *path) {
 
 /* ---- opening ---- */
 
-static sn_status open_file(sn_store *store, sn__mode mode, sn_err *err) {
+/* Whether this user may write the file and, for the files beside it, its folder. */
+static bool may_write(const char *path) {
+  char *real = sn_path_real(path), *slash = real ? strrchr(real, '/') : NULL;
+  bool may = slash && access(real, W_OK) == 0;
+  if (slash) slash[slash == real] = '\0';
+  may = may && access(real, W_OK) == 0;
+  free(real);
+  return may;
+}
+
+/* A reader without the right to write. What a writer has under way, or did not finish, needs its files to be read. */
+static sn_status choose_alone(sn_store *store, sn_err *err) {
+  if (may_write(store->path)) return SN_OK;
+  if (is_beside(store, "-journal", 0)) return SN_OK; /* makes no file, and says what is wrong */
+  if (!is_beside(store, "-wal", 0)) {
+    store->is_alone = stat(store->path, &store->alone) == 0;
+    return store->is_alone ? SN_OK : fail_file(store->path, strerror(errno), err);
+  }
+  if (is_beside(store, "-shm", -1)) return SN_OK;
+  return sn_fail(
+      err, SN_BAD_FILE,
+      "%.250s: a program was stopped while writing to it and left %.250s-wal; someone who may write both must "
+      "open it once (snsim show --db FILE)",
+      store->path, store->path);
+}
+
+/* "file:<path>?immutable=1", to be freed. */
+static char *print_uri(const char *path) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/",
+                    hex[] = "0123456789ABCDEF";
+  size_t bytes = strlen(path), escaped = 0;
+  char *text = malloc(3 * bytes + 1), *uri = text ? malloc(3 * bytes + 32) : NULL;
+  for (size_t i = 0; uri && i < bytes; i++) {
+    unsigned char c = (unsigned char)path[i];
+    bool is_plain = strchr(plain, c) != NULL;
+    text[escaped++] = is_plain ? path[i] : '%';
+    if (is_plain) continue;
+    text[escaped++] = hex[c >> 4];
+    text[escaped++] = hex[c & 15];
+  }
+  if (uri) {
+    text[escaped] = '\0';
+    snprintf(uri, 3 * bytes + 32, "file:%s%s?immutable=1", path[0] == '/' ? "//" : "", text);
+  }
+  free(text);
+  return uri;
+}
+
+static int open_alone(sn_store *store) {
+  char *uri = print_uri(store->path);
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  int rc = uri ? sqlite3_open_v2(uri, &store->db, flags, NULL) : SQLITE_NOMEM;
+  free(uri);
+  return rc;
+}
+
+static int open_shared(sn_store *store, sn__mode mode) {
   /* Readers open for writing too, where the file allows it: after a crash the first to come must repair the file. */
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | (mode == SN__WRITE ? SQLITE_OPEN_CREATE : 0);
-  int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
+  return sqlite3_open_v2(store->path, &store->db, flags, NULL);
+}
+
+static sn_status open_file(sn_store *store, sn__mode mode, sn_err *err) {
+  int rc = store->is_alone ? open_alone(store) : open_shared(store, mode);
   if (!store->db) return sn_fail_memory(err);
   sqlite3_extended_result_codes(store->db, 1);
   if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(store->db, BUSY_MS);
@@ -210,13 +343,21 @@ static sn_status prepare_mode(sn_store *store, sn__mode mode, sn_err *err) {
   return rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY ? SN_OK : sn__store_fail(store, rc, err);
 }
 
+static sn_status open_any(sn_store *store, const char *path, sn__mode mode, sn_err *err) {
+  if (strcmp(path, ":memory:") != 0) {
+    if (check_path(store, mode, err) != SN_OK) return err->code;
+    if (mode == SN__READ && choose_alone(store, err) != SN_OK) return err->code;
+  }
+  return open_file(store, mode, err);
+}
+
 sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *schema, sn_err *err) {
   sn_store *store = calloc(1, sizeof *store);
   if (store) store->path = copy_path(path);
   if (!store || !store->path)
     sn_fail_memory(err);
-  else if (strcmp(path, ":memory:") == 0 || check_path(store, mode, err) == SN_OK)
-    open_file(store, mode, err);
+  else
+    open_any(store, path, mode, err);
   if (err->code == SN_OK) sn__schema_ready(store, mode, schema, err);
   if (err->code == SN_OK) prepare_mode(store, mode, err);
   if (err->code == SN_OK) return store;

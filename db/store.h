@@ -22,7 +22,8 @@ sn_status sn_store_default_path(char *path, size_t room, sn_err *err);
 
 /* Opens, creates or migrates. `path` is a file, or ":memory:" for tests. */
 sn_store *sn_store_open(const char *path, sn_err *err);
-/* Opens for reading; a file that does not exist is SN_BAD_FILE ("no runs yet"). */
+/* Opens for reading; a file that does not exist is SN_BAD_FILE ("no runs yet"). Needs no right to write, and without it
+ * makes no file: reading then fails (SN_BAD_FILE) where another program's writing was cut short, or ends meanwhile. */
 sn_store *sn_store_open_read(const char *path, sn_err *err);
 void sn_store_close(sn_store *store);
 

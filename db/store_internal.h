@@ -15,10 +15,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct sn_store {
   sqlite3 *db;
   char *path;
+  bool is_alone;     /* the file is read without the files beside it */
+  struct stat alone; /* then: the file as it was when opened */
 };
 
 /* ---- schema.c: the schema is the list of SQL texts that were ever needed to get to it; text i lifts a file from

@@ -15,6 +15,7 @@
 #include "models/names.h"
 #include "models/op.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,7 @@ static sn_status reserve(finisher *f) {
   f->layers = sn_arena_alloc(b->arena, f->n_layers, sizeof *f->layers);
   f->values = sn_arena_alloc(b->arena, f->n_values, sizeof *f->values);
   f->inputs = sn_arena_alloc(b->arena, f->n_inputs, sizeof *f->inputs);
+  assert(b->n_layers > 0); /* DATA is always there */
   f->fork = calloc(b->n_layers, sizeof *f->fork);
   f->next = calloc(b->n_layers, sizeof *f->next);
   f->pending = calloc(f->n_layers, sizeof *f->pending);

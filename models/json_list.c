@@ -136,7 +136,7 @@ sn_status sn__json_list_read(sn__json_list *list, const sn_json *doc, sn__json_c
 uint32_t sn__json_list_find(const sn__json_list *list, uint32_t at, const char *name) {
   uint32_t scope = list->layers[at].scope;
   if (strcmp(name, "@in") == 0) return list->scopes[scope].in;
-  if (strlen(name) > 2 * SN__MAX_NAME) return SN_NONE;
+  if (strlen(name) > (size_t)2 * SN__MAX_NAME) return SN_NONE;
   for (;; scope = list->scopes[scope].parent) {
     char full[4 * SN__MAX_NAME];
     snprintf(full, sizeof full, "%s%s", name, list->scopes[scope].suffix);

@@ -55,9 +55,10 @@ static sn_status fail_run(int status, FILE *messages, sn_err *err) {
   /* POSIX lets posix_spawnp report a missing program this way. */
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return fail_start(ENOENT, err);
   read_messages(messages, text, sizeof text);
+  const char *said = text[0] ? text : "it did not say why";
   if (WIFSIGNALED(status))
-    return sn_fail(err, SN_BAD_DEVICE, "gnuplot was stopped by signal %d: %s", WTERMSIG(status), text);
-  return sn_fail(err, SN_BAD_DEVICE, "gnuplot failed (exit code %d): %s", WEXITSTATUS(status), text);
+    return sn_fail(err, SN_BAD_DEVICE, "gnuplot was stopped by signal %d: %s", WTERMSIG(status), said);
+  return sn_fail(err, SN_BAD_DEVICE, "gnuplot failed (exit code %d): %s", WEXITSTATUS(status), said);
 }
 
 static sn_status wait_for(pid_t child, FILE *messages, sn_err *err) {

@@ -1,20 +1,18 @@
 /* Plot: from a stored run to a picture in a file or on the terminal.
  *
- * A file is drawn under a temporary name beside the wanted one and renamed when it is whole. */
+ * A file is replaced when the picture is whole (base/replace.h). */
 #include "plots/plot.h"
 
 #include "base/arena.h"
+#include "base/replace.h"
 #include "base/text.h"
 #include "plots/plot_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 /* gnuplot has seven letters for curves as text; one is for the limit line. */
 enum { TEXT_CURVES = 6, TEXT_COLUMNS = 100, TEXT_ROWS = 30, FEWEST_COLUMNS = 60, FEWEST_ROWS = 20, MOST = 1000 };
@@ -65,7 +63,7 @@ static sn_status check_steps(const sn_run *run, const choice *chosen, sn_err *er
   if (chosen->count == 0) return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
   for (unsigned i = 0; i < chosen->count; i++)
     if (!chosen->results[i]->steps || chosen->results[i]->n_steps == 0)
-      return sn_fail(err, SN_BAD_USAGE,
+      return sn_fail(err, SN_BAD_INPUT,
                      "run %" PRId64
                      " was stored without step rows, so there is no curve to draw; run it again with --steps",
                      run->id);
@@ -114,30 +112,14 @@ static sn_status draw(const sn__chart *chart, int picture, sn_err *err) {
 
 /* ---- to a file ---- */
 
-static sn_status fail_path(const char *path, sn_err *err) {
-  return sn_fail(err, SN_BAD_FILE, "%.300s: cannot be written: %s", path, strerror(errno));
-}
-
-/* Opens "<path>.<pid>-<n>.tmp"; never one that is there already. */
-static int open_beside(const char *path, sn_arena *arena, const char **name) {
-  for (unsigned n = 0; n < 100; n++) {
-    *name = sn_arena_print(arena, "%s.%ld-%u.tmp", path, (long)getpid(), n);
-    if (!*name) return -1;
-    int file = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
-  }
-  return -1;
-}
-
 static sn_status draw_file(const sn__chart *chart, const char *path, sn_err *err) {
-  const char *temporary = NULL;
-  int file = open_beside(path, chart->run->arena, &temporary);
-  if (file < 0) return temporary ? fail_path(path, err) : sn_fail_memory(err);
-  if (draw(chart, file, err) == SN_OK) sn__picture_finish(file, chart->form, chart->run->created, err);
-  if (close(file) != 0) fail_path(path, err);
-  if (err->code == SN_OK && rename(temporary, path) != 0) fail_path(path, err);
-  if (err->code != SN_OK) remove(temporary);
-  return err->code;
+  sn_replace picture;
+  if (sn_replace_open(&picture, path, err) != SN_OK) return err->code;
+  if (!picture.temporary)
+    sn_fail(err, SN_BAD_FILE, "%.300s: is not a regular file; choose another", path);
+  else if (draw(chart, picture.file, err) == SN_OK)
+    sn__picture_finish(picture.file, chart->form, chart->run->created, err);
+  return sn_replace_close(&picture, err);
 }
 
 /* ---- to the terminal ---- */

@@ -23,8 +23,8 @@ typedef struct sn_plot_options {
   unsigned n_strategies;
 } sn_plot_options;
 
-/* Draws run `id` (0: the newest). SN_BAD_USAGE for an unknown ending or strategy, a run without step rows, more than 6
- * strategies as text. */
+/* Draws run `id` (0: the newest). SN_BAD_USAGE for an unknown ending or strategy and for more than 6 strategies as
+ * text, SN_BAD_INPUT for a run that was stored without step rows. */
 sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct lane_clocks {
 } lane_clocks;
 
 typedef struct state {
-  uint64_t offset;
+  uint64_t offset, reserved;
   lane_clocks touched, wrote, host_touched, host_wrote;
   uint64_t host_offset;
   uint32_t version, host_version; /* 0: no value */
@@ -118,6 +118,7 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   if (status != SN_OK) return status;
   t->resident = true;
   t->offset = i->offset;
+  t->reserved = i->bytes;
   t->version = 0;
   memset(&t->touched, 0, sizeof t->touched);
   memset(&t->wrote, 0, sizeof t->wrote);
@@ -132,6 +133,8 @@ static sn_status check_release(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, "%s is not allocated", name(c, i->id, text));
+  if (i->offset != t->offset || i->bytes != t->reserved)
+    return reject(c, "%s is not what lies there", name(c, i->id, text));
   if (!behind(c, i->lane, &t->touched))
     return reject(c, "%s is released while another lane may still use it", name(c, i->id, text));
   t->touched.of[i->lane] = c->known[i->lane].of[i->lane];
@@ -180,6 +183,7 @@ static sn_status check_compute(checker *c, const sn_instr *i) {
     if (status != SN_OK) return status;
   }
   if (i->bytes == 0) return SN_OK;
+  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK) return reject(c, "its workspace is not whole blocks");
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
   return claim(c, &c->pool, i, SN_NONE);
 }

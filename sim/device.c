@@ -58,20 +58,20 @@ static sn_status read_text(const sn_json *doc, const char *key, char *out, size_
   return sn_json_fail(doc, item_of(doc, key), err, "\"%s\" must have 1 to %zu bytes", key, room - 1);
 }
 
-static sn_status read_architecture(const sn_json *doc, const architecture **found, sn_err *err) {
+static const architecture *read_architecture(const sn_json *doc, sn_err *err) {
   const char *text = sn_json_text(doc, sn_json_root(doc), "architecture", err);
   const char *names[ARCHITECTURES];
   char hint[100], known[16 * ARCHITECTURES] = "";
-  if (!text) return err->code;
+  if (!text) return NULL;
   for (size_t i = 0; i < ARCHITECTURES; i++) {
     names[i] = architectures[i].name;
-    *found = &architectures[i];
-    if (strcmp(text, names[i]) == 0) return SN_OK;
+    if (strcmp(text, names[i]) == 0) return &architectures[i];
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names[i]);
   }
-  return sn_json_fail(doc, item_of(doc, "architecture"), err, "unknown architecture \"%.40s\"%s; there are %s", text,
-                      sn_text_suggest(text, names, ARCHITECTURES, hint, sizeof hint), known);
+  sn_json_fail(doc, item_of(doc, "architecture"), err, "unknown architecture \"%.40s\"%s; there are %s", text,
+               sn_text_suggest(text, names, ARCHITECTURES, hint, sizeof hint), known);
+  return NULL;
 }
 
 /* A number in the unit of its key, times `scale`; `fallback` where the key is missing (NAN: it is required). */
@@ -119,8 +119,8 @@ static sn_status read_links(const sn_json *doc, sn_device *d, sn_err *err) {
 }
 
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
-  const architecture *a = NULL;
-  if (read_architecture(doc, &a, err) != SN_OK) return err->code;
+  const architecture *a = read_architecture(doc, err);
+  if (!a) return err->code;
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
   d->gemm_efficiency = read_amount(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
@@ -179,9 +179,12 @@ sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
   return unknown_name(name, err);
 }
 
-bool sn_device_known(uint32_t index, sn_device *device) {
-  sn_err err = SN_ERR_INIT;
-  return index < sn_embedded_device_count && load_embedded(&sn_embedded_devices[index], device, &err) == SN_OK;
+uint32_t sn_device_count(void) {
+  return (uint32_t)sn_embedded_device_count;
+}
+
+sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err) {
+  return load_embedded(&sn_embedded_devices[index], device, err);
 }
 
 const char *sn_external_name(sn_external external) {

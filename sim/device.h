@@ -40,8 +40,9 @@ typedef struct sn_device {
  * unknown name (nearest offered), SN_BAD_INPUT with file and line. */
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
 
-/* Known profiles by number, in alphabetical order of their names; false behind the last. */
-bool sn_device_known(uint32_t index, sn_device *device);
+/* Known profiles by number (below sn_device_count()), in alphabetical order of their names. */
+uint32_t sn_device_count(void);
+sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err);
 
 /* "host", "peer", "remote" */
 const char *sn_external_name(sn_external external);

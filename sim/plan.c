@@ -145,5 +145,6 @@ sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn
   bool good = write_head(plan, strategy, out) && write_tensors(plan->route, out) && write_steps(plan->route, out) &&
               write_instrs(plan, out) && fflush(out) == 0;
   if (good) return SN_OK;
-  return sn_fail(err, SN_BAD_FILE, "the plan cannot be written: %s", errno ? strerror(errno) : "out of memory");
+  if (errno == ENOMEM) return sn_fail_memory(err);
+  return sn_fail(err, SN_BAD_FILE, "the plan cannot be written: %s", strerror(errno));
 }

@@ -368,10 +368,12 @@ static inline bool oracle_can_advance(const oracle_runner *r, sn_lane lane) {
 static inline sn_lane oracle_pick(oracle_runner *r) {
   uint32_t weight[SN_LANES], sum = 0;
   bool begins = false;
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) begins |= oracle_can_advance(r, lane) && !r->running[lane];
   for (sn_lane lane = 0; lane < SN_LANES; lane++) {
-    bool waits = r->running[lane] && r->keep_open && begins;
-    weight[lane] = oracle_can_advance(r, lane) && !waits ? r->weight[lane] : 0;
+    weight[lane] = oracle_can_advance(r, lane) ? r->weight[lane] : 0;
+    begins |= weight[lane] > 0 && !r->running[lane];
+  }
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+    if (r->running[lane] && r->keep_open && begins) weight[lane] = 0;
     sum += weight[lane];
   }
   if (sum == 0) return SN_LANES;
@@ -413,16 +415,15 @@ static inline bool oracle_run(oracle *o, uint32_t pace, bool poison, uint64_t *d
   memset(o->memory, 0, o->n_blocks * sizeof *o->memory);
   memset(o->passed, 0, o->plan->n_fences * sizeof *o->passed);
   oracle_set_pace(&r, pace);
-  for (;;) {
-    oracle_pass_fences(&r);
-    sn_lane lane = oracle_pick(&r);
-    if (lane == SN_LANES) break;
+  oracle_pass_fences(&r);
+  for (sn_lane lane = oracle_pick(&r); lane < SN_LANES; lane = oracle_pick(&r)) {
     if (!r.running[lane]) {
       if (!oracle_begin(&r, lane)) return false;
     } else {
       oracle_writes(o, oracle_next(&r, lane));
       r.running[lane] = false;
       r.at[lane]++;
+      oracle_pass_fences(&r);
     }
   }
   for (sn_lane lane = 0; lane < SN_LANES; lane++) {

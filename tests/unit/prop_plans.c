@@ -1,7 +1,7 @@
 /* Properties of plans, over random nets, strategies, capacities and devices: planner, checker, player and oracle must
  * agree, and damaged plans must be found.
  *
- *   SN_SEED        seed of the first net; the others follow (default: the clock)
+ *   SN_SEED        seed of the first net; the others follow (default: 1; another day, another seed)
  *   SN_PROP_NETS   how many nets (default 2000)
  *
  * A failure prints the seed of its net: SN_SEED=<that seed> SN_PROP_NETS=1 repeats it. */
@@ -21,7 +21,6 @@
 
 #include <cmocka.h>
 #include <inttypes.h>
-#include <time.h>
 
 enum { RECOMPUTES = 4, STRATEGIES = SN_STRATEGY_DEFAULTS + RECOMPUTES, NETS = 2000 };
 
@@ -71,11 +70,8 @@ static void fail_trial(const trial *t, const char *format, ...) {
 
 static void world_open(world *w, uint64_t seed) {
   sn_err err = SN_ERR_INIT;
-  uint32_t devices = 0;
-  sn_device device;
   *w = (world){.seed = seed, .dice = seed};
-  while (sn_device_known(devices, &device)) devices++;
-  sn_device_known(prng_below(&w->dice, devices), &w->device);
+  sn_device_known(prng_below(&w->dice, sn_device_count()), &w->device, &err);
   w->net = random_net_new(&w->dice, &err);
   w->route = w->net ? sn_route_new(w->net, &err) : NULL;
   w->costs = w->route ? sn_costs_new(w->net, &w->device, &err) : NULL;
@@ -435,7 +431,7 @@ typedef struct wait_tally {
   uint64_t seen, seen_poisoned; /* of the rejected, the oracle shows a failure: as it is; only with poison */
 } wait_tally;
 
-enum { WAITS_A_PLAN = 6, RUNS = 50, RUNS_REJECTED = ORACLE_ADVERSARIES + 4 };
+enum { WAITS_A_PLAN = 4, RUNS = 50, RUNS_REJECTED = ORACLE_ADVERSARIES };
 
 /* Runs a plan until it fails; false where it did not. */
 static bool oracle_fails(oracle *o, uint32_t runs, bool poison, uint64_t *dice) {
@@ -542,8 +538,7 @@ static void damage_is_found(void **state) {
 
 int main(void) {
   const char *nets = getenv("SN_PROP_NETS");
-  uint64_t clock = (uint64_t)time(NULL);
-  net_seed = first_seed(prng_below(&clock, 1000000000));
+  net_seed = first_seed(1);
   n_nets = nets ? (uint32_t)strtoul(nets, NULL, 10) : NETS;
   if (n_nets == 0) n_nets = 1;
   const struct CMUnitTest tests[] = {

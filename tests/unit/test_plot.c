@@ -357,8 +357,8 @@ static void runs_without_steps_are_refused(void **state) {
   sn_result *results = (sn_result *)(uintptr_t)run->results;
   results[2].steps = NULL;
   put(place, run);
-  refuse(place, &(sn_plot_options){.path = "a.svg"}, SN_BAD_USAGE, "run 1 was stored without step rows");
-  refuse(place, &(sn_plot_options){.terminal = stdout}, SN_BAD_USAGE, "--steps");
+  refuse(place, &(sn_plot_options){.path = "a.svg"}, SN_BAD_INPUT, "run 1 was stored without step rows");
+  refuse(place, &(sn_plot_options){.terminal = stdout}, SN_BAD_INPUT, "--steps");
   sn_err err = SN_ERR_INIT;
   assert_int_equal(sn_plot_steps(place->store, 9, &(sn_plot_options){.path = "a.svg"}, &err), SN_BAD_INPUT);
 }
@@ -410,6 +410,7 @@ static void failing_gnuplot_is_quoted(void **state) {
   assert_old_picture_survives(place,
                               "#!/bin/sh\necho half a picture\necho 'line 0:  no such\n   ^\nthing' >&2\nexit 3\n",
                               "gnuplot failed (exit code 3): line 0: no such thing");
+  assert_old_picture_survives(place, "#!/bin/sh\nexit 1\n", "gnuplot failed (exit code 1): it did not say why");
   assert_old_picture_survives(place, "#!/bin/sh\nkill -9 $$\n", "signal 9");
   assert_old_picture_survives(place, "#!/bin/sh\nexit 0\n", "did not finish the picture (0 bytes written)");
   assert_old_picture_survives(place, "#!/bin/sh\necho '<svg> but not all of the picture'\n",
@@ -435,6 +436,9 @@ static void places_that_cannot_be_written(void **state) {
   assert_int_equal(mkdir(in_folder(place, "folder.svg", path), 0755), 0);
   refuse(place, &(sn_plot_options){.path = path}, SN_BAD_FILE, "Is a directory");
   assert_int_equal(count_files(place->folder), 1);
+  assert_int_equal(symlink("/dev/null", in_folder(place, "null.svg", path)), 0);
+  refuse(place, &(sn_plot_options){.path = path}, SN_BAD_FILE, "not a regular file");
+  assert_int_equal(count_files(place->folder), 2);
   FILE *full = fopen("/dev/full", "w");
   setvbuf(full, NULL, _IONBF, 0);
   refuse(place, &(sn_plot_options){.terminal = full}, SN_BAD_FILE, "No space left");

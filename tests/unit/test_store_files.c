@@ -1,118 +1,12 @@
 /* Tests of the store's file: paths and files that cannot be used are refused with the reason and left alone; damage at
- * any page is noticed; locks, crashes, memory running out and many programs at once lose no finished run. */
-#include "db/store_internal.h"
-#include "tests/unit/sample_run.h"
+ * any page is noticed; crashes, memory running out and many programs at once lose no finished run. (Rights and locks:
+ * test_store_access.c.) */
+#include "tests/unit/store_place.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-enum { SEED = 77, NOBODY = 65534 };
-
-typedef struct scratch {
-  char folder[32], file[64];
-} scratch;
-
-static int setup(void **state) {
-  scratch *place = calloc(1, sizeof *place);
-  *state = place;
-  strcpy(place->folder, "/tmp/test_store.XXXXXX");
-  if (!mkdtemp(place->folder)) return -1;
-  snprintf(place->file, sizeof place->file, "%s/runs.db", place->folder);
-  return 0;
-}
-
-static int teardown(void **state) {
-  scratch *place = *state;
-  char command[64];
-  snprintf(command, sizeof command, "rm -rf '%s'", place->folder);
-  int rc = system(command);
-  free(place);
-  return rc;
-}
-
-static void assert_status(sn_status want, const sn_err *err, const char *words) {
-  if (err->code != want || !strstr(err->text, words)) print_error("%s: %s\n", sn_status_name(err->code), err->text);
-  assert_int_equal(err->code, want);
-  assert_non_null(strstr(err->text, words));
-}
-
-static sn_store *open_good(const char *path) {
-  sn_err err = SN_ERR_INIT;
-  sn_store *store = sn_store_open(path, &err);
-  assert_status(SN_OK, &err, "");
-  return store;
-}
-
-static void put_sample(sn_store *store, uint64_t seed) {
-  sn_err err = SN_ERR_INIT;
-  int64_t id;
-  sn_run *run = sample_run(seed, 30);
-  sn_store_put(store, run, &id, &err);
-  assert_status(SN_OK, &err, "");
-  sn_run_free(run);
-}
-
-static void make_file(const char *path, uint64_t runs) {
-  sn_store *store = open_good(path);
-  for (uint64_t i = 0; i < runs; i++) put_sample(store, SEED + i);
-  sn_store_close(store);
-}
-
-static void refuse_open(const char *path, sn_status code, const char *words) {
-  sn_err err = SN_ERR_INIT;
-  assert_null(sn_store_open(path, &err));
-  assert_status(code, &err, words);
-  assert_non_null(strstr(err.text, "--db FILE"));
-}
-
-static void refuse_read(const char *path, sn_status code, const char *words) {
-  sn_err err = SN_ERR_INIT;
-  assert_null(sn_store_open_read(path, &err));
-  assert_status(code, &err, words);
-}
-
-static void refuse_both(const char *path, sn_status code, const char *words) {
-  refuse_open(path, code, words);
-  refuse_read(path, code, words);
-}
-
-static char *slurp(const char *path, size_t *bytes) {
-  FILE *in = fopen(path, "rb");
-  assert_non_null(in);
-  char *text = malloc(1 << 20);
-  *bytes = fread(text, 1, 1 << 20, in);
-  fclose(in);
-  return text;
-}
-
-static void spill(const char *path, const void *data, size_t bytes) {
-  FILE *out = fopen(path, "wb");
-  assert_non_null(out);
-  assert_int_equal(fwrite(data, 1, bytes, out), bytes);
-  assert_int_equal(fclose(out), 0);
-}
-
-/* The text stored for the sample whose seed the run's net names. */
-static bool is_sample(const sn_run *got) {
-  uint64_t seed = strtoull(got->net + strlen("sample:"), NULL, 10);
-  sn_run *want = sample_run(seed, 30);
-  char *a = dump_run(want), *b = dump_run(got);
-  bool same = strcmp(a, b) == 0;
-  free(a);
-  free(b);
-  sn_run_free(want);
-  return same;
-}
 
 /* ---- paths ---- */
 
@@ -241,24 +135,6 @@ static void an_empty_file_becomes_a_store(void **state) {
   assert_status(SN_OK, &err, "");
 }
 
-/* What can be read of a damaged file is what was put; the rest is refused. */
-static bool reads_or_refuses(const char *path, int64_t runs) {
-  sn_err err = SN_ERR_INIT;
-  sn_store *store = sn_store_open_read(path, &err);
-  bool all = store != NULL;
-  for (int64_t id = 1; store && id <= runs; id++) {
-    err = (sn_err)SN_ERR_INIT;
-    sn_run *run = sn_store_get(store, id, &err);
-    if (run && !is_sample(run)) fail_msg("run %d came back changed", (int)id);
-    all = all && run;
-    sn_run_free(run);
-    if (err.code != SN_OK) assert_status(SN_BAD_INPUT, &err, "");
-  }
-  if (!store) assert_status(SN_BAD_INPUT, &err, "");
-  sn_store_close(store);
-  return all;
-}
-
 static void damaged_pages_are_noticed(void **state) {
   scratch *place = *state;
   make_file(place->file, 8);
@@ -282,116 +158,6 @@ static void damaged_pages_are_noticed(void **state) {
   assert_true(reads_or_refuses(place->file, 8));
   free(good);
   free(bad);
-}
-
-/* ---- what another user or the system does not allow ---- */
-
-typedef void attempt(const char *path, sn_err *err);
-
-/* Runs an attempt in a child process that is not root, and hands back its error. */
-static sn_err as_nobody(attempt *what, const char *path) {
-  int ends[2];
-  sn_err err = SN_ERR_INIT;
-  assert_int_equal(pipe(ends), 0);
-  pid_t child = fork();
-  if (child == 0) {
-    if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) _exit(2);
-    what(path, &err);
-    _exit(write(ends[1], &err, sizeof err) == (ssize_t)sizeof err ? 0 : 1);
-  }
-  int status;
-  close(ends[1]);
-  assert_int_equal(read(ends[0], &err, sizeof err), sizeof err);
-  close(ends[0]);
-  assert_int_equal(waitpid(child, &status, 0), child);
-  assert_int_equal(status, 0);
-  return err;
-}
-
-static void try_put(const char *path, sn_err *err) {
-  int64_t id;
-  sn_store *store = sn_store_open(path, err);
-  sn_run *run = sample_run(SEED + 4, 3000);
-  if (store) sn_store_put(store, run, &id, err);
-  sn_run_free(run);
-  sn_store_close(store);
-}
-
-static void try_get(const char *path, sn_err *err) {
-  sn_store *store = sn_store_open_read(path, err);
-  if (store) sn_run_free(sn_store_get(store, 1, err));
-  sn_store_close(store);
-}
-
-static void refuse_nobody(attempt *what, const char *path, const char *words) {
-  sn_err err = as_nobody(what, path);
-  assert_status(SN_BAD_FILE, &err, words);
-  assert_non_null(strstr(err.text, path));
-  assert_non_null(strstr(err.text, "--db FILE"));
-}
-
-static void read_only_places(void **state) {
-  scratch *place = *state;
-  sn_err err;
-  assert_int_equal(chmod(place->folder, 0555), 0);
-  refuse_nobody(try_put, place->file, "Permission denied");
-  assert_int_equal(chmod(place->folder, 0777), 0);
-  err = as_nobody(try_put, place->file);
-  assert_status(SN_OK, &err, "");
-  assert_int_equal(chmod(place->file, 0444), 0);
-  refuse_nobody(try_put, place->file, "cannot be written");
-  err = as_nobody(try_get, place->file); /* reading needs no right to write the file, only its folder */
-  assert_status(SN_OK, &err, "");
-  assert_int_equal(chmod(place->file, 0666), 0);
-  make_file(place->file, 1); /* tidies up what the reader had no right to: -wal and -shm, which would do for writing */
-  assert_int_equal(chmod(place->folder, 0555), 0);
-  refuse_nobody(try_put, place->file, "the file or its folder cannot be written");
-  refuse_nobody(try_get, place->file, "which even reading needs");
-  assert_int_equal(chmod(place->file, 0), 0);
-  refuse_nobody(try_get, place->file, "Permission denied");
-  assert_int_equal(chmod(place->folder, 0), 0);
-  refuse_nobody(try_get, place->file, "Permission denied");
-  assert_int_equal(chmod(place->folder, 0700), 0);
-}
-
-/* A limit on the size of files stands in for a full disk: writing fails in the middle. */
-static void try_put_limited(const char *path, sn_err *err) {
-  struct rlimit limit = {100 * 1024, 100 * 1024};
-  signal(SIGXFSZ, SIG_IGN);
-  setrlimit(RLIMIT_FSIZE, &limit);
-  for (int i = 0; i < 100 && err->code == SN_OK; i++) try_put(path, err);
-}
-
-static void writing_that_fails_midway(void **state) {
-  scratch *place = *state;
-  assert_int_equal(chmod(place->folder, 0777), 0);
-  make_file(place->file, 3);
-  assert_int_equal(chmod(place->file, 0666), 0);
-  refuse_nobody(try_put_limited, place->file, "");
-  assert_true(reads_or_refuses(place->file, 3));
-}
-
-static void a_locked_file_is_waited_for_and_then_refused(void **state) {
-  scratch *place = *state;
-  make_file(place->file, 1);
-  sn_store *first = open_good(place->file), *second = open_good(place->file);
-  sn_run *run = sample_run(SEED, 30);
-  sn_err err = SN_ERR_INIT;
-  int64_t id = 0;
-  sn__store_exec(first, "BEGIN IMMEDIATE; DELETE FROM runs", &err);
-  sqlite3_busy_timeout(second->db, 50); /* the test need not wait the usual 5 s */
-  assert_int_equal(sn_store_put(second, run, &id, &err), SN_BAD_FILE);
-  assert_status(SN_BAD_FILE, &err, "another program is writing");
-  err = (sn_err)SN_ERR_INIT;
-  sn_run *got = sn_store_get(second, 1, &err); /* readers do not wait and see the old state */
-  assert_status(SN_OK, &err, "");
-  assert_true(is_sample(got));
-  sn_run_free(got);
-  sn__store_exec(first, "ROLLBACK", &err);
-  assert_int_equal(sn_store_put(second, run, &id, &err), SN_OK);
-  sn_run_free(run);
-  sn_store_close(first);
-  sn_store_close(second);
 }
 
 /* ---- programs at once, killed, and out of memory ---- */
@@ -532,8 +298,6 @@ static void memory_that_runs_out_leaves_nothing(void **unused) {
   sn_run_free(run);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void) {
   sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_memory);
   sqlite3_mem_methods short_memory = real_memory;
@@ -549,9 +313,6 @@ int main(void) {
       TEST(files_that_are_no_database),
       TEST(an_empty_file_becomes_a_store),
       TEST(damaged_pages_are_noticed),
-      TEST(read_only_places),
-      TEST(writing_that_fails_midway),
-      TEST(a_locked_file_is_waited_for_and_then_refused),
       TEST(killed_writers_lose_no_finished_run),
       TEST(many_programs_may_begin_at_once),
       cmocka_unit_test(memory_that_runs_out_leaves_nothing),

@@ -165,6 +165,7 @@ static void printed_bytes(void **state) {
   char text[SN_UNIT_TEXT];
   assert_string_equal(sn_print_bytes(0, text), "0 B");
   assert_string_equal(sn_print_bytes(1023, text), "1023 B");
+  assert_string_equal(sn_print_bytes(1048575, text), "1.00 MiB");
   assert_string_equal(sn_print_bytes(1024, text), "1.00 KiB");
   assert_string_equal(sn_print_bytes(929280000, text), "886.23 MiB");
   assert_string_equal(sn_print_bytes(UINT64_C(3) << 29, text), "1.50 GiB");
@@ -177,6 +178,7 @@ static void printed_times(void **state) {
   char text[SN_UNIT_TEXT];
   assert_string_equal(sn_print_time(0, text), "0 ns");
   assert_string_equal(sn_print_time(999, text), "999 ns");
+  assert_string_equal(sn_print_time(999999, text), "1.00 ms");
   assert_string_equal(sn_print_time(3400000, text), "3.40 ms");
   assert_string_equal(sn_print_time(12345, text), "12.35 us");
   assert_string_equal(sn_print_time(INT64_C(90000000000), text), "90.00 s");
