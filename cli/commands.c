@@ -30,6 +30,19 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, sn_cli_simulate},
+    {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
+     "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
+     "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
+     "threads of their own behind the plan's fences. Images and labels are drawn from a seed.\n"
+     "The table: planned pool and the highest byte that was used; live tensors planned and seen; bytes copied per "
+     "iteration, planned and seen; extra forwards; time of an iteration (median, without the first), of which the "
+     "compute lane waited for copies; loss of the last iteration; \"result\": whether losses, gradients and parameters "
+     "are equal to the first row's to the bit, as they must be. Ctrl-C ends it after the current step and shows what "
+     "was measured.\n"
+     "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
+     "snsim run --net lenet --batch 64 --iterations 20\n"
+     "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
+     NULL, sn_cli_run},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",
      "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
      "give "

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Bits of the commands, in the order of their table. */
-enum { SIMULATE = 1, LIST = 2, SHOW = 4, PLOT = 8, HELP = 16, ALL = 31 };
+enum { SIMULATE = 1, RUN = 2, LIST = 4, SHOW = 8, PLOT = 16, HELP = 32, ALL = 63 };
 
 static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
   (void)what, (void)text, (void)err;
@@ -86,12 +86,12 @@ static sn_status parse_color(const char *what, const char *text, void *place, sn
 }
 
 static const sn_option options[] = {
-    {"net", "NAME|FILE", 0, SIMULATE, "What to train",
+    {"net", "NAME|FILE", 0, SIMULATE | RUN, "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
-    {"batch", "N", 0, SIMULATE, "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
-    {"image", "N", 0, SIMULATE, "What to train", "Height and width of the images, instead of the network's own.",
+    {"batch", "N", 0, SIMULATE | RUN, "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
+    {"image", "N", 0, SIMULATE | RUN, "What to train", "Height and width of the images, instead of the network's own.",
      parse_size, offsetof(sn_args, image)},
     {"gpu", "NAME|FILE", 0, SIMULATE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
@@ -101,7 +101,7 @@ static const sn_option options[] = {
      parse_bytes, offsetof(sn_args, memory)},
     {"context", "SIZE", 0, SIMULATE, "Where", "Memory that driver and libraries take; 0 is allowed.", parse_bytes_or_0,
      offsetof(sn_args, context)},
-    {"pool", "SIZE", 0, SIMULATE, "Where",
+    {"pool", "SIZE", 0, SIMULATE | RUN, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
      offsetof(sn_args, pool)},
     {"external", "WHERE", 0, SIMULATE, "Where",
@@ -109,7 +109,7 @@ static const sn_option options[] = {
      parse_external, offsetof(sn_args, external)},
     {"shared-link", NULL, 0, SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.", parse_switch,
      offsetof(sn_args, shared_link)},
-    {"strategy", "S", 0, SIMULATE, "How",
+    {"strategy", "S", 0, SIMULATE | RUN, "How",
      "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
@@ -121,18 +121,25 @@ static const sn_option options[] = {
     {"allocator", "KIND", 0, SIMULATE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
+    {"iterations", "N", 0, RUN, "How", "Training iterations, 1 to 16777216. Default: 3.", parse_size,
+     offsetof(sn_args, iterations)},
+    {"threads", "N", 0, RUN, "How", "Threads of the kernels. Default: as many as there are processors.", parse_size,
+     offsetof(sn_args, threads)},
+    {"check", NULL, 0, RUN, "How",
+     "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
+     offsetof(sn_args, check)},
     {"steps", NULL, 0, SIMULATE | SHOW, "What to print", "Also a row for every step, strategy by strategy.",
      parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SIMULATE | SHOW, "What to print",
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SIMULATE | LIST | SHOW, "What to print", "One JSON object instead of tables.", parse_switch,
+    {"json", NULL, 0, SIMULATE | RUN | LIST | SHOW, "What to print", "One JSON object instead of tables.", parse_switch,
      offsetof(sn_args, json)},
     {"plan", "FILE", 0, SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      parse_text, offsetof(sn_args, plan)},
-    {"output", "FILE", 'o', SIMULATE | LIST | SHOW | HELP, "What to print",
+    {"output", "FILE", 'o', SIMULATE | RUN | LIST | SHOW | HELP, "What to print",
      "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
@@ -281,7 +288,11 @@ static sn_status check_options(const parser *p, sn_err *err) {
 
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
-  *args = (sn_args){.command = sn_command_table(&count), .gpu = "k40c", .workspace = SN_WORKSPACE_DYNAMIC};
+  *args = (sn_args){.command = sn_command_table(&count),
+                    .argv = argv,
+                    .gpu = "k40c",
+                    .iterations = 3,
+                    .workspace = SN_WORKSPACE_DYNAMIC};
   parser p = {.argc = argc, .argv = argv, .args = args};
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   return args->help || args->version ? SN_OK : check_options(&p, err);

@@ -32,16 +32,18 @@ struct sn_command;
 
 typedef struct sn_args {
   const struct sn_command *command;
+  char *const *argv;
   const char *operand; /* the command's one operand, or NULL */
   const char *net, *gpu;
-  uint32_t batch, image; /* 0: not given */
+  uint32_t batch, image;        /* 0: not given */
+  uint32_t iterations, threads; /* of `run` */
   sn_args_bytes memory, context, pool;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies; /* 0: none given */
   sn_workspace workspace;
   sn_external external;
   sn_allocator allocator;
-  bool shared_link, steps, explain, json, no_db, help, version;
+  bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
 } sn_args;
@@ -81,6 +83,7 @@ sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
 
 /* The commands: cli/simulate.c, list.c, show.c, plot.c, help.c. */
 sn_status sn_cli_simulate(const sn_args *args, sn_err *err);
+sn_status sn_cli_run(const sn_args *args, sn_err *err);
 sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);

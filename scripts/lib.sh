@@ -36,6 +36,7 @@ need_to_build() {
   need ninja-build has ninja
   need pkg-config has pkg-config
   need libcjson-dev pkg-config --exists libcjson
+  need libdnnl-dev test -e /usr/include/dnnl.h
   need libsqlite3-dev pkg-config --exists sqlite3
   need gnuplot-nox has gnuplot
 }

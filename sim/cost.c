@@ -18,6 +18,7 @@ typedef struct conv_list {
 
 typedef struct layer_cost {
   int64_t ns[SN_PASSES]; /* CONV: all but the convolution kernels */
+  uint64_t scratch[SN_PASSES];
   const conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
 } layer_cost;
 
@@ -146,6 +147,14 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
   const conv_list *list = &costs->layers[layer].conv[kernel];
   *count = list->count;
   return list->choices;
+}
+
+void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes) {
+  costs->layers[layer].scratch[pass] = bytes;
+}
+
+uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass) {
+  return costs->layers[layer].scratch[pass];
 }
 
 static int64_t kernel_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo) {

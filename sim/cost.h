@@ -24,6 +24,11 @@ void sn_costs_free(sn_costs *costs);
 /* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
 
+/* Memory that a back end's kernels need as workspace in any case (oneDNN's scratchpads), whatever the algorithm; 0
+ * unless set. The planner gives a step the larger of this and its algorithms' workspace. */
+void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes);
+uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass);
+
 /* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
  * CONV only. */
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);

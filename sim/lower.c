@@ -115,7 +115,8 @@ static sn_status prepare(lowering *l, const sn_step *step, preparation *p) {
   sn_status status = fetch_reads(l, step);
   if (status == SN_OK) status = allocate_writes(l, step);
   if (status != SN_OK) return status;
-  p->workspace = pick_algos(l, step, bytes_left(l), p->algo);
+  p->workspace =
+      sn_max(pick_algos(l, step, bytes_left(l), p->algo), sn_costs_scratch(l->costs, step->layer, step->pass));
   p->offset = 0;
   return p->workspace > 0 ? sn__emit_workspace(&l->emit, p->workspace, &p->offset) : SN_OK;
 }

@@ -168,8 +168,8 @@ static bool allocate(builder *b, const sn_net *net, sn_arena *arena) {
   b->tensors = sn_arena_alloc(arena, 2 * values, sizeof *b->tensors);
   b->forward_step = sn_arena_alloc(arena, layers, sizeof *b->forward_step);
   b->order = calloc(layers, sizeof *b->order);
-  b->output = calloc(values, sizeof *b->output);
-  b->gradient = calloc(values, sizeof *b->gradient);
+  b->output = sn_arena_alloc(arena, values, sizeof *b->output);
+  b->gradient = sn_arena_alloc(arena, values, sizeof *b->gradient);
   return b->steps && b->accesses && b->tensors && b->forward_step && b->order && b->output && b->gradient;
 }
 
@@ -183,12 +183,12 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, sn_err *err) {
     b.route->steps = b.steps;
     b.route->accesses = b.accesses;
     b.route->tensors = b.tensors;
+    b.route->output = b.output;
+    b.route->gradient = b.gradient;
     b.route->forward_step = b.forward_step;
     b.route->arena = arena;
   }
   free(b.order);
-  free(b.output);
-  free(b.gradient);
   return status == SN_OK ? b.route : NULL;
 }
 

@@ -53,6 +53,8 @@ typedef struct sn_route {
   const sn_step *steps;
   const sn_access *accesses;
   const sn_tensor *tensors;
+  const uint32_t *output;       /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
+  const uint32_t *gradient;     /* per value: the tensor that holds the gradient with respect to it */
   const uint32_t *forward_step; /* per layer of the net: index of its forward step; SN_NONE for DATA */
   uint64_t tensor_bytes;        /* all functional tensors */
   struct sn_arena *arena;

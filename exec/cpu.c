@@ -1,0 +1,257 @@
+/* CPU back end; see the header.
+ *
+ * Addresses are looked up when an instruction is fed, in listed order, as the plan means them; a copy lane gets
+ * pointers.
+ *
+ *   |guard|<------------- pool_bytes ------------->|guard|      one region, guards only where `check` asks for them
+ */
+#include "exec/cpu.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_BYTES = 4096 };
+
+/* A quiet NaN as a float, and unlikely as anything else. */
+static const uint32_t pattern = 0x7fc5a5a5;
+
+typedef struct sn__cpu_play {
+  const sn_plan *plan;
+  sn_trace *trace;
+  sn_lanes *lanes;
+  unsigned char *region, *pool, *external;
+  unsigned char **place; /* per tensor: where it lies, or NULL */
+  uint32_t live_tensors;
+  float **pointers; /* of the current call: x, y, dy, dx, `widest` each */
+  uint32_t widest;
+  uint64_t iteration;
+} play;
+
+static void fill(unsigned char *from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i += sizeof pattern) memcpy(from + i, &pattern, sizeof pattern);
+}
+
+static bool is_filled(const unsigned char *from, uint64_t begin, uint64_t end) {
+  for (uint64_t i = begin; i < end; i++)
+    if (from[i] != ((const unsigned char *)&pattern)[i % sizeof pattern]) return false;
+  return true;
+}
+
+static uint32_t find_widest(const sn_net *net) {
+  uint32_t most = 1;
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    if (net->layers[i].n_inputs > most) most = net->layers[i].n_inputs;
+    if (net->layers[i].n_outputs > most) most = net->layers[i].n_outputs;
+  }
+  return most;
+}
+
+static bool make_memory(const sn_cpu *cpu, play *p) {
+  uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
+  p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
+  p->external = malloc(p->plan->external_bytes + 1);
+  p->place = calloc(cpu->route->n_tensors, sizeof *p->place);
+  p->widest = find_widest(cpu->route->net);
+  p->pointers = calloc((size_t)4 * p->widest, sizeof *p->pointers);
+  if (!p->region || !p->external || !p->place || !p->pointers) return false;
+  p->pool = p->region + guards / 2;
+  if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
+  return true;
+}
+
+static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  sn_cpu *cpu = self;
+  cpu->touched_bytes = cpu->max_live_tensors = 0;
+  cpu->play = calloc(1, sizeof *cpu->play);
+  if (!cpu->play) return sn_fail_memory(err);
+  *cpu->play = (play){.plan = plan, .trace = trace};
+  if (!make_memory(cpu, cpu->play))
+    return sn_fail(err, SN_NO_MEMORY,
+                   "the plan needs %llu MiB for its pool and %llu MiB beside it, which this machine has not; "
+                   "choose a smaller batch",
+                   (unsigned long long)(plan->pool_bytes >> 20), (unsigned long long)(plan->external_bytes >> 20));
+  cpu->play->lanes = sn_lanes_new(plan->n_fences, cpu->jitter_us, err);
+  return cpu->play->lanes ? SN_OK : err->code;
+}
+
+static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  (void)err;
+  p->iteration = iteration;
+  p->live_tensors = 0;
+  cpu->loss = 0;
+  for (uint32_t t = 0; t < cpu->route->n_tensors; t++) p->place[t] = NULL;
+  memset(cpu->copied_bytes, 0, sizeof cpu->copied_bytes);
+  memset(p->trace->busy_ns, 0, sizeof p->trace->busy_ns);
+  memset(p->trace->stall_ns, 0, sizeof p->trace->stall_ns);
+  sn_lanes_begin(p->lanes);
+  return SN_OK;
+}
+
+static sn_status broken(const play *p, uint32_t index, const char *what, sn_err *err) {
+  const sn_instr *i = &p->plan->instrs[index];
+  return sn_fail(err, SN_BUG, "instruction %u (%s, step %u): %s", index, sn_instr_kind_name((sn_instr_kind)i->kind),
+                 i->step + 1, what);
+}
+
+static sn_status alloc(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  (void)err;
+  p->trace->spans[index] = (sn_span){-1, -1};
+  p->place[i->id] = p->pool + i->offset;
+  cpu->touched_bytes = sn_max(cpu->touched_bytes, i->offset + i->bytes);
+  if (++p->live_tensors > cpu->max_live_tensors) cpu->max_live_tensors = p->live_tensors;
+  return SN_OK;
+}
+
+static sn_status release(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  p->trace->spans[index] = (sn_span){-1, -1};
+  p->place[i->id] = NULL;
+  p->live_tensors--;
+  if (!cpu->check) return SN_OK;
+  if (!is_filled(p->pool + i->offset, cpu->route->tensors[i->id].bytes, i->bytes))
+    return broken(p, index, "bytes behind the tensor's end were written", err);
+  fill(p->pool + i->offset, i->bytes);
+  return SN_OK;
+}
+
+static float *tensor_at(const play *p, uint32_t tensor) {
+  return tensor == SN_NONE ? NULL : (float *)(void *)p->place[tensor];
+}
+
+/* x, y, dy and dx of a step: where the layer's input and output values and their gradients lie now. */
+static void fill_pointers(const sn_cpu *cpu, sn_call *call) {
+  const sn_route *route = cpu->route;
+  const sn_net *net = route->net;
+  const sn_layer *layer = &net->layers[call->layer];
+  uint32_t wide = cpu->play->widest;
+  call->x = cpu->play->pointers;
+  call->y = call->x + wide;
+  call->dy = call->y + wide;
+  call->dx = call->dy + wide;
+  for (uint32_t n = 0; n < layer->n_inputs; n++) {
+    uint32_t value = net->inputs[layer->first_input + n];
+    call->x[n] = route->output[value] == SN_NONE ? cpu->state->data : tensor_at(cpu->play, route->output[value]);
+    call->dx[n] = tensor_at(cpu->play, route->gradient[value]);
+  }
+  for (uint32_t n = 0; n < layer->n_outputs; n++) {
+    call->y[n] = tensor_at(cpu->play, route->output[layer->first_output + n]);
+    call->dy[n] = tensor_at(cpu->play, route->gradient[layer->first_output + n]);
+  }
+}
+
+static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
+  const sn_step *step = &cpu->route->steps[i->id];
+  const sn_layer *layer = &cpu->route->net->layers[step->layer];
+  sn_state *s = cpu->state;
+  bool trained = layer->parameters > 0;
+  uint64_t offset = s->parameter_offset[step->layer];
+  return (sn_call){.net = cpu->route->net,
+                   .layer = step->layer,
+                   .pass = step->pass,
+                   .rerun = i->rerun,
+                   .iteration = cpu->play->iteration,
+                   .hyper = &cpu->hyper,
+                   .parameters = trained ? s->parameters + offset : NULL,
+                   .gradients = trained ? s->gradients + offset : NULL,
+                   .momentum = trained ? s->momentum + offset : NULL,
+                   .statistics = layer->op == SN_BN ? s->statistics + s->statistics_offset[step->layer] : NULL,
+                   .labels = s->labels,
+                   .loss = loss,
+                   .workspace = i->bytes > 0 ? cpu->play->pool + i->offset : NULL,
+                   .workspace_bytes = i->bytes};
+}
+
+static sn_status compute(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  double loss = 0;
+  sn_call call = make_call(cpu, i, &loss);
+  fill_pointers(cpu, &call);
+  sn_span *span = &p->trace->spans[index];
+  span->begin_ns = sn_lanes_now(p->lanes);
+  sn_status status = sn_cpu_kernels_run(cpu->kernels, &call, err);
+  span->end_ns = sn_lanes_now(p->lanes);
+  p->trace->busy_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
+  cpu->loss += loss;
+  if (i->bytes == 0) return status;
+  cpu->touched_bytes = sn_max(cpu->touched_bytes, i->offset + i->bytes);
+  if (cpu->check) fill(p->pool + i->offset, i->bytes);
+  return status;
+}
+
+static sn_status copy(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  unsigned char *device = p->place[i->id], *outside = p->external + i->offset;
+  bool out = i->kind == SN_COPY_OUT;
+  cpu->copied_bytes[i->lane] += i->bytes;
+  return sn_lanes_copy(p->lanes, (sn_lane)i->lane, out ? outside : device, out ? device : outside, i->bytes,
+                       &p->trace->spans[index], err);
+}
+
+static sn_status signal_fence(void *self, uint32_t index, sn_err *err) {
+  play *p = ((sn_cpu *)self)->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  return sn_lanes_signal(p->lanes, (sn_lane)i->lane, i->id, &p->trace->spans[index], err);
+}
+
+static sn_status wait_fence(void *self, uint32_t index, sn_err *err) {
+  play *p = ((sn_cpu *)self)->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  sn_span *span = &p->trace->spans[index];
+  sn_status status = sn_lanes_wait(p->lanes, (sn_lane)i->lane, i->id, span, err);
+  if (i->lane == SN_LANE_COMPUTE) p->trace->stall_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
+  return status;
+}
+
+static sn_status sync_all(void *self, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  sn_lanes_drain(p->lanes);
+  p->trace->end_ns = sn_lanes_now(p->lanes);
+  if (!cpu->check) return SN_OK;
+  if (is_filled(p->region, 0, GUARD_BYTES) && is_filled(p->pool + p->plan->pool_bytes, 0, GUARD_BYTES)) return SN_OK;
+  return sn_fail(err, SN_BUG, "bytes outside the planned pool were written");
+}
+
+static void close_play(void *self) {
+  sn_cpu *cpu = self;
+  if (!cpu->play) return;
+  sn_lanes_free(cpu->play->lanes);
+  free(cpu->play->region);
+  free(cpu->play->external);
+  free(cpu->play->place);
+  free(cpu->play->pointers);
+  free(cpu->play);
+  cpu->play = NULL;
+}
+
+static const sn_backend_ops cpu_ops = {
+    .name = "cpu",
+    .reserve = reserve,
+    .begin = begin,
+    .alloc = alloc,
+    .release = release,
+    .compute = compute,
+    .copy = copy,
+    .signal = signal_fence,
+    .wait = wait_fence,
+    .sync = sync_all,
+    .close = close_play,
+};
+
+sn_backend sn_cpu_backend(sn_cpu *cpu) {
+  return (sn_backend){.self = cpu, .ops = &cpu_ops};
+}

@@ -1,0 +1,44 @@
+/* CPU back end: trains for real by obeying a plan.
+ *
+ * Every tensor, workspace and scratch byte lies in one pool of exactly the planned size, at the planned address; the
+ * external pool is a second region. Steps run on the caller's thread (with the kernels' threads), copies on two threads
+ * of their own (exec/lanes.h), so that the plan's fences do their work.
+ *
+ * With `check` set the back end watches the plan as a sanitizer would: released bytes and all bytes that belong to
+ * nobody are filled with a pattern that is a NaN, the spare bytes behind a tensor's end and a zone in front of and
+ * behind the pool must keep theirs. SN_BUG names the instruction after which one does not.
+ *
+ *   sn_cpu cpu = {.route = route, .kernels = kernels, .state = state, .hyper = hyper};
+ *   sn_play_many(plan, sn_cpu_backend(&cpu), &options, &trace, &done, &err);
+ */
+#ifndef SN_EXEC_CPU_H
+#define SN_EXEC_CPU_H
+
+#include "exec/cpu_kernels.h"
+#include "exec/lanes.h"
+#include "exec/state.h"
+#include "sim/backend.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_cpu {
+  /* set by the caller; looked at, must outlive the play */
+  const sn_route *route;
+  sn_cpu_kernels *kernels;
+  sn_state *state;
+  sn_hyper hyper;
+  bool check;
+  uint32_t jitter_us; /* see sn_lanes_new() */
+  /* results */
+  double loss;            /* of the last iteration: the sum over the net's SOFTMAX layers */
+  uint64_t touched_bytes; /* highest end of what was allocated or used as workspace */
+  uint64_t copied_bytes[SN_LANES];
+  uint32_t max_live_tensors;
+  /* while playing */
+  struct sn__cpu_play *play;
+} sn_cpu;
+
+sn_backend sn_cpu_backend(sn_cpu *cpu);
+
+#endif

@@ -1,0 +1,68 @@
+/* CPU kernels of FC: three products of matrices. With n images, i inputs and o outputs, each row-major:
+ *
+ *   y (n, o) = x (n, i) * w (o, i)' + b      dx (n, i) = dy (n, o) * w (o, i)      dw (o, i) = dy (n, o)' * x (n, i)
+ *
+ * by oneDNN's matmul and not its inner product: for few images that is several times slower here and packs the weights
+ * into memory of its own, outside our pool. The bias gradient is a loop of ours. */
+#include "exec/cpu_internal.h"
+
+#include <string.h>
+
+/* A matrix; transposed: as it lies in memory it has `columns` rows. */
+static sn_status describe(dnnl_memory_desc_t *desc, dnnl_dim_t rows, dnnl_dim_t columns, bool transposed, sn_err *err) {
+  const dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
+  return sn__dnnl_check(dnnl_memory_desc_init_by_strides(desc, 2, dims, dnnl_f32, strides), "describe a matrix", err);
+}
+
+/* c = a * b, plus a row of biases to every row where there are any */
+static sn_status make_product(sn_cpu_kernels *k, const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b,
+                              const dnnl_memory_desc_t *biases, const dnnl_memory_desc_t *c, sn__primitive *made,
+                              sn_err *err) {
+  static const int args[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
+  dnnl_matmul_desc_t product;
+  if (sn__dnnl_check(dnnl_matmul_desc_init(&product, a, b, biases, c), "describe a product of matrices", err))
+    return err->code;
+  return sn__primitive_new(k, &product, NULL, args, biases ? 4 : 3, made, err);
+}
+
+sn_status sn__cpu_fc_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+  const sn_layer *layer = &k->net->layers[index];
+  const dnnl_dim_t i = (dnnl_dim_t)sn__image(sn_layer_input_shape(k->net, layer, 0));
+  const dnnl_dim_t n = layer->out.n, o = layer->out.c;
+  sn__cpu_layer *made = &k->layers[index];
+  dnnl_memory_desc_t x, y, w, w_turned, y_turned, biases;
+  if (describe(&x, n, i, false, err) || describe(&y, n, o, false, err) || describe(&w, o, i, false, err) ||
+      describe(&w_turned, i, o, true, err) || describe(&y_turned, o, n, true, err) ||
+      describe(&biases, 1, o, false, err))
+    return err->code;
+  if (make_product(k, &x, &w_turned, layer->attr.bias ? &biases : NULL, &y, &made->forward, err) ||
+      make_product(k, &y, &w, NULL, &x, &made->backward, err))
+    return err->code;
+  return make_product(k, &y_turned, &x, NULL, &w, &made->weights, err);
+}
+
+sn_status sn__cpu_fc_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  float *w = call->parameters, *bias = w + sn__weights(sn__call_layer(call));
+  float *const tensors[] = {call->x[0], w, call->y[0], bias};
+  return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
+}
+
+static void bias_gradient(const sn_call *call, float *gradients) {
+  sn_shape out = sn__call_layer(call)->out;
+  memset(gradients, 0, out.c * sizeof *gradients);
+  for (uint32_t n = 0; n < out.n; n++) {
+    const float *dy = call->dy[0] + (uint64_t)n * out.c;
+    for (uint32_t o = 0; o < out.c; o++) gradients[o] += dy[o];
+  }
+}
+
+sn_status sn__cpu_fc_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  const sn_layer *layer = sn__call_layer(call);
+  float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
+  float *const weights[] = {call->dy[0], call->x[0], call->gradients};
+  if (sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err) ||
+      sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err))
+    return err->code;
+  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
+  return SN_OK;
+}

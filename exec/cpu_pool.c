@@ -1,0 +1,132 @@
+/* CPU kernels of POOL and ACT. Averages and ReLU are oneDNN's. Its maximum keeps a workspace of positions, which the
+ * plan does not have: ours finds the position again from x and y, in as many comparisons as the forward made. */
+#include "exec/cpu_internal.h"
+
+#include <string.h>
+
+sn_status sn__cpu_act_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+  static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
+  static const int backward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+  sn__cpu_layer *made = &k->layers[index];
+  dnnl_eltwise_desc_t forward, backward;
+  dnnl_memory_desc_t x;
+  if (sn__dnnl_nchw(&x, k->net->layers[index].out, err)) return err->code;
+  dnnl_status_t status = dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, dnnl_eltwise_relu, &x, 0, 0);
+  if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, dnnl_eltwise_relu, &x, &x, 0, 0);
+  if (sn__dnnl_check(status, "describe a ReLU", err) ||
+      sn__primitive_new(k, &forward, NULL, forward_args, 2, &made->forward, err))
+    return err->code;
+  return sn__primitive_new(k, &backward, &made->forward, backward_args, 3, &made->backward, err);
+}
+
+sn_status sn__cpu_act_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  float *const tensors[] = {call->x[0], call->y[0]};
+  return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
+}
+
+sn_status sn__cpu_act_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  float *const tensors[] = {call->x[0], call->dy[0], call->dx[0]};
+  return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
+}
+
+/* What the last window sees beyond the image and its leading padding; negative where it ends before the image does. */
+static dnnl_dim_t trailing_pad(uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t in) {
+  return (dnnl_dim_t)(out - 1) * stride + kernel - in - pad;
+}
+
+sn_status sn__cpu_pool_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+  static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST},
+                   backward_args[] = {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
+  const sn_layer *layer = &k->net->layers[index];
+  if (layer->attr.pool == SN_POOL_MAX) return SN_OK;
+  sn__cpu_layer *made = &k->layers[index];
+  sn_shape in = sn_layer_input_shape(k->net, layer, 0), out = layer->out;
+  sn__pooling p = sn__pooling_of(&layer->attr, in);
+  const dnnl_dims_t stride = {p.stride_h, p.stride_w}, kernel = {p.kernel_h, p.kernel_w}, pad = {p.pad_h, p.pad_w};
+  const dnnl_dims_t trailing = {trailing_pad(out.h, p.kernel_h, p.stride_h, p.pad_h, in.h),
+                                trailing_pad(out.w, p.kernel_w, p.stride_w, p.pad_w, in.w)};
+  const dnnl_alg_kind_t average = dnnl_pooling_avg_exclude_padding;
+  dnnl_pooling_desc_t forward, backward;
+  dnnl_memory_desc_t x, y;
+  if (sn__dnnl_nchw(&x, in, err) || sn__dnnl_nchw(&y, out, err)) return err->code;
+  dnnl_status_t status =
+      dnnl_pooling_forward_desc_init(&forward, dnnl_forward_training, average, &x, &y, stride, kernel, pad, trailing);
+  if (status == dnnl_success)
+    status = dnnl_pooling_backward_desc_init(&backward, average, &x, &y, stride, kernel, pad, trailing);
+  if (sn__dnnl_check(status, "describe an average pool", err) ||
+      sn__primitive_new(k, &forward, NULL, forward_args, 2, &made->forward, err))
+    return err->code;
+  return sn__primitive_new(k, &backward, &made->forward, backward_args, 2, &made->backward, err);
+}
+
+/* Sizes of a POOL by maximum. */
+typedef struct maxima {
+  sn__pooling p;
+  sn_shape in, out;
+} maxima;
+
+static float window_top(const float *x, uint32_t width, sn__span rows, sn__span columns) {
+  float top = x[rows.from * width + columns.from];
+  for (int64_t y = rows.from; y < rows.to; y++)
+    for (int64_t i = columns.from; i < columns.to; i++) top = x[y * width + i] > top ? x[y * width + i] : top;
+  return top;
+}
+
+static void plane_forward(const maxima *m, const float *x, float *y) {
+  for (uint32_t oy = 0; oy < m->out.h; oy++) {
+    sn__span rows = sn__window(oy, m->p.kernel_h, m->p.stride_h, m->p.pad_h, m->in.h);
+    for (uint32_t ox = 0; ox < m->out.w; ox++) {
+      sn__span columns = sn__window(ox, m->p.kernel_w, m->p.stride_w, m->p.pad_w, m->in.w);
+      *y++ = window_top(x, m->in.w, rows, columns);
+    }
+  }
+}
+
+/* Offset of the first element of the window that is `top`, row by row. */
+static int64_t window_find(const float *x, uint32_t width, sn__span rows, sn__span columns, float top) {
+  for (int64_t y = rows.from; y < rows.to; y++)
+    for (int64_t i = columns.from; i < columns.to; i++)
+      if (x[y * width + i] == top) return y * width + i;
+  return rows.from * width + columns.from; /* not a number */
+}
+
+static void plane_backward(const maxima *m, const float *x, const float *y, const float *dy, float *dx) {
+  memset(dx, 0, sn__plane(m->in) * sizeof *dx);
+  for (uint32_t oy = 0; oy < m->out.h; oy++) {
+    sn__span rows = sn__window(oy, m->p.kernel_h, m->p.stride_h, m->p.pad_h, m->in.h);
+    for (uint32_t ox = 0; ox < m->out.w; ox++) {
+      sn__span columns = sn__window(ox, m->p.kernel_w, m->p.stride_w, m->p.pad_w, m->in.w);
+      dx[window_find(x, m->in.w, rows, columns, *y++)] += *dy++;
+    }
+  }
+}
+
+static maxima maxima_of(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  sn_shape in = sn__call_input(call, 0);
+  return (maxima){sn__pooling_of(&layer->attr, in), in, layer->out};
+}
+
+sn_status sn__cpu_pool_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  float *const tensors[] = {call->x[0], call->y[0]};
+  if (k->layers[call->layer].forward.handle)
+    return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
+  maxima m = maxima_of(call);
+  uint64_t planes = (uint64_t)m.in.n * m.in.c;
+#pragma omp parallel for schedule(static) if (planes * sn__plane(m.in) >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < planes; i++)
+    plane_forward(&m, call->x[0] + i * sn__plane(m.in), call->y[0] + i * sn__plane(m.out));
+  return SN_OK;
+}
+
+sn_status sn__cpu_pool_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  float *const tensors[] = {call->dy[0], call->dx[0]};
+  if (k->layers[call->layer].backward.handle)
+    return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
+  maxima m = maxima_of(call);
+  uint64_t planes = (uint64_t)m.in.n * m.in.c, in = sn__plane(m.in), out = sn__plane(m.out);
+#pragma omp parallel for schedule(static) if (planes * in >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < planes; i++)
+    plane_backward(&m, call->x[0] + i * in, call->y[0] + i * out, call->dy[0] + i * out, call->dx[0] + i * in);
+  return SN_OK;
+}

@@ -1,0 +1,78 @@
+/* What the reference kernels and the CPU kernels share: shapes of a call's tensors, the input positions that a window
+ * covers, the dropout generator. Internal to exec/. */
+#ifndef SN_EXEC_KERNEL_INTERNAL_H
+#define SN_EXEC_KERNEL_INTERNAL_H
+
+#include "exec/call.h"
+
+static inline const sn_layer *sn__call_layer(const sn_call *call) {
+  return &call->net->layers[call->layer];
+}
+static inline sn_shape sn__call_input(const sn_call *call, uint32_t i) {
+  return sn_layer_input_shape(call->net, sn__call_layer(call), i);
+}
+static inline uint64_t sn__plane(sn_shape s) {
+  return (uint64_t)s.h * s.w;
+}
+static inline uint64_t sn__image(sn_shape s) {
+  return s.c * sn__plane(s);
+}
+static inline uint64_t sn__count(sn_shape s) {
+  return s.n * sn__image(s);
+}
+
+/* Weights of a CONV or FC without its bias, which follows them. */
+static inline uint64_t sn__weights(const sn_layer *layer) {
+  return layer->parameters - (layer->attr.bias ? layer->attr.channels : 0);
+}
+
+/* A window along one side: it starts at input position `start`, maybe in the padding, and covers from .. to - 1 of the
+ * real positions. */
+typedef struct sn__span {
+  int64_t start, from, to;
+} sn__span;
+
+static inline sn__span sn__window(int64_t out, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t in) {
+  sn__span s = {.start = out * stride - pad};
+  s.from = s.start > 0 ? s.start : 0;
+  s.to = s.start + kernel < in ? s.start + kernel : in;
+  return s;
+}
+
+/* The windows of a POOL, global or not. */
+typedef struct sn__pooling {
+  uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+} sn__pooling;
+
+static inline sn__pooling sn__pooling_of(const sn_attr *a, sn_shape in) {
+  if (a->global) return (sn__pooling){in.h, in.w, 1, 1, 0, 0};
+  return (sn__pooling){a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h, a->pad_w};
+}
+
+/* Dropout: element i of a mask is the i-th number of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom
+ * number generators, OOPSLA 2014) from a start that seed, layer and iteration give. */
+#define SN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
+
+static inline uint64_t sn__mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+typedef struct sn__mask {
+  uint64_t start;
+  uint64_t dropped; /* of 2^53 equally likely numbers */
+} sn__mask;
+
+static inline sn__mask sn__mask_of(const sn_call *call) {
+  uint64_t start = sn__mix(call->hyper->seed + SN__GOLDEN);
+  start = sn__mix((start ^ call->layer) + SN__GOLDEN);
+  start = sn__mix((start ^ call->iteration) + SN__GOLDEN);
+  return (sn__mask){start, (uint64_t)(sn__call_layer(call)->attr.ratio * 0x1p53)};
+}
+
+static inline bool sn__mask_keeps(sn__mask mask, uint64_t index) {
+  return sn__mix(mask.start + (index + 1) * SN__GOLDEN) >> 11 >= mask.dropped;
+}
+
+#endif

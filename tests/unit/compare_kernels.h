@@ -1,0 +1,248 @@
+/* Compares fast kernels with the reference ones, step by step: both get the same inputs at every step, so that a
+ * difference is the step's own, and what they write must agree.
+ *
+ *   compare c = compare_open(net, kernels, seed);
+ *   compare_all(&c, UINT64_MAX);
+ *   compare_close(&c);
+ *
+ * How far two results may be apart: a sum of K products in float32 is off by rounding at each of K additions, each at
+ * most half a unit (2^-24) of the partial sum. The errors have random signs, so together they are about sqrt(K) and not
+ * K times that (Higham, Accuracy and Stability of Numerical Algorithms, 2.6). So
+ *
+ *   |fast - reference| <= 8 * 2^-24 * sqrt(K) * size
+ *
+ * where size, for the partial sums, is the tensor's largest result or sqrt(K) times the largest product, whichever is
+ * more: sums that cancel, as all those behind a BN do, are as exact as their terms and not as their result. A single
+ * wrong, missing or doubled term is far above this.
+ */
+#ifndef SN_TESTS_COMPARE_KERNELS_H
+#define SN_TESTS_COMPARE_KERNELS_H
+
+#include "exec/reference.h"
+#include "tests/unit/net_runner.h"
+
+#include <float.h>
+
+typedef struct compare {
+  net_runner fast, reference;
+  double worst[SN_OP_COUNT]; /* error in units of what is allowed: at most 1 */
+} compare;
+
+static inline sn_status run_reference(void *self, const sn_call *call, sn_err *err) {
+  (void)self;
+  return sn_reference_run(call, err);
+}
+
+static inline compare compare_open(const sn_net *net, net_kernels kernels, uint64_t seed) {
+  return (compare){.fast = net_runner_open(net, kernels, seed),
+                   .reference = net_runner_open(net, (net_kernels){.run = run_reference}, seed)};
+}
+
+static inline void compare_close(compare *c) {
+  net_runner_close(&c->fast);
+  net_runner_close(&c->reference);
+}
+
+/* A tensor of the route: where it lies and how many elements it has. */
+static inline float *compare_tensor(const net_runner *r, uint32_t tensor, uint64_t *count) {
+  const sn_tensor *t = &r->route->tensors[tensor];
+  const sn_layer *layer = &r->net->layers[t->layer];
+  *count = t->bytes / sizeof(float);
+  if (t->kind == SN_OUTPUT) return r->output[layer->first_output + t->port];
+  return r->gradient[r->net->inputs[layer->first_input + t->port]];
+}
+
+static inline double compare_largest(const float *data, uint64_t count) {
+  float largest = 0;
+  for (uint64_t i = 0; i < count; i++)
+    if (!(fabsf(data[i]) <= largest)) largest = fabsf(data[i]);
+  return largest;
+}
+
+typedef enum compare_part { COMPARE_TENSOR, COMPARE_WEIGHTS, COMPARE_BIASES } compare_part;
+
+/* What a sum is made of: K products, each at most this large (0: no larger than the result). */
+typedef struct compare_sum {
+  double terms, product;
+} compare_sum;
+
+static inline double compare_pixels(sn_shape s) {
+  return (double)s.n * s.h * s.w;
+}
+
+/* CONV and FC, which is a CONV whose window is the image. */
+static inline compare_sum compare_linear(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
+  bool conv = layer->op == SN_CONV;
+  double window = conv ? (double)layer->attr.kernel_h * layer->attr.kernel_w : (double)in.h * in.w;
+  double groups = conv ? layer->attr.groups : 1;
+  double x = compare_largest(call->x[0], (uint64_t)in.n * in.c * in.h * in.w);
+  double w = compare_largest(call->parameters, layer->parameters);
+  if (call->pass == SN_FORWARD) return (compare_sum){window * in.c / groups + 1, x * w};
+  double dy = compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w);
+  if (part == COMPARE_TENSOR) return (compare_sum){window * out.c / groups, dy * w};
+  return (compare_sum){compare_pixels(out), part == COMPARE_WEIGHTS ? dy * x : dy};
+}
+
+static inline compare_sum compare_bn(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float), channels = layer->out.c;
+  double inverse = compare_largest(call->statistics + 3 * channels, channels);
+  double gamma = compare_largest(call->parameters, channels), x = compare_largest(call->x[0], count);
+  if (call->pass == SN_FORWARD) return (compare_sum){compare_pixels(layer->out), x * inverse * gamma};
+  double dy = compare_largest(call->dy[0], count);
+  double size = part == COMPARE_TENSOR ? inverse * gamma : part == COMPARE_WEIGHTS ? x * inverse : 1;
+  return (compare_sum){compare_pixels(layer->out), dy * size};
+}
+
+/* An average, or the gradients of all windows that share an element. */
+static inline compare_sum compare_pool(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
+  double window = layer->attr.global ? (double)in.h * in.w : (double)layer->attr.kernel_h * layer->attr.kernel_w;
+  if (call->pass == SN_FORWARD) return (compare_sum){window, 0};
+  return (compare_sum){window, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
+}
+
+static inline compare_sum compare_sum_of(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  const sn_attr *a = &layer->attr;
+  sn_shape in = sn_layer_input_shape(call->net, layer, 0);
+  if (call->pass == SN_UPDATE) return (compare_sum){3, 0};
+  switch (layer->op) {
+  case SN_CONV:
+  case SN_FC:
+    return compare_linear(call, part);
+  case SN_BN:
+    return compare_bn(call, part);
+  case SN_POOL:
+    return compare_pool(call);
+  case SN_LRN:
+    return (compare_sum){8.0 * a->lrn_size, 0}; /* and a power of the sum */
+  case SN_SOFTMAX:
+    return (compare_sum){8.0 * in.c, 0}; /* and exponentials */
+  default:
+    return (compare_sum){layer->n_inputs + layer->n_outputs, 0};
+  }
+}
+
+static inline void compare_data(compare *c, const sn_call *call, const char *what, compare_sum sum, const float *fast,
+                                const float *reference, uint64_t count) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  double size = fmax(compare_largest(reference, count), sqrt(sum.terms) * sum.product);
+  double allowed = 8 * 0x1p-24 * sqrt(sum.terms) * size + (double)FLT_MIN;
+  for (uint64_t i = 0; i < count; i++) {
+    double error = fabs((double)fast[i] - reference[i]);
+    if (!(error <= allowed))
+      fail_msg("%s: %s %s (%ux%ux%ux%u) %s, %s[%llu]: %.9g, reference %.9g, allowed difference %g", call->net->name,
+               sn_op_of(layer)->name, layer->name, layer->out.n, layer->out.c, layer->out.h, layer->out.w,
+               sn_pass_name(call->pass), what, (unsigned long long)i, (double)fast[i], (double)reference[i], allowed);
+    if (error > c->worst[layer->op] * allowed) c->worst[layer->op] = error / allowed;
+  }
+}
+
+/* Weights and biases, or gamma and beta, are sums of different sizes. */
+static inline void compare_parameters(compare *c, const sn_call *call, const char *what, const float *fast,
+                                      const float *reference) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  uint64_t tail = layer->op == SN_BN || layer->attr.bias ? layer->out.c : 0, head = layer->parameters - tail;
+  compare_data(c, call, what, compare_sum_of(call, COMPARE_WEIGHTS), fast, reference, head);
+  compare_data(c, call, what, compare_sum_of(call, COMPARE_BIASES), fast + head, reference + head, tail);
+}
+
+/* Means are sums of x; variances and their inverse roots are as large as they are. */
+static inline void compare_statistics(compare *c, const sn_call *fast, const sn_call *reference) {
+  const sn_layer *layer = &fast->net->layers[fast->layer];
+  uint64_t channels = layer->out.c, count = fast->net->values[layer->first_output].bytes / sizeof(float);
+  double x = compare_largest(fast->x[0], count);
+  for (uint64_t i = 0; i < 4; i++) {
+    compare_sum sum = {compare_pixels(layer->out), i % 2 ? 0 : x};
+    compare_data(c, fast, "statistics", sum, fast->statistics + i * channels, reference->statistics + i * channels,
+                 channels);
+  }
+}
+
+static inline void compare_state(compare *c, const sn_call *fast, const sn_call *reference) {
+  const sn_layer *layer = &fast->net->layers[fast->layer];
+  if (fast->pass == SN_FORWARD && layer->op == SN_SOFTMAX) {
+    float losses[] = {(float)*fast->loss, (float)*reference->loss};
+    compare_data(c, fast, "loss", (compare_sum){8.0 * layer->out.c, 1}, losses, losses + 1, 1);
+  }
+  if (fast->pass == SN_FORWARD && layer->op == SN_BN) compare_statistics(c, fast, reference);
+  if (fast->pass == SN_BACKWARD && layer->parameters)
+    compare_parameters(c, fast, "gradient", fast->gradients, reference->gradients);
+  if (fast->pass == SN_UPDATE) {
+    compare_parameters(c, fast, "momentum", fast->momentum, reference->momentum);
+    compare_parameters(c, fast, "parameter", fast->parameters, reference->parameters);
+  }
+}
+
+/* Copies what the step reads from the fast kernels' side to the reference's. */
+static inline void compare_share(compare *c, uint32_t step, const sn_call *fast, const sn_call *reference) {
+  const sn_step *s = &c->fast.route->steps[step];
+  const sn_layer *layer = &fast->net->layers[fast->layer];
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    uint64_t count;
+    const float *from = compare_tensor(&c->fast, c->fast.route->accesses[i].tensor, &count);
+    float *to = compare_tensor(&c->reference, c->fast.route->accesses[i].tensor, &count);
+    if (c->fast.route->accesses[i].mode != SN_WRITE) memcpy(to, from, count * sizeof *to);
+  }
+  if (layer->parameters == 0) return;
+  memcpy(reference->parameters, fast->parameters, layer->parameters * sizeof(float));
+  memcpy(reference->gradients, fast->gradients, layer->parameters * sizeof(float));
+  memcpy(reference->momentum, fast->momentum, layer->parameters * sizeof(float));
+  if (layer->statistics_bytes) memcpy(reference->statistics, fast->statistics, layer->statistics_bytes);
+}
+
+/* Runs a step on both sides and compares everything it writes. */
+static inline void compare_step(compare *c, uint32_t step) {
+  sn_call fast = net_runner_call(&c->fast, step), reference = net_runner_call(&c->reference, step);
+  const sn_step *s = &c->fast.route->steps[step];
+  compare_share(c, step, &fast, &reference);
+  net_runner_run(&c->reference, &reference);
+  net_runner_run(&c->fast, &fast);
+  compare_sum sum = compare_sum_of(&reference, COMPARE_TENSOR);
+  for (uint32_t i = s->first_access; i < s->first_access + s->n_accesses; i++) {
+    uint64_t count;
+    const float *a = compare_tensor(&c->fast, c->fast.route->accesses[i].tensor, &count);
+    const float *b = compare_tensor(&c->reference, c->fast.route->accesses[i].tensor, &count);
+    if (c->fast.route->accesses[i].mode != SN_READ) compare_data(c, &fast, "tensor", sum, a, b, count);
+  }
+  compare_state(c, &fast, &reference);
+}
+
+static inline bool compare_same_shape(const sn_net *net, uint32_t a, uint32_t b) {
+  const sn_layer *first = &net->layers[a], *second = &net->layers[b];
+  sn_shape in = sn_layer_input_shape(net, first, 0), other = sn_layer_input_shape(net, second, 0);
+  return first->op == second->op && memcmp(&first->attr, &second->attr, sizeof first->attr) == 0 &&
+         first->n_inputs == second->n_inputs && first->n_outputs == second->n_outputs &&
+         memcmp(&in, &other, sizeof in) == 0 && memcmp(&first->out, &second->out, sizeof first->out) == 0;
+}
+
+/* An earlier layer is the same in all sizes. */
+static inline bool compare_seen(const sn_net *net, uint32_t layer) {
+  uint32_t i = 1;
+  while (i < layer && !compare_same_shape(net, i, layer)) i++;
+  return i < layer;
+}
+
+/* One iteration. Every step runs; compared are those of layers of at most `most_macs` multiply-adds, and one of several
+ * layers that are the same in all sizes. Returns how many steps were compared. */
+static inline uint32_t compare_all(compare *c, uint64_t most_macs) {
+  uint32_t compared = 0;
+  for (uint32_t step = 0; step < c->fast.route->n_steps; step++) {
+    uint32_t index = c->fast.route->steps[step].layer;
+    bool wanted = c->fast.net->layers[index].macs <= most_macs && !compare_seen(c->fast.net, index);
+    if (wanted)
+      compare_step(c, step);
+    else
+      net_runner_step(&c->fast, step);
+    compared += wanted;
+  }
+  c->fast.iteration++;
+  c->reference.iteration++;
+  return compared;
+}
+
+#endif

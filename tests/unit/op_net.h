@@ -1,0 +1,83 @@
+/* Nets of one operator between DATA and an end, for tests of kernels; short hands for attributes. Where the operator
+ * takes many inputs, DATA goes through a 1x1 CONV for each of them: for a CONCAT each with one channel more.
+ *
+ *   sn_net *net = op_net(SN_POOL, pool_attr(SN_POOL_MAX, 3, 2, 1, false), (sn_shape){2, 4, 9, 9}, 1);
+ *   uint32_t layer = op_net_layer(net, SN_POOL);
+ */
+#ifndef SN_TESTS_OP_NET_H
+#define SN_TESTS_OP_NET_H
+
+#include "models/build.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+enum { OP_NET_INPUTS = 3, OP_NET_BRANCHES = 3 };
+
+static inline sn_net *finish_net(sn_builder *b) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  if (!net) fail_msg("%s", err.text);
+  return net;
+}
+
+static inline sn_builder *begin_net(sn_shape data) {
+  sn_err err = SN_ERR_INIT;
+  return sn_builder_new("small", data.n, data.c, data.h, data.w, &err);
+}
+
+/* Every end is an FC; a FORK has three. A SOFTMAX is its own end. */
+static inline sn_net *op_net(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
+  sn_builder *b = begin_net(data);
+  uint32_t from[OP_NET_INPUTS] = {SN_DATA_LAYER}, layer = SN_DATA_LAYER;
+  for (uint32_t i = 0; i < inputs && inputs > 1; i++) {
+    uint32_t channels = op == SN_CONCAT ? data.c + i : data.c;
+    from[i] = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = channels, .kernel = 1}, "in%u", i);
+  }
+  if (op != SN_FORK) layer = sn_build_layer(b, op, &attr, from, inputs, "op");
+  for (uint32_t end = 0; end < (op == SN_FORK ? OP_NET_BRANCHES : 1u) && op != SN_SOFTMAX; end++)
+    sn_build_softmax(b, sn_build_fc(b, layer, 2, "fc%u", end), "softmax%u", end);
+  return finish_net(b);
+}
+
+/* Inputs come first in the net and the end last, so the operator is the first of its kind but for a CONV of inputs. */
+static inline uint32_t op_net_layer(const sn_net *net, sn_op op) {
+  uint32_t i = 1;
+  while (i < net->n_layers && net->layers[i].op != op) i++;
+  assert_true(i < net->n_layers);
+  return i;
+}
+
+/* Stride and padding are the same both ways; an even number of channels has biases. */
+static inline sn_attr conv_attr(uint32_t channels, uint32_t kernel_h, uint32_t kernel_w, uint32_t stride, uint32_t pad,
+                                uint32_t groups) {
+  return (sn_attr){.channels = channels,
+                   .kernel_h = kernel_h,
+                   .kernel_w = kernel_w,
+                   .stride_h = stride,
+                   .stride_w = stride,
+                   .pad_h = pad,
+                   .pad_w = pad,
+                   .groups = groups,
+                   .bias = channels % 2 == 0};
+}
+
+static inline sn_attr pool_attr(sn_pool_mode mode, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
+  sn_attr a = conv_attr(0, kernel, kernel, stride, pad, 1);
+  a.pool = mode;
+  a.ceil = ceil;
+  return a;
+}
+
+static inline sn_attr global_attr(sn_pool_mode mode) {
+  return (sn_attr){.pool = mode, .global = true};
+}
+
+static inline sn_attr lrn_attr(uint32_t size, double alpha, double beta, double k) {
+  return (sn_attr){.lrn_size = size, .lrn_alpha = alpha, .lrn_beta = beta, .lrn_k = k};
+}
+
+#endif

@@ -1,0 +1,371 @@
+/* CPU kernels: every operator in many shapes and every layer of five networks against the reference kernels; the same
+ * bits again and at other addresses; re-runs; what is refused. */
+#include "exec/cpu_kernels.h"
+
+#include "models/zoo.h"
+#include "tests/unit/compare_kernels.h"
+#include "tests/unit/op_net.h"
+#include "tests/unit/random_net.h"
+#include "tests/unit/seed.h"
+
+/* Under a sanitizer the reference is several times slower. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+static sn_status run(void *self, const sn_call *call, sn_err *err) {
+  return sn_cpu_kernels_run(self, call, err);
+}
+
+static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
+  return sn_cpu_kernels_scratch(self, layer, pass);
+}
+
+static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
+  sn_err err = SN_ERR_INIT;
+  sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
+  if (!k) fail_msg("%s", err.text);
+  return k;
+}
+
+static net_kernels table_of(sn_cpu_kernels *k) {
+  return (net_kernels){k, run, scratch};
+}
+
+/* One iteration of a net against the reference; frees the net. Says how near to the limit each operator came. */
+static void check_net(sn_net *net, unsigned threads, uint64_t seed, uint64_t most_macs, bool report) {
+  sn_cpu_kernels *k = new_kernels(net, threads);
+  compare c = compare_open(net, table_of(k), seed);
+  uint32_t compared = compare_all(&c, most_macs);
+  if (report) {
+    print_message("%s: %u of %u steps; error / allowed:", net->name, compared, c.fast.route->n_steps);
+    for (int op = 0; op < SN_OP_COUNT; op++)
+      if (c.worst[op] > 0) print_message(" %s %.2f", sn_op_table[op].name, c.worst[op]);
+    print_message("\n");
+  }
+  compare_close(&c);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+static void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
+  check_net(op_net(op, attr, data, inputs), 1, 5, UINT64_MAX, false);
+  check_net(op_net(op, attr, data, inputs), 2, 6, UINT64_MAX, false);
+}
+
+static void conv_matches(void **state) {
+  (void)state;
+  sn_attr oblong = conv_attr(5, 1, 7, 1, 0, 1), uneven = conv_attr(4, 3, 5, 2, 1, 2);
+  oblong.pad_w = 3;
+  uneven.stride_w = 3;
+  check_operator(SN_CONV, oblong, (sn_shape){2, 3, 8, 11}, 1);
+  check_operator(SN_CONV, uneven, (sn_shape){3, 6, 9, 14}, 1);
+  check_operator(SN_CONV, conv_attr(1, 1, 1, 1, 0, 1), (sn_shape){1, 1, 1, 1}, 1);
+  check_operator(SN_CONV, conv_attr(17, 3, 3, 1, 1, 1), (sn_shape){1, 13, 19, 5}, 1);
+  check_operator(SN_CONV, conv_attr(32, 1, 1, 2, 0, 1), (sn_shape){4, 48, 7, 7}, 1);
+  check_operator(SN_CONV, conv_attr(24, 11, 11, 4, 0, 1), (sn_shape){2, 3, 51, 51}, 1);
+  check_operator(SN_CONV, conv_attr(21, 5, 5, 1, 4, 7), (sn_shape){2, 14, 6, 7}, 1);
+  check_operator(SN_CONV, conv_attr(16, 3, 3, 1, 1, 16), (sn_shape){3, 16, 10, 10}, 1); /* depthwise */
+  check_operator(SN_CONV, conv_attr(36, 3, 3, 2, 1, 12), (sn_shape){2, 12, 13, 13}, 1);
+  check_operator(SN_CONV, conv_attr(2, 1, 1, 1, 2, 1), (sn_shape){1, 3, 2, 1}, 1); /* windows of padding only */
+  check_operator(SN_CONV, conv_attr(3, 4, 4, 7, 3, 1), (sn_shape){2, 2, 5, 30}, 1);
+}
+
+static void fc_matches(void **state) {
+  (void)state;
+  const sn_attr bias = {.channels = 33, .bias = true};
+  check_operator(SN_FC, bias, (sn_shape){1, 1, 1, 1}, 1);
+  check_operator(SN_FC, bias, (sn_shape){16, 100, 1, 1}, 1);
+  check_operator(SN_FC, bias, (sn_shape){3, 7, 5, 3}, 1);
+  check_operator(SN_FC, (sn_attr){.channels = 1}, (sn_shape){5, 257, 1, 2}, 1);
+  check_operator(SN_FC, (sn_attr){.channels = 1000, .bias = true}, (sn_shape){2, 512, 2, 2}, 1);
+}
+
+static void pool_matches(void **state) {
+  (void)state;
+  for (sn_pool_mode mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++) {
+    sn_attr oblong = pool_attr(mode, 3, 2, 1, false);
+    oblong.kernel_w = 2;
+    oblong.stride_w = 1;
+    check_operator(SN_POOL, oblong, (sn_shape){2, 3, 9, 6}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 3, 2, 0, false), (sn_shape){2, 5, 55, 55}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 3, 2, 1, true), (sn_shape){3, 4, 14, 12}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 3, 1, 1, false), (sn_shape){1, 17, 7, 8}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 2, 2, 0, true), (sn_shape){2, 2, 5, 7}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 2, 3, 1, true), (sn_shape){2, 2, 8, 6}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 1, 3, 0, false), (sn_shape){2, 3, 5, 5}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 7, 1, 3, false), (sn_shape){1, 3, 4, 9}, 1);
+    check_operator(SN_POOL, global_attr(mode), (sn_shape){3, 20, 7, 7}, 1);
+    check_operator(SN_POOL, global_attr(mode), (sn_shape){1, 1, 1, 13}, 1);
+  }
+}
+
+static void norm_matches(void **state) {
+  (void)state;
+  check_operator(SN_LRN, lrn_attr(5, 1e-4, 0.75, 2), (sn_shape){2, 96, 9, 9}, 1);
+  check_operator(SN_LRN, lrn_attr(5, 1, 0.75, 1), (sn_shape){3, 7, 13, 11}, 1);
+  check_operator(SN_LRN, lrn_attr(3, 0.5, 1.3, 0.5), (sn_shape){1, 4, 5, 30}, 1);
+  check_operator(SN_LRN, lrn_attr(1, 2, 0.75, 1), (sn_shape){2, 3, 1, 1}, 1);
+  check_operator(SN_LRN, lrn_attr(101, 2, 0.5, 1), (sn_shape){1, 6, 8, 8}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){4, 33, 7, 5}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){2, 3, 31, 31}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){64, 5, 1, 1}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){1, 9, 1, 1}, 1); /* one element a channel */
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){1, 2, 1, 2}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){7, 10, 1, 1}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){64, 1000, 1, 1}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){2, 1, 1, 1}, 1);
+}
+
+static void others_match(void **state) {
+  (void)state;
+  check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
+  check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);
+  check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){3, 7, 5, 5}, 2);
+  check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){2, 11, 43, 37}, 3);
+  check_operator(SN_FORK, (sn_attr){0}, (sn_shape){2, 11, 43, 37}, 1);
+  check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 3);
+  check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){2, 9, 43, 37}, 2);
+}
+
+/* Shapes that nobody thought of. */
+/* Random nets are made for small tensors; those whose parameters are not small as well are left out. */
+static sn_net *next_random_net(uint64_t *seed) {
+  for (;;) {
+    sn_err err = SN_ERR_INIT;
+    uint64_t dice = (*seed)++;
+    sn_net *net = random_net_new(&dice, &err);
+    if (!net) fail_msg("%s", err.text);
+    if (net->parameters <= 300000) return net;
+    sn_net_free(net);
+  }
+}
+
+static void random_nets_match(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(1000), nets = SANITIZED ? 8 : 40;
+  for (uint64_t i = 0; i < nets; i++) check_net(next_random_net(&seed), 1 + i % 2, seed, UINT64_MAX, false);
+}
+
+/* Every layer there is. Large convolutions run, but the reference is too slow to compare them. */
+static void zoo_matches(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    uint32_t batch, image;
+  } cases[] = {
+      {"lenet", 2, 0}, {"alexnet", 2, 0}, {"inception_v4", 1, 107}, {"resnet50", 1, 0}, {"densenet121", 1, 128}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
+    if (!net) fail_msg("%s", err.text);
+    check_net(net, 2, 9, SANITIZED ? 5000000 : 30000000, true);
+  }
+}
+
+static void same_bits(const net_runner *a, const net_runner *b) {
+  assert_true(a->loss == b->loss);
+  assert_int_equal(a->n_blocks, b->n_blocks);
+  for (size_t i = 0; i < a->n_blocks; i++) /* what is left in the workspace does not matter */
+    if (a->blocks[i].data != a->workspace &&
+        memcmp(a->blocks[i].data, b->blocks[i].data, a->blocks[i].count * sizeof(float)) != 0)
+      fail_msg("%s: other bits, moved by %u elements", a->net->name, b->shift);
+}
+
+/* Two iterations with kernels of their own, every tensor at another address: `shift` elements on. */
+static net_runner train(const sn_net *net, unsigned threads, uint32_t shift) {
+  sn_cpu_kernels *k = new_kernels(net, threads);
+  net_runner r = net_runner_open_at(net, table_of(k), 21, shift);
+  net_runner_iterate(&r);
+  net_runner_iterate(&r);
+  sn_cpu_kernels_free(k);
+  return r;
+}
+
+static void check_bits(const sn_net *net, unsigned threads) {
+  static const uint32_t shifts[] = {0, 16, 1};
+  net_runner first = train(net, threads, 0);
+  assert_true(isfinite(first.loss));
+  for (size_t i = 0; i < sizeof shifts / sizeof shifts[0]; i++) {
+    net_runner again = train(net, threads, shifts[i]);
+    same_bits(&first, &again);
+    net_runner_close(&again);
+  }
+  net_runner_close(&first);
+}
+
+static void bits_repeat(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    uint32_t batch, image;
+  } cases[] = {{"lenet", 5, 0}, {"resnet50", 2, 64}, {"densenet121", 2, 32}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
+    if (!net) fail_msg("%s", err.text);
+    for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
+    sn_net_free(net);
+  }
+}
+
+static void bits_of_random_nets_repeat(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(2000);
+  for (uint64_t i = 0; i < 10; i++) {
+    sn_net *net = next_random_net(&seed);
+    for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
+    sn_net_free(net);
+  }
+}
+
+/* A re-run makes the same outputs and statistics again; only a first run moves the running ones. */
+static void rerun_leaves_statistics(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_BN, (sn_attr){0}, (sn_shape){3, 8, 5, 5}, 1);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 31);
+  sn_call call = net_runner_call(&r, r.route->forward_step[op_net_layer(net, SN_BN)]);
+  net_runner_run(&r, &call);
+  float statistics[32], y[600];
+  memcpy(statistics, call.statistics, sizeof statistics);
+  memcpy(y, call.y[0], sizeof y);
+  net_poison(call.y[0], 600);
+  net_poison(call.statistics + 16, 16); /* the saved ones */
+  call.rerun = true;
+  net_runner_run(&r, &call);
+  assert_memory_equal(statistics, call.statistics, sizeof statistics);
+  assert_memory_equal(y, call.y[0], sizeof y);
+  call.rerun = false;
+  net_runner_run(&r, &call);
+  for (int i = 0; i < 16; i++) assert_true(statistics[i] != call.statistics[i]);
+  assert_memory_equal(statistics + 16, call.statistics + 16, 16 * sizeof(float));
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+static void rerun_drops_the_same(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){3, 8, 5, 5}, 1);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 32);
+  sn_call call = net_runner_call(&r, r.route->forward_step[op_net_layer(net, SN_DROPOUT)]);
+  net_runner_run(&r, &call);
+  float y[600];
+  memcpy(y, call.y[0], sizeof y);
+  net_poison(call.y[0], 600);
+  call.rerun = true;
+  net_runner_run(&r, &call);
+  assert_memory_equal(y, call.y[0], sizeof y);
+  call.iteration = 1;
+  net_runner_run(&r, &call);
+  assert_memory_not_equal(y, call.y[0], sizeof y);
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+static void expect_failure(sn_cpu_kernels *k, const sn_call *call, sn_status code, const char *text) {
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_cpu_kernels_run(k, call, &err), code);
+  assert_int_equal(err.code, code);
+  if (!strstr(err.text, text)) fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+}
+
+static void small_workspace_is_refused(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_CONV, conv_attr(8, 3, 3, 1, 1, 1), (sn_shape){2, 3, 9, 9}, 1);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 41);
+  uint64_t needed = sn_cpu_kernels_scratch(k, 1, SN_FORWARD);
+  assert_true(needed > 0);
+  assert_true(sn_cpu_kernels_scratch(k, 1, SN_BACKWARD) > 0);
+  assert_int_equal(sn_cpu_kernels_scratch(k, 1, SN_UPDATE), 0);
+  sn_call call = net_runner_call(&r, 0);
+  call.workspace_bytes = needed - 1;
+  expect_failure(k, &call, SN_BUG, "layer \"op\" forward needs");
+  call.workspace_bytes = needed;
+  net_runner_run(&r, &call);
+  call.workspace = NULL;
+  expect_failure(k, &call, SN_BUG, "was given 0");
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+static void bad_labels_are_refused(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_SOFTMAX, (sn_attr){0}, (sn_shape){2, 3, 1, 1}, 1);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 42);
+  sn_call call = net_runner_call(&r, 0);
+  r.labels[1] = 3;
+  expect_failure(k, &call, SN_BAD_INPUT, "label 3 of image 1");
+  r.labels[1] = -1;
+  expect_failure(k, &call, SN_BAD_INPUT, "classes of layer \"op\", which are 0 to 2");
+  r.labels[1] = 2;
+  net_runner_run(&r, &call);
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+static void makes_and_names(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = op_net(SN_ACT, (sn_attr){0}, (sn_shape){2, 3, 1, 1}, 1);
+  assert_null(sn_cpu_kernels_new(net, 100000, &err));
+  assert_int_equal(err.code, SN_BAD_USAGE);
+  sn_cpu_kernels *one = new_kernels(net, 1), *all = new_kernels(net, 0);
+  assert_ptr_equal(strstr(sn_cpu_kernels_version(one), "oneDNN "), sn_cpu_kernels_version(one));
+  assert_non_null(strstr(sn_cpu_kernels_version(one), ", 1 thread"));
+  assert_non_null(strstr(sn_cpu_kernels_version(all), " thread"));
+  sn_cpu_kernels_free(one);
+  sn_cpu_kernels_free(all);
+  sn_cpu_kernels_free(NULL);
+  sn_net_free(net);
+}
+
+/* A batch learned by heart: all pieces together do what training is for. */
+static void training_lowers_the_loss(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load("lenet", 16, 0, &err);
+  if (!net) fail_msg("%s", err.text);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 51);
+  for (int i = 0; i < 40; i++) net_runner_iterate(&r);
+  assert_true(r.loss < 0.1);
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(conv_matches),
+      cmocka_unit_test(fc_matches),
+      cmocka_unit_test(pool_matches),
+      cmocka_unit_test(norm_matches),
+      cmocka_unit_test(others_match),
+      cmocka_unit_test(random_nets_match),
+      cmocka_unit_test(zoo_matches),
+      cmocka_unit_test(bits_repeat),
+      cmocka_unit_test(bits_of_random_nets_repeat),
+      cmocka_unit_test(rerun_leaves_statistics),
+      cmocka_unit_test(rerun_drops_the_same),
+      cmocka_unit_test(small_workspace_is_refused),
+      cmocka_unit_test(bad_labels_are_refused),
+      cmocka_unit_test(makes_and_names),
+      cmocka_unit_test(training_lowers_the_loss),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

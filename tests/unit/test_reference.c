@@ -1,0 +1,559 @@
+/* Reference kernels: forwards that can be worked out by hand, and every backward against differences of its forward,
+ * for single operators and for small whole nets.
+ *
+ * The check of a gradient: along one element, the derivative of a function f (the loss, or a weighted sum of an
+ * operator's outputs in float64) by the five-point formula
+ *
+ *   f' = (8 (f(x + h) - f(x - h)) - (f(x + 2h) - f(x - 2h))) / 12h
+ *
+ * Its error has two parts. Cut off: h^4 f^(5) / 30, with h = 1/64 2e-9 f^(5). Rounding: tensors between layers are
+ * float32, so f jumps by about 2^-24 of its terms; divided by h that is 4e-6 of a term, more where many terms or layers
+ * take part. Allowed is 1e-4 of the largest gradient for an operator and 1e-3 for a net; a wrong factor, sign or index
+ * is off by far more. Where f has a kink (ReLU, maximum) within 2h, no difference is a derivative: operators are tested
+ * at points away from kinks. A net's elements are tested with smaller h where a step turns a ReLU or moves a maximum,
+ * and 8 units of float32 over h more are allowed; they are passed over where the smallest h still does: at most half of
+ * them, for one activation near a kink is near it for all elements before it. */
+#include "exec/reference.h"
+
+#include "tests/unit/net_runner.h"
+#include "tests/unit/op_net.h"
+#include "tests/unit/seed.h"
+
+#include <stdio.h>
+
+static sn_status run(void *self, const sn_call *call, sn_err *err) {
+  (void)self;
+  return sn_reference_run(call, err);
+}
+static const net_kernels kernels = {.run = run};
+
+/* An operator under test: its layer, and the weights of its outputs in f. */
+typedef struct probe {
+  net_runner r;
+  uint32_t layer;
+  float *weights; /* of all outputs, one after the other */
+} probe;
+
+static uint64_t output_count(const probe *p) {
+  return net_value_count(&p->r, p->r.net->layers[p->layer].first_output);
+}
+
+static double run_forward(probe *p) {
+  const sn_layer *layer = &p->r.net->layers[p->layer];
+  net_runner_step(&p->r, p->r.route->forward_step[p->layer]);
+  if (layer->op == SN_SOFTMAX) return p->r.layers[p->layer].loss;
+  double f = 0;
+  uint64_t count = output_count(p);
+  for (uint32_t port = 0; port < layer->n_outputs; port++)
+    for (uint64_t i = 0; i < count; i++)
+      f += (double)p->weights[port * count + i] * p->r.output[layer->first_output + port][i];
+  return f;
+}
+
+/* Leaves the gradients of f in the runner. */
+static void run_backward(probe *p) {
+  const sn_layer *layer = &p->r.net->layers[p->layer];
+  run_forward(p);
+  uint64_t count = output_count(p);
+  for (uint32_t port = 0; port < layer->n_outputs && layer->op != SN_SOFTMAX; port++)
+    memcpy(p->r.gradient[layer->first_output + port], p->weights + port * count, count * sizeof(float));
+  net_runner_step(&p->r, sn_route_backward_step(p->r.route, p->layer));
+}
+
+static probe probe_open(const sn_net *net, sn_op op, uint64_t seed) {
+  probe p = {.r = net_runner_open(net, kernels, seed), .layer = op_net_layer(net, op)};
+  const sn_layer *layer = &net->layers[p.layer];
+  uint64_t count = output_count(&p) * layer->n_outputs;
+  p.weights = net_calloc(count, sizeof *p.weights);
+  net_fill(p.weights, count, 1, &seed);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = net->inputs[layer->first_input + i];
+    net_fill(p.r.output[value], net_value_count(&p.r, value), 1, &seed);
+  }
+  return p;
+}
+
+static void probe_close(probe *p) {
+  free(p->weights);
+  net_runner_close(&p->r);
+}
+
+/* Inputs in any order, but all different, none near 0: no kink within 2h of any. */
+static void spread(float *x, uint64_t count, uint64_t *dice) {
+  for (uint64_t i = 0; i < count; i++) x[i] = ((float)i - (float)count / 2 + 0.5f) / 8;
+  for (uint64_t i = count; i > 1; i--) {
+    uint64_t j = prng_below(dice, (uint32_t)i);
+    float kept = x[j];
+    x[j] = x[i - 1];
+    x[i - 1] = kept;
+  }
+}
+
+typedef double (*objective)(void *self);
+
+static double derivative(float *at, double h, objective f, void *self) {
+  float x = *at;
+  double values[5] = {0};
+  for (int i = -2; i <= 2; i++) {
+    *at = (float)(x + i * h);
+    if (i != 0) values[i + 2] = f(self);
+  }
+  *at = x;
+  return (8 * (values[3] - values[1]) - (values[4] - values[0])) / (12 * h);
+}
+
+static double operator_value(void *self) {
+  return run_forward(self);
+}
+
+static double largest(const float *data, uint64_t count) {
+  double top = 0;
+  for (uint64_t i = 0; i < count; i++) top = fmax(top, fabs((double)data[i]));
+  return top;
+}
+
+static void check_elements(probe *p, const char *what, float *x, const float *gradient, uint64_t count) {
+  const sn_layer *layer = &p->r.net->layers[p->layer];
+  double allowed = 1e-4 * fmax(1, largest(gradient, count));
+  for (uint64_t i = 0; i < count; i++) {
+    double slope = derivative(x + i, 1.0 / 64, operator_value, p), error = fabs(slope - gradient[i]);
+    if (!(error <= allowed))
+      fail_msg("%s: gradient by %s[%llu]: %.7g, differences say %.7g", sn_op_of(layer)->name, what,
+               (unsigned long long)i, (double)gradient[i], slope);
+  }
+}
+
+/* Every element of every input and parameter. Gradients are copied: dx may lie where an output is. */
+static void check_operator(probe *p) {
+  const sn_layer *layer = &p->r.net->layers[p->layer];
+  float *gradients[4];
+  run_backward(p);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = p->r.net->inputs[layer->first_input + i];
+    uint64_t count = net_value_count(&p->r, value);
+    gradients[i] = net_calloc(count, sizeof(float));
+    memcpy(gradients[i], p->r.gradient[value], count * sizeof(float));
+  }
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = p->r.net->inputs[layer->first_input + i];
+    check_elements(p, "input", p->r.output[value], gradients[i], net_value_count(&p->r, value));
+    free(gradients[i]);
+  }
+  if (layer->parameters)
+    check_elements(p, "parameter", p->r.layers[p->layer].parameters, p->r.layers[p->layer].gradients,
+                   layer->parameters);
+}
+
+static void check_gradients(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs, uint64_t seed) {
+  sn_net *net = op_net(op, attr, data, inputs);
+  probe p = probe_open(net, op, seed);
+  if (op == SN_ACT || op == SN_POOL) spread(p.r.output[0], net_value_count(&p.r, 0), &seed);
+  check_operator(&p);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void gradients_conv(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(11);
+  sn_attr oblong = conv_attr(3, 3, 2, 1, 0, 1);
+  oblong.stride_w = 3;
+  oblong.pad_h = 2;
+  check_gradients(SN_CONV, conv_attr(4, 3, 3, 1, 1, 1), (sn_shape){2, 3, 5, 4}, 1, seed);
+  check_gradients(SN_CONV, conv_attr(6, 3, 3, 2, 1, 2), (sn_shape){2, 4, 6, 5}, 1, seed);
+  check_gradients(SN_CONV, conv_attr(4, 2, 5, 3, 2, 4), (sn_shape){1, 4, 7, 7}, 1, seed);
+  check_gradients(SN_CONV, conv_attr(3, 1, 1, 2, 1, 1), (sn_shape){2, 2, 3, 3}, 1, seed);
+  check_gradients(SN_CONV, oblong, (sn_shape){2, 2, 4, 8}, 1, seed);
+}
+
+static void gradients_fc(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(12);
+  check_gradients(SN_FC, (sn_attr){.channels = 5, .bias = true}, (sn_shape){3, 2, 3, 2}, 1, seed);
+  check_gradients(SN_FC, (sn_attr){.channels = 1}, (sn_shape){1, 7, 1, 1}, 1, seed);
+}
+
+static void gradients_pool(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(13);
+  for (int mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++) {
+    check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 3, 2, 1, false), (sn_shape){2, 2, 6, 5}, 1, seed);
+    check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 3, 2, 0, true), (sn_shape){1, 2, 6, 8}, 1, seed);
+    check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 3, 1, 1, false), (sn_shape){1, 1, 4, 4}, 1, seed);
+    check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 2, 3, 1, true), (sn_shape){1, 2, 7, 5}, 1, seed);
+    check_gradients(SN_POOL, global_attr((sn_pool_mode)mode), (sn_shape){2, 3, 3, 5}, 1, seed);
+  }
+}
+
+static void gradients_norm(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(14);
+  check_gradients(SN_LRN, lrn_attr(3, 0.9, 0.75, 1.5), (sn_shape){2, 5, 2, 3}, 1, seed);
+  check_gradients(SN_LRN, lrn_attr(9, 0.9, 1.2, 1.5), (sn_shape){1, 4, 2, 2}, 1, seed);
+  check_gradients(SN_BN, (sn_attr){0}, (sn_shape){3, 2, 3, 2}, 1, seed);
+  check_gradients(SN_BN, (sn_attr){0}, (sn_shape){5, 3, 1, 1}, 1, seed);
+  check_gradients(SN_SOFTMAX, (sn_attr){0}, (sn_shape){3, 6, 1, 1}, 1, seed);
+}
+
+static void gradients_of_others(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(15);
+  check_gradients(SN_ACT, (sn_attr){0}, (sn_shape){2, 3, 3, 2}, 1, seed);
+  check_gradients(SN_DROPOUT, (sn_attr){.ratio = 0.4}, (sn_shape){2, 3, 4, 2}, 1, seed);
+  check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 2, seed);
+  check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){1, 2, 2, 2}, 3, seed);
+  check_gradients(SN_FORK, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 1, seed);
+  check_gradients(SN_CONCAT, (sn_attr){0}, (sn_shape){2, 2, 3, 2}, 3, seed);
+}
+
+/* Runs an operator forward on given inputs; the caller compares p.r.output and closes. */
+static probe forward_of(const sn_net *net, sn_op op, const float *x, uint64_t count) {
+  probe p = probe_open(net, op, 1);
+  assert_int_equal(count, net_value_count(&p.r, 0));
+  memcpy(p.r.output[0], x, count * sizeof *x);
+  return p;
+}
+
+static void expect(const float *data, const float *expected, uint64_t count, double allowed) {
+  for (uint64_t i = 0; i < count; i++)
+    if (!(fabs((double)data[i] - expected[i]) <= allowed))
+      fail_msg("element %llu: %.8g, expected %.8g", (unsigned long long)i, (double)data[i], (double)expected[i]);
+}
+
+/* 2 groups of one channel, kernel 2x2, stride 2, padding 1: of a 3x3 image of ones, only what is real counts. */
+static void conv_by_hand(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_CONV, conv_attr(2, 2, 2, 2, 1, 2), (sn_shape){1, 2, 3, 3}, 1);
+  const float x[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const float w[] = {1, 10, 100, 1000, 1, 2, 3, 4, 0.5f, -0.5f};
+  const float y[] = {1000.5f, 1100.5f, 1010.5f, 1111.5f, 3.5f, 17.5f, 35.5f, 76.5f};
+  probe p = forward_of(net, SN_CONV, x, 18);
+  memcpy(p.r.layers[p.layer].parameters, w, sizeof w);
+  run_forward(&p);
+  expect(p.r.output[net->layers[p.layer].first_output], y, 8, 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void pool_by_hand(void **state) {
+  (void)state;
+  const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const float top[] = {1, 3, 7, 9}, mean[] = {1, 2.5f, 5.5f, 7}, ceil_mean[] = {3, 4.5f, 7.5f, 9};
+  sn_net *nets[] = {op_net(SN_POOL, pool_attr(SN_POOL_MAX, 2, 2, 1, false), (sn_shape){1, 1, 3, 3}, 1),
+                    op_net(SN_POOL, pool_attr(SN_POOL_AVERAGE, 2, 2, 1, false), (sn_shape){1, 1, 3, 3}, 1),
+                    op_net(SN_POOL, pool_attr(SN_POOL_AVERAGE, 2, 2, 0, true), (sn_shape){1, 1, 3, 3}, 1)};
+  const float *expected[] = {top, mean, ceil_mean};
+  for (int i = 0; i < 3; i++) {
+    probe p = forward_of(nets[i], SN_POOL, x, 9);
+    run_forward(&p);
+    expect(p.r.output[nets[i]->layers[p.layer].first_output], expected[i], 4, 0);
+    probe_close(&p);
+    sn_net_free(nets[i]);
+  }
+}
+
+/* Of equal maxima the first, row by row, gets the whole gradient. */
+static void first_maximum_takes_all(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_POOL, pool_attr(SN_POOL_MAX, 2, 1, 0, false), (sn_shape){1, 1, 3, 3}, 1);
+  const float x[] = {0, 5, 0, 5, 5, 0, 0, 0, 0}, dy[] = {1, 10, 100, 1000}, dx[] = {0, 11, 0, 100, 1000, 0, 0, 0, 0};
+  probe p = forward_of(net, SN_POOL, x, 9);
+  memcpy(p.weights, dy, sizeof dy);
+  run_backward(&p);
+  expect(p.r.gradient[0], dx, 9, 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void norm_by_hand(void **state) {
+  (void)state;
+  sn_net *lrn = op_net(SN_LRN, lrn_attr(3, 3, 0.5, 4), (sn_shape){1, 4, 1, 1}, 1);
+  const float x[] = {1, -2, 4, 0}; /* k + squares of the neighbours: 9, 25, 24, 20 */
+  const float y[] = {1.0f / 3, -2.0f / 5, 0.8164966f, 0};
+  probe p = forward_of(lrn, SN_LRN, x, 4);
+  run_forward(&p);
+  expect(p.r.output[lrn->layers[p.layer].first_output], y, 4, 1e-7);
+  probe_close(&p);
+  sn_net_free(lrn);
+}
+
+/* Mean 3, variance 5 of four numbers, 20/3 unbiased; a re-run leaves the running statistics alone. */
+static void bn_by_hand(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_BN, (sn_attr){0}, (sn_shape){2, 1, 1, 2}, 1);
+  const float x[] = {0, 2, 4, 6}, parameters[] = {2, 1};
+  const float y[] = {-1.6832816f, 0.1055728f, 1.8944272f, 3.6832816f};
+  const float statistics[] = {0.3f, 0.9f + 0.1f * 20 / 3, 3, 0.4472136f};
+  probe p = forward_of(net, SN_BN, x, 4);
+  net_state *s = &p.r.layers[p.layer];
+  memcpy(s->parameters, parameters, sizeof parameters);
+  for (int pass = 0; pass < 3; pass++) {
+    sn_call call = net_runner_call(&p.r, p.r.route->forward_step[p.layer]);
+    call.rerun = pass > 0;
+    net_runner_run(&p.r, &call);
+    expect(p.r.output[net->layers[p.layer].first_output], y, 4, 1e-5);
+    expect(s->statistics, statistics, 4, 1e-6);
+  }
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void bn_of_one_element(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_BN, (sn_attr){0}, (sn_shape){1, 1, 1, 1}, 1);
+  const float x[] = {7}, statistics[] = {0.7f, 0.9f, 7, 316.22777f};
+  probe p = forward_of(net, SN_BN, x, 1);
+  run_backward(&p);
+  const net_state *s = &p.r.layers[p.layer];
+  expect(s->statistics, statistics, 4, 1e-4);
+  expect(p.r.output[net->layers[p.layer].first_output], s->parameters + 1, 1, 0);
+  assert_true(p.r.gradient[0][0] == 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+/* Probabilities 1/4 and 3/4; and a logit so low that its probability is 0 in float32, whose loss is still finite. */
+static void softmax_by_hand(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_SOFTMAX, (sn_attr){0}, (sn_shape){2, 2, 1, 1}, 1);
+  const float x[] = {1, 2.0986123f, 0, -200}, y[] = {0.25f, 0.75f, 1, 0}, dx[] = {-0.375f, 0.375f, 0.5f, -0.5f};
+  probe p = forward_of(net, SN_SOFTMAX, x, 4);
+  p.r.labels[0] = 0;
+  p.r.labels[1] = 1;
+  assert_true(fabs(run_forward(&p) - (log(4) + 200) / 2) < 1e-6);
+  expect(p.r.output[1], y, 4, 1e-7);
+  run_backward(&p);
+  expect(p.r.gradient[0], dx, 4, 1e-7);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void update_by_hand(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_FC, (sn_attr){.channels = 1, .bias = true}, (sn_shape){1, 1, 1, 1}, 1);
+  probe p = probe_open(net, SN_FC, 1);
+  float parameters[] = {2, -4}, gradients[] = {1, 3}, momentum[] = {10, 20};
+  const sn_hyper hyper = {.learning_rate = 0.5f, .momentum = 0.25f, .weight_decay = 0.125f};
+  const float v[] = {3.75f, 7.5f}, w[] = {0.125f, -7.75f}; /* v = 10/4 + 1 + 2/8, 20/4 + 3 - 4/8 */
+  sn_call call = net_runner_call(&p.r, p.r.route->forward_step[p.layer]);
+  call.pass = SN_UPDATE;
+  call.hyper = &hyper;
+  call.parameters = parameters;
+  call.gradients = gradients;
+  call.momentum = momentum;
+  net_runner_run(&p.r, &call);
+  expect(momentum, v, 2, 0);
+  expect(parameters, w, 2, 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static uint64_t kept(probe *p, uint64_t seed, uint64_t iteration, uint8_t *mask, uint64_t count) {
+  p->r.hyper.seed = seed;
+  p->r.iteration = iteration;
+  sn_call call = net_runner_call(&p->r, p->r.route->forward_step[p->layer]);
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; i++) sum += mask[i] = sn_dropout_keeps(&call, i);
+  return sum;
+}
+
+/* Elements that two masks share. Independent masks of half share half of theirs, give or take 5 deviations. */
+static void masks_differ(const uint8_t *a, const uint8_t *b, uint64_t count) {
+  uint64_t same = 0;
+  for (uint64_t i = 0; i < count; i++) same += a[i] == b[i];
+  assert_true(fabs((double)same - (double)count / 2) < 5 * sqrt((double)count) / 2);
+}
+
+static void dropout_masks(void **state) {
+  (void)state;
+  enum { COUNT = 40000 };
+  sn_net *net = op_net(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){1, 1, 200, 200}, 1);
+  probe p = probe_open(net, SN_DROPOUT, 1);
+  uint8_t *masks = net_calloc(5, COUNT);
+  const uint64_t keys[5][2] = {{1, 0}, {1, 1}, {2, 0}, {0, 1}, {1, 0}};
+  for (int i = 0; i < 5; i++) {
+    uint64_t count = kept(&p, keys[i][0], keys[i][1], masks + i * COUNT, COUNT);
+    assert_true(fabs((double)count - COUNT / 2.0) < 5 * 100); /* standard deviation sqrt(COUNT) / 2 */
+  }
+  assert_memory_equal(masks, masks + 4 * COUNT, COUNT);
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < i; j++) masks_differ(masks + i * COUNT, masks + j * COUNT, COUNT);
+  masks_differ(masks, masks + 1, COUNT - 1); /* neighbours do not go together */
+  run_forward(&p);
+  for (uint64_t i = 0; i < COUNT; i++)
+    assert_true(p.r.output[net->layers[p.layer].first_output][i] == (masks[i] ? 2 * p.r.output[0][i] : 0));
+  free(masks);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void dropout_ratio(void **state) {
+  (void)state;
+  enum { COUNT = 40000 };
+  static const double ratios[] = {0, 0.1, 0.9};
+  uint8_t *mask = net_calloc(COUNT, 1);
+  for (int i = 0; i < 3; i++) {
+    sn_net *net = op_net(SN_DROPOUT, (sn_attr){.ratio = ratios[i]}, (sn_shape){1, 1, 200, 200}, 1);
+    probe p = probe_open(net, SN_DROPOUT, 1);
+    double dropped = COUNT - (double)kept(&p, 3, 0, mask, COUNT), expected = COUNT * ratios[i];
+    assert_true(fabs(dropped - expected) <= 5 * sqrt(expected * (1 - ratios[i])));
+    probe_close(&p);
+    sn_net_free(net);
+  }
+  free(mask);
+}
+
+/* A chain of everything: convolution in groups, both pools, LRN, dropout. */
+static sn_net *chain(void) {
+  sn_builder *b = begin_net((sn_shape){2, 2, 9, 8});
+  uint32_t x = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = 4, .kernel = 3, .pad = 1}, "conv1");
+  x = sn_build_lrn(b, sn_build_relu(b, x, "relu1"), 3, "lrn1");
+  x = sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .ceil = true}, "pool1");
+  x = sn_build_conv(b, x, (sn_conv){.channels = 6, .kernel = 3, .groups = 2, .no_bias = true}, "conv2");
+  x = sn_build_relu(b, sn_build_bn(b, x, "bn2"), "relu2");
+  x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .average = true}, "pool2");
+  x = sn_build_dropout(b, sn_build_relu(b, sn_build_fc(b, x, 7, "fc1"), "relu3"), 0.3, "drop");
+  sn_build_softmax(b, sn_build_fc(b, x, 4, "fc2"), "softmax");
+  return finish_net(b);
+}
+
+/* A residual unit, an inception block and two ends. */
+static sn_net *branches(void) {
+  sn_builder *b = begin_net((sn_shape){3, 3, 6, 6});
+  const sn_conv one = {.channels = 4, .kernel = 1}, three = {.channels = 4, .kernel = 3, .pad = 1};
+  uint32_t stem = sn_build_conv(b, SN_DATA_LAYER, three, "stem");
+  uint32_t x = sn_build_relu(b, sn_build_bn(b, stem, "bn1"), "relu1");
+  x = sn_build_bn(b, sn_build_conv(b, x, three, "conv1"), "bn2");
+  uint32_t sum = sn_build_join(b, (const uint32_t[]){x, stem}, 2, "join");
+  uint32_t parts[3] = {sn_build_conv(b, sum, one, "b1"), sn_build_relu(b, sn_build_conv(b, sum, three, "b2"), "relu2"),
+                       sn_build_pool(b, sum, (sn_pool){.kernel = 3, .pad = 1, .average = true}, "b3")};
+  uint32_t all = sn_build_concat(b, parts, 3, "concat");
+  uint32_t pooled = sn_build_pool(b, all, (sn_pool){.average = true, .global = true}, "global");
+  sn_build_softmax(b, sn_build_fc(b, pooled, 5, "fc1"), "softmax1");
+  sn_build_softmax(b, sn_build_fc(b, sum, 3, "fc2"), "softmax2");
+  return finish_net(b);
+}
+
+/* Position of the largest element of a POOL's window, whose first row and column may lie in the padding. */
+static int64_t top_of(const sn_attr *a, sn_shape in, const float *plane, int64_t row, int64_t column) {
+  int64_t best = -1;
+  for (int64_t y = row; y < row + a->kernel_h; y++)
+    for (int64_t x = column; x < column + a->kernel_w; x++)
+      if (y >= 0 && y < in.h && x >= 0 && x < in.w && (best < 0 || plane[y * in.w + x] > plane[best]))
+        best = y * in.w + x;
+  return best;
+}
+
+/* Sums up which way a layer's kinks go, after its forward. */
+static uint64_t kinks_of(const net_runner *r, const sn_layer *layer, uint64_t sum) {
+  sn_shape in = sn_layer_input_shape(r->net, layer, 0), out = layer->out;
+  const float *x = r->output[r->net->inputs[layer->first_input]];
+  const sn_attr *a = &layer->attr;
+  uint64_t count = net_value_count(r, layer->first_output), plane = (uint64_t)out.h * out.w;
+  for (uint64_t i = 0; i < count && layer->op == SN_ACT; i++) sum = sum * 31 + (x[i] > 0);
+  for (uint64_t i = 0; i < count && layer->op == SN_POOL && a->pool == SN_POOL_MAX; i++) {
+    int64_t row = (int64_t)(i % plane / out.w) * a->stride_h - a->pad_h;
+    int64_t column = (int64_t)(i % out.w) * a->stride_w - a->pad_w;
+    sum = sum * 31 + (uint64_t)top_of(a, in, x + i / plane * in.h * in.w, row, column);
+  }
+  return sum;
+}
+
+typedef struct subject {
+  net_runner r;
+  uint64_t kinks; /* of the point where the gradient was taken */
+  bool moved;     /* one of the points since then has others */
+  uint32_t checked, passed_over;
+} subject;
+
+static double net_value(void *self) {
+  subject *s = self;
+  uint64_t kinks = 0;
+  net_runner_forward(&s->r);
+  for (uint32_t i = 1; i < s->r.net->n_layers; i++) kinks = kinks_of(&s->r, &s->r.net->layers[i], kinks);
+  s->moved |= kinks != s->kinks;
+  s->kinks = s->checked ? s->kinks : kinks;
+  return s->r.loss;
+}
+
+static void check_net_element(subject *s, const char *name, float *x, double gradient, double allowed) {
+  double slope = 0, h = 1.0 / 16;
+  s->checked++;
+  s->moved = true;
+  for (int i = 0; i < 4 && s->moved; i++) {
+    s->moved = false;
+    h /= 4;
+    slope = derivative(x, h, net_value, s);
+  }
+  s->passed_over += s->moved;
+  allowed += 8 * 0x1p-24 / h;
+  if (!s->moved && !(fabs(slope - gradient) <= allowed))
+    fail_msg("%s: gradient %.7g, differences say %.7g with h = %g, allowed is %g", name, gradient, slope, h, allowed);
+}
+
+static void check_net_elements(subject *s, const char *name, float *x, const float *gradient, uint64_t count) {
+  double allowed = 1e-3 * fmax(0.3, largest(gradient, count));
+  for (uint64_t i = 0; i < count; i++) check_net_element(s, name, x + i, gradient[i], allowed);
+}
+
+/* The gradient of the loss by every parameter and by the data. */
+static void check_net(sn_net *net, uint64_t seed) {
+  subject s = {.r = net_runner_open(net, kernels, seed)};
+  net_value(&s);
+  net_runner_backward(&s.r);
+  uint64_t count = net_value_count(&s.r, 0);
+  float *gradient = net_calloc(count, sizeof *gradient); /* it may lie where an output is */
+  memcpy(gradient, s.r.gradient[0], count * sizeof *gradient);
+  check_net_elements(&s, "data", s.r.output[0], gradient, count);
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].parameters)
+      check_net_elements(&s, net->layers[i].name, s.r.layers[i].parameters, s.r.layers[i].gradients,
+                         net->layers[i].parameters);
+  print_message("%u elements, %u passed over\n", s.checked, s.passed_over);
+  assert_true(s.checked > 300 && s.passed_over <= s.checked / 2);
+  free(gradient);
+  net_runner_close(&s.r);
+  sn_net_free(net);
+}
+
+static void gradients_of_nets(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(16);
+  check_net(chain(), seed);
+  check_net(branches(), seed);
+}
+
+static void training_lowers_the_loss(void **state) {
+  (void)state;
+  sn_net *net = branches();
+  net_runner r = net_runner_open(net, kernels, 17);
+  net_runner_iterate(&r);
+  double first = r.loss;
+  for (int i = 0; i < 20; i++) net_runner_iterate(&r);
+  assert_true(r.loss < first / 2);
+  net_runner_close(&r);
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradients_conv),
+      cmocka_unit_test(gradients_fc),
+      cmocka_unit_test(gradients_pool),
+      cmocka_unit_test(gradients_norm),
+      cmocka_unit_test(gradients_of_others),
+      cmocka_unit_test(conv_by_hand),
+      cmocka_unit_test(pool_by_hand),
+      cmocka_unit_test(first_maximum_takes_all),
+      cmocka_unit_test(norm_by_hand),
+      cmocka_unit_test(bn_by_hand),
+      cmocka_unit_test(bn_of_one_element),
+      cmocka_unit_test(softmax_by_hand),
+      cmocka_unit_test(update_by_hand),
+      cmocka_unit_test(dropout_masks),
+      cmocka_unit_test(dropout_ratio),
+      cmocka_unit_test(gradients_of_nets),
+      cmocka_unit_test(training_lowers_the_loss),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
