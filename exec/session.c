@@ -69,6 +69,7 @@ static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace 
   (void)err;
   s->times[iteration] = trace->end_ns;
   m->loss = s->cpu.loss;
+  m->last_ns = trace->end_ns;
   m->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
   m->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
   m->measured_out_bytes = s->cpu.copied_bytes[SN_LANE_OUT];

@@ -45,6 +45,7 @@ typedef struct sn_measurement {
   uint32_t recomputed_layers;
   uint64_t iterations;  /* whole ones; fewer than asked for where it was stopped */
   int64_t iteration_ns; /* median over the iterations but the first, which warms up */
+  int64_t last_ns;      /* of the last iteration */
   int64_t compute_ns;   /* of the last iteration: inside kernels */
   int64_t stall_ns;     /* of the last iteration: compute lane waiting at fences */
   double loss;          /* of the last iteration */
