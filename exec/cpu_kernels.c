@@ -1,6 +1,5 @@
-/* CPU kernels: making, choosing and running them; see exec/cpu_kernels.h. What an operator does is in cpu_linear.c
- * (CONV, FC), cpu_pool.c (POOL, ACT), cpu_norm.c (BN, LRN) and cpu_loops.c (all others); cpu_primitive.c wraps oneDNN.
- */
+/* CPU kernels: making, choosing and running them; see exec/cpu_kernels.h. What an operator does is in cpu_conv.c,
+ * cpu_fc.c, cpu_pool.c (POOL, ACT), cpu_norm.c (BN, LRN) and cpu_loops.c (all others); cpu_primitive.c wraps oneDNN. */
 #include "exec/cpu_kernels.h"
 
 #include "base/checked.h"

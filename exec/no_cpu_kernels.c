@@ -5,7 +5,7 @@ sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *
   (void)net;
   (void)threads;
   sn_fail(err, SN_BAD_DEVICE,
-          "this build of snsim has no CPU kernels: install libdnnl-dev (oneDNN) and build it again");
+          "this build of snsim has no CPU kernels: install libdnnl-dev (oneDNN) and build it with gcc");
   return NULL;
 }
 

@@ -28,6 +28,7 @@ static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
 static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
   sn_err err = SN_ERR_INIT;
   sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
+  if (!k && strstr(err.text, "has no CPU kernels")) skip(); /* this build */
   if (!k) fail_msg("%s", err.text);
   return k;
 }
@@ -37,7 +38,7 @@ static net_kernels table_of(sn_cpu_kernels *k) {
 }
 
 /* One iteration of a net against the reference; frees the net. Says how near to the limit each operator came. */
-static void check_net(sn_net *net, unsigned threads, uint64_t seed, uint64_t most_macs, bool report) {
+static void check_net(sn_net *net, uint32_t threads, uint64_t seed, uint64_t most_macs, bool report) {
   sn_cpu_kernels *k = new_kernels(net, threads);
   compare c = compare_open(net, table_of(k), seed);
   uint32_t compared = compare_all(&c, most_macs);
@@ -135,23 +136,22 @@ static void others_match(void **state) {
   check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){2, 9, 43, 37}, 2);
 }
 
-/* Shapes that nobody thought of. */
-/* Random nets are made for small tensors; those whose parameters are not small as well are left out. */
-static sn_net *next_random_net(uint64_t *seed) {
+/* Draws until it finds one of few parameters: making them up is most of a run's time. */
+static sn_net *small_random_net(uint64_t *dice) {
+  sn_err err = SN_ERR_INIT;
   for (;;) {
-    sn_err err = SN_ERR_INIT;
-    uint64_t dice = (*seed)++;
-    sn_net *net = random_net_new(&dice, &err);
+    sn_net *net = random_net_new(dice, &err);
     if (!net) fail_msg("%s", err.text);
-    if (net->parameters <= 300000) return net;
+    if (net->parameters < 1000000) return net;
     sn_net_free(net);
   }
 }
 
+/* Shapes that nobody thought of. */
 static void random_nets_match(void **state) {
   (void)state;
-  uint64_t seed = first_seed(1000), nets = SANITIZED ? 8 : 40;
-  for (uint64_t i = 0; i < nets; i++) check_net(next_random_net(&seed), 1 + i % 2, seed, UINT64_MAX, false);
+  uint64_t dice = first_seed(1000), nets = SANITIZED ? 10 : 60;
+  for (uint64_t i = 0; i < nets; i++) check_net(small_random_net(&dice), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
 
 /* Every layer there is. Large convolutions run, but the reference is too slow to compare them. */
@@ -166,7 +166,7 @@ static void zoo_matches(void **state) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
     if (!net) fail_msg("%s", err.text);
-    check_net(net, 2, 9, SANITIZED ? 5000000 : 30000000, true);
+    check_net(net, 1, 9, SANITIZED ? 5000000 : 30000000, true);
   }
 }
 
@@ -218,9 +218,9 @@ static void bits_repeat(void **state) {
 
 static void bits_of_random_nets_repeat(void **state) {
   (void)state;
-  uint64_t seed = first_seed(2000);
+  uint64_t dice = first_seed(2000);
   for (uint64_t i = 0; i < 10; i++) {
-    sn_net *net = next_random_net(&seed);
+    sn_net *net = small_random_net(&dice);
     for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
     sn_net_free(net);
   }
@@ -322,9 +322,9 @@ static void makes_and_names(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
   sn_net *net = op_net(SN_ACT, (sn_attr){0}, (sn_shape){2, 3, 1, 1}, 1);
+  sn_cpu_kernels *one = new_kernels(net, 1), *all = new_kernels(net, 0);
   assert_null(sn_cpu_kernels_new(net, 100000, &err));
   assert_int_equal(err.code, SN_BAD_USAGE);
-  sn_cpu_kernels *one = new_kernels(net, 1), *all = new_kernels(net, 0);
   assert_ptr_equal(strstr(sn_cpu_kernels_version(one), "oneDNN "), sn_cpu_kernels_version(one));
   assert_non_null(strstr(sn_cpu_kernels_version(one), ", 1 thread"));
   assert_non_null(strstr(sn_cpu_kernels_version(all), " thread"));
