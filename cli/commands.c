@@ -29,7 +29,7 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness --explain\n"
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
-     NULL, sn_cli_simulate},
+     NULL, SN_CMD_SIMULATE, sn_cli_simulate},
     {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
      "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
@@ -42,21 +42,21 @@ static const sn_command commands[] = {
      "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
-     NULL, sn_cli_run},
+     NULL, SN_CMD_RUN, sn_cli_run},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",
      "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
      "give "
      "their path to --net and --gpu.",
      "snsim list nets\n"
      "snsim list gpus --json",
-     "nets|gpus|strategies", sn_cli_list},
+     "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
      "byte as it was printed first.",
      "snsim show\n"
      "snsim show 12 --explain\n"
      "snsim show last --json",
-     "[RUN]", sn_cli_show},
+     "[RUN]", SN_CMD_SHOW, sn_cli_show},
     {"plot", "snsim plot [RUN] [-o FILE] [--strategy S]...", "draw memory over the steps of a stored run",
      "Draws functional-tensor memory (left axis) and live tensors (right axis) for every step of a stored run, forward "
      "and backward pass divided by a line, several strategies in one picture. RUN is a number or \"last\" (the "
@@ -67,12 +67,12 @@ static const sn_command commands[] = {
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
-     "[RUN]", sn_cli_plot},
+     "[RUN]", SN_CMD_PLOT, sn_cli_plot},
     {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"
      "snsim help plot",
-     "[COMMAND]", sn_cli_help},
+     "[COMMAND]", SN_CMD_HELP, sn_cli_help},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

@@ -1,5 +1,6 @@
-/* The command line: two tables (commands, options) and the parser that reads argv by them. Help is printed from the
- * same rows (cli/help.c), so what is accepted and what is documented cannot differ.
+/* The command line: two tables (cli/commands.c, cli/option_table.c) and the parser that reads argv by them
+ * (cli/options.c). Help is printed from the same rows (cli/help.c), so what is accepted and what is documented cannot
+ * differ.
  *
  *   sn_args args;
  *   if (sn_args_parse(argc, argv, &args, &err) != SN_OK) ...
@@ -48,15 +49,38 @@ typedef struct sn_args {
   sn_color color;
 } sn_args;
 
+/* Every command has a bit, by which options name the commands that take them. */
+enum {
+  SN_CMD_SIMULATE = 1 << 0,
+  SN_CMD_FIT = 1 << 1,
+  SN_CMD_ADVISE = 1 << 2,
+  SN_CMD_SWEEP = 1 << 3,
+  SN_CMD_REPRODUCE = 1 << 4,
+  SN_CMD_RUN = 1 << 5,
+  SN_CMD_VALIDATE = 1 << 6,
+  SN_CMD_CALIBRATE = 1 << 7,
+  SN_CMD_LIST = 1 << 8,
+  SN_CMD_SHOW = 1 << 9,
+  SN_CMD_PLOT = 1 << 10,
+  SN_CMD_REPORT = 1 << 11,
+  SN_CMD_TRACE = 1 << 12,
+  SN_CMD_DIFF = 1 << 13,
+  SN_CMD_EXPORT = 1 << 14,
+  SN_CMD_COMPLETIONS = 1 << 15,
+  SN_CMD_HELP = 1 << 16,
+  SN_CMD_ALL = (1 << 17) - 1
+};
+
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
 typedef struct sn_command {
   const char *name, *synopsis, *summary, *description, *examples;
   const char *operand; /* "RUN", "[RUN]"; NULL: takes none */
+  unsigned bit;        /* SN_CMD_.. */
   sn_status (*run)(const sn_args *args, sn_err *err);
 } sn_command;
 
-/* An option. `commands` has a bit for every command that takes it: 1 << its index in the table of commands. Rows with
- * the same name are the same option, read the same way, with what it means to different commands. */
+/* An option. `commands` has the bit of every command that takes it. Rows with the same name are the same option, read
+ * the same way, with what it means to different commands. */
 typedef struct sn_option {
   const char *name, *argument; /* "batch", "N"; no argument: a switch */
   char letter;                 /* 'o' for -o, or 0 */

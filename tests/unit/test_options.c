@@ -40,16 +40,20 @@ static void bad(const char *line, const char *part) {
 static void tables_are_sound(void **state) {
   (void)state;
   uint32_t n_commands, n_options;
+  unsigned known = 0;
   const sn_command *commands = sn_command_table(&n_commands);
   const sn_option *options = sn_option_table(&n_options);
   for (uint32_t i = 0; i < n_commands; i++) {
     assert_non_null(commands[i].run);
     assert_int_equal(strncmp(commands[i].synopsis, "snsim ", 6), 0);
     assert_true(strlen(commands[i].examples) > 0);
+    assert_true(commands[i].bit != 0 && (commands[i].bit & (commands[i].bit - 1)) == 0);
+    assert_int_equal(commands[i].bit & known, 0); /* no two commands share one */
+    known |= commands[i].bit;
   }
   for (uint32_t i = 0; i < n_options; i++) {
     const sn_option *o = &options[i];
-    assert_true(o->commands > 0 && o->commands < 1u << n_commands);
+    assert_true(o->commands & known);
     assert_true(o->place < sizeof(sn_args));
     assert_int_equal(o->help[strlen(o->help) - 1], '.');
     for (uint32_t j = 0; j < i; j++) { /* the same name twice: the same option, for other commands */

@@ -1,0 +1,155 @@
+/* The table of options: what each is called, which commands take it, what help says of it, how its value is read. The
+ * parser of the command line (cli/options.c), help, completions and the manual page all come from it. */
+#include "cli/options.h"
+
+#include "base/units.h"
+#include "models/net.h"
+
+#include <string.h>
+
+static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what, (void)text, (void)err;
+  *(bool *)place = true;
+  return SN_OK;
+}
+
+static sn_status parse_text(const char *what, const char *text, void *place, sn_err *err) {
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty", what);
+  *(const char **)place = text;
+  return SN_OK;
+}
+
+static sn_status parse_size(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 1, SN_MAX_DIM, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
+static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
+  bytes->given = true;
+  return sn_parse_bytes(text, what, low, &bytes->bytes, err);
+}
+
+static sn_status parse_bytes(const char *what, const char *text, void *place, sn_err *err) {
+  return take_bytes(what, text, 1, place, err);
+}
+
+/* A context of nothing is a question one may ask; a device or pool of nothing is not. */
+static sn_status parse_bytes_or_0(const char *what, const char *text, void *place, sn_err *err) {
+  return take_bytes(what, text, 0, place, err);
+}
+
+static sn_status parse_strategy(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  sn_strategy s;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
+  if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < args->n_strategies; i++) {
+    const sn_strategy *old = &args->strategies[i];
+    if (old->liveness == s.liveness && old->offload == s.offload && old->recompute == s.recompute) return SN_OK;
+  }
+  if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
+  args->strategies[args->n_strategies++] = s;
+  return SN_OK;
+}
+
+static sn_status parse_workspace(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what; /* the parsers of sim/ name the option themselves */
+  return sn_workspace_parse(text, place, err);
+}
+
+static sn_status parse_external(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_external_parse(text, place, err);
+}
+
+static sn_status parse_allocator(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_allocator_parse(text, place, err);
+}
+
+static sn_status parse_color(const char *what, const char *text, void *place, sn_err *err) {
+  static const char *const names[] = {"auto", "always", "never"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(text, names[i]) == 0) {
+      *(sn_color *)place = (sn_color)i;
+      return SN_OK;
+    }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, always, never", what, text);
+}
+
+static const sn_option options[] = {
+    {"net", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+     "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
+     "of a JSON file (one that holds a '/' or ends in .json).",
+     parse_text, offsetof(sn_args, net)},
+    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train", "Images per iteration.", parse_size,
+     offsetof(sn_args, batch)},
+    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+     "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
+    {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE, "Where",
+     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
+     offsetof(sn_args, gpu)},
+    {"memory", "SIZE", 0, SN_CMD_SIMULATE, "Where",
+     "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
+     parse_bytes, offsetof(sn_args, memory)},
+    {"context", "SIZE", 0, SN_CMD_SIMULATE, "Where", "Memory that driver and libraries take; 0 is allowed.",
+     parse_bytes_or_0, offsetof(sn_args, context)},
+    {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "Where",
+     "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
+     offsetof(sn_args, pool)},
+    {"external", "WHERE", 0, SN_CMD_SIMULATE, "Where",
+     "Where offloaded tensors go: host (default), peer (a GPU under the same switch), remote (over RDMA).",
+     parse_external, offsetof(sn_args, external)},
+    {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
+     parse_switch, offsetof(sn_args, shared_link)},
+    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "How",
+     "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
+     0},
+    {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
+    {"workspace", "KIND", 0, SN_CMD_SIMULATE, "How",
+     "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
+     "max "
+     "(the fastest, whether it fits or not).",
+     parse_workspace, offsetof(sn_args, workspace)},
+    {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
+     "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
+     parse_allocator, offsetof(sn_args, allocator)},
+    {"iterations", "N", 0, SN_CMD_RUN, "How", "Training iterations, 1 to 16777216. Default: 3.", parse_size,
+     offsetof(sn_args, iterations)},
+    {"threads", "N", 0, SN_CMD_RUN, "How", "Threads of the kernels. Default: as many as there are processors.",
+     parse_size, offsetof(sn_args, threads)},
+    {"check", NULL, 0, SN_CMD_RUN, "How",
+     "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
+     offsetof(sn_args, check)},
+    {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
+     "Also a row for every step, strategy by strategy.", parse_switch, offsetof(sn_args, steps)},
+    {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
+     "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
+     "remove them.",
+     parse_switch, offsetof(sn_args, explain)},
+    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW, "What to print",
+     "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
+    {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
+     "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
+     parse_text, offsetof(sn_args, plan)},
+    {"output", "FILE", 'o', SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_HELP, "What to print",
+     "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
+     "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
+     offsetof(sn_args, output)},
+    {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
+     "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
+    {"db", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_SHOW | SN_CMD_PLOT, "Stored runs",
+     "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).", parse_text,
+     offsetof(sn_args, db)},
+    {"no-db", NULL, 0, SN_CMD_SIMULATE, "Stored runs", "Stores nothing.", parse_switch, offsetof(sn_args, no_db)},
+    {"help", NULL, 'h', SN_CMD_ALL, "About", "Help on the command.", parse_switch, offsetof(sn_args, help)},
+    {"version", NULL, 0, SN_CMD_ALL, "About", "The version of snsim.", parse_switch, offsetof(sn_args, version)},
+};
+
+const sn_option *sn_option_table(uint32_t *count) {
+  *count = sizeof options / sizeof options[0];
+  return options;
+}
