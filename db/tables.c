@@ -1,8 +1,9 @@
-/* Tables: which member of which struct of sim/run.h is which column. The SQL of rows.c and both directions of moving
- * data come from these lists, so they cannot disagree; test_store.c checks that no member is forgotten.
+/* Tables: which member of which struct (sim/run.h, db/sweep.h) is which column. The SQL of rows.c and both directions
+ * of moving data come from these lists, so they cannot disagree; test_store.c checks that no member is forgotten.
  *
  * A new member needs a line here and a migration in schema.c. */
 #include "db/store_internal.h"
+#include "db/sweep.h"
 
 #define KIND(member)                                                                                                   \
   _Generic((member), const char *                                                                                      \
@@ -110,6 +111,33 @@ static const sn__column tensor_columns[] = {
     COLUMN(sn_tensor_row, layer),          COLUMN(sn_tensor_row, bytes),
 };
 
+static const sn__column point_columns[] = {
+    COLUMN(sn_sweep_row, point),
+    COLUMN(sn_sweep_row, session),
+    COLUMN(sn_sweep_row, net),
+    COLUMN(sn_sweep_row, gpu),
+    COLUMN(sn_sweep_row, memory_bytes),
+    COLUMN(sn_sweep_row, workspace),
+    COLUMN(sn_sweep_row, external),
+    COLUMN(sn_sweep_row, allocator),
+    COLUMN(sn_sweep_row, pool_limit_bytes),
+    COLUMN(sn_sweep_row, batch),
+    COLUMN(sn_sweep_row, strategy),
+    COLUMN(sn_sweep_row, failure),
+    COLUMN(sn_sweep_row, fits),
+    COLUMN(sn_sweep_row, peak_device_bytes),
+    COLUMN(sn_sweep_row, peak_tensor_bytes),
+    COLUMN(sn_sweep_row, pool_bytes),
+    COLUMN(sn_sweep_row, workspace_peak_bytes),
+    COLUMN(sn_sweep_row, offload_bytes),
+    COLUMN(sn_sweep_row, prefetch_bytes),
+    COLUMN(sn_sweep_row, external_bytes),
+    COLUMN(sn_sweep_row, recomputed_layers),
+    COLUMN(sn_sweep_row, iteration_ns),
+    COLUMN(sn_sweep_row, stall_ns),
+    COLUMN(sn_sweep_row, images_per_second),
+};
+
 #define TABLE(name, type, columns, counter, ...)                                                                       \
   { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns) }
 
@@ -120,3 +148,8 @@ const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "
 const sn__table sn__steps = TABLE("steps", sn_step_row, step_columns, "step", "run_id", "result");
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
+
+/* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
+#define IN_THEIR_ORDER "row_number() OVER (ORDER BY point)"
+const sn__table sn__points_in = TABLE("points", sn_sweep_row, point_columns, NULL, "sweep_id");
+const sn__table sn__points_out = TABLE("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, "sweep_id");
