@@ -225,10 +225,12 @@ sn_status sn_cli_sweep(const sn_args *args, sn_err *err) {
   sn_sweep_hold_signals();
   sn_ranks *ranks = sn_ranks_open(err);
   if (err->code != SN_OK) return err->code;
+  sn_args plain = *args;
+  if (ranks && args->color == SN_COLOR_AUTO) plain.color = SN_COLOR_NEVER; /* mpirun's terminals are not the user's */
   if (ranks && sn_ranks_own(ranks) > 0)
     sn_sweep_serve(ranks, choose_jobs(args, ranks), err);
   else
-    sweep(args, ranks, err);
+    sweep(&plain, ranks, err);
   sn_ranks_close(ranks);
   return err->code;
 }
