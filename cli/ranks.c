@@ -23,7 +23,7 @@ struct sn_ranks {
 };
 
 /* Open MPI, MPICH and Slurm (PMI), anything that speaks PMIx. */
-static bool is_launched(void) {
+bool sn_ranks_launched(void) {
   return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
 }
 
@@ -59,7 +59,7 @@ static const sn_ranks_calls *find_calls(sn_err *err) {
 }
 
 sn_ranks *sn_ranks_open(sn_err *err) {
-  if (!is_launched() || is_alone()) return NULL;
+  if (!sn_ranks_launched() || is_alone()) return NULL;
   const sn_ranks_calls *calls = find_calls(err);
   if (!calls) return NULL;
   sn_ranks *ranks = calloc(1, sizeof *ranks);

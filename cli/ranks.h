@@ -1,6 +1,6 @@
 /* Ranks: the processes that one mpirun started, sending each other messages.
  *
- *   sn_ranks *ranks = sn_ranks_open(&err);      NULL and no error: not started by a launcher
+ *   sn_ranks *ranks = sn_ranks_open(&err);      NULL and no error: there is but one
  *   sn_ranks_send(ranks, 0, tag, bytes, count);
  *   while (sn_ranks_poll(ranks, &message)) ...
  *   sn_ranks_close(ranks);
@@ -25,6 +25,9 @@ typedef struct sn_message {
   const void *bytes; /* until the next poll */
   size_t count;
 } sn_message;
+
+/* Whether a launcher started this process, perhaps as the only one. */
+bool sn_ranks_launched(void);
 
 /* SN_BAD_DEVICE where a launcher started several processes and the module is missing or does not come up. */
 sn_ranks *sn_ranks_open(sn_err *err);

@@ -120,10 +120,10 @@ static sn_status judge(const sn_sweep *sweep, sn_err *err) {
   const sn_sweep_row *failed = first_failed(sweep), *least = nearest(sweep);
   char need[SN_UNIT_TEXT], memory[SN_UNIT_TEXT];
   if (failed)
-    sn_out_say("%" PRIu32 " points could not be computed; the first is point %" PRIu32 ", %s, batch %" PRIu32
-               " on %s, %s: %s",
-               sweep->head.n_failed, failed->point, failed->net, failed->batch, failed->gpu, failed->strategy,
-               failed->failure);
+    sn_out_say("%" PRIu32 " of %" PRIu32 " points could not be computed; the first is point %" PRIu32
+               ", %s, batch %" PRIu32 " on %s, %s: %s",
+               sweep->head.n_failed, sweep->head.n_points, failed->point, failed->net, failed->batch, failed->gpu,
+               failed->strategy, failed->failure);
   if (sweep->head.n_fit > 0) return SN_OK;
   if (!least) return sn_fail(err, SN_NO_FIT, "none of the %" PRIu32 " points could be computed", sweep->head.n_points);
   return sn_fail(
@@ -176,10 +176,10 @@ static void end_by(const sn_args *args, const sn_sweep_job *job, int number) {
 
 /* ---- the command ---- */
 
-static uint32_t choose_jobs(const sn_args *args, const sn_ranks *ranks) {
+static uint32_t choose_jobs(const sn_args *args) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   if (args->jobs) return args->jobs;
-  return ranks || processors < 1 ? 1 : (uint32_t)processors; /* mpirun's -n says how many */
+  return sn_ranks_launched() || processors < 1 ? 1 : (uint32_t)processors; /* mpirun's -n says how many */
 }
 
 /* Store, grid, and their sweep. A grid that makes no sense leaves no file behind. */
@@ -209,7 +209,7 @@ static sn_status sweep(const sn_args *args, sn_ranks *ranks, sn_err *err) {
   char path[PATH_ROOM] = ":memory:";
   sn_grid *grid = NULL;
   int number = 0;
-  sn_sweep_job job = {.ranks = ranks, .jobs = choose_jobs(args, ranks)};
+  sn_sweep_job job = {.ranks = ranks, .jobs = choose_jobs(args)};
   if (prepare(args, &job, &grid, path, err) == SN_OK) number = compute(args, &job, err);
   if (ranks) sn_sweep_dismiss(ranks);
   if (err->code == SN_OK && number != 0)
@@ -226,9 +226,10 @@ sn_status sn_cli_sweep(const sn_args *args, sn_err *err) {
   sn_ranks *ranks = sn_ranks_open(err);
   if (err->code != SN_OK) return err->code;
   sn_args plain = *args;
-  if (ranks && args->color == SN_COLOR_AUTO) plain.color = SN_COLOR_NEVER; /* mpirun's terminals are not the user's */
+  if (sn_ranks_launched() && args->color == SN_COLOR_AUTO)
+    plain.color = SN_COLOR_NEVER; /* mpirun's terminals are not the user's */
   if (ranks && sn_ranks_own(ranks) > 0)
-    sn_sweep_serve(ranks, choose_jobs(args, ranks), err);
+    sn_sweep_serve(ranks, choose_jobs(args), err);
   else
     sweep(&plain, ranks, err);
   sn_ranks_close(ranks);

@@ -54,10 +54,14 @@ int64_t sn_sweep_now(void) {
 
 /* ---- signals ---- */
 
+/* What is ignored stays so (nohup, a shell's background jobs). */
 static void fill_signals(sigset_t *set) {
+  static const int numbers[] = {SIGINT, SIGTERM};
   sigemptyset(set);
-  sigaddset(set, SIGINT);
-  sigaddset(set, SIGTERM);
+  for (int i = 0; i < 2; i++) {
+    struct sigaction now;
+    if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) sigaddset(set, numbers[i]);
+  }
 }
 
 void sn_sweep_hold_signals(void) {

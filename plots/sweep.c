@@ -79,8 +79,8 @@ static sn_status choose_axis(choice *c, const axis *a, const char *wanted, sn_er
     return SN_OK;
   }
   list_values(c, a, values, sizeof values);
-  return sn_fail(err, SN_BAD_USAGE, "sweep %" PRId64 " has points of several; choose with --%s one of %s",
-                 c->sweep->head.id, a->option, values);
+  return sn_fail(err, SN_BAD_USAGE, "sweep %" PRId64 " has points of more than one %s; choose with --%s one of %s",
+                 c->sweep->head.id, a->option, a->option, values);
 }
 
 static sn_status choose_pool(choice *c, uint64_t wanted, sn_err *err) {

@@ -121,7 +121,7 @@ static bool cut_range(char *text, char **parts) {
 }
 
 static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
-  static const char what[] = "batches";
+  const char *what = axis_names[SN_AXIS_BATCHES];
   char copy[64], *parts[3];
   uint64_t low, high, step;
   int length = snprintf(copy, sizeof copy, "%s", text);
@@ -131,12 +131,11 @@ static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
                    "(16:256:x2)",
                    what, text);
   bool grows = parts[2][0] == 'x';
-  if (sn_parse_count(parts[0], what, 1, SN_MAX_DIM, &low, err) != SN_OK ||
-      sn_parse_count(parts[1], what, low, SN_MAX_DIM, &high, err) != SN_OK ||
-      sn_parse_count(parts[2] + grows, what, grows ? 2 : 1, SN_MAX_DIM, &step, err) != SN_OK) {
-    sn_err_prefix(err, "\"%.80s\"", text);
-    return err->code;
-  }
+  sn_err why = SN_ERR_INIT;
+  if (sn_parse_count(parts[0], "LOW", 1, SN_MAX_DIM, &low, &why) != SN_OK ||
+      sn_parse_count(parts[1], "HIGH", low, SN_MAX_DIM, &high, &why) != SN_OK ||
+      sn_parse_count(parts[2] + grows, grows ? "FACTOR" : "STEP", grows ? 2 : 1, SN_MAX_DIM, &step, &why) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\": %s", what, text, why.text);
   for (uint64_t b = low; b <= high; b = grows ? b * step : b + step)
     if (add_batch(grid, (uint32_t)b, err) != SN_OK) return err->code;
   return SN_OK;

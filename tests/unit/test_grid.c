@@ -78,9 +78,9 @@ static void batches_are_sorted_and_stand_once(void **unused) {
   refuse(SN_AXIS_BATCHES, "-4", "\"-4\" is neither a number nor a range");
   refuse(SN_AXIS_BATCHES, "1:2", "\"1:2\" is neither a number nor a range");
   refuse(SN_AXIS_BATCHES, "1:2:3:4", "neither a number nor a range");
-  refuse(SN_AXIS_BATCHES, "9:3:1", "\"9:3:1\": batches: 3 is out of range");
-  refuse(SN_AXIS_BATCHES, "1:9:0", "\"1:9:0\": batches: 0 is out of range");
-  refuse(SN_AXIS_BATCHES, "1:9:x1", "\"1:9:x1\": batches: 1 is out of range");
+  refuse(SN_AXIS_BATCHES, "9:3:1", "batches: \"9:3:1\": HIGH: 3 is out of range");
+  refuse(SN_AXIS_BATCHES, "1:9:0", "batches: \"1:9:0\": STEP: 0 is out of range");
+  refuse(SN_AXIS_BATCHES, "1:9:x1", "batches: \"1:9:x1\": FACTOR: 1 is out of range");
   refuse(SN_AXIS_BATCHES, "1:9:x", "is not a whole number");
   refuse(SN_AXIS_BATCHES, "1:9999:1", "batches: more than 4096 values");
   refuse(SN_AXIS_BATCHES, "99999999999999999999999999999999999999999999999999999999999999999999:1:1", "neither");
