@@ -112,14 +112,17 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
                         .images_per_second = p->images_per_second};
 }
 
+/* Some of a group's points may be stored: whoever deletes failed points by hand has those computed again. */
 static sn_status store_finished(run *r) {
   char names[SN_GRID_STRATEGIES][SN_STRATEGY_TEXT];
+  uint32_t count = 0;
   if (r->buffered == 0) return r->err->code;
   for (uint32_t s = 0; s < r->n_strategies; s++) sn_strategy_name(r->job->grid->strategies[s], names[s]);
-  for (uint32_t i = 0; i < r->buffered * r->n_strategies; i++)
-    fill_row(r, r->groups[i / r->n_strategies], i % r->n_strategies, names[i % r->n_strategies], &r->points[i],
-             &r->rows[i]);
-  uint32_t count = r->buffered * r->n_strategies;
+  for (uint32_t i = 0; i < r->buffered * r->n_strategies; i++) {
+    uint32_t group = r->groups[i / r->n_strategies], strategy = i % r->n_strategies;
+    if (r->job->stored[group * r->n_strategies + strategy]) continue;
+    fill_row(r, group, strategy, names[strategy], &r->points[i], &r->rows[count++]);
+  }
   r->buffered = 0;
   return sn_sweep_put(r->job->store, r->job->id, r->job->session, r->rows, count, r->err);
 }
