@@ -156,7 +156,6 @@ static const char sweep_tables[] =
     "  grid TEXT NOT NULL,"
     "  n_points INTEGER NOT NULL,"
     "  sessions INTEGER NOT NULL DEFAULT 0) STRICT;"
-    "CREATE INDEX sweeps_key ON sweeps(key);"
 
     "CREATE TABLE points("
     "  sweep_id INTEGER NOT NULL REFERENCES sweeps(id) ON DELETE CASCADE,"
