@@ -44,7 +44,7 @@ static void put_time(sn_json_object *object, const char *key, int64_t ns) {
 /* The shortest digits that read back as the same double. JSON knows no infinity. */
 char *sn_json_print_real(double value, char *digits) {
   bool same = !isfinite(value);
-  strcpy(digits, "null");
+  snprintf(digits, SN_JSON_REAL, "null");
   for (int precision = 15; !same && precision <= 17; precision++) {
     snprintf(digits, SN_JSON_REAL, "%.*g", precision, value);
     same = strtod(digits, NULL) == value;

@@ -182,17 +182,15 @@ static uint32_t choose_jobs(const sn_args *args) {
   return sn_ranks_launched() || processors < 1 ? 1 : (uint32_t)processors; /* mpirun's -n says how many */
 }
 
-/* Store, grid, and their sweep. A grid that makes no sense leaves no file behind. */
-static sn_status prepare(const sn_args *args, sn_sweep_job *job, sn_grid **grid, char *path, sn_err *err) {
-  if (check_usage(args, err) != SN_OK) return err->code;
-  if (!args->no_db && sn_args_database(args, path, PATH_ROOM, err) != SN_OK) return err->code;
+/* The store, the grid and its text; job->text is NULL where that fails. A grid that makes no sense leaves no file. */
+static void prepare(const sn_args *args, sn_sweep_job *job, sn_grid **grid, char *path, sn_err *err) {
+  if (check_usage(args, err) != SN_OK) return;
+  if (!args->no_db && sn_args_database(args, path, PATH_ROOM, err) != SN_OK) return;
   if (!args->operand) *grid = load_grid(args, NULL, &job->id, err);
-  if (err->code != SN_OK) return err->code;
-  job->store = sn_store_open(path, err);
+  if (err->code == SN_OK) job->store = sn_store_open(path, err);
   if (job->store && args->operand) *grid = load_grid(args, job->store, &job->id, err);
-  if (err->code == SN_OK) job->text = sn_grid_text(*grid, err);
+  if (job->store && *grid) job->text = sn_grid_text(*grid, err);
   job->grid = *grid;
-  return err->code;
 }
 
 static int compute(const sn_args *args, sn_sweep_job *job, sn_err *err) {
@@ -210,7 +208,8 @@ static sn_status sweep(const sn_args *args, sn_ranks *ranks, sn_err *err) {
   sn_grid *grid = NULL;
   int number = 0;
   sn_sweep_job job = {.ranks = ranks, .jobs = choose_jobs(args)};
-  if (prepare(args, &job, &grid, path, err) == SN_OK) number = compute(args, &job, err);
+  prepare(args, &job, &grid, path, err);
+  if (grid && job.text) number = compute(args, &job, err);
   if (ranks) sn_sweep_dismiss(ranks);
   if (err->code == SN_OK && number != 0)
     end_by(args, &job, number);

@@ -118,11 +118,10 @@ static sn_status store_finished(run *r) {
   uint32_t count = 0;
   if (r->buffered == 0) return r->err->code;
   for (uint32_t s = 0; s < r->n_strategies; s++) sn_strategy_name(r->job->grid->strategies[s], names[s]);
-  for (uint32_t i = 0; i < r->buffered * r->n_strategies; i++) {
-    uint32_t group = r->groups[i / r->n_strategies], strategy = i % r->n_strategies;
-    if (r->job->stored[group * r->n_strategies + strategy]) continue;
-    fill_row(r, group, strategy, names[strategy], &r->points[i], &r->rows[count++]);
-  }
+  for (uint32_t i = 0; i < r->buffered; i++)
+    for (uint32_t s = 0; s < r->n_strategies; s++)
+      if (!r->job->stored[r->groups[i] * r->n_strategies + s])
+        fill_row(r, r->groups[i], s, names[s], &r->points[i * r->n_strategies + s], &r->rows[count++]);
   r->buffered = 0;
   return sn_sweep_put(r->job->store, r->job->id, r->job->session, r->rows, count, r->err);
 }

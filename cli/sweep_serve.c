@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { GIVES_UP_MS = 3 * SN_SWEEP_LOST_MS };
+
 typedef struct server {
   sn_ranks *ranks;
   uint32_t jobs;
@@ -80,9 +82,9 @@ sn_status sn_sweep_serve(sn_ranks *ranks, uint32_t jobs, sn_err *err) {
     listen(&s);
     answer(&s);
     beat(&s);
-    if (sn_sweep_now() - s.heard > 3 * SN_SWEEP_LOST_MS)
+    if (sn_sweep_now() - s.heard > GIVES_UP_MS)
       sn_fail(err, SN_BAD_DEVICE, "rank %u has not heard of rank 0 for %d s and gives up", sn_ranks_own(ranks),
-              3 * SN_SWEEP_LOST_MS / 1000);
+              GIVES_UP_MS / 1000);
   }
   sn_workers_free(s.workers);
   sn_grid_free(s.grid);

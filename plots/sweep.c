@@ -104,7 +104,7 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn_err *err) 
                               {"external", external_of},
                               {"allocator", allocator_of}};
   const char *wanted[] = {plot->net, plot->gpu, plot->workspace, plot->external, plot->allocator};
-  c->rows = sn_arena_alloc(c->sweep->arena, c->sweep->n_rows, sizeof *c->rows);
+  c->rows = sn_arena_alloc(c->sweep->arena, c->sweep->n_rows, sizeof(sn_sweep_row *));
   if (!c->rows) return sn_fail_memory(err);
   for (uint32_t i = 0; i < c->sweep->n_rows; i++)
     if (!c->sweep->rows[i].failure[0]) c->rows[c->n_rows++] = &c->sweep->rows[i];
