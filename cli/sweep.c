@@ -7,6 +7,7 @@
  * interrupted. */
 #include "cli/sweep.h"
 
+#include "base/path.h"
 #include "base/units.h"
 
 #include <inttypes.h>
@@ -74,11 +75,20 @@ static sn_grid *grid_of_store(const sn_args *args, sn_store *store, int64_t *id,
   return grid;
 }
 
+/* The other files are looked at by sn_clash_check(), which does not know those in lists. */
+static sn_status check_output(const sn_args *args, const sn_grid *grid, sn_err *err) {
+  for (uint32_t i = 0; args->output && i < grid->n_files; i++)
+    if (sn_path_same(args->output, grid->files[i].path))
+      return sn_fail(err, SN_BAD_USAGE, "--output and a network or GPU are the same file, %.300s; give each its own",
+                     args->output);
+  return SN_OK;
+}
+
 static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_err *err) {
   sn_grid *grid = args->operand ? grid_of_store(args, store, id, err)
                   : args->grid  ? sn_grid_load(args->grid, err)
                                 : grid_of_args(args, err);
-  if (grid && sn_grid_finish(grid, err) == SN_OK) return grid;
+  if (grid && sn_grid_finish(grid, err) == SN_OK && check_output(args, grid, err) == SN_OK) return grid;
   sn_grid_free(grid);
   return NULL;
 }

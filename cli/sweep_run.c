@@ -6,7 +6,7 @@
  * so that it need not wait for the next; towards the end fewer, so that no one sits on work while others are idle.
  *
  * A rank that is silent for ten seconds is taken for lost: what it had is handed out again. Should it speak after all,
- * its results are used where nobody else was faster; the rows would be the same. */
+ * it is not listened to: a result counts only from whom the group was given to last. */
 #include "cli/sweep.h"
 
 #include "sim/workers.h"
@@ -127,12 +127,9 @@ static sn_status store_finished(run *r) {
 }
 
 /* Points of a group that a helper has finished. */
-static sn_status finish(run *r, uint32_t group, const sn_point *points) {
-  if (r->holder[group] == finished) return r->err->code;
-  if (r->holder[group] == nobody)
-    r->waiting--; /* its helper was taken for lost */
-  else
-    r->helpers[r->holder[group]].held--;
+static sn_status finish(run *r, uint32_t number, uint32_t group, const sn_point *points) {
+  if (r->holder[group] != number) return r->err->code;
+  r->helpers[number].held--;
   r->holder[group] = finished;
   r->left--;
   r->computed++;
@@ -168,7 +165,7 @@ static void take_own(run *r, uint32_t wait_ms) {
   sn_point points[SN_GRID_STRATEGIES];
   uint32_t group;
   for (; r->err->code == SN_OK && sn_workers_take(r->workers, wait_ms, &group, points); wait_ms = 0)
-    finish(r, group, points);
+    finish(r, 0, group, points);
 }
 
 /* ---- other ranks ---- */
@@ -191,7 +188,7 @@ static void take_result(run *r, const sn_message *message) {
   memcpy(&a, message->bytes, message->count);
   if (a.group < r->job->grid->n_groups && a.n_points == r->n_strategies &&
       message->count == head + a.n_points * sizeof a.points[0])
-    finish(r, a.group, a.points);
+    finish(r, message->from, a.group, a.points);
 }
 
 static void listen(run *r) {

@@ -93,7 +93,10 @@ sn_workers *sn_workers_new(const sn_grid *grid, uint32_t threads, sn_err *err) {
   while (made && w->n_threads < threads && pthread_create(&w->threads[w->n_threads], NULL, work, w) == 0)
     w->n_threads++;
   if (w->n_threads > 0) return w; /* fewer than asked for do the same work */
-  sn_fail(err, SN_NO_MEMORY, "no thread can be started for the sweep");
+  if (made)
+    sn_fail(err, SN_NO_MEMORY, "no thread can be started for the sweep");
+  else
+    sn_fail_memory(err);
   sn_workers_free(w);
   return NULL;
 }
