@@ -30,19 +30,15 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
-    {"sweep",
-     "snsim sweep --nets LIST --batches LIST [--gpus LIST] [--strategy S]... [options]\n       snsim sweep SWEEP",
+    {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
      "many points at once: networks x batches x GPUs x strategies",
-     "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as it "
-     "is "
-     "finished. An interrupted sweep (Ctrl-C, a kill, a power cut) goes on where it stopped: give the same lists "
-     "again, "
-     "or its number. What does not fit is a result; a point that cannot be computed is stored with the reason and does "
-     "not stop the others.\n"
-     "The table: one row for every network, GPU, option and batch; \"fit\": how many strategies fit; \"fastest that "
-     "fits\" with its speed and device memory; \"least GiB\": what the most frugal strategy needs. --csv and --json "
-     "give "
-     "every point. snsim plot sweep:N draws memory and speed over the batch.\n"
+     "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as "
+     "it is finished. An interrupted sweep (Ctrl-C, a kill, a power cut) goes on where it stopped: give the same "
+     "lists again, or its number. What does not fit is a result; a point that cannot be computed is stored with "
+     "the reason and does not stop the others.\n"
+     "The table: one row for every network, GPU, option and batch; \"fit\": how many strategies fit; \"fastest "
+     "that fits\" with its speed and device memory; \"least GiB\": what the most frugal strategy needs. --csv and "
+     "--json give every point. snsim plot sweep:N draws memory and speed over the batch.\n"
      "Under mpirun, rank 0 hands out the points and alone writes the database; the other ranks compute, on other "
      "machines too. The exit status is 1 where nothing fits at all.",
      "snsim sweep --nets alexnet,vgg16 --batches 16:256:16 --gpus k40c,v100_32\n"
