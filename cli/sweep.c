@@ -44,7 +44,8 @@ static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_e
   const sn_args_lists *lists = &args->axes[axis];
   sn_err own = SN_ERR_INIT;
   for (uint32_t i = 0; i < lists->count; i++)
-    if (sn_grid_add_list(grid, axis, lists->texts[i], &own) != SN_OK) return sn_fail(err, own.code, "--%s", own.text);
+    if (sn_grid_add_list(grid, axis, lists->texts[i], &own) != SN_OK)
+      return sn_fail(err, own.code, "%s%s", own.code == SN_BAD_USAGE ? "--" : "", own.text);
   return SN_OK;
 }
 
@@ -95,17 +96,27 @@ static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_
 
 /* ---- which sweep ---- */
 
-/* Finds or makes the sweep of the grid, and what of it is stored already. */
+/* Reads which points are stored; returns how many. */
+static uint32_t look(const sn_sweep_job *job, bool *stored, sn_err *err) {
+  uint32_t there = 0;
+  if (sn_sweep_stored(job->store, job->id, job->grid->n_points, stored, err) != SN_OK) return 0;
+  for (uint32_t i = 0; i < job->grid->n_points; i++) there += stored[i];
+  return there;
+}
+
+/* Finds or makes the sweep of the grid, and what of it is stored already. That is looked at again after entering: until
+ * then another program may have stored more. */
 static sn_status enter(const sn_args *args, sn_sweep_job *job, bool *stored, sn_err *err) {
-  uint32_t n_points = job->grid->n_points, there = 0;
+  uint32_t n_points = job->grid->n_points;
   if (job->id == 0 && !args->fresh && sn_sweep_find(job->store, job->text, &job->id, err) != SN_OK) return err->code;
   if (job->id == 0 && sn_sweep_create(job->store, job->text, n_points, &job->id, err) != SN_OK) return err->code;
-  if (sn_sweep_stored(job->store, job->id, n_points, stored, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; i < n_points; i++) there += stored[i];
-  if (there > 0)
+  uint32_t there = look(job, stored, err);
+  if (err->code == SN_OK && there < n_points && sn_sweep_enter(job->store, job->id, &job->session, err) == SN_OK)
+    there = look(job, stored, err);
+  if (err->code == SN_OK && there > 0)
     sn_out_say("sweep %" PRId64 ": %" PRIu32 " of %" PRIu32 " points are stored already%s", job->id, there, n_points,
                there == n_points ? "; --new computes them again" : "");
-  return there == n_points ? SN_OK : sn_sweep_enter(job->store, job->id, &job->session, err);
+  return err->code;
 }
 
 /* ---- what it came to ---- */
@@ -231,7 +242,7 @@ static sn_status sweep(const sn_args *args, sn_ranks *ranks, sn_err *err) {
 }
 
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err) {
-  sn_sweep_hold_signals();
+  if (sn_ranks_launched()) sn_sweep_hold_signals(); /* from MPI's threads too */
   sn_ranks *ranks = sn_ranks_open(err);
   if (err->code != SN_OK) return err->code;
   sn_args plain = *args;

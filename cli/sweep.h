@@ -58,8 +58,9 @@ void sn_sweep_hold_signals(void);
 /* The signal that came since, or 0. The first one asked for lets the next one end the program as usual. */
 int sn_sweep_signal(void);
 
-/* Computes and stores every point that is not stored yet. Returns early where a signal came, *signal then: points being
- * computed are finished and stored first. Says on standard error what became of ranks; shows progress on a terminal. */
+/* Computes and stores every point that is not stored yet. Holds SIGINT and SIGTERM and returns early where one came,
+ * *signal then: points being computed are finished and stored first. Says on standard error what became of ranks; shows
+ * progress on a terminal. */
 sn_status sn_sweep_run(const sn_sweep_job *job, int *signal, sn_err *err);
 /* Lets the other ranks go home. */
 void sn_sweep_dismiss(sn_ranks *ranks);

@@ -70,13 +70,19 @@ void sn_sweep_hold_signals(void) {
   sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+static void release_signals(void) {
+  sigset_t set;
+  fill_signals(&set);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 int sn_sweep_signal(void) {
   sigset_t set;
   const struct timespec at_once = {0, 0};
   fill_signals(&set);
   int number = sigtimedwait(&set, NULL, &at_once);
   if (number <= 0) return 0;
-  sigprocmask(SIG_UNBLOCK, &set, NULL);
+  release_signals();
   return number;
 }
 
@@ -305,10 +311,12 @@ static sn_status open_run(run *r) {
 sn_status sn_sweep_run(const sn_sweep_job *job, int *signal_number, sn_err *err) {
   run r = {.job = job, .n_strategies = job->grid->n[SN_AXIS_STRATEGIES], .err = err};
   *signal_number = 0;
+  sn_sweep_hold_signals(); /* from the workers too */
   if (open_run(&r) == SN_OK) *signal_number = loop(&r);
   if (*signal_number != 0) finish_begun(&r);
   sn_out_progress(NULL);
   sn_workers_free(r.workers);
+  release_signals();
   free(r.helpers);
   free(r.holder);
   free(r.points);
