@@ -34,10 +34,12 @@ static bool is_alone(void) {
   return size && strcmp(size, "1") == 0;
 }
 
-static void *load(const char *folder, const char *below) {
+/* Open MPI loads parts of its own, which look for its symbols: hence global. */
+static void *load(const char *folder) {
   char path[2 * PATH_ROOM];
-  snprintf(path, sizeof path, "%s%s/%s", folder, below, SN_RANKS_FILE);
-  return dlopen(path, RTLD_NOW | RTLD_GLOBAL); /* Open MPI loads parts of its own, which look for its symbols */
+  snprintf(path, sizeof path, "%s/%s", folder, SN_RANKS_FILE);
+  if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/%s/%s", folder, SNSIM_MODULES, SN_RANKS_FILE);
+  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
 
 static const sn_ranks_calls *find_calls(sn_err *err) {
@@ -46,8 +48,7 @@ static const sn_ranks_calls *find_calls(sn_err *err) {
   folder[length > 0 ? length : 0] = '\0';
   char *slash = strrchr(folder, '/');
   if (slash) *slash = '\0';
-  void *module = load(folder, "");
-  if (!module) module = load(folder, "/" SNSIM_MODULES);
+  void *module = load(folder);
   const char *why = module ? NULL : dlerror();
   const sn_ranks_calls *calls = module ? dlsym(module, SN_RANKS_SYMBOL) : NULL;
   if (!calls)
