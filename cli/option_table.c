@@ -69,6 +69,11 @@ static sn_status parse_allocator(const char *what, const char *text, void *place
   return sn_allocator_parse(text, place, err);
 }
 
+static sn_status parse_backend(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_exec_backend_parse(text, place, err);
+}
+
 static sn_status parse_color(const char *what, const char *text, void *place, sn_err *err) {
   static const char *const names[] = {"auto", "always", "never"};
   for (int i = 0; i < 3; i++)
@@ -116,10 +121,21 @@ static const sn_option options[] = {
     {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
+    {"backend", "NAME", 0, SN_CMD_RUN, "Where",
+     "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", parse_backend,
+     offsetof(sn_args, backend)},
+    {"data", "FILE", 0, SN_CMD_RUN, "What to train",
+     "Trains on a labelled image set instead of random images: MNIST's IDX files or the form of docs/data.md.",
+     parse_text, offsetof(sn_args, data)},
     {"iterations", "N", 0, SN_CMD_RUN, "How", "Training iterations, 1 to 16777216. Default: 3.", parse_size,
      offsetof(sn_args, iterations)},
     {"threads", "N", 0, SN_CMD_RUN, "How", "Threads of the kernels. Default: as many as there are processors.",
      parse_size, offsetof(sn_args, threads)},
+    {"deterministic", NULL, 0, SN_CMD_RUN, "How",
+     "GPU: only algorithms that give the same bits every time. The CPU's always do.", parse_switch,
+     offsetof(sn_args, deterministic)},
+    {"tf32", NULL, 0, SN_CMD_RUN, "How", "GPU: allow TF32 tensor cores, which round to 10 bits.", parse_switch,
+     offsetof(sn_args, tf32)},
     {"check", NULL, 0, SN_CMD_RUN, "How",
      "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
      offsetof(sn_args, check)},

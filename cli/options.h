@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/out.h"
+#include "exec/session.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
@@ -47,6 +48,9 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  sn_exec_backend backend;
+  bool deterministic, tf32;
+  const char *data;
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
