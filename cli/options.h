@@ -47,6 +47,7 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  const char *profile; /* the file of a GPU profile, to simulate a stored run again; NULL: its GPU is known by name */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -112,5 +113,7 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_report(const sn_args *args, sn_err *err);
+sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 
 #endif
