@@ -54,10 +54,9 @@ function timeAxis(view, context, y) {
     context.fillStyle = view.color("grid");
     context.fillRect(x, LANE_TOP, 1, y - LANE_TOP - 14);
     context.fillStyle = view.color("soft");
-    context.fillText(digits(m, step), Math.min(x, view.right - 16), y);
+    context.fillText(digits(m, step) + " " + name, Math.min(x, view.right - 24), y);
   }
   context.textAlign = "left";
-  context.fillText(name, view.left - 20, y);
 }
 
 function paintLevels(view, context, levels, most) {
@@ -101,7 +100,7 @@ function paintLanes(r) {
       if (bar.end > view.low && bar.begin < view.high && !isIdle(bar)) paintBar(view, context, bar);
     context.fillStyle = view.color("soft");
     context.fillText("in pool", 0, LEVEL_TOP + 14);
-    context.fillText(bytes(most).replace(/\.\d+/, ""), 0, LEVEL_TOP + 30);
+    context.fillText(bytes(most).replace(/(\.\d)\d/, "$1"), 0, LEVEL_TOP + 30);
     paintLevels(view, context, r.levels, most);
     outlineBar(view, context, r.bars[view.chosen]);
   };

@@ -21,8 +21,14 @@ const columns = [
 
 let sorting = {column: 0, down: false};
 
+/* A name of parts may be broken behind each plus. */
+function breakable(name) {
+  return name.split(/(?<=\+)/).flatMap((part) => [part, document.createElement("wbr")]);
+}
+
 function strategyCell(r) {
-  return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)}, r.strategy);
+  return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)},
+                 ...breakable(r.strategy));
 }
 
 /* The figure over a bar: how much of the device that is. */

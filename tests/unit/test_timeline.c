@@ -157,16 +157,21 @@ static void check_arrows(const played *all) {
   assert_true(copies_out == 0 || ins > 0);
 }
 
-static void check_places(const sn_timeline *t) {
+/* The axis goes on at every step, and within a step wherever memory changes hands or something computes. */
+static void check_places(const played *all) {
+  const sn_timeline *t = all->timeline;
   double last = 0;
   for (uint32_t i = 0; i < t->n_instrs; i++) {
     double place = sn_timeline_place(t, i);
-    assert_true(place > last && place < t->n_steps + 1.0);
+    assert_true(place >= last && place < t->n_steps + 1.0);
+    assert_true(place >= all->p.plan->instrs[i].step + 1.0 && place < all->p.plan->instrs[i].step + 2.0);
     last = place;
   }
   for (uint32_t s = 0; s < t->n_steps; s++)
     if (t->steps[s].n_instrs) assert_true(sn_timeline_place(t, t->steps[s].first_instr) == s + 1.0);
   assert_true(sn_timeline_place(t, t->n_instrs) == t->n_steps + 1.0);
+  for (uint32_t r = 0; r < t->n_rects; r++)
+    assert_true(sn_timeline_place(t, t->rects[r].from_instr) < sn_timeline_place(t, t->rects[r].to_instr));
 }
 
 static void every_strategy(void **state) {
@@ -183,7 +188,7 @@ static void every_strategy(void **state) {
       check_rects(&all);
       check_levels(&all);
       check_arrows(&all);
-      check_places(all.timeline);
+      check_places(&all);
       drop(&all);
     }
 }
