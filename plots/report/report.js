@@ -50,7 +50,7 @@ function drawVerdict() {
   fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
   at("verdict").className = best ? "fits" : "fails";
   const r = best || smallest();
-  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, note)));
+  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value), element("small", {}, note)));
   fill("tiles",
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
        tile("GPU memory needed", bytes(r.device), percent(r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),

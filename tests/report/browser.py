@@ -168,6 +168,11 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, **text)
         self.frame()
 
+    def press_enter(self):
+        self.call("Input.dispatchKeyEvent", type="keyDown", key="Enter", text="\r", windowsVirtualKeyCode=13)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key="Enter", windowsVirtualKeyCode=13)
+        self.frame()
+
     def text(self, selector):
         return self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText")
 
