@@ -31,7 +31,7 @@ static sn_status choose(report *r, sn_err *err) {
 }
 
 static sn_status simulate(report *r, sn_err *err) {
-  sn_replay *replay = sn_replay_open(r->run, r->args->net, r->args->profile, err);
+  sn_replay *replay = sn_replay_open(r->run, r->args->net, r->args->given_gpu, err);
   for (uint32_t i = 0; replay && i < r->n_entries; i++) {
     r->entries[i].timeline = sn_replay_timeline(replay, r->entries[i].result, err);
     if (!r->entries[i].timeline) break;
@@ -43,7 +43,8 @@ static sn_status simulate(report *r, sn_err *err) {
 static sn_status write_page(const report *r, sn_err *err) {
   sn_out out;
   if (sn_out_open(&out, r->args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  sn_page_write(r->run, r->entries, r->n_entries, out.stream, err);
+  if (sn_page_write(r->run, r->entries, r->n_entries, out.stream, err) != SN_OK)
+    sn_err_prefix(err, "%.300s", r->args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path) sn_out_say("%s written; open it in a browser", out.path);
   return err->code;
 }

@@ -25,7 +25,7 @@ static sn_status write_events(const sn_args *args, const sn_run *run, const sn_r
   sn_trace_head head = {
       .net = run->net, .device = run->gpu, .strategy = result->strategy, .version = run->version, .batch = run->batch};
   if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  sn_trace_events_write(timeline, &head, out.stream, err);
+  if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path)
     sn_out_say("%s written: %s; open it at https://ui.perfetto.dev or chrome://tracing", out.path, result->strategy);
   return err->code;
@@ -33,7 +33,7 @@ static sn_status write_events(const sn_args *args, const sn_run *run, const sn_r
 
 static sn_status trace_run(const sn_args *args, const sn_run *run, sn_err *err) {
   const sn_result *result = choose(args, run, err);
-  sn_replay *replay = result ? sn_replay_open(run, args->net, args->profile, err) : NULL;
+  sn_replay *replay = result ? sn_replay_open(run, args->net, args->given_gpu, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, result, err) : NULL;
   if (timeline) write_events(args, run, result, timeline, err);
   sn_timeline_free(timeline);

@@ -23,7 +23,7 @@ let sorting = {column: 0, down: false};
 
 /* A name of parts may be broken behind each plus. */
 function breakable(name) {
-  return name.split(/(?<=\+)/).flatMap((part) => [part, document.createElement("wbr")]);
+  return name.split("+").flatMap((part, i) => (i ? ["+", document.createElement("wbr"), part] : [part]));
 }
 
 function strategyCell(r) {
