@@ -275,7 +275,7 @@ static sn_status make_levels(walk *w, sn_err *err) {
   edge *edges = malloc(((size_t)n + 1) * sizeof *edges);
   sn_level *levels = sn_arena_alloc(w->made->arena, n, sizeof *levels);
   if (edges && levels) {
-    for (uint32_t r = 0; r < w->made->n_rects; r++) {
+    for (size_t r = 0; r < w->made->n_rects; r++) {
       edges[2 * r] = (edge){w->rects[r].from_ns, &w->rects[r], true};
       edges[2 * r + 1] = (edge){w->rects[r].to_ns, &w->rects[r], false};
     }

@@ -172,7 +172,7 @@ function readStep() {
   const total = bytes(s.bytes[i]) + " in " + s.live[i] + (s.live[i] === 1 ? " tensor" : " tensors");
   fill("step", element("h3", {}, title),
        element("p", {}, data.ops[i] + ", " + total + (s.workspace[i] ? ", workspace " + bytes(s.workspace[i]) : "") + ", from " +
-               time(begin) + " to " + time(end)),
+               moment(begin) + " to " + moment(end)),
        keys([["var(--forward)", "layer outputs"], ["var(--backward)", "gradients"]]),
        element("ol", {tabindex: 0, "aria-label": "Live tensors"}, ...items));
   const drawing = at("curve").querySelector("svg");

@@ -98,6 +98,11 @@ function time(ns) {
   return ns + "\u00a0ns";
 }
 
+/* A moment of the iteration, fine enough to tell short bars apart. */
+function moment(ns) {
+  return (ns / 1e6).toFixed(3) + "\u00a0ms";
+}
+
 function count(value) {
   if (value >= 1e9) return (value / 1e9).toFixed(2) + " G";
   if (value >= 1e6) return (value / 1e6).toFixed(2) + " M";

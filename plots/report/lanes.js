@@ -132,11 +132,12 @@ function findBar(r) {
 function readBar(r) {
   return (index) => {
     const bar = r.bars[index], name = barName(r, bar), parts = [];
+    const own = bar.kind === "compute" && !bar.rerun; /* its name says where it stands */
     if (bar.kind === "compute") parts.push(data.ops[bar.what]);
-    if (bar.kind === "compute" && bar.rerun) parts.push("its output had been dropped and is needed by step " + bar.step);
+    if (bar.rerun) parts.push("its output had been dropped and is needed again");
     if (bar.kind === "out" || bar.kind === "in") parts.push(bytes(data.bytes[bar.what]));
-    parts.push("at step " + bar.step + " (" + stepName(bar.step) + ")",
-               time(bar.begin) + " to " + time(bar.end) + ", " + time(bar.end - bar.begin));
+    parts.push("at step " + bar.step + (own ? "" : ", " + stepName(bar.step)), "takes " + time(bar.end - bar.begin) + ", from " +
+               moment(bar.begin) + " to " + moment(bar.end));
     fill("bar", element("h3", {}, name), element("p", {}, parts.join("; ")));
     return name;
   };
@@ -156,6 +157,6 @@ function drawLanes(r) {
   return new View("lanes", {
     title: "Lanes over time", range: [0, r.iteration_ns], least: 1000, height: LEVEL_TOP + LEVEL_HEIGHT + 24,
     paint: paintLanes(r), find: findBar(r), read: readBar(r), count: () => r.bars.length, legend: laneLegend(r),
-    extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => time(low) + " to " + time(high),
+    extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => moment(low) + " to " + moment(high),
   });
 }
