@@ -22,7 +22,7 @@ static sn_status parse_text(const char *what, const char *text, void *place, sn_
 static sn_status parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   sn_status status = parse_text(what, text, &args->gpu, err);
-  if (status == SN_OK) args->given_gpu = args->gpu;
+  if (status == SN_OK) args->profile = args->gpu;
   return status;
 }
 

@@ -47,7 +47,7 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
-  const char *given_gpu; /* what --gpu gave; NULL: nothing, and gpu is the default */
+  const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */

@@ -116,6 +116,11 @@ static void find_places(const walk *w) {
 
 /* ---- bars, rectangles, arrows ---- */
 
+static uint64_t bytes_of(const walk *w, const sn_instr *i, sn_bar_kind kind) {
+  if (kind == SN_BAR_STALL) return 0;
+  return kind == SN_BAR_COMPUTE ? i->bytes : w->plan->route->tensors[i->id].bytes;
+}
+
 static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name) {
   const sn_instr *i = &w->plan->instrs[index];
   w->bars[w->made->n_bars] = (sn_bar){.kind = (uint8_t)kind,
@@ -127,7 +132,7 @@ static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what
                                       .name = name,
                                       .begin_ns = w->trace->spans[index].begin_ns,
                                       .end_ns = w->trace->spans[index].end_ns,
-                                      .bytes = kind == SN_BAR_STALL ? 0 : i->bytes};
+                                      .bytes = bytes_of(w, i, kind)};
   return w->made->n_bars++;
 }
 

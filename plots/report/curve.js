@@ -169,7 +169,8 @@ function readStep() {
                                         (data.kinds[rect.tensor] === "o" ? "--forward" : "--backward") + ")"}));
   });
   const title = "Step " + (i + 1) + " of " + 2 * N + ": " + stepName(i + 1);
-  const total = bytes(s.bytes[i]) + " in " + s.live[i] + (s.live[i] === 1 ? " tensor" : " tensors");
+  const total = bytes(s.bytes[i]) + " in " + live.length + (live.length === 1 ? " tensor" : " tensors") +
+                (s.live[i] > live.length ? " (at most " + s.live[i] + " at once)" : "");
   fill("step", element("h3", {}, title),
        element("p", {}, data.ops[i] + ", " + total + (s.workspace[i] ? ", workspace " + bytes(s.workspace[i]) : "") + ", from " +
                moment(begin) + " to " + moment(end)),

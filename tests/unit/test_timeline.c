@@ -43,6 +43,8 @@ static void check_bars(const played *all) {
     assert_int_equal(bar->step, i->step + 1);
     end[bar->lane] = bar->end_ns;
     counts[bar->kind]++;
+    if (bar->kind == SN_BAR_COPY_OUT || bar->kind == SN_BAR_COPY_IN)
+      assert_true(bar->bytes == t->tensors[bar->what].bytes && strcmp(bar->name, t->tensors[bar->what].name) == 0);
     if (bar->kind == SN_BAR_COMPUTE) {
       assert_int_equal(bar->what, i->id + 1);
       assert_string_equal(bar->name, t->steps[i->id].layer);
