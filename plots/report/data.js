@@ -82,12 +82,11 @@ function barName(r, bar) {
 
 /* ---- figures ---- */
 
-function bytes(value) {
-  if (value >= 1024 * GIB) return (value / 1024 / GIB).toFixed(2) + "\u00a0TiB";
-  if (value >= GIB) return (value / GIB).toFixed(2) + "\u00a0GiB";
-  if (value >= MIB) return (value / MIB).toFixed(2) + "\u00a0MiB";
-  if (value >= KIB) return (value / KIB).toFixed(2) + "\u00a0KiB";
-  return value + "\u00a0B";
+function bytes(value, decimals = 2) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let power = 0;
+  for (; value >= 1024 && power < 4; power++) value /= 1024;
+  return value.toFixed(power ? decimals : 0) + "\u00a0" + units[power];
 }
 
 function time(ns) {

@@ -100,7 +100,7 @@ function paintLanes(r) {
       if (bar.end > view.low && bar.begin < view.high && !isIdle(bar)) paintBar(view, context, bar);
     context.fillStyle = view.color("soft");
     context.fillText("in pool", 0, LEVEL_TOP + 14);
-    context.fillText(bytes(most).replace(/(\.\d)\d/, "$1"), 0, LEVEL_TOP + 30);
+    context.fillText(bytes(most, 1), 0, LEVEL_TOP + 30);
     paintLevels(view, context, r.levels, most);
     outlineBar(view, context, r.bars[view.chosen]);
   };
@@ -153,7 +153,7 @@ function laneLegend(r) {
 }
 
 function drawLanes(r) {
-  fill("bar", element("p", {}, "Point at a bar to see what it is."));
+  fill("bar", element("p", {}, "Point at or tap a bar to see what it is."));
   return new View("lanes", {
     title: "Lanes over time", range: [0, r.iteration_ns], least: 1000, height: LEVEL_TOP + LEVEL_HEIGHT + 24,
     paint: paintLanes(r), find: findBar(r), read: readBar(r), count: () => r.bars.length, legend: laneLegend(r),

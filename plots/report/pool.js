@@ -104,7 +104,7 @@ function drawPool(r) {
   const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ["var(--bad)", "the peak", "rule"],
                   ["var(--ink)", "forward | backward", "dash"]];
   if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
-  fill("rect", element("p", {}, "Point at a rectangle to see what it is."));
+  fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));
   return new View("pool", {
     title: "Map of the pool", range: [1, 2 * N + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
     read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],

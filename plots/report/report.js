@@ -135,7 +135,7 @@ function redrawAll() {
 
 function start() {
   const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
-  shown.other = plain !== best ? plain || null : null;
+  shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();
   show(best);

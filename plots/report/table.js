@@ -99,7 +99,7 @@ function drawPeak(r) {
     return fill("peak-more");
   }
   fill("peak-text", "The most that tensors take at any moment is " + bytes(r.peak) + ", at step " + r.peak_step + ", " +
-       stepName(r.peak_step) + ", in " + r.peak_rows.length + " tensors. To need less, remove the large ones that the step " +
-       "does not need.");
+       stepName(r.peak_step) + ", in " + r.peak_rows.length + (r.peak_rows.length === 1 ? " tensor" : " tensors") +
+       ". To need less, remove the large ones that the step does not need.");
   return drawPeakRows(r, PEAK_ROWS);
 }
