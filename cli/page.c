@@ -22,7 +22,7 @@ static sn_status choose(report *r, sn_err *err) {
   uint32_t asked = r->args->n_strategies;
   r->n_entries = asked ? asked : r->run->n_results;
   r->entries = sn_arena_alloc(r->run->arena, r->n_entries, sizeof *r->entries);
-  r->timelines = sn_arena_alloc(r->run->arena, r->n_entries, sizeof *r->timelines);
+  r->timelines = sn_arena_alloc(r->run->arena, r->n_entries, sizeof(sn_timeline *));
   if (!r->entries || !r->timelines) return sn_fail_memory(err);
   if (r->n_entries == 0) return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", r->run->id);
   for (uint32_t i = 0; i < r->n_entries; i++) {
