@@ -62,8 +62,10 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
 }
 
 static sn_status parse_workspace(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
   (void)what; /* the parsers of sim/ name the option themselves */
-  return sn_workspace_parse(text, place, err);
+  args->workspace_given = true;
+  return sn_workspace_parse(text, &args->workspace, err);
 }
 
 static sn_status parse_external(const char *what, const char *text, void *place, sn_err *err) {
@@ -148,7 +150,11 @@ static const sn_option options[] = {
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
      "max "
      "(the fastest, whether it fits or not).",
-     parse_workspace, offsetof(sn_args, workspace)},
+     parse_workspace, 0},
+    {"workspace", "KIND", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
+     "dynamic or max. A CPU has one algorithm.",
+     parse_workspace, 0},
     {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},

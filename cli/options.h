@@ -53,7 +53,7 @@ typedef struct sn_args {
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
   sn_exec_backend backend;
-  bool deterministic, tf32;
+  bool deterministic, tf32, workspace_given;
   const char *data, *trace;
   sn_cost_source costs;
   const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
