@@ -60,6 +60,34 @@ static const sn_command commands[] = {
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
      NULL, SN_CMD_RUN, sn_cli_run},
+    {"validate", "snsim validate --net NAME --batch N [options]", "train for real and compare with the prediction",
+     "Trains as `snsim run` does, and prints what was predicted for the very same plans beside what was measured: "
+     "bytes "
+     "of pool and device, live tensors, bytes copied and how fast, time of an iteration and of its stalls, and whether "
+     "the result is equal to that of the first strategy to the bit. Under the table stand the largest errors. Both are "
+     "stored; `snsim plot` draws one over the other.\n"
+     "\"device MiB\" is memory in use beyond what was in use before: on the CPU the growth of the resident set without "
+     "the external pool. Times are predicted where the machine is calibrated (`snsim calibrate`) or --gpu names a "
+     "known "
+     "one; a dash stands for what is not known. Ctrl-C ends it after the current step and keeps what was measured.",
+     "snsim validate --net resnet50 --batch 4\n"
+     "snsim validate --net alexnet --batch 16 --iterations 5 --steps --strategy superneurons\n"
+     "snsim validate --net resnet50 --batch 32 --backend cuda --deterministic --json",
+     NULL, SN_CMD_VALIDATE, sn_cli_validate},
+    {"calibrate", "snsim calibrate --net NAME --batch N [options]", "measure this machine, for exact predictions",
+     "Measures this machine while it trains a network: the time of every step by operator, shape and pass (and "
+     "convolution algorithm, where there are several), what kernels need as workspace, and copies both ways, alone and "
+     "together. The figures are stored under the name of the device (--gpu, else the name of the back end), its "
+     "hardware "
+     "and its libraries; another network calibrated later is added.\n"
+     "From then on `snsim --gpu cpu` simulates this machine: steps of known shapes take their measured time, others "
+     "the "
+     "formulas' time, corrected by a factor per operator and pass that is fitted to the measurements. The table shows "
+     "these factors and how far off the corrected formulas still are.",
+     "snsim calibrate --net resnet50 --batch 4 --iterations 10\n"
+     "snsim --net resnet101 --batch 4 --gpu cpu\n"
+     "snsim calibrate --net resnet50 --batch 32 --backend cuda --gpu h200",
+     NULL, SN_CMD_CALIBRATE, sn_cli_calibrate},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",
      "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
      "give "
@@ -88,6 +116,27 @@ static const sn_command commands[] = {
      "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons\n"
      "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
      "[RUN]", SN_CMD_PLOT, sn_cli_plot},
+    {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
+     "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
+     "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
+     "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
+     "\"last\" "
+     "(the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "snsim report -o report.html\n"
+     "snsim report 12 -o report.html --strategy baseline --strategy superneurons\n"
+     "snsim report 12 -o report.html --gpu ./my-gpu.json",
+     "[RUN]", SN_CMD_REPORT, sn_cli_report},
+    {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
+     "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
+     "their lanes, memory and live tensors over time, arrows from what makes a tensor to its copy out and from its "
+     "copy in to its first use. RUN is a number or \"last\" (the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "snsim trace -o trace.json\n"
+     "snsim trace 12 -o trace.json --strategy superneurons",
+     "[RUN]", SN_CMD_TRACE, sn_cli_trace},
     {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"

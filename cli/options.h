@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/out.h"
+#include "exec/session.h"
 #include "sim/grid.h"
 #include "sim/simulate.h"
 
@@ -36,6 +37,10 @@ typedef struct sn_args_lists {
   const char *texts[SN_ARGS_LISTS];
 } sn_args_lists;
 
+/* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
+ * and an error where there is no calibration. */
+typedef enum sn_cost_source { SN_COSTS_AUTO, SN_COSTS_MODEL, SN_COSTS_MEASURED, SN_COSTS_COUNT } sn_cost_source;
+
 struct sn_command;
 
 typedef struct sn_args {
@@ -54,6 +59,11 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  sn_exec_backend backend;
+  bool deterministic, tf32, workspace_given;
+  const char *data, *trace;
+  sn_cost_source costs;
+  const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
   sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
   const char *grid;            /* NULL: not given */
   uint32_t jobs;               /* 0: not given */
@@ -128,6 +138,10 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_validate(const sn_args *args, sn_err *err);
+sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
+sn_status sn_cli_report(const sn_args *args, sn_err *err);
+sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 
 #endif

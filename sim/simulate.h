@@ -18,6 +18,7 @@
 #include "sim/device.h"
 #include "sim/run.h"
 #include "sim/strategy.h"
+#include "sim/timeline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,9 +38,10 @@ typedef struct sn_options {
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
   bool shared_link;       /* copies of both directions share the link's bandwidth */
   uint64_t pool_bytes;    /* size of the pool instead of what the device has left; 0: what it has left */
-  bool want_steps;        /* fill sn_result.steps */
-  bool want_peak;         /* fill sn_result.peak */
-  bool want_tensors;      /* fill sn_run.tensors */
+  const struct sn_calibration *calibration; /* measured times of the device, whose profile is its; NULL: formulas */
+  bool want_steps;                          /* fill sn_result.steps */
+  bool want_peak;                           /* fill sn_result.peak */
+  bool want_tensors;                        /* fill sn_run.tensors */
 } sn_options;
 
 #define SN_OPTIONS_INIT                                                                                                \
@@ -53,6 +55,11 @@ sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device
  * is too small is written all the same: pool_bytes says what it needs. */
 sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                  const sn_options *options, FILE *out, sn_err *err);
+
+/* Plans one strategy, checks and plays the plan, and makes the timeline of that (sim/timeline.h): what happens when on
+ * which lane, and where in the pool every tensor lies. */
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err);
 
 /* "none", "dynamic", "max" and "pool", "cuda"; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_workspace_name(sn_workspace workspace);
