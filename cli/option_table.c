@@ -45,10 +45,8 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
   sn_strategy s;
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    const sn_strategy *old = &args->strategies[i];
-    if (old->liveness == s.liveness && old->offload == s.offload && old->recompute == s.recompute) return SN_OK;
-  }
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_same(args->strategies[i], s)) return SN_OK;
   if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
   args->strategies[args->n_strategies++] = s;
   return SN_OK;
@@ -105,7 +103,7 @@ static const sn_option options[] = {
     {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
      parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "How",
-     "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
+     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
     {"workspace", "KIND", 0, SN_CMD_SIMULATE, "How",

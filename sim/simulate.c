@@ -19,8 +19,6 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-enum { RECOMPUTES = 4 };
-
 /* What all strategies of one question share. */
 typedef struct question {
   const sn_net *net;
@@ -28,7 +26,7 @@ typedef struct question {
   const sn_options *options;
   sn_route *route;
   sn_costs *costs;
-  sn_schedule *schedules[RECOMPUTES]; /* made when first asked for */
+  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
   uint64_t pool_bytes; /* on offer */
   sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
@@ -54,7 +52,7 @@ static sn_status open_question(question *q) {
 }
 
 static void close_question(question *q) {
-  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
   sn_costs_free(q->costs);
   sn_route_free(q->route);
 }
@@ -178,7 +176,8 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
                            .costs = q->costs,
                            .external = q->options->external,
                            .allocator = q->options->allocator,
-                           .shared_link = q->options->shared_link};
+                           .shared_link = q->options->shared_link,
+                           .pageable = sn_strategy_is_pageable(strategy)};
   sn_status status = sn_trace_init(&trace, plan, q->err);
   if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(&model), &trace, q->err);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
