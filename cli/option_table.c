@@ -103,8 +103,8 @@ static const sn_option options[] = {
     {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
      parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "How",
-     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.", parse_strategy,
-     0},
+     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.",
+     parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
     {"workspace", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
@@ -127,7 +127,7 @@ static const sn_option options[] = {
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW, "What to print",
+    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW, "What to print",
      "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
@@ -137,6 +137,8 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_REPRODUCE, "What to print", "Also draws it: FILE ends in .png, .svg or .pdf.",
+     parse_text, offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
     {"db", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_SHOW | SN_CMD_PLOT, "Stored runs",

@@ -167,11 +167,8 @@ static sn_status walk(lowering *l) {
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err) {
-  lowering l = {.schedule = schedule,
-                .route = schedule->route,
-                .costs = costs,
-                .workspace = workspace,
-                .pool_bytes = pool_bytes};
+  lowering l = {
+      .schedule = schedule, .route = schedule->route, .costs = costs, .workspace = workspace, .pool_bytes = pool_bytes};
   sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
   l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
   if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);

@@ -65,10 +65,6 @@ static uint32_t one_step_before(const places *p, uint32_t first_backward) {
   return first_backward > p->route->n_layers ? first_backward - 1 : first_backward;
 }
 
-static uint32_t on_demand(const places *p, uint32_t first_backward) {
-  (void)p;
-  return first_backward;
-}
 
 /* A policy: which outputs leave, before which forward step each is released, with which backward step it comes back. */
 typedef struct policy {
@@ -82,7 +78,7 @@ static const policy policies[SN_OFFLOADS] = {
     [SN_OFFLOAD_CHECKPOINTS] = {made_by_checkpoint, at_next_conv_or_fc, with_conv_before},
     [SN_OFFLOAD_INPUTS] = {read_by_feature_layer, at_next_step, one_step_before},
     [SN_OFFLOAD_CONV_INPUTS] = {read_by_conv, at_next_step, with_conv_before},
-    [SN_OFFLOAD_LONG_LIVED] = {long_lived, at_next_conv_or_fc, on_demand},
+    [SN_OFFLOAD_LONG_LIVED] = {long_lived, at_next_conv_or_fc, with_conv_before},
 };
 
 static void find_uses(const sn_schedule *schedule, places *u) {

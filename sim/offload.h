@@ -6,8 +6,8 @@
  *             |copy in---->|use       (re-runs included), or with the backward pass
  *
  * That is the paper's policy. Those of vDNN and TensorFlow choose other outputs, release and fetch them elsewhere
- * (docs/baselines.md), each a row of three functions. In all of them copy-out starts right after the output is made, and
- * a tensor that no backward step needs, or that is never released, is not worth a copy and stays out of the list.
+ * (docs/baselines.md), each a row of three functions. In all of them copy-out starts right after the output is made,
+ * and a tensor that no backward step needs, or that is never released, is not worth a copy and stays out of the list.
  * O(executions + accesses).
  */
 #ifndef SN_SIM_OFFLOAD_H

@@ -33,7 +33,7 @@ typedef struct question {
   sn_err *err;
 } question;
 
-static sn_persistent persistent_of(const sn_net *net) {
+sn_persistent sn_persistent_of(const sn_net *net) {
   sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
   p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
   for (uint32_t i = 0; i < net->n_layers; i++)
@@ -44,7 +44,7 @@ static sn_persistent persistent_of(const sn_net *net) {
 static sn_status open_question(question *q) {
   q->route = sn_route_new(q->net, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
-  q->persistent = persistent_of(q->net);
+  q->persistent = sn_persistent_of(q->net);
   uint64_t fixed = q->device->context_bytes + sn_persistent_total(&q->persistent);
   uint64_t left = q->device->memory_bytes > fixed ? q->device->memory_bytes - fixed : 0;
   q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;

@@ -45,6 +45,9 @@ typedef struct sn_options {
 #define SN_OPTIONS_INIT                                                                                                \
   { .workspace = SN_WORKSPACE_DYNAMIC }
 
+/* What a network keeps on the device for the whole training, whatever the strategy. */
+sn_persistent sn_persistent_of(const sn_net *net);
+
 /* `spec` is what the user called the net; it becomes run->net. */
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                     uint32_t n_strategies, const sn_options *options, sn_err *err);

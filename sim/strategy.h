@@ -4,8 +4,8 @@
  *   caffe | torch | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
- * The second line are published systems: those that [SN] and vDNN compare themselves with, and [SN]'s own, by the letter;
- * docs/baselines.md states the rules and where they come from.
+ * The second line are published systems: those that [SN] and vDNN compare themselves with, and [SN]'s own, by the
+ * letter; docs/baselines.md states the rules and where they come from.
  */
 #ifndef SN_SIM_STRATEGY_H
 #define SN_SIM_STRATEGY_H
@@ -25,13 +25,13 @@ typedef enum sn_liveness {
 
 typedef enum sn_offload {
   SN_OFFLOAD_NONE,
-  SN_OFFLOAD_CONV,        /* CONV outputs, at fixed places ([SN] 3.3.1) */
-  SN_OFFLOAD_CHECKPOINTS, /* JOIN, FORK and CONCAT outputs too */
-  SN_OFFLOAD_CACHE,       /* any tensor, only when memory is short: LRU ([SN] algorithm 2) */
-  SN_OFFLOAD_INPUTS,      /* vdnn-all: inputs of all layers before the classifier */
-  SN_OFFLOAD_CONV_INPUTS, /* vdnn-conv: inputs of CONVs only */
+  SN_OFFLOAD_CONV,         /* CONV outputs, at fixed places ([SN] 3.3.1) */
+  SN_OFFLOAD_CHECKPOINTS,  /* JOIN, FORK and CONCAT outputs too */
+  SN_OFFLOAD_CACHE,        /* any tensor, only when memory is short: LRU ([SN] algorithm 2) */
+  SN_OFFLOAD_INPUTS,       /* vdnn-all: inputs of all layers before the classifier */
+  SN_OFFLOAD_CONV_INPUTS,  /* vdnn-conv: inputs of CONVs only */
   SN_OFFLOAD_NARROW_CACHE, /* superneurons-paper: the cache, but only CONV and FORK outputs leave */
-  SN_OFFLOAD_LONG_LIVED,  /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
+  SN_OFFLOAD_LONG_LIVED,   /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
   SN_OFFLOADS
 } sn_offload;
 
