@@ -6,6 +6,7 @@
 #include "plots/plot_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Drawings are of the paper's results, not of a day. */
@@ -133,16 +134,22 @@ static const char *series_name(const sn_chart *c, unsigned series) {
   return c->bars[i].series;
 }
 
-/* The first of the colours is black, the marks'. */
+/* The first of the colours is black, the marks'; when they are used up they come again, half way to white. */
+static void put_colour(FILE *out, unsigned series) {
+  enum { BARS = SN__COLOURS - 1, WHITE = 0xffffff, HALF = 0x7f7f7f };
+  unsigned long rgb = strtoul(sn__colours[1 + series % BARS] + 1, NULL, 16);
+  fprintf(out, "'#%06lx'", series / BARS % 2 ? (rgb >> 1 & HALF) + (WHITE >> 1 & HALF) : rgb);
+}
+
 static void put_plot(FILE *out, const frame *f) {
   const sn_chart *c = f->chart;
   unsigned n = count(c, series_of);
   fputs("plot ", out);
   for (unsigned k = 0; k < n; k++) {
     unsigned series = c->stacked ? n - 1 - k : k;
-    fprintf(out, "%s$s%u using 1:2 with boxes fillstyle solid %s noborder linecolor rgb '%s' title '%s'", k ? ", " : "",
-            series, series / (SN__COLOURS - 1) % 2 ? "0.5" : "1.0", sn__colours[1 + series % (SN__COLOURS - 1)],
-            series_name(c, series));
+    fprintf(out, "%s$s%u using 1:2 with boxes fillstyle solid 1.0 noborder linecolor rgb ", k ? ", " : "", series);
+    put_colour(out, series);
+    fprintf(out, " title '%s'", series_name(c, series));
   }
   for (unsigned s = 0; s < n && has_marks(c); s++) {
     fprintf(out, ", $s%u using 1:3 with points pointtype 7 pointsize mark_size * 1.5 linecolor rgb 'white' notitle", s);
