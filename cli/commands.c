@@ -42,7 +42,7 @@ static const sn_command commands[] = {
      "snsim reproduce table5\n"
      "snsim reproduce fig10 -o fig10.svg\n"
      "snsim reproduce table2 --json",
-     "table1|..|table5|fig2|fig8|fig10|..|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
     {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
      "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "

@@ -70,6 +70,19 @@ static void row_cells(sn_table *table, const sn_paper_row *row, bool same_subjec
   sn_table_cell(table, "%s", quantities[row->quantity].unit);
 }
 
+/* Words in lines of a width that suits the tables above. */
+static void print_notes(const char *text, FILE *out) {
+  enum { WIDTH = 100 };
+  size_t at = 0;
+  for (size_t length; *text; text += length + strspn(text + length, " ")) {
+    length = strcspn(text, " ");
+    bool wrap = at == 0 || at + 1 + length > WIDTH;
+    fprintf(out, "%s%.*s", wrap ? "\n" : " ", (int)length, text);
+    at = wrap ? length : at + 1 + length;
+  }
+  fputs("\n", out);
+}
+
 static sn_status print_table(const sn_experiment *e, const sn_paper_rows *rows, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "", SN_TABLE_TEXT},
@@ -87,7 +100,7 @@ static sn_status print_table(const sn_experiment *e, const sn_paper_rows *rows, 
   }
   for (uint32_t i = 0; i < rows->count; i++)
     row_cells(table, &rows->rows[i], i > 0 && strcmp(rows->rows[i].subject, rows->rows[i - 1].subject) == 0);
-  if (sn_table_print(table, out->stream, out->color, err) == SN_OK) fprintf(out->stream, "\n%s\n", e->notes);
+  if (sn_table_print(table, out->stream, out->color, err) == SN_OK) print_notes(e->notes, out->stream);
   sn_table_free(table);
   return err->code;
 }

@@ -164,7 +164,7 @@ const char *sn_strategy_summary(sn_strategy s) {
       "TensorFlow: liveness, and swaps outputs unused for 3/4 of the iteration, through pageable memory",
       "vDNN: liveness, and sends the inputs of all layers out, fetching each one step ahead",
       "vDNN: liveness, and sends the inputs of CONVs out, fetching each one CONV ahead",
-      "SuperNeurons by the letter: superneurons, but only CONV and FORK outputs leave the device",
+      "SuperNeurons as measured in its paper: superneurons, but only CONV and FORK outputs leave the device",
   };
   uint32_t number = system_number(s);
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];

@@ -4,8 +4,9 @@
  *   caffe | torch | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
- * The second line are published systems: those that [SN] and vDNN compare themselves with, and [SN]'s own, by the
- * letter; docs/baselines.md states the rules and where they come from.
+ * The second line are published systems: those that [SN]
+ * and vDNN compare themselves with, and [SN]'s own as it was measured; docs/baselines.md states the rules and where
+ * they come from.
  */
 #ifndef SN_SIM_STRATEGY_H
 #define SN_SIM_STRATEGY_H

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { ALL = SN_STRATEGY_DEFAULTS + 1 };
+enum { ALL = SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS + 1 };
 
 typedef struct subject {
   const char *net;
@@ -23,8 +23,10 @@ typedef struct subject {
 } subject;
 
 static sn_strategy strategy_of(uint32_t i) {
-  sn_strategy checkpoints = {true, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
-  return i < SN_STRATEGY_DEFAULTS ? sn_strategy_default(i) : checkpoints;
+  if (i < SN_STRATEGY_DEFAULTS) return sn_strategy_default(i);
+  i -= SN_STRATEGY_DEFAULTS;
+  if (i < SN_STRATEGY_SYSTEMS) return sn_strategy_system(i);
+  return (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
 }
 
 static sn_measurement measure(const sn_net *net, sn_strategy strategy, uint64_t pool_bytes) {

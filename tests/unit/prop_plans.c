@@ -260,6 +260,18 @@ static void check_counts(const trial *t) {
   if (!cache && !offload && moves(t)) fail_trial(t, "moves bytes");
 }
 
+/* Of a narrow cache only the outputs of CONVs and FORKs leave. */
+static void check_narrow_cache(const trial *t) {
+  for (uint32_t i = 0; i < t->plan->n_instrs; i++) {
+    const sn_instr *instr = &t->plan->instrs[i];
+    if (instr->kind != SN_COPY_OUT) continue;
+    const sn_tensor *tensor = &t->world->route->tensors[instr->id];
+    sn_op op = t->world->net->layers[tensor->layer].op;
+    if (tensor->kind != SN_OUTPUT || (op != SN_CONV && op != SN_FORK))
+      fail_trial(t, "instruction %u sends out what must stay", i);
+  }
+}
+
 /* The cache keeps its rules, and needs no more than is on offer wherever every single step fits. */
 static void check_cache(const trial *t) {
   const char *fault = lru_fault(t->plan, t->capacity);
@@ -338,6 +350,7 @@ static void check_plan(const trial *t, uint64_t *dice, void *tally) {
   check_trace(t, dice);
   check_counts(t);
   if (t->strategy.offload == SN_OFFLOAD_CACHE) check_cache(t);
+  if (t->strategy.offload == SN_OFFLOAD_NARROW_CACHE) check_narrow_cache(t);
   check_order(t);
   sum->plans++;
   sum->instrs += t->plan->n_instrs;
