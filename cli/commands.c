@@ -32,12 +32,9 @@ static const sn_command commands[] = {
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
     {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "the SuperNeurons paper's figures beside ours",
      "Simulates what a table or figure of the SuperNeurons paper (PPoPP 2018) shows and prints the paper's numbers "
-     "beside "
-     "the simulator's, with the error of each; a dash stands for a number that the paper does not print. Tables: "
-     "table1 "
-     "(recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper), table5 (going wider). "
-     "Figures: "
-     "fig2, fig8, fig10, fig11, fig12, fig13.\n"
+     "beside the simulator's, with the error of each; a dash stands for a number that the paper does not print. "
+     "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
+     "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13.\n"
      "With -o FILE it is also drawn. Needs gnuplot.",
      "snsim reproduce table5\n"
      "snsim reproduce fig10 -o fig10.svg\n"

@@ -92,7 +92,8 @@ static sn_status print_table(const sn_experiment *e, const sn_paper_rows *rows, 
       {"", "error %", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
-  fprintf(out->stream, "%s of the SuperNeurons paper (section %s): %s; on k40c\n\n", e->name, e->section, e->title);
+  fprintf(out->stream, "%s of the SuperNeurons paper (section %s): %s; on %s\n\n", e->name, e->section, e->title,
+          SN_PAPER_CARD);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   if (!any_paper(rows)) { /* nothing to compare with */
     sn_table_hide(table, 2);
@@ -124,7 +125,7 @@ static sn_status write_json(const sn_experiment *e, const sn_paper_rows *rows, F
   sn_json_put_text(&o, "section", e->section);
   sn_json_put_text(&o, "title", e->title);
   sn_json_put_text(&o, "notes", e->notes);
-  sn_json_put_text(&o, "gpu", "k40c");
+  sn_json_put_text(&o, "gpu", SN_PAPER_CARD);
   if (sn_json_end(&o, "", true, ",\"rows\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < rows->count; i++)
     if (write_row(&rows->rows[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
@@ -140,7 +141,7 @@ static sn_status draw_bars(const sn_experiment *e, const sn_paper_rows *rows, co
   sn_chart_bar *bars = calloc(rows->count + 1, sizeof *bars);
   sn_chart chart = {.title = title,
                     .y_label = e->axis ? e->axis : quantities[e->drawn].axis,
-                    .mark_label = "the paper''s number",
+                    .mark_label = "in the paper",
                     .log_scale = e->log_scale,
                     .stacked = e->stacked,
                     .bars = bars};
@@ -158,18 +159,15 @@ static sn_status draw_bars(const sn_experiment *e, const sn_paper_rows *rows, co
 
 /* Of a store that lives as long as the picture is made. */
 static sn_status draw_steps(const char *path, sn_err *err) {
-  static const char *const names[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=cost"};
-  enum { CURVES = sizeof names / sizeof names[0] };
-  sn_strategy strategies[CURVES];
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS]; /* the picture chooses among them */
   sn_plot_options options = {.path = path};
   sn_options simulated = SN_OPTIONS_INIT;
   sn_device device;
   int64_t id;
   simulated.want_steps = true;
-  for (int i = 0; i < CURVES; i++)
-    if (sn_strategy_parse(names[i], &strategies[i], err) != SN_OK) return err->code;
-  sn_net *net = sn_device_load("k40c", &device, err) == SN_OK ? sn_net_load("alexnet", 200, 0, err) : NULL;
-  sn_run *run = net ? sn_simulate("alexnet", net, &device, strategies, CURVES, &simulated, err) : NULL;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  sn_net *net = sn_device_load(SN_PAPER_CARD, &device, err) == SN_OK ? sn_net_load("alexnet", 200, 0, err) : NULL;
+  sn_run *run = net ? sn_simulate("alexnet", net, &device, strategies, SN_STRATEGY_DEFAULTS, &simulated, err) : NULL;
   sn_store *store = run ? sn_store_open(":memory:", err) : NULL;
   if (store && sn_store_put(store, run, &id, err) == SN_OK) sn_plot_steps(store, id, &options, err);
   sn_store_close(store);

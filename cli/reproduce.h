@@ -37,14 +37,15 @@ typedef enum sn_quantity {
 /* How it is measured, beyond the defaults. */
 enum {
   SN_HOW_CUDA = 1,         /* cudaMalloc and cudaFree instead of the pool */
-  SN_HOW_NO_WORKSPACE = 2, /* workspace none; */
+  SN_HOW_NO_WORKSPACE = 2, /* workspace none */
   SN_HOW_MOST = 4,         /* workspace max */
   SN_HOW_ENDLESS = 8,      /* a device with memory enough for anything */
   SN_HOW_3GIB = 16,        /* 3 GiB and no context */
   SN_HOW_NOT = 32          /* not at all: the paper does not say enough */
 };
 
-#define SN_NO_NUMBER (-1.0) /* the paper prints none */
+#define SN_PAPER_CARD "k40c"
+#define SN_NO_NUMBER  (-1.0) /* the paper prints none */
 
 /* A number that the paper prints, or would. */
 typedef struct sn_paper_cell {
@@ -79,8 +80,8 @@ sn_status sn_paper_add(sn_paper_rows *rows, const sn_paper_row *row, sn_err *err
 typedef struct sn_experiment {
   const char *name, *section, *title, *notes;
   sn_status (*measure)(const struct sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+  const char *axis;  /* of the picture; NULL: as the quantity says */
   sn_quantity drawn; /* the rows of this quantity's unit are drawn; */
-  const char *axis;  /* what they are; NULL: as the quantity says */
   bool step_curves;  /* or the steps of AlexNet at batch 200 */
   bool log_scale, stacked;
 } sn_experiment;
@@ -88,13 +89,13 @@ typedef struct sn_experiment {
 const sn_experiment *sn_experiments(uint32_t *count);
 
 /* Measures the cells of the experiment, in their order. */
-sn_status sn_measure_cells(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_cells_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 /* Figures 8, 12 and 13. */
-sn_status sn_measure_shares(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
-sn_status sn_measure_workspaces(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
-sn_status sn_measure_models(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_shares_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_models_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 
 /* Simulates a cell's question on the paper's card, with steps; NULL after an error. */
-sn_run *sn_measure_run(const sn_paper_cell *cell, sn_err *err);
+sn_run *sn_cell_run(const sn_paper_cell *cell, sn_err *err);
 
 #endif

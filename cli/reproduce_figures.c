@@ -42,7 +42,7 @@ static sn_status share_memory(const sn_paper_cell *cell, shares *sum, sn_err *er
 
 /* Both passes, without waits: nothing moves. */
 static sn_status share_time(const sn_paper_cell *cell, shares *sum, sn_err *err) {
-  sn_run *run = sn_measure_run(cell, err);
+  sn_run *run = sn_cell_run(cell, err);
   const sn_result *r = run ? &run->results[0] : NULL;
   for (uint32_t s = 0; r && s < r->n_steps; s++)
     add_share(sum, sn_op_by_name(r->steps[s].op), (double)(r->steps[s].end_ns - r->steps[s].begin_ns));
@@ -60,7 +60,7 @@ static sn_status add_shares(sn_paper_rows *rows, const char *net, const char *wh
 }
 
 /* The networks and batches of figure 2. */
-sn_status sn_measure_shares(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
+sn_status sn_shares_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
   (void)experiment;
   uint32_t count;
   const sn_paper_cell *cells = sn_paper_cells(&count);
@@ -86,7 +86,7 @@ typedef struct workspace_runs {
 
 static void add_run(workspace_runs *w, const sn_paper_cell *cell, const char *what, sn_err *err) {
   snprintf(w->series[w->count], SN_PAPER_TEXT, "batch %" PRIu32 ", %s", cell->batch, what);
-  w->runs[w->count++] = sn_measure_run(cell, err);
+  w->runs[w->count++] = sn_cell_run(cell, err);
 }
 
 /* As it was measured with 3 GiB, and with memory enough for the fastest algorithms. */
@@ -106,8 +106,9 @@ static sn_status make_runs(const sn_experiment *experiment, workspace_runs *w, s
 /* All runs are of one network, so step is step. */
 static sn_status add_workspaces(const workspace_runs *w, sn_paper_rows *rows, sn_err *err) {
   char subject[SN_PAPER_TEXT];
-  for (uint32_t s = 0; s < w->runs[0]->results[0].n_steps; s++) {
-    const sn_step_row *step = &w->runs[0]->results[0].steps[s];
+  const sn_result *first = w->runs[0] ? &w->runs[0]->results[0] : NULL;
+  for (uint32_t s = 0; first && s < first->n_steps; s++) {
+    const sn_step_row *step = &first->steps[s];
     if (strcmp(step->op, "CONV") != 0) continue;
     snprintf(subject, sizeof subject, "%.40s %s", step->layer, step->pass);
     for (uint32_t i = 0; i < w->count; i++) {
@@ -118,9 +119,9 @@ static sn_status add_workspaces(const workspace_runs *w, sn_paper_rows *rows, sn
   return err->code;
 }
 
-sn_status sn_measure_workspaces(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
+sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
   workspace_runs w = {.count = 0};
-  if (sn_measure_cells(experiment, rows, err) == SN_OK && make_runs(experiment, &w, err) == SN_OK)
+  if (sn_cells_measure(experiment, rows, err) == SN_OK && make_runs(experiment, &w, err) == SN_OK)
     add_workspaces(&w, rows, err);
   for (uint32_t i = 0; i < w.count; i++) sn_run_free(w.runs[i]);
   return err->code;
@@ -138,11 +139,11 @@ static sn_status image_gib(const char *spec, double *gib, sn_err *err) {
   return err->code;
 }
 
-sn_status sn_measure_models(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
+sn_status sn_models_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
   (void)experiment;
   static const sn_experiment table5 = {.name = "table5"};
   double gib = 0, caffe = 0, most = 0;
-  sn_measure_cells(&table5, rows, err);
+  sn_cells_measure(&table5, rows, err);
   for (uint32_t i = 0; i < rows->count && err->code == SN_OK; i++) {
     sn_paper_row *row = &rows->rows[i];
     if (image_gib(row->subject, &gib, err) != SN_OK) return err->code;

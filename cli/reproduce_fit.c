@@ -1,8 +1,7 @@
-/* The largest size that fits; see the header. Sizes that were probed stay in a list, newest strategy's questions being
- * mostly the last one's. */
+/* The largest size that fits; see the header. Sizes that were probed stay in a list until the end: every strategy
+ * begins with the same powers of two. */
 #include "cli/reproduce_fit.h"
 
-#include "base/arena.h"
 #include "models/zoo.h"
 #include "sim/check.h"
 #include "sim/cost.h"
@@ -89,13 +88,10 @@ static sn_status probe(search *q, sn_strategy strategy, uint32_t size, bool *fit
 
 static sn_status search_one(search *q, sn_strategy strategy, uint32_t *largest) {
   uint32_t low = 0, high = 1;
-  bool fits = true;
-  while (fits && high < MOST) {
+  bool fits;
+  for (; high < MOST; low = high, high *= 2) {
     if (probe(q, strategy, high, &fits) != SN_OK) return q->err->code;
-    if (fits) {
-      low = high;
-      high *= 2;
-    }
+    if (!fits) break;
   }
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;

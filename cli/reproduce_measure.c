@@ -1,5 +1,4 @@
 /* Answers to what the paper's numbers are about; see cli/reproduce.h. */
-#include "base/arena.h"
 #include "cli/reproduce.h"
 #include "cli/reproduce_fit.h"
 #include "models/zoo.h"
@@ -15,8 +14,6 @@
 #define GIB 1073741824.0
 
 enum { MOST_SYSTEMS = 8, UNITS_BESIDES = 6 + 32 + 6 };
-
-static const char card[] = "k40c";
 
 sn_status sn_paper_add(sn_paper_rows *rows, const sn_paper_row *row, sn_err *err) {
   if (rows->count == rows->room) {
@@ -45,7 +42,7 @@ static sn_status add_cell(sn_paper_rows *rows, const sn_paper_cell *cell, double
 /* ---- one simulation ---- */
 
 static sn_status load_card(unsigned how, sn_device *device, sn_err *err) {
-  if (sn_device_load(card, device, err) != SN_OK) return err->code;
+  if (sn_device_load(SN_PAPER_CARD, device, err) != SN_OK) return err->code;
   if (how & SN_HOW_ENDLESS) device->memory_bytes = UINT64_C(1) << 50;
   if (how & SN_HOW_3GIB) {
     device->memory_bytes = UINT64_C(3) << 30;
@@ -54,7 +51,7 @@ static sn_status load_card(unsigned how, sn_device *device, sn_err *err) {
   return SN_OK;
 }
 
-sn_run *sn_measure_run(const sn_paper_cell *cell, sn_err *err) {
+sn_run *sn_cell_run(const sn_paper_cell *cell, sn_err *err) {
   sn_device device;
   sn_strategy strategy;
   sn_options options = SN_OPTIONS_INIT;
@@ -107,7 +104,7 @@ static sn_status simulate_cell(const sn_paper_cell *cell, sn_paper_rows *rows, s
     const sn_paper_row *last = &rows->rows[rows->count - 1];
     return add_cell(rows, cell, last->ours / (last - 1)->ours, err);
   }
-  sn_run *run = sn_measure_run(cell, err);
+  sn_run *run = sn_cell_run(cell, err);
   if (run) add_cell(rows, cell, quantity_of(cell->quantity, &run->results[0]), err);
   sn_run_free(run);
   return err->code;
@@ -138,7 +135,7 @@ static bool is_capacity(const sn_paper_cell *cell) {
   return cell->quantity == SN_LARGEST_BATCH || cell->quantity == SN_DEEPEST;
 }
 
-sn_status sn_measure_cells(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
+sn_status sn_cells_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
   uint32_t count;
   const sn_paper_cell *cells = sn_paper_cells(&count);
   for (uint32_t i = 0, n = 1; i < count && err->code == SN_OK; i += n, n = 1) {

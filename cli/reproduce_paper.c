@@ -46,7 +46,7 @@
 #define FREELY (SN_HOW_ENDLESS | SN_HOW_MOST)
 #define F2(net, batch, tensors)                                                                                        \
   {"fig2", net, batch, "tensors", "baseline", SN_TENSORS_GIB, FREELY, tensors},                                        \
-      {"fig2", net, batch, "and workspaces", "baseline", SN_NET_GIB, FREELY, SN_NO_NUMBER},                            \
+      {"fig2", net, batch, "tensors and workspaces", "baseline", SN_NET_GIB, FREELY, SN_NO_NUMBER},                    \
       {"fig2",      net, batch, "no workspace", "liveness", SN_IMAGES_PER_S, SN_HOW_ENDLESS | SN_HOW_NO_WORKSPACE,     \
        SN_NO_NUMBER},                                                                                                  \
       {"fig2", net, batch, "with workspaces", "liveness", SN_IMAGES_PER_S, FREELY, SN_NO_NUMBER}, {                    \
@@ -106,13 +106,13 @@ static const sn_experiment experiments[] = {
      .section = "3.4",
      .title = "extra forwards and peak memory by recomputation",
      .notes = "The peaks of the ResNets are printed without a batch, and none from 1 to 64 makes our rules give them.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_EXTRA_FORWARDS},
     {.name = "table2",
      .section = "4.1.2",
      .title = "training speed with cudaMalloc and with the pool",
      .notes = "Five constants of the cost model were fitted to the speeds with the pool, none of them per network.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_IMAGES_PER_S,
      .log_scale = true},
     {.name = "table3",
@@ -121,7 +121,7 @@ static const sn_experiment experiments[] = {
      .notes =
          "Without the cache: the CONV outputs, out and back; the paper's figure includes transfers that it does not "
          "describe.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_TRAFFIC_GB},
     {.name = "table4",
      .section = "4.2",
@@ -129,7 +129,7 @@ static const sn_experiment experiments[] = {
      .notes =
          "Depth 3 (n1 + n2 + n3 + n4) + 2; \"none\": not even n3=1, depth 137, fits. superneurons-paper moves CONV "
          "and FORK outputs only, superneurons any tensor. docs/paper.md explains the exceptions.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_DEEPEST,
      .log_scale = true},
     {.name = "table5",
@@ -137,14 +137,14 @@ static const sn_experiment experiments[] = {
      .title = "going wider: the largest batch",
      .notes = "superneurons-paper moves CONV and FORK outputs only, superneurons any tensor. The paper's batches are "
               "rounded down to its grid; ours are exact. docs/paper.md explains the exceptions.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_LARGEST_BATCH,
      .log_scale = true},
     {.name = "fig2",
      .section = "2.1",
      .title = "memory of whole networks, speed with and without workspaces",
      .notes = "Only two of the paper's bars have their numbers in the text. Speeds are of a device with enough memory.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_TENSORS_GIB,
      .axis = "memory of the whole network (GiB)"},
     {.name = "fig8",
@@ -152,19 +152,19 @@ static const sn_experiment experiments[] = {
      .title = "shares of layer types in time and memory",
      .notes = "Memory of outputs and gradients; time of forward and backward passes. The paper prints no numbers.",
      .stacked = true,
-     .measure = sn_measure_shares,
+     .measure = sn_shares_measure,
      .drawn = SN_SHARE_PERCENT},
     {.name = "fig10",
      .section = "4.1.1",
      .title = "AlexNet, batch 200: memory by technique",
      .notes = "-o draws the memory of every step.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .step_curves = true},
     {.name = "fig11",
      .section = "4.1.2",
      .title = "speed without the tensor cache",
      .notes = "The paper names the largest loss, 33.33 %: a ratio of 0.667.",
-     .measure = sn_measure_cells,
+     .measure = sn_cells_measure,
      .drawn = SN_RATIO,
      .axis = "images/s without the cache (with it: 1)"},
     {.name = "fig12",
@@ -173,7 +173,7 @@ static const sn_experiment experiments[] = {
      .notes =
          "Workspace given at each CONV step, and that of the fastest algorithms. The paper prints two speeds without "
          "their batch.",
-     .measure = sn_measure_workspaces,
+     .measure = sn_workspaces_measure,
      .drawn = SN_WORKSPACE_MIB},
     {.name = "fig13",
      .section = "4.2",
@@ -181,7 +181,7 @@ static const sn_experiment experiments[] = {
      .notes = "Tensors as the baseline would hold them: ours at our largest batch, the paper's at its (both of table "
               "5). The "
               "paper prints one number, of memory with workspaces: SuperNeurons' largest is 19.8 times Caffe's.",
-     .measure = sn_measure_models,
+     .measure = sn_models_measure,
      .drawn = SN_TENSORS_GIB,
      .log_scale = true},
 };

@@ -11,9 +11,10 @@
  * Cache ([SN] algorithm 2). All resident tensors stand in a list, most recently used first. Where the pool has no hole
  * for an allocation, unlocked tensors leave from the other end, those the host does not have the same value of by a
  * copy. Where the holes between locked tensors are still too small, sn__emit_alloc() says SN_NO_FIT; the lowering then
- * empties the device (sn__emit_evict_all; of what a narrow cache lists) and brings in what the step needs anew, side by
- * side. So a step runs wherever its own tensors and workspace fit, more memory never makes a plan impossible, and only
- * where not even that fits does the pool grow beyond the device: the plan then says exactly how much it needs.
+ * empties the device (sn__emit_evict_all) and brings in what the step needs anew, side by side. So a step runs wherever
+ * its own tensors and workspace fit, more memory never makes a plan impossible, and only where not even that fits does
+ * the pool grow beyond the device: the plan then says exactly how much it needs. A narrow cache lists, and so sends
+ * out, only outputs of CONVs and FORKs; what it does not list stays, also when the device is emptied.
  */
 #ifndef SN_SIM_EMIT_H
 #define SN_SIM_EMIT_H

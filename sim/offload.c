@@ -65,7 +65,6 @@ static uint32_t one_step_before(const places *p, uint32_t first_backward) {
   return first_backward > p->route->n_layers ? first_backward - 1 : first_backward;
 }
 
-
 /* A policy: which outputs leave, before which forward step each is released, with which backward step it comes back. */
 typedef struct policy {
   bool (*leaves)(const places *p, uint32_t tensor);

@@ -1,8 +1,6 @@
 /* Static memory policies; see the header. */
 #include "sim/residency.h"
 
-#include "models/op.h"
-
 #include <stdlib.h>
 
 /* Per tensor: does a layer with branches touch it, and the last step that touches it. */
