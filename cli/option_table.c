@@ -52,10 +52,8 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
   sn_strategy s;
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    const sn_strategy *old = &args->strategies[i];
-    if (old->liveness == s.liveness && old->offload == s.offload && old->recompute == s.recompute) return SN_OK;
-  }
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_same(args->strategies[i], s)) return SN_OK;
   if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
   args->strategies[args->n_strategies++] = s;
   return SN_OK;
@@ -138,8 +136,8 @@ static const sn_option options[] = {
     {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
      parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
-     0},
+     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.",
+     parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_REPORT, "How",
      "A strategy to report on; may be given several times. Default: all that the run has.", parse_strategy, 0},
@@ -182,7 +180,8 @@ static const sn_option options[] = {
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
+    {"json", NULL, 0,
+     SN_CMD_SIMULATE | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
@@ -197,6 +196,8 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_REPRODUCE, "What to print", "Also draws it: FILE ends in .png, .svg or .pdf.",
+     parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", parse_text, offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",

@@ -126,5 +126,6 @@ sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
+sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

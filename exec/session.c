@@ -18,7 +18,7 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-enum { MOST_RESULTS = 128, RECOMPUTES = 4 };
+enum { MOST_RESULTS = 128 };
 
 struct sn_session {
   const char *spec;
@@ -30,7 +30,7 @@ struct sn_session {
   const sn_device *profile;    /* NULL: times are not known */
   sn_costs *costs;
   float *first; /* gradients and parameters of the first measured result that is whole */
-  sn_schedule *schedules[RECOMPUTES];
+  sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
   sn_result results[MOST_RESULTS];
   uint32_t n_results;
@@ -93,7 +93,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
 void sn_session_close(sn_session *s) {
   if (!s) return;
   sn_batches_free(s->batches);
-  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
   sn_costs_free(s->costs);
   sn_calibration_free(s->calibration);
   free(s->first);

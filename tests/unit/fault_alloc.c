@@ -129,10 +129,12 @@ static void describe_run(scenario *s, const sn_run *run) {
 }
 
 static void simulate_all(scenario *s) {
-  sn_strategy strategies[SN_STRATEGY_DEFAULTS];
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS];
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) strategies[SN_STRATEGY_DEFAULTS + i] = sn_strategy_system(i);
   sn_options options = small_pool();
-  sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS, &options, &s->err);
+  sn_run *run =
+      sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS, &options, &s->err);
   if (run) describe_run(s, run);
   sn_run_free(run);
 }
