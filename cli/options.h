@@ -51,6 +51,7 @@ typedef struct sn_args {
   sn_exec_backend backend;
   bool deterministic, tf32;
   const char *data;
+  sn_hyper hyper; /* learning rate, momentum, weight decay and seed of `run` */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */

@@ -95,8 +95,9 @@ static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
   if (args->json) {
     print_json(run, out.stream, err);
   } else {
-    fprintf(out.stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s data, on %s\n\n", run->net, run->batch,
-            run->iterations, run->data, run->device);
+    const char *data = args->data ? run->data : "synthetic data";
+    fprintf(out.stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s, on %s\n\n", run->net, run->batch,
+            run->iterations, data, run->device);
     print_table(run, &out, err);
   }
   return sn_out_close(&out, err);
