@@ -44,6 +44,7 @@ static const sn_command commands[] = {
      "was measured.\n"
      "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
+     "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
      "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
      NULL, SN_CMD_RUN, sn_cli_run},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",

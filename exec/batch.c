@@ -17,6 +17,7 @@ typedef struct buffer {
 
 struct sn_batches {
   sn__source source;
+  uint64_t data_bytes, label_bytes; /* of a batch */
   buffer buffers[2];
   pthread_t thread;
   bool started; /* the thread, its lock and condition are there */
@@ -68,17 +69,20 @@ static void *run(void *self) {
   return NULL;
 }
 
-static sn_status make_buffers(sn_batches *b, const sn_net *net, sn_err *err) {
+static sn_status make_buffers(sn_batches *b, sn_err *err) {
   for (buffer *to = b->buffers; to < b->buffers + 2; to++) {
-    to->data = malloc(net->data_bytes);
-    to->labels = malloc(net->label_bytes);
-    to->batch = (sn_batch){to->data, to->labels};
+    if (!to->data) to->data = malloc(b->data_bytes);
+    if (!to->labels) to->labels = malloc(b->label_bytes);
     if (!to->data || !to->labels) return sn_fail_memory(err);
+    to->batch = (sn_batch){to->data, to->labels};
   }
   return SN_OK;
 }
 
+/* Once; after an error it may be tried again. */
 static sn_status start(sn_batches *b, sn_err *err) {
+  if (b->started) return SN_OK;
+  if (make_buffers(b, err) != SN_OK) return err->code;
   pthread_mutex_init(&b->lock, NULL);
   pthread_cond_init(&b->changed, NULL);
   b->started = pthread_create(&b->thread, NULL, run, b) == 0;
@@ -88,18 +92,29 @@ static sn_status start(sn_batches *b, sn_err *err) {
   return sn_fail(err, SN_NO_MEMORY, "the thread that prepares batches cannot be started");
 }
 
+static void stop(sn_batches *b) {
+  if (!b->started) return;
+  pthread_mutex_lock(&b->lock);
+  b->quit = true;
+  pthread_cond_broadcast(&b->changed);
+  pthread_mutex_unlock(&b->lock);
+  pthread_join(b->thread, NULL);
+  pthread_cond_destroy(&b->changed);
+  pthread_mutex_destroy(&b->lock);
+}
+
 /* Takes over a source. */
 static sn_batches *make(const sn_net *net, sn__source *source, sn_err *err) {
   sn_batches *b = calloc(1, sizeof *b);
-  if (!b) {
+  if (b) {
+    b->source = *source;
+    b->data_bytes = net->data_bytes;
+    b->label_bytes = net->label_bytes;
+  } else {
     sn__source_close(source);
     sn_fail_memory(err);
-    return NULL;
   }
-  b->source = *source;
-  if (make_buffers(b, net, err) == SN_OK && start(b, err) == SN_OK) return b;
-  sn_batches_free(b);
-  return NULL;
+  return b;
 }
 
 sn_batches *sn_batches_synthetic(const sn_net *net, uint64_t seed, sn_err *err) {
@@ -114,6 +129,7 @@ sn_batches *sn_batches_open(const char *path, const sn_net *net, uint64_t seed, 
 
 const sn_batch *sn_batches_next(sn_batches *b, sn_err *err) {
   const sn_batch *batch = NULL;
+  if (start(b, err) != SN_OK) return NULL;
   pthread_mutex_lock(&b->lock);
   while (b->filled == b->taken && b->failed.code == SN_OK) pthread_cond_wait(&b->changed, &b->lock);
   if (b->filled > b->taken)
@@ -125,9 +141,9 @@ const sn_batch *sn_batches_next(sn_batches *b, sn_err *err) {
   return batch;
 }
 
-/* Where nothing was taken yet, the first batch is ready or on its way already. */
+/* Where nothing was taken yet, the first batch is ready or on its way. */
 sn_status sn_batches_rewind(sn_batches *b, sn_err *err) {
-  (void)err;
+  if (start(b, err) != SN_OK) return err->code;
   pthread_mutex_lock(&b->lock);
   if (b->taken > 0 || b->failed.code != SN_OK) {
     while (b->filling) pthread_cond_wait(&b->changed, &b->lock);
@@ -141,15 +157,7 @@ sn_status sn_batches_rewind(sn_batches *b, sn_err *err) {
 
 void sn_batches_free(sn_batches *b) {
   if (!b) return;
-  if (b->started) {
-    pthread_mutex_lock(&b->lock);
-    b->quit = true;
-    pthread_cond_broadcast(&b->changed);
-    pthread_mutex_unlock(&b->lock);
-    pthread_join(b->thread, NULL);
-    pthread_cond_destroy(&b->changed);
-    pthread_mutex_destroy(&b->lock);
-  }
+  stop(b);
   for (buffer *each = b->buffers; each < b->buffers + 2; each++) {
     free(each->data);
     free(each->labels);

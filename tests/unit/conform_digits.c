@@ -4,7 +4,7 @@
 #include "models/zoo.h"
 #include "tests/unit/image_files.h"
 
-enum { ITERATIONS = 80, BATCH = 32 };
+enum { ITERATIONS = 60, BATCH = 32 };
 
 static void draw(place *p) {
   char command[512];
@@ -18,6 +18,7 @@ static sn_run *train(const char *data, const sn_net *net) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.iterations = ITERATIONS;
   options.data = data;
+  options.machine.threads = 1; /* several would wait for each other busily where processors are shared */
   options.machine.hyper.learning_rate = 0.01f;
   sn_session *session = sn_session_open("lenet", net, &options, &err);
   if (err.code == SN_BAD_DEVICE) skip();
@@ -39,7 +40,7 @@ static void every_strategy_learns_the_same(void **state) {
   assert_int_equal(run->n_results, SN_STRATEGY_DEFAULTS);
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
-    if (r->accuracy < 0.8) fail_msg("%s: %.1f %% right", r->strategy, 100 * r->accuracy);
+    if (r->accuracy < 0.75) fail_msg("%s: %.1f %% right", r->strategy, 100 * r->accuracy);
     assert_true(r->digest != 0 && r->digest == run->results[0].digest);
   }
   print_message("%.1f %% right, loss %.4f\n", 100 * run->results[0].accuracy, run->results[0].loss);
