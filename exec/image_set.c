@@ -105,24 +105,33 @@ static bool is_idx(const uint8_t *start) {
   return start[0] == 0 && start[1] == 0 && start[2] >= IDX_U8 && start[3] > 0;
 }
 
-/* To be freed. The last "images" of the file's name becomes "labels", and an idx3 or idx4 behind it idx1. */
+/* The last "images" of the file's name, or NULL. */
+static const char *find_images(const char *path) {
+  const char *slash = strrchr(path, '/'), *last = NULL;
+  for (const char *at = strstr(slash ? slash : path, "images"); at; at = strstr(at + 1, "images")) last = at;
+  return last;
+}
+
+/* To be freed. That "images" becomes "labels", and an idx3 or idx4 behind it idx1. */
 static char *label_path(const char *path, sn_err *err) {
-  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *last = NULL;
-  for (const char *at = strstr(name, "images"); at; at = strstr(at + 1, "images")) last = at;
-  char *labels = last ? strdup(path) : NULL;
-  if (labels) {
-    char *at = labels + (last - path);
-    memcpy(at, "labels", 6);
-    at = strstr(at, "idx");
-    if (at && (at[3] == '3' || at[3] == '4')) at[3] = '1';
-  } else if (last) {
-    sn_fail_memory(err);
-  } else {
+  const char *images = find_images(path);
+  size_t room = strlen(path) + 1;
+  if (!images) {
     sn_fail(err, SN_BAD_INPUT,
             "%.300s: the labels of an IDX file are looked for under its name with \"labels\" for \"images\", which "
             "this name does not hold; rename both",
             path);
+    return NULL;
   }
+  char *labels = malloc(room);
+  if (!labels) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  snprintf(labels, room, "%.*slabels%s", (int)(images - path), path, images + strlen("images"));
+  char *sizes = strstr(labels + (images - path), "idx3");
+  if (!sizes) sizes = strstr(labels + (images - path), "idx4");
+  if (sizes) sizes[3] = '1';
   return labels;
 }
 
@@ -172,11 +181,11 @@ static sn_status open_idx_labels(sn__image_set *s, sn_err *err) {
 static sn_status open_idx(sn__image_set *s, sn_err *err) {
   uint8_t head[4 + 4 * IDX_MOST_SIZES];
   if (read_start(&s->file, head, sizeof head, err) != SN_OK) return err->code;
-  uint32_t sizes = head[3];
+  size_t sizes = head[3];
   if (sizes == 1) return sn_fail(err, SN_BAD_INPUT, "%.300s: holds labels; give the file of the images", s->file.path);
   if (head[2] != IDX_U8 || sizes < 3 || sizes > IDX_MOST_SIZES)
     return sn_fail(err, SN_BAD_INPUT,
-                   "%.300s: holds numbers of type 0x%02x in %" PRIu32 " dimensions; read are bytes (0x08) in 3, or 4 "
+                   "%.300s: holds numbers of type 0x%02x in %zu dimensions; read are bytes (0x08) in 3, or 4 "
                    "with channels",
                    s->file.path, head[2], sizes);
   s->pixel = SN__PIXEL_U8;
@@ -184,7 +193,7 @@ static sn_status open_idx(sn__image_set *s, sn_err *err) {
   s->c = sizes == 4 ? big(head + 8) : 1;
   s->h = big(head + 4 * sizes - 4);
   s->w = big(head + 4 * sizes);
-  s->pixels_at = 4 + 4 * (uint64_t)sizes;
+  s->pixels_at = 4 + 4 * sizes;
   if (s->file.bytes < s->pixels_at) return check_size(&s->file, s->pixels_at, err);
   return check_shape(s, err) == SN_OK ? open_idx_labels(s, err) : err->code;
 }
