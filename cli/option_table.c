@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "models/net.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
@@ -31,6 +32,30 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   sn_status status = sn_parse_count(text, what, 1, SN_MAX_DIM, &value, err);
   *(uint32_t *)place = (uint32_t)value;
   return status;
+}
+
+static sn_status parse_seed(const char *what, const char *text, void *place, sn_err *err) {
+  return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
+}
+
+/* From 0 to below `limit`; an exponent is allowed, hexadecimal and "nan" are not. */
+static sn_status take_real(const char *what, const char *text, float limit, float *value, sn_err *err) {
+  char *end;
+  float number = strtof(text, &end);
+  if (!*text || *end || text[strspn(text, "0123456789.eE+-")])
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a number", what, text);
+  if (number < 0 || number >= limit)
+    return sn_fail(err, SN_BAD_USAGE, "%s: %.80s is out of range (from 0 to below %g)", what, text, (double)limit);
+  *value = number;
+  return SN_OK;
+}
+
+static sn_status parse_rate(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1000, place, err);
+}
+
+static sn_status parse_share(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1, place, err);
 }
 
 static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
@@ -164,6 +189,16 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, data)},
     {"iterations", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Training iterations, 1 to 16777216. Default: 3.", parse_size, offsetof(sn_args, iterations)},
+    {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
+     parse_rate, offsetof(sn_args, hyper.learning_rate)},
+    {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Share of the last step that is taken again, below 1. Default: 0.9.", parse_share,
+     offsetof(sn_args, hyper.momentum)},
+    {"weight-decay", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Pull of all parameters towards 0, below 1. Default: 0.0005.", parse_share, offsetof(sn_args, hyper.weight_decay)},
+    {"seed", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "What weights, dropout, synthetic images and the order of real ones are drawn from. Default: 1.", parse_seed,
+     offsetof(sn_args, hyper.seed)},
     {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Threads of the kernels. Default: as many as there are processors.", parse_size, offsetof(sn_args, threads)},
     {"deterministic", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",

@@ -66,13 +66,13 @@ static sn_batches *open_batches(const sn_session *s, sn_err *err) {
 static sn_status open_parts(sn_session *s, sn_err *err) {
   s->arena = sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
-  s->route = sn_route_new(s->net, err);
+  s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
+  s->route = s->batches ? sn_route_new(s->net, err) : NULL;
   if (!s->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
   s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
   s->costs = make_costs(s, err);
-  s->batches = s->costs ? open_batches(s, err) : NULL;
   return err->code;
 }
 
