@@ -1,4 +1,4 @@
-/* Pictures: step curves of a stored run, and curves of a sweep, drawn by gnuplot.
+/* Pictures: step curves of a stored run, drawn by gnuplot.
  *
  * One panel per figure 10 of [SN]: step on the x axis with the forward/backward divide, memory on the left axis, live
  * tensors on the right axis, the chosen strategies overlaid. Reads the store's tables only.
@@ -26,6 +26,9 @@ typedef struct sn_plot_options {
 /* Draws run `id` (0: the newest). SN_BAD_USAGE for an unknown ending or strategy and for more than 6 strategies as
  * text, SN_BAD_INPUT for a run that was stored without step rows. */
 sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err);
+
+/* SN_BAD_USAGE where a path's ending names no form of picture. */
+sn_status sn_plot_check_path(const char *path, sn_err *err);
 
 /* A sweep: device memory and images per second over the batch, for one network, GPU and set of options. Of an axis with
  * several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists them. */

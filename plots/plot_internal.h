@@ -1,9 +1,10 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c    which run and strategies         script.c        its step curves as a gnuplot script
- *   sweep.c   which points and strategies      sweep_script.c  their curves over the batch as a gnuplot script
- *   draw.c    a script to a file or the terminal; the file is whole or not there
- *   style.c   what all pictures look like
+ *   plot.c    step curves: which strategies, which form, where to
+ *   script.c  step curves as a gnuplot script
+ *   sweep.c   curves of a sweep over the batch: which points and strategies; sweep_script.c the gnuplot script
+ *   chart.c   bars as a gnuplot script
+ *   file.c    the file is whole or not there
  *   gnuplot.c runs gnuplot on a script
  *   picture.c looks whether the file is whole
  */
@@ -46,40 +47,36 @@ typedef struct sn__sweep_chart {
 
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 
-/* ---- style.c ---- */
-/* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves' marks, how
- * far the passes' names and the title stand above their places, in lines. */
-typedef struct sn__look {
-  const char *terminal, *key_font, *mark_size, *lift;
-} sn__look;
-
-const sn__look *sn__look_of(sn__form form);
-void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows);
+/* What differs between the forms of files: the terminal's set-up and the size of a legend's letters. */
+void sn__script_terminal(FILE *out, sn__form form);
+const char *sn__script_key_font(sn__form form);
+/* And the size of a curve's marks. */
+const char *sn__script_mark_size(sn__form form);
 
 /* Writes the last `most` characters of `text` for use inside single quotes. */
-void sn__put_text(FILE *out, const char *text, size_t most);
+void sn__script_text(FILE *out, const char *text, size_t most);
 
-/* Of a curve, by its number. Where there are more curves than colours, the colours come again in thicker lines. */
-const char *sn__colour(unsigned curve);
-unsigned sn__width(unsigned curve);
-int sn__mark(unsigned curve);
+/* Colours that colour-blind people can tell apart, the first black. */
+enum { SN__COLOURS = 7 };
+extern const char *const sn__colours[SN__COLOURS];
 
-/* ---- draw.c ---- */
-typedef struct sn__drawing {
-  void (*write)(FILE *out, const void *chart); /* the gnuplot script */
-  const void *chart;
-  sn__form form;
-  const char *created; /* what is drawn */
-  unsigned n_curves;
-} sn__drawing;
+/* Writes a script about `what`; errors stay in the stream. */
+typedef void (*sn__script_writer)(FILE *out, const void *what);
 
-/* The form by the path's ending, text without a path; SN_BAD_USAGE. */
+/* The form that the ending of `path` asks for. SN_BAD_USAGE. */
 sn_status sn__form_find(const char *path, sn__form *form, sn_err *err);
-/* The size of a drawing as text. */
-void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows);
-sn_status sn__draw(const sn__drawing *drawing, const sn_plot_options *options, sn_err *err);
+/* Draws into the file descriptor `picture`. */
+sn_status sn__draw(sn__script_writer write, const void *what, int picture, sn_err *err);
+/* Draws into a file, dated `created` ("2026-11-20 09:31:07"); whole, or as it was before. */
+sn_status sn__draw_file(sn__script_writer write, const void *what, const char *path, sn__form form, const char *created,
+                        sn_err *err);
+sn_status sn__fail_temporary(sn_err *err);
 
-/* ---- gnuplot.c, picture.c ---- */
+/* Draws as text, of the size that the options ask for. SN_BAD_USAGE for more curves than text can tell apart. */
+void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows);
+sn_status sn__draw_text(sn__script_writer write, const void *what, unsigned n_curves, const sn_plot_options *options,
+                        sn_err *err);
+
 /* Runs gnuplot with `script` (from its start) as input and the file descriptor `picture` as output. SN_BAD_DEVICE where
  * gnuplot is missing or fails, with what it said. */
 sn_status sn__gnuplot_run(FILE *script, int picture, sn_err *err);

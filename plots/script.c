@@ -2,7 +2,9 @@
  * lines on the left axis, live tensors dashed in the same colour on the right axis, a line between forward and
  * backward.
  *
- * Cost: O(steps); curves are thinned to SN__CURVE_POINTS.
+ * Everything outside the script's own words is numbers or quoted text: names that users choose are cleaned and stand in
+ * single quotes, within which gnuplot replaces nothing. Colours are Okabe and Ito's, which colour-blind people can tell
+ * apart (Color Universal Design, 2008). Cost: O(steps); curves are thinned to SN__CURVE_POINTS.
  *
  * Limit line: the device's memory less what is not functional tensors (context and persistent bytes), since that is
  * what the curves must stay below. Workspace, which varies by step, is not drawn. */
@@ -64,15 +66,102 @@ static frame measure(const sn__chart *chart) {
   return f;
 }
 
+/* ---- text ---- */
+
+/* Length of the UTF-8 character at `s`, 0 where there is none (RFC 3629, without looking for surrogates). */
+static unsigned utf8_length(const unsigned char *s) {
+  unsigned n = s[0] < 0x80                   ? 1
+               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                             : 0;
+  for (unsigned i = 1; i < n; i++)
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  return n;
+}
+
+/* Writes one character for use inside single quotes: quotes doubled, control characters and broken UTF-8 as '?'.
+ * Returns how many bytes it took. */
+static unsigned put_character(FILE *out, const unsigned char *s) {
+  unsigned n = utf8_length(s);
+  if (n == 0 || *s < 0x20 || *s == 0x7f)
+    putc('?', out);
+  else if (*s == '\'')
+    fputs("''", out);
+  else
+    fwrite(s, 1, n, out);
+  return n ? n : 1;
+}
+
+/* Writes the last `most` characters of `text`: of a long path the end says more. */
+void sn__script_text(FILE *out, const char *text, size_t most) {
+  const unsigned char *s = (const unsigned char *)text;
+  size_t length = 0;
+  for (const unsigned char *c = s; *c; length++) c += utf8_length(c) ? utf8_length(c) : 1;
+  if (length > most) fputs("...", out);
+  for (; length > most; length--) s += utf8_length(s) ? utf8_length(s) : 1;
+  while (*s) s += put_character(out, s);
+}
+
 /* ---- the parts of the script ---- */
+
+/* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves'
+ * marks, how far the passes' names and the title stand above their places, in lines. */
+typedef struct look {
+  const char *terminal, *key_font, *mark_size, *lift;
+} look;
+
+static const look looks[] = {
+    [SN__FORM_PNG] =
+        {/* the terminal png cannot draw dashes */
+         .terminal = "if (strstrt(GPVAL_TERMINALS, ' pngcairo ') > 0) {\n"
+                     "  set terminal pngcairo size 1800,1125 font 'Sans,24' linewidth 2.6 noenhanced\n"
+                     "} else {\n"
+                     "  set terminal png size 1080,675 giant linewidth 2 noenhanced\n"
+                     "  counts = 'thin'; count_width = 0.4\n"
+                     "}\n",
+         .key_font = "21",
+         .mark_size = "0.7",
+         .lift = "0.8"},
+    [SN__FORM_SVG] = {.terminal = "set terminal svg size 900,563 font 'sans-serif,13' linewidth 1.3 noenhanced"
+                                  " background '#ffffff'\n",
+                      .key_font = "11.5",
+                      .mark_size = "0.45",
+                      .lift = "0.8"},
+    [SN__FORM_PDF] = {.terminal = "set terminal pdfcairo size 16cm,10cm font 'Sans,9.5' linewidth 1.3 noenhanced\n",
+                      .key_font = "8.5",
+                      .mark_size = "0.4",
+                      .lift = "0.8"},
+    [SN__FORM_TEXT] = {.lift = "1"},
+};
+
+void sn__script_terminal(FILE *out, sn__form form) {
+  fprintf(out, "counts = 'dashed'; count_width = 0.8\n%sset encoding utf8\n", looks[form].terminal);
+}
+
+const char *sn__script_key_font(sn__form form) {
+  return looks[form].key_font;
+}
+
+const char *sn__script_mark_size(sn__form form) {
+  return looks[form].mark_size;
+}
+
+static void put_terminal(FILE *out, const frame *f) {
+  if (f->chart->form == SN__FORM_TEXT)
+    fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\nset encoding utf8\n", f->chart->columns,
+            f->chart->rows);
+  else
+    sn__script_terminal(out, f->chart->form);
+}
 
 static void put_title(FILE *out, const frame *f) {
   fputs("set title '", out);
-  sn__put_text(out, f->chart->run->net, 48);
+  sn__script_text(out, f->chart->run->net, 48);
   fprintf(out, ", batch %" PRIu32 ", on ", f->chart->run->batch);
-  sn__put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   if (f->chart->form == SN__FORM_TEXT) fputs(": functional tensors", out); /* no room along the axis */
-  fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(f->chart->form)->lift);
+  fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", looks[f->chart->form].lift);
 }
 
 static void put_x_axis(FILE *out, const frame *f) {
@@ -103,7 +192,7 @@ static void put_y_axes(FILE *out, const frame *f) {
 /* The line between the passes, and their names above the frame, where no curve can be. */
 static void put_passes(FILE *out, const frame *f) {
   double divide = f->first_back - 0.5;
-  const char *lift = sn__look_of(f->chart->form)->lift;
+  const char *lift = looks[f->chart->form].lift;
   if (f->first_back < 2) return;
   fprintf(out,
           "set arrow from first %.1f, graph 0 to first %.1f, graph 1 nohead linecolor rgb '#808080' linewidth 0.7\n",
@@ -119,7 +208,7 @@ static void put_style(FILE *out, const frame *f) {
     return;
   }
   fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
-          sn__look_of(f->chart->form)->key_font);
+          looks[f->chart->form].key_font);
   fputs("set border 11 linewidth 0.7\nset tics out scale 0.6\nset xtics nomirror\n"
         "set grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
@@ -144,25 +233,31 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
   fputs("END\n", out);
 }
 
+/* Black, blue, vermillion, bluish green, reddish purple, orange, sky blue; yellow is too pale for lines on white. */
+const char *const sn__colours[SN__COLOURS] = {"#000000", "#0072B2", "#D55E00", "#009E73",
+                                              "#CC79A7", "#E69F00", "#56B4E9"};
+static const int marks[] = {7, 5, 9, 11, 13, 4, 6};
+
 enum { MARKED_STEPS = 120 };
 
+/* Where there are more curves than colours, the colours come again in thicker lines. */
 static void put_memory_curve(FILE *out, const frame *f, unsigned i) {
   bool text = f->chart->form == SN__FORM_TEXT;
   fprintf(out, "%s $s%u using 1:2 with ", i == 0 ? "plot" : ",", i);
   if (text)
     fputs("lines title ' ", out);
   else if (f->n_steps <= MARKED_STEPS)
-    fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s title '", sn__colour(i),
-            sn__width(i), sn__mark(i), sn__look_of(f->chart->form)->mark_size);
+    fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s title '",
+            sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS, marks[i % SN__COLOURS], looks[f->chart->form].mark_size);
   else
-    fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", sn__colour(i), sn__width(i));
-  sn__put_text(out, f->chart->results[i]->strategy, 60);
+    fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS);
+  sn__script_text(out, f->chart->results[i]->strategy, 60);
   fputs("'", out);
 }
 
 static void put_live_curve(FILE *out, unsigned i) {
   fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
-          i, sn__colour(i));
+          i, sn__colours[i % SN__COLOURS]);
 }
 
 static void put_limit(FILE *out, const frame *f) {
@@ -170,13 +265,13 @@ static void put_limit(FILE *out, const frame *f) {
   double limit = (double)f->limit_bytes / f->unit_bytes;
   fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", limit);
   fprintf(out, " title '%sroom for tensors on ", f->chart->form == SN__FORM_TEXT ? " " : "");
-  sn__put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   fprintf(out, ": %.*f %s'", f->unit_bytes > 1e9 ? 2 : 0, limit, f->unit);
 }
 
 void sn__script_write(FILE *out, const sn__chart *chart) {
   frame f = measure(chart);
-  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
+  put_terminal(out, &f);
   put_title(out, &f);
   put_x_axis(out, &f);
   put_y_axes(out, &f);
