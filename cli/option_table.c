@@ -4,7 +4,9 @@
 
 #include "base/units.h"
 #include "models/net.h"
+#include "sim/fit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
@@ -79,41 +81,88 @@ static sn_status parse_color(const char *what, const char *text, void *place, sn
   return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, always, never", what, text);
 }
 
+static sn_status parse_max(const char *what, const char *text, void *place, sn_err *err) {
+  sn_knob_kind kind;
+  *(const char **)place = text;
+  return sn_knob_parse(what, text, &kind, err);
+}
+
+/* An option with one value so far. */
+static sn_status take_only(const char *what, const char *text, const char *only, void *place, sn_err *err) {
+  *(const char **)place = text;
+  return strcmp(text, only) == 0 ? SN_OK : sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is not %s", what, text, only);
+}
+
+static sn_status parse_min(const char *what, const char *text, void *place, sn_err *err) {
+  return take_only(what, text, "memory", place, err);
+}
+
+static sn_status parse_which(const char *what, const char *text, void *place, sn_err *err) {
+  return take_only(what, text, "gpu", place, err);
+}
+
+/* "5%" of the memory, or a size; the later one counts. */
+static sn_status parse_margin(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  char *end;
+  double percent = strtod(text, &end);
+  args->margin_percent = 0;
+  args->margin = (sn_args_bytes){.given = true};
+  if (end == text || strcmp(end, "%") != 0) return take_bytes(what, text, 0, &args->margin, err);
+  if (!(percent >= 0 && percent < 100))
+    return sn_fail(err, SN_BAD_USAGE, "%s: a share is from 0%% to below 100%%, not %.40s", what, text);
+  args->margin_percent = percent;
+  return SN_OK;
+}
+
 static const sn_option options[] = {
-    {"net", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+    {"max", "KNOB", 0, SN_CMD_FIT, "What to find",
+     "The largest that fits: batch; depth (n3 of resnet, the repeat of a JSON network); image (height and width).",
+     parse_max, offsetof(sn_args, max)},
+    {"min", "memory", 0, SN_CMD_FIT, "What to find",
+     "memory: the least usable memory of a device with which it runs, to the block of 1 KiB.", parse_min,
+     offsetof(sn_args, min)},
+    {"which", "gpu", 0, SN_CMD_FIT, "What to find",
+     "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
+     parse_which, offsetof(sn_args, which)},
+    {"net", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN, "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
-    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train", "Images per iteration.", parse_size,
-     offsetof(sn_args, batch)},
-    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN, "What to train",
+     "Images per iteration.", parse_size, offsetof(sn_args, batch)},
+    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN, "What to train",
      "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
-    {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE, "Where",
+    {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
      offsetof(sn_args, gpu)},
-    {"memory", "SIZE", 0, SN_CMD_SIMULATE, "Where",
+    {"memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
      parse_bytes, offsetof(sn_args, memory)},
-    {"context", "SIZE", 0, SN_CMD_SIMULATE, "Where", "Memory that driver and libraries take; 0 is allowed.",
-     parse_bytes_or_0, offsetof(sn_args, context)},
-    {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "Where",
+    {"context", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+     "Memory that driver and libraries take; 0 is allowed.", parse_bytes_or_0, offsetof(sn_args, context)},
+    {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
      offsetof(sn_args, pool)},
-    {"external", "WHERE", 0, SN_CMD_SIMULATE, "Where",
+    {"margin", "SIZE|P%", 0, SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+     "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
+     "a size, or a share of the usable memory (5%). Default: none.",
+     parse_margin, 0},
+    {"external", "WHERE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Where offloaded tensors go: host (default), peer (a GPU under the same switch), remote (over RDMA).",
      parse_external, offsetof(sn_args, external)},
-    {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
-     parse_switch, offsetof(sn_args, shared_link)},
-    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "How",
+    {"shared-link", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+     "Copies out and in share the bandwidth of one direction.", parse_switch, offsetof(sn_args, shared_link)},
+    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_RUN, "How",
      "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
-    {"workspace", "KIND", 0, SN_CMD_SIMULATE, "How",
+    {"workspace", "KIND", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
      "max "
      "(the fastest, whether it fits or not).",
      parse_workspace, offsetof(sn_args, workspace)},
-    {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
+    {"allocator", "KIND", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
     {"iterations", "N", 0, SN_CMD_RUN, "How", "Training iterations, 1 to 16777216. Default: 3.", parse_size,
@@ -129,15 +178,21 @@ static const sn_option options[] = {
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW, "What to print",
-     "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
+    {"explain", NULL, 0, SN_CMD_FIT, "What to print",
+     "The tensors that stop the next value for every strategy, not only for the best.", parse_switch,
+     offsetof(sn_args, explain)},
+    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW,
+     "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      parse_text, offsetof(sn_args, plan)},
-    {"output", "FILE", 'o', SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_HELP, "What to print",
-     "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_HELP,
+     "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
+     offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_ADVISE, "What to print",
+     "Also draws memory against time: every combination, and the front; FILE ends in .png, .svg or .pdf.", parse_text,
      offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},

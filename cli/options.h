@@ -47,6 +47,9 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
+  sn_args_bytes margin;
+  double margin_percent; /* where the margin is a share of the memory; else 0 */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -112,5 +115,7 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_fit(const sn_args *args, sn_err *err);
+sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 
 #endif

@@ -1,7 +1,9 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c    which strategies, which form, where to; the file is whole or not there
- *   script.c  the picture as a gnuplot script
+ *   plot.c    which strategies of a stored run, where to
+ *   script.c  their step curves as a gnuplot script
+ *   front.c   memory against time as a gnuplot script
+ *   draw.c    which form; from a script to a file that is whole or not there
  *   gnuplot.c runs gnuplot on a script
  *   picture.c looks whether the file is whole
  */
@@ -28,6 +30,24 @@ enum { SN__CURVE_POINTS = 4000 };
 
 /* Writes a script that draws the chart to gnuplot's standard output. Errors stay in the stream (ferror). */
 void sn__script_write(FILE *out, const sn__chart *chart);
+
+/* What the scripts share: the set-up of a form's terminal (but for text), the legend below, and text for inside single
+ * quotes, of which the last `most` characters are written. */
+void sn__script_terminal(FILE *out, sn__form form);
+void sn__script_key(FILE *out, sn__form form);
+void sn__script_text(FILE *out, const char *text, size_t most);
+
+/* Writes a script that draws `chart`. */
+typedef void sn__script(FILE *out, const void *chart);
+
+/* The form by the ending of `path`; SN_BAD_USAGE. */
+sn_status sn__form_find(const char *path, sn__form *form, sn_err *err);
+/* Draws to the file descriptor `picture`. */
+sn_status sn__draw(sn__script *write, const void *chart, int picture, sn_err *err);
+/* Replaces the file at `path`, or leaves it as it was. `created` dates a PDF. */
+sn_status sn__draw_file(sn__script *write, const void *chart, const char *path, sn__form form, const char *created,
+                        sn_err *err);
+sn_status sn__fail_temporary(sn_err *err);
 
 /* Runs gnuplot with `script` (from its start) as input and the file descriptor `picture` as output. SN_BAD_DEVICE where
  * gnuplot is missing or fails, with what it said. */

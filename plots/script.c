@@ -93,8 +93,8 @@ static unsigned put_character(FILE *out, const unsigned char *s) {
   return n ? n : 1;
 }
 
-/* Writes the last `most` characters of `text`: of a long path the end says more. */
-static void put_text(FILE *out, const char *text, size_t most) {
+/* Of a long path the end says more. */
+void sn__script_text(FILE *out, const char *text, size_t most) {
   const unsigned char *s = (const unsigned char *)text;
   size_t length = 0;
   for (const unsigned char *c = s; *c; length++) c += utf8_length(c) ? utf8_length(c) : 1;
@@ -135,19 +135,28 @@ static const look looks[] = {
     [SN__FORM_TEXT] = {.lift = "1"},
 };
 
+void sn__script_terminal(FILE *out, sn__form form) {
+  fprintf(out, "counts = 'dashed'; count_width = 0.8\n%s", looks[form].terminal);
+}
+
+void sn__script_key(FILE *out, sn__form form) {
+  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
+          looks[form].key_font);
+}
+
 static void put_terminal(FILE *out, const frame *f) {
   if (f->chart->form == SN__FORM_TEXT)
     fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\n", f->chart->columns, f->chart->rows);
   else
-    fprintf(out, "counts = 'dashed'; count_width = 0.8\n%s", looks[f->chart->form].terminal);
+    sn__script_terminal(out, f->chart->form);
   fputs("set encoding utf8\n", out);
 }
 
 static void put_title(FILE *out, const frame *f) {
   fputs("set title '", out);
-  put_text(out, f->chart->run->net, 48);
+  sn__script_text(out, f->chart->run->net, 48);
   fprintf(out, ", batch %" PRIu32 ", on ", f->chart->run->batch);
-  put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   if (f->chart->form == SN__FORM_TEXT) fputs(": functional tensors", out); /* no room along the axis */
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", looks[f->chart->form].lift);
 }
@@ -195,8 +204,7 @@ static void put_style(FILE *out, const frame *f) {
     fputs("set key below center horizontal maxcols 2 Left reverse samplen 4 width 2\n", out);
     return;
   }
-  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
-          looks[f->chart->form].key_font);
+  sn__script_key(out, f->chart->form);
   fputs("set border 11 linewidth 0.7\nset tics out scale 0.6\nset xtics nomirror\n"
         "set grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
@@ -238,7 +246,7 @@ static void put_memory_curve(FILE *out, const frame *f, unsigned i) {
             colours[i % N_COLOURS], 1 + i / N_COLOURS, marks[i % N_COLOURS], looks[f->chart->form].mark_size);
   else
     fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", colours[i % N_COLOURS], 1 + i / N_COLOURS);
-  put_text(out, f->chart->results[i]->strategy, 60);
+  sn__script_text(out, f->chart->results[i]->strategy, 60);
   fputs("'", out);
 }
 
@@ -252,7 +260,7 @@ static void put_limit(FILE *out, const frame *f) {
   double limit = (double)f->limit_bytes / f->unit_bytes;
   fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", limit);
   fprintf(out, " title '%sroom for tensors on ", f->chart->form == SN__FORM_TEXT ? " " : "");
-  put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   fprintf(out, ": %.*f %s'", f->unit_bytes > 1e9 ? 2 : 0, limit, f->unit);
 }
 

@@ -185,6 +185,7 @@ static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err
     return a->end ? SN_OK : sn_fail_memory(err);
   }
   if (sn_planner_need(s->planner, a->strategy, f->device->memory_bytes, need, err) != SN_OK) return err->code;
+  a->has_next = true;
   a->next_device_bytes = need->device_bytes;
   return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
 }
@@ -249,22 +250,60 @@ const sn_fit_answer *sn_fit_best(const sn_fit *fit) {
 
 /* ---- the least memory ---- */
 
-static sn_status prove_least(sn_planner *planner, sn_strategy strategy, uint64_t bytes, sn_err *err) {
-  sn_need with, without;
-  if (sn_planner_need(planner, strategy, bytes, &with, err) != SN_OK ||
-      sn_planner_need(planner, strategy, bytes - SN_POOL_BLOCK, &without, err) != SN_OK)
+static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answer *a, sn_err *err) {
+  sn_need less;
+  sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
+  if (!result) return sn_fail_memory(err);
+  if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
+  uint64_t below = a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
+  if (sn_planner_need(planner, a->strategy, below, &less, err) != SN_OK ||
+      sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
+      sn_planner_result(planner, a->strategy, a->memory_bytes, arena, result, err) != SN_OK)
     return err->code;
-  if (with.fits && !without.fits) return SN_OK;
-  return sn_fail(err, SN_BUG, "the least memory, %llu bytes, is not the least", (unsigned long long)bytes);
+  a->result = result;
+  a->verified = result->fits && !less.fits;
+  return SN_OK;
 }
 
-sn_status sn_fit_memory(const sn_net *net, const sn_device *device, sn_strategy strategy, const sn_options *options,
-                        uint64_t *memory_bytes, sn_err *err) {
-  sn_options free_pool = *options;
-  free_pool.pool_bytes = 0;
-  sn_planner *planner = sn_planner_new(net, device, &free_pool, err);
-  if (planner && sn_planner_least(planner, strategy, memory_bytes, err) == SN_OK)
-    prove_least(planner, strategy, *memory_bytes, err);
+static sn_memory *find_leasts(sn_planner *planner, const sn_strategy *strategies, uint32_t n, sn_arena *arena,
+                              sn_err *err) {
+  sn_memory *memory = sn_arena_alloc(arena, 1, sizeof *memory);
+  sn_memory_answer *answers = sn_arena_alloc(arena, n, sizeof *answers);
+  if (!memory || !answers) sn_fail_memory(err);
+  for (uint32_t i = 0; i < n && err->code == SN_OK; i++) {
+    answers[i].strategy = strategies[i];
+    find_least(planner, arena, &answers[i], err);
+  }
+  if (err->code != SN_OK) return NULL;
+  *memory = (sn_memory){.n_answers = n, .answers = answers, .arena = arena};
+  return memory;
+}
+
+sn_memory *sn_fit_memory(const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                         uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  sn_options plain = *options;
+  plain.pool_bytes = 0;
+  plain.want_steps = plain.want_tensors = plain.want_peak = false;
+  sn_arena *arena = sn_arena_new();
+  sn_planner *planner = arena ? sn_planner_new(net, device, &plain, err) : NULL;
+  if (!arena) sn_fail_memory(err);
+  sn_memory *memory = planner ? find_leasts(planner, strategies, n_strategies, arena, err) : NULL;
   sn_planner_free(planner);
-  return err->code;
+  if (!memory) sn_arena_free(arena);
+  return memory;
+}
+
+void sn_memory_free(sn_memory *memory) {
+  if (memory) sn_arena_free(memory->arena);
+}
+
+const sn_memory_answer *sn_memory_best(const sn_memory *memory) {
+  const sn_memory_answer *best = memory->answers;
+  for (uint32_t i = 1; i < memory->n_answers; i++) {
+    const sn_memory_answer *a = &memory->answers[i];
+    if (a->memory_bytes < best->memory_bytes ||
+        (a->memory_bytes == best->memory_bytes && a->result->iteration_ns < best->result->iteration_ns))
+      best = a;
+  }
+  return best;
 }

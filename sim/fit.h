@@ -106,9 +106,26 @@ const sn_fit_answer *sn_fit_best(const sn_fit *fit);
 
 /* ---- the least memory ---- */
 
-/* The least usable device memory with which the strategy trains `net`, to the block of the pool: one block less is too
- * little. Planned twice more to prove it. options->pool_bytes is not looked at. */
-sn_status sn_fit_memory(const sn_net *net, const sn_device *device, sn_strategy strategy, const sn_options *options,
-                        uint64_t *memory_bytes, sn_err *err);
+typedef struct sn_memory_answer {
+  sn_strategy strategy;
+  uint64_t memory_bytes;   /* the least usable memory of a device with which the strategy runs */
+  const sn_result *result; /* simulated with so much */
+  sn_binding binding;      /* why one block of the pool (SN_POOL_BLOCK) less is too little */
+  bool verified;           /* planned and checked: it fits, and a block less does not */
+} sn_memory_answer;
+
+typedef struct sn_memory {
+  uint32_t n_answers;
+  const sn_memory_answer *answers; /* as the strategies */
+  struct sn_arena *arena;
+} sn_memory;
+
+/* device->memory_bytes, options->pool_bytes and options->want_.. are not looked at. */
+sn_memory *sn_fit_memory(const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                         uint32_t n_strategies, const sn_options *options, sn_err *err);
+void sn_memory_free(sn_memory *memory);
+
+/* The answer that needs the least, the fastest of equals. */
+const sn_memory_answer *sn_memory_best(const sn_memory *memory);
 
 #endif

@@ -75,7 +75,7 @@ typedef struct sn_need {
 } sn_need;
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
-/* The least pool with which the strategy runs. */
+/* The least memory with which the strategy runs. */
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
 
 /* Plays the plan as well; rows and names are put into `arena`, where options->want_peak asks for them too. */
