@@ -49,6 +49,7 @@ void sn_capacity_put_binding(sn_json_object *o, const sn_binding *b) {
     sn_json_put_null(o, "binding_step");
     sn_json_put_null(o, "binding_cause");
     sn_json_put_null(o, "binding_tensor_bytes");
+    sn_json_put_null(o, "resident_bytes");
     return;
   }
   sn_json_put_text(o, "binding_layer", b->layer);
@@ -56,6 +57,7 @@ void sn_capacity_put_binding(sn_json_object *o, const sn_binding *b) {
   sn_json_put_count(o, "binding_step", b->step);
   sn_json_put_text(o, "binding_cause", sn_cause_name(b->cause));
   sn_json_put_count(o, "binding_tensor_bytes", b->tensor_bytes);
+  sn_json_put_count(o, "resident_bytes", b->resident_bytes);
 }
 
 /* ---- tensors ---- */
@@ -77,23 +79,31 @@ static uint32_t collect(const sn_binding *b, remedy *remedies) {
   return count;
 }
 
-/* "what would move it: recompute, 364.00 MiB; cache, 142.38 MiB; 317.77 MiB are needed by the step itself" */
+static void print_cause(const sn_binding *b, FILE *out) {
+  static const char *const texts[SN_CAUSES] = {
+      [SN_CAUSE_HOLES] = "its tensors would fit, but the holes between those that are placed do not hold the next one",
+      [SN_CAUSE_WORKSPACE] =
+          "its tensors would fit, but not the workspace beside them: --workspace dynamic takes what is left",
+      [SN_CAUSE_RESIDENT] = "context, parameters, optimizer and input leave nothing for tensors"};
+  if (texts[b->cause]) fprintf(out, "%s\n", texts[b->cause]);
+}
+
+/* "what would move it: recompute, 364.00 MiB; cache, 142.38 MiB. The step itself needs 317.77 MiB." */
 static void print_remedies(const sn_binding *b, FILE *out) {
-  static const char *const others[SN_CAUSES] = {
-      [SN_CAUSE_HOLES] = "the tensors would fit, but the holes between them do not hold the next one; ",
-      [SN_CAUSE_WORKSPACE] = "--workspace dynamic, which takes no more than is left; ",
-      [SN_CAUSE_RESIDENT] = "more memory: context, parameters, optimizer and input leave nothing for tensors; "};
   remedy remedies[MOST_ADVICES];
   char text[SN_UNIT_TEXT];
-  uint32_t count = collect(b, remedies);
-  fprintf(out, "what would move it: %s", others[b->cause] ? others[b->cause] : "");
+  uint64_t needed = 0;
+  uint32_t count = collect(b, remedies), told = 0;
+  fputs("what would move it:", out);
   for (uint32_t i = 0; i < count; i++) {
-    bool needed = strcmp(remedies[i].advice, "needed by this step") == 0;
-    fprintf(out, "%s%s%s %s", i ? "; " : "", needed ? "" : remedies[i].advice, needed ? "nothing, for" : ":",
-            sn_print_bytes(remedies[i].bytes, text));
-    if (needed) fputs(" that the step itself needs", out);
+    if (strcmp(remedies[i].advice, "needed by this step") == 0)
+      needed = remedies[i].bytes;
+    else
+      fprintf(out, "%s %s, %s", told++ ? ";" : "", remedies[i].advice, sn_print_bytes(remedies[i].bytes, text));
   }
-  fputs("\n", out);
+  if (told == 0) fputs(" only more memory", out);
+  fprintf(out, ". The step itself needs %s", sn_print_bytes(needed, text));
+  fprintf(out, ", beside %s that are resident.\n", sn_print_bytes(b->resident_bytes, text));
 }
 
 static void print_rest(const sn_binding *b, FILE *out) {
@@ -122,6 +132,7 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
   print_rest(b, out->stream);
+  print_cause(b, out->stream);
   print_remedies(b, out->stream);
   return status;
 }

@@ -110,6 +110,15 @@ static void print_heading(const sn_question *q, FILE *out) {
   fputs("\n\n", out);
 }
 
+static void print_notes(const ranking *r, FILE *out) {
+  bool nominal = false, misfit = !r->all[r->count - 1].fits;
+  for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
+  fputs("\nneeded: by the fastest strategy; the cache and workspaces take what there is\n", out);
+  if (misfit) fputs("where it does not fit: by the strategy that needs the least; headroom is what is missing\n", out);
+  if (nominal) fputs("* nominal: what the driver leaves is not known\n", out);
+  fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
+}
+
 static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "gpu", SN_TABLE_TEXT},
@@ -135,9 +144,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
   }
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
-  fputs("\nfits: the fastest strategy, with the workspace it takes. fits not: the one that needs the least, and what is"
-        " missing.\n* nominal: what the driver leaves is not known. Speeds are a model (docs/cost-model.md).\n",
-        out->stream);
+  print_notes(r, out->stream);
   return status;
 }
 

@@ -61,8 +61,11 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", x->has_next ? sn_capacity_binding(&x->binding, binding, sizeof binding) : "see below");
     if (!x->result) sn_table_dim(table);
   }
+  bool narrow = out->columns && sn_table_width(table) > out->columns;
+  if (narrow) sn_table_hide(table, NEXT);
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
+  if (narrow) fputs("left out for want of width: the next\n", out->stream);
   return status;
 }
 
@@ -183,7 +186,7 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
 
 /* ---- where nothing fits ---- */
 
-/* " --strategy NAME" of the default strategy that reaches furthest, or "". */
+/* "--strategy NAME (batch 3), ", the default strategy that reaches furthest, or "". */
 static sn_status try_strategies(const asked *a, char *text, size_t room, sn_err *err) {
   sn_strategy others[SN_STRATEGY_DEFAULTS];
   char name[SN_STRATEGY_TEXT];
@@ -193,7 +196,7 @@ static sn_status try_strategies(const asked *a, char *text, size_t room, sn_err 
   sn_fit *fit = sn_fit_largest(&a->knob, &a->question.device, others, SN_STRATEGY_DEFAULTS, &a->question.options, err);
   const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
   if (best)
-    snprintf(text, room, "try --strategy %s: %s %" PRIu32 "; or ", sn_strategy_name(best->strategy, name), knob_name(a),
+    snprintf(text, room, "--strategy %s (%s %" PRIu32 "), ", sn_strategy_name(best->strategy, name), knob_name(a),
              best->search.value);
   sn_fit_free(fit);
   return err->code;
@@ -206,7 +209,7 @@ static sn_net *make_smaller(const void *user, uint32_t batch, sn_err *err) {
   return sn_net_load(args->net, batch, a->knob.low, err);
 }
 
-/* "try --batch N; or ": the largest batch with which at least the least depth or image fits; or "". */
+/* "--batch N, ": the largest batch with which at least the least depth or image fits; or "". */
 static sn_status try_batch(const asked *a, char *text, size_t room, sn_err *err) {
   const sn_knob knob = {.low = 1, .high = a->args->batch - 1, .make = make_smaller, .user = a};
   *text = '\0';
@@ -214,7 +217,7 @@ static sn_status try_batch(const asked *a, char *text, size_t room, sn_err *err)
   sn_fit *fit = sn_fit_largest(&knob, &a->question.device, a->question.strategies, a->question.n_strategies,
                                &a->question.options, err);
   const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
-  if (best) snprintf(text, room, "try --batch %" PRIu32 "; or ", best->search.value);
+  if (best) snprintf(text, room, "--batch %" PRIu32 ", ", best->search.value);
   sn_fit_free(fit);
   return err->code;
 }
@@ -230,12 +233,12 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
     const sn_memory_answer *least = sn_memory_best(memory);
     uint64_t bytes = least->memory_bytes + a->question.margin_bytes;
     sn_fail(err, SN_NO_FIT,
-            "not even %s %" PRIu32 ": %s needed with %s, at %s %s, and %s to plan with on %s; %s%stry --memory %" PRIu64
-            "MiB",
+            "not even %s %" PRIu32
+            ": %s needed with %s, at %s %s, and %s to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
             knob_name(a), a->knob.low, sn_print_bytes(least->memory_bytes, needed),
             sn_strategy_name(least->strategy, name), least->binding.layer, least->binding.pass,
             sn_print_bytes(a->question.device.memory_bytes, usable), a->question.device.name, strategies, batch,
-            bytes / 1048576 + (bytes % 1048576 > 0));
+            *strategies || *batch ? "or " : "", bytes / 1048576 + (bytes % 1048576 > 0));
   }
   sn_memory_free(memory);
   sn_net_free(net);

@@ -41,13 +41,26 @@ static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err 
   return status;
 }
 
+static void print_proof(const sn_memory *memory, FILE *out) {
+  char name[SN_STRATEGY_TEXT];
+  uint32_t verified = 0;
+  fputs("\n", out);
+  for (uint32_t i = 0; i < memory->n_answers; i++) {
+    const sn_memory_answer *a = &memory->answers[i];
+    verified += a->verified;
+    if (!a->verified) fprintf(out, "%s: with less it fits as well\n", sn_strategy_name(a->strategy, name));
+  }
+  if (verified)
+    fprintf(out, "to the block: with 1 KiB less %s; speed: with no memory to spare\n",
+            verified < memory->n_answers ? "the others do not fit" : "none of them fits");
+}
+
 static sn_status print_all(const sn_question *q, const sn_memory *memory, const sn_out *out, sn_err *err) {
   char name[SN_STRATEGY_TEXT], binding[300];
   const sn_memory_answer *best = sn_memory_best(memory);
   print_heading(q, out->stream);
   if (print_table(memory, out, err) != SN_OK) return err->code;
-  fprintf(out->stream,
-          "\nto the block: with 1 KiB less none of them fits; speed is what is left without spare memory\n");
+  print_proof(memory, out->stream);
   if (memory->n_answers > 1)
     fprintf(out->stream, "least: %s, %" PRIu64 " bytes\n", sn_strategy_name(best->strategy, name), best->memory_bytes);
   for (uint32_t i = 0; i < memory->n_answers; i++) {

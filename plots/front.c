@@ -85,7 +85,7 @@ static void put_point(FILE *out, const frame *f, uint32_t i) {
   const sn_front_point *p = &f->chart->front[i];
   fprintf(
       out,
-      ", '+' using (%.9g):(%.9g) every ::0::0 with points pointtype %d pointsize 1.3 linecolor rgb '%s' title '%" PRIu32
+      ", '+' using (%.9g):(%.9g) every ::0::0 with points pointtype %d pointsize 1.8 linecolor rgb '%s' title '%" PRIu32
       "  ",
       (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6, p->best ? best_colour : front_colour, i + 1);
   sn__script_text(out, p->name, 70);
@@ -117,10 +117,10 @@ static void write_front(FILE *out, const void *what) {
   put_others(out, f, true);
   put_others(out, f, false);
   fprintf(out,
-          "plot $other using 1:2 with points pointtype 7 pointsize 0.7 linecolor rgb '%s' title 'not on the front'",
+          "plot $other using 1:2 with points pointtype 7 pointsize 1.1 linecolor rgb '%s' title 'not on the front'",
           other_colour);
   fprintf(out,
-          ", $large using 1:2 with points pointtype 6 pointsize 0.7 linecolor rgb '%s' title 'hollow: does not fit'",
+          ", $large using 1:2 with points pointtype 6 pointsize 1.1 linecolor rgb '%s' title 'hollow: does not fit'",
           other_colour);
   fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", front_colour);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);

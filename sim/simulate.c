@@ -369,7 +369,8 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .layer = sn_arena_text(arena, planner->q.net->layers[step->layer].name),
                           .pass = sn_pass_name(step->pass),
                           .tensor_bytes = plan->use[at].tensor_bytes,
-                          .workspace_bytes = plan->use[at].workspace_bytes};
+                          .workspace_bytes = plan->use[at].workspace_bytes,
+                          .resident_bytes = resident_bytes(&planner->q)};
   if (binding->layer)
     sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
   else

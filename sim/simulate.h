@@ -97,6 +97,7 @@ typedef struct sn_binding {
   uint32_t step; /* from 1 */
   const char *layer, *pass;
   uint64_t tensor_bytes, workspace_bytes; /* of the step */
+  uint64_t resident_bytes;                /* context, parameters and all else that stays */
   uint32_t n_tensors;
   const sn_peak_row *tensors; /* on the device in the step, largest first (sim/explain.h) */
 } sn_binding;
