@@ -87,12 +87,14 @@ static void print_doubts(const sn_fit_answer *x, const char *knob, FILE *out) {
 }
 
 static void print_proof(const asked *a, FILE *out) {
-  uint32_t proved = 0;
-  for (uint32_t i = 0; i < a->fit->n_answers; i++) proved += a->fit->answers[i].search.proved;
+  uint32_t proved = 0, count = a->fit->n_answers;
+  for (uint32_t i = 0; i < count; i++) proved += a->fit->answers[i].search.proved;
   fputs("\n", out);
   if (proved)
     fprintf(out, "%s: every value above was planned, up to one whose tensors alone do not fit\n",
-            proved == a->fit->n_answers ? "each is the largest" : "the largest, but for what is named below");
+            !sn_fit_best(a->fit) ? "nothing fits"
+            : proved == count    ? "each is the largest"
+                                 : "each is the largest, but for what is named below");
   for (uint32_t i = 0; i < a->fit->n_answers; i++) print_doubts(&a->fit->answers[i], knob_name(a), out);
 }
 
