@@ -87,23 +87,22 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
 }
 
 static void print_legend(const adviser *a, FILE *out) {
-  bool large = !front(a, 0)->result->fits;
-  fprintf(out, "\n%s%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
-          large ? "x too large: its time on a device that has the memory; " : "", "");
+  fprintf(out, "\n%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
+          front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ");
 }
 
 static void print_best(const adviser *a, FILE *out) {
   const sn_combination *best = a->advice->best;
   char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
   if (!best) return;
-  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s, %.2f images/s, %s to spare",
-          sn_strategy_name(best->strategy, name), sn_workspace_name(best->workspace), best->result->images_per_second,
+  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s\n", sn_strategy_name(best->strategy, name),
+          sn_workspace_name(best->workspace));
+  fprintf(out, "%.2f images/s, %s to spare", best->result->images_per_second,
           sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
   if (a->question.margin_bytes)
-    fprintf(out, " beside the margin of %s", sn_print_bytes(a->question.margin_bytes, left));
-  fputs("\n", out);
-  if (!a->question.margin_bytes)
-    fputs("no margin: with --margin 5% memory is kept free for what fragments it and what a framework adds\n", out);
+    fprintf(out, " beside the margin of %s\n", sn_print_bytes(a->question.margin_bytes, left));
+  else
+    fputs("; no margin: --margin 5% keeps memory free for what frameworks add\n", out);
 }
 
 /* ---- JSON ---- */
@@ -179,8 +178,7 @@ static sn_front_point point_of(const adviser *a, const sn_combination *c) {
 
 static const char *name_point(const sn_combination *c, sn_arena *arena) {
   char name[SN_STRATEGY_TEXT];
-  return sn_arena_print(arena, "%s, workspace %s", sn_strategy_name(c->strategy, name),
-                        sn_workspace_name(c->workspace));
+  return sn_arena_print(arena, "%s, %s", sn_strategy_name(c->strategy, name), sn_workspace_name(c->workspace));
 }
 
 static sn_status draw(const adviser *a, sn_err *err) {
@@ -197,8 +195,8 @@ static sn_status draw(const adviser *a, sn_err *err) {
   }
   for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
     if (!a->advice->all[i].on_front) others[chart.n_others++] = point_of(a, &a->advice->all[i]);
-  chart.title = sn_arena_print(a->advice->arena, "%s, batch %" PRIu32 ", on %s: memory against time", a->args->net,
-                               a->question.net->batch, a->question.device.name);
+  chart.title = sn_arena_print(a->advice->arena, "%s, batch %" PRIu32 ", on %s: memory and time by strategy, workspace",
+                               a->args->net, a->question.net->batch, a->question.device.name);
   if (!chart.title) return sn_fail_memory(err);
   if (sn_plot_front(&chart, a->args->output, err) == SN_OK) sn_out_say("%s written", a->args->output);
   return err->code;
@@ -208,7 +206,7 @@ static sn_status draw(const adviser *a, sn_err *err) {
 
 static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   sn_strategy strategies[SN_ADVISE_STRATEGIES];
-  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_STRATEGY_TEXT], batch[40] = "";
+  char name[SN_STRATEGY_TEXT], batch[40] = "";
   const sn_question *q = &a->question;
   uint32_t largest = 0;
   for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) strategies[i] = sn_advise_strategy(i);
@@ -219,10 +217,10 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
     uint64_t bytes = least->memory_bytes + q->margin_bytes;
     if (largest) snprintf(batch, sizeof batch, " or --batch %" PRIu32, largest);
     sn_fail(err, SN_NO_FIT,
-            "none of %d combinations: %s needed with %s, %s to plan with on %s; try --memory %" PRIu64 "MiB%s",
-            SN_COMBINATIONS, sn_print_bytes(least->memory_bytes, needed), sn_strategy_name(least->strategy, name),
-            sn_print_bytes(q->device.memory_bytes, usable), q->device.name, bytes / 1048576 + (bytes % 1048576 > 0),
-            batch);
+            "none of %d combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64
+            "MiB%s",
+            SN_COMBINATIONS, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+            (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
   }
   sn_memory_free(memory);
   return err->code;

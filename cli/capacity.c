@@ -12,13 +12,13 @@ enum { SHOWN_TENSORS = 8, MOST_ADVICES = 12 };
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
-  fprintf(out, ", on %s: %s usable%s", d->name, sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
+  fprintf(out, ", on %s: %s usable%s\n", d->name, sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
           d->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
   if (q->margin_bytes) {
-    fprintf(out, ", %s of it kept free (--margin)", sn_print_bytes(q->margin_bytes, text));
-    fprintf(out, ": %s to plan with", sn_print_bytes(d->memory_bytes, text));
+    fprintf(out, "margin: %s of it kept free", sn_print_bytes(q->margin_bytes, text));
+    fprintf(out, ", %s to plan with\n", sn_print_bytes(d->memory_bytes, text));
   }
-  fprintf(out, "\ncontext %s", sn_print_bytes(d->context_bytes, text));
+  fprintf(out, "context %s", sn_print_bytes(d->context_bytes, text));
   if (q->options.pool_bytes) fprintf(out, ", pool of at most %s", sn_print_bytes(q->options.pool_bytes, text));
   fprintf(out, ", external memory %s%s, allocator %s", sn_external_name(q->options.external),
           q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));

@@ -13,7 +13,7 @@
 
 #define SN_MIB 1048576.0
 
-/* ", on k40c: 11.17 GiB usable, of which 572.00 MiB are kept free (--margin)" and a line with the switches. */
+/* ", on k40c: 11.17 GiB usable", a line about the margin where there is one, and the begin of one with the switches. */
 void sn_capacity_print_where(const sn_question *question, FILE *out);
 /* The same as members of an object: gpu, memory_bytes, margin_bytes, workspace, ... */
 void sn_capacity_put_where(sn_json_object *object, const sn_question *question);

@@ -225,7 +225,7 @@ static sn_status try_batch(const asked *a, char *text, size_t room, sn_err *err)
 }
 
 static sn_status fail_no_fit(const asked *a, sn_err *err) {
-  char strategies[160], batch[40], name[SN_STRATEGY_TEXT], needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT];
+  char strategies[160], batch[40], name[SN_STRATEGY_TEXT];
   sn_net *net = a->knob.make(a->knob.user, a->knob.low, err);
   sn_memory *memory = net ? sn_fit_memory(net, &a->question.device, a->question.strategies, a->question.n_strategies,
                                           &a->question.options, err)
@@ -237,10 +237,10 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
     sn_fail(err, SN_NO_FIT,
             "not even %s %" PRIu32
             ": %s needed with %s, at %s %s, and %s to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
-            knob_name(a), a->knob.low, sn_print_bytes(least->memory_bytes, needed),
-            sn_strategy_name(least->strategy, name), least->binding.layer, least->binding.pass,
-            sn_print_bytes(a->question.device.memory_bytes, usable), a->question.device.name, strategies, batch,
-            *strategies || *batch ? "or " : "", bytes / 1048576 + (bytes % 1048576 > 0));
+            knob_name(a), a->knob.low, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+            least->binding.layer, least->binding.pass, (double)a->question.device.memory_bytes / SN_MIB,
+            a->question.device.name, strategies, batch, *strategies || *batch ? "or " : "",
+            bytes / 1048576 + (bytes % 1048576 > 0));
   }
   sn_memory_free(memory);
   sn_net_free(net);

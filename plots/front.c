@@ -29,7 +29,7 @@ typedef struct frame {
 
 static void pad(range *r) {
   double span = r->high > r->low ? r->high - r->low : r->high > 0 ? r->high : 1;
-  r->low -= 0.06 * span;
+  r->low -= 0.1 * span;
   r->high += 0.08 * span;
   if (r->low < 0) r->low = 0;
 }
@@ -60,7 +60,8 @@ static void put_axes(FILE *out, const frame *f) {
   sn__script_key(out, f->form);
 }
 
-/* The front by rising memory, for the staircase and its numbers. */
+/* The front by rising memory, for the staircase and its numbers. Below and left of it nothing can be, and the steps
+ * turn above and right of a point: neighbours take turns, so that their numbers do not meet. */
 static void put_front(FILE *out, const frame *f) {
   fputs("$front << END\n", out);
   for (uint32_t i = f->chart->n_front; i > 0; i--) {
@@ -89,7 +90,7 @@ static void put_point(FILE *out, const frame *f, uint32_t i) {
       "  ",
       (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6, p->best ? best_colour : front_colour, i + 1);
   sn__script_text(out, p->name, 70);
-  fprintf(out, "%s'", p->best ? ": the fastest that fits" : "");
+  fputs(p->best ? " (fastest that fits)'" : "'", out);
 }
 
 static void put_limit(FILE *out, const frame *f) {
@@ -125,7 +126,9 @@ static void write_front(FILE *out, const void *what) {
   fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", front_colour);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);
   put_limit_key(out, f);
-  fputs(", $front using 1:2:3 with labels offset character 0.9,0.7 notitle\n", out);
+  fputs(", $front using (int($3) % 2 ? $1 : NaN):2:3 with labels offset character 1.0,0.7 notitle"
+        ", $front using (int($3) % 2 ? NaN : $1):2:3 with labels offset character -1.0,-0.7 notitle\n",
+        out);
 }
 
 sn_status sn_plot_check_path(const char *path, sn_err *err) {
