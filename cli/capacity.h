@@ -22,7 +22,8 @@ void sn_capacity_put_where(sn_json_object *object, const sn_question *question);
 char *sn_capacity_binding(const sn_binding *binding, char *text, size_t room);
 /* The tensors on the device at the binding step, largest first, and what would take how much of them away. */
 sn_status sn_capacity_print_tensors(const sn_binding *binding, const sn_out *out, sn_err *err);
-/* binding_layer, binding_pass, binding_step, binding_cause, binding_tensor_bytes, resident_bytes; null where `binding` is NULL. */
+/* binding_layer, binding_pass, binding_step, binding_cause, binding_tensor_bytes, resident_bytes; null where `binding`
+ * is NULL. */
 void sn_capacity_put_binding(sn_json_object *object, const sn_binding *binding);
 
 #endif

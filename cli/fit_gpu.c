@@ -213,17 +213,22 @@ static sn_status fail_no_fit(const ranking *r, sn_err *err) {
                  q->args->n_strategies ? "another --strategy" : "a --gpu FILE of your own", batch);
 }
 
+static sn_status answer(ranking *r, sn_err *err) {
+  sn_out_progress("trying every GPU ...");
+  rank(r, err);
+  sn_out_progress(NULL);
+  if (err->code != SN_OK || print(r, err) != SN_OK) return err->code;
+  return r->all[0].fits ? SN_OK : fail_no_fit(r, err);
+}
+
 sn_status sn_cli_fit_gpu(const sn_args *args, sn_err *err) {
   sn_question q;
   if (sn_question_load(args, &q, err) != SN_OK) return err->code;
   ranking r = {.question = &q, .all = calloc(sn_device_count() + 1, sizeof *r.all)};
-  sn_out_progress("trying every GPU ...");
-  if (!r.all)
-    sn_fail_memory(err);
+  if (r.all)
+    answer(&r, err);
   else
-    rank(&r, err);
-  sn_out_progress(NULL);
-  if (err->code == SN_OK && print(&r, err) == SN_OK && !r.all[0].fits) fail_no_fit(&r, err);
+    sn_fail_memory(err);
   free(r.all);
   sn_question_free(&q);
   return err->code;

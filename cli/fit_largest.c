@@ -119,7 +119,7 @@ static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
     fprintf(out->stream, "\nlargest: %s, %s %" PRIu32 ", %.2f images/s\n", sn_strategy_name(best->strategy, name),
             knob_name(a), best->search.value, best->result->images_per_second);
   for (uint32_t i = 0; i < a->fit->n_answers; i++)
-    if ((a->args->explain || &a->fit->answers[i] == best || a->fit->n_answers == 1) &&
+    if ((a->args->explain || (best && best == &a->fit->answers[i]) || a->fit->n_answers == 1) &&
         print_stop(a, &a->fit->answers[i], out, err) != SN_OK)
       return err->code;
   return SN_OK;
@@ -236,7 +236,7 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
     uint64_t bytes = least->memory_bytes + a->question.margin_bytes;
     sn_fail(err, SN_NO_FIT,
             "not even %s %" PRIu32
-            ": %s needed with %s, at %s %s, and %s to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
+            ": %.3f MiB needed with %s, at %s %s, and %.3f MiB to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
             knob_name(a), a->knob.low, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
             least->binding.layer, least->binding.pass, (double)a->question.device.memory_bytes / SN_MIB,
             a->question.device.name, strategies, batch, *strategies || *batch ? "or " : "",

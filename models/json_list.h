@@ -39,8 +39,8 @@ typedef struct sn__json_list {
   sn__names names;
 } sn__json_list;
 
-/* Reads a list that is zeroed (but for `depth`) from the array "layers" of the document. Keys of a layer are checked elsewhere, before the next
- * layer is read, by `check`. O(n log n) in the layers written out. */
+/* Reads a list that is zeroed (but for `depth`) from the array "layers" of the document. Keys of a layer are checked
+ * elsewhere, before the next layer is read, by `check`. O(n log n) in the layers written out. */
 typedef sn_status sn__json_check(const sn_json *doc, const cJSON *layer, sn_err *err);
 sn_status sn__json_list_read(sn__json_list *list, const sn_json *doc, sn__json_check *check, sn_err *err);
 void sn__json_list_free(sn__json_list *list);

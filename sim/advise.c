@@ -33,27 +33,34 @@ static sn_status evaluate(const sn_net *net, const sn_device *device, const sn_o
   return err->code;
 }
 
-/* Rising memory, then time, then the order of `all`. */
+typedef struct ranked {
+  uint64_t bytes;
+  int64_t ns;
+  uint32_t index; /* into all combinations */
+} ranked;
+
+/* Rising memory, then time, then the order of the combinations. */
 static int compare(const void *a, const void *b) {
-  const sn_combination *x = *(const sn_combination *const *)a, *y = *(const sn_combination *const *)b;
-  const sn_result *r = x->result, *s = y->result;
-  if (r->peak_device_bytes != s->peak_device_bytes) return r->peak_device_bytes < s->peak_device_bytes ? -1 : 1;
-  if (r->iteration_ns != s->iteration_ns) return r->iteration_ns < s->iteration_ns ? -1 : 1;
-  return x < y ? -1 : x > y;
+  const ranked *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes < y->bytes ? -1 : 1;
+  if (x->ns != y->ns) return x->ns < y->ns ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static void find_front(sn_combination *all, uint32_t *front, sn_advice *advice) {
-  sn_combination *sorted[SN_COMBINATIONS];
+  ranked sorted[SN_COMBINATIONS];
   uint32_t count = 0, rising[SN_COMBINATIONS];
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) sorted[i] = &all[i];
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
+    sorted[i] = (ranked){all[i].result->peak_device_bytes, all[i].result->iteration_ns, i};
   qsort(sorted, SN_COMBINATIONS, sizeof sorted[0], compare);
   int64_t fastest = INT64_MAX;
   for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
-    if (sorted[i]->result->iteration_ns >= fastest) continue;
-    fastest = sorted[i]->result->iteration_ns;
-    sorted[i]->on_front = true;
-    rising[count++] = (uint32_t)(sorted[i] - all);
-    if (sorted[i]->result->fits) advice->best = sorted[i]; /* the fastest so far */
+    if (sorted[i].ns >= fastest) continue;
+    sn_combination *c = &all[sorted[i].index];
+    fastest = sorted[i].ns;
+    c->on_front = true;
+    rising[count++] = sorted[i].index;
+    if (c->result->fits) advice->best = c; /* the fastest so far */
   }
   for (uint32_t i = 0; i < count; i++) front[i] = rising[count - 1 - i];
   advice->n_front = count;

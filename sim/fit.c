@@ -93,7 +93,8 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
 
 typedef struct site {
   uint32_t value; /* 0: empty */
-  uint64_t used;  /* when last */
+  uint32_t layers;
+  uint64_t used; /* when last */
   sn_net *net;
   sn_planner *planner;
 } site;
@@ -111,7 +112,7 @@ typedef struct fitter {
 } fitter;
 
 static void drop(fitter *f, site *s) {
-  if (s->net) f->kept_layers -= s->net->n_layers;
+  f->kept_layers -= s->layers;
   sn_planner_free(s->planner);
   sn_net_free(s->net);
   *s = (site){0};
@@ -135,7 +136,8 @@ static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   if (reason.code == SN_OK) s->planner = sn_planner_new(s->net, f->device, &f->options, &reason);
   s->value = value;
   s->used = ++f->clock;
-  if (s->net) f->kept_layers += s->net->n_layers;
+  s->layers = s->net ? s->net->n_layers : 0;
+  f->kept_layers += s->layers;
   if (reason.code == SN_OK) return SN_OK;
   drop(f, s);
   bool none = (reason.code == SN_BAD_USAGE || reason.code == SN_BAD_INPUT) && value > f->knob->low;
@@ -208,8 +210,7 @@ static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, 
   if (!answers) return sn_fail_memory(err);
   const site *least = visit(f, f->knob->low, err);
   if (!least) return err->code;
-  uint32_t most =
-      f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / least->net->n_layers, MOST_SCANNED);
+  uint32_t most = f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / least->layers, MOST_SCANNED);
   for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) fit_one(f, strategies[i], most, &answers[i], err);
   fit->answers = answers;
   return err->code;
