@@ -39,13 +39,10 @@ static step step_between(const sn_combination *from, const sn_combination *to) {
 /* ---- table ---- */
 
 static void print_heading(const adviser *a, FILE *out) {
-  char net[300];
-  const sn_net *n = a->question.net;
   uint32_t fit = 0;
   for (uint32_t i = 0; i < SN_COMBINATIONS; i++) fit += a->advice->all[i].result->fits;
-  snprintf(net, sizeof net, "%s", a->args->net);
-  fprintf(out, "advice for %s, batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, sn_table_clean(net), n->batch,
-          n->layers[0].out.h, n->layers[0].out.w);
+  sn_capacity_print_net("advice for", a->args->net, out);
+  sn_capacity_print_batch(a->question.net, out);
   sn_capacity_print_where(&a->question, out);
   fprintf(out, "\n%d combinations of strategy and workspace: %" PRIu32 " fit, %" PRIu32 " are on the front\n\n",
           SN_COMBINATIONS, fit, a->advice->n_front);

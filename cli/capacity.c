@@ -9,6 +9,21 @@
 
 enum { SHOWN_TENSORS = 8, MOST_ADVICES = 12 };
 
+void sn_capacity_print_net(const char *what, const char *net, FILE *out) {
+  char copy[300];
+  snprintf(copy, sizeof copy, "%s", net);
+  fprintf(out, "%s %s", what, sn_table_clean(copy));
+}
+
+void sn_capacity_print_batch(const sn_net *net, FILE *out) {
+  fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, net->layers[0].out.h, net->layers[0].out.w);
+}
+
+void sn_capacity_print_switches(const sn_question *q, FILE *out) {
+  fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
+          q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+}
+
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
@@ -20,8 +35,8 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
   }
   fprintf(out, "context %s", sn_print_bytes(d->context_bytes, text));
   if (q->options.pool_bytes) fprintf(out, ", pool of at most %s", sn_print_bytes(q->options.pool_bytes, text));
-  fprintf(out, ", external memory %s%s, allocator %s", sn_external_name(q->options.external),
-          q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+  fputs(", ", out);
+  sn_capacity_print_switches(q, out);
 }
 
 void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {

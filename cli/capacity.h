@@ -13,6 +13,13 @@
 
 #define SN_MIB 1048576.0
 
+/* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224"; "external memory host, allocator
+ * pool".
+ */
+void sn_capacity_print_net(const char *what, const char *net, FILE *out);
+void sn_capacity_print_batch(const sn_net *net, FILE *out);
+void sn_capacity_print_switches(const sn_question *question, FILE *out);
+
 /* ", on k40c: 11.17 GiB usable", a line about the margin where there is one, and the begin of one with the switches. */
 void sn_capacity_print_where(const sn_question *question, FILE *out);
 /* The same as members of an object: gpu, memory_bytes, margin_bytes, workspace, ... */

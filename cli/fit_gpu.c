@@ -96,13 +96,12 @@ static sn_status rank(ranking *r, sn_err *err) {
 /* ---- telling ---- */
 
 static void print_heading(const sn_question *q, FILE *out) {
-  char net[300], text[SN_UNIT_TEXT];
-  snprintf(net, sizeof net, "%s", q->args->net);
-  fprintf(out, "GPUs for %s, batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", fastest first\n", sn_table_clean(net),
-          q->net->batch, q->net->layers[0].out.h, q->net->layers[0].out.w);
-  fprintf(out, "workspace %s, external memory %s%s, allocator %s", sn_workspace_name(q->options.workspace),
-          sn_external_name(q->options.external), q->options.shared_link ? " over a shared link" : "",
-          sn_allocator_name(q->options.allocator));
+  char text[SN_UNIT_TEXT];
+  sn_capacity_print_net("GPUs for", q->args->net, out);
+  sn_capacity_print_batch(q->net, out);
+  fputs(", fastest first\n", out);
+  sn_capacity_print_switches(q, out);
+  fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
   if (q->args->margin_percent > 0)
     fprintf(out, "; %g%% of each kept free (--margin)", q->args->margin_percent);
   else if (q->args->margin.bytes)

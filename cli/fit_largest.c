@@ -25,10 +25,10 @@ static const char *knob_name(const asked *a) {
 
 static void print_heading(const asked *a, FILE *out) {
   const char *depth = a->spec.kind == SN_KNOB_DEPTH ? sn_net_depth_name(a->args->net) : NULL;
-  char net[300];
-  snprintf(net, sizeof net, "%s", a->args->net);
-  fprintf(out, "largest %s%s%s%s of %s", knob_name(a), depth ? " (" : "", depth ? depth : "", depth ? ")" : "",
-          sn_table_clean(net));
+  char what[40];
+  snprintf(what, sizeof what, "largest %s%s%s%s of", knob_name(a), depth ? " (" : "", depth ? depth : "",
+           depth ? ")" : "");
+  sn_capacity_print_net(what, a->args->net, out);
   if (a->spec.kind != SN_KNOB_BATCH) fprintf(out, ", batch %" PRIu32, a->args->batch);
   if (a->args->image) fprintf(out, ", images of %" PRIu32 "x%" PRIu32, a->args->image, a->args->image);
   sn_capacity_print_where(&a->question, out);
@@ -78,11 +78,11 @@ static void print_doubts(const sn_fit_answer *x, const char *knob, FILE *out) {
   if (!s->proved)
     fprintf(out, "%s: above %s %" PRIu32 " not every value was tried, though the tensors alone would fit\n", name, knob,
             s->tried_to);
-  if (s->misfits)
-    fprintf(out,
-            "%s: not monotone: %" PRIu32 " of the smaller values that were tried %s not fit, %s %" PRIu32
-            " the largest of them\n",
-            name, s->misfits, s->misfits == 1 ? "does" : "do", knob, s->misfit);
+  if (s->misfits == 1)
+    fprintf(out, "%s: not monotone: the smaller %s %" PRIu32 " does not fit\n", name, knob, s->misfit);
+  else if (s->misfits)
+    fprintf(out, "%s: not monotone: %" PRIu32 " smaller values of those tried do not fit, %s %" PRIu32 " the largest\n",
+            name, s->misfits, knob, s->misfit);
   if (x->end) fprintf(out, "%s: no %s beyond %" PRIu32 " was tried: %s\n", name, knob, s->value, x->end);
 }
 

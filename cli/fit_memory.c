@@ -8,14 +8,12 @@
 #include <inttypes.h>
 
 static void print_heading(const sn_question *q, FILE *out) {
-  char text[SN_UNIT_TEXT], net[300];
-  snprintf(net, sizeof net, "%s", q->args->net);
-  fprintf(out, "least memory of %s, batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", at the speed of %s, context %s\n",
-          sn_table_clean(net), q->net->batch, q->net->layers[0].out.h, q->net->layers[0].out.w, q->device.name,
-          sn_print_bytes(q->device.context_bytes, text));
-  fprintf(out, "workspace %s, external memory %s%s, allocator %s\n\n", sn_workspace_name(q->options.workspace),
-          sn_external_name(q->options.external), q->options.shared_link ? " over a shared link" : "",
-          sn_allocator_name(q->options.allocator));
+  char text[SN_UNIT_TEXT];
+  sn_capacity_print_net("least memory of", q->args->net, out);
+  sn_capacity_print_batch(q->net, out);
+  fprintf(out, ", at the speed of %s\ncontext %s, ", q->device.name, sn_print_bytes(q->device.context_bytes, text));
+  sn_capacity_print_switches(q, out);
+  fprintf(out, ", workspace %s\n\n", sn_workspace_name(q->options.workspace));
 }
 
 static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err *err) {

@@ -210,7 +210,8 @@ static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, 
   if (!answers) return sn_fail_memory(err);
   const site *least = visit(f, f->knob->low, err);
   if (!least) return err->code;
-  uint32_t most = f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / least->layers, MOST_SCANNED);
+  uint32_t most =
+      f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(least->layers, 1), MOST_SCANNED);
   for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) fit_one(f, strategies[i], most, &answers[i], err);
   fit->answers = answers;
   return err->code;
