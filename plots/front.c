@@ -60,15 +60,24 @@ static void put_axes(FILE *out, const frame *f) {
   sn__script_key(out, f->form);
 }
 
-/* The front by rising memory, for the staircase and its numbers. Below and left of it nothing can be, and the steps
- * turn above and right of a point: neighbours take turns, so that their numbers do not meet. */
+/* The front by rising memory, for the staircase. */
 static void put_front(FILE *out, const frame *f) {
   fputs("$front << END\n", out);
   for (uint32_t i = f->chart->n_front; i > 0; i--) {
     const sn_front_point *p = &f->chart->front[i - 1];
-    fprintf(out, "%.9g %.9g %" PRIu32 "\n", (double)p->bytes / GIB, (double)p->ns / MS, i);
+    fprintf(out, "%.9g %.9g\n", (double)p->bytes / GIB, (double)p->ns / MS);
   }
   fputs("END\n", out);
+}
+
+/* Below and left of a point of the front nothing can be; above and right of it are at most its steps. Neighbours take
+ * turns, so that their numbers do not meet. */
+static void put_numbers(FILE *out, const frame *f) {
+  for (uint32_t i = 0; i < f->chart->n_front; i++) {
+    const sn_front_point *p = &f->chart->front[i];
+    fprintf(out, "set label '%" PRIu32 "' at first %.9g, first %.9g center offset character %s\n", i + 1,
+            (double)p->bytes / GIB, (double)p->ns / MS, i % 2 ? "-1.0,-0.7" : "1.0,0.7");
+  }
 }
 
 /* gnuplot does not know an empty block: a point that is none stands in it. */
@@ -115,6 +124,7 @@ static void write_front(FILE *out, const void *what) {
   put_axes(out, f);
   put_limit(out, f);
   put_front(out, f);
+  put_numbers(out, f);
   put_others(out, f, true);
   put_others(out, f, false);
   fprintf(out,
@@ -126,9 +136,7 @@ static void write_front(FILE *out, const void *what) {
   fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", front_colour);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);
   put_limit_key(out, f);
-  fputs(", $front using (int($3) % 2 ? $1 : NaN):2:3 with labels offset character 1.0,0.7 notitle"
-        ", $front using (int($3) % 2 ? NaN : $1):2:3 with labels offset character -1.0,-0.7 notitle\n",
-        out);
+  fputs("\n", out);
 }
 
 sn_status sn_plot_check_path(const char *path, sn_err *err) {
