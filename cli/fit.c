@@ -33,6 +33,8 @@ static sn_status check_min(const sn_args *args, sn_err *err) {
 
 static sn_status check_which(const sn_args *args, sn_err *err) {
   if (refuse(args->memory.given, "--memory", "--which gpu", "every GPU has its own", err) != SN_OK ||
+      refuse(args->costs == SN_COSTS_MEASURED, "--costs measured", "--which gpu", "most GPUs were not measured", err) !=
+          SN_OK ||
       refuse(args->explain, "--explain", "--which gpu", "ask it of one GPU, with --max or --min", err) != SN_OK)
     return err->code;
   if (!args->batch)

@@ -86,9 +86,14 @@ static sn_status rank(ranking *r, sn_err *err) {
   sn_device device;
   for (uint32_t i = 0; i < sn_device_count(); i++)
     if (sn_device_known(i, &device, err) != SN_OK || add(r, &device, err) != SN_OK) return err->code;
-  if (!known(r->question->args->gpu) &&
-      (sn_device_load(r->question->args->gpu, &device, err) != SN_OK || add(r, &device, err) != SN_OK))
-    return err->code;
+  const sn_question *q = r->question;
+  if (!known(q->args->gpu)) {
+    if (q->calibration)
+      device = q->calibration->profile;
+    else if (sn_device_load(q->args->gpu, &device, err) != SN_OK)
+      return err->code;
+    if (add(r, &device, err) != SN_OK) return err->code;
+  }
   qsort(r->all, r->count, sizeof *r->all, compare);
   return SN_OK;
 }
@@ -223,6 +228,7 @@ static sn_status answer(ranking *r, sn_err *err) {
 sn_status sn_cli_fit_gpu(const sn_args *args, sn_err *err) {
   sn_question q;
   if (sn_question_load(args, &q, err) != SN_OK) return err->code;
+  q.options.calibration = NULL; /* of one GPU: its times would stand beside formulas */
   ranking r = {.question = &q, .all = calloc(sn_device_count() + 1, sizeof *r.all)};
   if (r.all)
     answer(&r, err);

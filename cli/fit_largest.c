@@ -267,9 +267,9 @@ static sn_status answer(asked *a, sn_err *err) {
 sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {
   asked a = {.args = args, .spec = {.net = args->net, .batch = args->batch, .image = args->image}};
   if (sn_knob_parse("--max", args->max, &a.spec.kind, err) != SN_OK ||
-      sn_question_open(args, &a.question, err) != SN_OK || sn_knob_open(&a.spec, &a.knob, err) != SN_OK)
+      sn_question_open(args, &a.question, err) != SN_OK)
     return err->code;
-  answer(&a, err);
+  if (sn_knob_open(&a.spec, &a.knob, err) == SN_OK) answer(&a, err);
   sn_fit_free(a.fit);
   sn_question_free(&a.question);
   return err->code;

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/out.h"
+#include "exec/session.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
@@ -29,13 +30,17 @@ typedef struct sn_args_bytes {
   uint64_t bytes;
 } sn_args_bytes;
 
+/* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
+ * and an error where there is no calibration. */
+typedef enum sn_cost_source { SN_COSTS_AUTO, SN_COSTS_MODEL, SN_COSTS_MEASURED, SN_COSTS_COUNT } sn_cost_source;
+
 struct sn_command;
 
 typedef struct sn_args {
   const struct sn_command *command;
   char *const *argv;
-  const char *operand; /* the command's one operand, or NULL */
-  const char *net, *gpu;
+  const char *operand;          /* the command's one operand, or NULL */
+  const char *net, *gpu;        /* gpu: k40c where none is given, NULL for the commands that train */
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
   sn_args_bytes memory, context, pool;
@@ -47,6 +52,10 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  sn_exec_backend backend;
+  bool deterministic, tf32;
+  const char *data;
+  sn_cost_source costs;
   const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
   sn_args_bytes margin;
   double margin_percent; /* where the margin is a share of the memory; else 0 */
@@ -115,6 +124,8 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_validate(const sn_args *args, sn_err *err);
+sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_fit(const sn_args *args, sn_err *err);
 sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 

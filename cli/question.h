@@ -6,14 +6,16 @@
 #include "base/err.h"
 #include "cli/options.h"
 #include "models/net.h"
+#include "sim/calibration.h"
 #include "sim/device.h"
 #include "sim/run.h"
 #include "sim/simulate.h"
 
 typedef struct sn_question {
   const sn_args *args;
-  sn_device device;      /* memory_bytes without the margin */
-  uint64_t margin_bytes; /* --margin: usable memory that is not planned with */
+  sn_device device;            /* memory_bytes without the margin */
+  uint64_t margin_bytes;       /* --margin: usable memory that is not planned with */
+  sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
   sn_net *net;
   sn_options options;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
