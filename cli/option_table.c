@@ -240,8 +240,10 @@ static const sn_option options[] = {
          SN_CMD_PLOT,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
-    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
-     "Stores nothing.", parse_switch, offsetof(sn_args, no_db)},
+    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.", parse_switch,
+     offsetof(sn_args, no_db)},
+    {"no-db", NULL, 0, SN_CMD_FIT | SN_CMD_ADVISE, "Stored runs", "Looks for no measured times in the database.",
+     parse_switch, offsetof(sn_args, no_db)},
     {"help", NULL, 'h', SN_CMD_ALL, "About", "Help on the command.", parse_switch, offsetof(sn_args, help)},
     {"version", NULL, 0, SN_CMD_ALL, "About", "The version of snsim.", parse_switch, offsetof(sn_args, version)},
 };
