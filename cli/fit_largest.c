@@ -75,7 +75,7 @@ static void print_doubts(const sn_fit_answer *x, const char *knob, FILE *out) {
   char name[SN_STRATEGY_TEXT];
   const sn_fit_search *s = &x->search;
   sn_strategy_name(x->strategy, name);
-  if (!s->proved)
+  if (!s->proved && !x->end)
     fprintf(out, "%s: above %s %" PRIu32 " not every value was tried, though the tensors alone would fit\n", name, knob,
             s->tried_to);
   if (s->misfits == 1)

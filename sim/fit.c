@@ -105,9 +105,11 @@ typedef struct fitter {
   sn_options options;
   site sites[SITES];
   uint64_t clock, kept_layers;
-  uint32_t missing; /* the smallest value known to have no network that can be tried; 0: none */
-  char reason[sizeof((sn_err *)0)->text];
+  uint32_t missing;     /* the smallest value known to have no network that can be tried; 0: none */
+  sn_err reason;        /* why */
   sn_strategy strategy; /* being fitted */
+  uint32_t refused;     /* the smallest value for which it is known to have no plan; 0: none */
+  sn_err refusal;       /* why */
   sn_arena *arena;
 } fitter;
 
@@ -127,6 +129,10 @@ static site *oldest(fitter *f, bool filled) {
   return best;
 }
 
+static bool is_refusal(const sn_err *reason) {
+  return reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT;
+}
+
 /* Fills an empty site. What cannot be built, or is too large to try, is `missing` and no error, but for the least. */
 static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
@@ -140,10 +146,9 @@ static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   f->kept_layers += s->layers;
   if (reason.code == SN_OK) return SN_OK;
   drop(f, s);
-  bool none = (reason.code == SN_BAD_USAGE || reason.code == SN_BAD_INPUT) && value > f->knob->low;
-  if (!none) return sn_fail(err, reason.code, "%s", reason.text);
+  if (!is_refusal(&reason) || value == f->knob->low) return sn_fail(err, reason.code, "%s", reason.text);
   f->missing = value;
-  snprintf(f->reason, sizeof f->reason, "%s", reason.text);
+  f->reason = reason;
   return SN_OK;
 }
 
@@ -161,12 +166,26 @@ static site *visit(fitter *f, uint32_t value, sn_err *err) {
   return fill(f, s, value, err) == SN_OK && s->value ? s : NULL;
 }
 
-static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
-  fitter *f = user;
-  const site *s = visit(f, value, err);
+/* What a value needs. A network that is not there, and one for which the strategy has no plan (recomputation of a chain
+ * that is too long), fit nowhere; *why says which. */
+static sn_status ask(fitter *f, uint32_t value, sn_need *need, const char **why, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
   *need = (sn_need){.slack_bytes = INT64_MIN};
-  if (s) sn_planner_need(s->planner, f->strategy, f->device->memory_bytes, need, err);
-  return err->code;
+  *why = f->refusal.text;
+  if (f->refused && value >= f->refused) return SN_OK;
+  const site *s = visit(f, value, err);
+  *why = s ? NULL : f->reason.text;
+  if (!s || sn_planner_need(s->planner, f->strategy, f->device->memory_bytes, need, &reason) == SN_OK) return err->code;
+  if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
+  f->refused = value;
+  f->refusal = reason;
+  *why = f->refusal.text;
+  return SN_OK;
+}
+
+static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
+  const char *why;
+  return ask(user, value, need, &why, err);
 }
 
 /* ---- answers ---- */
@@ -183,21 +202,25 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
 /* What keeps value + 1 from fitting. */
 static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
   uint32_t value = a->search.value ? a->search.value + 1 : f->knob->low;
-  const site *s = value <= f->knob->high ? visit(f, value, err) : NULL;
-  if (err->code != SN_OK) return err->code;
-  if (!s) {
-    a->end = sn_arena_text(f->arena, value > f->knob->high ? "it is the largest there is" : f->reason);
+  const char *why = "it is the largest there is";
+  if (value <= f->knob->high && ask(f, value, need, &why, err) != SN_OK) return err->code;
+  if (why) {
+    a->end = sn_arena_text(f->arena, why);
+    a->search.tried_to = a->search.value;
+    if (value <= f->knob->high) a->search.proved = false;
     return a->end ? SN_OK : sn_fail_memory(err);
   }
-  if (sn_planner_need(s->planner, a->strategy, f->device->memory_bytes, need, err) != SN_OK) return err->code;
   a->has_next = true;
   a->next_device_bytes = need->device_bytes;
+  const site *s = visit(f, value, err);
+  if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", value);
   return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
 }
 
 static sn_status fit_one(fitter *f, sn_strategy strategy, uint32_t most, sn_fit_answer *a, sn_err *err) {
   sn_need next = {.fits = false};
   a->strategy = f->strategy = strategy;
+  f->refused = 0;
   if (sn_fit_find(f->knob->low, f->knob->high, most, measure, f, &a->search, err) != SN_OK) return err->code;
   if (a->search.value && look_at_value(f, a, err) != SN_OK) return err->code;
   if (look_at_next(f, a, &next, err) != SN_OK) return err->code;

@@ -267,6 +267,8 @@ static void says_why_there_is_no_next(void **state) {
   assert_false(fit->answers[0].has_next);
   assert_true(fit->answers[0].verified);
   assert_string_equal(fit->answers[0].end, "there are only nine");
+  assert_false(fit->answers[0].search.proved);
+  assert_int_equal(fit->answers[0].search.tried_to, 9);
   assert_ptr_equal(sn_fit_best(fit), &fit->answers[0]);
   sn_fit_free(fit);
 }
