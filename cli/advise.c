@@ -6,6 +6,7 @@
 #include "cli/capacity.h"
 #include "cli/table.h"
 #include "plots/front.h"
+#include "plots/plot.h"
 #include "sim/fit.h"
 
 #include <inttypes.h>

@@ -103,7 +103,7 @@ static sn_net *unknown(const char *name, sn_err *err) {
   return NULL;
 }
 
-static bool is_file(const char *spec) {
+bool sn_net_is_file(const char *spec) {
   size_t length = strlen(spec);
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
 }
@@ -148,7 +148,7 @@ static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}};
 
 const char *sn_net_depth_name(const char *spec) {
   char name[LONGEST];
-  if (is_file(spec)) return "repeat";
+  if (sn_net_is_file(spec)) return "repeat";
   split(spec, name, sizeof name);
   for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
     if (strcmp(name, depths[i].family) == 0) return depths[i].key;
@@ -185,7 +185,7 @@ static sn_net *load_deep(const char *name, const char *parameters, uint32_t dept
 
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   char name[LONGEST];
-  if (is_file(spec)) return load_file(spec, depth, batch, image, err);
+  if (sn_net_is_file(spec)) return load_file(spec, depth, batch, image, err);
   const char *parameters = split(spec, name, sizeof name);
   return depth ? load_deep(name, parameters, depth, batch, image, err) : load_zoo(name, parameters, batch, image, err);
 }

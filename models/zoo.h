@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "models/net.h"
 
+#include <stdbool.h>
+
 typedef struct sn_zoo_entry {
   const char *name;        /* "resnet50"; "resnet" is the one that takes parameters */
   const char *description; /* one line: source and what is special */
@@ -31,6 +33,9 @@ sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *er
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
 /* What a depth is called: "n3", "repeat"; NULL for a network of the zoo that has none. */
 const char *sn_net_depth_name(const char *spec);
+
+/* Whether sn_net_load() takes `spec` for the path of a file. */
+bool sn_net_is_file(const char *spec);
 
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);

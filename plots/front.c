@@ -9,7 +9,10 @@
 #define GIB 1073741824.0
 #define MS  1e6
 
-static const char front_colour[] = "#0072B2", best_colour[] = "#D55E00", other_colour[] = "#999999";
+static const char other_colour[] = "#999999";
+
+/* Of sn__colours: blue, vermillion. */
+enum { FRONT_COLOUR = 1, BEST_COLOUR = 2 };
 
 typedef struct range {
   double low, high;
@@ -57,7 +60,8 @@ static void put_axes(FILE *out, const frame *f) {
         "set border 3 linewidth 0.7\nset tics out nomirror scale 0.6\n"
         "set grid xtics ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
-  sn__script_key(out, f->form);
+  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
+          sn__script_key_font(f->form));
 }
 
 /* The front by rising memory, for the staircase. */
@@ -97,7 +101,8 @@ static void put_point(FILE *out, const frame *f, uint32_t i) {
       out,
       ", '+' using (%.9g):(%.9g) every ::0::0 with points pointtype %d pointsize 1.8 linecolor rgb '%s' title '%" PRIu32
       "  ",
-      (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6, p->best ? best_colour : front_colour, i + 1);
+      (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6,
+      p->best ? sn__colours[BEST_COLOUR] : sn__colours[FRONT_COLOUR], i + 1);
   sn__script_text(out, p->name, 70);
   fputs(p->best ? " (fastest that fits)'" : "'", out);
 }
@@ -120,7 +125,7 @@ static void put_limit_key(FILE *out, const frame *f) {
 static void write_front(FILE *out, const void *what) {
   const frame *f = what;
   sn__script_terminal(out, f->form);
-  fputs("set encoding utf8\nset samples 2\n", out);
+  fputs("set samples 2\n", out);
   put_axes(out, f);
   put_limit(out, f);
   put_front(out, f);
@@ -133,15 +138,10 @@ static void write_front(FILE *out, const void *what) {
   fprintf(out,
           ", $large using 1:2 with points pointtype 6 pointsize 1.1 linecolor rgb '%s' title 'hollow: does not fit'",
           other_colour);
-  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", front_colour);
+  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", sn__colours[FRONT_COLOUR]);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);
   put_limit_key(out, f);
   fputs("\n", out);
-}
-
-sn_status sn_plot_check_path(const char *path, sn_err *err) {
-  sn__form form;
-  return sn__form_find(path, &form, err);
 }
 
 sn_status sn_plot_front(const sn_front_chart *chart, const char *path, sn_err *err) {

@@ -26,9 +26,6 @@ typedef struct sn_front_chart {
   uint32_t n_front, n_others;
 } sn_front_chart;
 
-/* SN_BAD_USAGE for an ending that is not .png, .svg or .pdf: to be known before the work is done. */
-sn_status sn_plot_check_path(const char *path, sn_err *err);
-
 sn_status sn_plot_front(const sn_front_chart *chart, const char *path, sn_err *err);
 
 #endif

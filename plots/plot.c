@@ -1,4 +1,4 @@
-/* Plot: from a stored run to a picture in a file or on the terminal. */
+/* Plot: from a stored run to a picture in a file (plots/file.c) or on the terminal. */
 #include "plots/plot.h"
 
 #include "base/arena.h"
@@ -77,9 +77,7 @@ static sn_status choose(const sn_run *run, const sn_plot_options *options, choic
   return check_steps(run, chosen, err);
 }
 
-/* ---- drawing ---- */
-
-static void write_script(FILE *out, const void *chart) {
+static void write_curves(FILE *out, const void *chart) {
   sn__script_write(out, chart);
 }
 
@@ -120,7 +118,7 @@ static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_
   if (!picture) return sn__fail_temporary(err);
   chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
   chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-  if (sn__draw(write_script, chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
+  if (sn__draw(write_curves, chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
   fclose(picture);
   return err->code;
 }
@@ -129,7 +127,7 @@ static sn_status draw_run(const sn_run *run, sn__form form, const sn_plot_option
   choice chosen = {NULL, 0};
   if (choose(run, options, &chosen, err) != SN_OK) return err->code;
   sn__chart chart = {.run = run, .results = chosen.results, .n_results = chosen.count, .form = form};
-  return options->path ? sn__draw_file(write_script, &chart, options->path, form, run->created, err)
+  return options->path ? sn__draw_file(write_curves, &chart, options->path, form, run->created, err)
                        : draw_text(&chart, options, err);
 }
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 sn_strategy sn_advise_strategy(uint32_t index) {
-  if (index == 0) return (sn_strategy){.liveness = false};
-  return (sn_strategy){.liveness = true,
+  if (index == 0) return (sn_strategy){.liveness = SN_LIVENESS_NONE};
+  return (sn_strategy){.liveness = SN_LIVENESS_FULL,
                        .offload = (sn_offload)((index - 1) / (SN_RECOMPUTE_COST + 1)),
                        .recompute = (sn_recompute)((index - 1) % (SN_RECOMPUTE_COST + 1))};
 }

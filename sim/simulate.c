@@ -22,8 +22,6 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-enum { RECOMPUTES = 4 };
-
 /* What all strategies of one question share. */
 typedef struct question {
   const sn_net *net;
@@ -31,7 +29,7 @@ typedef struct question {
   const sn_options *options;
   sn_route *route;
   sn_costs *costs;
-  sn_schedule *schedules[RECOMPUTES]; /* made when first asked for */
+  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
   uint64_t pool_bytes; /* on offer */
   sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
@@ -57,7 +55,7 @@ static sn_status open_question(question *q) {
 }
 
 static void close_question(question *q) {
-  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
   sn_costs_free(q->costs);
   sn_route_free(q->route);
 }
@@ -88,19 +86,24 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
   return status;
 }
 
-static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
-  sn_plan *plan = make_plan(q, strategy);
-  if (!plan) return q->err->code;
-  sn_trace trace;
+/* Plays a plan on the simulated device; the trace is to be cleared in every case. */
+static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
   sn_device_model model = {.device = q->device,
                            .costs = q->costs,
                            .external = q->options->external,
                            .allocator = q->options->allocator,
-                           .shared_link = q->options->shared_link};
-  sn_status status = sn_trace_init(&trace, plan, q->err);
-  if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(&model), &trace, q->err);
+                           .shared_link = q->options->shared_link,
+                           .pageable = sn_strategy_is_pageable(strategy)};
+  sn_status status = sn_trace_init(trace, plan, q->err);
+  return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
+}
+
+static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
+  sn_plan *plan = make_plan(q, strategy);
+  if (!plan) return q->err->code;
+  sn_trace trace;
+  sn_status status = play(q, strategy, plan, &trace);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
-  result->known_ns = model.known_ns;
   sn_trace_clear(&trace);
   sn_plan_free(plan);
   return status;
@@ -185,6 +188,18 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
   return status;
 }
 
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .err = err};
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_trace trace = {0};
+  sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  close_question(&q);
+  return timeline;
+}
+
 /* ---- a question kept open ---- */
 
 struct sn_planner {
@@ -231,7 +246,7 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
   if (!plan) return err->code;
   uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
-  bool cache = strategy.offload == SN_OFFLOAD_CACHE;
+  bool cache = sn_strategy_has_cache(strategy);
   uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
   int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
   if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
