@@ -42,14 +42,19 @@ void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns) {
 }
 
 /* The shortest digits that read back as the same double. JSON knows no infinity. */
-void sn_json_put_real(sn_json_object *object, const char *key, double value) {
-  char digits[40] = "null";
+char *sn_json_print_real(double value, char *digits) {
   bool same = !isfinite(value);
+  snprintf(digits, SN_JSON_REAL, "null");
   for (int precision = 15; !same && precision <= 17; precision++) {
-    snprintf(digits, sizeof digits, "%.*g", precision, value);
+    snprintf(digits, SN_JSON_REAL, "%.*g", precision, value);
     same = strtod(digits, NULL) == value;
   }
-  put_raw(object, key, digits);
+  return digits;
+}
+
+void sn_json_put_real(sn_json_object *object, const char *key, double value) {
+  char digits[SN_JSON_REAL];
+  put_raw(object, key, sn_json_print_real(value, digits));
 }
 
 void sn_json_put_null(sn_json_object *object, const char *key) {

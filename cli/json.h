@@ -31,6 +31,9 @@ void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value);
 void sn_json_put_real(sn_json_object *object, const char *key, double value);
 void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns);
 void sn_json_put_null(sn_json_object *object, const char *key);
+/* The digits of a real number, into `digits` of SN_JSON_REAL bytes; returns it. */
+enum { SN_JSON_REAL = 40 };
+char *sn_json_print_real(double value, char *digits);
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
 /* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */
 sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out, sn_err *err);

@@ -143,6 +143,10 @@ const char *sn__script_key_font(sn__form form) {
   return looks[form].key_font;
 }
 
+const char *sn__script_mark_size(sn__form form) {
+  return looks[form].mark_size;
+}
+
 static void put_terminal(FILE *out, const frame *f) {
   if (f->chart->form == SN__FORM_TEXT)
     fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\nset encoding utf8\n", f->chart->columns,
