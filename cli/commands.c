@@ -30,6 +30,39 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
+    {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
+     "With --max, the largest batch, depth or image with which a network fits on a GPU: that one fits, the next does "
+     "not, "
+     "and every value between it and the first whose tensors alone do not fit was planned as well, since the holes of "
+     "a "
+     "pool can make one value fail where a larger one fits. With --min memory, the least memory of a device for a "
+     "network "
+     "and a batch. With --which gpu, every known GPU, ranked. All plans are proved safe.\n"
+     "The table of --max: what the largest needs on the device, what the next would need, images per second at the "
+     "largest, and the step at which the next does not fit. \"(holes)\": the tensors would fit there, but not between "
+     "those that are already placed; \"(workspace)\": a convolution's; \"(resident)\": parameters and input leave "
+     "nothing. Below it stand the tensors of that step and what would take them away.\n"
+     "The depth is n3 of \"resnet\" and the repeat of a JSON network; where it has several, the one with \"depth\": "
+     "true. The exit status is 1 where nothing fits; the message then says what would.",
+     "snsim fit --max batch --net resnet152 --gpu k40c\n"
+     "snsim fit --max depth --net resnet:n1=6,n2=32,n4=6 --batch 16 --strategy superneurons\n"
+     "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
+     "snsim fit --min memory --net vgg16 --batch 64 --json\n"
+     "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
+     NULL, SN_CMD_FIT, sn_cli_fit},
+    {"advise", "snsim advise --net NAME --batch N [options]", "the cheapest way to make it fit",
+     "Tries every combination of strategy, offloading and convolution workspace for a network, a batch and a GPU, and "
+     "names the fastest that fits. Then the Pareto front: the combinations for which no other is as fast with less "
+     "memory, from the fastest to the leanest, and what each step along it saves and costs.\n"
+     "With --margin part of the usable memory is kept free: the context grows with the libraries that are loaded, "
+     "other "
+     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
+     "Memory is what the combination takes on this GPU: the cache and dynamic workspaces take what there is. --memory "
+     "asks what they would do with less.",
+     "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
+     "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
+     "snsim advise --net vgg16 --batch 128 --memory 8GiB --json",
+     NULL, SN_CMD_ADVISE, sn_cli_advise},
     {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
      "many points at once: networks x batches x GPUs x strategies",
      "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as "

@@ -69,6 +69,9 @@ typedef struct sn_args {
   const char *grid;            /* NULL: not given */
   uint32_t jobs;               /* 0: not given */
   bool csv, fresh;
+  const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
+  sn_args_bytes margin;
+  double margin_percent; /* where the margin is a share of the memory; else 0 */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -145,5 +148,7 @@ sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
+sn_status sn_cli_fit(const sn_args *args, sn_err *err);
+sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 
 #endif

@@ -4,6 +4,7 @@
  *   script.c  step curves as a gnuplot script
  *   sweep.c   curves of a sweep over the batch: which points and strategies; sweep_script.c the gnuplot script
  *   chart.c   bars as a gnuplot script
+ *   front.c   memory against time as a gnuplot script
  *   file.c    the file is whole or not there
  *   gnuplot.c runs gnuplot on a script
  *   picture.c looks whether the file is whole
