@@ -68,10 +68,33 @@ static const sn_command commands[] = {
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
      "[RUN]", SN_CMD_PLOT, sn_cli_plot},
+    {"diff", "snsim diff RUN RUN [options]", "what changed between two stored runs",
+     "Compares two stored runs, each a number or \"last\": the question that was asked, what every strategy needs and "
+     "takes, and why its peak moved: tensors that came to the peak, went from it, grew or shrank, with their bytes. "
+     "Strategies that only one run has are named.",
+     "snsim diff 11 12\n"
+     "snsim diff 11 last --strategy liveness --explain\n"
+     "snsim diff 11 12 --json",
+     "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
+    {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
+     "Writes a table of a stored run as CSV (RFC 4180): a header with the units in the names, exact whole numbers, "
+     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default).",
+     "snsim export -o results.csv\n"
+     "snsim export 12 --table steps -o steps.csv",
+     "[RUN]", SN_CMD_EXPORT, sn_cli_export},
+    {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
+     "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
+     "An installed snsim brings all three along; otherwise write it where the shell looks:\n"
+     "bash: ~/.local/share/bash-completion/completions/snsim; zsh: a file _snsim in a folder of $fpath; fish: "
+     "~/.config/fish/completions/snsim.fish.",
+     "source <(snsim completions bash)\n"
+     "snsim completions fish -o ~/.config/fish/completions/snsim.fish",
+     "bash|zsh|fish", SN_CMD_COMPLETIONS, sn_cli_completions},
     {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"
-     "snsim help plot",
+     "snsim help plot\n"
+     "snsim help --man | man -l -",
      "[COMMAND]", SN_CMD_HELP, sn_cli_help},
 };
 

@@ -2,11 +2,11 @@
  * does not grow with the number of steps. */
 #include "cli/json.h"
 
+#include "base/units.h"
 #include "cli/table.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,21 +35,16 @@ void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value) 
   put_raw(object, key, digits);
 }
 
-static void put_time(sn_json_object *object, const char *key, int64_t ns) {
+void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns) {
   char digits[24];
   snprintf(digits, sizeof digits, "%" PRId64, ns);
   put_raw(object, key, digits);
 }
 
-/* The shortest digits that read back as the same double. JSON knows no infinity. */
+/* JSON knows no infinity. */
 void sn_json_put_real(sn_json_object *object, const char *key, double value) {
-  char digits[40] = "null";
-  bool same = !isfinite(value);
-  for (int precision = 15; !same && precision <= 17; precision++) {
-    snprintf(digits, sizeof digits, "%.*g", precision, value);
-    same = strtod(digits, NULL) == value;
-  }
-  put_raw(object, key, digits);
+  char digits[SN_UNIT_TEXT];
+  put_raw(object, key, sn_print_real(value, digits));
 }
 
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value) {
@@ -78,8 +73,8 @@ static sn_status write_step(const sn_step_row *row, const char *before, FILE *ou
   sn_json_put_count(&o, "live_tensors", row->live_tensors);
   sn_json_put_count(&o, "workspace_bytes", row->workspace_bytes);
   sn_json_put_count(&o, "device_bytes", row->device_bytes);
-  put_time(&o, "begin_ns", row->begin_ns);
-  put_time(&o, "end_ns", row->end_ns);
+  sn_json_put_time(&o, "begin_ns", row->begin_ns);
+  sn_json_put_time(&o, "end_ns", row->end_ns);
   return sn_json_end(&o, before, false, "", out, err);
 }
 
@@ -118,8 +113,8 @@ static void put_speed(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "cache_misses", r->cache_misses);
   sn_json_put_count(o, "evictions", r->evictions);
   sn_json_put_count(o, "recomputed_layers", r->recomputed_layers);
-  put_time(o, "iteration_ns", r->iteration_ns);
-  put_time(o, "stall_ns", r->stall_ns);
+  sn_json_put_time(o, "iteration_ns", r->iteration_ns);
+  sn_json_put_time(o, "stall_ns", r->stall_ns);
   sn_json_put_real(o, "images_per_second", r->images_per_second);
 }
 
@@ -141,14 +136,14 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "pool_bytes", r->pool_bytes);
   sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
   sn_json_put_count(o, "external_bytes", r->external_bytes);
-  put_time(o, "compute_ns", r->compute_ns);
-  put_time(o, "allocation_ns", r->allocation_ns);
+  sn_json_put_time(o, "compute_ns", r->compute_ns);
+  sn_json_put_time(o, "allocation_ns", r->allocation_ns);
   sn_json_put_count(o, "instructions", r->instructions);
   sn_json_put_count(o, "events", r->events);
 }
 
-static sn_status write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
-                              sn_err *err) {
+sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
+                               sn_err *err) {
   sn_json_object o = sn_json_begin();
   put_memory(&o, r);
   put_speed(&o, r);
@@ -165,7 +160,7 @@ static sn_status write_result(const sn_result *r, bool steps, bool explain, cons
   return SN_OK;
 }
 
-static void put_run(sn_json_object *o, const sn_run *run) {
+void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "net", run->net);
   sn_json_put_count(o, "batch", run->batch);
   sn_json_put_count(o, "image_height", run->image_height);
@@ -187,17 +182,17 @@ static void put_run(sn_json_object *o, const sn_run *run) {
 
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  put_run(&o, run);
+  sn_json_put_run(&o, run);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < run->n_results; i++)
-    if (write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+    if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
   return SN_OK;
 }
 
 static sn_status write_line(const sn_store_line *line, const char *before, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  put_time(&o, "run", line->id);
+  sn_json_put_time(&o, "run", line->id);
   sn_json_put_text(&o, "created", line->created);
   sn_json_put_text(&o, "net", line->net);
   sn_json_put_count(&o, "batch", line->batch);

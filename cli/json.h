@@ -14,6 +14,9 @@
 
 /* With `steps` every result has its "steps_table", with `explain` its "peak"; the run must hold them. */
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err);
+/* One of its results, as it stands there, behind `before`. */
+sn_status sn_json_write_result(const sn_result *result, bool steps, bool explain, const char *before, FILE *out,
+                               sn_err *err);
 /* The list of stored runs, {"runs":[..]}. */
 sn_status sn_json_write_list(const sn_store_list *list, FILE *out, sn_err *err);
 
@@ -26,8 +29,11 @@ typedef struct sn_json_object {
 sn_json_object sn_json_begin(void);
 void sn_json_put_text(sn_json_object *object, const char *key, const char *text);
 void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value);
+void sn_json_put_time(sn_json_object *object, const char *key, int64_t value); /* or anything that may be negative */
 void sn_json_put_real(sn_json_object *object, const char *key, double value);
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
+/* What `--json` says of a run besides its results. */
+void sn_json_put_run(sn_json_object *object, const sn_run *run);
 /* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */
 sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out, sn_err *err);
 
