@@ -48,6 +48,7 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  const char *profile; /* the file of a GPU profile, to simulate a stored run again; NULL: its GPU is known by name */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
   const char *table; /* of `export`; NULL: not given */
@@ -129,6 +130,8 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_report(const sn_args *args, sn_err *err);
+sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);
