@@ -57,17 +57,26 @@ static const sn_command commands[] = {
      "snsim show 12 --explain\n"
      "snsim show last --json",
      "[RUN]", SN_CMD_SHOW, sn_cli_show},
-    {"plot", "snsim plot [RUN] [-o FILE] [--strategy S]...", "draw memory over the steps of a stored run",
-     "Draws functional-tensor memory (left axis) and live tensors (right axis) for every step of a stored run, forward "
-     "and backward pass divided by a line, several strategies in one picture. RUN is a number or \"last\" (the "
-     "default). "
-     "Without -o the picture is drawn as text in the terminal. Needs gnuplot.\n"
-     "Without --strategy it draws baseline, liveness, liveness+offload and liveness+offload+recompute=cost, those of "
-     "them that the run has.",
+    {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
+     "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
+     "terminal. Needs gnuplot, but for the text of breakdown, timeline and pool.\n"
+     "steps: functional-tensor memory (left axis) and live tensors (right axis) for every step, forward and backward "
+     "pass divided by a line, several strategies in one picture. Without --strategy these are baseline, liveness, "
+     "liveness+offload and liveness+offload+recompute=cost, those of them that the run has. Several RUNs, of other "
+     "batch sizes or GPUs for instance, are drawn over each other, without --strategy the first and the last of "
+     "those.\n"
+     "live: live tensors over the steps, of one run or several.\n"
+     "breakdown: a bar per strategy for the time of an iteration and one for the peak, by type of layer; without "
+     "--strategy all that the run has.\n"
+     "timeline: what the compute lane and the two copy lanes do over the time of an iteration, and the memory it "
+     "takes. pool: the addresses of tensors and workspace over the steps. Both draw one strategy, without --strategy "
+     "the fastest that fits. The database keeps no plans: for these two the run is simulated again, and must come out "
+     "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
-     "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
-     "[RUN]", SN_CMD_PLOT, sn_cli_plot},
+     "snsim plot 11 12 -o batches.png --strategy superneurons\n"
+     "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload",
+     "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
      "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "

@@ -69,6 +69,11 @@ static sn_status parse_allocator(const char *what, const char *text, void *place
   return sn_allocator_parse(text, place, err);
 }
 
+static sn_status parse_kind(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_plot_kind_parse(text, place, err);
+}
+
 static sn_status parse_color(const char *what, const char *text, void *place, sn_err *err) {
   static const char *const names[] = {"auto", "always", "never"};
   for (int i = 0; i < 3; i++)
@@ -84,7 +89,7 @@ static const sn_option options[] = {
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
-    {"net", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
+    {"net", "FILE", 0, SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
      "The run's network, where its file lies elsewhere by now.", parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train", "Images per iteration.", parse_size,
      offsetof(sn_args, batch)},
@@ -93,7 +98,7 @@ static const sn_option options[] = {
     {"gpu", "GPU|FILE", 0, SN_CMD_SIMULATE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
      offsetof(sn_args, gpu)},
-    {"gpu", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
+    {"gpu", "FILE", 0, SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_text,
      offsetof(sn_args, profile)},
     {"memory", "SIZE", 0, SN_CMD_SIMULATE, "Where",
@@ -143,6 +148,13 @@ static const sn_option options[] = {
     {"explain", NULL, 0, SN_CMD_DIFF, "What to print",
      "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.", parse_switch,
      offsetof(sn_args, explain)},
+    {"kind", "steps|live|breakdown|timeline|pool", 0, SN_CMD_PLOT, "What to print",
+     "What to draw. steps (default): memory and live tensors over the steps. live: live tensors only. breakdown: time "
+     "and "
+     "peak by type of layer, a bar per strategy. timeline: what the lanes do and the memory, over time. pool: where "
+     "each "
+     "tensor lies, over the steps.",
+     parse_kind, offsetof(sn_args, kind)},
     {"table", "results|steps|peaks|tensors", 0, SN_CMD_EXPORT, "What to print",
      "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
      "peak, per tensor of the network.",

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/out.h"
+#include "plots/plot.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
@@ -53,6 +54,7 @@ typedef struct sn_args {
   uint32_t n_operands;
   const char *table; /* of `export`; NULL: not given */
   bool man;          /* of `help` */
+  sn_plot_kind kind; /* of `plot` */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */

@@ -1,37 +1,110 @@
-/* `snsim plot`: a picture of a stored run, in a file or in the terminal. */
+/* `snsim plot`: pictures of stored runs, in a file or in the terminal. Timeline and pool need a plan, which the store
+ * does not keep: for them the run is simulated again and must come out as it was. */
 #include "plots/plot.h"
 
 #include "cli/options.h"
+#include "cli/report.h"
+#include "cli/stored.h"
 #include "db/store.h"
+#include "sim/replay.h"
+
+#include <inttypes.h>
 
 enum { PATH_ROOM = 4096 };
 
+typedef struct plot {
+  const sn_args *args;
+  sn_run *runs[SN_ARGS_OPERANDS];
+  unsigned n_runs;
+  const sn_result *result; /* of timeline and pool, with what was played */
+  const sn_timeline *timeline;
+  sn_plot_options options;
+} plot;
+
+static sn_status draw_any(const plot *p, sn_err *err) {
+  if (p->timeline) return sn_plot_timeline(p->runs[0], p->result, p->timeline, &p->options, err);
+  return sn_plot_runs((const sn_run *const *)p->runs, p->n_runs, &p->options, err);
+}
+
 /* Into a file, or as text on standard output, as large as the terminal there. */
-static sn_status draw(const sn_args *args, sn_store *store, int64_t id, sn_plot_options *options, sn_err *err) {
+static sn_status draw(plot *p, sn_err *err) {
   sn_out out;
-  if (options->path) {
-    if (sn_plot_steps(store, id, options, err) == SN_OK) sn_out_say("%s written", options->path);
+  if (p->options.path) {
+    if (draw_any(p, err) == SN_OK) sn_out_say("%s written", p->options.path);
     return err->code;
   }
-  if (sn_out_open(&out, NULL, args->color, err) != SN_OK) return err->code;
-  options->terminal = out.stream;
-  if (sn_out_size(out.stream, &options->columns, &options->rows) && options->rows > 1)
-    options->rows--; /* the prompt's line */
-  sn_plot_steps(store, id, options, err);
+  if (sn_out_open(&out, NULL, p->args->color, err) != SN_OK) return err->code;
+  p->options.terminal = out.stream;
+  if (sn_out_size(out.stream, &p->options.columns, &p->options.rows) && p->options.rows > 1)
+    p->options.rows--; /* the prompt's line */
+  draw_any(p, err);
   return sn_out_close(&out, err);
 }
 
-sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
-  char path[PATH_ROOM], texts[SN_ARGS_STRATEGIES][SN_STRATEGY_TEXT];
-  const char *names[SN_ARGS_STRATEGIES];
-  int64_t id;
-  for (uint32_t i = 0; i < args->n_strategies; i++) names[i] = sn_strategy_name(args->strategies[i], texts[i]);
-  sn_plot_options options = {
-      .path = args->output, .strategies = args->n_strategies ? names : NULL, .n_strategies = args->n_strategies};
-  if (sn_args_run(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+/* The strategy asked for, else the one that the run's table calls the fastest, else the one that needs the least. */
+static const sn_result *choose(const plot *p, sn_err *err) {
+  if (p->args->n_strategies == 1) return sn_stored_result(p->runs[0], p->args->strategies[0], err);
+  const sn_result *best = sn_report_fastest(p->runs[0]);
+  if (!best) best = sn_report_smallest(p->runs[0]);
+  if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", p->runs[0]->id);
+  return best;
+}
+
+static sn_status draw_again(plot *p, sn_err *err) {
+  p->result = choose(p, err);
+  sn_replay *replay = p->result ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, err) : NULL;
+  sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
+  p->timeline = timeline;
+  if (timeline) draw(p, err);
+  sn_timeline_free(timeline);
+  sn_replay_free(replay);
+  return err->code;
+}
+
+static bool is_replayed(sn_plot_kind kind) {
+  return kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
+}
+
+static sn_status check(const sn_args *args, sn_err *err) {
+  const char *name = sn_plot_kind_name(args->kind);
+  if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
+    return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
+  if (args->n_strategies > 1 && is_replayed(args->kind))
+    return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
+  if ((args->net || args->profile) && !is_replayed(args->kind))
+    return sn_fail(err, SN_BAD_USAGE, "--net and --gpu go with --kind timeline and pool, which simulate the run again");
+  return SN_OK;
+}
+
+static sn_status load(plot *p, sn_err *err) {
+  char path[PATH_ROOM];
+  unsigned wanted = p->args->n_operands ? p->args->n_operands : 1;
+  if (sn_args_database(p->args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open_read(path, err);
-  if (!store) return err->code;
-  draw(args, store, id, &options, err);
+  while (store && err->code == SN_OK && p->n_runs < wanted) {
+    int64_t id;
+    if (sn_args_run_at(p->args, p->n_runs, &id, err) != SN_OK) break;
+    p->runs[p->n_runs] = sn_store_get(store, id, err);
+    p->n_runs += p->runs[p->n_runs] != NULL;
+  }
   sn_store_close(store);
+  return err->code;
+}
+
+sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
+  char texts[SN_ARGS_STRATEGIES][SN_STRATEGY_TEXT];
+  const char *names[SN_ARGS_STRATEGIES];
+  for (uint32_t i = 0; i < args->n_strategies; i++) names[i] = sn_strategy_name(args->strategies[i], texts[i]);
+  plot p = {.args = args};
+  p.options = (sn_plot_options){.kind = args->kind,
+                                .path = args->output,
+                                .strategies = args->n_strategies ? names : NULL,
+                                .n_strategies = args->n_strategies};
+  if (check(args, err) != SN_OK) return err->code;
+  if (load(&p, err) == SN_OK && is_replayed(args->kind))
+    draw_again(&p, err);
+  else if (err->code == SN_OK)
+    draw(&p, err);
+  for (unsigned i = 0; i < p.n_runs; i++) sn_run_free(p.runs[i]);
   return err->code;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -19,12 +20,19 @@ enum { TEXT_CURVES = 6, TEXT_COLUMNS = 100, TEXT_ROWS = 30, FEWEST_COLUMNS = 60,
 
 /* ---- which strategies ---- */
 
-static const char *const usual[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=cost"};
+static const char *const usual[] = {"baseline", "liveness+offload+recompute=cost", "liveness", "liveness+offload"};
 
+enum { N_USUAL = sizeof usual / sizeof usual[0], N_SHORT = 2 /* of them, where there are several runs */ };
+
+/* The curves of a chart, as they are found. */
 typedef struct choice {
-  const sn_result **results;
+  sn__curve *curves;
   unsigned count;
 } choice;
+
+static void add(choice *chosen, const sn_run *run, const sn_result *result) {
+  chosen->curves[chosen->count++] = (sn__curve){run, result};
+}
 
 static const sn_result *find(const sn_run *run, const char *strategy) {
   for (uint32_t i = 0; i < run->n_results; i++)
@@ -45,40 +53,46 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
   for (unsigned i = 0; i < options->n_strategies; i++) {
     const sn_result *result = find(run, options->strategies[i]);
     if (!result) return fail_unknown(run, options->strategies[i], err);
-    chosen->results[chosen->count++] = result;
+    add(chosen, run, result);
   }
   return SN_OK;
 }
 
-static void choose_usual(const sn_run *run, choice *chosen) {
-  for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
-    const sn_result *result = find(run, usual[i]);
-    if (result) chosen->results[chosen->count++] = result;
-  }
-  if (chosen->count > 0) return;
-  for (uint32_t i = 0; i < run->n_results; i++) chosen->results[chosen->count++] = &run->results[i];
+/* The first `n_names` of the usual ones in the run's own order, else all. */
+static void choose_usual(const sn_run *run, unsigned n_names, choice *chosen) {
+  unsigned before = chosen->count;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    for (unsigned n = 0; n < n_names; n++)
+      if (strcmp(run->results[i].strategy, usual[n]) == 0) add(chosen, run, &run->results[i]);
+  if (chosen->count > before) return;
+  for (uint32_t i = 0; i < run->n_results; i++) add(chosen, run, &run->results[i]);
 }
 
-static sn_status check_steps(const sn_run *run, const choice *chosen, sn_err *err) {
-  if (chosen->count == 0) return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
-  for (unsigned i = 0; i < chosen->count; i++)
-    if (!chosen->results[i]->steps || chosen->results[i]->n_steps == 0)
+static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err) {
+  for (unsigned i = 0; i < chosen->count; i++) {
+    const sn_result *result = chosen->curves[i].result;
+    int64_t id = chosen->curves[i].run->id;
+    if (!result->steps || result->n_steps == 0)
+      return sn_fail(
+          err, SN_BAD_INPUT,
+          "run %" PRId64 " was stored without step rows, so there is no curve to draw; run it again with --steps", id);
+    if (kind == SN_PLOT_BREAKDOWN && !result->peak)
       return sn_fail(err, SN_BAD_INPUT,
-                     "run %" PRId64
-                     " was stored without step rows, so there is no curve to draw; run it again with --steps",
-                     run->id);
+                     "run %" PRId64 " was stored without the tensors of its peaks; run it again with --explain", id);
+  }
   return SN_OK;
 }
 
-static sn_status choose(const sn_run *run, const sn_plot_options *options, choice *chosen, sn_err *err) {
-  size_t room = (size_t)options->n_strategies + run->n_results + sizeof usual / sizeof usual[0];
-  chosen->results = sn_arena_alloc(run->arena, room, sizeof(sn_result *));
-  if (!chosen->results) return sn_fail_memory(err);
-  if (!options->strategies)
-    choose_usual(run, chosen);
-  else if (choose_named(run, options, chosen, err) != SN_OK)
-    return err->code;
-  return check_steps(run, chosen, err);
+static sn_status choose(const sn_run *run, unsigned n_runs, const sn_plot_options *options, choice *chosen,
+                        sn_err *err) {
+  unsigned before = chosen->count;
+  if (options->strategies)
+    choose_named(run, options, chosen, err);
+  else
+    choose_usual(run, options->kind == SN_PLOT_BREAKDOWN ? 0 : n_runs > 1 ? N_SHORT : N_USUAL, chosen);
+  if (err->code == SN_OK && chosen->count == before)
+    return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
+  return err->code;
 }
 
 /* ---- drawing ---- */
@@ -101,7 +115,10 @@ static sn_status fail_temporary(sn_err *err) {
 static sn_status draw(const sn__chart *chart, int picture, sn_err *err) {
   FILE *script = tmpfile();
   if (!script) return fail_temporary(err);
-  sn__script_write(script, chart);
+  if (sn__script_write(script, chart, err) != SN_OK) {
+    fclose(script);
+    return err->code;
+  }
   if (fflush(script) != 0 || ferror(script))
     fail_temporary(err);
   else
@@ -118,7 +135,7 @@ static sn_status draw_file(const sn__chart *chart, const char *path, sn_err *err
   if (!picture.temporary)
     sn_fail(err, SN_BAD_FILE, "%.300s: is not a regular file; choose another", path);
   else if (draw(chart, picture.file, err) == SN_OK)
-    sn__picture_finish(picture.file, chart->form, chart->run->created, err);
+    sn__picture_finish(picture.file, chart->form, chart->curves[0].run->created, err);
   return sn_replace_close(&picture, err);
 }
 
@@ -149,34 +166,73 @@ static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
   return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
 }
 
-static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
-  if (chart->n_results > TEXT_CURVES)
-    return sn_fail(
-        err, SN_BAD_USAGE,
-        "text can tell %d strategies apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
-        TEXT_CURVES, chart->n_results);
+static sn_status draw_curves_text(const sn__chart *chart, FILE *terminal, sn_err *err) {
+  if (chart->n_curves > TEXT_CURVES)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "text can tell %d curves apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
+                   TEXT_CURVES, chart->n_curves);
   FILE *picture = tmpfile();
   if (!picture) return fail_temporary(err);
-  chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
-  chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-  if (draw(chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
+  if (draw(chart, fileno(picture), err) == SN_OK) copy_text(picture, terminal, err);
   fclose(picture);
   return err->code;
 }
 
-static sn_status draw_run(const sn_run *run, sn__form form, const sn_plot_options *options, sn_err *err) {
-  choice chosen = {NULL, 0};
-  if (choose(run, options, &chosen, err) != SN_OK) return err->code;
-  sn__chart chart = {.run = run, .results = chosen.results, .n_results = chosen.count, .form = form};
-  return options->path ? draw_file(&chart, options->path, err) : draw_text(&chart, options, err);
+static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
+  chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
+  chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
+  if (chart->kind == SN_PLOT_STEPS || chart->kind == SN_PLOT_LIVE)
+    return draw_curves_text(chart, options->terminal, err);
+  errno = 0;
+  if (sn__text_write(options->terminal, chart, err) != SN_OK ||
+      (fflush(options->terminal) == 0 && !ferror(options->terminal)))
+    return err->code;
+  return sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno ? errno : EIO));
 }
 
-sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err) {
-  sn__form form = SN__FORM_TEXT;
-  if (options->path && find_form(options->path, &form, err) != SN_OK) return err->code;
-  sn_run *run = sn_store_get(store, id, err);
-  if (!run) return err->code;
-  draw_run(run, form, options, err);
-  sn_run_free(run);
+/* Fills in the form and draws. */
+static sn_status draw_chart(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
+  chart->form = SN__FORM_TEXT;
+  if (options->path && find_form(options->path, &chart->form, err) != SN_OK) return err->code;
+  return options->path ? draw_file(chart, options->path, err) : draw_text(chart, options, err);
+}
+
+sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err) {
+  size_t room = 0;
+  for (unsigned i = 0; i < n_runs; i++) room += options->n_strategies + (size_t)runs[i]->n_results;
+  choice chosen = {.curves = calloc(room + 1, sizeof(sn__curve))};
+  if (!chosen.curves) return sn_fail_memory(err);
+  for (unsigned i = 0; i < n_runs; i++)
+    if (choose(runs[i], n_runs, options, &chosen, err) != SN_OK) break;
+  sn__chart chart = {.kind = options->kind, .curves = chosen.curves, .n_curves = chosen.count, .n_runs = n_runs};
+  if (err->code == SN_OK && check_rows(&chosen, options->kind, err) == SN_OK) draw_chart(&chart, options, err);
+  free(chosen.curves);
   return err->code;
+}
+
+sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
+                           const sn_plot_options *options, sn_err *err) {
+  sn__curve curve = {run, result};
+  sn__chart chart = {.kind = options->kind, .curves = &curve, .n_curves = 1, .n_runs = 1, .timeline = timeline};
+  return draw_chart(&chart, options, err);
+}
+
+/* ---- kinds ---- */
+
+static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "breakdown", "timeline", "pool"};
+
+const char *sn_plot_kind_name(sn_plot_kind kind) {
+  return kinds[kind];
+}
+
+sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) {
+  char suggestion[80];
+  for (int i = 0; i < SN_PLOT_KINDS; i++) {
+    if (strcmp(kinds[i], text) != 0) continue;
+    *kind = (sn_plot_kind)i;
+    return SN_OK;
+  }
+  sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
+  return sn_fail(err, SN_BAD_USAGE, "--kind: \"%.80s\" is none of steps, live, breakdown, timeline, pool%s", text,
+                 suggestion);
 }

@@ -1,33 +1,112 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c    which strategies, which form, where to; the file is whole or not there
- *   script.c  the picture as a gnuplot script
- *   gnuplot.c runs gnuplot on a script
- *   picture.c looks whether the file is whole
+ *   plot.c      which strategies, which form, where to; the file is whole or not there
+ *   script.c    what all gnuplot scripts have in common
+ *   curves.c    steps and live       as gnuplot scripts
+ *   breakdown.c by type of layer     as a script, and as text
+ *   lanes.c     the timeline         as a script, and as text
+ *   pool_map.c  the pool             as a script, and as text
+ *   gnuplot.c   runs gnuplot on a script
+ *   picture.c   looks whether the file is whole
  */
 #ifndef SN_PLOTS_PLOT_INTERNAL_H
 #define SN_PLOTS_PLOT_INTERNAL_H
 
 #include "base/err.h"
-#include "db/store.h"
+#include "plots/plot.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum sn__form { SN__FORM_PNG, SN__FORM_SVG, SN__FORM_PDF, SN__FORM_TEXT } sn__form;
 
-typedef struct sn__chart {
+/* One strategy of one run. */
+typedef struct sn__curve {
   const sn_run *run;
-  const sn_result *const *results; /* the curves, all with step rows */
-  unsigned n_results;
+  const sn_result *result;
+} sn__curve;
+
+typedef struct sn__chart {
+  sn_plot_kind kind;
   sn__form form;
-  unsigned columns, rows; /* of SN__FORM_TEXT */
+  unsigned columns, rows;  /* of SN__FORM_TEXT */
+  const sn__curve *curves; /* what is drawn, at least one; all with step rows where steps are drawn */
+  unsigned n_curves, n_runs;
+  const sn_timeline *timeline; /* of timeline and pool: of curves[0] */
 } sn__chart;
 
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */
 enum { SN__CURVE_POINTS = 4000 };
 
-/* Writes a script that draws the chart to gnuplot's standard output. Errors stay in the stream (ferror). */
-void sn__script_write(FILE *out, const sn__chart *chart);
+/* Writes a script that draws the chart to gnuplot's standard output. Errors of writing stay in the stream (ferror). */
+sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err);
+
+/* Writes the chart as text without gnuplot; breakdown, timeline and pool. */
+sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err);
+
+/* ---- script.c: parts of scripts ---- */
+
+/* Colours of Okabe and Ito, which colour-blind people can tell apart (Color Universal Design, 2008). */
+#define SN__BLACK      "#000000"
+#define SN__ORANGE     "#E69F00"
+#define SN__SKY_BLUE   "#56B4E9"
+#define SN__GREEN      "#009E73"
+#define SN__YELLOW     "#F0E442"
+#define SN__BLUE       "#0072B2"
+#define SN__VERMILLION "#D55E00"
+#define SN__PURPLE     "#CC79A7"
+#define SN__GREY       "#999999"
+
+/* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves' marks, how
+ * far names stand above the frame, in lines. */
+typedef struct sn__look {
+  const char *terminal, *key_font, *mark_size, *lift;
+} sn__look;
+
+const sn__look *sn__look_of(sn__form form);
+
+/* MiB, or GiB where `most` is large. */
+typedef struct sn__unit {
+  const char *name;
+  double bytes;
+} sn__unit;
+
+sn__unit sn__unit_for(uint64_t most);
+
+/* The last `most` characters of a text for single quotes, within which gnuplot replaces nothing: names come from users,
+ * so quotes are doubled, control characters and broken UTF-8 are '?'. Of a long path the end says more. */
+void sn__put_text(FILE *out, const char *text, size_t most);
+/* The same, not for quotes. */
+void sn__put_plain(FILE *out, const char *text, size_t most);
+
+/* "alexnet, batch 200, on k40c", with what all runs of the chart have in common. */
+void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
+
+void sn__put_terminal(FILE *out, const sn__chart *chart);
+
+/* The line between the passes at `divide` of an axis from `low` to `high`, and their names above the frame, where
+ * nothing is drawn. */
+void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high);
+
+/* The legend of a picture of several panels: a panel of its own, as wide as the picture, `top` of it high. Behind this
+ * come its entries, the first with the separator "plot", the others with ",". */
+void sn__put_key_panel(FILE *out, const sn__chart *chart, double top);
+void sn__put_key_entry(FILE *out, const char *separator, const char *colour, const char *name);
+
+/* The legend of a text: an entry behind `at` columns of its line, on the next where it is full. Returns where it ends.
+ */
+unsigned sn__put_letter(FILE *out, const sn__chart *chart, unsigned at, char letter, const char *name);
+
+/* ---- the kinds ---- */
+void sn__curves_write(FILE *out, const sn__chart *chart);
+sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err);
+void sn__pool_write(FILE *out, const sn__chart *chart);
+sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err);
+
+/* ---- gnuplot.c, picture.c ---- */
 
 /* Runs gnuplot with `script` (from its start) as input and the file descriptor `picture` as output. SN_BAD_DEVICE where
  * gnuplot is missing or fails, with what it said. */
