@@ -27,7 +27,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
   bool known = sn_args_database(args, database, sizeof database, &reason) == SN_OK;
   const use uses[] = {{"--net", file_of(args->net)},
-                      {"--gpu", file_of(args->profile ? args->profile : args->gpu)},
+                      {"--gpu", file_of(args->gpu)},
                       {"the database", known ? database : NULL},
                       {"--plan", written(args->plan)},
                       {"--output", written(args->output)}};

@@ -19,6 +19,13 @@ static sn_status parse_text(const char *what, const char *text, void *place, sn_
   return SN_OK;
 }
 
+static sn_status parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  sn_status status = parse_text(what, text, &args->gpu, err);
+  if (status == SN_OK) args->profile = args->gpu;
+  return status;
+}
+
 static sn_status parse_size(const char *what, const char *text, void *place, sn_err *err) {
   uint64_t value = 0;
   sn_status status = sn_parse_count(text, what, 1, SN_MAX_DIM, &value, err);
@@ -96,11 +103,9 @@ static const sn_option options[] = {
     {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
      "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
     {"gpu", "GPU|FILE", 0, SN_CMD_SIMULATE, "Where",
-     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
-     offsetof(sn_args, gpu)},
+     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
     {"gpu", "FILE", 0, SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE, "Where",
-     "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_text,
-     offsetof(sn_args, profile)},
+     "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_gpu, 0},
     {"memory", "SIZE", 0, SN_CMD_SIMULATE, "Where",
      "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
      parse_bytes, offsetof(sn_args, memory)},

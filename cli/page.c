@@ -13,6 +13,7 @@ typedef struct report {
   const sn_args *args;
   const sn_run *run;
   sn_page_entry *entries;
+  sn_timeline **timelines; /* of the entries */
   uint32_t n_entries;
 } report;
 
@@ -21,7 +22,8 @@ static sn_status choose(report *r, sn_err *err) {
   uint32_t asked = r->args->n_strategies;
   r->n_entries = asked ? asked : r->run->n_results;
   r->entries = sn_arena_alloc(r->run->arena, r->n_entries, sizeof *r->entries);
-  if (!r->entries) return sn_fail_memory(err);
+  r->timelines = sn_arena_alloc(r->run->arena, r->n_entries, sizeof(sn_timeline *));
+  if (!r->entries || !r->timelines) return sn_fail_memory(err);
   if (r->n_entries == 0) return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", r->run->id);
   for (uint32_t i = 0; i < r->n_entries; i++) {
     r->entries[i].result = asked ? sn_stored_result(r->run, r->args->strategies[i], err) : &r->run->results[i];
@@ -33,8 +35,8 @@ static sn_status choose(report *r, sn_err *err) {
 static sn_status simulate(report *r, sn_err *err) {
   sn_replay *replay = sn_replay_open(r->run, r->args->net, r->args->profile, err);
   for (uint32_t i = 0; replay && i < r->n_entries; i++) {
-    r->entries[i].timeline = sn_replay_timeline(replay, r->entries[i].result, err);
-    if (!r->entries[i].timeline) break;
+    r->entries[i].timeline = r->timelines[i] = sn_replay_timeline(replay, r->entries[i].result, err);
+    if (!r->timelines[i]) break;
   }
   sn_replay_free(replay);
   return err->code;
@@ -43,13 +45,14 @@ static sn_status simulate(report *r, sn_err *err) {
 static sn_status write_page(const report *r, sn_err *err) {
   sn_out out;
   if (sn_out_open(&out, r->args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  sn_page_write(r->run, r->entries, r->n_entries, out.stream, err);
+  if (sn_page_write(r->run, r->entries, r->n_entries, out.stream, err) != SN_OK)
+    sn_err_prefix(err, "%.300s", r->args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path) sn_out_say("%s written; open it in a browser", out.path);
   return err->code;
 }
 
 static void drop(report *r) {
-  for (uint32_t i = 0; r->entries && i < r->n_entries; i++) sn_timeline_free((sn_timeline *)r->entries[i].timeline);
+  for (uint32_t i = 0; r->timelines && i < r->n_entries; i++) sn_timeline_free(r->timelines[i]);
 }
 
 sn_status sn_cli_report(const sn_args *args, sn_err *err) {

@@ -25,7 +25,7 @@ static sn_status write_events(const sn_args *args, const sn_run *run, const sn_r
   sn_trace_head head = {
       .net = run->net, .device = run->gpu, .strategy = result->strategy, .version = run->version, .batch = run->batch};
   if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  sn_trace_events_write(timeline, &head, out.stream, err);
+  if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path)
     sn_out_say("%s written: %s; open it at https://ui.perfetto.dev or chrome://tracing", out.path, result->strategy);
   return err->code;

@@ -15,8 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Bars and rectangles of all strategies together; about 20 bytes each in the file. */
-#define SN_PAGE_MOST_ROWS 2000000u
+/* Bars and rectangles of all strategies together; with all that comes with them, each is about 50 bytes of the file. */
+#define SN_PAGE_MOST_ROWS 1000000u
 
 typedef struct sn_page_entry {
   const sn_result *result;

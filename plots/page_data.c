@@ -111,6 +111,18 @@ static void write_gaps(const sn_timeline *t, FILE *out) {
   fputs("]", out);
 }
 
+/* Places on the step axis, in thousandths from the beginning of the instruction's step. */
+static void write_places(const sn_timeline *t, FILE *out) {
+  const char *separator = "";
+  fputs(",\n\"places\":[", out);
+  for (uint32_t s = 0; s < t->n_steps; s++)
+    for (uint32_t i = 0; i < t->steps[s].n_instrs; i++) {
+      fprintf(out, "%s%.0f", separator, 1000 * (sn_timeline_place(t, t->steps[s].first_instr + i) - (s + 1)));
+      separator = ",";
+    }
+  fputs("]", out);
+}
+
 static void write_timeline(const sn_timeline *t, FILE *out) {
   static const column steps[] = {{"count", step_count},
                                  {"fullest", step_fullest},
@@ -128,6 +140,7 @@ static void write_timeline(const sn_timeline *t, FILE *out) {
   write_columns("steps", steps, sizeof steps / sizeof steps[0], t, t->n_steps, out);
   write_columns("bars", bars, sizeof bars / sizeof bars[0], t, t->n_bars, out);
   write_gaps(t, out);
+  write_places(t, out);
   write_columns("rects", rects, sizeof rects / sizeof rects[0], t, t->n_rects, out);
   write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
 }

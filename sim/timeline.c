@@ -20,6 +20,7 @@ typedef struct walk {
   sn_rect *rects;
   sn_arrow *arrows;
   sn_timeline_step *steps;
+  double *places;
   tensor_state *tensors;
   uint32_t *fence_bar;         /* per fence: the bar that ends before it passes */
   const char **layers;         /* names */
@@ -94,7 +95,31 @@ static sn_status cut_steps(walk *w, sn_err *err) {
   return i == plan->n_instrs ? SN_OK : sn_fail(err, SN_BUG, "plan instruction %u goes back to an earlier step", i);
 }
 
+/* What an instruction takes of its step's place on the axis. */
+static double share_of(const sn_instr *i) {
+  return i->kind == SN_COMPUTE ? 8 : i->kind == SN_ALLOC || i->kind == SN_RELEASE ? 1 : 0;
+}
+
+static void find_places(const walk *w) {
+  const sn_instr *instrs = w->plan->instrs;
+  for (uint32_t s = 0; s < w->made->n_steps; s++) {
+    uint32_t first = w->steps[s].first_instr, end = first + w->steps[s].n_instrs;
+    double whole = 0, before = 0;
+    for (uint32_t i = first; i < end; i++) whole += share_of(&instrs[i]);
+    for (uint32_t i = first; i < end; i++) {
+      w->places[i] = s + 1.0 + (whole > 0 ? before / whole : 0);
+      before += share_of(&instrs[i]);
+    }
+  }
+  w->places[w->plan->n_instrs] = w->made->n_steps + 1.0;
+}
+
 /* ---- bars, rectangles, arrows ---- */
+
+static uint64_t bytes_of(const walk *w, const sn_instr *i, sn_bar_kind kind) {
+  if (kind == SN_BAR_STALL) return 0;
+  return kind == SN_BAR_COMPUTE ? i->bytes : w->plan->route->tensors[i->id].bytes;
+}
 
 static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name) {
   const sn_instr *i = &w->plan->instrs[index];
@@ -107,7 +132,7 @@ static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what
                                       .name = name,
                                       .begin_ns = w->trace->spans[index].begin_ns,
                                       .end_ns = w->trace->spans[index].end_ns,
-                                      .bytes = kind == SN_BAR_STALL ? 0 : i->bytes};
+                                      .bytes = bytes_of(w, i, kind)};
   return w->made->n_bars++;
 }
 
@@ -255,7 +280,7 @@ static sn_status make_levels(walk *w, sn_err *err) {
   edge *edges = malloc(((size_t)n + 1) * sizeof *edges);
   sn_level *levels = sn_arena_alloc(w->made->arena, n, sizeof *levels);
   if (edges && levels) {
-    for (uint32_t r = 0; r < w->made->n_rects; r++) {
+    for (size_t r = 0; r < w->made->n_rects; r++) {
       edges[2 * r] = (edge){w->rects[r].from_ns, &w->rects[r], true};
       edges[2 * r + 1] = (edge){w->rects[r].to_ns, &w->rects[r], false};
     }
@@ -284,11 +309,12 @@ static sn_status make_room(walk *w, sn_err *err) {
   w->rects = sn_arena_alloc(arena, rects, sizeof *w->rects);
   w->arrows = sn_arena_alloc(arena, copies, sizeof *w->arrows);
   w->steps = sn_arena_alloc(arena, plan->route->n_steps, sizeof *w->steps);
+  w->places = sn_arena_alloc(arena, (size_t)plan->n_instrs + 1, sizeof *w->places);
   w->tensors = malloc(((size_t)plan->route->n_tensors + 1) * sizeof *w->tensors);
   w->fence_bar = malloc(((size_t)plan->n_fences + 1) * sizeof *w->fence_bar);
   for (uint32_t t = 0; w->tensors && t < plan->route->n_tensors; t++)
     w->tensors[t] = (tensor_state){SN_NONE, SN_NONE, SN_NONE};
-  bool good = w->bars && w->rects && w->arrows && w->steps && w->tensors && w->fence_bar;
+  bool good = w->bars && w->rects && w->arrows && w->steps && w->places && w->tensors && w->fence_bar;
   return good ? SN_OK : sn_fail_memory(err);
 }
 
@@ -300,12 +326,14 @@ static sn_status fill(walk *w, sn_err *err) {
     return err->code;
   describe_steps(w);
   if (cut_steps(w, err) != SN_OK) return err->code;
+  find_places(w);
   for (sn_lane lane = 0; lane < SN_LANES; lane++) w->last_bar[lane] = SN_NONE;
   for (uint32_t i = 0; i < w->plan->n_instrs; i++) take(w, i);
   t->bars = w->bars;
   t->rects = w->rects;
   t->arrows = w->arrows;
   t->steps = w->steps;
+  t->places = w->places;
   return make_levels(w, err);
 }
 
@@ -352,20 +380,6 @@ sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err 
 
 void sn_timeline_free(sn_timeline *timeline) {
   if (timeline) sn_arena_free(timeline->arena);
-}
-
-double sn_timeline_place(const sn_timeline *t, uint32_t instr) {
-  uint32_t low = 0, high = t->n_steps; /* the last step that begins at or before it */
-  if (instr >= t->n_instrs) return t->n_steps + 1.0;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    if (t->steps[middle].first_instr <= instr)
-      low = middle;
-    else
-      high = middle;
-  }
-  const sn_timeline_step *step = &t->steps[low];
-  return low + 1.0 + (double)(instr - step->first_instr) / step->n_instrs;
 }
 
 const char *sn_bar_kind_name(sn_bar_kind kind) {

@@ -9,8 +9,8 @@
  * Steps count from 1 and instructions from 0, as everywhere. Time is ns from the start of the iteration.
  *
  * A tensor's memory is taken by an instruction and given back by another; in the order of the plan no two rectangles
- * overlap. The step axis of a picture has room for several instructions a step: sn_timeline_place() is where on it an
- * instruction stands. In time, memory is taken when its lane gets there: when what the plan lists before it on the same
+ * overlap. A step is several instructions: sn_timeline_place() is where each stands on the step axis of a picture. In
+ * time, memory is taken when its lane gets there: when what the plan lists before it on the same
  * lane is over. O(instructions log instructions).
  */
 #ifndef SN_SIM_TIMELINE_H
@@ -95,6 +95,7 @@ typedef struct sn_timeline {
   const sn_rect *rects;              /* in the order in which the plan takes them */
   const sn_level *levels;            /* ascending ns, no two at the same */
   const sn_arrow *arrows;            /* in the order of their ends in the plan */
+  const double *places;              /* by instruction; see sn_timeline_place() */
   uint64_t pool_bytes, pool_limit, external_bytes;
   int64_t end_ns, busy_ns[SN_LANES], stall_ns[SN_LANES], allocation_ns;
   struct sn_arena *arena;
@@ -104,9 +105,11 @@ typedef struct sn_timeline {
 sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err *err);
 void sn_timeline_free(sn_timeline *timeline);
 
-/* Where an instruction stands on the step axis: step s has [s, s + 1), shared evenly by its instructions. The number of
- * all instructions is the end of the axis. */
-double sn_timeline_place(const sn_timeline *timeline, uint32_t instr);
+/* Where an instruction begins on the step axis: step s has [s, s + 1), of which computing gets most, taking and giving
+ * back memory a little, and all else nothing. The number of all instructions is the end of the axis. */
+static inline double sn_timeline_place(const sn_timeline *timeline, uint32_t instr) {
+  return timeline->places[instr];
+}
 
 /* Whether a rectangle is held just before `instr`; of a workspace: while its instruction runs. */
 static inline bool sn_rect_is_live(const sn_rect *rect, uint32_t instr) {

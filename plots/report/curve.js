@@ -169,10 +169,11 @@ function readStep() {
                                         (data.kinds[rect.tensor] === "o" ? "--forward" : "--backward") + ")"}));
   });
   const title = "Step " + (i + 1) + " of " + 2 * N + ": " + stepName(i + 1);
-  const total = bytes(s.bytes[i]) + " in " + s.live[i] + (s.live[i] === 1 ? " tensor" : " tensors");
+  const total = bytes(s.bytes[i]) + " in " + live.length + (live.length === 1 ? " tensor" : " tensors") +
+                (s.live[i] > live.length ? " (at most " + s.live[i] + " at once)" : "");
   fill("step", element("h3", {}, title),
        element("p", {}, data.ops[i] + ", " + total + (s.workspace[i] ? ", workspace " + bytes(s.workspace[i]) : "") + ", from " +
-               time(begin) + " to " + time(end)),
+               moment(begin) + " to " + moment(end)),
        keys([["var(--forward)", "layer outputs"], ["var(--backward)", "gradients"]]),
        element("ol", {tabindex: 0, "aria-label": "Live tensors"}, ...items));
   const drawing = at("curve").querySelector("svg");

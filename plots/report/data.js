@@ -19,7 +19,11 @@ function unpackSteps(r) {
   const s = r.steps, n = s.count.length;
   s.first = new Float64Array(n + 1);
   for (let i = 0; i < n; i++) s.first[i + 1] = s.first[i] + s.count[i];
-  r.instrs = s.first[n];
+  r.place = new Float64Array(s.first[n] + 1); /* of an instruction on the step axis: step s has [s, s + 1) */
+  for (let i = 0, k = 0; i < n; i++)
+    for (; k < s.first[i + 1]; k++) r.place[k] = i + 1 + r.places[k] / 1000;
+  r.place[s.first[n]] = n + 1;
+  r.places = null;
 }
 
 function unpackBars(r) {
@@ -38,21 +42,9 @@ function unpackRects(r) {
   const from = summed(r.rects.dfrom, 0), columns = r.rects;
   r.rects = Array.from(from, (begin, i) => {
     const to = begin + columns.length[i];
-    return {tensor: columns.tensor[i], from: begin, to, x0: place(r, begin), x1: place(r, to), offset: columns.block[i] * BLOCK,
+    return {tensor: columns.tensor[i], from: begin, to, x0: r.place[begin], x1: r.place[to], offset: columns.block[i] * BLOCK,
             bytes: columns.blocks[i] * BLOCK};
   });
-}
-
-/* Where an instruction stands on the step axis: step s has [s, s + 1), shared evenly by its instructions. */
-function place(r, instr) {
-  const first = r.steps.first;
-  let low = 0, high = first.length - 1;
-  if (instr >= r.instrs) return high + 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (first[middle] <= instr) low = middle; else high = middle;
-  }
-  return low + 1 + (instr - first[low]) / r.steps.count[low];
 }
 
 /* A result's columns become rows when it is first looked at. */
@@ -90,20 +82,24 @@ function barName(r, bar) {
 
 /* ---- figures ---- */
 
-function bytes(value) {
-  if (value >= 1024 * GIB) return (value / 1024 / GIB).toFixed(2) + " TiB";
-  if (value >= GIB) return (value / GIB).toFixed(2) + " GiB";
-  if (value >= MIB) return (value / MIB).toFixed(2) + " MiB";
-  if (value >= KIB) return (value / KIB).toFixed(2) + " KiB";
-  return value + " B";
+function bytes(value, decimals = 2) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let power = 0;
+  for (; value >= 1024 && power < 4; power++) value /= 1024;
+  return value.toFixed(power ? decimals : 0) + "\u00a0" + units[power];
 }
 
 function time(ns) {
-  if (ns >= 60e9) return (ns / 60e9).toFixed(1) + " min";
-  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + " s";
-  if (ns >= 1e6) return (ns / 1e6).toFixed(2) + " ms";
-  if (ns >= 1e3) return (ns / 1e3).toFixed(2) + " \u00b5s";
-  return ns + " ns";
+  if (ns >= 60e9) return (ns / 60e9).toFixed(1) + "\u00a0min";
+  if (ns >= 1e9) return (ns / 1e9).toFixed(2) + "\u00a0s";
+  if (ns >= 1e6) return (ns / 1e6).toFixed(2) + "\u00a0ms";
+  if (ns >= 1e3) return (ns / 1e3).toFixed(2) + "\u00a0\u00b5s";
+  return ns + "\u00a0ns";
+}
+
+/* A moment of the iteration, fine enough to tell short bars apart. */
+function moment(ns) {
+  return (ns / 1e6).toFixed(3) + "\u00a0ms";
 }
 
 function count(value) {
@@ -113,7 +109,7 @@ function count(value) {
 }
 
 function percent(part, whole) {
-  return (100 * part / whole).toFixed(part < whole / 100 ? 1 : 0) + " %";
+  return (100 * part / whole).toFixed(part < whole / 100 ? 1 : 0) + "\u00a0%";
 }
 
 function imagesPerSecond(r) {

@@ -54,10 +54,9 @@ function timeAxis(view, context, y) {
     context.fillStyle = view.color("grid");
     context.fillRect(x, LANE_TOP, 1, y - LANE_TOP - 14);
     context.fillStyle = view.color("soft");
-    context.fillText(digits(m, step), Math.min(x, view.right - 16), y);
+    context.fillText(digits(m, step) + " " + name, Math.min(x, view.right - 24), y);
   }
   context.textAlign = "left";
-  context.fillText(name, view.left - 20, y);
 }
 
 function paintLevels(view, context, levels, most) {
@@ -101,7 +100,7 @@ function paintLanes(r) {
       if (bar.end > view.low && bar.begin < view.high && !isIdle(bar)) paintBar(view, context, bar);
     context.fillStyle = view.color("soft");
     context.fillText("in pool", 0, LEVEL_TOP + 14);
-    context.fillText(bytes(most).replace(/\.\d+/, ""), 0, LEVEL_TOP + 30);
+    context.fillText(bytes(most, 1), 0, LEVEL_TOP + 30);
     paintLevels(view, context, r.levels, most);
     outlineBar(view, context, r.bars[view.chosen]);
   };
@@ -133,11 +132,12 @@ function findBar(r) {
 function readBar(r) {
   return (index) => {
     const bar = r.bars[index], name = barName(r, bar), parts = [];
+    const own = bar.kind === "compute" && !bar.rerun; /* its name says where it stands */
     if (bar.kind === "compute") parts.push(data.ops[bar.what]);
-    if (bar.kind === "compute" && bar.rerun) parts.push("its output had been dropped and is needed by step " + bar.step);
+    if (bar.rerun) parts.push("its output had been dropped and is needed again");
     if (bar.kind === "out" || bar.kind === "in") parts.push(bytes(data.bytes[bar.what]));
-    parts.push("at step " + bar.step + " (" + stepName(bar.step) + ")",
-               time(bar.begin) + " to " + time(bar.end) + ", " + time(bar.end - bar.begin));
+    parts.push("at step " + bar.step + (own ? "" : ", " + stepName(bar.step)), "takes " + time(bar.end - bar.begin) + ", from " +
+               moment(bar.begin) + " to " + moment(bar.end));
     fill("bar", element("h3", {}, name), element("p", {}, parts.join("; ")));
     return name;
   };
@@ -153,10 +153,10 @@ function laneLegend(r) {
 }
 
 function drawLanes(r) {
-  fill("bar", element("p", {}, "Point at a bar to see what it is."));
+  fill("bar", element("p", {}, "Point at or tap a bar to see what it is."));
   return new View("lanes", {
     title: "Lanes over time", range: [0, r.iteration_ns], least: 1000, height: LEVEL_TOP + LEVEL_HEIGHT + 24,
     paint: paintLanes(r), find: findBar(r), read: readBar(r), count: () => r.bars.length, legend: laneLegend(r),
-    extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => time(low) + " to " + time(high),
+    extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => moment(low) + " to " + moment(high),
   });
 }

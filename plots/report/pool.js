@@ -88,10 +88,11 @@ function findRect(r) {
 
 function readRect(r) {
   return (index) => {
-    const rect = r.rects[index], first = Math.floor(rect.x0), last = Math.min(data.layers.length, Math.ceil(rect.x1) - 1);
+    const rect = r.rects[index], first = Math.floor(rect.x0), last = Math.max(first, Math.ceil(rect.x1) - 1);
     const name = rect.tensor < 0 ? "workspace of step " + first : data.tensors[rect.tensor];
     const kind = rect.tensor < 0 ? stepName(first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
-    const steps = first === last ? "in step " + first : "from step " + first + " to " + last;
+    const steps = first === last ? "in step " + first :
+      "from step " + first + (last > 2 * N ? " to the end" : " to step " + last);
     fill("rect", element("h3", {}, name),
          element("p", {}, kind + ", " + bytes(rect.tensor < 0 ? rect.bytes : data.bytes[rect.tensor]) + "; at " +
                  bytes(rect.offset) + " of the pool, " + steps));
@@ -103,7 +104,7 @@ function drawPool(r) {
   const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ["var(--bad)", "the peak", "rule"],
                   ["var(--ink)", "forward | backward", "dash"]];
   if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
-  fill("rect", element("p", {}, "Point at a rectangle to see what it is."));
+  fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));
   return new View("pool", {
     title: "Map of the pool", range: [1, 2 * N + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
     read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],

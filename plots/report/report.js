@@ -23,8 +23,10 @@ function ofMemory(r) {
 /* The answer in a sentence or two. */
 function verdictFits(best) {
   const least = smallest(), plain = results.find((r) => r.strategy === "baseline");
-  const tried = results.length > 1 ? "Of the " + results.length + " strategies tried " + results.filter((r) => r.fits).length +
-                                     " fit; the fastest is " : "It was tried with the strategy ";
+  const fit = results.filter((r) => r.fits).length;
+  const which = fit === results.length ? "All " + fit + " strategies tried fit" : fit + " of the " + results.length +
+                                         " strategies tried " + (fit === 1 ? "fits" : "fit");
+  const tried = results.length > 1 ? which + "; the fastest is " : "It was tried with the strategy ";
   let text = tried + best.strategy + ": " + time(best.iteration_ns) + " per training iteration, " +
              imagesPerSecond(best).toFixed(1) + " images per second, with " + ofMemory(best) + " of GPU memory.";
   if (plain && !plain.fits) text += " Without saving memory (baseline) it would need " + bytes(plain.device) + ", which does not fit.";
@@ -48,11 +50,11 @@ function drawVerdict() {
   fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
   at("verdict").className = best ? "fits" : "fails";
   const r = best || smallest();
-  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("small", {}, note)));
+  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value), element("small", {}, note)));
   fill("tiles",
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
        tile("GPU memory needed", bytes(r.device), percent(r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
-       tile("One iteration", best ? time(r.iteration_ns) : "-", best ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "does not fit"),
+       tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
        tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? "training, batch " + run.batch : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
 }
@@ -133,7 +135,7 @@ function redrawAll() {
 
 function start() {
   const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
-  shown.other = plain !== best ? plain || null : null;
+  shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();
   show(best);
@@ -142,10 +144,11 @@ function start() {
     shown.other = event.target.value === "" ? null : unpack(results[Number(event.target.value)]);
     drawCurve();
   });
-  let width = window.innerWidth;
+  let size = "";
   window.addEventListener("resize", () => {
-    if (window.innerWidth === width) return; /* a phone's bars come and go */
-    width = window.innerWidth;
+    const now = window.innerWidth + " " + window.devicePixelRatio;
+    if (now === size) return; /* a phone's bars come and go */
+    size = now;
     redrawAll();
   });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);

@@ -21,8 +21,14 @@ const columns = [
 
 let sorting = {column: 0, down: false};
 
+/* A name of parts may be broken behind each plus. */
+function breakable(name) {
+  return name.split("+").flatMap((part, i) => (i ? ["+", document.createElement("wbr"), part] : [part]));
+}
+
 function strategyCell(r) {
-  return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)}, r.strategy);
+  return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)},
+                 ...breakable(r.strategy));
 }
 
 /* The figure over a bar: how much of the device that is. */
@@ -93,7 +99,7 @@ function drawPeak(r) {
     return fill("peak-more");
   }
   fill("peak-text", "The most that tensors take at any moment is " + bytes(r.peak) + ", at step " + r.peak_step + ", " +
-       stepName(r.peak_step) + ", in " + r.peak_rows.length + " tensors. To need less, remove the large ones that the step " +
-       "does not need.");
+       stepName(r.peak_step) + ", in " + r.peak_rows.length + (r.peak_rows.length === 1 ? " tensor" : " tensors") +
+       ". To need less, remove the large ones that the step does not need.");
   return drawPeakRows(r, PEAK_ROWS);
 }

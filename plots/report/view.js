@@ -37,8 +37,8 @@ class View {
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(this.height * ratio);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const style = getComputedStyle(document.documentElement);
-    this.color = (name) => style.getPropertyValue("--" + name).trim();
+    const style = getComputedStyle(document.documentElement), known = {}; /* asking for one is slow */
+    this.color = (name) => known[name] || (known[name] = style.getPropertyValue("--" + name).trim());
     context.font = "12px system-ui, sans-serif";
     context.fillStyle = this.color("page");
     context.fillRect(0, 0, this.width, this.height);

@@ -1,5 +1,7 @@
 /* Timeline: its bars, rectangles, levels and arrows say what plan and trace say, for every default strategy on nets of
- * all kinds, with enough memory and with little, and for a trace that took time for its allocations. */
+ * all kinds, with enough memory and with little, for a trace that took time for its allocations, and for one of real
+ * training. */
+#include "exec/cpu.h"
 #include "sim/timeline.h"
 #include "tests/unit/pipeline.h"
 
@@ -27,10 +29,10 @@ static void drop(played *all) {
 
 /* ---- bars ---- */
 
-/* A lane's bars come one after another, and make up its busy and stalled time. */
+/* A lane's bars come one after another, one for each that computes or copies. */
 static void check_bars(const played *all) {
   const sn_timeline *t = all->timeline;
-  int64_t end[SN_LANES] = {0}, busy[SN_LANES] = {0}, stall[SN_LANES] = {0};
+  int64_t end[SN_LANES] = {0};
   uint32_t counts[SN_BAR_KINDS] = {0};
   for (uint32_t b = 0; b < t->n_bars; b++) {
     const sn_bar *bar = &t->bars[b];
@@ -40,17 +42,14 @@ static void check_bars(const played *all) {
     assert_int_equal(bar->lane, i->lane);
     assert_int_equal(bar->step, i->step + 1);
     end[bar->lane] = bar->end_ns;
-    *(bar->kind == SN_BAR_STALL ? &stall[bar->lane] : &busy[bar->lane]) += bar->end_ns - bar->begin_ns;
     counts[bar->kind]++;
+    if (bar->kind == SN_BAR_COPY_OUT || bar->kind == SN_BAR_COPY_IN)
+      assert_true(bar->bytes == t->tensors[bar->what].bytes && strcmp(bar->name, t->tensors[bar->what].name) == 0);
     if (bar->kind == SN_BAR_COMPUTE) {
       assert_int_equal(bar->what, i->id + 1);
       assert_string_equal(bar->name, t->steps[i->id].layer);
       assert_true(bar->rerun == (bar->what != bar->step));
     }
-  }
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
-    assert_true(busy[lane] == t->busy_ns[lane]);
-    assert_true(stall[lane] == t->stall_ns[lane]);
   }
   for (uint32_t i = 0; i < all->p.plan->n_instrs; i++) {
     uint8_t kind = all->p.plan->instrs[i].kind;
@@ -58,6 +57,16 @@ static void check_bars(const played *all) {
       counts[kind == SN_COMPUTE ? SN_BAR_COMPUTE : kind == SN_COPY_OUT ? SN_BAR_COPY_OUT : SN_BAR_COPY_IN]--;
   }
   assert_int_equal(counts[SN_BAR_COMPUTE] + counts[SN_BAR_COPY_OUT] + counts[SN_BAR_COPY_IN], 0);
+}
+
+/* The bars make up the lane's busy and stalled time. */
+static void check_lane_times(const sn_timeline *t, sn_lane lane) {
+  int64_t busy = 0, stall = 0;
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *bar = &t->bars[b];
+    if (bar->lane == lane) *(bar->kind == SN_BAR_STALL ? &stall : &busy) += bar->end_ns - bar->begin_ns;
+  }
+  assert_true(busy == t->busy_ns[lane] && stall == t->stall_ns[lane]);
 }
 
 /* A stall ends when what it waits for ends, or later where it had to wait for more. */
@@ -157,16 +166,33 @@ static void check_arrows(const played *all) {
   assert_true(copies_out == 0 || ins > 0);
 }
 
-static void check_places(const sn_timeline *t) {
+/* The axis goes on at every step, and within a step wherever memory changes hands or something computes. */
+static void check_places(const played *all) {
+  const sn_timeline *t = all->timeline;
   double last = 0;
   for (uint32_t i = 0; i < t->n_instrs; i++) {
     double place = sn_timeline_place(t, i);
-    assert_true(place > last && place < t->n_steps + 1.0);
+    assert_true(place >= last);
+    assert_true(place >= all->p.plan->instrs[i].step + 1.0 && place <= all->p.plan->instrs[i].step + 2.0);
     last = place;
   }
   for (uint32_t s = 0; s < t->n_steps; s++)
     if (t->steps[s].n_instrs) assert_true(sn_timeline_place(t, t->steps[s].first_instr) == s + 1.0);
   assert_true(sn_timeline_place(t, t->n_instrs) == t->n_steps + 1.0);
+  for (uint32_t r = 0; r < t->n_rects; r++)
+    assert_true(sn_timeline_place(t, t->rects[r].from_instr) < sn_timeline_place(t, t->rects[r].to_instr));
+}
+
+/* What holds for a trace of any back end. */
+static void check_all(const played *all) {
+  check_bars(all);
+  check_lane_times(all->timeline, SN_LANE_COMPUTE);
+  check_stalls(all);
+  check_steps(all);
+  check_rects(all);
+  check_levels(all);
+  check_arrows(all);
+  check_places(all);
 }
 
 static void every_strategy(void **state) {
@@ -177,13 +203,8 @@ static void every_strategy(void **state) {
     for (uint32_t i = 0; i < 2 * SN_STRATEGY_DEFAULTS; i++) {
       char name[SN_STRATEGY_TEXT];
       played all = play_net(nets[k], sn_strategy_name(sn_strategy_default(i / 2), name), pools[i % 2]);
-      check_bars(&all);
-      check_stalls(&all);
-      check_steps(&all);
-      check_rects(&all);
-      check_levels(&all);
-      check_arrows(&all);
-      check_places(all.timeline);
+      check_all(&all);
+      for (sn_lane lane = 0; lane < SN_LANES; lane++) check_lane_times(all.timeline, lane);
       drop(&all);
     }
 }
@@ -213,6 +234,57 @@ static void slow_allocator(void **state) {
   sn_net_free(net);
 }
 
+/* Makes the timeline of the last iteration. */
+static sn_status keep_timeline(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
+  played *all = user;
+  (void)iteration;
+  sn_timeline_free(all->timeline);
+  all->timeline = sn_timeline_new(all->p.plan, trace, err);
+  return err->code;
+}
+
+/* Kernels for the pipeline's net, and what they need of its plans. */
+static sn_cpu_kernels *open_kernels(pipeline *p) {
+  sn_err err = SN_ERR_INIT;
+  sn_cpu_kernels *kernels = sn_cpu_kernels_new(p->net, 1, &err);
+  if (!kernels && err.code == SN_BAD_DEVICE) { /* a build without */
+    pipeline_close(p);
+    skip();
+  }
+  must(&err);
+  for (uint32_t layer = 1; layer < p->net->n_layers; layer++)
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
+      sn_costs_set_scratch(p->costs, layer, pass, sn_cpu_kernels_scratch(kernels, layer, pass));
+  return kernels;
+}
+
+/* A net that really trains, its copies starting late at random: whatever the timing, nothing overlaps. */
+static void real_trace(void **state) {
+  (void)state;
+  static const char *const strategies[] = {"liveness+offload+recompute=speed", "superneurons"};
+  for (size_t k = 0; k < sizeof strategies / sizeof strategies[0]; k++) {
+    sn_err err = SN_ERR_INIT;
+    played all = {.p = pipeline_open("lenet", 4)};
+    sn_cpu_kernels *kernels = open_kernels(&all.p);
+    pipeline_plan(&all.p, strategies[k], SN_WORKSPACE_NONE, 300 * 1024);
+    sn_state *training = sn_state_new(all.p.net, 1, &err);
+    must(&err);
+    sn_state_draw_batch(training, 1, 0, sn_state_classes(all.p.net));
+    sn_cpu cpu = {.route = all.p.route, .kernels = kernels, .state = training, .jitter_us = 300};
+    sn_play_options options = {.iterations = 3, .after = keep_timeline, .user = &all};
+    uint64_t done = 0;
+    sn_trace_init(&all.trace, all.p.plan, &err);
+    sn_play_many(all.p.plan, sn_cpu_backend(&cpu), &options, &all.trace, &done, &err);
+    must(&err);
+    assert_int_equal(done, 3);
+    check_all(&all);
+    assert_true(all.timeline->n_arrows > 0);
+    sn_state_free(training);
+    sn_cpu_kernels_free(kernels);
+    drop(&all);
+  }
+}
+
 static void another_trace(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -232,6 +304,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_strategy),
       cmocka_unit_test(slow_allocator),
+      cmocka_unit_test(real_trace),
       cmocka_unit_test(another_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
