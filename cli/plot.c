@@ -76,16 +76,24 @@ static sn_status check(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+/* A run that is named twice is drawn once. */
+static void add(plot *p, sn_run *run) {
+  for (unsigned i = 0; run && i < p->n_runs; i++)
+    if (p->runs[i]->id == run->id) {
+      sn_run_free(run);
+      return;
+    }
+  if (run) p->runs[p->n_runs++] = run;
+}
+
 static sn_status load(plot *p, sn_err *err) {
   char path[PATH_ROOM];
   unsigned wanted = p->args->n_operands ? p->args->n_operands : 1;
   if (sn_args_database(p->args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open_read(path, err);
-  while (store && err->code == SN_OK && p->n_runs < wanted) {
+  for (unsigned i = 0; store && err->code == SN_OK && i < wanted; i++) {
     int64_t id;
-    if (sn_args_run_at(p->args, p->n_runs, &id, err) != SN_OK) break;
-    p->runs[p->n_runs] = sn_store_get(store, id, err);
-    p->n_runs += p->runs[p->n_runs] != NULL;
+    if (sn_args_run_at(p->args, i, &id, err) == SN_OK) add(p, sn_store_get(store, id, err));
   }
   sn_store_close(store);
   return err->code;

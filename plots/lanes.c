@@ -34,8 +34,7 @@ static const struct paint {
 
 static const char *const lane_names[SN_LANES] = {"compute", "out", "in"};
 
-/* Pictures are at most 1800 dots wide. */
-enum { DOTS = 1600, LABEL_COLUMNS = 8 };
+enum { LABEL_COLUMNS = 8 };
 
 static kind compute_kind(const sn_timeline *t, const sn_bar *bar) {
   const char *pass = t->steps[bar->what - 1].pass;
@@ -109,12 +108,14 @@ static unsigned char *make_columns(const sn_timeline *t, unsigned columns, sn_er
 /* Data block $k<kind>: begin, end (ms) and lane of columns that follow each other; first of all one that is not seen,
  * as a block must not be empty. */
 static void put_bars(FILE *out, const sn_timeline *t, const unsigned char *kinds, int wanted) {
-  double ms = (double)t->end_ns / 1e6 / DOTS;
+  double ms = (double)t->end_ns / 1e6 / SN__LANE_COLUMNS;
   fprintf(out, "$k%d << END\n0 0 0\n", wanted);
   for (unsigned lane = 0; lane < SN_LANES; lane++)
-    for (unsigned c = 0, end; c < DOTS; c = end) {
-      for (end = c + 1; end < DOTS && kinds[lane * DOTS + end] == kinds[lane * DOTS + c]; end++) continue;
-      if (kinds[lane * DOTS + c] == wanted) fprintf(out, "%.9g %.9g %u\n", c * ms, end * ms, lane);
+    for (unsigned c = 0, end; c < SN__LANE_COLUMNS; c = end) {
+      for (end = c + 1;
+           end < SN__LANE_COLUMNS && kinds[lane * SN__LANE_COLUMNS + end] == kinds[lane * SN__LANE_COLUMNS + c]; end++)
+        continue;
+      if (kinds[lane * SN__LANE_COLUMNS + c] == wanted) fprintf(out, "%.9g %.9g %u\n", c * ms, end * ms, lane);
     }
   fputs("END\n", out);
 }
@@ -125,10 +126,10 @@ static void put_level(FILE *out, const sn__unit *unit, double ms, uint64_t tenso
 
 /* Data block $m: time (ms), tensors, tensors and workspace, the most that is held in each column. */
 static void put_memory(FILE *out, const sn_timeline *t, const sn__unit *unit) {
-  double width = (double)t->end_ns / DOTS;
+  double width = (double)t->end_ns / SN__LANE_COLUMNS;
   sn_level now = {0};
   fputs("$m << END\n", out);
-  for (uint32_t c = 0, l = 0; c < DOTS; c++) {
+  for (uint32_t c = 0, l = 0; c < SN__LANE_COLUMNS; c++) {
     uint64_t tensors = now.tensor_bytes, all = now.tensor_bytes + now.workspace_bytes;
     for (; l < t->n_levels && (double)t->levels[l].ns < (c + 1) * width; l++) {
       now = t->levels[l];
@@ -199,7 +200,7 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   uint64_t most = most_memory(t);
   sn__unit unit = sn__unit_for(most);
   int64_t ns[KINDS] = {0};
-  unsigned char *kinds = make_columns(t, DOTS, err);
+  unsigned char *kinds = make_columns(t, SN__LANE_COLUMNS, err);
   if (!kinds) return err->code;
   sum_kinds(t, ns);
   sn__put_terminal(out, chart);
@@ -209,8 +210,6 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   put_memory(out, t, &unit);
   fputs("set multiplot title '", out);
   sn__put_subject(out, chart, sn__put_text);
-  fputs(": ", out);
-  sn__put_text(out, chart->curves[0].result->strategy, 60);
   fprintf(out, "' offset 0,-0.3\nset xrange [0:%.9g]\nset lmargin at screen 0.11\nset rmargin at screen 0.97\n",
           t->end_ns > 0 ? (double)t->end_ns / 1e6 : 1);
   fputs("set tics out scale 0.6\nset xtics nomirror\nset ytics nomirror\n", out);
@@ -238,8 +237,6 @@ sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err) {
   if (!kinds) return err->code;
   sum_kinds(t, ns);
   sn__put_subject(out, chart, sn__put_plain);
-  fputs(": ", out);
-  sn__put_plain(out, chart->curves[0].result->strategy, 60);
   fputs("\n\n", out);
   for (unsigned lane = 0; lane < SN_LANES; lane++) put_lane(out, lane, kinds, columns);
   free(kinds);

@@ -38,6 +38,9 @@ typedef struct sn__chart {
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */
 enum { SN__CURVE_POINTS = 4000 };
 
+/* A timeline's lanes are drawn in so many columns, each of which is wider than a dot in every form. */
+enum { SN__LANE_COLUMNS = 800 };
+
 /* Writes a script that draws the chart to gnuplot's standard output. Errors of writing stay in the stream (ferror). */
 sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err);
 
@@ -79,7 +82,8 @@ void sn__put_text(FILE *out, const char *text, size_t most);
 /* The same, not for quotes. */
 void sn__put_plain(FILE *out, const char *text, size_t most);
 
-/* "alexnet, batch 200, on k40c", with what all runs of the chart have in common. */
+/* "alexnet, batch 200, on k40c", with what all runs of the chart have in common; of a timeline also the strategy, in
+ * text on a line of its own. */
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
 
 void sn__put_terminal(FILE *out, const sn__chart *chart);

@@ -18,7 +18,7 @@ static const struct paint {
                    [GRADIENT] = {"gradients", SN__ORANGE, 'g'},
                    [WORKSPACE] = {"workspace", WORKSPACE_COLOUR, 'w'}};
 
-enum { LABEL_COLUMNS = 9, OTHER_ROWS = 7 /* of the text: heading, axis, legend */ };
+enum { LABEL_COLUMNS = 9, OTHER_ROWS = 8 /* of the text: heading, axis, legend */ };
 
 static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
   if (rect->tensor >= t->n_tensors) return WORKSPACE;
@@ -68,8 +68,6 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   for (int k = 0; k < KINDS; k++) put_rects(out, t, &unit, (kind)k);
   fputs("set title '", out);
   sn__put_subject(out, chart, sn__put_text);
-  fputs(": ", out);
-  sn__put_text(out, chart->curves[0].result->strategy, 60);
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
   fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n", end_of(t),
           high > 0 ? high * 1.06 : 1);
@@ -145,8 +143,6 @@ sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   if (!g.area) return sn_fail_memory(err);
   for (uint32_t r = 0; t->pool_bytes > 0 && r < t->n_rects; r++) cover(&g, &t->rects[r]);
   sn__put_subject(out, chart, sn__put_plain);
-  fputs(": ", out);
-  sn__put_plain(out, chart->curves[0].result->strategy, 60);
   fprintf(out, "\n\n%*s\n", LABEL_COLUMNS - 2, unit.name);
   put_grid(out, &g, &unit);
   fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, 2 * t->n_layers);

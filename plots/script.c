@@ -111,6 +111,9 @@ void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, c
     fputs(", on ", out);
     put(out, first->gpu, 32);
   }
+  if (!chart->timeline) return;
+  fputs(chart->form == SN__FORM_TEXT ? ":\n" : ": ", out);
+  put(out, chart->curves[0].result->strategy, 60);
 }
 
 void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high) {
