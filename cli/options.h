@@ -49,7 +49,7 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
-  const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
+  const char *profile;                    /* what --gpu gave; NULL: nothing, and gpu is the default */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
   const char *table; /* of `export`; NULL: not given */

@@ -3,12 +3,9 @@
 #include "plots/plot.h"
 
 #include "cli/options.h"
-#include "cli/report.h"
 #include "cli/stored.h"
 #include "db/store.h"
 #include "sim/replay.h"
-
-#include <inttypes.h>
 
 enum { PATH_ROOM = 4096 };
 
@@ -41,17 +38,8 @@ static sn_status draw(plot *p, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-/* The strategy asked for, else the one that the run's table calls the fastest, else the one that needs the least. */
-static const sn_result *choose(const plot *p, sn_err *err) {
-  if (p->args->n_strategies == 1) return sn_stored_result(p->runs[0], p->args->strategies[0], err);
-  const sn_result *best = sn_report_fastest(p->runs[0]);
-  if (!best) best = sn_report_smallest(p->runs[0]);
-  if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", p->runs[0]->id);
-  return best;
-}
-
 static sn_status draw_again(plot *p, sn_err *err) {
-  p->result = choose(p, err);
+  p->result = sn_stored_choice(p->args, p->runs[0], err);
   sn_replay *replay = p->result ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
   p->timeline = timeline;

@@ -36,9 +36,9 @@ typedef struct bar {
 typedef struct breakdown {
   const sn__chart *chart;
   sn__unit unit;
-  bar *bars; /* one per curve */
   double most_ms, most_memory;
   bool used[N_PARTS];
+  bar bars[]; /* one per curve */
 } breakdown;
 
 /* ---- sums ---- */
@@ -49,27 +49,31 @@ static unsigned part_of(const char *op) {
   return OTHER;
 }
 
+typedef struct owner {
+  const char *layer, *op;
+} owner;
+
 static int by_layer(const void *a, const void *b) {
-  const sn_step_row *const *x = a, *const *y = b;
-  return strcmp((*x)->layer, (*y)->layer);
+  const owner *x = a, *y = b;
+  return strcmp(x->layer, y->layer);
 }
 
-/* The step rows in the order of their layers' names, for looking up. */
-static const sn_step_row **sort_layers(const sn_result *r) {
-  const sn_step_row **rows = malloc(r->n_steps * sizeof *rows);
-  for (uint32_t i = 0; rows && i < r->n_steps; i++) rows[i] = &r->steps[i];
-  if (rows) qsort(rows, r->n_steps, sizeof *rows, by_layer);
-  return rows;
+/* The layers in the order of their names, for looking up; NULL: out of memory. */
+static owner *sort_layers(const sn_result *r) {
+  owner *owners = calloc((size_t)r->n_steps + 1, sizeof *owners);
+  if (!owners) return NULL;
+  for (uint32_t i = 0; i < r->n_steps; i++) owners[i] = (owner){r->steps[i].layer, r->steps[i].op};
+  qsort(owners, r->n_steps, sizeof *owners, by_layer);
+  return owners;
 }
 
 /* A tensor is called after its layer: "stem/conv1.y", "pool1.dx". */
-static unsigned part_of_tensor(const char *tensor, const sn_step_row *const *rows, uint32_t count) {
+static unsigned part_of_tensor(const char *tensor, const owner *owners, uint32_t count) {
   char layer[192];
   const char *dot = strrchr(tensor, '.');
   snprintf(layer, sizeof layer, "%.*s", (int)(dot ? dot - tensor : 0), tensor);
-  const sn_step_row key = {.layer = layer}, *wanted = &key;
-  const sn_step_row *const *found = bsearch(&wanted, rows, count, sizeof *rows, by_layer);
-  return found ? part_of((*found)->op) : OTHER;
+  const owner *found = bsearch(&(owner){.layer = layer}, owners, count, sizeof *owners, by_layer);
+  return found ? part_of(found->op) : OTHER;
 }
 
 static void sum_time(const sn_result *r, bar *b) {
@@ -84,12 +88,12 @@ static void sum_time(const sn_result *r, bar *b) {
 }
 
 static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {
-  const sn_step_row **rows = sort_layers(r);
-  if (!rows) return sn_fail_memory(err);
+  owner *owners = sort_layers(r);
+  if (!owners) return sn_fail_memory(err);
   for (uint32_t i = 0; i < r->n_peak; i++)
-    b->memory[part_of_tensor(r->peak[i].tensor, rows, r->n_steps)] += (double)r->peak[i].bytes / unit->bytes;
+    b->memory[part_of_tensor(r->peak[i].tensor, owners, r->n_steps)] += (double)r->peak[i].bytes / unit->bytes;
   b->all_memory = (double)r->peak_tensor_bytes / unit->bytes;
-  free(rows);
+  free(owners);
   return SN_OK;
 }
 
@@ -99,20 +103,32 @@ static void note_most(breakdown *d, const bar *b) {
   for (unsigned p = 0; p < N_PARTS; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
 }
 
-static sn_status sum_up(const sn__chart *chart, breakdown *d, sn_err *err) {
+static uint64_t most_bytes(const sn__chart *chart) {
   uint64_t most = 0;
   for (unsigned i = 0; i < chart->n_curves; i++)
     if (chart->curves[i].result->peak_tensor_bytes > most) most = chart->curves[i].result->peak_tensor_bytes;
-  *d = (breakdown){.chart = chart, .unit = sn__unit_for(most), .bars = calloc(chart->n_curves, sizeof(bar))};
-  if (!d->bars) return sn_fail_memory(err);
+  return most;
+}
+
+/* The caller frees it; NULL: out of memory. */
+static breakdown *sum_up(const sn__chart *chart, sn_err *err) {
+  breakdown *d = calloc(1, sizeof *d + chart->n_curves * sizeof d->bars[0]);
+  if (!d) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  d->chart = chart;
+  d->unit = sn__unit_for(most_bytes(chart));
   d->most_ms = d->most_memory = 1e-6; /* axes need a length */
   for (unsigned i = 0; i < chart->n_curves; i++) {
     const sn_result *r = chart->curves[i].result;
     sum_time(r, &d->bars[i]);
-    if (sum_memory(r, &d->unit, &d->bars[i], err) != SN_OK) return err->code;
+    if (sum_memory(r, &d->unit, &d->bars[i], err) != SN_OK) break;
     note_most(d, &d->bars[i]);
   }
-  return SN_OK;
+  if (err->code == SN_OK) return d;
+  free(d);
+  return NULL;
 }
 
 /* ---- gnuplot ---- */
@@ -214,9 +230,9 @@ static void put_script(FILE *out, const breakdown *d) {
 }
 
 sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err) {
-  breakdown d;
-  if (sum_up(chart, &d, err) == SN_OK) put_script(out, &d);
-  free(d.bars);
+  breakdown *d = sum_up(chart, err);
+  if (d) put_script(out, d);
+  free(d);
   return err->code;
 }
 
@@ -249,18 +265,17 @@ static void put_text_panel(FILE *out, const breakdown *d, bool time) {
 }
 
 sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err) {
-  breakdown d;
   unsigned at = 0;
-  if (sum_up(chart, &d, err) == SN_OK) {
-    sn__put_subject(out, chart, sn__put_plain);
-    fputs("\n", out);
-    put_text_panel(out, &d, true);
-    put_text_panel(out, &d, false);
-    fputs("\n", out);
-    for (unsigned p = 0; p < N_PARTS; p++)
-      if (d.used[p]) at = sn__put_letter(out, chart, at, parts[p].letter, parts[p].name);
-    fputs("\n", out);
-  }
-  free(d.bars);
-  return err->code;
+  breakdown *d = sum_up(chart, err);
+  if (!d) return err->code;
+  sn__put_subject(out, chart, sn__put_plain);
+  fputs("\n", out);
+  put_text_panel(out, d, true);
+  put_text_panel(out, d, false);
+  fputs("\n", out);
+  for (unsigned p = 0; p < N_PARTS; p++)
+    if (d->used[p]) at = sn__put_letter(out, chart, at, parts[p].letter, parts[p].name);
+  fputs("\n", out);
+  free(d);
+  return SN_OK;
 }

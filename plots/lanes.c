@@ -66,8 +66,8 @@ static void sum_kinds(const sn_timeline *t, int64_t *ns) {
 /* Adds the share of each column that the bar takes: share[column * KINDS + kind]. */
 static void spread(const sn_timeline *t, const sn_bar *bar, unsigned columns, double *share) {
   double scale = columns / (double)t->end_ns, begin = (double)bar->begin_ns * scale, end = (double)bar->end_ns * scale;
-  for (unsigned c = (unsigned)begin; c < columns && c < end; c++) {
-    double from = begin > c ? begin : c, to = end < c + 1.0 ? end : c + 1.0;
+  for (size_t c = (size_t)begin; c < columns && (double)c < end; c++) {
+    double left = (double)c, from = begin > left ? begin : left, to = end < left + 1 ? end : left + 1;
     if (to > from) share[c * KINDS + (unsigned)kind_of(t, bar)] += to - from;
   }
 }
@@ -75,7 +75,7 @@ static void spread(const sn_timeline *t, const sn_bar *bar, unsigned columns, do
 /* What is left of the columns is idle; `kinds` is what each shows. */
 static void diffuse(double *share, unsigned columns, unsigned char *kinds) {
   double behind[KINDS] = {0};
-  for (unsigned c = 0; c < columns; c++) {
+  for (size_t c = 0; c < columns; c++) {
     double *here = &share[c * KINDS], rest = 1;
     int most = IDLE;
     for (int k = 0; k < IDLE; k++) rest -= here[k];

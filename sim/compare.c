@@ -72,8 +72,8 @@ static sn_change change_of(const sn_peak_tensor *tensor) {
 }
 
 static int by_name(const void *a, const void *b) {
-  const sn_peak_row *const *x = a, *const *y = b;
-  return strcmp((*x)->tensor, (*y)->tensor);
+  const sn_peak_row *x = a, *y = b;
+  return strcmp(x->tensor, y->tensor);
 }
 
 static const char *name_of(const sn_peak_tensor *t) {
@@ -85,22 +85,23 @@ static int by_change(const void *a, const void *b) {
   return x != y ? (x < y ? 1 : -1) : strcmp(name_of(a), name_of(b));
 }
 
-/* The rows of a peak in the order of their names. */
-static const sn_peak_row **sorted(const sn_result *r, sn_arena *arena) {
-  const sn_peak_row **rows = sn_arena_alloc(arena, r->n_peak, sizeof *rows);
-  for (uint32_t i = 0; rows && i < r->n_peak; i++) rows[i] = &r->peak[i];
-  if (rows) qsort(rows, r->n_peak, sizeof *rows, by_name);
+/* A copy of a peak's rows, in the order of their names. */
+static sn_peak_row *sort(const sn_result *r, sn_arena *arena) {
+  sn_peak_row *rows = sn_arena_alloc(arena, r->n_peak, sizeof *rows);
+  if (!rows) return NULL;
+  if (r->n_peak) memcpy(rows, r->peak, r->n_peak * sizeof *rows);
+  qsort(rows, r->n_peak, sizeof *rows, by_name);
   return rows;
 }
 
-static uint32_t merge(const sn_peak_row *const *before, uint32_t n_before, const sn_peak_row *const *after,
-                      uint32_t n_after, sn_peak_tensor *tensors) {
+static uint32_t merge(const sn_peak_row *before, uint32_t n_before, const sn_peak_row *after, uint32_t n_after,
+                      sn_peak_tensor *tensors) {
   uint32_t i = 0, j = 0, count = 0;
   while (i < n_before || j < n_after) {
-    int order = i == n_before ? 1 : j == n_after ? -1 : strcmp(before[i]->tensor, after[j]->tensor);
+    int order = i == n_before ? 1 : j == n_after ? -1 : strcmp(before[i].tensor, after[j].tensor);
     sn_peak_tensor *t = &tensors[count++];
-    t->before = order <= 0 ? before[i++] : NULL;
-    t->after = order >= 0 ? after[j++] : NULL;
+    t->before = order <= 0 ? &before[i++] : NULL;
+    t->after = order >= 0 ? &after[j++] : NULL;
     t->change = change_of(t);
   }
   return count;
@@ -109,7 +110,7 @@ static uint32_t merge(const sn_peak_row *const *before, uint32_t n_before, const
 sn_status sn_compare_peaks(const sn_result *before, const sn_result *after, sn_arena *arena, sn_peak_change *change,
                            sn_err *err) {
   *change = (sn_peak_change){0};
-  const sn_peak_row **old = sorted(before, arena), **new = sorted(after, arena);
+  const sn_peak_row *old = sort(before, arena), *new = sort(after, arena);
   sn_peak_tensor *tensors = sn_arena_alloc(arena, (size_t)before->n_peak + after->n_peak, sizeof *tensors);
   if (!old || !new || !tensors) return sn_fail_memory(err);
   change->n_tensors = merge(old, before->n_peak, new, after->n_peak, tensors);
