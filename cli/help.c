@@ -119,6 +119,8 @@ static sn_status print_help(const sn_args *args, const sn_out *out, sn_err *err)
 
 sn_status sn_cli_help(const sn_args *args, sn_err *err) {
   sn_out out;
+  if (args->man && args->operand)
+    return sn_fail(err, SN_BAD_USAGE, "--man is one page of all commands, not of %.80s alone", args->operand);
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->version)
     fputs("snsim " SNSIM_VERSION "\n", out.stream);
