@@ -103,9 +103,30 @@ static const sn_table_column result_columns[COLUMNS] = {
     [COPIES_2] = {"GiB", "after", SN_TABLE_NUMBER},
 };
 
-/* What a narrow terminal does without, the least important first. */
-static const uint32_t least_first[] = {COPIES_1, COPIES_2, DEVICE_CHANGE, ITER_CHANGE, FITS, ITER_1, ITER_2};
-enum { MOST_LEFT_OUT = sizeof least_first / sizeof least_first[0] };
+/* Columns that a narrow terminal does without, the least important first. */
+typedef struct spare {
+  const char *name;
+  uint32_t first, last;
+} spare;
+
+static const spare result_spares[] = {{"copies", COPIES_1, COPIES_2},
+                                      {"device %", DEVICE_CHANGE, DEVICE_CHANGE},
+                                      {"iter %", ITER_CHANGE, ITER_CHANGE},
+                                      {"fits", FITS, FITS},
+                                      {"iter", ITER_1, ITER_2}};
+
+/* Prints and frees a table, without what there is no width for. */
+static sn_status print_table(sn_table *table, const spare *spares, uint32_t n_spares, const sn_out *out, sn_err *err) {
+  uint32_t gone = 0;
+  for (; out->columns && gone < n_spares && sn_table_width(table) > out->columns; gone++)
+    for (uint32_t c = spares[gone].first; c <= spares[gone].last; c++) sn_table_hide(table, c);
+  sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  for (uint32_t i = 0; i < gone; i++)
+    fprintf(out->stream, "%s%s", i ? ", " : "left out for want of width: ", spares[i].name);
+  if (gone) fputs("; -o FILE or a pipe shows all\n", out->stream);
+  return err->code;
+}
 
 /* By how much of the old value the new one is larger. */
 static void change_cell(sn_table *table, double before, double after) {
@@ -152,13 +173,6 @@ static void result_cells(sn_table *table, const sn_result *a, const sn_result *b
   copies_cell(table, b);
 }
 
-static void leave_out(sn_table *table, const sn_out *out) {
-  uint32_t gone = 0;
-  for (; out->columns && gone < MOST_LEFT_OUT && sn_table_width(table) > out->columns; gone++)
-    sn_table_hide(table, least_first[gone]);
-  if (gone) fputs("(columns are left out for want of width; -o FILE or a pipe shows all)\n", out->stream);
-}
-
 static bool is_gone(const sn_compare_pair *pair) {
   return !pair->after;
 }
@@ -198,13 +212,12 @@ static sn_status print_results(const sn_difference *d, const sn_out *out, sn_err
   for (uint32_t i = 0; i < d->n_pairs; i++)
     if (has_changed(&d->pairs[i])) result_cells(table, d->pairs[i].before, d->pairs[i].after);
   fputs("\n", out->stream);
-  leave_out(table, out);
-  sn_table_print(table, out->stream, out->color, err);
-  sn_table_free(table);
-  return err->code;
+  return print_table(table, result_spares, sizeof result_spares / sizeof result_spares[0], out, err);
 }
 
 /* ---- why the peaks moved ---- */
+
+enum { WHY_STEP = 6 };
 
 static const sn_table_column why_columns[] = {
     {"", "strategy", SN_TABLE_TEXT},
@@ -213,7 +226,7 @@ static const sn_table_column why_columns[] = {
     {"went", "MiB", SN_TABLE_NUMBER},
     {"grew", "MiB", SN_TABLE_NUMBER},
     {"shrank", "MiB", SN_TABLE_NUMBER},
-    {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+    [WHY_STEP] = {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
 };
 
 static void change_cells(sn_table *table, const sn_peak_change *change) {
@@ -254,12 +267,10 @@ static sn_status print_why(const sn_difference *d, const sn_out *out, sn_err *er
     known = known && sn_compare_has_peaks(&d->pairs[i]);
     why_cells(table, d, &d->pairs[i], err);
   }
-  fputs("\nwhy the peaks moved: bytes (and number) of tensors that came to the peak, went from it, grew, shrank\n",
-        out->stream);
-  if (err->code == SN_OK) sn_table_print(table, out->stream, out->color, err);
+  fputs("\nwhy the peaks moved: size (and number) of the tensors that\n", out->stream);
+  print_table(table, &(spare){"at step", WHY_STEP, WHY_STEP}, 1, out, err);
   if (!known)
     fputs("?: a run was stored without the tensors of its peaks; simulate it again with --explain\n", out->stream);
-  sn_table_free(table);
   return err->code;
 }
 
