@@ -186,7 +186,6 @@ static void put_panel(FILE *out, const breakdown *d, bool time) {
     if (!d->used[p]) continue;
     fprintf(out, "%s $p%u using %s with boxxyerror fillcolor rgb '%s' fillstyle solid border rgb 'white' linewidth 0.4",
             separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)", parts[p].colour);
-    fprintf(out, " notitle");
     separator = ",";
   }
   fputs("\n", out);

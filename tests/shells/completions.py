@@ -68,6 +68,8 @@ def prepare(folder, shell):
     open(os.path.join(folder, "a_file.csv"), "w").close()
     run(folder, ["snsim", "--net", "lenet", "--batch", "2", "--strategy", "liveness"])
     run(folder, ["snsim", "completions", shell, "-o", "script"])
+    os.mkdir(os.path.join(folder, "functions"))
+    os.symlink("../script", os.path.join(folder, "functions", "_snsim"))
 
 
 def run(folder, command):
@@ -131,8 +133,7 @@ class Terminal:
 # The line as it is after completion goes to a file; nothing is read back from the drawing on the screen.
 ZSH_SETUP = """PS1='' PROMPT_EOL_MARK=''
 autoload -U compinit
-compinit -u -D
-source ./script
+%s
 setopt no_beep no_list_beep
 show-line() { print -r -- $LBUFFER >>lines; LBUFFER=''; print READY }
 zle -N show-line
@@ -141,9 +142,13 @@ print STARTED
 """
 
 
-def open_zsh(folder):
+# The script is found by compinit in a folder of $fpath, as where it is installed, or read after compinit.
+ZSH_WAYS = ["fpath=($PWD/functions $fpath); compinit -u -D", "compinit -u -D; source ./script"]
+
+
+def open_zsh(folder, way):
     with open(os.path.join(folder, "setup"), "w") as setup:
-        setup.write(ZSH_SETUP)
+        setup.write(ZSH_SETUP % way)
     zsh = Terminal(folder, ["zsh", "-f", "-i"])
     zsh.read_until("\x1b[?2004h")  # the line editor is there; what is said earlier is thrown away
     zsh.say("source ./setup\r")
@@ -162,22 +167,25 @@ def ask_zsh(zsh, folder, line):
         return lines.read().split()[-1].rstrip("=")  # zsh goes on to the option's value
 
 
+def check_zsh(folder, way):
+    zsh = open_zsh(folder, way)
+    got = [(line, want, ask_zsh(zsh, folder, line)) for line, want in UNIQUE]
+    zsh.close()
+    return [f"{line!r}: {found!r}, not {want!r}" for line, want, found in got if found != want]
+
+
 # ---- all ----
 
-def check(folder, shell):
+def check(folder, ask):
     wrong = []
-    zsh = open_zsh(folder) if shell == "zsh" else None
-    ask = {"bash": ask_bash, "fish": ask_fish}.get(shell)
     for line, want in UNIQUE:
-        got = ask_zsh(zsh, folder, line) if zsh else ask(folder, line)
-        if got != (want if zsh else {want}):
+        got = ask(folder, line)
+        if got != {want}:
             wrong.append(f"{line!r}: {got!r}, not {want!r}")
-    for line, want, never in OFFERED if ask else []:
+    for line, want, never in OFFERED:
         got = ask(folder, line)
         if not want <= got or got & never:
             wrong.append(f"{line!r}: {sorted(got)}, without {sorted(want - got)}, with {sorted(got & never)}")
-    if zsh:
-        zsh.close()
     return wrong
 
 
@@ -189,7 +197,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         prepare(folder, shell)
         run(folder, [shell, "-n", "script"])
-        wrong = check(folder, shell)
+        if shell == "zsh":
+            wrong = sum((check_zsh(folder, way) for way in ZSH_WAYS), [])
+        else:
+            wrong = check(folder, {"bash": ask_bash, "fish": ask_fish}[shell])
     print("\n".join(wrong) or f"{shell}: all lines completed as they should be")
     sys.exit(1 if wrong else 0)
 
