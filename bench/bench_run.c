@@ -11,17 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static sn_status measure(const sn_net *net, const char *name, uint64_t iterations, sn_err *err) {
-  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+static sn_status measure(sn_session *session, const char *name, sn_err *err) {
   sn_strategy strategy;
-  sn_measurement m;
-  options.iterations = iterations;
   if (sn_strategy_parse(name, &strategy, err) != SN_OK) return err->code;
-  if (sn_session_run(net, strategy, &options, &m, err) != SN_OK) return err->code;
-  double last = (double)m.last_ns, other = last - (double)m.compute_ns - (double)m.stall_ns;
-  printf("%-34s %9.1f %9.2f %9.2f %8.3f\n", name, (double)m.iteration_ns / 1e6, m.images_per_second,
-         (double)m.stall_ns / 1e6, 100 * other / last);
-  return SN_OK;
+  return sn_session_add(session, strategy, err);
+}
+
+static void print(const sn_result *r) {
+  double all = (double)r->iteration_ns, other = all - (double)r->compute_ns - (double)r->stall_ns;
+  printf("%-34s %9.1f %9.2f %9.2f %8.3f\n", r->strategy, all / 1e6, r->images_per_second, (double)r->stall_ns / 1e6,
+         100 * other / all);
 }
 
 int main(int argc, char **argv) {
@@ -34,10 +33,17 @@ int main(int argc, char **argv) {
     return 2;
   }
   sn_net *net = sn_net_load(name, (uint32_t)batch, 0, &err);
+  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+  options.iterations = (uint64_t)iterations;
+  sn_session *session = net ? sn_session_open(name, net, &options, &err) : NULL;
+  for (size_t i = 0; i < sizeof strategies / sizeof strategies[0] && err.code == SN_OK; i++)
+    measure(session, strategies[i], &err);
+  sn_run *run = err.code == SN_OK ? sn_session_take(session, &err) : NULL;
   printf("%s, batch %d, %d iterations\n%-34s %9s %9s %9s %8s\n", name, batch, iterations, "strategy", "iter ms",
          "images/s", "stall ms", "own %");
-  for (size_t i = 0; net && i < sizeof strategies / sizeof strategies[0] && err.code == SN_OK; i++)
-    measure(net, strategies[i], (uint64_t)iterations, &err);
+  for (uint32_t i = 0; run && i < run->n_results; i++) print(&run->results[i]);
+  sn_run_free(run);
+  sn_session_close(session);
   sn_net_free(net);
   if (err.code == SN_OK) return 0;
   fprintf(stderr, "bench_run: %s\n", err.text);

@@ -145,11 +145,15 @@ static void value_cells(sn_table *table, double before, double after, double uni
   change_cell(table, before, after);
 }
 
-/* Times count where a strategy fits. */
+/* Times count where a strategy fits; a plan for a device that nobody knows the times of has none. */
+static bool has_time(const sn_result *r) {
+  return r->fits && r->iteration_ns > 0;
+}
+
 static void time_cells(sn_table *table, const sn_result *a, const sn_result *b) {
-  sn_table_cell(table, a->fits ? "%.2f" : "-", (double)a->iteration_ns / MS);
-  sn_table_cell(table, b->fits ? "%.2f" : "-", (double)b->iteration_ns / MS);
-  if (a->fits && b->fits)
+  sn_table_cell(table, has_time(a) ? "%.2f" : "-", (double)a->iteration_ns / MS);
+  sn_table_cell(table, has_time(b) ? "%.2f" : "-", (double)b->iteration_ns / MS);
+  if (has_time(a) && has_time(b))
     change_cell(table, (double)a->iteration_ns, (double)b->iteration_ns);
   else
     sn_table_cell(table, "-");
@@ -160,8 +164,19 @@ static void copies_cell(sn_table *table, const sn_result *r) {
   sn_table_cell(table, bytes ? "%.2f" : "-", (double)bytes / GIB);
 }
 
-static void result_cells(sn_table *table, const sn_result *a, const sn_result *b) {
-  sn_table_cell(table, "%s", a->strategy);
+/* The strategy; with the back end, where it was measured. */
+enum { NAME_TEXT = 128 };
+
+static const char *name_of(const sn_compare_pair *pair, char *text) {
+  bool simulated = strcmp(pair->source, "sim") == 0;
+  snprintf(text, NAME_TEXT, simulated ? "%s" : "%s (%s)", pair->strategy, pair->source);
+  return text;
+}
+
+static void result_cells(sn_table *table, const sn_compare_pair *pair) {
+  const sn_result *a = pair->before, *b = pair->after;
+  char name[NAME_TEXT];
+  sn_table_cell(table, "%s", name_of(pair, name));
   sn_table_cell(table, "%s%s%s", a->fits ? "yes" : "no", a->fits == b->fits ? "" : ">",
                 a->fits == b->fits ? ""
                 : b->fits          ? "yes"
@@ -199,18 +214,19 @@ static uint32_t count(const sn_difference *d, bool (*is)(const sn_compare_pair *
 /* "only before: baseline liveness" */
 static void print_names(const sn_difference *d, bool (*is)(const sn_compare_pair *pair), const char *what,
                         const sn_out *out) {
+  char name[NAME_TEXT];
   if (count(d, is) == 0) return;
   fprintf(out->stream, "\n%s:", what);
   if (count(d, is) == d->n_pairs) fputs(" every strategy", out->stream);
   for (uint32_t i = 0; i < d->n_pairs && count(d, is) < d->n_pairs; i++)
-    if (is(&d->pairs[i])) fprintf(out->stream, " %s", d->pairs[i].strategy);
+    if (is(&d->pairs[i])) fprintf(out->stream, " %s", name_of(&d->pairs[i], name));
   fputs("\n", out->stream);
 }
 
 static sn_status print_results(const sn_difference *d, const sn_out *out, sn_err *err) {
   sn_table *table = sn_table_new(result_columns, COLUMNS);
   for (uint32_t i = 0; i < d->n_pairs; i++)
-    if (has_changed(&d->pairs[i])) result_cells(table, d->pairs[i].before, d->pairs[i].after);
+    if (has_changed(&d->pairs[i])) result_cells(table, &d->pairs[i]);
   fputs("\n", out->stream);
   return print_table(table, result_spares, sizeof result_spares / sizeof result_spares[0], out, err);
 }
@@ -245,10 +261,11 @@ static void place_cell(sn_table *table, const sn_result *a, const sn_result *b) 
 }
 
 static sn_status why_cells(sn_table *table, const sn_difference *d, const sn_compare_pair *pair, sn_err *err) {
+  char name[NAME_TEXT];
   sn_peak_change change = {0};
   bool known = sn_compare_has_peaks(pair);
   if (known && sn_compare_peaks(pair->before, pair->after, d->arena, &change, err) != SN_OK) return err->code;
-  sn_table_cell(table, "%s", pair->strategy);
+  sn_table_cell(table, "%s", name_of(pair, name));
   sn_table_cell(table, "%+.2f",
                 ((double)pair->after->peak_tensor_bytes - (double)pair->before->peak_tensor_bytes) / MIB);
   if (known)
@@ -270,7 +287,10 @@ static sn_status print_why(const sn_difference *d, const sn_out *out, sn_err *er
   fputs("\nwhy the peaks moved: size (and number) of the tensors that\n", out->stream);
   print_table(table, &(spare){"at step", WHY_STEP, WHY_STEP}, 1, out, err);
   if (!known)
-    fputs("?: a run was stored without the tensors of its peaks; simulate it again with --explain\n", out->stream);
+    fputs("?: a run was stored without the tensors of its peaks, as measured ones are; --explain keeps those of a "
+          "simulated "
+          "one\n",
+          out->stream);
   return err->code;
 }
 
@@ -346,28 +366,35 @@ static sn_status fail_unknown(const sn_difference *d, const char *strategy, sn_e
   return sn_fail(err, SN_BAD_USAGE, "neither run has strategy \"%s\"%s", strategy, hint);
 }
 
-/* Leaves the pairs that --strategy asks for, in the order it does. */
+static bool is_asked(const sn_args *args, const char *strategy) {
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (strcmp(strategy, sn_strategy_name(args->strategies[i], name)) == 0) return true;
+  return args->n_strategies == 0;
+}
+
+static bool has(const sn_difference *d, const char *strategy) {
+  for (uint32_t i = 0; i < d->n_pairs; i++)
+    if (strcmp(d->pairs[i].strategy, strategy) == 0) return true;
+  return false;
+}
+
+/* Leaves the pairs that --strategy asks for. */
 static sn_status choose(const sn_args *args, sn_difference *d, sn_err *err) {
-  sn_compare_pair *chosen = sn_arena_alloc(d->arena, args->n_strategies, sizeof *chosen);
-  if (!chosen) return sn_fail_memory(err);
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    char name[SN_STRATEGY_TEXT];
-    uint32_t at = 0;
-    sn_strategy_name(args->strategies[i], name);
-    while (at < d->n_pairs && strcmp(d->pairs[at].strategy, name) != 0) at++;
-    if (at == d->n_pairs) return fail_unknown(d, name, err);
-    chosen[i] = d->pairs[at];
-  }
-  d->pairs = chosen;
-  d->n_pairs = args->n_strategies;
+  char name[SN_STRATEGY_TEXT];
+  uint32_t chosen = 0;
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (!has(d, sn_strategy_name(args->strategies[i], name))) return fail_unknown(d, name, err);
+  for (uint32_t i = 0; i < d->n_pairs; i++)
+    if (is_asked(args, d->pairs[i].strategy)) d->pairs[chosen++] = d->pairs[i];
+  d->n_pairs = chosen;
   return SN_OK;
 }
 
 static sn_status compare(const sn_args *args, sn_difference *d, sn_err *err) {
   sn_out out;
   d->pairs = sn_compare_runs(d->before, d->after, d->arena, &d->n_pairs, err);
-  if (!d->pairs || (args->n_strategies && choose(args, d, err) != SN_OK) ||
-      sn_out_open(&out, args->output, args->color, err) != SN_OK)
+  if (!d->pairs || choose(args, d, err) != SN_OK || sn_out_open(&out, args->output, args->color, err) != SN_OK)
     return err->code;
   if (args->json)
     sn_difference_write_json(d, out.stream, err);

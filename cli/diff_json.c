@@ -61,6 +61,7 @@ static sn_status write_pair(const sn_difference *d, const sn_compare_pair *pair,
                             sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "strategy", pair->strategy);
+  sn_json_put_text(&o, "source", pair->source);
   sn_json_put_bool(&o, "same", sn_compare_same(pair));
   if (sn_json_end(&o, before, true, "", out, err) != SN_OK ||
       write_side(pair->before, ",\n\"before\":", out, err) != SN_OK ||

@@ -54,6 +54,7 @@ static void put_header(FILE *out, const char *columns, const sn_fields *fields) 
 static void put_row(FILE *out, const sn_run *run, const sn_result *result, const sn_fields *fields, const void *row) {
   fprintf(out, "%" PRId64, run->id);
   if (result) put_text(out, result->strategy, false);
+  if (result) put_text(out, result->source, false);
   put_fields(out, fields, row);
   fputs("\r\n", out);
 }
@@ -83,7 +84,7 @@ static sn_status fail_missing(const sn_run *run, const char *what, const char *r
 static sn_status write_steps(const sn_run *run, FILE *out, sn_err *err) {
   for (uint32_t i = 0; i < run->n_results; i++)
     if (!run->results[i].steps) return fail_missing(run, "its steps", " with --steps", err);
-  put_header(out, "run,strategy", &sn_step_fields);
+  put_header(out, "run,strategy,source", &sn_step_fields);
   for (uint32_t i = 0; i < run->n_results; i++)
     for (uint32_t s = 0; s < run->results[i].n_steps; s++)
       put_row(out, run, &run->results[i], &sn_step_fields, &run->results[i].steps[s]);
@@ -93,7 +94,7 @@ static sn_status write_steps(const sn_run *run, FILE *out, sn_err *err) {
 static sn_status write_peaks(const sn_run *run, FILE *out, sn_err *err) {
   for (uint32_t i = 0; i < run->n_results; i++)
     if (!run->results[i].peak) return fail_missing(run, "the tensors of its peaks", " with --explain", err);
-  put_header(out, "run,strategy", &sn_peak_fields);
+  put_header(out, "run,strategy,source", &sn_peak_fields);
   for (uint32_t i = 0; i < run->n_results; i++)
     for (uint32_t p = 0; p < run->results[i].n_peak; p++)
       put_row(out, run, &run->results[i], &sn_peak_fields, &run->results[i].peak[p]);

@@ -29,6 +29,10 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, external),
     FIELD(sn_run, allocator),
     FIELD(sn_run, shared_link),
+    FIELD(sn_run, costs),
+    FIELD(sn_run, device),
+    FIELD(sn_run, data),
+    NAMED("iterations_asked", sn_run, iterations),
     FIELD(sn_run, layers),
     NAMED("steps", sn_run, n_steps),
     FIELD(sn_run, parameters),
@@ -38,6 +42,7 @@ static const sn_field run_fields[] = {
 
 static const sn_field result_fields[] = {
     FIELD(sn_result, strategy),
+    FIELD(sn_result, source),
     FIELD(sn_result, fits),
     FIELD(sn_result, tensor_count),
     FIELD(sn_result, peak_tensor_bytes),
@@ -68,10 +73,19 @@ static const sn_field result_fields[] = {
     FIELD(sn_result, iteration_ns),
     FIELD(sn_result, compute_ns),
     FIELD(sn_result, stall_ns),
+    FIELD(sn_result, out_ns),
+    FIELD(sn_result, in_ns),
     FIELD(sn_result, allocation_ns),
     FIELD(sn_result, images_per_second),
     FIELD(sn_result, instructions),
     FIELD(sn_result, events),
+    NAMED("measured_cost_ns", sn_result, known_ns),
+    FIELD(sn_result, reserved_pool_bytes),
+    FIELD(sn_result, iterations),
+    FIELD(sn_result, loss),
+    FIELD(sn_result, accuracy),
+    NAMED("largest_relative_difference", sn_result, difference),
+    FIELD(sn_result, digest),
 };
 
 static const sn_field step_fields[] = {

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/out.h"
+#include "exec/session.h"
 #include "plots/plot.h"
 #include "sim/simulate.h"
 
@@ -30,6 +31,10 @@ typedef struct sn_args_bytes {
   bool given;
   uint64_t bytes;
 } sn_args_bytes;
+
+/* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
+ * and an error where there is no calibration. */
+typedef enum sn_cost_source { SN_COSTS_AUTO, SN_COSTS_MODEL, SN_COSTS_MEASURED, SN_COSTS_COUNT } sn_cost_source;
 
 struct sn_command;
 
@@ -49,6 +54,10 @@ typedef struct sn_args {
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
+  sn_exec_backend backend;
+  bool deterministic, tf32, workspace_given;
+  const char *data, *trace;
+  sn_cost_source costs;
   const char *profile;                    /* what --gpu gave; NULL: nothing, and gpu is the default */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
@@ -132,6 +141,8 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_validate(const sn_args *args, sn_err *err);
+sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);

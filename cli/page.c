@@ -33,12 +33,15 @@ static sn_status choose(report *r, sn_err *err) {
 }
 
 static sn_status simulate(report *r, sn_err *err) {
-  sn_replay *replay = sn_replay_open(r->run, r->args->net, r->args->profile, err);
+  sn_calibration *calibration = sn_stored_calibration(r->args, r->run, err);
+  sn_replay *replay =
+      err->code == SN_OK ? sn_replay_open(r->run, r->args->net, r->args->profile, calibration, err) : NULL;
   for (uint32_t i = 0; replay && i < r->n_entries; i++) {
     r->entries[i].timeline = r->timelines[i] = sn_replay_timeline(replay, r->entries[i].result, err);
     if (!r->timelines[i]) break;
   }
   sn_replay_free(replay);
+  sn_calibration_free(calibration);
   return err->code;
 }
 

@@ -40,12 +40,15 @@ static sn_status draw(plot *p, sn_err *err) {
 
 static sn_status draw_again(plot *p, sn_err *err) {
   p->result = sn_stored_choice(p->args, p->runs[0], err);
-  sn_replay *replay = p->result ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, err) : NULL;
+  sn_calibration *calibration = p->result ? sn_stored_calibration(p->args, p->runs[0], err) : NULL;
+  sn_replay *replay =
+      err->code == SN_OK ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, calibration, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
   p->timeline = timeline;
   if (timeline) draw(p, err);
   sn_timeline_free(timeline);
   sn_replay_free(replay);
+  sn_calibration_free(calibration);
   return err->code;
 }
 

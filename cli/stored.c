@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "cli/report.h"
+#include "db/calibrations.h"
 #include "db/store.h"
 
 #include <inttypes.h>
@@ -19,6 +20,15 @@ sn_run *sn_stored_run(const sn_args *args, sn_err *err) {
   sn_run *run = store ? sn_store_get(store, id, err) : NULL;
   sn_store_close(store);
   return run;
+}
+
+sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn_err *err) {
+  char path[PATH_ROOM];
+  if (strcmp(run->costs, "measured") != 0 || sn_args_database(args, path, sizeof path, err) != SN_OK) return NULL;
+  sn_store *store = sn_store_open_read(path, err);
+  sn_calibration *c = store ? sn_store_calibration(store, run->gpu, NULL, NULL, err) : NULL;
+  sn_store_close(store);
+  return c;
 }
 
 static void fail_unknown(const sn_run *run, const char *strategy, sn_err *err) {

@@ -24,8 +24,7 @@ typedef struct sn__cpu_play {
   sn_lanes *lanes;
   unsigned char *region, *pool, *external;
   unsigned char **place; /* per tensor: where it lies, or NULL */
-  uint32_t live_tensors;
-  float **pointers; /* of the current call: x, y, dy, dx, `widest` each */
+  float **pointers;      /* of the current call: x, y, dy, dx, `widest` each */
   uint32_t widest;
   uint64_t iteration;
 } play;
@@ -64,7 +63,6 @@ static bool make_memory(const sn_cpu *cpu, play *p) {
 
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_cpu *cpu = self;
-  cpu->touched_bytes = cpu->max_live_tensors = 0;
   cpu->play = calloc(1, sizeof *cpu->play);
   if (!cpu->play) return sn_fail_memory(err);
   *cpu->play = (play){.plan = plan, .trace = trace};
@@ -82,10 +80,8 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   play *p = cpu->play;
   (void)err;
   p->iteration = iteration;
-  p->live_tensors = 0;
-  cpu->loss = 0;
+  cpu->outcome = (sn_outcome){0};
   for (uint32_t t = 0; t < cpu->route->n_tensors; t++) p->place[t] = NULL;
-  memset(cpu->copied_bytes, 0, sizeof cpu->copied_bytes);
   memset(p->trace->busy_ns, 0, sizeof p->trace->busy_ns);
   memset(p->trace->stall_ns, 0, sizeof p->trace->stall_ns);
   sn_lanes_begin(p->lanes);
@@ -99,14 +95,11 @@ static sn_status broken(const play *p, uint32_t index, const char *what, sn_err 
 }
 
 static sn_status alloc(void *self, uint32_t index, sn_err *err) {
-  sn_cpu *cpu = self;
-  play *p = cpu->play;
+  play *p = ((sn_cpu *)self)->play;
   const sn_instr *i = &p->plan->instrs[index];
   (void)err;
   p->trace->spans[index] = (sn_span){-1, -1};
   p->place[i->id] = p->pool + i->offset;
-  cpu->touched_bytes = sn_max(cpu->touched_bytes, i->offset + i->bytes);
-  if (++p->live_tensors > cpu->max_live_tensors) cpu->max_live_tensors = p->live_tensors;
   return SN_OK;
 }
 
@@ -116,7 +109,6 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   const sn_instr *i = &p->plan->instrs[index];
   p->trace->spans[index] = (sn_span){-1, -1};
   p->place[i->id] = NULL;
-  p->live_tensors--;
   if (!cpu->check) return SN_OK;
   if (!is_filled(p->pool + i->offset, cpu->route->tensors[i->id].bytes, i->bytes))
     return broken(p, index, "bytes behind the tensor's end were written", err);
@@ -140,7 +132,8 @@ static void fill_pointers(const sn_cpu *cpu, sn_call *call) {
   call->dx = call->dy + wide;
   for (uint32_t n = 0; n < layer->n_inputs; n++) {
     uint32_t value = net->inputs[layer->first_input + n];
-    call->x[n] = route->output[value] == SN_NONE ? cpu->state->data : tensor_at(cpu->play, route->output[value]);
+    call->x[n] =
+        route->output[value] == SN_NONE ? (float *)cpu->batch->data : tensor_at(cpu->play, route->output[value]);
     call->dx[n] = tensor_at(cpu->play, route->gradient[value]);
   }
   for (uint32_t n = 0; n < layer->n_outputs; n++) {
@@ -165,10 +158,30 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .gradients = trained ? s->gradients + offset : NULL,
                    .momentum = trained ? s->momentum + offset : NULL,
                    .statistics = layer->op == SN_BN ? s->statistics + s->statistics_offset[step->layer] : NULL,
-                   .labels = s->labels,
+                   .labels = cpu->batch->labels,
                    .loss = loss,
                    .workspace = i->bytes > 0 ? cpu->play->pool + i->offset : NULL,
                    .workspace_bytes = i->bytes};
+}
+
+static sn_op op_of(const sn_cpu *cpu, const sn_call *call) {
+  return cpu->route->net->layers[call->layer].op;
+}
+
+static uint32_t most_likely(const float *y, uint32_t classes) {
+  uint32_t best = 0;
+  for (uint32_t c = 1; c < classes; c++)
+    if (y[c] > y[best]) best = c;
+  return best;
+}
+
+/* A SOFTMAX has run. */
+static void note_outcome(sn_cpu *cpu, const sn_call *call, double loss) {
+  sn_shape s = call->net->layers[call->layer].out;
+  cpu->outcome.loss += loss;
+  cpu->outcome.correct = 0;
+  for (uint32_t n = 0; n < s.n; n++)
+    if (most_likely(call->y[0] + (uint64_t)n * s.c, s.c) == (uint32_t)call->labels[n]) cpu->outcome.correct++;
 }
 
 static sn_status compute(void *self, uint32_t index, sn_err *err) {
@@ -183,9 +196,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_status status = sn_cpu_kernels_run(cpu->kernels, &call, err);
   span->end_ns = sn_lanes_now(p->lanes);
   p->trace->busy_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
-  cpu->loss += loss;
-  if (i->bytes == 0) return status;
-  cpu->touched_bytes = sn_max(cpu->touched_bytes, i->offset + i->bytes);
+  if (call.pass == SN_FORWARD && op_of(cpu, &call) == SN_SOFTMAX && !call.rerun) note_outcome(cpu, &call, loss);
   if (cpu->check) fill(p->pool + i->offset, i->bytes);
   return status;
 }
@@ -196,7 +207,6 @@ static sn_status copy(void *self, uint32_t index, sn_err *err) {
   const sn_instr *i = &p->plan->instrs[index];
   unsigned char *device = p->place[i->id], *outside = p->external + i->offset;
   bool out = i->kind == SN_COPY_OUT;
-  cpu->copied_bytes[i->lane] += i->bytes;
   return sn_lanes_copy(p->lanes, (sn_lane)i->lane, out ? outside : device, out ? device : outside, i->bytes,
                        &p->trace->spans[index], err);
 }

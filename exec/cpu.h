@@ -1,4 +1,4 @@
-/* CPU back end: trains for real by obeying a plan.
+/* CPU back end: trains for real by obeying a plan. Part of the CPU's machine (exec/cpu_machine.c).
  *
  * Every tensor, workspace and scratch byte lies in one pool of exactly the planned size, at the planned address; the
  * external pool is a second region. Steps run on the caller's thread (with the kernels' threads), copies on two threads
@@ -8,14 +8,16 @@
  * nobody are filled with a pattern that is a NaN, the spare bytes behind a tensor's end and a zone in front of and
  * behind the pool must keep theirs. SN_BUG names the instruction after which one does not.
  *
- *   sn_cpu cpu = {.route = route, .kernels = kernels, .state = state, .hyper = hyper};
+ *   sn_cpu cpu = {.route = route, .kernels = kernels, .state = state, .batch = batch, .hyper = hyper};
  *   sn_play_many(plan, sn_cpu_backend(&cpu), &options, &trace, &done, &err);
  */
 #ifndef SN_EXEC_CPU_H
 #define SN_EXEC_CPU_H
 
+#include "exec/batch.h"
 #include "exec/cpu_kernels.h"
 #include "exec/lanes.h"
+#include "exec/machine.h"
 #include "exec/state.h"
 #include "sim/backend.h"
 
@@ -27,14 +29,11 @@ typedef struct sn_cpu {
   const sn_route *route;
   sn_cpu_kernels *kernels;
   sn_state *state;
+  const sn_batch *batch; /* of the iteration to come */
   sn_hyper hyper;
   bool check;
   uint32_t jitter_us; /* see sn_lanes_new() */
-  /* results */
-  double loss;            /* of the last iteration: the sum over the net's SOFTMAX layers */
-  uint64_t touched_bytes; /* highest end of what was allocated or used as workspace */
-  uint64_t copied_bytes[SN_LANES];
-  uint32_t max_live_tensors;
+  sn_outcome outcome; /* of the last iteration */
   /* while playing */
   struct sn__cpu_play *play;
 } sn_cpu;

@@ -59,8 +59,8 @@ static const char *isa_name(dnnl_cpu_isa_t isa) {
 
 static void describe(sn_cpu_kernels *k) {
   const dnnl_version_t *v = dnnl_version();
-  snprintf(k->version, sizeof k->version, "oneDNN %d.%d.%d, %s, %d thread%s", v->major, v->minor, v->patch,
-           isa_name(dnnl_get_effective_cpu_isa()), k->threads, k->threads == 1 ? "" : "s");
+  snprintf(k->version, sizeof k->version, "oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
+           isa_name(dnnl_get_effective_cpu_isa()));
 }
 
 static uint32_t widest_bn(const sn_net *net) {
@@ -166,6 +166,10 @@ sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err
     (forward ? loops[layer->op].forward : loops[layer->op].backward)(call);
   if (status != SN_OK) sn_err_prefix(err, "layer \"%s\" %s", layer->name, sn_pass_name(call->pass));
   return status;
+}
+
+unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *k) {
+  return (unsigned)k->threads;
 }
 
 const char *sn_cpu_kernels_version(const sn_cpu_kernels *k) {

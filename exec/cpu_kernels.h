@@ -30,7 +30,8 @@ uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *kernels, uint32_t layer, s
  * workspace is smaller than the scratch. */
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *kernels, const sn_call *call, sn_err *err);
 
-/* "oneDNN 2.6.3, avx2, 2 threads" */
+unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *kernels);
+/* "oneDNN 2.6.3, avx2" */
 const char *sn_cpu_kernels_version(const sn_cpu_kernels *kernels);
 
 #endif

@@ -4,6 +4,7 @@
 #define SN_EXEC_KERNEL_INTERNAL_H
 
 #include "exec/call.h"
+#include "exec/random.h"
 
 static inline const sn_layer *sn__call_layer(const sn_call *call) {
   return &call->net->layers[call->layer];
@@ -49,16 +50,7 @@ static inline sn__pooling sn__pooling_of(const sn_attr *a, sn_shape in) {
   return (sn__pooling){a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h, a->pad_w};
 }
 
-/* Dropout: element i of a mask is the i-th number of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom
- * number generators, OOPSLA 2014) from a start that seed, layer and iteration give. */
-#define SN__GOLDEN UINT64_C(0x9e3779b97f4a7c15)
-
-static inline uint64_t sn__mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return z ^ (z >> 31);
-}
-
+/* Dropout: element i of a mask is the i-th number (exec/random.h) from a start that seed, layer and iteration give. */
 typedef struct sn__mask {
   uint64_t start;
   uint64_t dropped; /* of 2^53 equally likely numbers */

@@ -26,6 +26,11 @@ sn_status sn_cpu_kernels_run(sn_cpu_kernels *kernels, const sn_call *call, sn_er
   return sn_fail(err, SN_BUG, "there are no CPU kernels to run");
 }
 
+unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *kernels) {
+  (void)kernels;
+  return 0;
+}
+
 const char *sn_cpu_kernels_version(const sn_cpu_kernels *kernels) {
   (void)kernels;
   return "none";

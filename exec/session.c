@@ -1,154 +1,425 @@
 /* Session; see the header. */
 #include "exec/session.h"
 
-#include "exec/cpu.h"
-#include "exec/state.h"
+#include "base/arena.h"
+#include "sim/calibration.h"
 #include "sim/check.h"
-#include "sim/cost.h"
-#include "sim/device.h"
+#include "sim/device_model.h"
 #include "sim/lower.h"
+#include "sim/meter.h"
+#include "sim/result.h"
 
-#include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-typedef struct session {
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+enum { MOST_RESULTS = 128, RECOMPUTES = 4 };
+
+struct sn_session {
+  const char *spec;
   const sn_net *net;
-  const sn_session_options *options;
-  sn_measurement *measured;
+  sn_session_options options;
   sn_route *route;
-  sn_cpu_kernels *kernels;
+  sn_machine machine;
+  sn_calibration *calibration; /* NULL: none */
+  const sn_device *profile;    /* NULL: times are not known */
   sn_costs *costs;
-  sn_schedule *schedule;
-  sn_plan *plan;
-  sn_state *state;
-  sn_cpu cpu;
-  int64_t *times; /* per iteration */
-  sn_err *err;
-} session;
+  float *first; /* gradients and parameters of the first measured result that is whole */
+  sn_schedule *schedules[RECOMPUTES];
+  sn_batches *batches;
+  sn_result results[MOST_RESULTS];
+  uint32_t n_results;
+  sn_arena *arena;
+};
 
-/* The planner needs a device to choose algorithms by speed. There is nothing to choose here: without optional
- * workspaces every convolution has one algorithm, so any profile gives the same plan. */
-static sn_costs *make_costs(const session *s) {
+static sn_status open_machine(sn_session *s, sn_err *err) {
+  if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(s->route, &s->options.machine, &s->machine, err);
+  return sn_machine_open_cpu(s->route, &s->options.machine, &s->machine, err);
+}
+
+/* Times come from the profile; where there is none any device does: a machine that offers one algorithm for each
+ * convolution gets the same plans from every profile. */
+static sn_costs *make_costs(const sn_session *s, sn_err *err) {
   sn_device any;
-  if (sn_device_known(0, &any, s->err) != SN_OK) return NULL;
-  sn_costs *costs = sn_costs_new(s->net, &any, s->err);
-  for (uint32_t layer = 1; costs && layer < s->net->n_layers; layer++)
-    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
-      sn_costs_set_scratch(costs, layer, pass, sn_cpu_kernels_scratch(s->kernels, layer, pass));
-  return costs;
+  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return NULL;
+  sn_costs *costs = sn_costs_new(s->net, s->profile ? s->profile : &any, err);
+  if (!costs) return NULL;
+  if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
+    if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
+    return costs;
+  }
+  sn_costs_free(costs);
+  return NULL;
 }
 
-static sn_status make_plan(session *s, sn_strategy strategy) {
-  uint64_t limit = s->options->pool_bytes ? s->options->pool_bytes : SN_MAX_NET_BYTES;
-  s->route = sn_route_new(s->net, s->err);
-  s->kernels = s->route ? sn_cpu_kernels_new(s->net, s->options->threads, s->err) : NULL;
-  s->costs = s->kernels ? make_costs(s) : NULL;
-  s->schedule = s->costs ? sn_schedule_new(s->route, strategy.recompute, s->err) : NULL;
-  s->plan = s->schedule ? sn_lower(s->schedule, strategy, SN_WORKSPACE_NONE, s->costs, limit, s->err) : NULL;
-  return s->plan ? sn_check(s->plan, NULL, s->err) : s->err->code;
+static sn_batches *open_batches(const sn_session *s, sn_err *err) {
+  uint64_t seed = s->options.machine.hyper.seed;
+  return s->options.data ? sn_batches_open(s->options.data, s->net, seed, err)
+                         : sn_batches_synthetic(s->net, seed, err);
 }
 
-static void note_plan(session *s) {
-  const sn_plan *plan = s->plan;
-  sn_measurement *m = s->measured;
-  assert(plan);
-  snprintf(m->device, sizeof m->device, "%s", sn_cpu_kernels_version(s->kernels));
-  m->planned_pool_bytes = plan->pool_bytes;
-  m->planned_external_bytes = plan->external_bytes;
-  m->planned_out_bytes = plan->counts.offload_bytes;
-  m->planned_in_bytes = plan->counts.prefetch_bytes;
-  m->recomputed_layers = plan->counts.recomputed_layers;
-  for (uint32_t step = 0; step < plan->route->n_steps; step++)
-    if (plan->use[step].live_tensors > m->planned_live_tensors) m->planned_live_tensors = plan->use[step].live_tensors;
+static sn_status open_parts(sn_session *s, sn_err *err) {
+  s->arena = sn_arena_new();
+  if (!s->arena) return sn_fail_memory(err);
+  s->route = sn_route_new(s->net, err);
+  if (!s->route || open_machine(s, err) != SN_OK) return err->code;
+  if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
+  if (err->code != SN_OK) return err->code;
+  s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
+  s->costs = make_costs(s, err);
+  s->batches = s->costs ? open_batches(s, err) : NULL;
+  return err->code;
 }
 
-static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
-  session *s = user;
-  sn_measurement *m = s->measured;
-  (void)err;
-  s->times[iteration] = trace->end_ns;
-  m->loss = s->cpu.loss;
-  m->last_ns = trace->end_ns;
-  m->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
-  m->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
-  m->measured_out_bytes = s->cpu.copied_bytes[SN_LANE_OUT];
-  m->measured_in_bytes = s->cpu.copied_bytes[SN_LANE_IN];
-  m->digest = sn_digest(m->digest, &m->loss, sizeof m->loss);
-  if (s->options->progress) s->options->progress(s->options->user, iteration, m->loss, trace->end_ns);
-  sn_state_draw_batch(s->state, s->options->seed, iteration + 1, sn_state_classes(s->net));
+sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
+  sn_session *s = calloc(1, sizeof *s);
+  if (!s) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  s->spec = spec;
+  s->net = net;
+  s->options = *options;
+  if (open_parts(s, err) == SN_OK) return s;
+  sn_session_close(s);
+  return NULL;
+}
+
+void sn_session_close(sn_session *s) {
+  if (!s) return;
+  sn_batches_free(s->batches);
+  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
+  sn_costs_free(s->costs);
+  sn_calibration_free(s->calibration);
+  free(s->first);
+  if (s->machine.ops) s->machine.ops->close(s->machine.self);
+  sn_route_free(s->route);
+  sn_arena_free(s->arena);
+  free(s);
+}
+
+static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
+  sn_schedule **schedule = &s->schedules[strategy.recompute];
+  uint64_t limit = s->options.pool_bytes ? s->options.pool_bytes : SN_MAX_NET_BYTES;
+  if (!*schedule) *schedule = sn_schedule_new(s->route, strategy.recompute, err);
+  sn_plan *plan = *schedule ? sn_lower(*schedule, strategy, s->options.workspace, s->costs, limit, err) : NULL;
+  if (!plan || sn_check(plan, NULL, err) == SN_OK) return plan;
+  sn_plan_free(plan);
+  return NULL;
+}
+
+static sn_result_source source_of(const sn_session *s, const sn_plan *plan, const sn_trace *trace) {
+  return (sn_result_source){.plan = plan,
+                            .use = plan->use,
+                            .trace = trace,
+                            .persistent = sn_persistent_of(s->net),
+                            .context_bytes = s->profile ? s->profile->context_bytes : 0,
+                            .want_steps = s->options.want_steps};
+}
+
+/* ---- predicting ---- */
+
+/* Without a profile sizes are predicted and times are not. */
+static void forget_times(sn_trace *trace) {
+  sn_span *spans = trace->spans;
+  uint32_t count = trace->n_spans;
+  memset(spans, 0, count * sizeof *spans);
+  *trace = (sn_trace){.n_spans = count, .spans = spans};
+}
+
+static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  sn_device any;
+  sn_result *r = &s->results[s->n_results];
+  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return err->code;
+  sn_device_model model = {.device = s->profile ? s->profile : &any,
+                           .costs = s->costs,
+                           .shared_link = s->calibration && s->calibration->shared_link};
+  sn_result_source source = source_of(s, plan, trace);
+  if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
+  if (!s->profile) forget_times(trace);
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
+  s->n_results++;
   return SN_OK;
 }
 
+/* ---- measuring ---- */
+
+typedef struct timing {
+  int64_t end_ns, compute_ns, stall_ns;
+} timing;
+
+typedef struct play {
+  sn_session *session;
+  const sn_plan *plan;
+  sn_state *state;
+  sn_meter meter;
+  timing *timings;   /* per iteration */
+  uint32_t *correct; /* per iteration */
+  sn_trace shortest; /* the spans of the least disturbed iteration */
+  sn_outcome outcome;
+  uint64_t done, digest, used_bytes;
+} play;
+
+static sn_status feed_next(const sn_session *s, sn_err *err) {
+  const sn_batch *batch = sn_batches_next(s->batches, err);
+  return batch ? s->machine.ops->feed(s->machine.self, batch, err) : err->code;
+}
+
+static void keep_shortest(play *p, uint64_t iteration, const sn_trace *trace) {
+  if (iteration > 1 && trace->end_ns >= p->shortest.end_ns) return; /* the first one warms up */
+  sn_span *spans = p->shortest.spans;
+  memcpy(spans, trace->spans, trace->n_spans * sizeof *spans);
+  p->shortest = *trace;
+  p->shortest.spans = spans;
+}
+
+static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
+  play *p = user;
+  const sn_session *s = p->session;
+  const sn_session_options *o = &s->options;
+  s->machine.ops->outcome(s->machine.self, &p->outcome);
+  p->timings[iteration] = (timing){trace->end_ns, trace->busy_ns[SN_LANE_COMPUTE], trace->stall_ns[SN_LANE_COMPUTE]};
+  p->correct[iteration] = p->outcome.correct;
+  p->digest = sn_digest(p->digest, &p->outcome.loss, sizeof p->outcome.loss);
+  p->done = iteration + 1;
+  keep_shortest(p, iteration, trace);
+  if (iteration == 0 && s->machine.ops->used_bytes(s->machine.self, &p->used_bytes, err) != SN_OK) return err->code;
+  if (o->visit && o->visit(o->visitor, iteration, p->plan, trace, err) != SN_OK) return err->code;
+  if (o->progress) o->progress(o->user, iteration, &p->outcome, trace->end_ns);
+  return p->done < o->iterations ? feed_next(s, err) : SN_OK;
+}
+
 static bool is_stopped(void *user) {
-  const sn_session_options *o = ((const session *)user)->options;
+  const sn_session_options *o = &((const play *)user)->session->options;
   return o->stop && o->stop(o->user);
 }
 
 static int compare(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return x < y ? -1 : x > y;
+  const timing *x = a, *y = b;
+  return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-static void note_results(session *s) {
-  sn_measurement *m = s->measured;
-  const sn_state *state = s->state;
-  size_t bytes = s->net->parameters * sizeof(float);
-  m->touched_pool_bytes = s->cpu.touched_bytes;
-  m->measured_live_tensors = s->cpu.max_live_tensors;
-  m->digest = sn_digest(m->digest, state->gradients, bytes);
-  m->digest = sn_digest(m->digest, state->momentum, bytes);
-  m->digest = sn_digest(m->digest, state->parameters, bytes);
-  uint64_t first = m->iterations > 1, n = m->iterations - first;
-  if (n == 0) return;
-  qsort(s->times + first, n, sizeof *s->times, compare);
-  m->iteration_ns = s->times[first + n / 2];
-  m->images_per_second = s->net->batch / ((double)m->iteration_ns / 1e9);
+/* Of the iterations but the first, the one in the middle. */
+static timing median(play *p) {
+  uint64_t first = p->done > 1, n = p->done - first;
+  qsort(p->timings + first, n, sizeof *p->timings, compare);
+  return p->timings[first + n / 2];
 }
 
-static sn_status train(session *s) {
-  const sn_session_options *o = s->options;
-  sn_trace trace = {0};
-  s->state = sn_state_new(s->net, o->seed, s->err);
-  s->times = calloc(o->iterations, sizeof *s->times);
-  if (!s->times) sn_fail_memory(s->err);
-  if (!s->state || !s->times || sn_trace_init(&trace, s->plan, s->err) != SN_OK) return s->err->code;
-  sn_state_draw_batch(s->state, o->seed, 0, sn_state_classes(s->net));
-  s->cpu = (sn_cpu){.route = s->route,
-                    .kernels = s->kernels,
-                    .state = s->state,
-                    .hyper = {.seed = o->seed,
-                              .learning_rate = o->learning_rate,
-                              .momentum = o->momentum,
-                              .weight_decay = o->weight_decay},
-                    .check = o->check,
-                    .jitter_us = o->jitter_us};
-  sn_play_options play = {.iterations = o->iterations, .stop = is_stopped, .after = after_iteration, .user = s};
-  sn_status status = sn_play_many(s->plan, sn_cpu_backend(&s->cpu), &play, &trace, &s->measured->iterations, s->err);
-  if (status == SN_OK) note_results(s);
-  sn_trace_clear(&trace);
-  return status;
+/* Over the last tenth of the iterations. */
+static double accuracy(const play *p) {
+  uint64_t n = p->done / 10 ? p->done / 10 : 1, right = 0;
+  for (uint64_t i = p->done - n; i < p->done; i++) right += p->correct[i];
+  return (double)right / ((double)n * p->session->net->batch);
 }
 
-static void close_session(session *s) {
-  free(s->times);
-  sn_state_free(s->state);
-  sn_plan_free(s->plan);
-  sn_schedule_free(s->schedule);
-  sn_costs_free(s->costs);
-  sn_cpu_kernels_free(s->kernels);
-  sn_route_free(s->route);
+static uint64_t digest(const play *p) {
+  size_t bytes = p->session->net->parameters * sizeof(float);
+  uint64_t d = sn_digest(p->digest, p->state->gradients, bytes);
+  d = sn_digest(d, p->state->momentum, bytes);
+  return sn_digest(d, p->state->parameters, bytes);
 }
 
-sn_status sn_session_run(const sn_net *net, sn_strategy strategy, const sn_session_options *options,
-                         sn_measurement *measured, sn_err *err) {
-  session s = {.net = net, .options = options, .measured = measured, .err = err};
-  *measured = (sn_measurement){.digest = SN_DIGEST_START};
-  sn_status status = make_plan(&s, strategy);
-  if (status == SN_OK) {
-    note_plan(&s);
-    status = train(&s);
+/* The largest difference of two arrays, relative to the largest of the first. */
+static double relative_difference(const float *a, const float *b, uint64_t count) {
+  double largest = 0, difference = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs((double)a[i]));
+    difference = fmax(difference, fabs((double)a[i] - b[i]));
   }
-  close_session(&s);
+  return difference > 0 ? difference / largest : 0;
+}
+
+/* What the results can be compared with later; or compares. */
+static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
+  sn_session *s = p->session;
+  uint64_t n = s->net->parameters;
+  if (!s->first) {
+    s->first = malloc((2 * n + 1) * sizeof *s->first);
+    if (!s->first) return sn_fail_memory(err);
+    memcpy(s->first, p->state->gradients, n * sizeof *s->first);
+    memcpy(s->first + n, p->state->parameters, n * sizeof *s->first);
+    return SN_OK;
+  }
+  for (uint32_t i = 0; i < s->net->n_layers; i++) {
+    uint64_t at = p->state->parameter_offset[i], count = s->net->layers[i].parameters;
+    r->difference = fmax(r->difference, relative_difference(s->first + at, p->state->gradients + at, count));
+    r->difference = fmax(r->difference, relative_difference(s->first + n + at, p->state->parameters + at, count));
+  }
+  return SN_OK;
+}
+
+/* What is in use beside the planned parts is the context: kernels, the runtime's own memory. */
+static void note_memory(const play *p, sn_result *r) {
+  const sn_session *s = p->session;
+  uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
+  uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept : 0;
+  uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;
+  r->peak_device_bytes = p->used_bytes > outside ? p->used_bytes - outside : 0;
+  r->context_bytes = r->peak_device_bytes > known ? r->peak_device_bytes - known : 0;
+  r->pool_bytes = p->meter.touched_bytes;
+  r->reserved_pool_bytes = p->plan->pool_bytes;
+  r->offload_bytes = p->meter.copied_bytes[SN_LANE_OUT];
+  r->prefetch_bytes = p->meter.copied_bytes[SN_LANE_IN];
+}
+
+static void note_times(play *p, sn_result *r) {
+  timing t = median(p);
+  r->iteration_ns = t.end_ns;
+  r->compute_ns = t.compute_ns;
+  r->stall_ns = t.stall_ns;
+  r->images_per_second = p->session->net->batch / ((double)t.end_ns / 1e9);
+  r->iterations = p->done;
+  r->loss = p->outcome.loss;
+  r->accuracy = accuracy(p);
+}
+
+static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
+  sn_session *s = p->session;
+  sn_result *r = &s->results[s->n_results];
+  sn_result_source source = source_of(s, p->plan, &p->shortest);
+  source.use = p->meter.use;
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
+  r->source = sn_exec_backend_name(s->options.backend);
+  r->fits = true;
+  note_memory(p, r);
+  note_times(p, r);
+  if (p->done == s->options.iterations) {
+    if (s->machine.ops->fetch(s->machine.self, err) != SN_OK) return err->code;
+    r->digest = digest(p);
+    if (compare_with_first(p, r, err) != SN_OK) return err->code;
+  }
+  s->n_results++;
+  return SN_OK;
+}
+
+static sn_status prepare(play *p, sn_err *err) {
+  sn_session *s = p->session;
+  p->state = sn_state_new(s->net, s->options.machine.hyper.seed, err);
+  p->timings = calloc(s->options.iterations, sizeof *p->timings);
+  p->correct = calloc(s->options.iterations, sizeof *p->correct);
+  if (!p->timings || !p->correct) sn_fail_memory(err);
+  if (err->code != SN_OK || sn_trace_init(&p->shortest, p->plan, err) != SN_OK) return err->code;
+  if (sn_batches_rewind(s->batches, err) != SN_OK || s->machine.ops->start(s->machine.self, p->state, err) != SN_OK)
+    return err->code;
+  return feed_next(s, err);
+}
+
+/* What whole iterations there were is kept also where a later one failed. */
+static sn_status train(play *p, sn_strategy strategy, sn_trace *trace, sn_err *err) {
+  const sn_session *s = p->session;
+  sn_err failed = SN_ERR_INIT;
+  sn_play_options options = {
+      .iterations = s->options.iterations, .stop = is_stopped, .after = after_iteration, .user = p};
+  uint64_t done;
+  p->meter.inner = s->machine.ops->backend(s->machine.self);
+  sn_play_many(p->plan, sn_meter_backend(&p->meter), &options, trace, &done, &failed);
+  if (p->done > 0) note_result(p, strategy, err);
+  if (failed.code != SN_OK) *err = failed;
+  return err->code;
+}
+
+static sn_status measure(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  play p = {.session = s, .plan = plan, .digest = SN_DIGEST_START};
+  sn_status status = prepare(&p, err);
+  if (status == SN_OK) status = train(&p, strategy, trace, err);
+  sn_meter_clear(&p.meter);
+  sn_trace_clear(&p.shortest);
+  free(p.timings);
+  free(p.correct);
+  sn_state_free(p.state);
   return status;
+}
+
+sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
+  sn_trace trace = {0};
+  char name[SN_STRATEGY_TEXT];
+  if (s->n_results + 2 > MOST_RESULTS) return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
+  sn_plan *plan = make_plan(s, strategy, err);
+  sn_status status = plan ? sn_trace_init(&trace, plan, err) : err->code;
+  if (status == SN_OK && s->options.predict) status = predict(s, strategy, plan, &trace, err);
+  if (status == SN_OK) status = measure(s, strategy, plan, &trace, err);
+  if (status != SN_OK) sn_err_prefix(err, "strategy %s", sn_strategy_name(strategy, name));
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  return status;
+}
+
+/* ---- the run ---- */
+
+static const char *describe(const sn_session *s) {
+  char text[2 * SN_MACHINE_TEXT + 4];
+  snprintf(text, sizeof text, "%s; %s", s->machine.info.device, s->machine.info.libraries);
+  return sn_arena_text(s->arena, text);
+}
+
+static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
+  const sn_session_options *o = &s->options;
+  *run = (sn_run){.created = "",
+                  .version = SNSIM_VERSION,
+                  .net = sn_arena_text(s->arena, s->spec),
+                  .batch = s->net->batch,
+                  .image_height = s->net->layers[0].out.h,
+                  .image_width = s->net->layers[0].out.w,
+                  .gpu = sn_arena_text(s->arena, s->profile ? s->profile->name : sn_exec_backend_name(o->backend)),
+                  .memory_bytes = s->machine.info.memory_bytes,
+                  .pool_limit_bytes = o->pool_bytes,
+                  .workspace = sn_workspace_name(o->workspace),
+                  .external = sn_external_name(SN_EXTERNAL_HOST),
+                  .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
+                  .shared_link = s->calibration && s->calibration->shared_link,
+                  .costs = s->calibration ? "measured" : "model",
+                  .device = describe(s),
+                  .data = sn_arena_text(s->arena, sn_batches_name(s->batches)),
+                  .iterations = o->iterations,
+                  .layers = s->net->n_layers,
+                  .n_steps = 2 * s->route->n_layers,
+                  .parameters = s->net->parameters,
+                  .macs = s->net->macs,
+                  .n_results = s->n_results,
+                  .arena = s->arena};
+  return run->net && run->gpu && run->device && run->data ? SN_OK : sn_fail_memory(err);
+}
+
+sn_run *sn_session_take(sn_session *s, sn_err *err) {
+  sn_run *run = sn_arena_alloc(s->arena, 1, sizeof *run);
+  sn_result *results = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *results);
+  if (!run || !results) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  if (fill_head(s, run, err) != SN_OK) return NULL;
+  memcpy(results, s->results, s->n_results * sizeof *results);
+  run->results = results;
+  s->arena = NULL; /* the run's now */
+  return run;
+}
+
+const sn_calibration *sn_session_calibration(const sn_session *s) {
+  return s->calibration;
+}
+
+const sn_route *sn_session_route(const sn_session *s) {
+  return s->route;
+}
+
+sn_machine *sn_session_machine(sn_session *s) {
+  return &s->machine;
+}
+
+static const char *const backend_names[SN_EXEC_BACKENDS] = {"cpu", "cuda"};
+
+const char *sn_exec_backend_name(sn_exec_backend backend) {
+  return backend_names[backend];
+}
+
+sn_status sn_exec_backend_parse(const char *text, sn_exec_backend *backend, sn_err *err) {
+  for (*backend = 0; *backend < SN_EXEC_BACKENDS; ++*backend)
+    if (strcmp(text, backend_names[*backend]) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--backend: \"%.40s\" is none of: cpu, cuda", text);
 }

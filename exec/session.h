@@ -1,62 +1,84 @@
-/* Session: trains a net for some iterations by one strategy's plan on a back end, and says what was measured beside
- * what was planned.
+/* Session: trains a net on a machine by one strategy's plan after another, each from the same start, and says what was
+ * measured beside what was predicted.
  *
- *   sn_session_options options = {.iterations = 3, .threads = 1};
- *   sn_measurement m;
- *   sn_session_run(net, strategy, &options, &m, &err);
+ *   sn_session_options options = SN_SESSION_OPTIONS_INIT;
+ *   sn_session *session = sn_session_open("resnet50", net, &options, &err);
+ *   for (...) sn_session_add(session, strategy, &err);
+ *   sn_run *run = sn_session_take(session, &err);          a run as the simulator makes them, with measured results
+ *   sn_session_close(session);
  *
- * Everything starts from the seed, so that two strategies can be compared to the bit: `digest` is over the losses of
- * all iterations and, at the end, all parameters, momenta and the last iteration's parameter gradients. Kernels do not
- * depend on the strategy (no optional workspaces), so equal digests are what a correct plan must give.
+ * Everything starts from the seed, so that two strategies can be compared to the bit: a result's `digest` is over the
+ * losses of all iterations and, at the end, parameters, momenta and the last gradients. Where kernels do not depend on
+ * the strategy (no optional workspaces, deterministic algorithms), equal digests are what a correct plan must give.
+ *
+ * Predicted results come from playing the very same plans on the simulated device, with the machine's own needs
+ * (scratch, algorithms) and the times of a calibration.
  */
 #ifndef SN_EXEC_SESSION_H
 #define SN_EXEC_SESSION_H
 
 #include "base/err.h"
+#include "exec/machine.h"
 #include "models/net.h"
+#include "sim/calibration.h"
+#include "sim/device.h"
+#include "sim/run.h"
+#include "sim/simulate.h"
 #include "sim/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
+typedef enum sn_exec_backend { SN_EXEC_CPU, SN_EXEC_CUDA, SN_EXEC_BACKENDS } sn_exec_backend;
+
+/* "cpu", "cuda"; parsing an unknown name is SN_BAD_USAGE. */
+const char *sn_exec_backend_name(sn_exec_backend backend);
+sn_status sn_exec_backend_parse(const char *text, sn_exec_backend *backend, sn_err *err);
+
 typedef struct sn_session_options {
+  sn_exec_backend backend;
+  sn_machine_options machine;
   uint64_t iterations; /* at least 1 */
-  uint64_t seed;
-  unsigned threads;    /* of the kernels; 0: all processors */
   uint64_t pool_bytes; /* the pool on offer; 0: as much as the plan likes. Small ones make the cache work */
-  bool check;          /* watch every byte; see exec/cpu.h */
-  uint32_t jitter_us;  /* see exec/cpu.h */
-  float learning_rate, momentum, weight_decay;
+  sn_workspace workspace;
+  const char *data; /* a labelled image set; NULL: synthetic batches */
+  bool want_steps;
+  bool predict; /* also a predicted result for each strategy, before the measured one */
+  /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;
+   * where there is none, times are the profile's, and without that they are not known and left 0. */
+  sn_calibration *(*calibration)(void *user, const sn_machine_info *info, sn_err *err);
+  const sn_device *profile;
   bool (*stop)(void *user); /* see sn_play_options */
-  /* After each iteration; NULL: nothing to do. */
-  void (*progress)(void *user, uint64_t iteration, double loss, int64_t ns);
-  void *user;
+  /* After each iteration, with what it did; NULL: nothing to do. */
+  void (*progress)(void *user, uint64_t iteration, const sn_outcome *outcome, int64_t ns);
+  /* After each iteration, with its plan and trace; NULL: nothing to do. */
+  sn_status (*visit)(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err);
+  void *user, *visitor;
 } sn_session_options;
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
-  { .iterations = 3, .seed = 1, .learning_rate = 0.001f, .momentum = 0.9f, .weight_decay = 0.0005f }
+  {                                                                                                                    \
+    .iterations = 3, .workspace = SN_WORKSPACE_NONE,                                                                   \
+    .machine.hyper = {.seed = 1, .learning_rate = 0.001f, .momentum = 0.9f, .weight_decay = 0.0005f},                  \
+  }
 
-typedef struct sn_measurement {
-  uint64_t planned_pool_bytes, touched_pool_bytes;
-  uint64_t planned_external_bytes;
-  uint64_t planned_out_bytes, measured_out_bytes; /* per iteration */
-  uint64_t planned_in_bytes, measured_in_bytes;
-  uint32_t planned_live_tensors, measured_live_tensors; /* the most at any moment */
-  uint32_t recomputed_layers;
-  uint64_t iterations;  /* whole ones; fewer than asked for where it was stopped */
-  int64_t iteration_ns; /* median over the iterations but the first, which warms up */
-  int64_t last_ns;      /* of the last iteration */
-  int64_t compute_ns;   /* of the last iteration: inside kernels */
-  int64_t stall_ns;     /* of the last iteration: compute lane waiting at fences */
-  double loss;          /* of the last iteration */
-  double images_per_second;
-  uint64_t digest;
-  char device[64]; /* "oneDNN 2.6.3, avx2, 2 threads" */
-} sn_measurement;
+typedef struct sn_session sn_session;
 
-/* Trains on the CPU. SN_BAD_DEVICE where this build has no kernels or one fails; SN_NO_MEMORY; SN_BUG where the plan or
- * its execution is wrong. */
-sn_status sn_session_run(const sn_net *net, sn_strategy strategy, const sn_session_options *options,
-                         sn_measurement *measured, sn_err *err);
+/* Opens the machine. SN_BAD_DEVICE where it is not there, SN_BAD_FILE and SN_BAD_INPUT of the data. `spec` is what the
+ * user called the net; net, profile and texts must outlive the session. */
+sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err);
+
+/* Plans, checks, predicts and trains. What was measured before an error or a stop is kept: the result's `iterations`
+ * says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
+sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
+
+/* The run of everything added so far; the caller's. Nothing can be added any more. */
+sn_run *sn_session_take(sn_session *session, sn_err *err);
+void sn_session_close(sn_session *session);
+
+/* NULL: none. */
+const sn_calibration *sn_session_calibration(const sn_session *session);
+const sn_route *sn_session_route(const sn_session *session);
+sn_machine *sn_session_machine(sn_session *session);
 
 #endif

@@ -1,5 +1,5 @@
 /* State: what a training keeps outside the pool for its whole length: parameters, their gradients, momentum,
- * batch-norm statistics, the input batch and its labels. In host memory, float32.
+ * batch-norm statistics. In host memory, float32.
  *
  * Everything starts from a seed: weights are drawn with mean 0 and variance 2 / fan_in (He et al. 2015), nearly normal,
  * biases and beta are 0, gamma is 1. Two states of the same net and seed are equal to the bit.
@@ -17,23 +17,13 @@ typedef struct sn_state {
   const sn_net *net;                        /* looked at; must outlive the state */
   float *parameters, *gradients, *momentum; /* net->parameters each */
   float *statistics;
-  float *data;
-  int32_t *labels;
   const uint64_t *parameter_offset, *statistics_offset; /* per layer, in floats */
-  uint64_t n_data;                                      /* floats of the input batch */
   uint64_t n_statistics;                                /* floats */
   struct sn_arena *arena;
 } sn_state;
 
 sn_state *sn_state_new(const sn_net *net, uint64_t seed, sn_err *err);
 void sn_state_free(sn_state *state);
-
-/* A synthetic batch: pixels with mean 0 and variance 1, labels evenly from 0 .. classes - 1; a function of seed and
- * iteration. */
-void sn_state_draw_batch(sn_state *state, uint64_t seed, uint64_t iteration, uint32_t classes);
-
-/* Classes of the net: the channels of its first SOFTMAX. */
-uint32_t sn_state_classes(const sn_net *net);
 
 /* FNV-1a over 64-bit words (the last one filled up with zeros), to compare results to the bit. Start with
  * SN_DIGEST_START. */

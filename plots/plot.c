@@ -58,14 +58,16 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
   return SN_OK;
 }
 
-/* The first `n_names` of the usual ones in the run's own order, else all. */
+/* The first `n_names` of the usual ones in the run's own order, else all. Of a strategy that was predicted and measured
+ * the prediction, which comes first. */
 static void choose_usual(const sn_run *run, unsigned n_names, choice *chosen) {
   unsigned before = chosen->count;
   for (uint32_t i = 0; i < run->n_results; i++)
     for (unsigned n = 0; n < n_names; n++)
-      if (strcmp(run->results[i].strategy, usual[n]) == 0) add(chosen, run, &run->results[i]);
+      if (find(run, usual[n]) == &run->results[i]) add(chosen, run, &run->results[i]);
   if (chosen->count > before) return;
-  for (uint32_t i = 0; i < run->n_results; i++) add(chosen, run, &run->results[i]);
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (find(run, run->results[i].strategy) == &run->results[i]) add(chosen, run, &run->results[i]);
 }
 
 static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err) {
@@ -78,7 +80,10 @@ static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err
           "run %" PRId64 " was stored without step rows, so there is no curve to draw; run it again with --steps", id);
     if (kind == SN_PLOT_BREAKDOWN && !result->peak)
       return sn_fail(err, SN_BAD_INPUT,
-                     "run %" PRId64 " was stored without the tensors of its peaks; run it again with --explain", id);
+                     "run %" PRId64
+                     " was stored without the tensors of its peaks, as measured ones are; simulate it again with "
+                     "--explain",
+                     id);
   }
   return SN_OK;
 }

@@ -7,9 +7,11 @@
 
 /* ---- strategies ---- */
 
-static const sn_result *find(const sn_run *run, const char *strategy) {
-  for (uint32_t i = 0; i < run->n_results; i++)
-    if (strcmp(run->results[i].strategy, strategy) == 0) return &run->results[i];
+static const sn_result *find(const sn_run *run, const sn_result *like) {
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (strcmp(r->strategy, like->strategy) == 0 && strcmp(r->source, like->source) == 0) return r;
+  }
   return NULL;
 }
 
@@ -20,11 +22,11 @@ sn_compare_pair *sn_compare_runs(const sn_run *before, const sn_run *after, sn_a
   if (!pairs) sn_fail_memory(err);
   for (uint32_t i = 0; pairs && i < before->n_results; i++) {
     const sn_result *r = &before->results[i];
-    pairs[(*count)++] = (sn_compare_pair){r->strategy, r, find(after, r->strategy)};
+    pairs[(*count)++] = (sn_compare_pair){r->strategy, r->source, r, find(after, r)};
   }
   for (uint32_t i = 0; pairs && i < after->n_results; i++) {
     const sn_result *r = &after->results[i];
-    if (!find(before, r->strategy)) pairs[(*count)++] = (sn_compare_pair){r->strategy, NULL, r};
+    if (!find(before, r)) pairs[(*count)++] = (sn_compare_pair){r->strategy, r->source, NULL, r};
   }
   return pairs;
 }

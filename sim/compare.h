@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The results of one strategy; NULL in the run that has none. */
+/* The results of one strategy, predicted or measured by one back end; NULL in the run that has none. */
 typedef struct sn_compare_pair {
-  const char *strategy;
+  const char *strategy, *source;
   const sn_result *before, *after;
 } sn_compare_pair;
 

@@ -215,22 +215,26 @@ static bool is_faster(const sn_conv_choice *a, const sn_conv_choice *b) {
   return a->workspace != b->workspace ? a->workspace < b->workspace : a->algo < b->algo;
 }
 
-uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
-                         sn_conv_choice *choices) {
-  problem x = describe(layer, input, device);
-  uint32_t n = 0;
-  for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
-    if (!can_run(&x, algo, device)) continue;
-    sn_conv_choice fresh;
-    if (!measure(&x, algo, kernel, device, &fresh)) continue;
-    uint32_t place = n++;
+uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    sn_conv_choice fresh = choices[i];
+    uint32_t place = i;
     for (; place > 0 && is_faster(&fresh, &choices[place - 1]); place--) choices[place] = choices[place - 1];
     choices[place] = fresh;
   }
   uint32_t kept = 1;
-  for (uint32_t i = 1; i < n; i++)
+  for (uint32_t i = 1; i < count; i++)
     if (choices[i].workspace < choices[kept - 1].workspace) choices[kept++] = choices[i];
   return kept;
+}
+
+uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
+                         sn_conv_choice *choices) {
+  problem x = describe(layer, input, device);
+  uint32_t n = 0;
+  for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
+    if (can_run(&x, algo, device) && measure(&x, algo, kernel, device, &choices[n])) n++;
+  return sn_conv_sort(choices, n);
 }
 
 const char *sn_conv_algo_name(sn_conv_algo algo) {

@@ -9,6 +9,7 @@
 #include "models/net.h"
 #include "sim/device.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* No op and no iteration may take longer, so that times stay far from the end of the clock. */
@@ -36,12 +37,17 @@ typedef struct sn_conv_choice {
   uint64_t workspace; /* bytes */
   int64_t ns;
   sn_conv_algo algo;
+  bool measured; /* the time; else it is the formulas' */
 } sn_conv_choice;
 
 /* Fills `choices` with the algorithms that can run the layer, fastest first, each needing less workspace than the one
  * before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
                          sn_conv_choice *choices);
+
+/* Sorts algorithms, fastest first, and leaves out each that needs no less workspace than a faster one. Returns how many
+ * are left, at least one of `count`. */
+uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count);
 
 /* "implicit_gemm", "fft", ... */
 const char *sn_conv_algo_name(sn_conv_algo algo);

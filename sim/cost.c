@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,15 @@
 enum { UPDATE_TRANSFERS = 5 };
 
 typedef struct conv_list {
-  const sn_conv_choice *choices;
+  sn_conv_choice *choices;
   uint32_t count;
 } conv_list;
 
 typedef struct layer_cost {
   int64_t ns[SN_PASSES]; /* CONV: all but the convolution kernels */
+  bool measured[SN_PASSES];
   uint64_t scratch[SN_PASSES];
-  const conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
+  conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
 } layer_cost;
 
 struct sn_costs {
@@ -77,19 +79,23 @@ static int64_t roofline(const sn_device *d, double flops, double bytes, double l
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
+static bool set_list(sn_costs *costs, conv_list *list, const sn_conv_choice *choices, uint32_t count) {
+  sn_conv_choice *copy = sn_arena_alloc(costs->arena, count, sizeof *copy);
+  if (!copy) return false;
+  memcpy(copy, choices, count * sizeof *copy);
+  *list = (conv_list){.choices = copy, .count = count};
+  return true;
+}
+
 static bool add_conv(sn_costs *costs, const sn_layer *layer, sn_shape input, const sn_device *device,
                      layer_cost *cost) {
-  conv_list *lists = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *lists);
-  if (!lists) return false;
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  if (!cost->conv) return false;
   for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
     sn_conv_choice choices[SN_CONV_ALGOS];
     uint32_t count = sn_conv_choices(layer, input, kernel, device, choices);
-    sn_conv_choice *copy = sn_arena_alloc(costs->arena, count, sizeof *copy);
-    if (!copy) return false;
-    memcpy(copy, choices, count * sizeof *copy);
-    lists[kernel] = (conv_list){.choices = copy, .count = count};
+    if (!set_list(costs, &cost->conv[kernel], choices, count)) return false;
   }
-  cost->conv = lists;
   return true;
 }
 
@@ -149,6 +155,23 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
   return list->choices;
 }
 
+sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
+                            uint32_t count, sn_err *err) {
+  sn_conv_choice sorted[SN_CONV_ALGOS];
+  assert(count > 0 && count <= SN_CONV_ALGOS);
+  memcpy(sorted, choices, count * sizeof *sorted);
+  count = sn_conv_sort(sorted, count);
+  return set_list(costs, &costs->layers[layer].conv[kernel], sorted, count) ? SN_OK : sn_fail_memory(err);
+}
+
+void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && costs->layers[layer].conv; k++) {
+    conv_list *list = &costs->layers[layer].conv[k];
+    list->choices[0] = list->choices[list->count - 1];
+    list->count = 1;
+  }
+}
+
 void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes) {
   costs->layers[layer].scratch[pass] = bytes;
 }
@@ -157,18 +180,80 @@ uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass) {
   return costs->layers[layer].scratch[pass];
 }
 
-static int64_t kernel_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo) {
+static bool belongs(sn_conv_kernel kernel, sn_pass pass) {
+  return pass != SN_UPDATE && (kernel == SN_CONV_FORWARD) == (pass == SN_FORWARD);
+}
+
+static int64_t scale(int64_t ns, double factor) {
+  return llround(fmin((double)ns * factor, SN_MAX_OP_SECONDS * 1e9));
+}
+
+void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
+  layer_cost *cost = &costs->layers[layer];
+  if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++)
+    for (uint32_t i = 0; belongs(k, pass) && i < cost->conv[k].count; i++) {
+      sn_conv_choice *choice = &cost->conv[k].choices[i];
+      if (!choice->measured) choice->ns = scale(choice->ns, factor);
+    }
+}
+
+void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo, int64_t ns) {
+  conv_list *list = &costs->layers[layer].conv[kernel];
+  for (uint32_t i = 0; i < list->count; i++) {
+    if (list->choices[i].algo != algo) continue;
+    list->choices[i].ns = ns;
+    list->choices[i].measured = true;
+  }
+  list->count = sn_conv_sort(list->choices, list->count);
+}
+
+void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
+  layer_cost *cost = &costs->layers[layer];
+  cost->ns[pass] = ns;
+  cost->measured[pass] = true;
+  for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++)
+    for (uint32_t i = 0; belongs(k, pass) && i < cost->conv[k].count; i++) {
+      cost->conv[k].choices[i].ns = 0;
+      cost->conv[k].choices[i].measured = true;
+    }
+}
+
+sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass) {
+  const sn_layer *layer = &net->layers[index];
+  double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
+  if (pass == SN_UPDATE) return (sn_work){.bytes = 4.0 * UPDATE_TRANSFERS * (double)layer->parameters};
+  traffic t = traffic_of(layer, x, y);
+  sn_work work = {t.flops[pass], t.bytes[pass]};
+  if (layer->op != SN_CONV) return work;
+  double kernels = pass == SN_FORWARD ? 1 : 2;
+  work.flops += kernels * 2 * (double)layer->macs;
+  work.bytes += kernels * (x + y + 4 * (double)layer->parameters);
+  return work;
+}
+
+static const sn_conv_choice *choice_of(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo) {
   const conv_list *list = &cost->conv[kernel];
   for (uint32_t i = 0; i < list->count; i++)
-    if (list->choices[i].algo == algo) return list->choices[i].ns;
-  return list->choices[list->count - 1].ns;
+    if (list->choices[i].algo == algo) return &list->choices[i];
+  return &list->choices[list->count - 1];
+}
+
+/* The sum over the step and its algorithms; `known`: only of what was measured. */
+static int64_t add_up(const layer_cost *cost, sn_pass pass, const uint8_t algo[2], bool known) {
+  int64_t ns = known && !cost->measured[pass] ? 0 : cost->ns[pass];
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    const sn_conv_choice *choice = choice_of(cost, k, algo[k == SN_CONV_BACKWARD_FILTER]);
+    if (!known || choice->measured) ns += choice->ns;
+  }
+  return ns;
 }
 
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
-  const layer_cost *cost = &costs->layers[layer];
-  int64_t ns = cost->ns[pass];
-  if (cost->conv && pass == SN_FORWARD) ns += kernel_ns(cost, SN_CONV_FORWARD, algo[0]);
-  if (cost->conv && pass == SN_BACKWARD)
-    ns += kernel_ns(cost, SN_CONV_BACKWARD_DATA, algo[0]) + kernel_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1]);
-  return ns;
+  return add_up(&costs->layers[layer], pass, algo, false);
+}
+
+int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
+  return add_up(&costs->layers[layer], pass, algo, true);
 }

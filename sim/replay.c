@@ -16,6 +16,7 @@
 
 struct sn_replay {
   const sn_run *run;
+  const sn_calibration *calibration; /* NULL: none was used */
   sn_net *net;
   sn_device device;
   sn_options options;
@@ -25,7 +26,9 @@ struct sn_replay {
 
 static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
   const sn_run *run = r->run;
-  if (sn_device_load(gpu ? gpu : run->gpu, &r->device, err) != SN_OK) {
+  if (r->calibration)
+    r->device = r->calibration->profile;
+  else if (sn_device_load(gpu ? gpu : run->gpu, &r->device, err) != SN_OK) {
     if (gpu || err->code != SN_BAD_USAGE) return err->code;
     *err = (sn_err)SN_ERR_INIT;
     return sn_fail(err, SN_BAD_INPUT,
@@ -75,6 +78,7 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   const sn_run *run = r->run;
   r->options = (sn_options)SN_OPTIONS_INIT;
   r->options.shared_link = run->shared_link;
+  r->options.calibration = r->calibration;
   r->options.pool_bytes = run->pool_limit_bytes;
   if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
       sn_external_parse(run->external, &r->options.external, err) == SN_OK)
@@ -83,15 +87,33 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   return err->code;
 }
 
-sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, sn_err *err) {
+/* What was executed cannot be simulated again: its times are the machine's. */
+static sn_status check_simulated(const sn_run *run, const sn_calibration *calibration, sn_err *err) {
+  if (run->device[0])
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " was measured on %.200s; this is for simulated runs (snsim run --trace FILE keeps the "
+                   "trace of a measured one)",
+                   run->id, run->device);
+  if (strcmp(run->costs, "measured") == 0 && !calibration)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " was simulated with measured costs of %.60s, which the database does not hold any more",
+                   run->id, run->gpu);
+  return SN_OK;
+}
+
+sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
+                          sn_err *err) {
   sn_replay *r = calloc(1, sizeof *r);
   if (!r) {
     sn_fail_memory(err);
     return NULL;
   }
   r->run = run;
-  if (load_device(r, gpu, err) == SN_OK && load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK &&
-      read_options(r, err) == SN_OK)
+  r->calibration = calibration;
+  if (check_simulated(run, calibration, err) == SN_OK && load_device(r, gpu, err) == SN_OK &&
+      load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK && read_options(r, err) == SN_OK)
     return r;
   sn_replay_free(r);
   return NULL;

@@ -48,6 +48,7 @@ typedef struct sn_peak_row {
 
 typedef struct sn_result {
   const char *strategy; /* "liveness+offload+recompute=cost" */
+  const char *source;   /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
   bool
       fits; /* peak_device_bytes <= the run's memory_bytes, and pool_bytes <= its pool_limit_bytes where there is one */
   uint32_t tensor_count; /* functional tensors of the iteration */
@@ -70,9 +71,20 @@ typedef struct sn_result {
   int64_t iteration_ns;       /* of a device with enough memory, where it does not fit */
   int64_t compute_ns;         /* the compute lane busy */
   int64_t stall_ns;           /* the compute lane waiting for a copy */
+  int64_t out_ns, in_ns;      /* copying, each way */
   int64_t allocation_ns;      /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
   double images_per_second;
   uint64_t instructions, events; /* of the plan, of the simulation */
+  int64_t known_ns;              /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
+  /* Measured results only. There, peak_device_bytes is what the device really had in use, context_bytes what of it is
+   * neither persistent nor pool, pool_bytes the highest byte that was used; times are the median iteration's. */
+  uint64_t reserved_pool_bytes;
+  uint64_t iterations; /* whole ones; fewer than run->iterations: it was stopped or failed */
+  double loss;         /* of the last whole iteration */
+  double accuracy;     /* share of the last iterations' images whose most likely class was right */
+  uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted, or not whole */
+  double difference;   /* from the run's first measured result: over the layers, the largest difference of a gradient or
+                        * parameter, relative to the layer's largest */
   uint32_t n_steps, n_peak;
   const sn_step_row *steps; /* NULL where they were not asked for */
   const sn_peak_row *peak;  /* largest first; NULL where it was not asked for */
@@ -101,6 +113,10 @@ typedef struct sn_run {
   const char *external;      /* "host", "peer", "remote" */
   const char *allocator;     /* "pool", "cuda" */
   bool shared_link;          /* copies of both directions share the link's bandwidth */
+  const char *costs;         /* "model", "measured", "auto": where times come from */
+  const char *device;        /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
+  const char *data;          /* what was trained on: "synthetic", a file; "": simulated */
+  uint64_t iterations;       /* asked for, of each measured result; 0: simulated */
   uint32_t layers;           /* FORK and DATA included */
   uint32_t n_steps;          /* 2N */
   uint64_t parameters;       /* trainable elements */

@@ -3,12 +3,13 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "sim/calibration.h"
 #include "sim/check.h"
 #include "sim/cost.h"
 #include "sim/device_model.h"
 #include "sim/explain.h"
 #include "sim/lower.h"
+#include "sim/result.h"
 #include "sim/route.h"
 #include "sim/schedule.h"
 
@@ -35,18 +36,11 @@ typedef struct question {
   sn_err *err;
 } question;
 
-static sn_persistent persistent_of(const sn_net *net) {
-  sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
-  p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    p.auxiliary += net->layers[i].mask_bytes + net->layers[i].statistics_bytes;
-  return p;
-}
-
 static sn_status open_question(question *q) {
   q->route = sn_route_new(q->net, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
-  q->persistent = persistent_of(q->net);
+  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
+  q->persistent = sn_persistent_of(q->net);
   uint64_t fixed = q->device->context_bytes + sn_persistent_total(&q->persistent);
   uint64_t left = q->device->memory_bytes > fixed ? q->device->memory_bytes - fixed : 0;
   q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
@@ -71,100 +65,15 @@ static sn_plan *make_plan(question *q, sn_strategy strategy) {
   return NULL;
 }
 
-static uint32_t find_peak(const sn_plan *plan) {
-  uint32_t peak = 0;
-  for (uint32_t s = 0; s < 2 * plan->route->n_layers; s++)
-    if (plan->use[s].tensor_bytes > plan->use[peak].tensor_bytes) peak = s;
-  return peak;
-}
-
-static void add_use(const question *q, const sn_plan *plan, sn_result *r) {
-  uint32_t peak = find_peak(plan);
-  const sn_step *step = &plan->route->steps[peak];
-  r->peak_tensor_bytes = plan->use[peak].tensor_bytes;
-  r->peak_step = peak + 1;
-  r->peak_layer = sn_arena_text(q->arena, q->net->layers[step->layer].name);
-  r->peak_pass = sn_pass_name(step->pass);
-  r->live_tensors_at_peak = plan->use[peak].live_tensors;
-  for (uint32_t s = 0; s < 2 * plan->route->n_layers; s++) {
-    if (plan->use[s].live_tensors > r->max_live_tensors) r->max_live_tensors = plan->use[s].live_tensors;
-    r->workspace_peak_bytes = sn_max(r->workspace_peak_bytes, plan->use[s].workspace_bytes);
-  }
-}
-
-static void add_memory(const question *q, const sn_plan *plan, sn_result *r) {
-  r->tensor_count = plan->route->n_tensors;
-  r->context_bytes = q->device->context_bytes;
-  r->persistent = q->persistent;
-  r->pool_bytes = plan->pool_bytes;
-  r->pool_largest_hole = plan->largest_hole;
-  r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
-  r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
-  r->fits = plan->pool_bytes <= plan->pool_limit;
-  r->offload_bytes = plan->counts.offload_bytes;
-  r->prefetch_bytes = plan->counts.prefetch_bytes;
-  r->external_bytes = plan->external_bytes;
-  r->cache_hits = plan->counts.cache_hits;
-  r->cache_misses = plan->counts.cache_misses;
-  r->evictions = plan->counts.evictions;
-  r->recomputed_layers = plan->counts.recomputed_layers;
-  r->instructions = plan->n_instrs;
-}
-
-static void add_times(const question *q, const sn_trace *trace, sn_result *r) {
-  r->iteration_ns = trace->end_ns;
-  r->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
-  r->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
-  r->allocation_ns = trace->allocation_ns;
-  r->events = trace->events;
-  r->images_per_second = trace->end_ns > 0 ? q->net->batch / ((double)trace->end_ns / 1e9) : 0;
-}
-
-static void add_step_times(const sn_plan *plan, const sn_trace *trace, sn_step_row *rows, uint32_t n) {
-  for (uint32_t s = 0; s < n; s++) rows[s].begin_ns = -1;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) {
-    const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind != SN_COMPUTE || instr->step >= n) continue;
-    sn_step_row *row = &rows[instr->step];
-    if (row->begin_ns < 0) row->begin_ns = trace->spans[i].begin_ns;
-    row->end_ns = trace->spans[i].end_ns;
-  }
-}
-
-static sn_status add_steps(const question *q, const sn_plan *plan, const sn_trace *trace, sn_result *r) {
-  uint32_t n = 2 * plan->route->n_layers;
-  uint64_t fixed = r->context_bytes + sn_persistent_total(&r->persistent);
-  sn_step_row *rows = sn_arena_alloc(q->arena, n, sizeof *rows);
-  if (!rows) return sn_fail_memory(q->err);
-  for (uint32_t s = 0; s < n; s++) {
-    const sn_step *step = &plan->route->steps[s];
-    const sn_layer *layer = &q->net->layers[step->layer];
-    const sn_step_use *use = &plan->use[s];
-    rows[s] = (sn_step_row){.step = s + 1,
-                            .layer = sn_arena_text(q->arena, layer->name),
-                            .op = sn_op_of(layer)->name,
-                            .pass = sn_pass_name(step->pass),
-                            .tensor_bytes = use->tensor_bytes,
-                            .live_tensors = use->live_tensors,
-                            .workspace_bytes = use->workspace_bytes,
-                            .device_bytes = fixed + use->tensor_bytes + use->workspace_bytes};
-    if (!rows[s].layer) return sn_fail_memory(q->err);
-  }
-  add_step_times(plan, trace, rows, n);
-  r->steps = rows;
-  r->n_steps = n;
-  return SN_OK;
-}
-
 static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
                             sn_result *r) {
-  char name[SN_STRATEGY_TEXT];
-  r->strategy = sn_arena_text(q->arena, sn_strategy_name(strategy, name));
-  add_use(q, plan, r);
-  if (!r->strategy || !r->peak_layer) return sn_fail_memory(q->err);
-  add_memory(q, plan, r);
-  add_times(q, trace, r);
-  sn_status status = q->options->want_steps ? add_steps(q, plan, trace, r) : SN_OK;
+  sn_result_source source = {.plan = plan,
+                             .use = plan->use,
+                             .trace = trace,
+                             .persistent = q->persistent,
+                             .context_bytes = q->device->context_bytes,
+                             .want_steps = q->options->want_steps};
+  sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
   return status;
@@ -226,6 +135,9 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),
                   .shared_link = o->shared_link,
+                  .costs = o->calibration ? "measured" : "model",
+                  .device = "",
+                  .data = "",
                   .layers = q->net->n_layers,
                   .n_steps = 2 * q->route->n_layers,
                   .parameters = q->net->parameters,

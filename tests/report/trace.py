@@ -70,7 +70,7 @@ def main(path):
     check_keys(events)
     check_tracks(events)
     end = check_slices(slices)
-    assert end * 1000 == other["iteration_ns"], (end, other)
+    assert end * 1000 <= other["iteration_ns"], (end, other)  # a real one ends a little after its last bar
     flows = check_flows(events, slices)
     check_counters(events, end)
     counts = collections.Counter(s["cat"] for s in slices)

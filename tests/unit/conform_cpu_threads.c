@@ -27,26 +27,40 @@ static sn_strategy strategy_of(uint32_t i) {
   return i < SN_STRATEGY_DEFAULTS ? sn_strategy_default(i) : checkpoints;
 }
 
-static sn_measurement measure(const sn_net *net, sn_strategy strategy, uint64_t pool_bytes) {
+/* Predicted and measured results of every strategy, in turn. */
+static sn_run *train(const sn_net *net, uint64_t pool_bytes) {
   sn_err err = SN_ERR_INIT;
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
-  sn_measurement m;
-  options.threads = 1;
-  options.check = true;
-  options.jitter_us = 300;
+  options.machine.threads = 1;
+  options.machine.check = true;
+  options.machine.jitter_us = 300;
   options.pool_bytes = pool_bytes;
-  if (sn_session_run(net, strategy, &options, &m, &err) == SN_OK) return m;
+  options.predict = true;
+  options.want_steps = true;
+  sn_session *session = sn_session_open(net->name, net, &options, &err);
   if (err.code == SN_BAD_DEVICE) skip();
-  char name[SN_STRATEGY_TEXT];
-  fail_msg("%s: %s", sn_strategy_name(strategy, name), err.text);
-  return m;
+  for (uint32_t i = 0; session && i < ALL && err.code == SN_OK; i++) sn_session_add(session, strategy_of(i), &err);
+  sn_run *run = session ? sn_session_take(session, &err) : NULL;
+  if (err.code != SN_OK) fail_msg("%s", err.text);
+  sn_session_close(session);
+  return run;
 }
 
-static void check_counts(const sn_measurement *m) {
+/* What was executed is what was planned, in all and step by step. */
+static void check_counts(const sn_result *planned, const sn_result *m) {
+  assert_string_equal(planned->strategy, m->strategy);
+  assert_string_equal(planned->source, "sim");
+  assert_string_equal(m->source, "cpu");
   assert_int_equal(m->iterations, 3);
-  assert_true(m->touched_pool_bytes <= m->planned_pool_bytes);
-  assert_true(m->measured_out_bytes == m->planned_out_bytes && m->measured_in_bytes == m->planned_in_bytes);
-  assert_int_equal(m->measured_live_tensors, m->planned_live_tensors);
+  assert_int_equal(m->reserved_pool_bytes, planned->pool_bytes);
+  assert_int_equal(m->pool_bytes, planned->pool_bytes); /* touched to the last block, and no further */
+  assert_int_equal(m->offload_bytes, planned->offload_bytes);
+  assert_int_equal(m->prefetch_bytes, planned->prefetch_bytes);
+  for (uint32_t i = 0; i < m->n_steps; i++) {
+    assert_int_equal(m->steps[i].tensor_bytes, planned->steps[i].tensor_bytes);
+    assert_int_equal(m->steps[i].live_tensors, planned->steps[i].live_tensors);
+    assert_int_equal(m->steps[i].workspace_bytes, planned->steps[i].workspace_bytes);
+  }
 }
 
 static void conforms(const subject *s) {
@@ -55,20 +69,21 @@ static void conforms(const subject *s) {
   snprintf(path, sizeof path, "%s%s", s->net[0] == '/' ? SNSIM_SOURCE_DIR : "", s->net);
   sn_net *net = sn_net_load(path, s->batch, s->image, &err);
   if (!net) fail_msg("%s", err.text);
-  sn_measurement first = measure(net, strategy_of(0), s->pool_bytes);
+  sn_run *run = train(net, s->pool_bytes);
   uint64_t moved = 0, again = 0;
-  assert_true(first.loss == first.loss && first.loss < 1e6);
+  double first = run->results[1].loss;
+  assert_true(first == first && first < 1e6);
+  assert_int_equal(run->n_results, 2 * ALL);
   for (uint32_t i = 0; i < ALL; i++) {
-    sn_strategy strategy = strategy_of(i);
-    sn_measurement m = measure(net, strategy, s->pool_bytes);
-    char name[SN_STRATEGY_TEXT];
-    check_counts(&m);
-    if (m.digest != first.digest)
-      fail_msg("%s under %s: loss %.9g, baseline %.9g", s->net, sn_strategy_name(strategy, name), m.loss, first.loss);
-    if (strategy.offload == SN_OFFLOAD_CACHE) moved += m.planned_out_bytes;
-    again += m.recomputed_layers;
+    const sn_result *planned = &run->results[2 * i], *m = planned + 1;
+    check_counts(planned, m);
+    if (m->digest != run->results[1].digest || m->digest == 0)
+      fail_msg("%s under %s: loss %.9g, baseline %.9g", s->net, m->strategy, m->loss, first);
+    if (strategy_of(i).offload == SN_OFFLOAD_CACHE) moved += m->offload_bytes;
+    again += m->recomputed_layers;
   }
   assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
+  sn_run_free(run);
   sn_net_free(net);
 }
 

@@ -19,7 +19,8 @@ static void must(const sn_err *err) {
 /* ---- by hand ---- */
 
 static sn_result result(const char *strategy, const sn_peak_row *peak, uint32_t n_peak) {
-  return (sn_result){.strategy = strategy, .peak_layer = "", .peak_pass = "", .peak = peak, .n_peak = n_peak};
+  return (sn_result){
+      .strategy = strategy, .source = "sim", .peak_layer = "", .peak_pass = "", .peak = peak, .n_peak = n_peak};
 }
 
 static void tensors_are_classed(void **state) {
@@ -68,6 +69,10 @@ static void strategies_are_paired(void **state) {
   assert_false(sn_compare_same(&pairs[0]) || sn_compare_same(&pairs[1]) || sn_compare_same(&pairs[2]));
   b[1].iteration_ns = 0;
   assert_true(sn_compare_same(&pairs[1]));
+  b[1].source = "cpu"; /* measured is not predicted */
+  assert_non_null(sn_compare_runs(&before, &after, arena, &count, &err));
+  assert_int_equal(count, 4);
+  b[1].source = "sim";
   assert_false(sn_compare_has_peaks(&pairs[1]));
   sn_arena_free(arena);
 }

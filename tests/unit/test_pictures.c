@@ -49,7 +49,7 @@ static scene play(const char *spec, uint32_t batch, uint32_t result) {
   sn_err err = SN_ERR_INIT;
   scene s = {.run = simulate(spec, batch, "k40c")};
   s.result = &s.run->results[result];
-  sn_replay *replay = sn_replay_open(s.run, NULL, NULL, &err);
+  sn_replay *replay = sn_replay_open(s.run, NULL, NULL, NULL, &err);
   must(&err);
   s.timeline = sn_replay_timeline(replay, s.result, &err);
   must(&err);

@@ -34,7 +34,7 @@ static sn_run *simulate(asked q) {
 
 static void replay_all(const sn_run *run) {
   sn_err err = SN_ERR_INIT;
-  sn_replay *replay = sn_replay_open(run, NULL, NULL, &err);
+  sn_replay *replay = sn_replay_open(run, NULL, NULL, NULL, &err);
   must(&err);
   for (uint32_t i = 0; i < run->n_results; i++) {
     sn_timeline *t = sn_replay_timeline(replay, &run->results[i], &err);
@@ -72,7 +72,7 @@ static void every_option(void **state) {
 
 static void assert_refused(const sn_run *run, const char *net, const char *gpu, const char *text) {
   sn_err err = SN_ERR_INIT;
-  sn_replay *replay = sn_replay_open(run, net, gpu, &err);
+  sn_replay *replay = sn_replay_open(run, net, gpu, NULL, &err);
   sn_timeline *t = replay ? sn_replay_timeline(replay, &run->results[0], &err) : NULL;
   assert_null(t);
   if (!strstr(err.text, text)) fail_msg("\"%s\" does not say \"%s\"", err.text, text);
@@ -162,7 +162,7 @@ static void profile_from_a_file(void **state) {
   sn_run *run = sn_simulate("lenet", net, &gpu, &strategy, 1, &plain.options, &err);
   must(&err);
   assert_refused(run, NULL, NULL, "--gpu FILE");
-  sn_replay *replay = sn_replay_open(run, NULL, path, &err);
+  sn_replay *replay = sn_replay_open(run, NULL, path, NULL, &err);
   sn_timeline *t = replay ? sn_replay_timeline(replay, &run->results[0], &err) : NULL;
   must(&err);
   sn_timeline_free(t);

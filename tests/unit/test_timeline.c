@@ -268,9 +268,13 @@ static void real_trace(void **state) {
     sn_cpu_kernels *kernels = open_kernels(&all.p);
     pipeline_plan(&all.p, strategies[k], SN_WORKSPACE_NONE, 300 * 1024);
     sn_state *training = sn_state_new(all.p.net, 1, &err);
+    sn_batches *batches = sn_batches_synthetic(all.p.net, 1, &err);
     must(&err);
-    sn_state_draw_batch(training, 1, 0, sn_state_classes(all.p.net));
-    sn_cpu cpu = {.route = all.p.route, .kernels = kernels, .state = training, .jitter_us = 300};
+    sn_cpu cpu = {.route = all.p.route,
+                  .kernels = kernels,
+                  .state = training,
+                  .batch = sn_batches_next(batches, &err),
+                  .jitter_us = 300};
     sn_play_options options = {.iterations = 3, .after = keep_timeline, .user = &all};
     uint64_t done = 0;
     sn_trace_init(&all.trace, all.p.plan, &err);
@@ -279,6 +283,7 @@ static void real_trace(void **state) {
     assert_int_equal(done, 3);
     check_all(&all);
     assert_true(all.timeline->n_arrows > 0);
+    sn_batches_free(batches);
     sn_state_free(training);
     sn_cpu_kernels_free(kernels);
     drop(&all);
