@@ -30,6 +30,23 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
+    {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
+     "many points at once: networks x batches x GPUs x strategies",
+     "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as "
+     "it is finished. An interrupted sweep (Ctrl-C, a kill, a power cut) goes on where it stopped: give the same "
+     "lists again, or its number. What does not fit is a result; a point that cannot be computed is stored with "
+     "the reason and does not stop the others.\n"
+     "The table: one row for every network, GPU, option and batch; \"fit\": how many strategies fit; \"fastest "
+     "that fits\" with its speed and device memory; \"least GiB\": what the most frugal strategy needs. --csv and "
+     "--json give every point. snsim plot sweep:N draws memory and speed over the batch.\n"
+     "Under mpirun, rank 0 hands out the points and alone writes the database; the other ranks compute, on other "
+     "machines too. The exit status is 1 where nothing fits at all.",
+     "snsim sweep --nets alexnet,vgg16 --batches 16:256:16 --gpus k40c,v100_32\n"
+     "snsim sweep --nets resnet50 --batches 8:512:x2 --strategy baseline --strategy superneurons --csv -o r50.csv\n"
+     "snsim sweep --grid grid.json --db shared.db\n"
+     "snsim sweep 3\n"
+     "mpirun -n 8 snsim sweep --grid grid.json",
+     "[SWEEP]", SN_CMD_SWEEP, sn_cli_sweep},
     {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
      "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
@@ -80,10 +97,11 @@ static const sn_command commands[] = {
      "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
-     "byte as it was printed first.",
+     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one.",
      "snsim show\n"
      "snsim show 12 --explain\n"
-     "snsim show last --json",
+     "snsim show last --json\n"
+     "snsim show sweep:3 --csv",
      "[RUN]", SN_CMD_SHOW, sn_cli_show},
     {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
      "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
@@ -99,11 +117,13 @@ static const sn_command commands[] = {
      "timeline: what the compute lane and the two copy lanes do over the time of an iteration, and the memory it "
      "takes. pool: the addresses of tensors and workspace over the steps. Both draw one strategy, without --strategy "
      "the fastest that fits. The database keeps no plans: for these two the run is simulated again, and must come out "
-     "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
+     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 11 12 -o batches.png --strategy superneurons\n"
-     "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload",
+     "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
+     "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
      "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
@@ -136,7 +156,8 @@ static const sn_command commands[] = {
      "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
     {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
      "Writes a table of a stored run as CSV (RFC 4180): a header with the units in the names, exact whole numbers, "
-     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default).",
+     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default). "
+     "Sweeps: snsim show sweep:3 --csv.",
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},

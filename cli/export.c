@@ -3,6 +3,7 @@
  *
  * An exporter is a row of `exporters`: it gets the store and the number that was asked for and writes its own header.
  * What it reads need not be a run. */
+#include "cli/csv.h"
 #include "cli/fields.h"
 #include "cli/options.h"
 
@@ -16,32 +17,13 @@ enum { PATH_ROOM = 4096 };
 
 /* ---- CSV ---- */
 
-static bool needs_quotes(const char *text) {
-  size_t length = strlen(text);
-  return strpbrk(text, ",\"\r\n") || (length > 0 && (text[0] == ' ' || text[length - 1] == ' '));
-}
-
-static void put_text(FILE *out, const char *text, bool first) {
-  if (!first) putc(',', out);
-  if (!needs_quotes(text)) {
-    fputs(text, out);
-    return;
-  }
-  putc('"', out);
-  for (; *text; text++) {
-    if (*text == '"') putc('"', out);
-    putc(*text, out);
-  }
-  putc('"', out);
-}
-
 static void put_names(FILE *out, const sn_fields *fields) {
-  for (uint32_t i = 0; i < fields->count; i++) put_text(out, fields->field[i].name, false);
+  for (uint32_t i = 0; i < fields->count; i++) sn_csv_put(out, fields->field[i].name, false);
 }
 
 static void put_fields(FILE *out, const sn_fields *fields, const void *row) {
   char room[SN_FIELD_ROOM];
-  for (uint32_t i = 0; i < fields->count; i++) put_text(out, sn_field_print(&fields->field[i], row, room), false);
+  for (uint32_t i = 0; i < fields->count; i++) sn_csv_put(out, sn_field_print(&fields->field[i], row, room), false);
 }
 
 /* A header, and rows, behind the columns that say which run it is. */
@@ -53,8 +35,8 @@ static void put_header(FILE *out, const char *columns, const sn_fields *fields) 
 
 static void put_row(FILE *out, const sn_run *run, const sn_result *result, const sn_fields *fields, const void *row) {
   fprintf(out, "%" PRId64, run->id);
-  if (result) put_text(out, result->strategy, false);
-  if (result) put_text(out, result->source, false);
+  if (result) sn_csv_put(out, result->strategy, false);
+  if (result) sn_csv_put(out, result->source, false);
   put_fields(out, fields, row);
   fputs("\r\n", out);
 }
@@ -68,7 +50,7 @@ static sn_status write_results(const sn_run *run, FILE *out, sn_err *err) {
   put_header(out, "", &sn_result_fields);
   for (uint32_t i = 0; i < run->n_results; i++) {
     fprintf(out, "%" PRId64, run->id);
-    put_text(out, run->created, false);
+    sn_csv_put(out, run->created, false);
     put_fields(out, &sn_run_fields, run);
     put_fields(out, &sn_result_fields, &run->results[i]);
     fputs("\r\n", out);

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "models/net.h"
+#include "sim/workers.h"
 
 #include <string.h>
 
@@ -33,6 +34,13 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   return status;
 }
 
+static sn_status parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 1, SN_WORKERS_MOST, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
 static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
   bytes->given = true;
   return sn_parse_bytes(text, what, low, &bytes->bytes, err);
@@ -58,6 +66,17 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
   }
   if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
   args->strategies[args->n_strategies++] = s;
+  return SN_OK;
+}
+
+/* Read when the grid is made of it. */
+static sn_status parse_list(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args_lists *lists = place;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty", what);
+  if (lists->count == SN_ARGS_LISTS)
+    return sn_fail(err, SN_BAD_USAGE, "%s is given more than %d times; part values by commas, or use --grid FILE", what,
+                   SN_ARGS_LISTS);
+  lists->texts[lists->count++] = text;
   return SN_OK;
 }
 
@@ -113,15 +132,53 @@ static const sn_option options[] = {
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
-    {"net", "FILE", 0, SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
+    {"net", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
      "The run's network, where its file lies elsewhere by now.", parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Images per iteration.", parse_size, offsetof(sn_args, batch)},
-    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
+    {"nets", "LIST", 0, SN_CMD_SWEEP, "Points",
+     "Networks, parted by commas: alexnet,resnet:n1=3,n2=4,./mine.json. What reads KEY=VALUE belongs to the family "
+     "before it. May be given several times, like all lists.",
+     parse_list, offsetof(sn_args, axes[SN_AXIS_NETS])},
+    {"batches", "LIST", 0, SN_CMD_SWEEP, "Points",
+     "Images per iteration: 16,32,64, ranges LOW:HIGH:STEP (16:256:16) and LOW:HIGH:xFACTOR (16:256:x2).", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_BATCHES])},
+    {"gpus", "LIST", 0, SN_CMD_SWEEP, "Points", "GPUs: names of `snsim list gpus` or files. Default: k40c.", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_GPUS])},
+    {"workspaces", "LIST", 0, SN_CMD_SWEEP, "Points", "Of none, dynamic, max. Default: dynamic.", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_WORKSPACES])},
+    {"externals", "LIST", 0, SN_CMD_SWEEP, "Points", "Of host, peer, remote. Default: host.", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_EXTERNALS])},
+    {"allocators", "LIST", 0, SN_CMD_SWEEP, "Points", "Of pool, cuda. Default: pool.", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_ALLOCATORS])},
+    {"pools", "LIST", 0, SN_CMD_SWEEP, "Points",
+     "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", parse_list,
+     offsetof(sn_args, axes[SN_AXIS_POOLS])},
+    {"grid", "FILE", 0, SN_CMD_SWEEP, "Points", "All of that from a JSON file (docs/sweep.md).", parse_text,
+     offsetof(sn_args, grid)},
+    {"net", "NET|FILE", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several networks: which. Of a timeline or pool: the run's network, where its file lies elsewhere "
+     "by "
+     "now.",
+     parse_text, offsetof(sn_args, net)},
+    {"gpu", "GPU|FILE", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several GPUs: which. Default: k40c. Of a timeline or pool: the profile of the run's GPU, where "
+     "that "
+     "came from a file.",
+     parse_gpu, 0},
+    {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several workspaces: which. Default: dynamic.", parse_workspace, 0},
+    {"external", "host|peer|remote", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: host.",
+     parse_external, offsetof(sn_args, external)},
+    {"allocator", "pool|cuda", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: pool.",
+     parse_allocator, offsetof(sn_args, allocator)},
+    {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.", parse_bytes,
+     offsetof(sn_args, pool)},
+    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
     {"gpu", "GPU|FILE", 0, SN_CMD_SIMULATE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
-    {"gpu", "FILE", 0, SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE, "Where",
+    {"gpu", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "The name under which this machine's measurements are kept. Default: the name of the back end.", parse_gpu, 0},
@@ -140,9 +197,9 @@ static const sn_option options[] = {
     {"external", "host|peer|remote", 0, SN_CMD_SIMULATE, "Where",
      "Where offloaded tensors go: host (default), peer (a GPU under the same switch), remote (over RDMA).",
      parse_external, offsetof(sn_args, external)},
-    {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
-     parse_switch, offsetof(sn_args, shared_link)},
-    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+    {"shared-link", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SWEEP, "Where",
+     "Copies out and in share the bandwidth of one direction.", parse_switch, offsetof(sn_args, shared_link)},
+    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
@@ -179,6 +236,9 @@ static const sn_option options[] = {
      offsetof(sn_args, deterministic)},
     {"tf32", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "GPU: allow TF32 tensor cores, which round to 10 bits.", parse_switch, offsetof(sn_args, tf32)},
+    {"jobs", "N", 0, SN_CMD_SWEEP, "How",
+     "Threads that compute. Default: as many as there are processors; under mpirun one for each rank.", parse_jobs,
+     offsetof(sn_args, jobs)},
     {"check", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
      offsetof(sn_args, check)},
@@ -203,8 +263,11 @@ static const sn_option options[] = {
      "peak, per tensor of the network.",
      parse_text, offsetof(sn_args, table)},
     {"json", NULL, 0,
-     SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF,
+     SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW |
+         SN_CMD_DIFF,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
+    {"csv", NULL, 0, SN_CMD_SHOW | SN_CMD_SWEEP, "What to print", "Of a sweep: every point as a line of CSV.",
+     parse_switch, offsetof(sn_args, csv)},
     {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
      "- is standard output.",
@@ -213,8 +276,8 @@ static const sn_option options[] = {
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      parse_text, offsetof(sn_args, plan)},
     {"output", "FILE", 'o',
-     SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF |
-         SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP,
+     SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW |
+         SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP,
      "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
@@ -226,12 +289,15 @@ static const sn_option options[] = {
     {"color", "auto|always|never", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
     {"db", "FILE", 0,
-     SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT |
-         SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
+     SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_SHOW | SN_CMD_PLOT |
+         SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
-    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.", parse_switch,
-     offsetof(sn_args, no_db)},
+    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.",
+     parse_switch, offsetof(sn_args, no_db)},
+    {"new", NULL, 0, SN_CMD_SWEEP, "Stored runs",
+     "Begins a sweep of its own, where one of the same points would be gone on with.", parse_switch,
+     offsetof(sn_args, fresh)},
     {"help", NULL, 'h', SN_CMD_ALL, "About", "Help on the command.", parse_switch, offsetof(sn_args, help)},
     {"version", NULL, 0, SN_CMD_ALL, "About", "The version of snsim.", parse_switch, offsetof(sn_args, version)},
 };

@@ -8,7 +8,7 @@
  *
  * Options may stand anywhere, as --name value or --name=value, -o value or -ovalue; "--" ends them. The first operand
  * names the command; without one it is "simulate". Where an option is given twice the last one counts, except
- * --strategy, which adds.
+ * --strategy and the lists of `sweep`, which add.
  */
 #ifndef SN_CLI_OPTIONS_H
 #define SN_CLI_OPTIONS_H
@@ -17,6 +17,7 @@
 #include "cli/out.h"
 #include "exec/session.h"
 #include "plots/plot.h"
+#include "sim/grid.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
@@ -25,12 +26,18 @@
 #include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64 };
 
 typedef struct sn_args_bytes {
   bool given;
   uint64_t bytes;
 } sn_args_bytes;
+
+/* The values of an option that adds, as they stand on the command line. */
+typedef struct sn_args_lists {
+  uint32_t count;
+  const char *texts[SN_ARGS_LISTS];
+} sn_args_lists;
 
 /* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
  * and an error where there is no calibration. */
@@ -58,7 +65,11 @@ typedef struct sn_args {
   bool deterministic, tf32, workspace_given;
   const char *data, *trace;
   sn_cost_source costs;
-  const char *profile;                    /* what --gpu gave; NULL: nothing, and gpu is the default */
+  const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
+  sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
+  const char *grid;            /* NULL: not given */
+  uint32_t jobs;               /* 0: not given */
+  bool csv, fresh;
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
   const char *table; /* of `export`; NULL: not given */
@@ -134,6 +145,11 @@ extern const char sn_help_purpose[], sn_help_statuses[], sn_help_stored[];
 /* The manual page as roff (cli/man.c). */
 void sn_man_write(FILE *out);
 
+/* The operand as the number of a sweep, "sweep:7" or "7", "sweep:last" or "last"; 0, the newest, for those two. */
+sn_status sn_args_sweep(const sn_args *args, int64_t *id, sn_err *err);
+/* Whether the operand is "sweep:.." */
+bool sn_args_is_sweep(const sn_args *args);
+
 /* The commands: cli/simulate.c, list.c, show.c, plot.c, help.c. */
 sn_status sn_cli_simulate(const sn_args *args, sn_err *err);
 sn_status sn_cli_run(const sn_args *args, sn_err *err);
@@ -145,6 +161,7 @@ sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
+sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);

@@ -1,5 +1,5 @@
-/* `snsim plot`: pictures of stored runs, in a file or in the terminal. Timeline and pool need a plan, which the store
- * does not keep: for them the run is simulated again and must come out as it was. */
+/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Timeline and pool need a plan, which
+ * the store does not keep: for them the run is simulated again and must come out as it was. */
 #include "plots/plot.h"
 
 #include "cli/options.h"
@@ -15,10 +15,25 @@ typedef struct plot {
   unsigned n_runs;
   const sn_result *result; /* of timeline and pool, with what was played */
   const sn_timeline *timeline;
+  sn_store *store; /* of a sweep, and its number */
+  int64_t sweep;
   sn_plot_options options;
 } plot;
 
+static sn_status draw_sweep(const plot *p, sn_err *err) {
+  const sn_args *args = p->args;
+  const sn_sweep_plot sweep = {.options = p->options,
+                               .net = args->net,
+                               .gpu = args->gpu,
+                               .workspace = sn_workspace_name(args->workspace),
+                               .external = sn_external_name(args->external),
+                               .allocator = sn_allocator_name(args->allocator),
+                               .pool_limit_bytes = args->pool.bytes};
+  return sn_plot_sweep(p->store, p->sweep, &sweep, err);
+}
+
 static sn_status draw_any(const plot *p, sn_err *err) {
+  if (p->store) return draw_sweep(p, err);
   if (p->timeline) return sn_plot_timeline(p->runs[0], p->result, p->timeline, &p->options, err);
   return sn_plot_runs((const sn_run *const *)p->runs, p->n_runs, &p->options, err);
 }
@@ -62,8 +77,12 @@ static sn_status check(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
   if (args->n_strategies > 1 && is_replayed(args->kind))
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
-  if ((args->net || args->profile) && !is_replayed(args->kind))
-    return sn_fail(err, SN_BAD_USAGE, "--net and --gpu go with --kind timeline and pool, which simulate the run again");
+  bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
+                args->allocator != SN_ALLOCATOR_POOL || args->pool.given;
+  if (chosen || ((args->net || args->profile) && !is_replayed(args->kind)))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "
+                   "--gpu also go with --kind timeline and pool, which simulate the run again");
   return SN_OK;
 }
 
@@ -90,6 +109,28 @@ static sn_status load(plot *p, sn_err *err) {
   return err->code;
 }
 
+static sn_status plot_sweep(plot *p, sn_err *err) {
+  char path[PATH_ROOM];
+  if (p->args->kind != SN_PLOT_STEPS || p->args->n_operands > 1)
+    return sn_fail(err, SN_BAD_USAGE, "a sweep is drawn alone and in one way, without --kind");
+  if (sn_args_sweep(p->args, &p->sweep, err) != SN_OK || sn_args_database(p->args, path, sizeof path, err) != SN_OK)
+    return err->code;
+  p->store = sn_store_open_read(path, err);
+  if (p->store) draw(p, err);
+  sn_store_close(p->store);
+  return err->code;
+}
+
+static sn_status plot_runs(plot *p, sn_err *err) {
+  if (check(p->args, err) != SN_OK) return err->code;
+  if (load(p, err) == SN_OK && is_replayed(p->args->kind))
+    draw_again(p, err);
+  else if (err->code == SN_OK)
+    draw(p, err);
+  for (unsigned i = 0; i < p->n_runs; i++) sn_run_free(p->runs[i]);
+  return err->code;
+}
+
 sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
   char texts[SN_ARGS_STRATEGIES][SN_STRATEGY_TEXT];
   const char *names[SN_ARGS_STRATEGIES];
@@ -99,11 +140,5 @@ sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
                                 .path = args->output,
                                 .strategies = args->n_strategies ? names : NULL,
                                 .n_strategies = args->n_strategies};
-  if (check(args, err) != SN_OK) return err->code;
-  if (load(&p, err) == SN_OK && is_replayed(args->kind))
-    draw_again(&p, err);
-  else if (err->code == SN_OK)
-    draw(&p, err);
-  for (unsigned i = 0; i < p.n_runs; i++) sn_run_free(p.runs[i]);
-  return err->code;
+  return sn_args_is_sweep(args) ? plot_sweep(&p, err) : plot_runs(&p, err);
 }

@@ -210,7 +210,7 @@ static bool all_fit(const sn__chart *chart) {
 
 static void put_script(FILE *out, const breakdown *d) {
   const sn__chart *chart = d->chart;
-  sn__put_terminal(out, chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   put_data(out, d);
   fputs("set multiplot title '", out);
   sn__put_subject(out, chart, sn__put_text);

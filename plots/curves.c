@@ -155,12 +155,7 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
   fputs("END\n", out);
 }
 
-/* Yellow is too pale for lines on white. */
-static const char *const colours[] = {SN__BLACK,  SN__BLUE,   SN__VERMILLION, SN__GREEN,
-                                      SN__PURPLE, SN__ORANGE, SN__SKY_BLUE};
-static const int marks[] = {7, 5, 9, 11, 13, 4, 6};
-
-enum { N_COLOURS = sizeof colours / sizeof colours[0], MARKED_STEPS = 120 };
+enum { MARKED_STEPS = 120 };
 
 /* What tells a curve's run from the others: net, batch and GPU where not all have the same, else the run's number. */
 static void put_run(FILE *out, const frame *f, const sn_run *run) {
@@ -188,16 +183,15 @@ static void put_name(FILE *out, const frame *f, const sn__curve *curve) {
   fputs("'", out);
 }
 
-/* Where there are more curves than colours, the colours come again in thicker lines. */
 static void put_curve(FILE *out, const frame *f, unsigned i) {
-  const char *colour = colours[i % N_COLOURS];
-  unsigned width = 1 + i / N_COLOURS;
+  const char *colour = sn__colour(i);
+  unsigned width = sn__width(i);
   fprintf(out, "%s $s%u using %s with ", i == 0 ? "plot" : ",", i, f->live ? "3:4" : "1:2");
   if (f->chart->form == SN__FORM_TEXT)
     fputs("lines ", out);
   else if (f->n_steps <= MARKED_STEPS)
-    fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s ", colour, width,
-            marks[i % N_COLOURS], sn__look_of(f->chart->form)->mark_size);
+    fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s ", colour, width, sn__mark(i),
+            sn__look_of(f->chart->form)->mark_size);
   else
     fprintf(out, "lines linecolor rgb '%s' linewidth %u ", colour, width);
   put_name(out, f, &f->chart->curves[i]);
@@ -205,7 +199,7 @@ static void put_curve(FILE *out, const frame *f, unsigned i) {
 
 static void put_counts(FILE *out, unsigned i) {
   fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
-          i, colours[i % N_COLOURS]);
+          i, sn__colour(i));
 }
 
 static void put_limit(FILE *out, const frame *f) {
@@ -219,7 +213,7 @@ static void put_limit(FILE *out, const frame *f) {
 
 void sn__curves_write(FILE *out, const sn__chart *chart) {
   frame f = measure(chart);
-  sn__put_terminal(out, chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   put_title(out, &f);
   put_x_axis(out, &f);
   put_y_axes(out, &f);

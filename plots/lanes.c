@@ -203,7 +203,7 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   unsigned char *kinds = make_columns(t, SN__LANE_COLUMNS, err);
   if (!kinds) return err->code;
   sum_kinds(t, ns);
-  sn__put_terminal(out, chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   for (int k = 0; k < IDLE; k++)
     if (ns[k] > 0) put_bars(out, t, kinds, k);
   free(kinds);

@@ -1,10 +1,7 @@
-/* Plot: from a stored run to a picture in a file or on the terminal.
- *
- * A file is replaced when the picture is whole (base/replace.h). */
+/* Plot: which strategies of which runs a picture shows, and drawing them. */
 #include "plots/plot.h"
 
 #include "base/arena.h"
-#include "base/replace.h"
 #include "base/text.h"
 #include "plots/plot_internal.h"
 
@@ -13,10 +10,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-/* gnuplot has seven letters for curves as text; one is for the limit line. */
-enum { TEXT_CURVES = 6, TEXT_COLUMNS = 100, TEXT_ROWS = 30, FEWEST_COLUMNS = 60, FEWEST_ROWS = 20, MOST = 1000 };
 
 /* ---- which strategies ---- */
 
@@ -102,104 +95,29 @@ static sn_status choose(const sn_run *run, unsigned n_runs, const sn_plot_option
 
 /* ---- drawing ---- */
 
-static sn_status find_form(const char *path, sn__form *form, sn_err *err) {
-  static const char *const endings[] = {[SN__FORM_PNG] = ".png", [SN__FORM_SVG] = ".svg", [SN__FORM_PDF] = ".pdf"};
-  size_t length = strlen(path);
-  for (int i = SN__FORM_PNG; i <= SN__FORM_PDF; i++) {
-    if (length <= 4 || strcasecmp(path + length - 4, endings[i]) != 0) continue;
-    *form = (sn__form)i;
-    return SN_OK;
-  }
-  return sn_fail(err, SN_BAD_USAGE, "%.300s: the ending says what to draw; it must be .png, .svg or .pdf", path);
+static sn_status write_script(FILE *out, const void *chart, sn_err *err) {
+  return sn__script_write(out, chart, err);
 }
 
-static sn_status fail_temporary(sn_err *err) {
-  return sn_fail(err, SN_BAD_FILE, "a temporary file cannot be written: %s; make room in /tmp", strerror(errno));
+static bool has_curves(const sn__chart *chart) {
+  return chart->kind == SN_PLOT_STEPS || chart->kind == SN_PLOT_LIVE;
 }
 
-static sn_status draw(const sn__chart *chart, int picture, sn_err *err) {
-  FILE *script = tmpfile();
-  if (!script) return fail_temporary(err);
-  if (sn__script_write(script, chart, err) != SN_OK) {
-    fclose(script);
-    return err->code;
-  }
-  if (fflush(script) != 0 || ferror(script))
-    fail_temporary(err);
-  else
-    sn__gnuplot_run(script, picture, err);
-  fclose(script);
-  return err->code;
-}
-
-/* ---- to a file ---- */
-
-static sn_status draw_file(const sn__chart *chart, const char *path, sn_err *err) {
-  sn_replace picture;
-  if (sn_replace_open(&picture, path, err) != SN_OK) return err->code;
-  if (!picture.temporary)
-    sn_fail(err, SN_BAD_FILE, "%.300s: is not a regular file; choose another", path);
-  else if (draw(chart, picture.file, err) == SN_OK)
-    sn__picture_finish(picture.file, chart->form, chart->curves[0].run->created, err);
-  return sn_replace_close(&picture, err);
-}
-
-/* ---- to the terminal ---- */
-
-static unsigned clamp(unsigned value, unsigned usual_value, unsigned least) {
-  if (value == 0) return usual_value;
-  return value < least ? least : value > MOST ? MOST : value;
-}
-
-/* Copies the drawing without what gnuplot pads it with: a form feed, empty lines around it, blanks at line ends. */
-static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
-  unsigned blanks = 0, breaks = 0;
-  bool begun = false;
-  rewind(from);
-  for (int c = getc(from); c != EOF; c = getc(from)) {
-    if (c == '\n') breaks++;
-    blanks = c == ' ' ? blanks + 1 : c == '\n' || c == '\f' ? 0 : blanks;
-    if (c == ' ' || c == '\n' || c == '\f') continue;
-    for (; breaks > 0; breaks--)
-      if (begun) putc('\n', to);
-    for (; blanks > 0; blanks--) putc(' ', to);
-    putc(c, to);
-    begun = true;
-  }
-  putc('\n', to);
-  if (ferror(from)) return fail_temporary(err);
-  return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
-}
-
-static sn_status draw_curves_text(const sn__chart *chart, FILE *terminal, sn_err *err) {
-  if (chart->n_curves > TEXT_CURVES)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "text can tell %d curves apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
-                   TEXT_CURVES, chart->n_curves);
-  FILE *picture = tmpfile();
-  if (!picture) return fail_temporary(err);
-  if (draw(chart, fileno(picture), err) == SN_OK) copy_text(picture, terminal, err);
-  fclose(picture);
-  return err->code;
-}
-
-static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
-  chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
-  chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-  if (chart->kind == SN_PLOT_STEPS || chart->kind == SN_PLOT_LIVE)
-    return draw_curves_text(chart, options->terminal, err);
+/* Text of what are no curves is written without gnuplot. */
+static sn_status write_text(const sn__chart *chart, FILE *terminal, sn_err *err) {
   errno = 0;
-  if (sn__text_write(options->terminal, chart, err) != SN_OK ||
-      (fflush(options->terminal) == 0 && !ferror(options->terminal)))
-    return err->code;
+  if (sn__text_write(terminal, chart, err) != SN_OK || (fflush(terminal) == 0 && !ferror(terminal))) return err->code;
   return sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno ? errno : EIO));
 }
 
 /* Fills in the form and draws. */
 static sn_status draw_chart(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
-  chart->form = SN__FORM_TEXT;
-  if (options->path && find_form(options->path, &chart->form, err) != SN_OK) return err->code;
-  return options->path ? draw_file(chart, options->path, err) : draw_text(chart, options, err);
+  if (sn__form_find(options->path, &chart->form, err) != SN_OK) return err->code;
+  sn__text_size(options, &chart->columns, &chart->rows);
+  if (!options->path && !has_curves(chart)) return write_text(chart, options->terminal, err);
+  const sn__drawing drawing = {write_script, chart, chart->form, chart->curves[0].run->created,
+                               has_curves(chart) ? chart->n_curves : 1};
+  return sn__draw(&drawing, options, err);
 }
 
 sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err) {

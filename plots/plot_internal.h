@@ -1,11 +1,14 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c      which strategies, which form, where to; the file is whole or not there
- *   script.c    what all gnuplot scripts have in common
+ *   plot.c      which strategies of which runs
+ *   draw.c      a script to a file or the terminal; the file is whole or not there
+ *   style.c     what all pictures look like
+ *   script.c    what the scripts of a run's pictures have in common
  *   curves.c    steps and live       as gnuplot scripts
  *   breakdown.c by type of layer     as a script, and as text
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
+ *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script
  *   gnuplot.c   runs gnuplot on a script
  *   picture.c   looks whether the file is whole
  */
@@ -13,6 +16,7 @@
 #define SN_PLOTS_PLOT_INTERNAL_H
 
 #include "base/err.h"
+#include "db/sweep.h"
 #include "plots/plot.h"
 
 #include <stdbool.h>
@@ -47,8 +51,20 @@ sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err);
 /* Writes the chart as text without gnuplot; breakdown, timeline and pool. */
 sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err);
 
-/* ---- script.c: parts of scripts ---- */
+/* Points of a sweep that differ in batch and strategy only. */
+enum { SN__SWEEP_CURVES = 32 };
+typedef struct sn__sweep_chart {
+  const sn_sweep_row *const *rows; /* by batch; at least one */
+  uint32_t n_rows;
+  const char *strategies[SN__SWEEP_CURVES]; /* the curves */
+  unsigned n_strategies;
+  sn__form form;
+  unsigned columns, lines; /* of SN__FORM_TEXT */
+} sn__sweep_chart;
 
+void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
+
+/* ---- style.c ---- */
 /* Colours of Okabe and Ito, which colour-blind people can tell apart (Color Universal Design, 2008). */
 #define SN__BLACK      "#000000"
 #define SN__ORANGE     "#E69F00"
@@ -61,12 +77,41 @@ sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err);
 #define SN__GREY       "#999999"
 
 /* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves' marks, how
- * far names stand above the frame, in lines. */
+ * far the passes' names and the title stand above their places, in lines. */
 typedef struct sn__look {
   const char *terminal, *key_font, *mark_size, *lift;
 } sn__look;
 
 const sn__look *sn__look_of(sn__form form);
+void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows);
+
+/* The last `most` characters of a text for single quotes, within which gnuplot replaces nothing: names come from users,
+ * so quotes are doubled, control characters and broken UTF-8 are '?'. Of a long path the end says more. */
+void sn__put_text(FILE *out, const char *text, size_t most);
+/* The same, not for quotes. */
+void sn__put_plain(FILE *out, const char *text, size_t most);
+
+/* Of a curve, by its number. Where there are more curves than colours, the colours come again in thicker lines. */
+const char *sn__colour(unsigned curve);
+unsigned sn__width(unsigned curve);
+int sn__mark(unsigned curve);
+
+/* ---- draw.c ---- */
+typedef struct sn__drawing {
+  sn_status (*write)(FILE *out, const void *chart, sn_err *err); /* the gnuplot script */
+  const void *chart;
+  sn__form form;
+  const char *created; /* what is drawn */
+  unsigned n_curves;
+} sn__drawing;
+
+/* The form by the path's ending, text without a path; SN_BAD_USAGE. */
+sn_status sn__form_find(const char *path, sn__form *form, sn_err *err);
+/* The size of a drawing as text. */
+void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows);
+sn_status sn__draw(const sn__drawing *drawing, const sn_plot_options *options, sn_err *err);
+
+/* ---- script.c: parts of scripts ---- */
 
 /* MiB, or GiB where `most` is large. */
 typedef struct sn__unit {
@@ -76,17 +121,9 @@ typedef struct sn__unit {
 
 sn__unit sn__unit_for(uint64_t most);
 
-/* The last `most` characters of a text for single quotes, within which gnuplot replaces nothing: names come from users,
- * so quotes are doubled, control characters and broken UTF-8 are '?'. Of a long path the end says more. */
-void sn__put_text(FILE *out, const char *text, size_t most);
-/* The same, not for quotes. */
-void sn__put_plain(FILE *out, const char *text, size_t most);
-
 /* "alexnet, batch 200, on k40c", with what all runs of the chart have in common; of a timeline also the strategy, in
  * text on a line of its own. */
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
-
-void sn__put_terminal(FILE *out, const sn__chart *chart);
 
 /* The line between the passes at `divide` of an axis from `low` to `high`, and their names above the frame, where
  * nothing is drawn. */

@@ -64,7 +64,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
   sn__unit unit = sn__unit_for(t->pool_bytes);
   double high = (double)t->pool_bytes / unit.bytes;
-  sn__put_terminal(out, chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   for (int k = 0; k < KINDS; k++) put_rects(out, t, &unit, (kind)k);
   fputs("set title '", out);
   sn__put_subject(out, chart, sn__put_text);

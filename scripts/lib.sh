@@ -49,6 +49,8 @@ need_to_test() {
   need zsh has zsh
   need fish has fish
   need groff-base has groff
+  need libopenmpi-dev has mpicc
+  need openmpi-bin has mpirun
 }
 
 fuzzer_library() {
