@@ -127,7 +127,6 @@ typedef struct put {
   FILE *out;
 } put;
 
-/* RFC 4180: in quotes where a comma, a quote or a line end is in it. */
 static void put_csv(put *p, const char *name, const char *text) {
   sn_csv_put(p->out, p->heads ? name : text, !p->begun);
   p->begun = true;
