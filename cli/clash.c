@@ -1,4 +1,4 @@
-/* Files that must differ; see the header. Every pair is compared: there are fifteen. */
+/* Files that must differ; see the header. Every pair is compared: there are twenty-eight. */
 #include "cli/clash.h"
 
 #include "base/path.h"
@@ -26,9 +26,14 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   char database[PATH_ROOM];
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
   bool known = sn_args_database(args, database, sizeof database, &reason) == SN_OK;
-  const use uses[] = {{"--net", file_of(args->net)},   {"--gpu", file_of(args->gpu)},
-                      {"--grid", args->grid},          {"the database", known ? database : NULL},
-                      {"--plan", written(args->plan)}, {"--output", written(args->output)}};
+  const use uses[] = {{"--net", file_of(args->net)},
+                      {"--gpu", file_of(args->gpu)},
+                      {"--grid", args->grid},
+                      {"--data", args->data},
+                      {"the database", known ? database : NULL},
+                      {"--plan", written(args->plan)},
+                      {"--trace", written(args->trace)},
+                      {"--output", written(args->output)}};
   for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
     for (size_t j = 0; j < i; j++)
       if (uses[i].path && uses[j].path && sn_path_same(uses[i].path, uses[j].path))

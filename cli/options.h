@@ -66,6 +66,7 @@ typedef struct sn_args {
   const char *data, *trace;
   sn_cost_source costs;
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
+  sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */
   sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
   const char *grid;            /* NULL: not given */
   uint32_t jobs;               /* 0: not given */
@@ -165,5 +166,6 @@ sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);
+sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

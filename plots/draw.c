@@ -26,6 +26,11 @@ sn_status sn__form_find(const char *path, sn__form *form, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "%.300s: the ending says what to draw; it must be .png, .svg or .pdf", path);
 }
 
+sn_status sn_plot_check_path(const char *path, sn_err *err) {
+  sn__form form;
+  return sn__form_find(path, &form, err);
+}
+
 static sn_status fail_temporary(sn_err *err) {
   return sn_fail(err, SN_BAD_FILE, "a temporary file cannot be written: %s; make room in /tmp", strerror(errno));
 }

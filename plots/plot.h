@@ -66,4 +66,7 @@ typedef struct sn_sweep_plot {
 /* Draws sweep `id` (0: the newest). SN_BAD_INPUT for a sweep without a computed point. */
 sn_status sn_plot_sweep(sn_store *store, int64_t id, const sn_sweep_plot *plot, sn_err *err);
 
+/* SN_BAD_USAGE where a path's ending names no form of picture. */
+sn_status sn_plot_check_path(const char *path, sn_err *err);
+
 #endif

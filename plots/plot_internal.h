@@ -9,6 +9,7 @@
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
  *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script
+ *   chart.c     bars (chart.h) as a script
  *   gnuplot.c   runs gnuplot on a script
  *   picture.c   looks whether the file is whole
  */
@@ -90,6 +91,8 @@ void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows)
 void sn__put_text(FILE *out, const char *text, size_t most);
 /* The same, not for quotes. */
 void sn__put_plain(FILE *out, const char *text, size_t most);
+
+enum { SN__COLOURS = 7 };
 
 /* Of a curve, by its number. Where there are more curves than colours, the colours come again in thicker lines. */
 const char *sn__colour(unsigned curve);

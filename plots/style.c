@@ -86,20 +86,18 @@ void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows)
 }
 
 /* Yellow is too pale for lines on white. */
-static const char *const colours[] = {SN__BLACK,  SN__BLUE,   SN__VERMILLION, SN__GREEN,
-                                      SN__PURPLE, SN__ORANGE, SN__SKY_BLUE};
-static const int marks[] = {7, 5, 9, 11, 13, 4, 6};
-
-enum { N_COLOURS = sizeof colours / sizeof colours[0] };
+static const char *const colours[SN__COLOURS] = {SN__BLACK,  SN__BLUE,   SN__VERMILLION, SN__GREEN,
+                                                 SN__PURPLE, SN__ORANGE, SN__SKY_BLUE};
+static const int marks[SN__COLOURS] = {7, 5, 9, 11, 13, 4, 6};
 
 const char *sn__colour(unsigned curve) {
-  return colours[curve % N_COLOURS];
+  return colours[curve % SN__COLOURS];
 }
 
 unsigned sn__width(unsigned curve) {
-  return 1 + curve / N_COLOURS;
+  return 1 + curve / SN__COLOURS;
 }
 
 int sn__mark(unsigned curve) {
-  return marks[curve % N_COLOURS];
+  return marks[curve % SN__COLOURS];
 }
