@@ -1,8 +1,8 @@
-# Run by cpack on the installed files before they become a package: what Debian wants where, and packed how.
+# Run by cpack on the installed files before they become packages: what Debian wants where, and packed how.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()
-set(root "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr")
+set(root "${CPACK_TEMPORARY_INSTALL_DIRECTORY}/snsim/usr")
 if(EXISTS "${root}/share/zsh/site-functions")
   file(RENAME "${root}/share/zsh/site-functions" "${root}/share/zsh/vendor-completions") # Debian's zsh looks there
 endif()

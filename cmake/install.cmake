@@ -1,5 +1,7 @@
 # What is installed beside the program: the manual page and the shells' completions, printed by the program itself from
-# its tables, the device files; and the Debian package (cpack -G DEB in the build folder).
+# its tables, the device files; and the Debian packages (cpack -G DEB in the build folder): snsim, and snsim-mpi with the
+# module that needs MPI's libraries, where it was built.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME snsim)
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS "cross-compiling without an emulator: no manual page and no completions are made")
 else()
@@ -42,7 +44,19 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "gnuplot-nox | gnuplot")
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL snsim)
+set(CPACK_DEBIAN_SNSIM_PACKAGE_NAME snsim)
+set(CPACK_DEBIAN_SNSIM_PACKAGE_RECOMMENDS "gnuplot-nox | gnuplot")
+set(CPACK_COMPONENT_SNSIM_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+if(TARGET snsim_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+  set(CPACK_DEBIAN_SNSIM_PACKAGE_SUGGESTS snsim-mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_NAME snsim-mpi)
+  set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "snsim (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_MPI_DESCRIPTION "Lets snsim sweep over many machines: under mpirun, rank 0 hands out the points and
+stores them, the other ranks compute.")
+endif()
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
 if(DPKG_SHLIBDEPS)

@@ -2,6 +2,7 @@
 
     install.py files|deb        SNSIM_BUILD_DIR names the build folder; exit 77: nothing here to look into packages with"""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ COMMON = {
 INSTALLED = COMMON | {"share/man/man1/snsim.1", "share/zsh/site-functions/_snsim", "share/doc/snsim/CHANGELOG.md"}
 PACKAGED = COMMON | {"share/man/man1/snsim.1.gz", "share/zsh/vendor-completions/_snsim",
                      "share/doc/snsim/changelog.gz"}
+MODULE = re.compile(r"lib(64)?(/[^/]+)?/snsim/snsim_\w+\.so")  # built where their libraries are; in packages of their own
 
 
 def output(*command, **more):
@@ -31,6 +33,7 @@ def files_below(folder):
 def compare(folder, want):
     """What differs below `folder`, and whether the program there works without anything else of the build."""
     got = files_below(folder)
+    got -= set(filter(MODULE.fullmatch, got)) - want
     wrong = [f"missing: {name}" for name in sorted(want - got)] + [f"too much: {name}" for name in sorted(got - want)]
     for name in got:
         if os.stat(os.path.join(folder, name)).st_mode & 0o777 != (0o755 if name == "bin/snsim" else 0o644):
@@ -51,15 +54,17 @@ def install(folder):
 
 def package(folder):
     output("cpack", "-G", "DEB", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder, cwd=folder)
-    (name,) = [n for n in os.listdir(folder) if n.endswith(".deb")]
+    (name,) = [n for n in os.listdir(folder) if n.endswith(".deb") and n.startswith("snsim_")]
     deb = os.path.join(folder, name)
     control = output("dpkg-deb", "-f", deb)
     needed = ["Package: snsim\n", "Section: science\n", "Recommends: gnuplot", "Description: memory simulator"]
     if shutil.which("dpkg-shlibdeps"):
         needed += ["libc6 (>=", "libsqlite3-0 (>=", "libcjson1 (>="]
     wrong = [f"no {text!r} in\n{control}" for text in needed if text not in control]
-    output("dpkg-deb", "-x", deb, os.path.join(folder, "root"))
-    return wrong + compare(os.path.join(folder, "root", "usr"), PACKAGED)
+    root = os.path.join(folder, "root")
+    output("dpkg-deb", "-x", deb, root)
+    wrong += [f"{n}: belongs into a package of its own" for n in files_below(root) if n.endswith(".so")]
+    return wrong + compare(os.path.join(root, "usr"), PACKAGED)
 
 
 def main():
