@@ -24,7 +24,8 @@ static sn_status write_events(const sn_args *args, const sn_run *run, const sn_r
 static sn_status trace_run(const sn_args *args, const sn_run *run, sn_err *err) {
   const sn_result *result = sn_stored_choice(args, run, err);
   sn_calibration *calibration = result ? sn_stored_calibration(args, run, err) : NULL;
-  sn_replay *replay = err->code == SN_OK ? sn_replay_open(run, args->net, args->profile, calibration, err) : NULL;
+  sn_replay *replay =
+      result && err->code == SN_OK ? sn_replay_open(run, args->net, args->profile, calibration, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, result, err) : NULL;
   if (timeline) write_events(args, run, result, timeline, err);
   sn_timeline_free(timeline);
