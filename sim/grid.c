@@ -152,10 +152,8 @@ static sn_status add_strategy(sn_grid *grid, const char *text, sn_err *err) {
   sn_strategy s;
   uint32_t *n = &grid->n[SN_AXIS_STRATEGIES];
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; i < *n; i++) {
-    const sn_strategy *old = &grid->strategies[i];
-    if (old->liveness == s.liveness && old->offload == s.offload && old->recompute == s.recompute) return SN_OK;
-  }
+  for (uint32_t i = 0; i < *n; i++)
+    if (sn_strategy_same(grid->strategies[i], s)) return SN_OK;
   if (check_room(grid, SN_AXIS_STRATEGIES, SN_GRID_STRATEGIES, err) != SN_OK) return err->code;
   grid->strategies[(*n)++] = s;
   return SN_OK;
