@@ -9,6 +9,7 @@
 #include "sim/meter.h"
 #include "sim/result.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static sn_costs *make_costs(const sn_session *s, sn_err *err) {
   if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return NULL;
   sn_costs *costs = sn_costs_new(s->net, s->profile ? s->profile : &any, err);
   if (!costs) return NULL;
+  assert(s->machine.ops);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
     return costs;

@@ -66,9 +66,11 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
   return SN_OK;
 }
 
-/* The first `n_names` of the usual ones in the run's own order, else all. */
+/* The first `n_names` of the usual ones in the run's own order; all of a measured run that has
+ * few, and where it has none of these. */
 static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind, choice *chosen) {
   unsigned before = chosen->count;
+  if (run->device[0] && run->n_results <= N_USUAL) n_names = 0;
   for (uint32_t i = 0; i < run->n_results; i++)
     for (unsigned n = 0; n < n_names; n++)
       if (find(run, usual[n]) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
