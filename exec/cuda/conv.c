@@ -225,7 +225,7 @@ static sn_status time_choice(const timer *t, uint32_t layer, sn_conv_kernel kern
   if (sn__gpu_malloc(&run.workspace, choice->workspace, "a convolution workspace", &no_room) != SN_OK) return SN_OK;
   sn_status status = time_run(t, &run, &choice->ns, err);
   choice->measured = status == SN_OK;
-  cudaFree(run.workspace);
+  if (run.workspace) cudaFree(run.workspace);
   if (status != SN_OK)
     sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->net->layers[layer].name,
                   sn_conv_algo_name(choice->algo));

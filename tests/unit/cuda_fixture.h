@@ -1,10 +1,15 @@
-/* The CUDA machine in tests: loads the module that runs on the fake GPU (tests/fake_cuda/fake_cuda.h), and trains a net
- * by the reference kernels from the same start, to compare with.
+/* The CUDA machine in tests, on the fake GPU (tests/fake_cuda/fake_cuda.h) or on a real one.
  *
- *   fake_cuda *fake = cuda_fake();                 the module's controls; sn_machine_open_cuda() opens it from now on
- *   net_runner r = cuda_reference(net, state, batch, &hyper);
- *   net_runner_iterate(&r);
- *   cuda_compare(&r, state, 1e-4);
+ *   fake_cuda *fake = cuda_fake();            sn_machine_open_cuda() opens the fake from now on
+ *   cuda_real();                              or the module of this build; skips the test where it or a GPU is missing
+ *
+ *   cuda_lab lab = cuda_lab_open(net, "liveness", SN_WORKSPACE_NONE, UINT64_MAX);      a machine and a plan
+ *   cuda_lab_start(&lab);
+ *   uint64_t digest = cuda_lab_play(&lab, lab.plan);
+ *   cuda_agrees(&lab, iterations, tolerance);  with the reference kernels, from the same start
+ *   cuda_lab_close(&lab);
+ *
+ *   sn_run *run = cuda_train(net, pool_bytes, NULL);   every strategy in turn
  */
 #ifndef SN_TESTS_CUDA_FIXTURE_H
 #define SN_TESTS_CUDA_FIXTURE_H
@@ -13,6 +18,7 @@
 #include "exec/reference.h"
 #include "exec/session.h"
 #include "models/zoo.h"
+#include "sim/lower.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit/net_runner.h"
 
@@ -49,6 +55,170 @@ static inline sn_session_options cuda_options(uint64_t pool_bytes) {
   options.machine.deterministic = true;
   options.pool_bytes = pool_bytes;
   return options;
+}
+
+/* Fails the test with the error's text, and what the fake has to say. */
+static inline void cuda_must(const sn_err *err) {
+  if (err->code != SN_OK) fail_msg("%s", err->text);
+}
+
+static inline void cuda_real(void) {
+#ifdef SNSIM_REAL_CUDA
+  sn_err err = SN_ERR_INIT;
+  sn_machine machine;
+  sn_machine_options options = {.hyper.seed = 1};
+  assert_int_equal(setenv("SNSIM_CUDA_MODULE", SNSIM_REAL_CUDA, 1), 0);
+  sn_net *net = cuda_net("lenet", 1, 0);
+  sn_route *route = sn_route_new(net, &err);
+  cuda_must(&err);
+  if (sn_machine_open_cuda(route, &options, &machine, &err) == SN_OK) machine.ops->close(machine.self);
+  sn_route_free(route);
+  sn_net_free(net);
+  if (err.code == SN_OK) return;
+  print_message("skipped: %s\n", err.text);
+#else
+  print_message("skipped: this build has no CUDA module\n");
+#endif
+  skip();
+}
+
+/* ---- every strategy ---- */
+
+enum { CUDA_STRATEGIES = SN_STRATEGY_DEFAULTS + 1 };
+
+static inline sn_strategy cuda_strategy(uint32_t i) {
+  sn_strategy checkpoints = {true, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
+  return i < SN_STRATEGY_DEFAULTS ? sn_strategy_default(i) : checkpoints;
+}
+
+/* Predicted and measured results; on the fake each strategy meets another order of the device's work. */
+static inline sn_run *cuda_train(const sn_net *net, uint64_t pool_bytes, fake_cuda *fake) {
+  sn_err err = SN_ERR_INIT;
+  sn_session_options options = cuda_options(pool_bytes);
+  options.predict = true;
+  sn_session *session = sn_session_open(net->name, net, &options, &err);
+  for (uint32_t i = 0; session && i < CUDA_STRATEGIES && err.code == SN_OK; i++) {
+    if (fake) fake->seed = i;
+    sn_session_add(session, cuda_strategy(i), &err);
+  }
+  cuda_must(&err);
+  sn_run *run = sn_session_take(session, &err);
+  sn_session_close(session);
+  return run;
+}
+
+/* What was executed is what was planned. */
+static inline void cuda_check_counts(const sn_result *planned, const sn_result *m) {
+  assert_string_equal(planned->strategy, m->strategy);
+  assert_string_equal(m->source, "cuda");
+  assert_int_equal(m->iterations, 3);
+  assert_int_equal(m->reserved_pool_bytes, planned->pool_bytes);
+  assert_int_equal(m->pool_bytes, planned->pool_bytes);
+  assert_int_equal(m->offload_bytes, planned->offload_bytes);
+  assert_int_equal(m->prefetch_bytes, planned->prefetch_bytes);
+  assert_true(m->iteration_ns > 0 && m->compute_ns > 0 && m->compute_ns <= m->iteration_ns);
+}
+
+/* All results are the baseline's to the bit. */
+static inline void cuda_check_run(const sn_net *net, const sn_run *run) {
+  uint64_t moved = 0, again = 0;
+  assert_int_equal(run->n_results, 2 * CUDA_STRATEGIES);
+  for (uint32_t i = 0; i < CUDA_STRATEGIES; i++) {
+    const sn_result *m = &run->results[2 * i + 1];
+    cuda_check_counts(m - 1, m);
+    if (m->digest != run->results[1].digest || m->digest == 0 || !isfinite(m->loss))
+      fail_msg("%s under %s: loss %.9g, baseline %.9g", net->name, m->strategy, m->loss, run->results[1].loss);
+    if (cuda_strategy(i).offload == SN_OFFLOAD_CACHE) moved += m->offload_bytes;
+    again += m->recomputed_layers;
+  }
+  assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
+}
+
+/* ---- one machine and one plan ---- */
+
+typedef struct cuda_lab {
+  sn_net *net;
+  sn_route *route;
+  sn_machine machine;
+  sn_machine_options options;
+  sn_costs *costs;
+  sn_schedule *schedule;
+  sn_plan *plan;
+  sn_trace trace;
+  sn_state *state;
+  sn_batches *batches;
+} cuda_lab;
+
+/* The net is the lab's from now on. */
+static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy_text, sn_workspace workspace,
+                                     uint64_t pool_bytes) {
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab = {.net = net, .options = cuda_options(0).machine};
+  sn_device device;
+  sn_strategy strategy;
+  sn_device_load("k40c", &device, &err);
+  sn_strategy_parse(strategy_text, &strategy, &err);
+  lab.route = sn_route_new(net, &err);
+  cuda_must(&err);
+  sn_machine_open_cuda(lab.route, &lab.options, &lab.machine, &err);
+  cuda_must(&err);
+  lab.costs = sn_costs_new(net, &device, &err);
+  lab.machine.ops->offer(lab.machine.self, lab.costs, &err);
+  cuda_must(&err);
+  lab.schedule = sn_schedule_new(lab.route, strategy.recompute, &err);
+  lab.plan = sn_lower(lab.schedule, strategy, workspace, lab.costs, pool_bytes, &err);
+  cuda_must(&err);
+  lab.batches = sn_batches_synthetic(net, 3, &err);
+  sn_trace_init(&lab.trace, lab.plan, &err);
+  cuda_must(&err);
+  return lab;
+}
+
+static inline void cuda_lab_close(cuda_lab *lab) {
+  lab->machine.ops->close(lab->machine.self);
+  sn_trace_clear(&lab->trace);
+  sn_batches_free(lab->batches);
+  sn_state_free(lab->state);
+  sn_plan_free(lab->plan);
+  sn_schedule_free(lab->schedule);
+  sn_costs_free(lab->costs);
+  sn_route_free(lab->route);
+  sn_net_free(lab->net);
+}
+
+/* Parameters and batches from the beginning. */
+static inline void cuda_lab_start(cuda_lab *lab) {
+  sn_err err = SN_ERR_INIT;
+  sn_state_free(lab->state);
+  lab->state = sn_state_new(lab->net, 5, &err);
+  sn_batches_rewind(lab->batches, &err);
+  cuda_must(&err);
+  lab->machine.ops->start(lab->machine.self, lab->state, &err);
+  cuda_must(&err);
+}
+
+static inline const sn_batch *cuda_lab_feed(cuda_lab *lab) {
+  sn_err err = SN_ERR_INIT;
+  const sn_batch *batch = sn_batches_next(lab->batches, &err);
+  cuda_must(&err);
+  lab->machine.ops->feed(lab->machine.self, batch, &err);
+  cuda_must(&err);
+  return batch;
+}
+
+/* One iteration from the start; what it did to loss and parameters, or 0 where the device failed. */
+static inline uint64_t cuda_lab_play(cuda_lab *lab, const sn_plan *plan) {
+  sn_err err = SN_ERR_INIT, broken = SN_ERR_INIT;
+  sn_outcome outcome;
+  const sn_machine_ops *ops = lab->machine.ops;
+  cuda_lab_start(lab);
+  cuda_lab_feed(lab);
+  if (sn_play(plan, ops->backend(lab->machine.self), &lab->trace, &broken) != SN_OK) return 0;
+  ops->outcome(lab->machine.self, &outcome);
+  ops->fetch(lab->machine.self, &err);
+  cuda_must(&err);
+  uint64_t digest = sn_digest(SN_DIGEST_START, &outcome.loss, sizeof outcome.loss);
+  return sn_digest(digest, lab->state->parameters, lab->net->parameters * sizeof(float));
 }
 
 /* ---- the reference ---- */
@@ -107,6 +277,29 @@ static inline void cuda_compare(const net_runner *r, const sn_state *state, doub
       cuda_compare_data(layer, "statistics", statistics + k * channels, s->statistics + k * channels, channels,
                         tolerance);
   }
+}
+
+/* Some iterations of the lab's plan and of the reference from the same start. Each is a play of its own, so that
+ * dropout draws the mask of iteration 0. */
+static inline void cuda_agrees(cuda_lab *lab, int iterations, double tolerance) {
+  sn_err err = SN_ERR_INIT;
+  const sn_machine_ops *ops = lab->machine.ops;
+  sn_outcome outcome;
+  cuda_lab_start(lab);
+  net_runner r = cuda_reference(lab->net, lab->state, &lab->options.hyper);
+  for (int i = 0; i < iterations; i++) {
+    cuda_take_batch(&r, cuda_lab_feed(lab));
+    sn_play(lab->plan, ops->backend(lab->machine.self), &lab->trace, &err);
+    cuda_must(&err);
+    ops->outcome(lab->machine.self, &outcome);
+    ops->fetch(lab->machine.self, &err);
+    cuda_must(&err);
+    net_runner_iterate(&r);
+    r.iteration = 0;
+    if (!(fabs(outcome.loss - r.loss) <= tolerance * r.loss)) fail_msg("loss %.9g, not %.9g", outcome.loss, r.loss);
+    cuda_compare(&r, lab->state, tolerance);
+  }
+  net_runner_close(&r);
 }
 
 #endif
