@@ -18,8 +18,8 @@ cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t d, cudnnDataTyp
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t *d);
 cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t d);
 cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t d, int pad_h, int pad_w, int stride_h,
-                                              int stride_w, int dilation_h, int dilation_w,
-                                              cudnnConvolutionMode_t mode, cudnnDataType_t type);
+                                              int stride_w, int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
+                                              cudnnDataType_t type);
 cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t d, int groups);
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t d, cudnnMathType_t math);
 cudnnStatus_t cudnnCreatePoolingDescriptor(cudnnPoolingDescriptor_t *d);
@@ -41,9 +41,9 @@ cudnnStatus_t cudnnSetOpTensorDescriptor(cudnnOpTensorDescriptor_t d, cudnnOpTen
 
 /* ---- convolution ---- */
 cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle, cudnnTensorDescriptor_t x_shape,
-                                                      cudnnFilterDescriptor_t w_shape,
-                                                      cudnnConvolutionDescriptor_t d, cudnnTensorDescriptor_t y_shape,
-                                                      cudnnConvolutionFwdAlgo_t algo, size_t *bytes);
+                                                      cudnnFilterDescriptor_t w_shape, cudnnConvolutionDescriptor_t d,
+                                                      cudnnTensorDescriptor_t y_shape, cudnnConvolutionFwdAlgo_t algo,
+                                                      size_t *bytes);
 cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle, cudnnFilterDescriptor_t w_shape,
                                                            cudnnTensorDescriptor_t dy_shape,
                                                            cudnnConvolutionDescriptor_t d,
@@ -101,17 +101,21 @@ cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescrip
                                            cudnnTensorDescriptor_t dy_shape, const void *dy,
                                            cudnnTensorDescriptor_t x_shape, const void *x, const void *beta,
                                            cudnnTensorDescriptor_t dx_shape, void *dx);
-cudnnStatus_t cudnnBatchNormalizationForwardTraining(
-    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha, const void *beta,
-    cudnnTensorDescriptor_t x_shape, const void *x, cudnnTensorDescriptor_t y_shape, void *y,
-    cudnnTensorDescriptor_t channels, const void *gamma, const void *offset, double factor, void *running_mean,
-    void *running_variance, double epsilon, void *saved_mean, void *saved_inverse);
-cudnnStatus_t cudnnBatchNormalizationBackward(
-    cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha_data, const void *beta_data,
-    const void *alpha_parameters, const void *beta_parameters, cudnnTensorDescriptor_t x_shape, const void *x,
-    cudnnTensorDescriptor_t dy_shape, const void *dy, cudnnTensorDescriptor_t dx_shape, void *dx,
-    cudnnTensorDescriptor_t channels, const void *gamma, void *dgamma, void *doffset, double epsilon,
-    const void *saved_mean, const void *saved_inverse);
+cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha,
+                                                     const void *beta, cudnnTensorDescriptor_t x_shape, const void *x,
+                                                     cudnnTensorDescriptor_t y_shape, void *y,
+                                                     cudnnTensorDescriptor_t channels, const void *gamma,
+                                                     const void *offset, double factor, void *running_mean,
+                                                     void *running_variance, double epsilon, void *saved_mean,
+                                                     void *saved_inverse);
+cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnnBatchNormMode_t mode, const void *alpha_data,
+                                              const void *beta_data, const void *alpha_parameters,
+                                              const void *beta_parameters, cudnnTensorDescriptor_t x_shape,
+                                              const void *x, cudnnTensorDescriptor_t dy_shape, const void *dy,
+                                              cudnnTensorDescriptor_t dx_shape, void *dx,
+                                              cudnnTensorDescriptor_t channels, const void *gamma, void *dgamma,
+                                              void *doffset, double epsilon, const void *saved_mean,
+                                              const void *saved_inverse);
 cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t algo, cudnnSoftmaxMode_t mode,
                                   const void *alpha, cudnnTensorDescriptor_t x_shape, const void *x, const void *beta,
                                   cudnnTensorDescriptor_t y_shape, void *y);
