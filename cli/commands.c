@@ -43,6 +43,34 @@ static const sn_command commands[] = {
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
      NULL, SN_CMD_RUN, sn_cli_run},
+    {"validate", "snsim validate --net NAME --batch N [options]", "train for real and compare with the prediction",
+     "Trains as `snsim run` does, and prints what was predicted for the very same plans beside what was measured: "
+     "bytes "
+     "of pool and device, live tensors, bytes copied and how fast, time of an iteration and of its stalls, and whether "
+     "the result is equal to that of the first strategy to the bit. Under the table stand the largest errors. Both are "
+     "stored; `snsim plot` draws one over the other.\n"
+     "\"device MiB\" is memory in use beyond what was in use before: on the CPU the growth of the resident set without "
+     "the external pool. Times are predicted where the machine is calibrated (`snsim calibrate`) or --gpu names a "
+     "known "
+     "one; a dash stands for what is not known. Ctrl-C ends it after the current step and keeps what was measured.",
+     "snsim validate --net resnet50 --batch 4\n"
+     "snsim validate --net alexnet --batch 16 --iterations 5 --steps --strategy superneurons\n"
+     "snsim validate --net resnet50 --batch 32 --backend cuda --deterministic --json",
+     NULL, SN_CMD_VALIDATE, sn_cli_validate},
+    {"calibrate", "snsim calibrate --net NAME --batch N [options]", "measure this machine, for exact predictions",
+     "Measures this machine while it trains a network: the time of every step by operator, shape and pass (and "
+     "convolution algorithm, where there are several), what kernels need as workspace, and copies both ways, alone and "
+     "together. The figures are stored under the name of the device (--gpu, else the name of the back end), its "
+     "hardware "
+     "and its libraries; another network calibrated later is added.\n"
+     "From then on `snsim --gpu cpu` simulates this machine: steps of known shapes take their measured time, others "
+     "the "
+     "formulas' time, corrected by a factor per operator and pass that is fitted to the measurements. The table shows "
+     "these factors and how far off the corrected formulas still are.",
+     "snsim calibrate --net resnet50 --batch 4 --iterations 10\n"
+     "snsim --net resnet101 --batch 4 --gpu cpu\n"
+     "snsim calibrate --net resnet50 --batch 32 --backend cuda --gpu h200",
+     NULL, SN_CMD_CALIBRATE, sn_cli_calibrate},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",
      "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
      "give "

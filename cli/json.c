@@ -143,6 +143,7 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "external_bytes", r->external_bytes);
   put_time(o, "compute_ns", r->compute_ns);
   put_time(o, "allocation_ns", r->allocation_ns);
+  put_time(o, "measured_cost_ns", r->known_ns);
   sn_json_put_count(o, "instructions", r->instructions);
   sn_json_put_count(o, "events", r->events);
 }
@@ -182,6 +183,7 @@ static void put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "external", run->external);
   sn_json_put_text(o, "allocator", run->allocator);
   sn_json_put_bool(o, "shared_link", run->shared_link);
+  sn_json_put_text(o, "costs", run->costs);
   sn_json_put_text(o, "version", run->version);
 }
 

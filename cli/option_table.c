@@ -74,6 +74,16 @@ static sn_status parse_backend(const char *what, const char *text, void *place, 
   return sn_exec_backend_parse(text, place, err);
 }
 
+static sn_status parse_costs(const char *what, const char *text, void *place, sn_err *err) {
+  static const char *const names[SN_COSTS_COUNT] = {"auto", "model", "measured"};
+  for (int i = 0; i < SN_COSTS_COUNT; i++)
+    if (strcmp(text, names[i]) == 0) {
+      *(sn_cost_source *)place = (sn_cost_source)i;
+      return SN_OK;
+    }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, model, measured", what, text);
+}
+
 static sn_status parse_color(const char *what, const char *text, void *place, sn_err *err) {
   static const char *const names[] = {"auto", "always", "never"};
   for (int i = 0; i < 3; i++)
@@ -85,23 +95,30 @@ static sn_status parse_color(const char *what, const char *text, void *place, sn
 }
 
 static const sn_option options[] = {
-    {"net", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+    {"net", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
-    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train", "Images per iteration.", parse_size,
-     offsetof(sn_args, batch)},
-    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "What to train",
+    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
+     "Images per iteration.", parse_size, offsetof(sn_args, batch)},
+    {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
     {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
      offsetof(sn_args, gpu)},
+    {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
+     "The name under which this machine's measurements are kept. Default: the name of the back end.", parse_text,
+     offsetof(sn_args, gpu)},
+    {"costs", "SOURCE", 0, SN_CMD_SIMULATE | SN_CMD_VALIDATE, "Where",
+     "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "
+     "rest), model (formulas alone), measured (an error where nothing was measured).",
+     parse_costs, offsetof(sn_args, costs)},
     {"memory", "SIZE", 0, SN_CMD_SIMULATE, "Where",
      "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
      parse_bytes, offsetof(sn_args, memory)},
     {"context", "SIZE", 0, SN_CMD_SIMULATE, "Where", "Memory that driver and libraries take; 0 is allowed.",
      parse_bytes_or_0, offsetof(sn_args, context)},
-    {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "Where",
+    {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
      offsetof(sn_args, pool)},
     {"external", "WHERE", 0, SN_CMD_SIMULATE, "Where",
@@ -109,7 +126,7 @@ static const sn_option options[] = {
      parse_external, offsetof(sn_args, external)},
     {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
      parse_switch, offsetof(sn_args, shared_link)},
-    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN, "How",
+    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
@@ -121,46 +138,48 @@ static const sn_option options[] = {
     {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
-    {"backend", "NAME", 0, SN_CMD_RUN, "Where",
+    {"backend", "NAME", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", parse_backend,
      offsetof(sn_args, backend)},
-    {"data", "FILE", 0, SN_CMD_RUN, "What to train",
+    {"data", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Trains on a labelled image set instead of random images: MNIST's IDX files or the form of docs/data.md.",
      parse_text, offsetof(sn_args, data)},
-    {"iterations", "N", 0, SN_CMD_RUN, "How", "Training iterations, 1 to 16777216. Default: 3.", parse_size,
-     offsetof(sn_args, iterations)},
-    {"threads", "N", 0, SN_CMD_RUN, "How", "Threads of the kernels. Default: as many as there are processors.",
-     parse_size, offsetof(sn_args, threads)},
-    {"deterministic", NULL, 0, SN_CMD_RUN, "How",
+    {"iterations", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
+     "Training iterations, 1 to 16777216. Default: 3.", parse_size, offsetof(sn_args, iterations)},
+    {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
+     "Threads of the kernels. Default: as many as there are processors.", parse_size, offsetof(sn_args, threads)},
+    {"deterministic", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "GPU: only algorithms that give the same bits every time. The CPU's always do.", parse_switch,
      offsetof(sn_args, deterministic)},
-    {"tf32", NULL, 0, SN_CMD_RUN, "How", "GPU: allow TF32 tensor cores, which round to 10 bits.", parse_switch,
-     offsetof(sn_args, tf32)},
-    {"check", NULL, 0, SN_CMD_RUN, "How",
+    {"tf32", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
+     "GPU: allow TF32 tensor cores, which round to 10 bits.", parse_switch, offsetof(sn_args, tf32)},
+    {"check", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
      offsetof(sn_args, check)},
-    {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
+    {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW, "What to print",
      "Also a row for every step, strategy by strategy.", parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW, "What to print",
-     "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
+    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
+     "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      parse_text, offsetof(sn_args, plan)},
-    {"output", "FILE", 'o', SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_HELP, "What to print",
-     "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o',
+     SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_HELP,
+     "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
-    {"db", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_SHOW | SN_CMD_PLOT, "Stored runs",
-     "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).", parse_text,
-     offsetof(sn_args, db)},
-    {"no-db", NULL, 0, SN_CMD_SIMULATE, "Stored runs", "Stores nothing.", parse_switch, offsetof(sn_args, no_db)},
+    {"db", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_SHOW | SN_CMD_PLOT,
+     "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
+     parse_text, offsetof(sn_args, db)},
+    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.", parse_switch,
+     offsetof(sn_args, no_db)},
     {"help", NULL, 'h', SN_CMD_ALL, "About", "Help on the command.", parse_switch, offsetof(sn_args, help)},
     {"version", NULL, 0, SN_CMD_ALL, "About", "The version of snsim.", parse_switch, offsetof(sn_args, version)},
 };

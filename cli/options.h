@@ -30,13 +30,17 @@ typedef struct sn_args_bytes {
   uint64_t bytes;
 } sn_args_bytes;
 
+/* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
+ * and an error where there is no calibration. */
+typedef enum sn_cost_source { SN_COSTS_AUTO, SN_COSTS_MODEL, SN_COSTS_MEASURED, SN_COSTS_COUNT } sn_cost_source;
+
 struct sn_command;
 
 typedef struct sn_args {
   const struct sn_command *command;
   char *const *argv;
-  const char *operand; /* the command's one operand, or NULL */
-  const char *net, *gpu;
+  const char *operand;          /* the command's one operand, or NULL */
+  const char *net, *gpu;        /* gpu: k40c where none is given, NULL for the commands that train */
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
   sn_args_bytes memory, context, pool;
@@ -51,6 +55,7 @@ typedef struct sn_args {
   sn_exec_backend backend;
   bool deterministic, tf32;
   const char *data;
+  sn_cost_source costs;
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -116,5 +121,7 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err);
 sn_status sn_cli_show(const sn_args *args, sn_err *err);
 sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
+sn_status sn_cli_validate(const sn_args *args, sn_err *err);
+sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 
 #endif

@@ -1,9 +1,13 @@
 /* From the command line to something the simulator can be asked. */
 #include "cli/question.h"
 
+#include "db/calibrations.h"
 #include "models/zoo.h"
 
 #include <string.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
 
 static sn_status check_complete(const sn_args *args, sn_err *err) {
   static const char example[] = "for instance: snsim --net alexnet --batch 200; snsim help tells more";
@@ -19,8 +23,32 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status load_device(const sn_args *args, sn_device *device, sn_err *err) {
-  if (sn_device_load(args->gpu, device, err) != SN_OK) return err->code;
+/* The stored calibration of the device's name; NULL, without an error, where there is none or no store. */
+static sn_calibration *find_calibration(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  sn_err nothing = SN_ERR_INIT; /* a store that is not there, or cannot be read, is no reason not to simulate */
+  if (args->no_db || args->costs == SN_COSTS_MODEL) return NULL;
+  if (sn_args_database(args, path, sizeof path, &nothing) != SN_OK || access(path, F_OK) != 0) return NULL;
+  sn_store *store = sn_store_open_read(path, &nothing);
+  if (!store) return NULL;
+  sn_calibration *c = sn_store_calibration(store, args->gpu, NULL, NULL, args->costs == SN_COSTS_AUTO ? &nothing : err);
+  sn_store_close(store);
+  return c;
+}
+
+static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
+  sn_device *device = &q->device;
+  q->calibration = find_calibration(args, err);
+  q->options.calibration = q->calibration;
+  if (err->code != SN_OK) return err->code;
+  if (!q->calibration && args->costs == SN_COSTS_MEASURED)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--costs measured: nothing was measured of %.60s yet; snsim calibrate does it on that machine",
+                   args->gpu);
+  if (q->calibration)
+    *device = q->calibration->profile;
+  else if (sn_device_load(args->gpu, device, err) != SN_OK)
+    return err->code;
   if (args->memory.given) {
     device->memory_bytes = args->memory.bytes;
     device->memory_nominal = false;
@@ -37,18 +65,22 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
 
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
   *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
-  if (check_complete(args, err) != SN_OK || load_device(args, &question->device, err) != SN_OK) return err->code;
-  choose_strategies(args, question);
   question->options.workspace = args->workspace;
   question->options.external = args->external;
   question->options.allocator = args->allocator;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
+  if (check_complete(args, err) != SN_OK || load_device(args, question, err) != SN_OK) return err->code;
+  if (question->calibration && question->calibration->shared_link) question->options.shared_link = true;
+  choose_strategies(args, question);
   question->net = sn_net_load(args->net, args->batch, args->image, err);
+  if (!question->net) sn_question_free(question);
   return err->code;
 }
 
 void sn_question_free(sn_question *question) {
   sn_net_free(question->net);
+  sn_calibration_free(question->calibration);
   question->net = NULL;
+  question->calibration = NULL;
 }

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cli/options.h"
 #include "models/net.h"
+#include "sim/calibration.h"
 #include "sim/device.h"
 #include "sim/run.h"
 #include "sim/simulate.h"
@@ -13,6 +14,7 @@
 typedef struct sn_question {
   const sn_args *args;
   sn_device device;
+  sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
   sn_net *net;
   sn_options options;
   sn_strategy strategies[SN_ARGS_STRATEGIES];

@@ -55,6 +55,16 @@ static void print_resident(const sn_result *r, FILE *out) {
   fputs("\n", out);
 }
 
+/* Of the compute time of all results, what measured costs gave. */
+static double known_share(const sn_run *run) {
+  double known = 0, all = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    known += (double)run->results[i].known_ns;
+    all += (double)run->results[i].compute_ns;
+  }
+  return all > 0 ? known / all : 0;
+}
+
 static void print_heading(const sn_run *run, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
@@ -71,6 +81,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fprintf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
           run->shared_link ? " over a shared link" : "", run->allocator);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
+  if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   if (run->n_results) print_resident(&run->results[0], f);
   fputs("\n", f);

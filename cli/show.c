@@ -1,5 +1,6 @@
 /* `snsim show`: the stored runs, or one of them as it was printed first. */
 #include "cli/json.h"
+#include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/table.h"
@@ -55,6 +56,8 @@ static sn_status check_details(const sn_args *args, const sn_run *run, sn_err *e
     if (args->steps && !run->results[i].steps)
       return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without its steps; simulate it again with --steps",
                      run->id);
+    if (args->explain && sn_measured(run))
+      return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " was measured; --explain goes with simulated runs", run->id);
     if (args->explain && !run->results[i].peak)
       return sn_fail(err, SN_BAD_INPUT,
                      "run %" PRId64 " was stored without the tensors of its peaks; simulate it again with --explain",
@@ -67,7 +70,10 @@ static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) 
   sn_out out;
   if (check_details(args, run, err) != SN_OK || sn_out_open(&out, args->output, args->color, err) != SN_OK)
     return err->code;
-  if (args->json)
+  if (sn_measured(run))
+    (void)(args->json ? sn_measured_json(run, args->steps, out.stream, err)
+                      : sn_measured_print(run, args->steps, &out, err));
+  else if (args->json)
     sn_json_write_run(run, args->steps, args->explain, out.stream, err);
   else
     sn_report_run(run, args->steps, args->explain, &out, err);

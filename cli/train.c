@@ -1,13 +1,18 @@
 /* Training from the command line; see the header. */
 #include "cli/train.h"
 
+#include "cli/measured.h"
 #include "cli/out.h"
+#include "db/calibrations.h"
+#include "models/zoo.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
 
 /* Idle OpenMP threads spin, which costs far more than it gains where processors are shared. OpenMP reads its policy
  * when it is loaded: set it and begin again. Where that fails the run is slower, not wrong. */
@@ -58,62 +63,79 @@ sn_session_options sn_train_options(const sn_args *args) {
   return options;
 }
 
-typedef struct trainer {
-  const sn_args *args;
-  const sn_net *net;
-  const sn_session_options *options;
-  uint32_t done, n_strategies;
-  char current[SN_STRATEGY_TEXT];
-} trainer;
-
-static double seconds_left(const trainer *t, uint64_t iteration, double seconds) {
-  double rest = (double)(t->options->iterations - 1 - iteration);
-  return seconds * (rest + (double)(t->n_strategies - 1 - t->done) * (double)t->options->iterations);
-}
-
 static void show_progress(void *user, uint64_t iteration, const sn_outcome *outcome, int64_t ns) {
-  const trainer *t = user;
+  sn_train_watch *w = user;
   char line[240];
   double seconds = (double)ns / 1e9;
+  uint64_t strategy = w->seen++ / w->iterations, left = w->iterations * w->n_strategies - w->seen;
   snprintf(line, sizeof line,
-           "%s (%u of %u): iteration %" PRIu64 " of %" PRIu64 ", loss %.4f, %.2f images/s, %.0f s left", t->current,
-           t->done + 1, t->n_strategies, iteration + 1, t->options->iterations, outcome->loss, t->net->batch / seconds,
-           seconds_left(t, iteration, seconds));
+           "strategy %" PRIu64 " of %" PRIu32 ", iteration %" PRIu64 " of %" PRIu64
+           ", loss %.4f, %.2f images/s, %.0f s left",
+           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, w->batch / seconds,
+           seconds * (double)left);
   sn_out_progress(line);
 }
 
-static sn_status visit(void *user, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err) {
-  const sn_session_options *o = ((const trainer *)user)->options;
-  return o->visit ? o->visit(o->user, iteration, plan, trace, err) : SN_OK;
+const char *sn_train_device_name(const sn_args *args) {
+  return args->gpu ? args->gpu : sn_exec_backend_name(args->backend);
 }
 
-static void train_all(trainer *t, sn_session *session, sn_err *err) {
+/* A file that is not there has no calibrations. */
+static sn_calibration *find_calibration(void *user, const sn_machine_info *info, sn_err *err) {
+  const sn_args *args = ((const sn_train_watch *)user)->args;
+  char path[PATH_ROOM];
+  if (args->no_db || args->costs == SN_COSTS_MODEL) return NULL;
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK || access(path, F_OK) != 0) return NULL;
+  sn_store *store = sn_store_open_read(path, err);
+  if (!store) return NULL;
+  sn_calibration *c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);
+  sn_store_close(store);
+  return c;
+}
+
+void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
+  watch->iterations = options->iterations;
+  options->stop = is_interrupted;
+  options->progress = show_progress;
+  options->calibration = find_calibration;
+  options->user = watch;
+}
+
+static void train_all(const sn_args *args, sn_session *session, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
-  t->n_strategies = sn_train_strategies(t->args, strategies);
-  for (t->done = 0; t->done < t->n_strategies && err->code == SN_OK && !sn_train_interrupted(); t->done++) {
-    sn_strategy_name(strategies[t->done], t->current);
-    sn_session_add(session, strategies[t->done], err);
-    sn_out_progress(NULL);
-  }
+  uint32_t count = sn_train_strategies(args, strategies);
+  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++)
+    sn_session_add(session, strategies[i], err);
+  sn_out_progress(NULL);
 }
 
 sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_options *wanted, sn_err *err) {
-  trainer t = {.args = args, .net = net, .options = wanted};
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = sn_train_strategies(args, strategies)};
   sn_session_options options = *wanted;
   sn_err taking = SN_ERR_INIT;
-  options.stop = is_interrupted;
-  options.progress = show_progress;
-  options.visit = visit;
-  options.user = &t;
+  sn_train_attach(&watch, &options);
   sn_session *session = sn_session_open(args->net, net, &options, err);
   if (!session) return NULL;
-  train_all(&t, session, err);
+  train_all(args, session, err);
   sn_run *run = sn_session_take(session, &taking);
   if (taking.code != SN_OK && err->code == SN_OK) *err = taking;
   sn_session_close(session);
   if (run && run->n_results > 0) return run;
   sn_run_free(run);
   return NULL;
+}
+
+sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
+  char path[PATH_ROOM];
+  int64_t id = 0;
+  if (args->no_db) return SN_OK;
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open(path, err);
+  if (store && sn_store_put(store, run, &id, err) == SN_OK)
+    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 " prints it", id, path, id);
+  sn_store_close(store);
+  return err->code;
 }
 
 /* Results of stopped or failed trainings have no digest. */
@@ -127,4 +149,34 @@ sn_status sn_train_judge(const sn_run *run, sn_err *err) {
       return sn_fail(err, SN_BUG, "%s gives another result than %s; please report it", r->strategy, first->strategy);
   }
   return SN_OK;
+}
+
+static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    sn_measured_json(run, args->steps, out.stream, err);
+  else
+    sn_measured_print(run, args->steps, &out, err);
+  return sn_out_close(&out, err);
+}
+
+sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
+  if (!args->net || !args->batch)
+    return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
+                   args->net ? "--batch" : "--net", args->command->name);
+  sn_train_prepare(args);
+  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  if (!net) return err->code;
+  options->want_steps = args->steps || !args->no_db;
+  sn_run *run = sn_train(args, net, options, err);
+  if (run) { /* what was measured is shown also where a later strategy failed */
+    sn_err other = SN_ERR_INIT;
+    if (print(args, run, &other) == SN_OK) sn_train_keep(args, run, &other);
+    if (err->code == SN_OK) *err = other;
+    if (err->code == SN_OK) sn_train_judge(run, err);
+  }
+  sn_run_free(run);
+  sn_net_free(net);
+  return err->code;
 }

@@ -21,10 +21,31 @@ uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS
 sn_session_options sn_train_options(const sn_args *args);
 
 /* Trains. The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing
- * was measured. `options` has no callbacks but `visit`; its `user` is kept for that. */
+ * was measured. */
 sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_options *options, sn_err *err);
 
+/* For sessions that others run (exec/calibrate.h): sets the callbacks that show progress on a terminal, end at Ctrl-C
+ * and find the stored calibration of the machine, called as --gpu says, else as the back end is called. The watch must
+ * live as long as the session. */
+typedef struct sn_train_watch {
+  const sn_args *args;
+  uint32_t batch, n_strategies;
+  uint64_t iterations; /* of each strategy */
+  uint64_t seen;       /* iterations so far */
+} sn_train_watch;
+void sn_train_attach(sn_train_watch *watch, sn_session_options *options);
+
+/* What --gpu says, else the name of the back end. */
+const char *sn_train_device_name(const sn_args *args);
+
+/* The whole of `run` and `validate`: checks the command line, trains as `options` say, prints, stores and judges. */
+sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err);
+
+/* True where Ctrl-C was pressed. */
 bool sn_train_interrupted(void);
+
+/* Stores a run, unless --no-db says not to; says its number. What fails is said, not fatal: the figures are printed. */
+sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err);
 
 /* Every measured result that is whole equals the first one to the bit; else SN_BUG. */
 sn_status sn_train_judge(const sn_run *run, sn_err *err);

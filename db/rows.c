@@ -5,6 +5,7 @@
  * a file whose pages are sound can still have been edited by hand. */
 #include "db/store_internal.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- values ---- */
@@ -73,7 +74,8 @@ static int read_u64(sqlite3_stmt *statement, int at, uint64_t *out) {
 }
 
 static int read_real(sqlite3_stmt *statement, int at, double *out) {
-  *out = sqlite3_column_double(statement, at);
+  bool is_number = sqlite3_column_type(statement, at) != SQLITE_NULL; /* SQLite keeps NaN as NULL */
+  *out = is_number ? sqlite3_column_double(statement, at) : NAN;
   return SQLITE_OK;
 }
 

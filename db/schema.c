@@ -145,7 +145,78 @@ static const char version_1[] =
     "    advice"
     "  FROM peaks JOIN results USING (run_id, result);";
 
-static const char *const migrations[] = {version_1};
+/* Measured results beside predicted ones, and calibrations. A loss or difference that is no number is NULL. */
+static const char version_2[] =
+    "ALTER TABLE runs ADD COLUMN costs TEXT NOT NULL DEFAULT 'model';"
+    "ALTER TABLE runs ADD COLUMN device TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE runs ADD COLUMN data TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE runs ADD COLUMN iterations INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN source TEXT NOT NULL DEFAULT 'sim';"
+    "ALTER TABLE results ADD COLUMN known_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN reserved_pool_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN iterations INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN loss REAL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN accuracy REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN out_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN in_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN difference REAL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
+
+    "CREATE TABLE calibrations("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL,"
+    "  backend TEXT NOT NULL,"
+    "  hardware TEXT NOT NULL,"
+    "  libraries TEXT NOT NULL,"
+    "  created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%S', 'now')),"
+    "  memory_bytes INTEGER NOT NULL,"
+    "  context_bytes INTEGER NOT NULL,"
+    "  flops REAL NOT NULL,"
+    "  memory_bandwidth REAL NOT NULL,"
+    "  launch_ns INTEGER NOT NULL,"
+    "  link_bandwidth REAL NOT NULL,"
+    "  link_latency_ns INTEGER NOT NULL,"
+    "  shared_link INTEGER NOT NULL CHECK (shared_link IN (0, 1)),"
+    "  out_bandwidth REAL NOT NULL,"
+    "  in_bandwidth REAL NOT NULL,"
+    "  together_bandwidth REAL NOT NULL,"
+    "  UNIQUE (name, backend, hardware, libraries)) STRICT;"
+
+    "CREATE TABLE timings("
+    "  calibration_id INTEGER NOT NULL REFERENCES calibrations(id) ON DELETE CASCADE,"
+    "  place INTEGER NOT NULL,"
+    "  shape TEXT NOT NULL,"
+    "  op INTEGER NOT NULL,"
+    "  pass INTEGER NOT NULL,"
+    "  kernel INTEGER NOT NULL,"
+    "  algo INTEGER NOT NULL,"
+    "  workspace_bytes INTEGER NOT NULL,"
+    "  ns INTEGER NOT NULL,"
+    "  formula_ns INTEGER NOT NULL,"
+    "  samples INTEGER NOT NULL,"
+    "  PRIMARY KEY (calibration_id, place)) STRICT, WITHOUT ROWID;"
+
+    "DROP VIEW summary;"
+    "CREATE VIEW summary AS"
+    "  SELECT run_id AS run, created, net, batch, devices.name AS gpu, memory_bytes / 1048576.0 AS memory_mib, "
+    "strategy, source,"
+    "    fits, peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    peak_step, peak_layer, peak_pass, live_tensors_at_peak, offload_bytes / 1048576.0 AS offload_mib,"
+    "    prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers, iteration_ns / 1e6 AS iteration_ms,"
+    "    stall_ns / 1e6 AS stall_ms, images_per_second, loss"
+    "  FROM runs JOIN devices ON devices.id = device_id JOIN results ON run_id = runs.id;"
+
+    "CREATE VIEW measured_times AS"
+    "  SELECT calibration_id AS calibration, name, hardware, libraries, shape,"
+    "    CASE pass WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' ELSE 'update' END AS pass,"
+    "    CASE kernel WHEN 0 THEN 'forward' WHEN 1 THEN 'backward data' WHEN 2 THEN 'backward filter' ELSE 'step' END"
+    "      AS kernel,"
+    "    CASE algo WHEN 0 THEN 'implicit_gemm' WHEN 1 THEN 'precomputed_gemm' WHEN 2 THEN 'gemm' WHEN 3 THEN 'fft'"
+    "      WHEN 4 THEN 'fft_tiling' WHEN 5 THEN 'winograd' WHEN 6 THEN 'winograd_nonfused' ELSE '' END AS algorithm,"
+    "    workspace_bytes / 1048576.0 AS workspace_mib, ns / 1e6 AS ms, formula_ns / 1e6 AS formula_ms, samples"
+    "  FROM timings JOIN calibrations ON calibrations.id = calibration_id;";
+
+static const char *const migrations[] = {version_1, version_2};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

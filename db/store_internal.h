@@ -3,12 +3,14 @@
  *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
  *   schema.c  recognises, creates and migrates files       put.c    a run to rows
  *   tables.c  which member of which struct is which column get.c    rows to a run
+ *                                                         calibrations.c  both ways for calibrations
  */
 #ifndef SN_DB_STORE_INTERNAL_H
 #define SN_DB_STORE_INTERNAL_H
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "db/calibrations.h"
 #include "db/store.h"
 
 #include <sqlite3.h>
@@ -92,6 +94,7 @@ typedef struct sn__table {
 } sn__table;
 
 extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors;
+extern const sn__table sn__calibrations, sn__timings;
 
 /* ---- rows.c ---- */
 /* Writes `count` structs as the rows 1 .. count of `owners`. */

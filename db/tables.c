@@ -1,5 +1,6 @@
-/* Tables: which member of which struct of sim/run.h is which column. The SQL of rows.c and both directions of moving
- * data come from these lists, so they cannot disagree; test_store.c checks that no member is forgotten.
+/* Tables: which member of which struct of sim/run.h and sim/calibration.h is which column. The SQL of rows.c and both
+ * directions of moving data come from these lists, so they cannot disagree; test_store.c checks that no member is
+ * forgotten.
  *
  * A new member needs a line here and a migration in schema.c. */
 #include "db/store_internal.h"
@@ -27,27 +28,18 @@ static const sn__column device_columns[] = {
 };
 
 static const sn__column run_columns[] = {
-    COLUMN(sn_run, version),
-    COLUMN(sn_run, net),
-    COLUMN(sn_run, batch),
-    COLUMN(sn_run, image_height),
-    COLUMN(sn_run, image_width),
-    COLUMN(sn_run, pool_limit_bytes),
-    COLUMN(sn_run, workspace),
-    COLUMN(sn_run, external),
-    COLUMN(sn_run, allocator),
-    COLUMN(sn_run, shared_link),
-    COLUMN(sn_run, layers),
-    COLUMN(sn_run, n_steps),
-    COLUMN(sn_run, parameters),
-    COLUMN(sn_run, macs),
-    COLUMN(sn_run, n_results),
-    COLUMN(sn_run, n_tensors),
-    NAMED("has_tensors", sn_run, tensors),
+    COLUMN(sn_run, version),      COLUMN(sn_run, net),         COLUMN(sn_run, batch),
+    COLUMN(sn_run, image_height), COLUMN(sn_run, image_width), COLUMN(sn_run, pool_limit_bytes),
+    COLUMN(sn_run, workspace),    COLUMN(sn_run, external),    COLUMN(sn_run, allocator),
+    COLUMN(sn_run, shared_link),  COLUMN(sn_run, costs),       COLUMN(sn_run, device),
+    COLUMN(sn_run, data),         COLUMN(sn_run, iterations),  COLUMN(sn_run, layers),
+    COLUMN(sn_run, n_steps),      COLUMN(sn_run, parameters),  COLUMN(sn_run, macs),
+    COLUMN(sn_run, n_results),    COLUMN(sn_run, n_tensors),   NAMED("has_tensors", sn_run, tensors),
 };
 
 static const sn__column result_columns[] = {
     COLUMN(sn_result, strategy),
+    COLUMN(sn_result, source),
     COLUMN(sn_result, fits),
     COLUMN(sn_result, tensor_count),
     COLUMN(sn_result, peak_tensor_bytes),
@@ -78,10 +70,19 @@ static const sn__column result_columns[] = {
     COLUMN(sn_result, iteration_ns),
     COLUMN(sn_result, compute_ns),
     COLUMN(sn_result, stall_ns),
+    COLUMN(sn_result, out_ns),
+    COLUMN(sn_result, in_ns),
     COLUMN(sn_result, allocation_ns),
     COLUMN(sn_result, images_per_second),
     COLUMN(sn_result, instructions),
     COLUMN(sn_result, events),
+    COLUMN(sn_result, known_ns),
+    COLUMN(sn_result, reserved_pool_bytes),
+    COLUMN(sn_result, iterations),
+    COLUMN(sn_result, loss),
+    COLUMN(sn_result, accuracy),
+    COLUMN(sn_result, difference),
+    {"digest", SN__I64, offsetof(sn_result, digest)}, /* all 64 bits of it: SQLite's integers have a sign */
     COLUMN(sn_result, n_steps),
     COLUMN(sn_result, n_peak),
     NAMED("has_steps", sn_result, steps),
@@ -110,6 +111,30 @@ static const sn__column tensor_columns[] = {
     COLUMN(sn_tensor_row, layer),          COLUMN(sn_tensor_row, bytes),
 };
 
+static const sn__column calibration_columns[] = {
+    COLUMN(sn_calibration, name),
+    COLUMN(sn_calibration, backend),
+    COLUMN(sn_calibration, hardware),
+    COLUMN(sn_calibration, libraries),
+    NAMED("memory_bytes", sn_calibration, profile.memory_bytes),
+    NAMED("context_bytes", sn_calibration, profile.context_bytes),
+    NAMED("flops", sn_calibration, profile.flops),
+    NAMED("memory_bandwidth", sn_calibration, profile.memory_bandwidth),
+    NAMED("launch_ns", sn_calibration, profile.launch_ns),
+    NAMED("link_bandwidth", sn_calibration, profile.link_bandwidth[SN_EXTERNAL_HOST]),
+    NAMED("link_latency_ns", sn_calibration, profile.link_latency_ns),
+    COLUMN(sn_calibration, shared_link),
+    COLUMN(sn_calibration, out_bandwidth),
+    COLUMN(sn_calibration, in_bandwidth),
+    COLUMN(sn_calibration, together_bandwidth),
+};
+
+static const sn__column timing_columns[] = {
+    COLUMN(sn_timing, shape),  COLUMN(sn_timing, op),         COLUMN(sn_timing, pass),
+    COLUMN(sn_timing, kernel), COLUMN(sn_timing, algo),       COLUMN(sn_timing, workspace_bytes),
+    COLUMN(sn_timing, ns),     COLUMN(sn_timing, formula_ns), COLUMN(sn_timing, samples),
+};
+
 #define TABLE(name, type, columns, counter, ...)                                                                       \
   { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns) }
 
@@ -120,3 +145,5 @@ const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "
 const sn__table sn__steps = TABLE("steps", sn_step_row, step_columns, "step", "run_id", "result");
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
+const sn__table sn__calibrations = TABLE("calibrations", sn_calibration, calibration_columns, NULL, "id");
+const sn__table sn__timings = TABLE("timings", sn_timing, timing_columns, "place", "calibration_id");

@@ -9,6 +9,7 @@
 #include "sim/meter.h"
 #include "sim/result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,10 @@ struct sn_session {
   sn_session_options options;
   sn_route *route;
   sn_machine machine;
+  sn_calibration *calibration; /* NULL: none */
+  const sn_device *profile;    /* NULL: times are not known */
   sn_costs *costs;
+  float *first; /* gradients and parameters of the first measured result that is whole */
   sn_schedule *schedules[RECOMPUTES];
   sn_batches *batches;
   sn_result results[MOST_RESULTS];
@@ -42,11 +46,11 @@ static sn_status open_machine(sn_session *s, sn_err *err) {
  * convolution gets the same plans from every profile. */
 static sn_costs *make_costs(const sn_session *s, sn_err *err) {
   sn_device any;
-  if (!s->options.profile && sn_device_known(0, &any, err) != SN_OK) return NULL;
-  sn_costs *costs = sn_costs_new(s->net, s->options.profile ? s->options.profile : &any, err);
+  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return NULL;
+  sn_costs *costs = sn_costs_new(s->net, s->profile ? s->profile : &any, err);
   if (!costs) return NULL;
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
-    if (s->options.calibration) sn_calibration_apply(s->options.calibration, s->net, costs);
+    if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
     return costs;
   }
   sn_costs_free(costs);
@@ -64,6 +68,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (!s->arena) return sn_fail_memory(err);
   s->route = sn_route_new(s->net, err);
   if (!s->route || open_machine(s, err) != SN_OK) return err->code;
+  if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
+  if (err->code != SN_OK) return err->code;
+  s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
   s->costs = make_costs(s, err);
   s->batches = s->costs ? open_batches(s, err) : NULL;
   return err->code;
@@ -88,6 +95,8 @@ void sn_session_close(sn_session *s) {
   sn_batches_free(s->batches);
   for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
   sn_costs_free(s->costs);
+  sn_calibration_free(s->calibration);
+  free(s->first);
   if (s->machine.ops) s->machine.ops->close(s->machine.self);
   sn_route_free(s->route);
   sn_arena_free(s->arena);
@@ -109,7 +118,7 @@ static sn_result_source source_of(const sn_session *s, const sn_plan *plan, cons
                             .use = plan->use,
                             .trace = trace,
                             .persistent = sn_persistent_of(s->net),
-                            .context_bytes = s->options.profile ? s->options.profile->context_bytes : 0,
+                            .context_bytes = s->profile ? s->profile->context_bytes : 0,
                             .want_steps = s->options.want_steps};
 }
 
@@ -126,15 +135,15 @@ static void forget_times(sn_trace *trace) {
 static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_device any;
   sn_result *r = &s->results[s->n_results];
-  if (!s->options.profile && sn_device_known(0, &any, err) != SN_OK) return err->code;
-  sn_device_model model = {.device = s->options.profile ? s->options.profile : &any,
+  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return err->code;
+  sn_device_model model = {.device = s->profile ? s->profile : &any,
                            .costs = s->costs,
-                           .shared_link = s->options.calibration && s->options.calibration->shared_link};
+                           .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = source_of(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
-  if (!s->options.profile) forget_times(trace);
+  if (!s->profile) forget_times(trace);
   if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
-  r->known_ns = s->options.profile ? model.known_ns : 0;
+  r->known_ns = s->profile ? model.known_ns : 0;
   s->n_results++;
   return SN_OK;
 }
@@ -181,7 +190,7 @@ static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace 
   p->done = iteration + 1;
   keep_shortest(p, iteration, trace);
   if (iteration == 0 && s->machine.ops->used_bytes(s->machine.self, &p->used_bytes, err) != SN_OK) return err->code;
-  if (o->visit && o->visit(o->user, iteration, p->plan, trace, err) != SN_OK) return err->code;
+  if (o->visit && o->visit(o->visitor, iteration, p->plan, trace, err) != SN_OK) return err->code;
   if (o->progress) o->progress(o->user, iteration, &p->outcome, trace->end_ns);
   return p->done < o->iterations ? feed_next(s, err) : SN_OK;
 }
@@ -217,9 +226,40 @@ static uint64_t digest(const play *p) {
   return sn_digest(d, p->state->parameters, bytes);
 }
 
+/* The largest difference of two arrays, relative to the largest of the first. */
+static double relative_difference(const float *a, const float *b, uint64_t count) {
+  double largest = 0, difference = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs((double)a[i]));
+    difference = fmax(difference, fabs((double)a[i] - b[i]));
+  }
+  return difference > 0 ? difference / largest : 0;
+}
+
+/* What the results can be compared with later; or compares. */
+static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
+  sn_session *s = p->session;
+  uint64_t n = s->net->parameters;
+  if (!s->first) {
+    s->first = malloc((2 * n + 1) * sizeof *s->first);
+    if (!s->first) return sn_fail_memory(err);
+    memcpy(s->first, p->state->gradients, n * sizeof *s->first);
+    memcpy(s->first + n, p->state->parameters, n * sizeof *s->first);
+    return SN_OK;
+  }
+  for (uint32_t i = 0; i < s->net->n_layers; i++) {
+    uint64_t at = p->state->parameter_offset[i], count = s->net->layers[i].parameters;
+    r->difference = fmax(r->difference, relative_difference(s->first + at, p->state->gradients + at, count));
+    r->difference = fmax(r->difference, relative_difference(s->first + n + at, p->state->parameters + at, count));
+  }
+  return SN_OK;
+}
+
 /* What is in use beside the planned parts is the context: kernels, the runtime's own memory. */
 static void note_memory(const play *p, sn_result *r) {
-  uint64_t outside = p->session->options.backend == SN_EXEC_CPU ? p->plan->external_bytes : 0;
+  const sn_session *s = p->session;
+  uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
+  uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept : 0;
   uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;
   r->peak_device_bytes = p->used_bytes > outside ? p->used_bytes - outside : 0;
   r->context_bytes = r->peak_device_bytes > known ? r->peak_device_bytes - known : 0;
@@ -253,6 +293,7 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
   if (p->done == s->options.iterations) {
     if (s->machine.ops->fetch(s->machine.self, err) != SN_OK) return err->code;
     r->digest = digest(p);
+    if (compare_with_first(p, r, err) != SN_OK) return err->code;
   }
   s->n_results++;
   return SN_OK;
@@ -326,14 +367,14 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .batch = s->net->batch,
                   .image_height = s->net->layers[0].out.h,
                   .image_width = s->net->layers[0].out.w,
-                  .gpu = sn_arena_text(s->arena, o->profile ? o->profile->name : sn_exec_backend_name(o->backend)),
+                  .gpu = sn_arena_text(s->arena, s->profile ? s->profile->name : sn_exec_backend_name(o->backend)),
                   .memory_bytes = s->machine.info.memory_bytes,
                   .pool_limit_bytes = o->pool_bytes,
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
-                  .shared_link = o->calibration && o->calibration->shared_link,
-                  .costs = o->calibration ? "measured" : "model",
+                  .shared_link = s->calibration && s->calibration->shared_link,
+                  .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),
                   .data = sn_arena_text(s->arena, sn_batches_name(s->batches)),
                   .iterations = o->iterations,
@@ -358,6 +399,10 @@ sn_run *sn_session_take(sn_session *s, sn_err *err) {
   run->results = results;
   s->arena = NULL; /* the run's now */
   return run;
+}
+
+const sn_calibration *sn_session_calibration(const sn_session *s) {
+  return s->calibration;
 }
 
 const sn_route *sn_session_route(const sn_session *s) {

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "exec/machine.h"
 #include "models/net.h"
+#include "sim/calibration.h"
 #include "sim/device.h"
 #include "sim/run.h"
 #include "sim/simulate.h"
@@ -41,16 +42,18 @@ typedef struct sn_session_options {
   uint64_t pool_bytes; /* the pool on offer; 0: as much as the plan likes. Small ones make the cache work */
   sn_workspace workspace;
   const char *data;                         /* a labelled image set; NULL: synthetic batches */
-  bool predict;                             /* also a predicted result for each strategy, before the measured one */
-  const sn_device *profile;                 /* predict: times are this device's; NULL: they are not known and left 0 */
-  const struct sn_calibration *calibration; /* measured costs for it, or NULL */
   bool want_steps;
+  bool predict; /* also a predicted result for each strategy, before the measured one */
+  /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;
+   * where there is none, times are the profile's, and without that they are not known and left 0. */
+  sn_calibration *(*calibration)(void *user, const sn_machine_info *info, sn_err *err);
+  const sn_device *profile;
   bool (*stop)(void *user); /* see sn_play_options */
   /* After each iteration, with what it did; NULL: nothing to do. */
   void (*progress)(void *user, uint64_t iteration, const sn_outcome *outcome, int64_t ns);
   /* After each iteration, with its plan and trace; NULL: nothing to do. */
-  sn_status (*visit)(void *user, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err);
-  void *user;
+  sn_status (*visit)(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err);
+  void *user, *visitor;
 } sn_session_options;
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
@@ -62,7 +65,7 @@ typedef struct sn_session_options {
 typedef struct sn_session sn_session;
 
 /* Opens the machine. SN_BAD_DEVICE where it is not there, SN_BAD_FILE and SN_BAD_INPUT of the data. `spec` is what the
- * user called the net; net, profile, calibration and texts must outlive the session. */
+ * user called the net; net, profile and texts must outlive the session. */
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err);
 
 /* Plans, checks, predicts and trains. What was measured before an error or a stop is kept: the result's `iterations`
@@ -73,6 +76,8 @@ sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err)
 sn_run *sn_session_take(sn_session *session, sn_err *err);
 void sn_session_close(sn_session *session);
 
+/* NULL: none. */
+const sn_calibration *sn_session_calibration(const sn_session *session);
 const sn_route *sn_session_route(const sn_session *session);
 sn_machine *sn_session_machine(sn_session *session);
 

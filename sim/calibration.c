@@ -109,18 +109,29 @@ static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uin
   return known;
 }
 
+/* A device no algorithm of which was timed by itself has one for each convolution. */
+static bool has_algorithms(const sn_calibration *c) {
+  for (uint32_t i = 0; i < c->n_timings; i++)
+    if (c->timings[i].kernel != SN_CONV_KERNELS) return true;
+  return false;
+}
+
 static void apply_step(const sn_calibration *c, const sn_layer *layer, const char *shape, uint32_t index, sn_pass pass,
                        sn_costs *costs) {
   bool convolves = layer->op == SN_CONV && pass != SN_UPDATE;
   sn_costs_scale(costs, index, pass, c->factor[layer->op][pass]);
   uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
   const sn_timing *step = find(c, shape, pass, SN_CONV_KERNELS, SN_CONV_ALGOS);
-  if (step) sn_costs_set_step(costs, index, pass, step->ns, convolves && algorithms == 0);
+  if (!step) return;
+  sn_costs_set_step(costs, index, pass, step->ns, convolves && algorithms == 0);
+  sn_costs_set_scratch(costs, index, pass, step->workspace_bytes);
 }
 
 void sn_calibration_apply(const sn_calibration *c, const sn_net *net, sn_costs *costs) {
+  bool choice = has_algorithms(c);
   for (uint32_t i = 1; i < net->n_layers; i++) {
     const sn_layer *layer = &net->layers[i];
+    if (!choice) sn_costs_keep_smallest(costs, i);
     char shape[SN_SHAPE_TEXT];
     sn_shape_text(net, layer, shape, sizeof shape);
     for (sn_pass pass = 0; pass < SN_PASSES; pass++)

@@ -30,9 +30,9 @@ typedef struct sn_timing {
   uint32_t pass;     /* sn_pass */
   uint32_t kernel;   /* sn_conv_kernel; SN_CONV_KERNELS: the step, but for algorithms that have timings of their own */
   uint32_t algo;     /* sn_conv_algo of a kernel; SN_CONV_ALGOS of a step */
-  uint64_t workspace_bytes;
-  int64_t ns;         /* median of the samples */
-  int64_t formula_ns; /* what the formulas say for the profile */
+  uint64_t workspace_bytes; /* of the algorithm; of a step, what it needs in any case */
+  int64_t ns;               /* median of the samples */
+  int64_t formula_ns;       /* what the formulas say for the profile */
   uint32_t samples;
 } sn_timing;
 

@@ -164,6 +164,14 @@ sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kern
   return set_list(costs, &costs->layers[layer].conv[kernel], sorted, count) ? SN_OK : sn_fail_memory(err);
 }
 
+void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && costs->layers[layer].conv; k++) {
+    conv_list *list = &costs->layers[layer].conv[k];
+    list->choices[0] = list->choices[list->count - 1];
+    list->count = 1;
+  }
+}
+
 void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes) {
   costs->layers[layer].scratch[pass] = bytes;
 }

@@ -30,6 +30,9 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
 sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
                             uint32_t count, sn_err *err);
 
+/* A device whose convolutions have one algorithm, without a workspace. */
+void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer);
+
 /* Memory that a back end's kernels need as workspace in any case (oneDNN's scratchpads), whatever the algorithm; 0
  * unless set. The planner gives a step the larger of this and its algorithms' workspace. */
 void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes);

@@ -74,6 +74,14 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->images_per_second = trace->end_ns > 0 ? s->plan->route->net->batch / ((double)trace->end_ns / 1e9) : 0;
 }
 
+static void add_copy_times(const sn_result_source *s, sn_result *r) {
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_span *span = &s->trace->spans[i];
+    if (s->plan->instrs[i].kind == SN_COPY_OUT) r->out_ns += span->end_ns - span->begin_ns;
+    if (s->plan->instrs[i].kind == SN_COPY_IN) r->in_ns += span->end_ns - span->begin_ns;
+  }
+}
+
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
   for (uint32_t step = 0; step < n; step++) rows[step].begin_ns = -1;
   for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
@@ -116,5 +124,6 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   if (!r->strategy || !add_use(source, arena, r)) return sn_fail_memory(err);
   add_memory(source, r);
   add_times(source, r);
+  add_copy_times(source, r);
   return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
 }

@@ -71,6 +71,7 @@ typedef struct sn_result {
   int64_t iteration_ns;       /* of a device with enough memory, where it does not fit */
   int64_t compute_ns;         /* the compute lane busy */
   int64_t stall_ns;           /* the compute lane waiting for a copy */
+  int64_t out_ns, in_ns;      /* copying, each way */
   int64_t allocation_ns;      /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
   double images_per_second;
   uint64_t instructions, events; /* of the plan, of the simulation */
@@ -81,7 +82,9 @@ typedef struct sn_result {
   uint64_t iterations; /* whole ones; fewer than run->iterations: it was stopped or failed */
   double loss;         /* of the last whole iteration */
   double accuracy;     /* share of the last iterations' images whose most likely class was right */
-  uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted */
+  uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted, or not whole */
+  double difference;   /* from the run's first measured result: over the layers, the largest difference of a gradient or
+                        * parameter, relative to the layer's largest */
   uint32_t n_steps, n_peak;
   const sn_step_row *steps; /* NULL where they were not asked for */
   const sn_peak_row *peak;  /* largest first; NULL where it was not asked for */

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/calibration.h"
 #include "sim/check.h"
 #include "sim/cost.h"
 #include "sim/device_model.h"
@@ -38,6 +39,7 @@ typedef struct question {
 static sn_status open_question(question *q) {
   q->route = sn_route_new(q->net, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
+  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->persistent = sn_persistent_of(q->net);
   uint64_t fixed = q->device->context_bytes + sn_persistent_total(&q->persistent);
   uint64_t left = q->device->memory_bytes > fixed ? q->device->memory_bytes - fixed : 0;
@@ -89,6 +91,7 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
   sn_status status = sn_trace_init(&trace, plan, q->err);
   if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(&model), &trace, q->err);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
+  result->known_ns = model.known_ns;
   sn_trace_clear(&trace);
   sn_plan_free(plan);
   return status;
@@ -128,7 +131,7 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),
                   .shared_link = o->shared_link,
-                  .costs = "model",
+                  .costs = o->calibration ? "measured" : "model",
                   .device = "",
                   .data = "",
                   .layers = q->net->n_layers,

@@ -37,9 +37,10 @@ typedef struct sn_options {
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
   bool shared_link;       /* copies of both directions share the link's bandwidth */
   uint64_t pool_bytes;    /* size of the pool instead of what the device has left; 0: what it has left */
-  bool want_steps;        /* fill sn_result.steps */
-  bool want_peak;         /* fill sn_result.peak */
-  bool want_tensors;      /* fill sn_run.tensors */
+  const struct sn_calibration *calibration; /* measured times of the device, whose profile is its; NULL: formulas */
+  bool want_steps;                          /* fill sn_result.steps */
+  bool want_peak;                           /* fill sn_result.peak */
+  bool want_tensors;                        /* fill sn_run.tensors */
 } sn_options;
 
 #define SN_OPTIONS_INIT                                                                                                \

@@ -51,8 +51,11 @@ static inline void curve_step(sn_step_row *row, const curve_layer *layers, uint3
 static inline void curve_result(sn_result *r, sn_arena *arena, const curve_layer *layers, uint32_t n, uint64_t batch,
                                 unsigned strategy) {
   sn_step_row *rows = sn_arena_alloc(arena, 2 * (size_t)n, sizeof *rows);
-  *r = (sn_result){
-      .strategy = curve_strategies[strategy], .fits = true, .peak_layer = layers[0].name, .peak_pass = "forward"};
+  *r = (sn_result){.strategy = curve_strategies[strategy],
+                   .source = "sim",
+                   .fits = true,
+                   .peak_layer = layers[0].name,
+                   .peak_pass = "forward"};
   r->context_bytes = UINT64_C(300) << 20;
   r->persistent.parameters = UINT64_C(240) << 20;
   r->persistent.parameter_gradients = UINT64_C(240) << 20;
@@ -73,6 +76,8 @@ static inline sn_run *curve_run(const char *net, const curve_layer *layers, uint
   run->workspace = "none";
   run->external = "host";
   run->allocator = "pool";
+  run->costs = "model";
+  run->device = run->data = "";
   run->n_steps = 2 * n;
   run->n_results = 4;
   run->results = results;

@@ -7,6 +7,7 @@
 #include "sim/run.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -126,6 +127,16 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->images_per_second = sample_real(s);
   r->instructions = sample_u64(s);
   r->events = sample_u64(s);
+  r->source = sample_text(s, arena);
+  r->known_ns = sample_i64(s);
+  r->reserved_pool_bytes = sample_u64(s);
+  r->iterations = sample_u64(s);
+  r->loss = sample_bool(s) ? sample_real(s) : NAN;
+  r->accuracy = sample_real(s);
+  r->out_ns = sample_i64(s);
+  r->in_ns = sample_i64(s);
+  r->difference = sample_real(s);
+  r->digest = sample_random(s); /* all 64 bits */
 }
 
 static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, uint32_t count) {
@@ -154,6 +165,10 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->external = sample_text(s, arena);
   run->allocator = sample_text(s, arena);
   run->shared_link = sample_bool(s);
+  run->costs = sample_text(s, arena);
+  run->device = sample_text(s, arena);
+  run->data = sample_text(s, arena);
+  run->iterations = sample_u64(s);
   run->layers = sample_u32(s);
   run->n_steps = sample_u32(s);
   run->parameters = sample_u64(s);
@@ -216,6 +231,9 @@ static inline void dump_result(FILE *out, const sn_result *r) {
           r->recomputed_layers);
   fprintf(out, "time %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %a %" PRIu64 " %" PRIu64 "\n", r->iteration_ns,
           r->compute_ns, r->stall_ns, r->allocation_ns, r->images_per_second, r->instructions, r->events);
+  fprintf(out, "measured %s %" PRId64 " %" PRIu64 " %" PRIu64 " %a %a %" PRIx64 " %" PRId64 " %" PRId64 " %a\n",
+          r->source, r->known_ns, r->reserved_pool_bytes, r->iterations, r->loss, r->accuracy, r->digest, r->out_ns,
+          r->in_ns, r->difference);
   fprintf(out, "rows %u %d %u %d\n", r->n_steps, r->steps != NULL, r->n_peak, r->peak != NULL);
   dump_steps(out, r);
 }
@@ -230,6 +248,8 @@ static inline char *dump_run(const sn_run *run) {
           run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,
           run->n_tensors, run->tensors != NULL);
+  fprintf(out, "costs %s device %s data %s iterations %" PRIu64 "\n", run->costs, run->device, run->data,
+          run->iterations);
   for (uint32_t i = 0; i < run->n_results; i++) dump_result(out, &run->results[i]);
   for (uint32_t i = 0; run->tensors && i < run->n_tensors; i++) {
     const sn_tensor_row *t = &run->tensors[i];

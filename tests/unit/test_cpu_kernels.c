@@ -326,8 +326,8 @@ static void makes_and_names(void **state) {
   assert_null(sn_cpu_kernels_new(net, 100000, &err));
   assert_int_equal(err.code, SN_BAD_USAGE);
   assert_ptr_equal(strstr(sn_cpu_kernels_version(one), "oneDNN "), sn_cpu_kernels_version(one));
-  assert_non_null(strstr(sn_cpu_kernels_version(one), ", 1 thread"));
-  assert_non_null(strstr(sn_cpu_kernels_version(all), " thread"));
+  assert_int_equal(sn_cpu_kernels_threads(one), 1);
+  assert_true(sn_cpu_kernels_threads(all) >= 1);
   sn_cpu_kernels_free(one);
   sn_cpu_kernels_free(all);
   sn_cpu_kernels_free(NULL);

