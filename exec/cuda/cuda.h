@@ -42,7 +42,7 @@ typedef struct sn__gpu {
   cudaStream_t streams[SN_LANES];
   cudnnHandle_t cudnn; /* both run on the compute stream */
   cublasHandle_t cublas;
-  void *nvml;          /* see gpu.c; NULL: not there */
+  void *nvml;          /* see below; NULL: not there */
   uint64_t base_bytes; /* in use when it was opened */
 } sn__gpu;
 
@@ -59,6 +59,7 @@ sn_status sn__gpu_pin(void **memory, uint64_t bytes, const char *what, sn_err *e
  * context. NULL where there is no libnvidia-ml. */
 void *sn__nvml_open(int device);
 bool sn__nvml_used(const void *nvml, uint64_t *bytes);
+bool sn__nvml_driver(const void *nvml, char *version, unsigned room); /* "580.65.06" */
 void sn__nvml_close(void *nvml);
 
 /* ---- layers ---- */
@@ -94,7 +95,7 @@ typedef struct sn__cuda {
   float *parameters, *gradients, *momentum, *statistics, *data;
   float *host;           /* pinned */
   sn_state *state;       /* of start(), or NULL */
-  const sn_batch *batch; /* of feed(), or NULL */
+  const sn_batch *batch; /* of feed(), until its iteration is over; else NULL */
   sn_outcome outcome;
   struct sn__cuda_play *play;
 } sn__cuda;
@@ -130,7 +131,7 @@ sn_status sn__store_upload(sn__cuda *m, sn_err *err);   /* from m->state */
 sn_status sn__store_download(sn__cuda *m, sn_err *err); /* to m->state */
 sn_status sn__store_feed(sn__cuda *m, const sn_batch *batch, sn_err *err);
 /* Masks of the iteration and one-hot labels, on the host. */
-sn_status sn__store_draw(sn__cuda *m, uint64_t iteration, sn_err *err);
+void sn__store_draw(sn__cuda *m, uint64_t iteration);
 /* The outcome from the inputs of the SOFTMAX layers, which have been copied to the host. */
 void sn__store_judge(sn__cuda *m);
 

@@ -102,16 +102,18 @@ static sn_status find_device(sn_err *err) {
 /* Device 0: CUDA_VISIBLE_DEVICES says which that is. */
 static sn_status describe(sn__gpu *gpu, sn_machine_info *info, sn_err *err) {
   struct cudaDeviceProp device;
-  int driver = 0, runtime = 0, cublas = 0;
+  char driver[32];
+  int supported = 0, runtime = 0, cublas = 0;
   size_t cudnn = cudnnGetVersion();
-  if (CUDA(cudaGetDeviceProperties(&device, 0)) != SN_OK || CUDA(cudaDriverGetVersion(&driver)) != SN_OK ||
+  if (CUDA(cudaGetDeviceProperties(&device, 0)) != SN_OK || CUDA(cudaDriverGetVersion(&supported)) != SN_OK ||
       CUDA(cudaRuntimeGetVersion(&runtime)) != SN_OK || CUBLAS(cublasGetVersion(gpu->cublas, &cublas)) != SN_OK)
     return err->code;
   info->backend = "cuda";
   info->memory_bytes = device.totalGlobalMem;
   snprintf(info->device, sizeof info->device, "%.100s", device.name);
-  snprintf(info->libraries, sizeof info->libraries,
-           "driver for CUDA %d.%d, CUDA %d.%d, cuDNN %zu.%zu.%zu, cuBLAS %d.%d.%d", driver / 1000, driver % 1000 / 10,
+  if (!sn__nvml_driver(gpu->nvml, driver, sizeof driver))
+    snprintf(driver, sizeof driver, "for CUDA %d.%d", supported / 1000, supported % 1000 / 10);
+  snprintf(info->libraries, sizeof info->libraries, "driver %s, CUDA %d.%d, cuDNN %zu.%zu.%zu, cuBLAS %d.%d.%d", driver,
            runtime / 1000, runtime % 1000 / 10, cudnn / 10000, cudnn % 10000 / 100, cudnn % 100, cublas / 10000,
            cublas % 10000 / 100, cublas % 100);
   return SN_OK;

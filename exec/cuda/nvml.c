@@ -1,5 +1,5 @@
 /* Device memory in use, by NVML (libnvidia-ml, part of the driver), loaded where it is there. Declared here as its
- * documentation describes it: these four functions have not changed since CUDA 5. */
+ * documentation describes it: these functions have not changed since CUDA 5. */
 #include "exec/cuda/cuda.h"
 
 #include <dlfcn.h>
@@ -16,6 +16,7 @@ typedef struct nvml {
   int (*stop)(void);
   int (*find)(const char *bus, void **device);
   int (*memory)(void *device, memory_info *info);
+  int (*driver)(char *version, unsigned room);
 } nvml;
 
 /* ISO C has no cast between data and functions. */
@@ -31,7 +32,8 @@ static bool start(nvml *n, int device) {
   if (!n->library || !find_symbol(n->library, "nvmlInit_v2", &n->start) ||
       !find_symbol(n->library, "nvmlShutdown", &n->stop) ||
       !find_symbol(n->library, "nvmlDeviceGetHandleByPciBusId_v2", &n->find) ||
-      !find_symbol(n->library, "nvmlDeviceGetMemoryInfo", &n->memory))
+      !find_symbol(n->library, "nvmlDeviceGetMemoryInfo", &n->memory) ||
+      !find_symbol(n->library, "nvmlSystemGetDriverVersion", &n->driver))
     return false;
   if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || n->start() != 0) return false;
   if (n->find(bus, &n->device) == 0) return true;
@@ -53,6 +55,11 @@ bool sn__nvml_used(const void *opened, uint64_t *bytes) {
   if (!n || n->memory(n->device, &info) != 0) return false;
   *bytes = info.used;
   return true;
+}
+
+bool sn__nvml_driver(const void *opened, char *version, unsigned room) {
+  const nvml *n = opened;
+  return n && n->driver(version, room) == 0;
 }
 
 void sn__nvml_close(void *opened) {

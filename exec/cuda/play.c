@@ -114,9 +114,8 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   p->iteration = iteration;
   p->fed = 0;
   memset(p->place, 0, m->route->n_tensors * sizeof *p->place);
-  if (sn__store_draw(m, iteration, err) != SN_OK ||
-      CUDA(cudaEventRecord(p->start, m->gpu.streams[SN_LANE_COMPUTE])) != SN_OK)
-    return err->code;
+  if (m->batch) sn__store_draw(m, iteration); /* a play of copies alone needs none */
+  if (CUDA(cudaEventRecord(p->start, m->gpu.streams[SN_LANE_COMPUTE])) != SN_OK) return err->code;
   for (int lane = 0; lane < SN_LANES; lane++)
     if (CUDA(cudaStreamWaitEvent(m->gpu.streams[lane], p->start, 0)) != SN_OK) return err->code;
   return SN_OK;
@@ -191,6 +190,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   play *p = m->play;
   const sn_instr *i = take(p, index);
   cudaStream_t stream = m->gpu.streams[i->lane];
+  if (!m->batch) return sn_fail(err, SN_BUG, "an iteration was fed no batch");
   sn__step step = make_step(m, i);
   if (CUDA(cudaEventRecord(p->begins[index], stream)) == SN_OK && sn__kernel_run(m, &step, err) == SN_OK)
     CUDA(cudaEventRecord(p->ends[index], stream));
@@ -292,7 +292,8 @@ static sn_status sync_all(void *self, sn_err *err) {
     if (since_start(p, p->idle[lane], &end, err) != SN_OK) return err->code;
     if (end > p->trace->end_ns) p->trace->end_ns = end;
   }
-  if (p->fed == p->plan->n_instrs) sn__store_judge(m);
+  if (p->fed == p->plan->n_instrs && m->batch) sn__store_judge(m);
+  m->batch = NULL;
   return SN_OK;
 }
 
