@@ -4,7 +4,7 @@
 file(RELATIVE_PATH cuda_module_dir "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/snsim")
 target_compile_definitions(sn_exec PRIVATE SN_CUDA_MODULE_DIR="${cuda_module_dir}")
 target_link_libraries(sn_exec PRIVATE ${CMAKE_DL_LIBS})
-file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c)
+file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/call.c)
 
 # sn_cuda_module(TARGET SOURCE...): only the entry can be seen from outside.
 function(sn_cuda_module name)

@@ -16,9 +16,8 @@ typedef struct sn__cuda_play {
   const sn_plan *plan;
   sn_trace *trace;
   unsigned char *pool, *external;
-  unsigned char **place; /* per tensor: where it lies, or NULL */
-  float **pointers;      /* of the current call: x, y, dy, dx, `widest` each */
-  uint32_t widest;
+  unsigned char **place;      /* per tensor: where it lies, or NULL */
+  float **pointers;           /* of the current call; see sn_call_fill() */
   cudaEvent_t *begins, *ends; /* per instruction; NULL for what takes no time */
   cudaEvent_t *fences;
   cudaEvent_t start, idle[SN_LANES];
@@ -33,17 +32,11 @@ static bool takes_time(const sn_instr *i) {
 /* ---- memory and events ---- */
 
 static sn_status make_tables(const sn__cuda *m, play *p, sn_err *err) {
-  const sn_net *net = m->route->net;
-  p->widest = 1;
-  for (uint32_t i = 0; i < net->n_layers; i++) {
-    if (net->layers[i].n_inputs > p->widest) p->widest = net->layers[i].n_inputs;
-    if (net->layers[i].n_outputs > p->widest) p->widest = net->layers[i].n_outputs;
-  }
   p->place = calloc(m->route->n_tensors, sizeof *p->place);
-  p->pointers = calloc((size_t)4 * p->widest, sizeof *p->pointers);
-  p->begins = calloc((size_t)p->plan->n_instrs + 1, sizeof *p->begins);
-  p->ends = calloc((size_t)p->plan->n_instrs + 1, sizeof *p->ends);
-  p->fences = calloc((size_t)p->plan->n_fences + 1, sizeof *p->fences);
+  p->pointers = calloc((size_t)4 * sn_call_widest(m->route->net), sizeof *p->pointers);
+  p->begins = calloc((size_t)p->plan->n_instrs + 1, sizeof(cudaEvent_t));
+  p->ends = calloc((size_t)p->plan->n_instrs + 1, sizeof(cudaEvent_t));
+  p->fences = calloc((size_t)p->plan->n_fences + 1, sizeof(cudaEvent_t));
   return p->place && p->pointers && p->begins && p->ends && p->fences ? SN_OK : sn_fail_memory(err);
 }
 
@@ -141,30 +134,6 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return SN_OK;
 }
 
-static float *tensor_at(const play *p, uint32_t tensor) {
-  return tensor == SN_NONE ? NULL : (float *)(void *)p->place[tensor];
-}
-
-/* x, y, dy and dx: where the layer's input and output values and their gradients lie now. */
-static void fill_pointers(const sn__cuda *m, sn_call *call) {
-  const sn_route *route = m->route;
-  const sn_layer *layer = sn__call_layer(call);
-  const play *p = m->play;
-  call->x = p->pointers;
-  call->y = call->x + p->widest;
-  call->dy = call->y + p->widest;
-  call->dx = call->dy + p->widest;
-  for (uint32_t n = 0; n < layer->n_inputs; n++) {
-    uint32_t value = route->net->inputs[layer->first_input + n];
-    call->x[n] = route->output[value] == SN_NONE ? m->data : tensor_at(p, route->output[value]);
-    call->dx[n] = tensor_at(p, route->gradient[value]);
-  }
-  for (uint32_t n = 0; n < layer->n_outputs; n++) {
-    call->y[n] = tensor_at(p, route->output[layer->first_output + n]);
-    call->dy[n] = tensor_at(p, route->gradient[layer->first_output + n]);
-  }
-}
-
 static sn__step make_step(const sn__cuda *m, const sn_instr *i) {
   const sn_step *step = &m->route->steps[i->id];
   const sn__layer *l = &m->layers[step->layer];
@@ -181,7 +150,7 @@ static sn__step make_step(const sn__cuda *m, const sn_instr *i) {
                             .workspace = i->bytes > 0 ? m->play->pool + i->offset : NULL,
                             .workspace_bytes = i->bytes},
                    .algo = {i->algo[0], i->algo[1]}};
-  fill_pointers(m, &made.call);
+  sn_call_fill(&made.call, m->route, m->play->place, m->data, m->play->pointers);
   return made;
 }
 
