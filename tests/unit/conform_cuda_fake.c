@@ -22,9 +22,9 @@ static void check_memory(const sn_net *net, const sn_result *m) {
              (unsigned long long)known);
 }
 
-static void conforms(const char *name, uint32_t batch, uint64_t pool_bytes) {
+static void conforms(const char *name, uint32_t batch, uint32_t image, uint64_t pool_bytes) {
   fake_cuda *fake = cuda_fake();
-  sn_net *net = cuda_net(name, batch, 0);
+  sn_net *net = cuda_net(name, batch, image);
   sn_run *run = cuda_train(net, pool_bytes, fake);
   check_idle(fake);
   cuda_check_run(net, run);
@@ -35,11 +35,11 @@ static void conforms(const char *name, uint32_t batch, uint64_t pool_bytes) {
 
 static void strategies_agree(void **state) {
   (void)state;
-  conforms("lenet", 1, 80 << 10);
-  conforms("/tests/nets/small_alexnet.json", 3, 130 << 10);
-  conforms("/models/examples/small_resnet.json", 3, 800 << 10);
-  conforms("/tests/nets/small_inception.json", 3, 800 << 10);
-  conforms("/tests/nets/small_densenet.json", 3, 800 << 10);
+  conforms("lenet", 2, 16, 42 << 10);
+  conforms("/tests/nets/small_alexnet.json", 3, 0, 130 << 10);
+  conforms("/models/examples/small_resnet.json", 2, 0, 540 << 10);
+  conforms("/tests/nets/small_inception.json", 2, 0, 540 << 10);
+  conforms("/tests/nets/small_densenet.json", 2, 0, 540 << 10);
 }
 
 static void agrees(const char *name, uint32_t batch, sn_workspace workspace, double tolerance) {

@@ -33,6 +33,10 @@ static void module_missing(void **state) {
   says("/nowhere/libsnsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
   setenv("SNSIM_CUDA_MODULE", SNSIM_SOURCE_DIR "/README.md", 1);
   says("cannot be loaded");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_NO_MODULE, 1);
+  says("is not a CUDA module of snsim");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_OTHER_BUILD, 1);
+  says("of another build than this program");
   unsetenv("SNSIM_CUDA_MODULE"); /* tests lie in a folder of their own, without a module */
   says("there is no CUDA module");
 }
