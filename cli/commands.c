@@ -96,6 +96,27 @@ static const sn_command commands[] = {
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
      "[RUN]", SN_CMD_PLOT, sn_cli_plot},
+    {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
+     "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
+     "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
+     "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
+     "\"last\" "
+     "(the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "snsim report -o report.html\n"
+     "snsim report 12 -o report.html --strategy baseline --strategy superneurons\n"
+     "snsim report 12 -o report.html --gpu ./my-gpu.json",
+     "[RUN]", SN_CMD_REPORT, sn_cli_report},
+    {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
+     "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
+     "their lanes, memory and live tensors over time, arrows from what makes a tensor to its copy out and from its "
+     "copy in to its first use. RUN is a number or \"last\" (the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "snsim trace -o trace.json\n"
+     "snsim trace 12 -o trace.json --strategy superneurons",
+     "[RUN]", SN_CMD_TRACE, sn_cli_trace},
     {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"

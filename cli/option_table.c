@@ -19,6 +19,13 @@ static sn_status parse_text(const char *what, const char *text, void *place, sn_
   return SN_OK;
 }
 
+static sn_status parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  sn_status status = parse_text(what, text, &args->gpu, err);
+  if (status == SN_OK) args->profile = args->gpu;
+  return status;
+}
+
 static sn_status parse_size(const char *what, const char *text, void *place, sn_err *err) {
   uint64_t value = 0;
   sn_status status = sn_parse_count(text, what, 1, SN_MAX_DIM, &value, err);
@@ -55,8 +62,10 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
 }
 
 static sn_status parse_workspace(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
   (void)what; /* the parsers of sim/ name the option themselves */
-  return sn_workspace_parse(text, place, err);
+  args->workspace_given = true;
+  return sn_workspace_parse(text, &args->workspace, err);
 }
 
 static sn_status parse_external(const char *what, const char *text, void *place, sn_err *err) {
@@ -99,16 +108,18 @@ static const sn_option options[] = {
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
+    {"net", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
+     "The run's network, where its file lies elsewhere by now.", parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Images per iteration.", parse_size, offsetof(sn_args, batch)},
     {"image", "N", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Height and width of the images, instead of the network's own.", parse_size, offsetof(sn_args, image)},
     {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE, "Where",
-     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_text,
-     offsetof(sn_args, gpu)},
+     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
+    {"gpu", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
+     "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
-     "The name under which this machine's measurements are kept. Default: the name of the back end.", parse_text,
-     offsetof(sn_args, gpu)},
+     "The name under which this machine's measurements are kept. Default: the name of the back end.", parse_gpu, 0},
     {"costs", "SOURCE", 0, SN_CMD_SIMULATE | SN_CMD_VALIDATE, "Where",
      "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "
      "rest), model (formulas alone), measured (an error where nothing was measured).",
@@ -130,11 +141,20 @@ static const sn_option options[] = {
      "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
      0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
+    {"strategy", "S", 0, SN_CMD_REPORT, "How",
+     "A strategy to report on; may be given several times. Default: all that the run has.", parse_strategy, 0},
+    {"strategy", "S", 0, SN_CMD_TRACE, "How",
+     "The strategy to trace. Default: the fastest that fits; where none fits, the one that needs the least.",
+     parse_strategy, 0},
     {"workspace", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
      "max "
      "(the fastest, whether it fits or not).",
-     parse_workspace, offsetof(sn_args, workspace)},
+     parse_workspace, 0},
+    {"workspace", "KIND", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
+     "dynamic or max. A CPU has one algorithm.",
+     parse_workspace, 0},
     {"allocator", "KIND", 0, SN_CMD_SIMULATE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
@@ -164,6 +184,10 @@ static const sn_option options[] = {
      parse_switch, offsetof(sn_args, explain)},
     {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
+    {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
+     "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
+     "- is standard output.",
+     parse_text, offsetof(sn_args, trace)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      parse_text, offsetof(sn_args, plan)},
@@ -173,9 +197,13 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
+     "Where the page or trace goes; - is standard output.", parse_text, offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
-    {"db", "FILE", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_SHOW | SN_CMD_PLOT,
+    {"db", "FILE", 0,
+     SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT |
+         SN_CMD_TRACE,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
     {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.", parse_switch,

@@ -140,14 +140,15 @@ static sn_status check_options(const parser *p, sn_err *err) {
 
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
-  *args =
-      (sn_args){.command = sn_command_table(&count), .argv = argv, .iterations = 3, .workspace = SN_WORKSPACE_DYNAMIC};
+  *args = (sn_args){.command = sn_command_table(&count),
+                    .argv = argv,
+                    .gpu = "k40c",
+                    .iterations = 3,
+                    .workspace = SN_WORKSPACE_DYNAMIC};
   parser p = {.argc = argc, .argv = argv, .args = args};
   p.options = sn_option_table(&p.n_options);
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
-  bool trains = args->command->bit & (SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE);
-  if (!args->gpu && !trains) args->gpu = "k40c";
   return args->help || args->version ? SN_OK : check_options(&p, err);
 }
 

@@ -39,8 +39,8 @@ struct sn_command;
 typedef struct sn_args {
   const struct sn_command *command;
   char *const *argv;
-  const char *operand;          /* the command's one operand, or NULL */
-  const char *net, *gpu;        /* gpu: k40c where none is given, NULL for the commands that train */
+  const char *operand; /* the command's one operand, or NULL */
+  const char *net, *gpu;
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
   sn_args_bytes memory, context, pool;
@@ -53,9 +53,10 @@ typedef struct sn_args {
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
   sn_exec_backend backend;
-  bool deterministic, tf32;
-  const char *data;
+  bool deterministic, tf32, workspace_given;
+  const char *data, *trace;
   sn_cost_source costs;
+  const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -123,5 +124,7 @@ sn_status sn_cli_plot(const sn_args *args, sn_err *err);
 sn_status sn_cli_help(const sn_args *args, sn_err *err);
 sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
+sn_status sn_cli_report(const sn_args *args, sn_err *err);
+sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 
 #endif

@@ -5,11 +5,14 @@
 #include "cli/out.h"
 #include "db/calibrations.h"
 #include "models/zoo.h"
+#include "plots/trace_events.h"
+#include "sim/timeline.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
@@ -59,6 +62,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.deterministic = args->deterministic;
   options.machine.tf32 = args->tf32;
   options.pool_bytes = args->pool.bytes;
+  if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;
   return options;
 }
@@ -77,7 +81,7 @@ static void show_progress(void *user, uint64_t iteration, const sn_outcome *outc
 }
 
 const char *sn_train_device_name(const sn_args *args) {
-  return args->gpu ? args->gpu : sn_exec_backend_name(args->backend);
+  return args->profile ? args->profile : sn_exec_backend_name(args->backend);
 }
 
 /* A file that is not there has no calibrations. */
@@ -161,21 +165,60 @@ static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
+/* The last iteration, kept while its plan and trace are there. */
+static sn_status keep_last(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err) {
+  sn_timeline **last = visitor;
+  (void)iteration;
+  sn_timeline_free(*last);
+  *last = sn_timeline_new(plan, trace, err);
+  return err->code;
+}
+
+static sn_status write_trace(const sn_args *args, const sn_run *run, const sn_timeline *timeline, sn_err *err) {
+  sn_out out;
+  sn_trace_head head = {.net = run->net,
+                        .device = run->device,
+                        .strategy = run->results[run->n_results - 1].strategy,
+                        .version = run->version,
+                        .batch = run->batch};
+  if (sn_out_open(&out, args->trace, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->trace);
+  return sn_out_close(&out, err);
+}
+
+static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
+  if (args->trace && args->n_strategies != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
+  if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
+    return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
+  return SN_OK;
+}
+
+/* The same kernels for every strategy, which give the same bits every time. */
+static bool must_be_equal(const sn_args *args, const sn_session_options *options) {
+  return args->backend == SN_EXEC_CPU || (args->deterministic && options->workspace == SN_WORKSPACE_NONE);
+}
+
+sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
+  sn_timeline *last = NULL;
+  if (check_complete(args, err) != SN_OK) return err->code;
   sn_train_prepare(args);
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
   if (!net) return err->code;
   options->want_steps = args->steps || !args->no_db;
+  if (args->trace) options->visit = keep_last, options->visitor = &last;
   sn_run *run = sn_train(args, net, options, err);
   if (run) { /* what was measured is shown also where a later strategy failed */
     sn_err other = SN_ERR_INIT;
-    if (print(args, run, &other) == SN_OK) sn_train_keep(args, run, &other);
+    if (print(args, run, &other) == SN_OK && sn_train_keep(args, run, &other) == SN_OK && last)
+      write_trace(args, run, last, &other);
     if (err->code == SN_OK) *err = other;
-    if (err->code == SN_OK) sn_train_judge(run, err);
+    if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
   }
+  sn_timeline_free(last);
   sn_run_free(run);
   sn_net_free(net);
   return err->code;

@@ -143,7 +143,6 @@ static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *pla
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
   if (!s->profile) forget_times(trace);
   if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
-  r->known_ns = s->profile ? model.known_ns : 0;
   s->n_results++;
   return SN_OK;
 }

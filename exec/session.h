@@ -41,7 +41,7 @@ typedef struct sn_session_options {
   uint64_t iterations; /* at least 1 */
   uint64_t pool_bytes; /* the pool on offer; 0: as much as the plan likes. Small ones make the cache work */
   sn_workspace workspace;
-  const char *data;                         /* a labelled image set; NULL: synthetic batches */
+  const char *data; /* a labelled image set; NULL: synthetic batches */
   bool want_steps;
   bool predict; /* also a predicted result for each strategy, before the measured one */
   /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;

@@ -103,7 +103,7 @@ static sn_net *unknown(const char *name, sn_err *err) {
   return NULL;
 }
 
-static bool is_file(const char *spec) {
+bool sn_net_is_file(const char *spec) {
   size_t length = strlen(spec);
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
 }
@@ -127,7 +127,7 @@ static sn_net *build(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
 }
 
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
-  if (is_file(spec)) return load_file(spec, batch, image, err);
+  if (sn_net_is_file(spec)) return load_file(spec, batch, image, err);
   char name[LONGEST];
   size_t length = strcspn(spec, ":");
   snprintf(name, sizeof name, "%.*s", (int)sn_min(length, sizeof name), spec);

@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "models/net.h"
 
+#include <stdbool.h>
+
 typedef struct sn_zoo_entry {
   const char *name;        /* "resnet50"; "resnet" is the one that takes parameters */
   const char *description; /* one line: source and what is special */
@@ -25,6 +27,9 @@ const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
  * '/' or ends in ".json"; docs/networks.md is the schema). image 0 means the network's own size. Errors: SN_BAD_USAGE
  * for an unknown name (nearest offered) or a bad parameter, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
+
+/* Whether sn_net_load() takes `spec` for the path of a file. */
+bool sn_net_is_file(const char *spec);
 
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);

@@ -9,7 +9,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   sn_device_model *m = self;
   m->plan = plan;
   m->trace = trace;
-  m->known_ns = 0;
+  trace->known_ns = 0;
   m->engine = sn_engine_new(SN_LANES, plan->n_fences, m->shared_link, trace->spans, err);
   return m->engine ? SN_OK : err->code;
 }
@@ -50,7 +50,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
   sn_status status = allocates ? hold_up(m, m->device->malloc_ns, err) : SN_OK;
   int64_t ns = sn_costs_step(m->costs, step->layer, step->pass, i->algo);
-  m->known_ns += sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  m->trace->known_ns += sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
   if (status == SN_OK && allocates) status = hold_up(m, m->device->free_ns, err);
   return status;

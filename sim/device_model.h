@@ -20,7 +20,6 @@ typedef struct sn_device_model {
   sn_external external;
   sn_allocator allocator;
   bool shared_link;
-  int64_t known_ns; /* result: the compute time that measured costs gave */
   /* while playing */
   const sn_plan *plan;
   sn_trace *trace;

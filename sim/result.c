@@ -71,6 +71,7 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
   r->allocation_ns = trace->allocation_ns;
   r->events = trace->events;
+  r->known_ns = trace->known_ns;
   r->images_per_second = trace->end_ns > 0 ? s->plan->route->net->batch / ((double)trace->end_ns / 1e9) : 0;
 }
 

@@ -79,19 +79,23 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
   return status;
 }
 
-static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
-  sn_plan *plan = make_plan(q, strategy);
-  if (!plan) return q->err->code;
-  sn_trace trace;
+/* Plays a plan on the simulated device; the trace is to be cleared in every case. */
+static sn_status play(const question *q, const sn_plan *plan, sn_trace *trace) {
   sn_device_model model = {.device = q->device,
                            .costs = q->costs,
                            .external = q->options->external,
                            .allocator = q->options->allocator,
                            .shared_link = q->options->shared_link};
-  sn_status status = sn_trace_init(&trace, plan, q->err);
-  if (status == SN_OK) status = sn_play(plan, sn_device_model_backend(&model), &trace, q->err);
+  sn_status status = sn_trace_init(trace, plan, q->err);
+  return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
+}
+
+static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
+  sn_plan *plan = make_plan(q, strategy);
+  if (!plan) return q->err->code;
+  sn_trace trace;
+  sn_status status = play(q, plan, &trace);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
-  result->known_ns = model.known_ns;
   sn_trace_clear(&trace);
   sn_plan_free(plan);
   return status;
@@ -174,6 +178,18 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
   sn_plan_free(plan);
   close_question(&q);
   return status;
+}
+
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .err = err};
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_trace trace = {0};
+  sn_timeline *timeline = plan && play(&q, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  close_question(&q);
+  return timeline;
 }
 
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};

@@ -18,6 +18,7 @@
 #include "sim/device.h"
 #include "sim/run.h"
 #include "sim/strategy.h"
+#include "sim/timeline.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,11 @@ sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device
  * is too small is written all the same: pool_bytes says what it needs. */
 sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                  const sn_options *options, FILE *out, sn_err *err);
+
+/* Plans one strategy, checks and plays the plan, and makes the timeline of that (sim/timeline.h): what happens when on
+ * which lane, and where in the pool every tensor lies. */
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err);
 
 /* "none", "dynamic", "max" and "pool", "cuda"; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_workspace_name(sn_workspace workspace);

@@ -22,6 +22,7 @@ typedef struct sn_trace {
   int64_t busy_ns[SN_LANES];  /* lane computing or copying */
   int64_t stall_ns[SN_LANES]; /* lane waiting at a fence */
   int64_t allocation_ns;      /* spent in the device's own allocator */
+  int64_t known_ns; /* simulated: of the compute lane's time, what measured costs gave; the rest is formulas' */
   uint64_t events;
 } sn_trace;
 

@@ -143,6 +143,16 @@ static void write_plan(scenario *s) {
   sn_simulate_write_plan(s->net, &s->gpu, superneurons, &options, s->file, &s->err);
 }
 
+static void make_timeline(scenario *s) {
+  sn_options options = small_pool();
+  sn_strategy offload = {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED};
+  sn_timeline *t = sn_simulate_timeline(s->net, &s->gpu, offload, &options, &s->err);
+  if (t)
+    snprintf(s->found, sizeof s->found, "%u %u %u %u %s", t->n_bars, t->n_rects, t->n_levels, t->n_arrows,
+             t->bars[t->n_bars - 1].name);
+  sn_timeline_free(t);
+}
+
 /* ---- the loop ---- */
 
 static void run_armed(scenario *s, stage *run, failing how, long at) {
@@ -245,6 +255,10 @@ static void plan_file(void **state) {
   fail_each(*state, write_plan, 50);
 }
 
+static void timeline(void **state) {
+  fail_each(*state, make_timeline, 50);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(zoo),
@@ -253,6 +267,7 @@ int main(void) {
       cmocka_unit_test(device),
       cmocka_unit_test(pipeline_of_all_strategies),
       cmocka_unit_test(plan_file),
+      cmocka_unit_test(timeline),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);
 }

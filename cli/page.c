@@ -1,0 +1,71 @@
+/* `snsim report`: a stored run as one HTML page. The store keeps no plans, so the run is simulated again and must come
+ * out as it was. */
+#include "plots/page.h"
+
+#include "base/arena.h"
+#include "cli/options.h"
+#include "cli/stored.h"
+#include "sim/replay.h"
+
+#include <inttypes.h>
+
+typedef struct report {
+  const sn_args *args;
+  const sn_run *run;
+  sn_page_entry *entries;
+  sn_timeline **timelines; /* of the entries */
+  uint32_t n_entries;
+} report;
+
+/* The strategies asked for, else all. */
+static sn_status choose(report *r, sn_err *err) {
+  uint32_t asked = r->args->n_strategies;
+  r->n_entries = asked ? asked : r->run->n_results;
+  r->entries = sn_arena_alloc(r->run->arena, r->n_entries, sizeof *r->entries);
+  r->timelines = sn_arena_alloc(r->run->arena, r->n_entries, sizeof(sn_timeline *));
+  if (!r->entries || !r->timelines) return sn_fail_memory(err);
+  if (r->n_entries == 0) return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", r->run->id);
+  for (uint32_t i = 0; i < r->n_entries; i++) {
+    r->entries[i].result = asked ? sn_stored_result(r->run, r->args->strategies[i], err) : &r->run->results[i];
+    if (!r->entries[i].result) return err->code;
+  }
+  return SN_OK;
+}
+
+static sn_status simulate(report *r, sn_err *err) {
+  sn_calibration *calibration = sn_stored_calibration(r->args, r->run, err);
+  sn_replay *replay =
+      err->code == SN_OK ? sn_replay_open(r->run, r->args->net, r->args->profile, calibration, err) : NULL;
+  for (uint32_t i = 0; replay && i < r->n_entries; i++) {
+    r->entries[i].timeline = r->timelines[i] = sn_replay_timeline(replay, r->entries[i].result, err);
+    if (!r->timelines[i]) break;
+  }
+  sn_replay_free(replay);
+  sn_calibration_free(calibration);
+  return err->code;
+}
+
+static sn_status write_page(const report *r, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, r->args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_page_write(r->run, r->entries, r->n_entries, out.stream, err) != SN_OK)
+    sn_err_prefix(err, "%.300s", r->args->output);
+  if (sn_out_close(&out, err) == SN_OK && out.path) sn_out_say("%s written; open it in a browser", out.path);
+  return err->code;
+}
+
+static void drop(report *r) {
+  for (uint32_t i = 0; r->timelines && i < r->n_entries; i++) sn_timeline_free(r->timelines[i]);
+}
+
+sn_status sn_cli_report(const sn_args *args, sn_err *err) {
+  if (!args->output)
+    return sn_fail(err, SN_BAD_USAGE, "-o FILE is missing: where the page goes; -o - is standard output");
+  sn_run *run = sn_stored_run(args, err);
+  if (!run) return err->code;
+  report r = {.args = args, .run = run};
+  if (choose(&r, err) == SN_OK && simulate(&r, err) == SN_OK) write_page(&r, err);
+  drop(&r);
+  sn_run_free(run);
+  return err->code;
+}

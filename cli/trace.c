@@ -1,0 +1,54 @@
+/* `snsim trace`: what one strategy of a stored run does when, as a file for Perfetto or chrome://tracing. The store
+ * keeps no plans, so the run is simulated again and must come out as it was. */
+#include "plots/trace_events.h"
+
+#include "cli/options.h"
+#include "cli/report.h"
+#include "cli/stored.h"
+#include "sim/replay.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The strategy asked for, else the one that the run's table calls the fastest, else the one that needs the least. */
+static const sn_result *choose(const sn_args *args, const sn_run *run, sn_err *err) {
+  if (args->n_strategies == 1) return sn_stored_result(run, args->strategies[0], err);
+  const sn_result *best = sn_report_fastest(run);
+  if (!best) best = sn_report_smallest(run);
+  if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
+  return best;
+}
+
+static sn_status write_events(const sn_args *args, const sn_run *run, const sn_result *result,
+                              const sn_timeline *timeline, sn_err *err) {
+  sn_out out;
+  sn_trace_head head = {
+      .net = run->net, .device = run->gpu, .strategy = result->strategy, .version = run->version, .batch = run->batch};
+  if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->output);
+  if (sn_out_close(&out, err) == SN_OK && out.path)
+    sn_out_say("%s written: %s; open it at https://ui.perfetto.dev or chrome://tracing", out.path, result->strategy);
+  return err->code;
+}
+
+static sn_status trace_run(const sn_args *args, const sn_run *run, sn_err *err) {
+  const sn_result *result = choose(args, run, err);
+  sn_calibration *calibration = result ? sn_stored_calibration(args, run, err) : NULL;
+  sn_replay *replay = err->code == SN_OK ? sn_replay_open(run, args->net, args->profile, calibration, err) : NULL;
+  sn_timeline *timeline = replay ? sn_replay_timeline(replay, result, err) : NULL;
+  if (timeline) write_events(args, run, result, timeline, err);
+  sn_timeline_free(timeline);
+  sn_replay_free(replay);
+  sn_calibration_free(calibration);
+  return err->code;
+}
+
+sn_status sn_cli_trace(const sn_args *args, sn_err *err) {
+  if (!args->output)
+    return sn_fail(err, SN_BAD_USAGE, "-o FILE is missing: where the trace goes; -o - is standard output");
+  if (args->n_strategies > 1) return sn_fail(err, SN_BAD_USAGE, "a trace is of one --strategy; make one file each");
+  sn_run *run = sn_stored_run(args, err);
+  if (run) trace_run(args, run, err);
+  sn_run_free(run);
+  return err->code;
+}

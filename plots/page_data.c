@@ -1,0 +1,289 @@
+/* The page's data: one JSON object, columns rather than rows, so that every name stands once and numbers are short.
+ *
+ *   {"run": {..}, "layers": [..], "ops": [..], "passes": "ffbb", "tensors": [..], "bytes": [..], "results": [..]}
+ *
+ * layers, ops and passes are by step, tensors and bytes by tensor: all strategies of a run have the same. In a result
+ * `bars`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to the end of
+ * the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js undoes it. */
+#include "plots/page_internal.h"
+
+#include "base/quote.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+/* ---- columns ---- */
+
+typedef int64_t column_value(const sn_timeline *t, uint32_t i);
+
+static void write_column(const char *name, const sn_timeline *t, uint32_t count, column_value *value, FILE *out) {
+  fprintf(out, "\"%s\":[", name);
+  for (uint32_t i = 0; i < count; i++) fprintf(out, i ? ",%" PRId64 : "%" PRId64, value(t, i));
+  fputs("]", out);
+}
+
+static int64_t step_count(const sn_timeline *t, uint32_t i) {
+  return t->steps[i].n_instrs;
+}
+static int64_t step_fullest(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->steps[i].fullest - t->steps[i].first_instr;
+}
+static int64_t step_bytes(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->steps[i].tensor_bytes;
+}
+static int64_t step_live(const sn_timeline *t, uint32_t i) {
+  return t->steps[i].live_tensors;
+}
+static int64_t step_workspace(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->steps[i].workspace_bytes;
+}
+
+/* Kind, lane and re-run in one number. */
+static int64_t bar_code(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].kind * 8 + t->bars[i].lane * 2 + t->bars[i].rerun;
+}
+/* The index of the step it computes, the tensor, or the bar it waits for; -1: none. */
+static int64_t bar_what(const sn_timeline *t, uint32_t i) {
+  const sn_bar *bar = &t->bars[i];
+  if (bar->what == UINT32_MAX) return -1;
+  return bar->kind == SN_BAR_COMPUTE ? (int64_t)bar->what - 1 : bar->what;
+}
+static int64_t bar_step(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->bars[i].step - (i ? t->bars[i - 1].step : 1);
+}
+static int64_t bar_ns(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].end_ns - t->bars[i].begin_ns;
+}
+
+static int64_t rect_tensor(const sn_timeline *t, uint32_t i) {
+  return t->rects[i].tensor == UINT32_MAX ? -1 : (int64_t)t->rects[i].tensor;
+}
+static int64_t rect_from(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->rects[i].from_instr - (i ? t->rects[i - 1].from_instr : 0);
+}
+static int64_t rect_length(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->rects[i].to_instr - t->rects[i].from_instr;
+}
+static int64_t rect_block(const sn_timeline *t, uint32_t i) {
+  return (int64_t)(t->rects[i].offset / SN_POOL_BLOCK);
+}
+static int64_t rect_blocks(const sn_timeline *t, uint32_t i) {
+  return (int64_t)(t->rects[i].bytes / SN_POOL_BLOCK);
+}
+
+static int64_t level_ns(const sn_timeline *t, uint32_t i) {
+  return t->levels[i].ns - (i ? t->levels[i - 1].ns : 0);
+}
+static int64_t level_bytes(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->levels[i].tensor_bytes;
+}
+static int64_t level_workspace(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->levels[i].workspace_bytes;
+}
+static int64_t level_live(const sn_timeline *t, uint32_t i) {
+  return t->levels[i].live_tensors;
+}
+
+typedef struct column {
+  const char *name;
+  column_value *value;
+} column;
+
+static void write_columns(const char *name, const column *columns, size_t n_columns, const sn_timeline *t,
+                          uint32_t count, FILE *out) {
+  fprintf(out, ",\n\"%s\":{", name);
+  for (size_t i = 0; i < n_columns; i++) {
+    if (i > 0) fputs(",\n", out);
+    write_column(columns[i].name, t, count, columns[i].value, out);
+  }
+  fputs("}", out);
+}
+
+/* Gaps need the lane's bar before, which is not the row before. */
+static void write_gaps(const sn_timeline *t, FILE *out) {
+  int64_t end[SN_LANES] = {0};
+  fputs(",\n\"gaps\":[", out);
+  for (uint32_t i = 0; i < t->n_bars; i++) {
+    const sn_bar *bar = &t->bars[i];
+    fprintf(out, i ? ",%" PRId64 : "%" PRId64, bar->begin_ns - end[bar->lane]);
+    end[bar->lane] = bar->end_ns;
+  }
+  fputs("]", out);
+}
+
+/* Places on the step axis, in thousandths from the beginning of the instruction's step. */
+static void write_places(const sn_timeline *t, FILE *out) {
+  const char *separator = "";
+  fputs(",\n\"places\":[", out);
+  for (uint32_t s = 0; s < t->n_steps; s++)
+    for (uint32_t i = 0; i < t->steps[s].n_instrs; i++) {
+      fprintf(out, "%s%.0f", separator, 1000 * (sn_timeline_place(t, t->steps[s].first_instr + i) - (s + 1)));
+      separator = ",";
+    }
+  fputs("]", out);
+}
+
+static void write_timeline(const sn_timeline *t, FILE *out) {
+  static const column steps[] = {{"count", step_count},
+                                 {"fullest", step_fullest},
+                                 {"bytes", step_bytes},
+                                 {"live", step_live},
+                                 {"workspace", step_workspace}};
+  static const column bars[] = {{"code", bar_code}, {"what", bar_what}, {"dstep", bar_step}, {"ns", bar_ns}};
+  static const column rects[] = {{"tensor", rect_tensor},
+                                 {"dfrom", rect_from},
+                                 {"length", rect_length},
+                                 {"block", rect_block},
+                                 {"blocks", rect_blocks}};
+  static const column levels[] = {
+      {"dns", level_ns}, {"bytes", level_bytes}, {"workspace", level_workspace}, {"live", level_live}};
+  write_columns("steps", steps, sizeof steps / sizeof steps[0], t, t->n_steps, out);
+  write_columns("bars", bars, sizeof bars / sizeof bars[0], t, t->n_bars, out);
+  write_gaps(t, out);
+  write_places(t, out);
+  write_columns("rects", rects, sizeof rects / sizeof rects[0], t, t->n_rects, out);
+  write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
+}
+
+/* ---- members ---- */
+
+/* Members of an object; the first has no comma. */
+static void begin_member(const char *key, FILE *out) {
+  fprintf(out, ",\"%s\":", key);
+}
+
+static void write_text(const char *key, const char *text, FILE *out) {
+  begin_member(key, out);
+  sn_quote_json(text, out);
+}
+
+static void write_count(const char *key, uint64_t value, FILE *out) {
+  begin_member(key, out);
+  fprintf(out, "%" PRIu64, value);
+}
+
+static void write_bool(const char *key, bool value, FILE *out) {
+  begin_member(key, out);
+  fputs(value ? "true" : "false", out);
+}
+
+static void write_head(const sn_run *run, FILE *out) {
+  fprintf(out, "\"run\":{\"id\":%" PRId64, run->id);
+  write_text("created", run->created, out);
+  write_text("version", run->version, out);
+  write_text("net", run->net, out);
+  write_count("batch", run->batch, out);
+  write_count("image_height", run->image_height, out);
+  write_count("image_width", run->image_width, out);
+  write_text("gpu", run->gpu, out);
+  write_count("memory", run->memory_bytes, out);
+  write_bool("nominal", run->memory_nominal, out);
+  write_count("pool_limit", run->pool_limit_bytes, out);
+  write_text("workspace", run->workspace, out);
+  write_text("external", run->external, out);
+  write_text("allocator", run->allocator, out);
+  write_bool("shared_link", run->shared_link, out);
+  write_count("layers", run->layers, out);
+  write_count("parameters", run->parameters, out);
+  write_count("macs", run->macs, out);
+  fputs("}", out);
+}
+
+/* ---- what all strategies share ---- */
+
+static void write_steps(const sn_timeline *t, FILE *out) {
+  fputs(",\n\"layers\":[", out);
+  for (uint32_t s = 0; s < t->n_steps; s++) {
+    if (s > 0) putc(',', out);
+    sn_quote_json(t->steps[s].layer, out);
+  }
+  fputs("],\n\"ops\":[", out);
+  for (uint32_t s = 0; s < t->n_steps; s++) {
+    if (s > 0) putc(',', out);
+    sn_quote_json(t->steps[s].op, out);
+  }
+  fputs("],\n\"passes\":\"", out);
+  for (uint32_t s = 0; s < t->n_steps; s++) putc(t->steps[s].pass[0], out); /* forward, backward, update */
+  fputs("\"", out);
+}
+
+static void write_tensors(const sn_timeline *t, FILE *out) {
+  fputs(",\n\"tensors\":[", out);
+  for (uint32_t i = 0; i < t->n_tensors; i++) {
+    if (i > 0) putc(',', out);
+    sn_quote_json(t->tensors[i].name, out);
+  }
+  fputs("],\n\"kinds\":\"", out);
+  for (uint32_t i = 0; i < t->n_tensors; i++) putc(t->tensors[i].kind[0], out); /* output, gradient */
+  fputs("\",\n\"bytes\":[", out);
+  for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%" PRIu64 : "%" PRIu64, t->tensors[i].bytes);
+  fputs("]", out);
+}
+
+/* ---- a result ---- */
+
+static void write_persistent(const sn_result *r, FILE *out) {
+  const sn_persistent *p = &r->persistent;
+  write_count("context", r->context_bytes, out);
+  write_count("parameter_bytes", p->parameters, out);
+  write_count("gradient_bytes", p->parameter_gradients, out);
+  write_count("optimizer_bytes", p->optimizer_state, out);
+  write_count("auxiliary_bytes", p->auxiliary, out);
+  write_count("input_bytes", p->input_batch + p->labels, out);
+  write_count("pool", r->pool_bytes, out);
+}
+
+static void write_figures(const sn_result *r, FILE *out) {
+  fputs("{\"strategy\":", out);
+  sn_quote_json(r->strategy, out);
+  write_bool("fits", r->fits, out);
+  write_persistent(r, out);
+  write_count("device", r->peak_device_bytes, out);
+  write_count("peak", r->peak_tensor_bytes, out);
+  write_count("peak_step", r->peak_step, out);
+  write_count("live_at_peak", r->live_tensors_at_peak, out);
+  write_count("workspace", r->workspace_peak_bytes, out);
+  write_count("out", r->offload_bytes, out);
+  write_count("in", r->prefetch_bytes, out);
+  write_count("external", r->external_bytes, out);
+  write_count("hits", r->cache_hits, out);
+  write_count("misses", r->cache_misses, out);
+  write_count("evictions", r->evictions, out);
+  write_count("reruns", r->recomputed_layers, out);
+  write_count("iteration_ns", (uint64_t)r->iteration_ns, out);
+  write_count("compute_ns", (uint64_t)r->compute_ns, out);
+  write_count("stall_ns", (uint64_t)r->stall_ns, out);
+  write_count("allocation_ns", (uint64_t)r->allocation_ns, out);
+}
+
+/* What makes the peak, as the store has it; null where the run was stored without. */
+static void write_peak(const sn_result *r, FILE *out) {
+  fputs(r->peak ? ",\n\"peak_rows\":[" : ",\n\"peak_rows\":null", out);
+  for (uint32_t i = 0; r->peak && i < r->n_peak; i++) {
+    const sn_peak_row *row = &r->peak[i];
+    fputs(i ? ",[" : "[", out);
+    sn_quote_json(row->tensor, out);
+    putc(',', out);
+    sn_quote_json(row->producer, out);
+    fprintf(out, ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",", row->bytes, row->since_step, row->next_step);
+    sn_quote_json(row->advice, out);
+    putc(']', out);
+  }
+  if (r->peak) putc(']', out);
+}
+
+void sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out) {
+  fputs("{", out);
+  write_head(run, out);
+  write_steps(entries[0].timeline, out);
+  write_tensors(entries[0].timeline, out);
+  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_layers);
+  for (uint32_t i = 0; i < n_entries; i++) {
+    if (i > 0) fputs(",\n", out);
+    write_figures(entries[i].result, out);
+    write_peak(entries[i].result, out);
+    write_timeline(entries[i].timeline, out);
+    fputs("}", out);
+  }
+  fputs("]}", out);
+}

@@ -1,0 +1,182 @@
+/* The step curve: an SVG of memory over the steps, with a cursor for pointer, finger and keyboard. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svg(tag, attributes, ...children) {
+  const e = document.createElementNS(SVG, tag);
+  for (const key in attributes) e.setAttribute(key, attributes[key]);
+  e.append(...children);
+  return e;
+}
+
+/* Round marks from 0 to at least `most`, about `wanted` of them. */
+function marks(most, wanted) {
+  const rough = Math.max(most, 1e-9) / wanted, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].find((f) => f * power >= rough) * power;
+  const all = [];
+  for (let i = 0; i * step <= most * (1 + 1e-9); i++) all.push(i * step);
+  return all;
+}
+
+/* Whole marks only: steps and tensors are counted. */
+function wholeMarks(most, wanted) {
+  return marks(most, wanted).filter((m) => Number.isInteger(m));
+}
+
+function digits(value, step) {
+  return value.toFixed(step >= 1 || value === 0 ? 0 : Math.min(3, Math.ceil(-Math.log10(step) - 1e-9)));
+}
+
+const curve = {step: 0, result: null};
+
+/* Sizes and scales of the drawing. Steps stand in the middle of their column. */
+function curveFrame(r) {
+  const width = Math.max(280, at("curve").clientWidth), height = width < 500 ? 260 : 340;
+  const n = 2 * N, s = r.steps, other = shown.other;
+  let most = 0, live = 0;
+  for (let i = 0; i < n; i++) {
+    most = Math.max(most, s.bytes[i] + s.workspace[i], other ? other.steps.bytes[i] : 0);
+    live = Math.max(live, s.live[i]);
+  }
+  const room = poolRoom(r), limit = room > 0 && room <= 1.4 * most;
+  if (limit) most = Math.max(most, room);
+  const unit = most >= 2 * GIB ? GIB : most >= 2 * MIB ? MIB : KIB;
+  const left = 58, right = 46, top = 26, bottom = 40;
+  return {width, height, left, right, top, bottom, n, unit, most, live, limit: limit ? room : 0,
+          x: (step) => left + step * (width - left - right) / n,
+          y: (value) => height - bottom - value / (most * 1.04) * (height - top - bottom),
+          yLive: (value) => height - bottom - value / (live * 1.04) * (height - top - bottom)};
+}
+
+/* A stepped line: value(i) over column i. */
+function stepped(f, y, value) {
+  let path = "";
+  for (let i = 0; i < f.n; i++)
+    path += (i ? "L" : "M") + f.x(i).toFixed(1) + " " + y(value(i)).toFixed(1) + "H" + f.x(i + 1).toFixed(1);
+  return path;
+}
+
+function area(f, value) {
+  return stepped(f, f.y, value) + "V" + f.y(0).toFixed(1) + "H" + f.x(0).toFixed(1) + "Z";
+}
+
+function label(x, y, anchor, text, style) {
+  return svg("text", {x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor, style: style || ""}, text);
+}
+
+function curveAxes(f) {
+  const parts = [], unit = f.unit === GIB ? "GiB" : f.unit === MIB ? "MiB" : "KiB";
+  const heights = marks(f.most / f.unit, f.height < 300 ? 4 : 6), step = heights[1] || 1;
+  for (const m of heights) {
+    const y = f.y(m * f.unit);
+    parts.push(svg("line", {class: "grid", x1: f.left, x2: f.width - f.right, y1: y, y2: y}));
+    parts.push(label(f.left - 6, y + 4, "end", digits(m, step)));
+  }
+  for (const m of wholeMarks(f.live, f.height < 300 ? 3 : 5))
+    parts.push(label(f.width - f.right + 6, f.yLive(m) + 4, "start", String(m), "fill:var(--live)"));
+  for (const m of wholeMarks(f.n, f.width < 500 ? 4 : 9))
+    if (m > 0) parts.push(label(f.x(m - 0.5), f.height - f.bottom + 16, "middle", String(m)));
+  parts.push(label(2, 14, "start", unit));
+  parts.push(label(f.width - 2, 14, "end", "live tensors", "fill:var(--live)"));
+  parts.push(label((f.left + f.width - f.right) / 2, f.height - 6, "middle", "step"));
+  const half = f.x(N);
+  parts.push(svg("line", {class: "axis", x1: half, x2: half, y1: f.top - 8, y2: f.height - f.bottom, "stroke-dasharray": "4 3"}));
+  parts.push(label(half - 8, f.top - 6, "end", "forward \u2190"), label(half + 8, f.top - 6, "start", "\u2192 backward"));
+  return parts;
+}
+
+function curveLimit(f) {
+  if (!f.limit) return [];
+  const y = f.y(f.limit);
+  return [svg("line", {x1: f.left, x2: f.width - f.right, y1: y, y2: y, style: "stroke:var(--bad);stroke-width:1.5", "stroke-dasharray": "7 4"}),
+          label(f.left + 6, y - 5, "start", "room in the pool: " + bytes(f.limit), "fill:var(--bad)")];
+}
+
+function curveCursor(f) {
+  const x = f.x(curve.step), width = Math.max(1.5, f.x(1) - f.x(0));
+  return svg("rect", {id: "cursor", x, width, y: f.top, height: f.height - f.top - f.bottom,
+                      style: "fill:var(--accent);fill-opacity:.35"});
+}
+
+function drawCurve() {
+  const r = shown.result, s = r.steps, f = curveFrame(r), other = shown.other;
+  curve.frame = f;
+  const drawing = svg("svg", {width: f.width, height: f.height, viewBox: "0 0 " + f.width + " " + f.height, tabindex: 0,
+                              role: "slider", "aria-label": "Step", "aria-valuemin": 1, "aria-valuemax": f.n},
+    ...curveAxes(f),
+    svg("path", {d: area(f, (i) => s.bytes[i] + s.workspace[i]), style: "fill:var(--work);fill-opacity:.45"}),
+    svg("path", {d: area(f, (i) => s.bytes[i]), style: "fill:var(--forward);fill-opacity:.55"}),
+    svg("path", {d: stepped(f, f.y, (i) => s.bytes[i]), style: "fill:none;stroke:var(--forward);stroke-width:1.5"}));
+  if (other)
+    drawing.append(svg("path", {d: stepped(f, f.y, (i) => other.steps.bytes[i]), "stroke-dasharray": "5 3",
+                                style: "fill:none;stroke:var(--compare);stroke-width:1.5"}));
+  drawing.append(svg("path", {d: stepped(f, f.yLive, (i) => s.live[i]), style: "fill:none;stroke:var(--live);stroke-width:1.5"}),
+                 ...curveLimit(f), curveCursor(f));
+  followCurve(drawing, f);
+  const legend = [["var(--forward)", "tensors"], ["var(--work)", "convolution workspace, on top"],
+                  ["var(--live)", "live tensors (right axis)", "rule"]];
+  if (other) legend.push(["var(--compare)", "tensors of " + other.strategy, "dash"]);
+  const had = document.activeElement && at("curve").contains(document.activeElement);
+  fill("curve", drawing, keys(legend));
+  if (had) drawing.focus();
+  readStep();
+}
+
+/* Pointer, finger, keys. */
+function followCurve(drawing, f) {
+  const go = (event) => {
+    const x = (event.clientX - drawing.getBoundingClientRect().left) * f.width / drawing.getBoundingClientRect().width;
+    moveStep(Math.floor((x - f.left) / (f.width - f.left - f.right) * f.n));
+  };
+  drawing.addEventListener("pointermove", go);
+  drawing.addEventListener("pointerdown", go);
+  drawing.addEventListener("keydown", (event) => {
+    const page = Math.max(1, Math.round(f.n / 10));
+    const to = {ArrowLeft: curve.step - 1, ArrowRight: curve.step + 1, ArrowDown: curve.step - 1, ArrowUp: curve.step + 1,
+                PageDown: curve.step - page, PageUp: curve.step + page, Home: 0, End: f.n - 1}[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    moveStep(to);
+  });
+}
+
+function moveStep(to) {
+  const step = Math.max(0, Math.min(2 * N - 1, to));
+  if (step === curve.step) return;
+  curve.step = step;
+  at("cursor").setAttribute("x", curve.frame.x(step));
+  readStep();
+}
+
+/* When the step computes: its first bar's begin, its last bar's end. */
+function stepTimes(r, step) {
+  let begin = -1, end = -1;
+  for (const bar of r.bars) {
+    if (bar.kind !== "compute" || bar.step !== step + 1) continue;
+    if (begin < 0) begin = bar.begin;
+    end = bar.end;
+  }
+  return [begin, end];
+}
+
+function readStep() {
+  const r = shown.result, s = r.steps, i = curve.step, live = liveAt(r, i), [begin, end] = stepTimes(r, i);
+  const most = live.length ? data.bytes[live[0].tensor] : 1;
+  const items = live.map((rect) => {
+    const size = data.bytes[rect.tensor];
+    return element("li", {}, element("span", {}, data.tensors[rect.tensor]), element("span", {}, bytes(size)),
+                   element("i", {style: "width:" + (100 * size / most).toFixed(1) + "%;background:var(" +
+                                        (data.kinds[rect.tensor] === "o" ? "--forward" : "--backward") + ")"}));
+  });
+  const title = "Step " + (i + 1) + " of " + 2 * N + ": " + stepName(i + 1);
+  const total = bytes(s.bytes[i]) + " in " + live.length + (live.length === 1 ? " tensor" : " tensors") +
+                (s.live[i] > live.length ? " (at most " + s.live[i] + " at once)" : "");
+  fill("step", element("h3", {}, title),
+       element("p", {}, data.ops[i] + ", " + total + (s.workspace[i] ? ", workspace " + bytes(s.workspace[i]) : "") + ", from " +
+               moment(begin) + " to " + moment(end)),
+       keys([["var(--forward)", "layer outputs"], ["var(--backward)", "gradients"]]),
+       element("ol", {tabindex: 0, "aria-label": "Live tensors"}, ...items));
+  const drawing = at("curve").querySelector("svg");
+  drawing.setAttribute("aria-valuenow", i + 1);
+  drawing.setAttribute("aria-valuetext", title + ", " + total);
+}

@@ -1,0 +1,162 @@
+/* The lanes: bars of computing, copies and stalls over time, and the pool's content below on the same axis. */
+
+const LANE_TOP = 20, LANE_HEIGHT = 34, LANE_GAP = 8, LEVEL_HEIGHT = 90, LANE_NAMES = ["compute", "copy out", "copy in"];
+
+function laneY(lane) {
+  return LANE_TOP + lane * (LANE_HEIGHT + LANE_GAP);
+}
+
+const LEVEL_TOP = laneY(3) + 12;
+
+function barColor(bar) {
+  if (bar.kind !== "compute") return bar.kind === "release" ? "alloc" : bar.kind;
+  return bar.rerun ? "rerun" : PASSES[data.passes[bar.what]];
+}
+
+/* A copy lane that waits has nothing to do: it stays empty. */
+function isIdle(bar) {
+  return bar.kind === "stall" && bar.lane > 0;
+}
+
+function hatch(context, x, y, width, height, color) {
+  context.save();
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
+  context.strokeStyle = color;
+  context.lineWidth = 2;
+  context.beginPath();
+  for (let at = Math.max(x, 0) - height - (Math.max(x, 0) - height) % 7; at < Math.min(x + width, 4000); at += 7) {
+    context.moveTo(at, y + height);
+    context.lineTo(at + height, y);
+  }
+  context.stroke();
+  context.restore();
+}
+
+function paintBar(view, context, bar) {
+  const from = Math.max(view.left, view.x(bar.begin)), to = Math.min(view.right, view.x(bar.end)), y = laneY(bar.lane);
+  const width = to - from, color = view.color(barColor(bar));
+  if (bar.kind === "stall") return hatch(context, from, y, width, LANE_HEIGHT, color);
+  context.fillStyle = color;
+  context.fillRect(from, y, width > 3 ? width - 0.6 : width, LANE_HEIGHT);
+  context.fillStyle = view.color("on-bar");
+  return fit(context, bar.kind === "compute" ? data.layers[bar.what] : data.tensors[bar.what], from, y + 21, width);
+}
+
+/* Round marks on a time axis between low and high, with a unit that suits them. */
+function timeAxis(view, context, y) {
+  const span = view.high - view.low, [unit, name] = span >= 2e9 ? [1e9, "s"] : span >= 2e6 ? [1e6, "ms"] : [1e3, "\u00b5s"];
+  const step = marks(span / unit, view.width < 500 ? 3 : 7)[1] || 1;
+  context.textAlign = "center";
+  for (let m = Math.ceil(view.low / unit / step) * step; m * unit <= view.high; m += step) {
+    const x = view.x(m * unit);
+    context.fillStyle = view.color("grid");
+    context.fillRect(x, LANE_TOP, 1, y - LANE_TOP - 14);
+    context.fillStyle = view.color("soft");
+    context.fillText(digits(m, step) + " " + name, Math.min(x, view.right - 24), y);
+  }
+  context.textAlign = "left";
+}
+
+function paintLevels(view, context, levels, most) {
+  const y = (value) => LEVEL_TOP + LEVEL_HEIGHT - value / most * (LEVEL_HEIGHT - 4);
+  const draw = (color, alpha, value) => {
+    context.globalAlpha = alpha;
+    context.fillStyle = view.color(color);
+    context.beginPath();
+    context.moveTo(view.left, y(0));
+    let last = 0, x = view.left;
+    for (let i = 0; i < levels.ns.length; i++) {
+      const next = Math.max(view.left, Math.min(view.right, view.x(levels.ns[i])));
+      if (next > x) {
+        context.lineTo(x, y(last));
+        context.lineTo(next, y(last));
+        x = next;
+      }
+      last = value(i);
+    }
+    context.lineTo(x, y(0));
+    context.fill();
+    context.globalAlpha = 1;
+  };
+  draw("work", 0.6, (i) => levels.bytes[i] + levels.workspace[i]);
+  draw("forward", 0.7, (i) => levels.bytes[i]);
+}
+
+function paintLanes(r) {
+  let most = 1;
+  for (let i = 0; i < r.levels.ns.length; i++) most = Math.max(most, r.levels.bytes[i] + r.levels.workspace[i]);
+  return (view, context) => {
+    context.textBaseline = "alphabetic";
+    timeAxis(view, context, view.height - 4);
+    for (const [lane, name] of LANE_NAMES.entries()) {
+      context.fillStyle = view.color("panel");
+      context.fillRect(view.left, laneY(lane), view.right - view.left, LANE_HEIGHT);
+      context.fillStyle = view.color("soft");
+      context.fillText(name, 0, laneY(lane) + 21);
+    }
+    for (const bar of r.bars)
+      if (bar.end > view.low && bar.begin < view.high && !isIdle(bar)) paintBar(view, context, bar);
+    context.fillStyle = view.color("soft");
+    context.fillText("in pool", 0, LEVEL_TOP + 14);
+    context.fillText(bytes(most, 1), 0, LEVEL_TOP + 30);
+    paintLevels(view, context, r.levels, most);
+    outlineBar(view, context, r.bars[view.chosen]);
+  };
+}
+
+function outlineBar(view, context, bar) {
+  if (!bar || bar.end < view.low || bar.begin > view.high) return;
+  const from = Math.max(view.left, view.x(bar.begin)), to = Math.min(view.right, view.x(bar.end));
+  context.strokeStyle = view.color("ink");
+  context.lineWidth = 2;
+  context.strokeRect(from, laneY(bar.lane) - 2, Math.max(2, to - from), LANE_HEIGHT + 4);
+}
+
+/* The bar under the pointer: of its lane the one nearest to it, within a few pixels. */
+function findBar(r) {
+  return (view, x, y) => {
+    const lane = Math.floor((y - LANE_TOP) / (LANE_HEIGHT + LANE_GAP)), ns = view.value(x);
+    const near = 3 * (view.high - view.low) / (view.right - view.left);
+    let best = -1, distance = near;
+    r.bars.forEach((bar, i) => {
+      if (bar.lane !== lane || isIdle(bar)) return;
+      const away = Math.max(0, bar.begin - ns, ns - bar.end);
+      if (away < distance || (away === 0 && distance > 0)) [best, distance] = [i, away];
+    });
+    return best;
+  };
+}
+
+function readBar(r) {
+  return (index) => {
+    const bar = r.bars[index], name = barName(r, bar), parts = [];
+    const own = bar.kind === "compute" && !bar.rerun; /* its name says where it stands */
+    if (bar.kind === "compute") parts.push(data.ops[bar.what]);
+    if (bar.rerun) parts.push("its output had been dropped and is needed again");
+    if (bar.kind === "out" || bar.kind === "in") parts.push(bytes(data.bytes[bar.what]));
+    parts.push("at step " + bar.step + (own ? "" : ", " + stepName(bar.step)), "takes " + time(bar.end - bar.begin) + ", from " +
+               moment(bar.begin) + " to " + moment(bar.end));
+    fill("bar", element("h3", {}, name), element("p", {}, parts.join("; ")));
+    return name;
+  };
+}
+
+/* Only what the strategy has is in the legend. */
+function laneLegend(r) {
+  const names = [["forward", "forward"], ["backward", "backward"], ["update", "update"], ["rerun", "forward run again"],
+                 ["out", "copy out, device to host"], ["in", "copy in, host to device"],
+                 ["stall", "computing waits for a copy", "hatched"], ["alloc", "cudaMalloc, cudaFree"]];
+  const used = new Set(r.bars.filter((bar) => !isIdle(bar)).map(barColor));
+  return names.filter(([color]) => used.has(color)).map(([color, text, kind]) => ["var(--" + color + ")", text, kind]);
+}
+
+function drawLanes(r) {
+  fill("bar", element("p", {}, "Point at or tap a bar to see what it is."));
+  return new View("lanes", {
+    title: "Lanes over time", range: [0, r.iteration_ns], least: 1000, height: LEVEL_TOP + LEVEL_HEIGHT + 24,
+    paint: paintLanes(r), find: findBar(r), read: readBar(r), count: () => r.bars.length, legend: laneLegend(r),
+    extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => moment(low) + " to " + moment(high),
+  });
+}

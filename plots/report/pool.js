@@ -1,0 +1,113 @@
+/* The map of the pool: address against step, one rectangle a tensor. */
+
+const POOL_HEIGHT = 420, POOL_TOP = 10, POOL_BOTTOM = 34;
+
+function poolY(r, address) {
+  return POOL_HEIGHT - POOL_BOTTOM - address / Math.max(1, r.pool) * (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
+}
+
+function rectColor(rect) {
+  return rect.tensor < 0 ? "work" : data.kinds[rect.tensor] === "o" ? "forward" : "backward";
+}
+
+function paintRect(view, context, r, rect) {
+  const from = Math.max(view.left, view.x(rect.x0)), to = Math.min(view.right, view.x(rect.x1));
+  const top = poolY(r, rect.offset + rect.bytes), height = poolY(r, rect.offset) - top, width = to - from;
+  context.fillStyle = view.color(rectColor(rect));
+  context.fillRect(from, top, width > 3 ? width - 0.8 : Math.max(width, 0.5), height > 3 ? height - 0.8 : Math.max(height, 0.5));
+  context.fillStyle = view.color("on-bar");
+  if (height > 14) fit(context, rectName(rect), from, top + height / 2 + 4, width);
+}
+
+function paintPoolAxes(view, context, r) {
+  const unit = r.pool >= 2 * GIB ? GIB : r.pool >= 2 * MIB ? MIB : KIB, all = marks(r.pool / unit, 6);
+  context.fillStyle = view.color("panel");
+  context.fillRect(view.left, POOL_TOP, view.right - view.left, POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
+  context.textAlign = "right";
+  for (const m of all) {
+    context.fillStyle = view.color("grid");
+    context.fillRect(view.left, poolY(r, m * unit), view.right - view.left, 1);
+    context.fillStyle = view.color("soft");
+    context.fillText(digits(m, all[1] || 1), view.left - 6, Math.max(poolY(r, m * unit) + 4, 12));
+  }
+  context.textAlign = "left";
+  context.fillText(unit === GIB ? "GiB" : unit === MIB ? "MiB" : "KiB", 0, POOL_HEIGHT - POOL_BOTTOM + 18);
+  context.textAlign = "center";
+  const step = Math.max(1, marks(view.high - view.low, view.width < 500 ? 4 : 9)[1] || 1);
+  for (let m = Math.ceil(view.low / step) * step; m < view.high; m += step)
+    if (m >= 1) context.fillText(String(m), Math.min(view.x(m + 0.5), view.right - 12), POOL_HEIGHT - POOL_BOTTOM + 18);
+  context.textAlign = "left";
+}
+
+function paintMarks(view, context, r) {
+  const line = (x, color, dash) => {
+    if (x < view.left || x > view.right) return;
+    context.strokeStyle = view.color(color);
+    context.setLineDash(dash);
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(x, POOL_TOP);
+    context.lineTo(x, POOL_HEIGHT - POOL_BOTTOM);
+    context.stroke();
+    context.setLineDash([]);
+  };
+  line(view.x(N + 1), "ink", [4, 3]);
+  line(view.x(r.peak_step + 0.5), "bad", []);
+}
+
+function paintPool(r) {
+  return (view, context) => {
+    context.textBaseline = "alphabetic";
+    paintPoolAxes(view, context, r);
+    for (const rect of r.rects) if (rect.x1 > view.low && rect.x0 < view.high) paintRect(view, context, r, rect);
+    paintMarks(view, context, r);
+    const chosen = r.rects[view.chosen];
+    if (!chosen || chosen.x1 < view.low || chosen.x0 > view.high) return;
+    const from = Math.max(view.left, view.x(chosen.x0)), to = Math.min(view.right, view.x(chosen.x1));
+    const top = poolY(r, chosen.offset + chosen.bytes);
+    context.strokeStyle = view.color("ink");
+    context.lineWidth = 2.5;
+    context.strokeRect(from, top, Math.max(2, to - from), Math.max(2, poolY(r, chosen.offset) - top));
+  };
+}
+
+/* The rectangle under the pointer, or the one within a few pixels: many are thin. */
+function findRect(r) {
+  return (view, x, y) => {
+    let best = -1, distance = 4;
+    r.rects.forEach((rect, i) => {
+      if (rect.x1 < view.low || rect.x0 > view.high) return;
+      const across = Math.max(0, view.x(rect.x0) - x, x - view.x(rect.x1));
+      const up = Math.max(0, poolY(r, rect.offset + rect.bytes) - y, y - poolY(r, rect.offset));
+      const away = Math.max(across, up);
+      if (away < distance) [best, distance] = [i, away];
+    });
+    return best;
+  };
+}
+
+function readRect(r) {
+  return (index) => {
+    const rect = r.rects[index], first = Math.floor(rect.x0), last = Math.max(first, Math.ceil(rect.x1) - 1);
+    const name = rect.tensor < 0 ? "workspace of step " + first : data.tensors[rect.tensor];
+    const kind = rect.tensor < 0 ? stepName(first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
+    const steps = first === last ? "in step " + first :
+      "from step " + first + (last > 2 * N ? " to the end" : " to step " + last);
+    fill("rect", element("h3", {}, name),
+         element("p", {}, kind + ", " + bytes(rect.tensor < 0 ? rect.bytes : data.bytes[rect.tensor]) + "; at " +
+                 bytes(rect.offset) + " of the pool, " + steps));
+    return name + ", " + steps;
+  };
+}
+
+function drawPool(r) {
+  const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ["var(--bad)", "the peak", "rule"],
+                  ["var(--ink)", "forward | backward", "dash"]];
+  if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
+  fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));
+  return new View("pool", {
+    title: "Map of the pool", range: [1, 2 * N + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
+    read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],
+    where: (low, high) => "steps " + Math.floor(low) + " to " + Math.max(1, Math.ceil(high) - 1),
+  });
+}

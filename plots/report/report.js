@@ -1,0 +1,157 @@
+/* The report: what it says in words, and which strategy its charts show. */
+
+const shown = {result: null, other: null, views: []};
+
+/* What the device leaves for the pool. */
+function poolRoom(r) {
+  const left = run.memory - (r.device - r.pool);
+  return run.pool_limit ? Math.min(run.pool_limit, left) : left;
+}
+
+function fastest() {
+  return results.filter((r) => r.fits).reduce((best, r) => (!best || r.iteration_ns < best.iteration_ns ? r : best), null);
+}
+
+function smallest() {
+  return results.reduce((best, r) => (r.device < best.device ? r : best));
+}
+
+function ofMemory(r) {
+  return bytes(r.device) + " of " + bytes(run.memory) + " (" + percent(r.device, run.memory) + ")";
+}
+
+/* The answer in a sentence or two. */
+function verdictFits(best) {
+  const least = smallest(), plain = results.find((r) => r.strategy === "baseline");
+  const fit = results.filter((r) => r.fits).length;
+  const which = fit === results.length ? "All " + fit + " strategies tried fit" : fit + " of the " + results.length +
+                                         " strategies tried " + (fit === 1 ? "fits" : "fit");
+  const tried = results.length > 1 ? which + "; the fastest is " : "It was tried with the strategy ";
+  let text = tried + best.strategy + ": " + time(best.iteration_ns) + " per training iteration, " +
+             imagesPerSecond(best).toFixed(1) + " images per second, with " + ofMemory(best) + " of GPU memory.";
+  if (plain && !plain.fits) text += " Without saving memory (baseline) it would need " + bytes(plain.device) + ", which does not fit.";
+  if (least !== best) text += " The least memory is needed by " + least.strategy + ": " + bytes(least.device) +
+                              (least.fits ? ", at " + imagesPerSecond(least).toFixed(1) + " images per second." : ".");
+  return text;
+}
+
+function verdictFails() {
+  const least = smallest();
+  if (least.device <= run.memory)
+    return "The pool was limited to " + bytes(run.pool_limit) + "; " + least.strategy + " needs " + bytes(least.pool) + ".";
+  return (results.length > 1 ? "None of the " + results.length + " strategies tried fits. The most frugal, " : "The strategy ") +
+         least.strategy + ", needs " + bytes(least.device) + "; the GPU has " + bytes(run.memory) + ": " +
+         bytes(least.device - run.memory) + " too little. A smaller batch, a GPU with more memory or another network is needed.";
+}
+
+function drawVerdict() {
+  const best = fastest();
+  const head = (best ? "Yes, it fits: " : "No, it does not fit: ") + run.net + " with batch " + run.batch + " on " + run.gpu;
+  fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
+  at("verdict").className = best ? "fits" : "fails";
+  const r = best || smallest();
+  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value), element("small", {}, note)));
+  fill("tiles",
+       tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
+       tile("GPU memory needed", bytes(r.device), percent(r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
+       tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
+       tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? "training, batch " + run.batch : "does not fit"),
+       tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
+}
+
+function drawFacts() {
+  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", "images " + run.image_height + " x " + run.image_width,
+                 "workspace " + run.workspace, "allocator " + run.allocator, "offloading to " + run.external +
+                 (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
+                 "run " + run.id].filter((x) => x).join(" \u00b7 "));
+  fill("made", "Simulated by snsim " + run.version + (run.created ? " on " + run.created + " UTC" : "") +
+       ". Sizes are powers of 1024. Times are of the simulator's model of the GPU, not measured.");
+}
+
+/* ---- where the memory goes ---- */
+
+function drawSplit(r) {
+  const parts = [["context", "driver and libraries", "update"], ["parameter_bytes", "parameters", "out"],
+                 ["gradient_bytes", "their gradients", "in"], ["optimizer_bytes", "optimizer state", "rerun"],
+                 ["auxiliary_bytes", "masks and statistics", "alloc"], ["input_bytes", "input batch", "live"],
+                 ["pool", "pool: tensors and workspace", "forward"]].filter(([key]) => r[key] > 0);
+  const whole = Math.max(r.device, run.memory);
+  const pieces = parts.map(([key, , color]) => element("i", {style: "width:" + (100 * r[key] / whole).toFixed(3) + "%;background:var(--" + color + ")"}));
+  if (r.device > run.memory) pieces.push(element("b", {style: "left:" + (100 * run.memory / whole).toFixed(3) + "%", title: "the GPU's memory"}));
+  const legend = parts.map(([key, name, color]) => ["var(--" + color + ")", name + " " + bytes(r[key])]);
+  if (r.device <= run.memory) legend.push(["var(--grid)", "free " + bytes(run.memory - r.device)]);
+  else legend.push(["var(--ink)", "all the GPU has: " + bytes(run.memory), "dash"]);
+  fill("split", element("div", {class: "stack", role: "img", "aria-label": r.strategy + " needs " + ofMemory(r)}, ...pieces),
+       keys(legend));
+}
+
+/* ---- the strategy shown ---- */
+
+function explain(r) {
+  const parts = [r.fits ? "needs " + ofMemory(r) + " of GPU memory and fits" : "needs " + bytes(r.device) + ", which does not fit in " + bytes(run.memory)];
+  if (r.out) parts.push("copies " + bytes(r.out) + " out and " + bytes(r.in) + " in");
+  if (r.reruns) parts.push("runs " + r.reruns + " layers' forward again");
+  if (r.stall_ns) parts.push("waits " + time(r.stall_ns) + " for copies");
+  if (r.allocation_ns) parts.push("waits " + time(r.allocation_ns) + " for cudaMalloc and cudaFree");
+  const times = r.fits ? "; an iteration takes " + time(r.iteration_ns) : "; times are those of a GPU with enough memory";
+  fill("explained", element("strong", {}, r.strategy), " " + parts.join(", ") + times + ".");
+}
+
+function options(id, all, chosen) {
+  fill(id, ...all.map(([value, text]) => element("option", value === chosen ? {value, selected: ""} : {value}, text)));
+}
+
+function drawChooser() {
+  const numbered = results.map((r, i) => [String(i), r.strategy + (r.fits ? "" : " (does not fit)")]);
+  options("strategy", numbered, String(results.indexOf(shown.result)));
+  options("other", [["", "nothing"], ...numbered], shown.other ? String(results.indexOf(shown.other)) : "");
+}
+
+function drawShown() {
+  const r = unpack(shown.result);
+  if (shown.other) unpack(shown.other);
+  explain(r);
+  drawSplit(r);
+  drawCurve();
+  shown.views = [drawLanes(r), drawPool(r)];
+  drawPeak(r);
+}
+
+function show(r) {
+  shown.result = r;
+  if (shown.other === r) shown.other = null;
+  curve.step = r.peak_step - 1;
+  const had = at("strategies").contains(document.activeElement);
+  drawChooser();
+  drawStrategies();
+  drawShown();
+  if (had) at("strategies").querySelector("tr.shown button").focus();
+}
+
+function redrawAll() {
+  drawCurve();
+  for (const view of shown.views) view.redraw();
+}
+
+function start() {
+  const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
+  shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
+  drawVerdict();
+  drawFacts();
+  show(best);
+  at("strategy").addEventListener("change", (event) => show(results[Number(event.target.value)]));
+  at("other").addEventListener("change", (event) => {
+    shown.other = event.target.value === "" ? null : unpack(results[Number(event.target.value)]);
+    drawCurve();
+  });
+  let size = "";
+  window.addEventListener("resize", () => {
+    const now = window.innerWidth + " " + window.devicePixelRatio;
+    if (now === size) return; /* a phone's bars come and go */
+    size = now;
+    redrawAll();
+  });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+}
+
+start();

@@ -1,0 +1,105 @@
+/* The report's tables: the strategies, which sort, and the tensors of the peak. */
+
+/* A column: heading, what it sorts by (none: it does not sort), what a cell shows (text or an element). */
+const columns = [
+  {head: "strategy", text: true, by: (r) => results.indexOf(r), cell: strategyCell},
+  {head: "fits", text: true, by: (r) => (r.fits ? 0 : 1),
+   cell: (r) => element("span", {class: r.fits ? "yes" : "no"}, r.fits ? "yes" : "no")},
+  {head: "GPU memory\nGiB", by: (r) => r.device, cell: deviceCell},
+  {head: "tensors at\npeak, MiB", by: (r) => r.peak, cell: (r) => (r.peak / MIB).toFixed(3)},
+  {head: "at\nstep", by: (r) => r.peak_step, cell: (r) => String(r.peak_step)},
+  {head: "iteration\nms", by: (r) => (r.fits ? r.iteration_ns : Infinity),
+   cell: (r) => (r.fits ? (r.iteration_ns / 1e6).toFixed(2) : "-")},
+  {head: "images\n/s", by: (r) => (r.fits ? -imagesPerSecond(r) : Infinity),
+   cell: (r) => (r.fits ? imagesPerSecond(r).toFixed(2) : "-")},
+  {head: "stalled\nms", by: (r) => r.stall_ns, cell: (r) => (r.stall_ns / 1e6).toFixed(2)},
+  {head: "copied out\nGiB", by: (r) => r.out, cell: (r) => (r.out / GIB).toFixed(2)},
+  {head: "copied in\nGiB", by: (r) => r.in, cell: (r) => (r.in / GIB).toFixed(2)},
+  {head: "layers\nrun again", by: (r) => r.reruns, cell: (r) => String(r.reruns)},
+  {head: "workspace\nGiB", by: (r) => r.workspace, cell: (r) => (r.workspace / GIB).toFixed(2)},
+];
+
+let sorting = {column: 0, down: false};
+
+/* A name of parts may be broken behind each plus. */
+function breakable(name) {
+  return name.split("+").flatMap((part, i) => (i ? ["+", document.createElement("wbr"), part] : [part]));
+}
+
+function strategyCell(r) {
+  return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)},
+                 ...breakable(r.strategy));
+}
+
+/* The figure over a bar: how much of the device that is. */
+function deviceCell(r) {
+  const share = Math.min(1, r.device / run.memory);
+  return element("span", {}, (r.device / GIB).toFixed(2),
+                 element("span", {class: "meter" + (r.fits ? "" : " over"), "aria-hidden": "true"},
+                         element("i", {style: "width:" + (100 * share).toFixed(1) + "%"})));
+}
+
+function sortedResults() {
+  const by = columns[sorting.column].by, sign = sorting.down ? -1 : 1;
+  return results.slice().sort((a, b) => {
+    const x = by(a), y = by(b);
+    return x === y ? results.indexOf(a) - results.indexOf(b) : sign * (x < y ? -1 : 1);
+  });
+}
+
+function sortBy(index) {
+  sorting = {column: index, down: sorting.column === index && !sorting.down};
+  drawStrategies();
+  at("strategies").querySelectorAll("thead button")[index].focus();
+}
+
+function heading(column, index) {
+  const direction = sorting.column !== index ? "none" : sorting.down ? "descending" : "ascending";
+  return element("th", {scope: "col", class: column.text ? "text" : "", "aria-sort": direction},
+                 element("button", {type: "button", click: () => sortBy(index)}, column.head));
+}
+
+function drawStrategies() {
+  const rows = sortedResults().map((r) =>
+    element("tr", {class: r === shown.result ? "shown" : ""},
+            ...columns.map((c) => element("td", {class: c.text ? "text" : ""}, c.cell(r)))));
+  fill("strategies", element("caption", {class: "hidden"}, "Strategies; the headings sort"),
+       element("thead", {}, element("tr", {}, ...columns.map(heading))), element("tbody", {}, ...rows));
+}
+
+/* ---- what makes the peak ---- */
+
+const PEAK_ROWS = 20;
+
+function peakRow(r, row) {
+  const [tensor, producer, size, since, next, advice] = row;
+  return element("tr", {}, element("td", {}, (size / MIB).toFixed(3)), element("td", {class: "text"}, tensor),
+                 element("td", {}, percent(size, r.peak)), element("td", {class: "text"}, producer),
+                 element("td", {}, String(since)), element("td", {}, next ? String(next) : "-"),
+                 element("td", {class: "text"}, advice));
+}
+
+function drawPeakRows(r, most) {
+  const heads = [["MiB"], ["tensor", "text"], ["share"], ["made by", "text"], ["since step"], ["next use"],
+                 ["what would remove it", "text"]];
+  fill("peak", element("thead", {}, element("tr", {}, ...heads.map(([text, kind]) =>
+         element("th", {scope: "col", class: kind || ""}, element("span", {}, text))))),
+       element("tbody", {}, ...r.peak_rows.slice(0, most).map((row) => peakRow(r, row))));
+  const rest = r.peak_rows.slice(most);
+  if (rest.length === 0) return fill("peak-more");
+  const sum = rest.reduce((total, row) => total + row[2], 0);
+  return fill("peak-more", "and " + rest.length + " smaller ones, " + bytes(sum) + " in all. ",
+              element("button", {type: "button", click: () => drawPeakRows(r, Infinity)}, "Show all"));
+}
+
+function drawPeak(r) {
+  at("peak").parentElement.hidden = !r.peak_rows;
+  if (!r.peak_rows) {
+    fill("peak-text", "The run was stored without the tensors of its peaks; simulate it again with --explain to see them.");
+    return fill("peak-more");
+  }
+  fill("peak-text", "The most that tensors take at any moment is " + bytes(r.peak) + ", at step " + r.peak_step + ", " +
+       stepName(r.peak_step) + ", in " + r.peak_rows.length + (r.peak_rows.length === 1 ? " tensor" : " tensors") +
+       ". To need less, remove the large ones that the step does not need.");
+  return drawPeakRows(r, PEAK_ROWS);
+}

@@ -1,0 +1,315 @@
+"""The page of `snsim report` in a real browser: it renders without a complaint and without asking for anything but
+itself, shows the figures that `snsim show` prints, sorts, follows pointer, finger and keyboard, shows strangers' names as
+text, is no wider than a phone, and is legible in light and dark.
+
+    python3 tests/report/check.py [--pictures FOLDER]
+
+SNSIM_BINARY names the program. Skipped (exit status 77) where there is no Chromium."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser, find
+
+PROGRAM = os.path.abspath(os.environ.get("SNSIM_BINARY", "build/snsim"))
+DESKTOP, PHONE = (1280, 900), (390, 844)
+EVIL = "</script><script>pwned=1</script>&amp;\"'<!--<b>"
+STRATEGY = "liveness+offload+recompute=speed"
+
+
+def snsim(*arguments):
+    done = subprocess.run([PROGRAM, *arguments, "--db", "runs.db"], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        sys.exit(f"snsim {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def evil_net(path):
+    layers = [{"name": EVIL + "conv", "op": "CONV", "channels": 8, "kernel": 3},
+              {"name": EVIL + "x" * 120, "op": "ACT"},
+              {"name": "\N{SNOWMAN}\N{GRINNING FACE}fc", "op": "FC", "channels": 10}, {"name": "softmax", "op": "SOFTMAX"}]
+    net = {"snsim_net": 1, "name": EVIL, "input": [3, 16, 16], "layers": layers}
+    pathlib.Path(path).write_text(json.dumps(net))
+
+
+def make_pages():
+    """Pages by name, and what the store says of the first."""
+    evil_file = "./" + EVIL.replace("/", "\N{LINE SEPARATOR}") + ".json"
+    evil_net(evil_file)
+    snsim("--net", "alexnet", "--batch", "200")
+    stored = json.loads(snsim("show", "last", "--json", "--steps", "--explain"))
+    snsim("report", "-o", "alexnet.html")
+    snsim("--net", evil_file, "--batch", "4")
+    snsim("report", "-o", "evil.html")
+    snsim("--net", "resnet152", "--batch", "32", "--memory", "1GiB")
+    snsim("report", "-o", "large.html")
+    snsim("--net", "lenet", "--batch", "8", "--strategy", "liveness+cache", "--allocator", "cuda")
+    snsim("report", "-o", "single.html")
+    return stored
+
+
+def equal(what, got, wanted):
+    assert got == wanted, f"{what}: {got!r}, not {wanted!r}"
+
+
+def plain(text):
+    return text.replace("\u00a0", " ")
+
+
+# ---- the tests; each has the browser and what the store says of alexnet.html ----
+
+def loads_alone(page, stored):
+    for name in ("alexnet", "evil", "large", "single"):
+        for size in (DESKTOP, PHONE):
+            page.requests.clear()
+            page.open(f"{name}.html", *size)
+            page.frame()
+            equal(f"{name}.html: requests", len(page.requests), 1)
+            equal(f"{name}.html: canvases that stayed empty", page.evaluate(EMPTY_CANVASES), 0)
+    text = pathlib.Path("alexnet.html").read_text()
+    equal("addresses in the page", set(re.findall(r"\w+://[\w./]+", text)), {"http://www.w3.org/2000/svg"})
+
+
+EMPTY_CANVASES = """[...document.querySelectorAll("canvas")].filter((c) => {
+  const d = new Uint32Array(c.getContext("2d").getImageData(0, 0, c.width, c.height).data.buffer);
+  return new Set(d).size < 5; }).length"""
+
+
+def says_what_the_store_says(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    best = min((r for r in stored["results"] if r["fits"]), key=lambda r: r["iteration_ns"])
+    verdict = plain(page.text("#verdict"))
+    for part in ("Yes, it fits", best["strategy"], f"{best['images_per_second']:.1f} images per second",
+                 f"{best['peak_device_bytes'] / 2**30:.2f} GiB"):
+        assert part in verdict, f"{part!r} is not in {verdict!r}"
+    rows = page.evaluate("[...document.querySelectorAll('#strategies tbody tr')].map((r) => r.innerText)")
+    equal("rows", len(rows), len(stored["results"]))
+    for row, result in zip(rows, stored["results"]):
+        cells = [cell.strip() for cell in plain(row).replace("\n", "").split("\t")]
+        equal("row", cells[:7],
+              [result["strategy"], "yes", f"{result['peak_device_bytes'] / 2**30:.2f}",
+               f"{result['peak_tensor_bytes'] / 2**20:.3f}", str(result["peak_step"]), f"{result['iteration_ns'] / 1e6:.2f}",
+               f"{result['images_per_second']:.2f}"])
+
+
+def does_not_fit(page, stored):
+    page.open("large.html", *DESKTOP)
+    equal("class", page.evaluate("document.querySelector('#verdict').className"), "fails")
+    assert "No, it does not fit" in page.text("#verdict"), page.text("#verdict")
+    assert "too little" in page.text("#verdict"), page.text("#verdict")
+
+
+def order(page):
+    return page.evaluate("[...document.querySelectorAll('#strategies tbody tr')].map((r) => r.cells[0].innerText)")
+
+
+def sorts(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    by = lambda key: [r["strategy"] for r in sorted(stored["results"], key=key)]
+    equal("first order", order(page), by(lambda r: 0))
+    page.click("#strategies th:nth-child(4) button")
+    equal("by peak", order(page), by(lambda r: r["peak_tensor_bytes"]))
+    page.press_enter()
+    equal("and back by key", order(page), by(lambda r: -r["peak_tensor_bytes"]))
+    equal("aria-sort", page.evaluate("document.querySelector('#strategies th:nth-child(4)').getAttribute('aria-sort')"),
+          "descending")
+    page.click("#strategies th:nth-child(6) button")
+    equal("by time", order(page), by(lambda r: r["iteration_ns"]))
+
+
+def choose(page, strategy):
+    page.evaluate(f"""(() => {{ const s = document.getElementById("strategy");
+      s.value = [...s.options].find((o) => o.textContent === {json.dumps(strategy)}).value;
+      s.dispatchEvent(new Event("change")); }})()""")
+    page.frame()
+
+
+def check_step(page, row):
+    equal("step", plain(page.text("#step h3")), f"Step {row['step']} of 46: {row['layer']} {row['pass']}")
+    sizes = page.evaluate("[...document.querySelectorAll('#step ol li span:nth-child(2)')].map((s) => s.innerText)")
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    total = sum(float(s.split("\u00a0")[0]) * units[s.split("\u00a0")[1]] for s in sizes)
+    assert abs(total - row["tensor_bytes"]) <= 0.006 * 2**20 * len(sizes), f"{total} bytes are listed, {row}"
+    assert 0 < len(sizes) <= row["live_tensors"], f"{len(sizes)} tensors are listed, {row}"
+
+
+def follows_the_pointer(page, stored):
+    rows = next(r for r in stored["results"] if r["strategy"] == STRATEGY)["steps_table"]
+    page.open("alexnet.html", *DESKTOP)
+    choose(page, STRATEGY)
+    check_step(page, rows[42])  # the peak
+    left, right = 58, 46  # what the axes take
+    width = page.box("#curve svg")[2]
+    for step in (1, 12, 23, 24, 46):
+        page.hover("#curve svg", (left + (step - 0.5) / 46 * (width - left - right)) / width, 0.5)
+        check_step(page, rows[step - 1])
+
+
+def follows_the_keyboard(page, stored):
+    rows = next(r for r in stored["results"] if r["strategy"] == STRATEGY)["steps_table"]
+    page.open("alexnet.html", *DESKTOP)
+    choose(page, STRATEGY)
+    page.evaluate("document.querySelector('#curve svg').focus()")
+    for key, step in (("Home", 1), ("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("End", 46), ("PageDown", 41)):
+        page.press(key)
+        check_step(page, rows[step - 1])
+        equal("aria-valuenow", page.evaluate("document.querySelector('#curve svg').getAttribute('aria-valuenow')"), str(step))
+
+
+def follows_the_finger(page, stored):
+    rows = next(r for r in stored["results"] if r["strategy"] == STRATEGY)["steps_table"]
+    page.open("alexnet.html", *PHONE)
+    choose(page, STRATEGY)
+    width = page.box("#curve svg")[2]
+    page.tap("#curve svg", (58 + 9.5 / 46 * (width - 58 - 46)) / width, 0.5)
+    check_step(page, rows[9])
+
+
+def shows_the_lanes(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    choose(page, STRATEGY)
+    width, height = page.box("#lanes canvas")[2:]
+    page.hover("#lanes canvas", 62 / width, 30 / height)
+    equal("first bar", page.text("#bar h3"), "conv1 forward")
+    range_before = page.text("#lanes .tools span")
+    page.click("#lanes button[aria-label='zoom in']")
+    assert page.text("#lanes .tools span") != range_before, "zooming in changes nothing"
+    page.click("#lanes button[aria-label='show all']")
+    equal("range", page.text("#lanes .tools span"), range_before)
+    page.evaluate("document.querySelector('#lanes canvas').focus()")
+    seen = set()
+    for _ in range(60):
+        page.press("ArrowRight")
+        seen.add(plain(page.text("#bar h3")))
+    for wanted in ("copy out of conv1.y", "waits for copy out of conv1.y", "relu1 forward"):
+        assert wanted in seen, f"{wanted!r} is not among {sorted(seen)}"
+
+
+def shows_the_pool(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    choose(page, "baseline")
+    width, height = page.box("#pool canvas")[2:]
+    page.hover("#pool canvas", 0.5, (420 - 34 - 6) / height)
+    equal("name", page.text("#rect h3"), "conv1.y")
+    equal("text", plain(page.text("#rect p")), "layer output, 221.56 MiB; at 0 B of the pool, from step 1 to the end")
+    page.evaluate("document.querySelector('#pool canvas').focus()")
+    page.press("ArrowRight")
+    equal("the next one", page.text("#rect h3"), "relu1.y")
+    page.press("+")
+    assert "steps 1 to 46" not in page.text("#pool .tools span")
+    page.press("0")
+    equal("range", page.text("#pool .tools span"), "steps 1 to 46")
+
+
+def shows_names_as_text(page, stored):
+    page.open("evil.html", *DESKTOP)
+    equal("scripts that ran", page.evaluate("typeof pwned"), "undefined")
+    equal("elements from names", page.evaluate("document.querySelectorAll('b, script:not([id]) ~ script, img').length"), 0)
+    assert EVIL.replace("/", "") in page.text("h1").replace("\u2028", ""), page.text("h1")
+    assert EVIL + "conv.y" in page.text("#peak"), page.text("#peak")
+    page.evaluate("document.querySelector('#curve svg').focus()")
+    page.press("Home")
+    assert EVIL + "conv forward" in page.text("#step"), page.text("#step")
+
+
+def fits_a_phone(page, stored):
+    for name in ("alexnet", "evil", "large", "single"):
+        page.open(f"{name}.html", *PHONE)
+        equal(f"{name}.html: width", page.evaluate("document.documentElement.scrollWidth"), PHONE[0])
+
+
+OVERLAPS = """(() => { const all = [...document.querySelectorAll("#curve text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+  const found = [];
+  all.forEach(([name, a], i) => all.slice(0, i).forEach(([other, b]) => {
+    if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2) found.push(other + " / " + name);
+  }));
+  return found; })()"""
+
+
+def does_not_overlap(page, stored):
+    for name in ("alexnet", "large", "single"):
+        for size in (DESKTOP, PHONE):
+            page.open(f"{name}.html", *size)
+            equal(f"{name}.html: texts over each other", page.evaluate(OVERLAPS), [])
+
+
+# The contrast of every text to what is behind it: WCAG 2, relative luminance.
+LOW_CONTRAST = """(() => {
+  const parse = (c) => c.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length === 3 || c[3] > 0) return c; } return [255, 255, 255]; };
+  const found = [];
+  for (const e of document.querySelectorAll("body *")) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility() || /^(SCRIPT|OPTION|text)$/.test(e.tagName)) continue;
+    const [a, b] = [luminance(parse(getComputedStyle(e).color)), luminance(behind(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) found.push(e.tagName + " " + e.textContent.slice(0, 40));
+  }
+  return found; })()"""
+
+
+def is_legible_in_light_and_dark(page, stored):
+    backgrounds = []
+    for dark in (False, True):
+        page.dark(dark)
+        page.open("alexnet.html", *DESKTOP)
+        backgrounds.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        equal("texts of low contrast", page.evaluate(LOW_CONTRAST), [])
+    page.dark(False)
+    equal("background follows", len(set(backgrounds)), 2)
+
+
+TESTS = (loads_alone, says_what_the_store_says, does_not_fit, sorts, follows_the_pointer, follows_the_keyboard,
+         follows_the_finger, shows_the_lanes, shows_the_pool, shows_names_as_text, fits_a_phone, does_not_overlap,
+         is_legible_in_light_and_dark)
+
+
+def take_pictures(page, folder):
+    """What people should look at."""
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, size, dark in (("light", DESKTOP, False), ("dark", DESKTOP, True), ("phone", PHONE, False)):
+        page.dark(dark)
+        page.open("alexnet.html", *size)
+        choose(page, STRATEGY)
+        page.size(size[0], page.evaluate("document.documentElement.scrollHeight"))
+        page.frame()
+        page.picture(pathlib.Path(folder) / f"{name}.png")
+
+
+def run(test, page, stored):
+    page.faults.clear()
+    try:
+        test(page, stored)
+        equal("complaints", page.faults, [])
+    except (AssertionError, RuntimeError) as problem:
+        print(f"FAILED {test.__name__}: {problem}")
+        return 1
+    print(f"ok     {test.__name__}")
+    return 0
+
+
+def main():
+    program = find()
+    if not program:
+        print("skipped: there is no Chromium; install chromium or name one in SNSIM_CHROMIUM")
+        return 77
+    pictures = os.path.abspath(sys.argv[2]) if sys.argv[1:2] == ["--pictures"] else None
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        stored = make_pages()
+        with Browser(program) as page:
+            failed = sum(run(test, page, stored) for test in TESTS)
+            if pictures:
+                take_pictures(page, pictures)
+        os.chdir("/")
+    print(f"{len(TESTS) - failed} of {len(TESTS)} good")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

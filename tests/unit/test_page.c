@@ -1,0 +1,210 @@
+/* Page and trace events: what is written is valid and whole whatever the names are, says what the timeline says, and a
+ * failing write is told. The page in a browser is tests/report/check.py's. */
+#include "plots/page.h"
+#include "plots/trace_events.h"
+#include "sim/simulate.h"
+#include "tests/unit/pipeline.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char evil[] = "</script><script>alert(1)</script>&\"'\\\u2028\xff";
+
+typedef struct made {
+  sn_net *net;
+  sn_run *run;
+  sn_page_entry entries[2];
+} made;
+
+static made make(const char *spec) {
+  sn_err err = SN_ERR_INIT;
+  sn_strategy strategies[] = {parse_strategy("liveness+offload+recompute=memory"), parse_strategy("baseline")};
+  sn_device gpu = load_gpu("k40c");
+  sn_options options = SN_OPTIONS_INIT;
+  options.want_peak = true;
+  made m = {.net = load_net(spec, 8)};
+  m.run = sn_simulate(spec, m.net, &gpu, strategies, 2, &options, &err);
+  for (uint32_t i = 0; i < 2; i++)
+    m.entries[i] =
+        (sn_page_entry){&m.run->results[i], sn_simulate_timeline(m.net, &gpu, strategies[i], &options, &err)};
+  must(&err);
+  return m;
+}
+
+static void drop(made *m) {
+  for (uint32_t i = 0; i < 2; i++) sn_timeline_free((sn_timeline *)m->entries[i].timeline);
+  sn_run_free(m->run);
+  sn_net_free(m->net);
+}
+
+static char *write_page(const made *m) {
+  sn_err err = SN_ERR_INIT;
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  sn_page_write(m->run, m->entries, 2, out, &err);
+  must(&err);
+  assert_int_equal(fclose(out), 0);
+  assert_int_equal(strlen(text), bytes);
+  return text;
+}
+
+static unsigned count(const char *text, const char *part) {
+  unsigned n = 0;
+  for (; (text = strstr(text, part)) != NULL; text++) n++;
+  return n;
+}
+
+/* The page's data, parsed. */
+static cJSON *data_of(const char *page) {
+  const char *begin = strstr(page, "type=\"application/json\">");
+  assert_non_null(begin);
+  begin = strchr(begin, '>') + 1;
+  const char *end = strstr(begin, "</script>");
+  assert_non_null(end);
+  for (const char *c = begin; c < end; c++) assert_true(*c != '<' && *c != '>' && *c != '&');
+  cJSON *data = cJSON_ParseWithLength(begin, (size_t)(end - begin));
+  assert_non_null(data);
+  return data;
+}
+
+static const cJSON *get(const cJSON *object, const char *key) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+  if (!item) fail_msg("no \"%s\"", key);
+  return item;
+}
+
+static double sum(const cJSON *array) {
+  double total = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, array) total += item->valuedouble;
+  return total;
+}
+
+static void check_result(const cJSON *result, const sn_page_entry *entry) {
+  const sn_timeline *t = entry->timeline;
+  assert_string_equal(get(result, "strategy")->valuestring, entry->result->strategy);
+  assert_true(get(result, "device")->valuedouble == (double)entry->result->peak_device_bytes);
+  const cJSON *steps = get(result, "steps"), *bars = get(result, "bars"), *rects = get(result, "rects");
+  assert_int_equal(cJSON_GetArraySize(get(steps, "count")), t->n_steps);
+  assert_true(sum(get(steps, "count")) == t->n_instrs);
+  assert_int_equal(cJSON_GetArraySize(get(bars, "code")), t->n_bars);
+  assert_int_equal(cJSON_GetArraySize(get(rects, "dfrom")), t->n_rects);
+  assert_int_equal(cJSON_GetArraySize(get(result, "places")), t->n_instrs);
+  assert_true(sum(get(get(result, "levels"), "dns")) == (double)t->levels[t->n_levels - 1].ns);
+  double ns = 0;
+  for (uint32_t b = 0; b < t->n_bars; b++) ns += (double)(t->bars[b].end_ns - t->bars[b].begin_ns);
+  assert_true(sum(get(bars, "ns")) == ns);
+  assert_int_equal(cJSON_GetArraySize(get(result, "peak_rows")), entry->result->n_peak);
+}
+
+static void page_is_whole(void **state) {
+  (void)state;
+  static const char *const nets[] = {"lenet", "resnet18"};
+  for (size_t k = 0; k < 2; k++) {
+    made m = make(nets[k]);
+    char *page = write_page(&m), *again = write_page(&m);
+    assert_string_equal(page, again);
+    cJSON *data = data_of(page);
+    assert_int_equal(cJSON_GetArraySize(get(data, "tensors")), m.entries[0].timeline->n_tensors);
+    for (int i = 0; i < 2; i++) check_result(cJSON_GetArrayItem(get(data, "results"), i), &m.entries[i]);
+    assert_null(strstr(page, "@report.css@"));
+    assert_non_null(strstr(page, "</html>"));
+    cJSON_Delete(data);
+    free(page);
+    free(again);
+    drop(&m);
+  }
+}
+
+static void names_stay_text(void **state) {
+  (void)state;
+  made m = make("lenet");
+  m.run->net = evil;
+  m.run->gpu = evil;
+  char *page = write_page(&m);
+  assert_int_equal(count(page, "alert"), 6); /* title, heading and data name both */
+  assert_int_equal(count(page, "<script"), 2);
+  assert_int_equal(count(page, "</script"), 2);
+  cJSON *data = data_of(page);
+  assert_string_equal(get(get(data, "run"), "gpu")->valuestring,
+                      "</script><script>alert(1)</script>&\"'\\\u2028\ufffd");
+  cJSON_Delete(data);
+  free(page);
+  drop(&m);
+}
+
+static void too_many_rows(void **state) {
+  (void)state;
+  made m = make("lenet");
+  sn_err err = SN_ERR_INIT;
+  FILE *out = fopen("/dev/null", "w");
+  assert_non_null(out);
+  sn_timeline *large = (sn_timeline *)m.entries[1].timeline;
+  uint32_t n_bars = large->n_bars;
+  large->n_bars = SN_PAGE_MOST_ROWS; /* refused before they are looked at */
+  assert_int_equal(sn_page_write(m.run, m.entries, 2, out, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "--strategy"));
+  large->n_bars = n_bars;
+  fclose(out);
+  drop(&m);
+}
+
+static void full_disk(void **state) {
+  (void)state;
+  made m = make("lenet");
+  sn_trace_head head = {"lenet", "k40c", "baseline", "0", 8};
+  FILE *out = fopen("/dev/full", "w");
+  assert_non_null(out);
+  sn_err page = SN_ERR_INIT, events = SN_ERR_INIT;
+  assert_int_equal(sn_page_write(m.run, m.entries, 2, out, &page), SN_BAD_FILE);
+  assert_non_null(strstr(page.text, "No space left"));
+  assert_int_equal(sn_trace_events_write(m.entries[1].timeline, &head, out, &events), SN_BAD_FILE);
+  fclose(out);
+  drop(&m);
+}
+
+/* Slices are the bars, with the very nanoseconds; flows are the arrows. tests/report/trace.py checks the rest. */
+static void events_are_the_timeline(void **state) {
+  (void)state;
+  made m = make("resnet18");
+  const sn_timeline *t = m.entries[0].timeline;
+  sn_trace_head head = {evil, evil, "s", "0", 8};
+  sn_err err = SN_ERR_INIT;
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  sn_trace_events_write(t, &head, out, &err);
+  must(&err);
+  fclose(out);
+  cJSON *trace = cJSON_Parse(text);
+  uint32_t slices = 0, starts = 0, ends = 0, counters = 0;
+  const cJSON *event;
+  cJSON_ArrayForEach(event, get(trace, "traceEvents")) {
+    char phase = get(event, "ph")->valuestring[0];
+    if (phase == 'X') {
+      const sn_bar *bar = &t->bars[slices++];
+      assert_true(get(event, "ts")->valuedouble == (double)bar->begin_ns / 1000);
+      assert_true(get(event, "dur")->valuedouble == (double)(bar->end_ns - bar->begin_ns) / 1000);
+      assert_int_equal(get(event, "tid")->valueint, bar->lane + 1);
+    }
+    starts += phase == 's';
+    ends += phase == 'f';
+    counters += phase == 'C';
+  }
+  assert_int_equal(slices, t->n_bars);
+  assert_int_equal(counters, 2 * t->n_levels);
+  assert_true(starts == t->n_arrows && ends == t->n_arrows && starts > 0);
+  cJSON_Delete(trace);
+  free(text);
+  drop(&m);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(page_is_whole), cmocka_unit_test(names_stay_text),         cmocka_unit_test(too_many_rows),
+      cmocka_unit_test(full_disk),     cmocka_unit_test(events_are_the_timeline),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
