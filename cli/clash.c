@@ -1,4 +1,4 @@
-/* Files that must differ; see the header. Every pair is compared: there are ten. */
+/* Files that must differ; see the header. Every pair is compared: there are twenty-one. */
 #include "cli/clash.h"
 
 #include "base/path.h"
@@ -28,8 +28,10 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   bool known = sn_args_database(args, database, sizeof database, &reason) == SN_OK;
   const use uses[] = {{"--net", file_of(args->net)},
                       {"--gpu", file_of(args->gpu)},
+                      {"--data", args->data},
                       {"the database", known ? database : NULL},
                       {"--plan", written(args->plan)},
+                      {"--trace", written(args->trace)},
                       {"--output", written(args->output)}};
   for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
     for (size_t j = 0; j < i; j++)

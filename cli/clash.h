@@ -4,8 +4,8 @@
 
 #include "cli/options.h"
 
-/* SN_BAD_USAGE where two of --net, --gpu, the database, --plan and --output are the same regular file, by whatever
- * name, or would be if it were made. */
+/* SN_BAD_USAGE where two of --net, --gpu, --data, the database, --plan and --output are the same regular file, by
+ * whatever name, or would be if it were made. */
 sn_status sn_clash_check(const sn_args *args, sn_err *err);
 
 #endif

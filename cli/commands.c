@@ -30,17 +30,31 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
+    {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "the SuperNeurons paper's figures beside ours",
+     "Simulates what a table or figure of the SuperNeurons paper (PPoPP 2018) shows and prints the paper's numbers "
+     "beside the simulator's, with the error of each; a dash stands for a number that the paper does not print. "
+     "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
+     "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13.\n"
+     "With -o FILE it is also drawn. Needs gnuplot.",
+     "snsim reproduce table5\n"
+     "snsim reproduce fig10 -o fig10.svg\n"
+     "snsim reproduce table2 --json",
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
     {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
      "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
-     "threads of their own behind the plan's fences. Images and labels are drawn from a seed.\n"
+     "threads of their own behind the plan's fences. Images and labels are drawn from the seed, or come "
+     "from --data.\n"
      "The table: planned pool and the highest byte that was used; live tensors planned and seen; bytes copied per "
      "iteration, planned and seen; extra forwards; time of an iteration (median, without the first), of which the "
-     "compute lane waited for copies; loss of the last iteration; \"result\": whether losses, gradients and parameters "
+     "compute lane waited for copies; loss of the last iteration; \"right %\": images of the last tenth of the "
+     "iterations whose most likely class was their label, before they were trained on; \"result\": whether losses, "
+     "gradients and parameters "
      "are equal to the first row's to the bit, as they must be. Ctrl-C ends it after the current step and shows what "
      "was measured.\n"
      "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
+     "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
      "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
      NULL, SN_CMD_RUN, sn_cli_run},
     {"validate", "snsim validate --net NAME --batch N [options]", "train for real and compare with the prediction",

@@ -51,6 +51,8 @@ static bool has_predictions(const sn_run *run) {
 static void add_verdict(sn_table *table, const sn_run *run, const sn_result *r) {
   if (r->digest == 0)
     sn_table_cell(table, "stopped after %" PRIu64, r->iterations);
+  else if (!isfinite(r->loss))
+    sn_table_cell(table, "diverged: the loss is no number");
   else if (sn_measured_equal(run, r))
     sn_table_cell(table, "same");
   else
@@ -290,8 +292,9 @@ static sn_status print_steps(const sn_run *run, const sn_measured_pair *pair, co
 
 sn_status sn_measured_print(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
   sn_measured_pair pair;
-  fprintf(out->stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s data, on %s\n\n", run->net, run->batch,
-          run->iterations, run->data, run->device);
+  bool drawn = strcmp(run->data, "synthetic") == 0;
+  fprintf(out->stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s%s, on %s\n\n", run->net, run->batch,
+          run->iterations, run->data, drawn ? " data" : "", run->device);
   if (has_predictions(run)) {
     print_pairs(run, out, err);
     print_errors(run, out->stream);

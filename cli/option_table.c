@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "models/net.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
@@ -33,6 +34,30 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   return status;
 }
 
+static sn_status parse_seed(const char *what, const char *text, void *place, sn_err *err) {
+  return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
+}
+
+/* From 0 to below `limit`; an exponent is allowed, hexadecimal and "nan" are not. */
+static sn_status take_real(const char *what, const char *text, float limit, float *value, sn_err *err) {
+  char *end;
+  float number = strtof(text, &end);
+  if (!*text || *end || text[strspn(text, "0123456789.eE+-")])
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a number", what, text);
+  if (number < 0 || number >= limit)
+    return sn_fail(err, SN_BAD_USAGE, "%s: %.80s is out of range (from 0 to below %g)", what, text, (double)limit);
+  *value = number;
+  return SN_OK;
+}
+
+static sn_status parse_rate(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1000, place, err);
+}
+
+static sn_status parse_share(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1, place, err);
+}
+
 static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
   bytes->given = true;
   return sn_parse_bytes(text, what, low, &bytes->bytes, err);
@@ -52,10 +77,8 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
   sn_strategy s;
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; i < args->n_strategies; i++) {
-    const sn_strategy *old = &args->strategies[i];
-    if (old->liveness == s.liveness && old->offload == s.offload && old->recompute == s.recompute) return SN_OK;
-  }
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_same(args->strategies[i], s)) return SN_OK;
   if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
   args->strategies[args->n_strategies++] = s;
   return SN_OK;
@@ -138,8 +161,8 @@ static const sn_option options[] = {
     {"shared-link", NULL, 0, SN_CMD_SIMULATE, "Where", "Copies out and in share the bandwidth of one direction.",
      parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "A strategy of `snsim list strategies`; may be given several times. Default: the 13 of that list.", parse_strategy,
-     0},
+     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.",
+     parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_REPORT, "How",
      "A strategy to report on; may be given several times. Default: all that the run has.", parse_strategy, 0},
@@ -166,6 +189,16 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, data)},
     {"iterations", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Training iterations, 1 to 16777216. Default: 3.", parse_size, offsetof(sn_args, iterations)},
+    {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
+     parse_rate, offsetof(sn_args, hyper.learning_rate)},
+    {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Share of the last step that is taken again, below 1. Default: 0.9.", parse_share,
+     offsetof(sn_args, hyper.momentum)},
+    {"weight-decay", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Pull of all parameters towards 0, below 1. Default: 0.0005.", parse_share, offsetof(sn_args, hyper.weight_decay)},
+    {"seed", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "What weights, dropout, synthetic images and the order of real ones are drawn from. Default: 1.", parse_seed,
+     offsetof(sn_args, hyper.seed)},
     {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Threads of the kernels. Default: as many as there are processors.", parse_size, offsetof(sn_args, threads)},
     {"deterministic", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
@@ -182,7 +215,8 @@ static const sn_option options[] = {
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
-    {"json", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
+    {"json", NULL, 0,
+     SN_CMD_SIMULATE | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
@@ -197,6 +231,8 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_REPRODUCE, "What to print", "Also draws it: FILE ends in .png, .svg or .pdf.",
+     parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", parse_text, offsetof(sn_args, output)},
     {"color", "WHEN", 0, SN_CMD_ALL, "What to print",

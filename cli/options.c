@@ -144,7 +144,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .argv = argv,
                     .gpu = "k40c",
                     .iterations = 3,
-                    .workspace = SN_WORKSPACE_DYNAMIC};
+                    .workspace = SN_WORKSPACE_DYNAMIC,
+                    .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
   parser p = {.argc = argc, .argv = argv, .args = args};
   p.options = sn_option_table(&p.n_options);
   assert(p.n_options <= MOST_OPTIONS);

@@ -57,6 +57,7 @@ typedef struct sn_args {
   const char *data, *trace;
   sn_cost_source costs;
   const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
+  sn_hyper hyper;      /* learning rate, momentum, weight decay and seed of the commands that train */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -126,5 +127,6 @@ sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
+sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

@@ -61,6 +61,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.check = args->check;
   options.machine.deterministic = args->deterministic;
   options.machine.tf32 = args->tf32;
+  options.machine.hyper = args->hyper;
   options.pool_bytes = args->pool.bytes;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;

@@ -259,8 +259,8 @@ static sn_status make_timings(calibrator *c, const sn_machine *machine) {
 /* ---- the whole ---- */
 
 static sn_status train(calibrator *c, sn_session *session) {
-  static const sn_strategy strategies[] = {{false, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
-                                           {true, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST}};
+  static const sn_strategy strategies[] = {{SN_LIVENESS_NONE, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
+                                           {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST}};
   for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
     if (sn_session_add(session, strategies[i], c->err) != SN_OK) return c->err->code;
   return SN_OK;

@@ -31,4 +31,24 @@ static inline float sn__random_normal(uint64_t key, uint64_t index) {
   return (float)(sum - 131070) * (1.7320508f / 65536);
 }
 
+/* What stands at place `index` of 0 .. count - 1 in the random order of `key`; index < count <= 2^62. A Feistel network
+ * (Luby, Rackoff: How to construct pseudorandom permutations from pseudorandom functions, 1988) permutes the numbers of
+ * 2k bits, k as small as they reach; one that is too large goes through it again until it is not. O(1) memory, fewer
+ * than four passes on average. */
+static inline uint64_t sn__random_place(uint64_t key, uint64_t count, uint64_t index) {
+  unsigned half = 1;
+  while ((UINT64_C(1) << 2 * half) < count) half++;
+  uint64_t mask = (UINT64_C(1) << half) - 1;
+  do {
+    uint64_t left = index >> half, right = index & mask;
+    for (uint64_t round = 0; round < 6; round++) {
+      uint64_t mixed = left ^ (sn__random(key, round << half | right) & mask);
+      left = right;
+      right = mixed;
+    }
+    index = left << half | right;
+  } while (index >= count);
+  return index;
+}
+
 #endif

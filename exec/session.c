@@ -18,7 +18,7 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-enum { MOST_RESULTS = 128, RECOMPUTES = 4 };
+enum { MOST_RESULTS = 128 };
 
 struct sn_session {
   const char *spec;
@@ -30,7 +30,7 @@ struct sn_session {
   const sn_device *profile;    /* NULL: times are not known */
   sn_costs *costs;
   float *first; /* gradients and parameters of the first measured result that is whole */
-  sn_schedule *schedules[RECOMPUTES];
+  sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
   sn_result results[MOST_RESULTS];
   uint32_t n_results;
@@ -66,13 +66,13 @@ static sn_batches *open_batches(const sn_session *s, sn_err *err) {
 static sn_status open_parts(sn_session *s, sn_err *err) {
   s->arena = sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
-  s->route = sn_route_new(s->net, err);
+  s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
+  s->route = s->batches ? sn_route_new(s->net, err) : NULL;
   if (!s->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
   s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
   s->costs = make_costs(s, err);
-  s->batches = s->costs ? open_batches(s, err) : NULL;
   return err->code;
 }
 
@@ -93,7 +93,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
 void sn_session_close(sn_session *s) {
   if (!s) return;
   sn_batches_free(s->batches);
-  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
   sn_costs_free(s->costs);
   sn_calibration_free(s->calibration);
   free(s->first);

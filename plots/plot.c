@@ -1,10 +1,7 @@
-/* Plot: from a stored run to a picture in a file or on the terminal.
- *
- * A file is replaced when the picture is whole (base/replace.h). */
+/* Plot: from a stored run to a picture in a file (plots/file.c) or on the terminal. */
 #include "plots/plot.h"
 
 #include "base/arena.h"
-#include "base/replace.h"
 #include "base/text.h"
 #include "plots/plot_internal.h"
 
@@ -12,7 +9,6 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
-#include <strings.h>
 
 /* gnuplot has seven letters for curves as text; one is for the limit line. */
 enum { TEXT_CURVES = 6, TEXT_COLUMNS = 100, TEXT_ROWS = 30, FEWEST_COLUMNS = 60, FEWEST_ROWS = 20, MOST = 1000 };
@@ -81,45 +77,8 @@ static sn_status choose(const sn_run *run, const sn_plot_options *options, choic
   return check_steps(run, chosen, err);
 }
 
-/* ---- drawing ---- */
-
-static sn_status find_form(const char *path, sn__form *form, sn_err *err) {
-  static const char *const endings[] = {[SN__FORM_PNG] = ".png", [SN__FORM_SVG] = ".svg", [SN__FORM_PDF] = ".pdf"};
-  size_t length = strlen(path);
-  for (int i = SN__FORM_PNG; i <= SN__FORM_PDF; i++) {
-    if (length <= 4 || strcasecmp(path + length - 4, endings[i]) != 0) continue;
-    *form = (sn__form)i;
-    return SN_OK;
-  }
-  return sn_fail(err, SN_BAD_USAGE, "%.300s: the ending says what to draw; it must be .png, .svg or .pdf", path);
-}
-
-static sn_status fail_temporary(sn_err *err) {
-  return sn_fail(err, SN_BAD_FILE, "a temporary file cannot be written: %s; make room in /tmp", strerror(errno));
-}
-
-static sn_status draw(const sn__chart *chart, int picture, sn_err *err) {
-  FILE *script = tmpfile();
-  if (!script) return fail_temporary(err);
-  sn__script_write(script, chart);
-  if (fflush(script) != 0 || ferror(script))
-    fail_temporary(err);
-  else
-    sn__gnuplot_run(script, picture, err);
-  fclose(script);
-  return err->code;
-}
-
-/* ---- to a file ---- */
-
-static sn_status draw_file(const sn__chart *chart, const char *path, sn_err *err) {
-  sn_replace picture;
-  if (sn_replace_open(&picture, path, err) != SN_OK) return err->code;
-  if (!picture.temporary)
-    sn_fail(err, SN_BAD_FILE, "%.300s: is not a regular file; choose another", path);
-  else if (draw(chart, picture.file, err) == SN_OK)
-    sn__picture_finish(picture.file, chart->form, chart->run->created, err);
-  return sn_replace_close(&picture, err);
+static void write_curves(FILE *out, const void *chart) {
+  sn__script_write(out, chart);
 }
 
 /* ---- to the terminal ---- */
@@ -145,7 +104,7 @@ static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
     begun = true;
   }
   putc('\n', to);
-  if (ferror(from)) return fail_temporary(err);
+  if (ferror(from)) return sn__fail_temporary(err);
   return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
 }
 
@@ -156,10 +115,10 @@ static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_
         "text can tell %d strategies apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
         TEXT_CURVES, chart->n_results);
   FILE *picture = tmpfile();
-  if (!picture) return fail_temporary(err);
+  if (!picture) return sn__fail_temporary(err);
   chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
   chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-  if (draw(chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
+  if (sn__draw(write_curves, chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
   fclose(picture);
   return err->code;
 }
@@ -168,12 +127,13 @@ static sn_status draw_run(const sn_run *run, sn__form form, const sn_plot_option
   choice chosen = {NULL, 0};
   if (choose(run, options, &chosen, err) != SN_OK) return err->code;
   sn__chart chart = {.run = run, .results = chosen.results, .n_results = chosen.count, .form = form};
-  return options->path ? draw_file(&chart, options->path, err) : draw_text(&chart, options, err);
+  return options->path ? sn__draw_file(write_curves, &chart, options->path, form, run->created, err)
+                       : draw_text(&chart, options, err);
 }
 
 sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err) {
   sn__form form = SN__FORM_TEXT;
-  if (options->path && find_form(options->path, &form, err) != SN_OK) return err->code;
+  if (options->path && sn__form_find(options->path, &form, err) != SN_OK) return err->code;
   sn_run *run = sn_store_get(store, id, err);
   if (!run) return err->code;
   draw_run(run, form, options, err);

@@ -27,4 +27,7 @@ typedef struct sn_plot_options {
  * text, SN_BAD_INPUT for a run that was stored without step rows. */
 sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err);
 
+/* SN_BAD_USAGE where a path's ending names no form of picture. */
+sn_status sn_plot_check_path(const char *path, sn_err *err);
+
 #endif

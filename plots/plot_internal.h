@@ -1,7 +1,9 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c    which strategies, which form, where to; the file is whole or not there
- *   script.c  the picture as a gnuplot script
+ *   plot.c    step curves: which strategies, which form, where to
+ *   script.c  step curves as a gnuplot script
+ *   chart.c   bars as a gnuplot script
+ *   file.c    the file is whole or not there
  *   gnuplot.c runs gnuplot on a script
  *   picture.c looks whether the file is whole
  */
@@ -28,6 +30,26 @@ enum { SN__CURVE_POINTS = 4000 };
 
 /* Writes a script that draws the chart to gnuplot's standard output. Errors stay in the stream (ferror). */
 void sn__script_write(FILE *out, const sn__chart *chart);
+
+/* What differs between the forms of files: the terminal's set-up and the size of a legend's letters. */
+void sn__script_terminal(FILE *out, sn__form form);
+const char *sn__script_key_font(sn__form form);
+
+/* Colours that colour-blind people can tell apart, the first black. */
+enum { SN__COLOURS = 7 };
+extern const char *const sn__colours[SN__COLOURS];
+
+/* Writes a script about `what`; errors stay in the stream. */
+typedef void (*sn__script_writer)(FILE *out, const void *what);
+
+/* The form that the ending of `path` asks for. SN_BAD_USAGE. */
+sn_status sn__form_find(const char *path, sn__form *form, sn_err *err);
+/* Draws into the file descriptor `picture`. */
+sn_status sn__draw(sn__script_writer write, const void *what, int picture, sn_err *err);
+/* Draws into a file, dated `created` ("2026-11-20 09:31:07"); whole, or as it was before. */
+sn_status sn__draw_file(sn__script_writer write, const void *what, const char *path, sn__form form, const char *created,
+                        sn_err *err);
+sn_status sn__fail_temporary(sn_err *err);
 
 /* Runs gnuplot with `script` (from its start) as input and the file descriptor `picture` as output. SN_BAD_DEVICE where
  * gnuplot is missing or fails, with what it said. */

@@ -135,12 +135,20 @@ static const look looks[] = {
     [SN__FORM_TEXT] = {.lift = "1"},
 };
 
+void sn__script_terminal(FILE *out, sn__form form) {
+  fprintf(out, "counts = 'dashed'; count_width = 0.8\n%sset encoding utf8\n", looks[form].terminal);
+}
+
+const char *sn__script_key_font(sn__form form) {
+  return looks[form].key_font;
+}
+
 static void put_terminal(FILE *out, const frame *f) {
   if (f->chart->form == SN__FORM_TEXT)
-    fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\n", f->chart->columns, f->chart->rows);
+    fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\nset encoding utf8\n", f->chart->columns,
+            f->chart->rows);
   else
-    fprintf(out, "counts = 'dashed'; count_width = 0.8\n%s", looks[f->chart->form].terminal);
-  fputs("set encoding utf8\n", out);
+    sn__script_terminal(out, f->chart->form);
 }
 
 static void put_title(FILE *out, const frame *f) {
@@ -222,10 +230,11 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
 }
 
 /* Black, blue, vermillion, bluish green, reddish purple, orange, sky blue; yellow is too pale for lines on white. */
-static const char *const colours[] = {"#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
+const char *const sn__colours[SN__COLOURS] = {"#000000", "#0072B2", "#D55E00", "#009E73",
+                                              "#CC79A7", "#E69F00", "#56B4E9"};
 static const int marks[] = {7, 5, 9, 11, 13, 4, 6};
 
-enum { N_COLOURS = sizeof colours / sizeof colours[0], MARKED_STEPS = 120 };
+enum { MARKED_STEPS = 120 };
 
 /* Where there are more curves than colours, the colours come again in thicker lines. */
 static void put_memory_curve(FILE *out, const frame *f, unsigned i) {
@@ -235,16 +244,16 @@ static void put_memory_curve(FILE *out, const frame *f, unsigned i) {
     fputs("lines title ' ", out);
   else if (f->n_steps <= MARKED_STEPS)
     fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s title '",
-            colours[i % N_COLOURS], 1 + i / N_COLOURS, marks[i % N_COLOURS], looks[f->chart->form].mark_size);
+            sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS, marks[i % SN__COLOURS], looks[f->chart->form].mark_size);
   else
-    fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", colours[i % N_COLOURS], 1 + i / N_COLOURS);
+    fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS);
   put_text(out, f->chart->results[i]->strategy, 60);
   fputs("'", out);
 }
 
 static void put_live_curve(FILE *out, unsigned i) {
   fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
-          i, colours[i % N_COLOURS]);
+          i, sn__colours[i % SN__COLOURS]);
 }
 
 static void put_limit(FILE *out, const frame *f) {

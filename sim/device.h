@@ -17,6 +17,10 @@ enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
 /* Where tensors go that leave the device ([SN] 3.3.2). */
 typedef enum sn_external { SN_EXTERNAL_HOST, SN_EXTERNAL_PEER, SN_EXTERNAL_REMOTE, SN_EXTERNAL_COUNT } sn_external;
 
+/* Copies of pageable host memory go through a pinned buffer of the driver's, at about half the speed of pinned memory
+ * (reference, section 3; [SN] 2.2 charges TensorFlow with it). An assumption for every GPU, not a measurement. */
+#define SN_PAGEABLE_SHARE 0.5
+
 typedef struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];

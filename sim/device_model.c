@@ -59,7 +59,8 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
 static sn_status copy(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
-  double seconds = (double)i->bytes / m->device->link_bandwidth[m->external];
+  double share = m->pageable && m->external == SN_EXTERNAL_HOST ? SN_PAGEABLE_SHARE : 1;
+  double seconds = (double)i->bytes / (m->device->link_bandwidth[m->external] * share);
   int64_t ns = m->device->link_latency_ns + llround(fmin(seconds * 1e9, (double)SN_ENGINE_MAX_NS));
   return sn_engine_copy(m->engine, i->lane, ns, index, err);
 }

@@ -19,14 +19,14 @@ typedef struct sn_device_model {
   const sn_costs *costs;
   sn_external external;
   sn_allocator allocator;
-  bool shared_link;
+  bool shared_link, pageable;
   /* while playing */
   const sn_plan *plan;
   sn_trace *trace;
   struct sn_engine *engine;
 } sn_device_model;
 
-/* `model` has its first five members set and must outlive sn_play(). */
+/* `model` has its first six members set and must outlive sn_play(). */
 sn_backend sn_device_model_backend(sn_device_model *model);
 
 #endif

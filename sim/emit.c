@@ -84,6 +84,12 @@ static void list_push(sn__emit *e, uint32_t tensor) {
   e->newest = tensor;
 }
 
+bool sn__emit_listed(const sn__emit *e, uint32_t tensor) {
+  const sn_tensor *t = &e->route->tensors[tensor];
+  sn_op op = e->route->net->layers[t->layer].op;
+  return e->cache && (!e->narrow || (t->kind == SN_OUTPUT && (op == SN_CONV || op == SN_FORK)));
+}
+
 static void meter(sn__emit *e) {
   sn_step_use *use = &e->plan->use[e->step];
   use->tensor_bytes = sn_max(use->tensor_bytes, e->live_bytes);
@@ -176,7 +182,7 @@ sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
   e->live_bytes += bytes;
   e->live_tensors++;
   meter(e);
-  if (e->cache) list_push(e, tensor);
+  if (sn__emit_listed(e, tensor)) list_push(e, tensor);
   return add(
       e,
       (sn_instr){
@@ -198,7 +204,7 @@ sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
   p->resident = false;
   e->live_bytes -= bytes;
   e->live_tensors--;
-  if (e->cache) list_remove(e, tensor);
+  if (sn__emit_listed(e, tensor)) list_remove(e, tensor);
   return sn_pool_give(&e->pool, p->offset, bytes) == SN_OK ? SN_OK : sn_fail_memory(e->err);
 }
 

@@ -13,7 +13,8 @@
  * copy. Where the holes between locked tensors are still too small, sn__emit_alloc() says SN_NO_FIT; the lowering then
  * empties the device (sn__emit_evict_all) and brings in what the step needs anew, side by side. So a step runs wherever
  * its own tensors and workspace fit, more memory never makes a plan impossible, and only where not even that fits does
- * the pool grow beyond the device: the plan then says exactly how much it needs.
+ * the pool grow beyond the device: the plan then says exactly how much it needs. A narrow cache lists, and so sends
+ * out, only outputs of CONVs and FORKs; what it does not list stays, also when the device is emptied.
  */
 #ifndef SN_SIM_EMIT_H
 #define SN_SIM_EMIT_H
@@ -58,7 +59,8 @@ typedef struct sn__emit {
   sn_pool pool;
   uint64_t limit; /* the pool on offer */
   bool cache;
-  bool packed;   /* nothing is on the device but what the step needs: the pool may grow */
+  bool narrow;   /* the cache lists the outputs of CONVs and FORKs only */
+  bool packed;   /* nothing that could leave is on the device but what the step needs: the pool may grow */
   uint32_t room; /* of plan->instrs */
   sn__lane_state lanes[SN_LANES];
   sn__place *places;
@@ -89,7 +91,9 @@ sn_status sn__emit_release(sn__emit *e, uint32_t tensor);
 sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);
 /* Allocates on the in lane and copies in. SN_NO_FIT as sn__emit_alloc(). */
 sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor);
-/* Cache: a resident tensor is used. */
+/* Is the tensor in the cache's list while it is resident? */
+bool sn__emit_listed(const sn__emit *e, uint32_t tensor);
+/* A listed, resident tensor is used. */
 void sn__emit_hit(sn__emit *e, uint32_t tensor);
 /* Finds a place for a workspace, as for a tensor; it stays free until the compute that follows at once. */
 sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset);

@@ -78,8 +78,9 @@ static const char *advise(const walk *w, uint32_t tensor) {
   const sn_tensor *t = &w->route->tensors[tensor];
   const sn_op_info *op = sn_op_of(&w->route->net->layers[t->layer]);
   bool used_here = r->next_step == w->peak_step && r->first_use <= w->peak_step;
-  if (w->strategy.liveness ? used_here : used_here && r->last_use >= w->peak_step) return "needed by this step";
-  if (!w->strategy.liveness && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
+  bool live = w->strategy.liveness == SN_LIVENESS_FULL;
+  if (live ? used_here : used_here && r->last_use >= w->peak_step) return "needed by this step";
+  if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
   bool output = t->kind == SN_OUTPUT;
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute";
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_SPEED) return "recompute=memory";

@@ -4,24 +4,25 @@
 #include "base/checked.h"
 #include "sim/emit.h"
 #include "sim/offload.h"
+#include "sim/residency.h"
 
 typedef struct lowering {
   sn__emit emit;
   const sn_schedule *schedule;
   const sn_route *route;
   const sn_costs *costs;
-  sn_strategy strategy;
   sn_workspace workspace;
   uint64_t pool_bytes;
+  sn_residency residency;
   sn_swaps swaps;
   uint32_t next_release, next_fetch; /* in swaps */
 } lowering;
 
-static sn_status allocate_everything(lowering *l) {
+static sn_status allocate_held(lowering *l) {
   sn_status status = SN_OK;
   sn__emit_step(&l->emit, 0);
   for (uint32_t t = 0; t < l->route->n_tensors && status == SN_OK; t++)
-    status = sn__emit_alloc(&l->emit, t, SN_LANE_COMPUTE);
+    if (l->residency.held[t]) status = sn__emit_alloc(&l->emit, t, SN_LANE_COMPUTE);
   return status;
 }
 
@@ -85,7 +86,7 @@ static sn_status fetch_reads(lowering *l, const sn_step *step) {
     if (!l->emit.places[access.tensor].resident) {
       l->emit.plan->counts.cache_misses++;
       status = sn__emit_fetch(&l->emit, access.tensor);
-    } else if (l->emit.cache) {
+    } else if (sn__emit_listed(&l->emit, access.tensor)) {
       l->emit.plan->counts.cache_hits++;
       sn__emit_hit(&l->emit, access.tensor);
     }
@@ -97,8 +98,10 @@ static sn_status allocate_writes(lowering *l, const sn_step *step) {
   sn_status status = SN_OK;
   for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
     sn_access access = l->route->accesses[step->first_access + i];
-    if (access.mode == SN_WRITE && !l->emit.places[access.tensor].resident)
-      status = sn__emit_alloc(&l->emit, access.tensor, SN_LANE_COMPUTE);
+    if (access.mode != SN_WRITE || l->emit.places[access.tensor].resident) continue;
+    uint32_t taken = l->residency.takes[access.tensor];
+    if (taken != SN_NONE) status = sn__emit_release(&l->emit, taken);
+    if (status == SN_OK) status = sn__emit_alloc(&l->emit, access.tensor, SN_LANE_COMPUTE);
   }
   return status;
 }
@@ -128,7 +131,7 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
     if (step->pass == SN_FORWARD && !x->rerun && access.mode == SN_WRITE && l->swaps.swapped &&
         l->swaps.swapped[access.tensor])
       status = sn__emit_copy_out(&l->emit, access.tensor);
-    if (status == SN_OK && l->strategy.liveness && l->schedule->last_use[x->first_last_use + i])
+    if (status == SN_OK && !l->residency.held[access.tensor] && l->schedule->last_use[x->first_last_use + i])
       status = sn__emit_release(&l->emit, access.tensor);
   }
   return status;
@@ -152,7 +155,7 @@ static sn_status execute(lowering *l, const sn_execution *x) {
 }
 
 static sn_status walk(lowering *l) {
-  sn_status status = l->strategy.liveness ? SN_OK : allocate_everything(l);
+  sn_status status = allocate_held(l);
   uint32_t step = SN_NONE;
   for (uint32_t e = 0; e < l->schedule->n_executions && status == SN_OK; e++) {
     const sn_execution *x = &l->schedule->executions[e];
@@ -164,15 +167,14 @@ static sn_status walk(lowering *l) {
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err) {
-  lowering l = {.schedule = schedule,
-                .route = schedule->route,
-                .costs = costs,
-                .strategy = strategy,
-                .workspace = workspace,
-                .pool_bytes = pool_bytes};
-  sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, strategy.offload == SN_OFFLOAD_CACHE, err);
+  lowering l = {
+      .schedule = schedule, .route = schedule->route, .costs = costs, .workspace = workspace, .pool_bytes = pool_bytes};
+  sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
+  l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+  if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);
   if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &l.swaps, err);
   if (status == SN_OK) status = walk(&l);
   sn_swaps_clear(&l.swaps);
+  sn_residency_clear(&l.residency);
   return sn__emit_end(&l.emit, status);
 }

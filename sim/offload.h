@@ -5,7 +5,9 @@
  *   backward  CONV3' . . . CONV2'     copy-in starts with the backward of the last CONV before its first backward use
  *             |copy in---->|use       (re-runs included), or with the backward pass
  *
- * A tensor that no backward step needs, or that is never released, is not worth a copy and stays out of the list.
+ * That is the paper's policy. Those of vDNN and TensorFlow choose other outputs, release and fetch them elsewhere
+ * (docs/baselines.md), each a row of three functions. In all of them copy-out starts right after the output is made,
+ * and a tensor that no backward step needs, or that is never released, is not worth a copy and stays out of the list.
  * O(executions + accesses).
  */
 #ifndef SN_SIM_OFFLOAD_H
@@ -20,7 +22,7 @@
 
 typedef struct sn_swap {
   uint32_t tensor;
-  uint32_t release_step; /* released before this forward step begins */
+  uint32_t release_step; /* released before this forward step begins, which waits for the copy */
   uint32_t fetch_step;   /* copied in when this backward step begins */
 } sn_swap;
 

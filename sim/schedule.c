@@ -85,10 +85,24 @@ static uint64_t segment_memory(const sn_route *route, uint32_t head) {
   return most;
 }
 
+/* MXNet decides layer by layer, and never for batch norm and dropout. */
+static void set_layer_modes(maker *m) {
+  const sn_net *net = m->route->net;
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    const sn_layer *layer = &net->layers[i];
+    if (is_dropped_layer(layer) && layer->op != SN_BN && layer->op != SN_DROPOUT)
+      m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
+  }
+}
+
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
   const sn_net *net = route->net;
   if (recompute == SN_RECOMPUTE_NONE) return;
+  if (recompute == SN_RECOMPUTE_LAYERS) {
+    set_layer_modes(m);
+    return;
+  }
   uint64_t layer_peak = recompute == SN_RECOMPUTE_COST ? sn_schedule_layer_peak(route) : 0;
   for (uint32_t head = 1; head < net->n_layers; head++) {
     if (!is_dropped_layer(&net->layers[head])) continue;

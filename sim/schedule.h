@@ -9,6 +9,7 @@
  *   speed-centric   a re-run tensor stays available until its last use: each layer is re-run at most once
  *   memory-centric  after each backward step only what that step read stays available
  *   cost-aware      memory-centric for segments that would need more than l_peak, else speed-centric ([SN] 3.4)
+ *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
  */
 #ifndef SN_SIM_SCHEDULE_H
 #define SN_SIM_SCHEDULE_H

@@ -20,8 +20,6 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-enum { RECOMPUTES = 4 };
-
 /* What all strategies of one question share. */
 typedef struct question {
   const sn_net *net;
@@ -29,7 +27,7 @@ typedef struct question {
   const sn_options *options;
   sn_route *route;
   sn_costs *costs;
-  sn_schedule *schedules[RECOMPUTES]; /* made when first asked for */
+  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
   uint64_t pool_bytes; /* on offer */
   sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
@@ -48,7 +46,7 @@ static sn_status open_question(question *q) {
 }
 
 static void close_question(question *q) {
-  for (int i = 0; i < RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
   sn_costs_free(q->costs);
   sn_route_free(q->route);
 }
@@ -80,12 +78,13 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
 }
 
 /* Plays a plan on the simulated device; the trace is to be cleared in every case. */
-static sn_status play(const question *q, const sn_plan *plan, sn_trace *trace) {
+static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
   sn_device_model model = {.device = q->device,
                            .costs = q->costs,
                            .external = q->options->external,
                            .allocator = q->options->allocator,
-                           .shared_link = q->options->shared_link};
+                           .shared_link = q->options->shared_link,
+                           .pageable = sn_strategy_is_pageable(strategy)};
   sn_status status = sn_trace_init(trace, plan, q->err);
   return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
 }
@@ -94,7 +93,7 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
   sn_plan *plan = make_plan(q, strategy);
   if (!plan) return q->err->code;
   sn_trace trace;
-  sn_status status = play(q, plan, &trace);
+  sn_status status = play(q, strategy, plan, &trace);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
   sn_trace_clear(&trace);
   sn_plan_free(plan);
@@ -185,7 +184,7 @@ sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn
   question q = {.net = net, .device = device, .options = options, .err = err};
   sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
   sn_trace trace = {0};
-  sn_timeline *timeline = plan && play(&q, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
+  sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
   sn_trace_clear(&trace);
   sn_plan_free(plan);
   close_question(&q);

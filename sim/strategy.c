@@ -9,7 +9,8 @@
 /* The parts a name is made of, and what each sets; nothing stands twice. */
 typedef struct part {
   const char *name;
-  bool alone, liveness; /* alone: no other part beside it */
+  bool alone; /* no other part beside it */
+  sn_liveness liveness;
   sn_offload offload;
   sn_recompute recompute;
 } part;
@@ -18,10 +19,10 @@ static const part parts[] = {
     {.name = "baseline", .alone = true},
     {.name = "superneurons",
      .alone = true,
-     .liveness = true,
+     .liveness = SN_LIVENESS_FULL,
      .offload = SN_OFFLOAD_CACHE,
      .recompute = SN_RECOMPUTE_COST},
-    {.name = "liveness", .liveness = true},
+    {.name = "liveness", .liveness = SN_LIVENESS_FULL},
     {.name = "offload", .offload = SN_OFFLOAD_CONV},
     {.name = "offload=conv", .offload = SN_OFFLOAD_CONV},
     {.name = "offload=checkpoints", .offload = SN_OFFLOAD_CHECKPOINTS},
@@ -29,9 +30,22 @@ static const part parts[] = {
     {.name = "recompute=speed", .recompute = SN_RECOMPUTE_SPEED},
     {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
     {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
+    {.name = "caffe", .alone = true, .liveness = SN_LIVENESS_TAKE_OVER},
+    {.name = "torch", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
+    {.name = "mxnet", .alone = true, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_LAYERS},
+    {.name = "tensorflow", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_LONG_LIVED},
+    {.name = "vdnn-all", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_INPUTS},
+    {.name = "vdnn-conv", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CONV_INPUTS},
+    {.name = "superneurons-paper",
+     .alone = true,
+     .liveness = SN_LIVENESS_FULL,
+     .offload = SN_OFFLOAD_NARROW_CACHE,
+     .recompute = SN_RECOMPUTE_COST},
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0] };
+enum { PARTS = sizeof parts / sizeof parts[0], FIRST_SYSTEM = PARTS - SN_STRATEGY_SYSTEMS };
+
+static const char alone_text[] = "baseline, superneurons and published systems stand alone";
 
 static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
   const char *names[PARTS];
@@ -53,11 +67,11 @@ static const part *find_part(const char *word) {
 
 /* Adds a part to what is there; the reason where it does not go with it. */
 static const char *add_part(const part *p, bool first, sn_strategy *s) {
-  if (p->alone && !first) return "baseline and superneurons stand alone";
+  if (p->alone && !first) return alone_text;
   if (p->liveness && s->liveness) return "liveness stands twice";
   if (p->offload && s->offload) return "only one of offload and cache";
   if (p->recompute && s->recompute) return "only one kind of recompute";
-  s->liveness |= p->liveness;
+  if (p->liveness) s->liveness = p->liveness;
   if (p->offload) s->offload = p->offload;
   if (p->recompute) s->recompute = p->recompute;
   return NULL;
@@ -73,7 +87,7 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
     const part *p = find_part(word);
     if (!p) return unknown_part(text, word, err);
-    why = alone ? "baseline and superneurons stand alone" : add_part(p, rest == text, &s);
+    why = alone ? alone_text : add_part(p, rest == text, &s);
     alone = p->alone;
     rest = rest[length] ? rest + length + 1 : NULL;
   }
@@ -85,10 +99,29 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
   return SN_OK;
 }
 
+bool sn_strategy_same(sn_strategy a, sn_strategy b) {
+  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute;
+}
+
+sn_strategy sn_strategy_system(uint32_t index) {
+  const part *p = &parts[FIRST_SYSTEM + index];
+  return (sn_strategy){p->liveness, p->offload, p->recompute};
+}
+
+/* SN_STRATEGY_SYSTEMS where it is none of them. */
+static uint32_t system_number(sn_strategy s) {
+  uint32_t i = 0;
+  while (i < SN_STRATEGY_SYSTEMS && !sn_strategy_same(sn_strategy_system(i), s)) i++;
+  return i;
+}
+
 char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
   static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
-  if (s.liveness)
+  uint32_t number = system_number(s);
+  if (number < SN_STRATEGY_SYSTEMS)
+    snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
+  else if (s.liveness)
     snprintf(text, SN_STRATEGY_TEXT, "liveness%s%s", offload[s.offload], recompute[s.recompute]);
   else
     snprintf(text, SN_STRATEGY_TEXT, "baseline");
@@ -97,13 +130,13 @@ char *sn_strategy_name(sn_strategy s, char *text) {
 
 /* The order of the default table: what is added comes after what it is added to. */
 static const sn_strategy defaults[SN_STRATEGY_DEFAULTS] = {
-    {false, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},  {true, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
-    {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_NONE},   {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE},
-    {true, SN_OFFLOAD_NONE, SN_RECOMPUTE_SPEED},  {true, SN_OFFLOAD_NONE, SN_RECOMPUTE_MEMORY},
-    {true, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST},   {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED},
-    {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_MEMORY}, {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_COST},
-    {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_SPEED}, {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_MEMORY},
-    {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST},
+    {SN_LIVENESS_NONE, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_SPEED},  {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_MEMORY},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST},   {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_MEMORY}, {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_COST},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_SPEED}, {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_MEMORY},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST},
 };
 
 sn_strategy sn_strategy_default(uint32_t index) {
@@ -124,5 +157,24 @@ const char *sn_strategy_summary(sn_strategy s) {
        "cache, and re-runs cheap layers for every use",
        "superneurons: cache, and re-runs cheap layers as l_peak allows"},
   };
+  static const char *const systems[SN_STRATEGY_SYSTEMS] = {
+      "Caffe: everything has memory of its own, but gradients take over dead outputs on chains",
+      "Torch: outputs stay, gradients on chains share memory",
+      "MXNet: liveness, and re-runs ACT, LRN and POOL layers once",
+      "TensorFlow: liveness, and swaps outputs unused for 3/4 of the iteration, through pageable memory",
+      "vDNN: liveness, and sends the inputs of all layers out, fetching each one step ahead",
+      "vDNN: liveness, and sends the inputs of CONVs out, fetching each one CONV ahead",
+      "SuperNeurons as measured in its paper: superneurons, but only CONV and FORK outputs leave the device",
+  };
+  uint32_t number = system_number(s);
+  if (number < SN_STRATEGY_SYSTEMS) return systems[number];
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
+}
+
+bool sn_strategy_has_cache(sn_strategy strategy) {
+  return strategy.offload == SN_OFFLOAD_CACHE || strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+}
+
+bool sn_strategy_is_pageable(sn_strategy strategy) {
+  return strategy.offload == SN_OFFLOAD_LONG_LIVED;
 }

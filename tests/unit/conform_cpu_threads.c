@@ -14,32 +14,39 @@
 
 #include <cmocka.h>
 
-enum { ALL = SN_STRATEGY_DEFAULTS + 1 };
+enum { USUAL = SN_STRATEGY_DEFAULTS + 1 };
 
 typedef struct subject {
   const char *net;
   uint32_t batch, image;
   uint64_t pool_bytes; /* on offer: too little for liveness alone */
+  bool systems;        /* the published systems as well */
 } subject;
 
+static uint32_t count_of(const subject *s) {
+  return s->systems ? USUAL + SN_STRATEGY_SYSTEMS : USUAL;
+}
+
 static sn_strategy strategy_of(uint32_t i) {
-  sn_strategy checkpoints = {true, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
-  return i < SN_STRATEGY_DEFAULTS ? sn_strategy_default(i) : checkpoints;
+  if (i < SN_STRATEGY_DEFAULTS) return sn_strategy_default(i);
+  if (i >= USUAL) return sn_strategy_system(i - USUAL);
+  return (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
 }
 
 /* Predicted and measured results of every strategy, in turn. */
-static sn_run *train(const sn_net *net, uint64_t pool_bytes) {
+static sn_run *train(const sn_net *net, const subject *s) {
   sn_err err = SN_ERR_INIT;
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.machine.threads = 1;
   options.machine.check = true;
   options.machine.jitter_us = 300;
-  options.pool_bytes = pool_bytes;
+  options.pool_bytes = s->pool_bytes;
   options.predict = true;
   options.want_steps = true;
   sn_session *session = sn_session_open(net->name, net, &options, &err);
   if (err.code == SN_BAD_DEVICE) skip();
-  for (uint32_t i = 0; session && i < ALL && err.code == SN_OK; i++) sn_session_add(session, strategy_of(i), &err);
+  for (uint32_t i = 0; session && i < count_of(s) && err.code == SN_OK; i++)
+    sn_session_add(session, strategy_of(i), &err);
   sn_run *run = session ? sn_session_take(session, &err) : NULL;
   if (err.code != SN_OK) fail_msg("%s", err.text);
   sn_session_close(session);
@@ -69,12 +76,12 @@ static void conforms(const subject *s) {
   snprintf(path, sizeof path, "%s%s", s->net[0] == '/' ? SNSIM_SOURCE_DIR : "", s->net);
   sn_net *net = sn_net_load(path, s->batch, s->image, &err);
   if (!net) fail_msg("%s", err.text);
-  sn_run *run = train(net, s->pool_bytes);
+  sn_run *run = train(net, s);
   uint64_t moved = 0, again = 0;
   double first = run->results[1].loss;
   assert_true(first == first && first < 1e6);
-  assert_int_equal(run->n_results, 2 * ALL);
-  for (uint32_t i = 0; i < ALL; i++) {
+  assert_int_equal(run->n_results, 2 * count_of(s));
+  for (uint32_t i = 0; i < count_of(s); i++) {
     const sn_result *planned = &run->results[2 * i], *m = planned + 1;
     check_counts(planned, m);
     if (m->digest != run->results[1].digest || m->digest == 0)
@@ -89,27 +96,27 @@ static void conforms(const subject *s) {
 
 static void lenet(void **state) {
   (void)state;
-  conforms(&(subject){"lenet", 4, 0, 300 << 10});
+  conforms(&(subject){"lenet", 4, 0, 300 << 10, true});
 }
 
 static void alexnet(void **state) {
   (void)state;
-  conforms(&(subject){"alexnet", 2, 67, 700 << 10});
+  conforms(&(subject){"alexnet", 2, 67, 700 << 10, false});
 }
 
 static void resnet(void **state) {
   (void)state;
-  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20});
+  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false});
 }
 
 static void inception(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20});
+  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, true});
 }
 
 static void densenet(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20});
+  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false});
 }
 
 int main(void) {

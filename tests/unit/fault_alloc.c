@@ -6,7 +6,9 @@
  */
 #include "tests/unit/pipeline.h"
 
+#include "exec/batch_source.h"
 #include "sim/simulate.h"
+#include "tests/unit/image_files.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -77,7 +79,9 @@ typedef struct scenario {
   size_t json_bytes;
   sn_device gpu;
   sn_net *net;
-  FILE *file; /* opened beforehand; what is written goes nowhere */
+  FILE *file;   /* opened beforehand; what is written goes nowhere */
+  void *images; /* a place with image sets of both forms, which go with small_net */
+  sn_net *small_net;
   sn_err err;
 } scenario;
 
@@ -129,10 +133,12 @@ static void describe_run(scenario *s, const sn_run *run) {
 }
 
 static void simulate_all(scenario *s) {
-  sn_strategy strategies[SN_STRATEGY_DEFAULTS];
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS];
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) strategies[SN_STRATEGY_DEFAULTS + i] = sn_strategy_system(i);
   sn_options options = small_pool();
-  sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS, &options, &s->err);
+  sn_run *run =
+      sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS, &options, &s->err);
   if (run) describe_run(s, run);
   sn_run_free(run);
 }
@@ -151,6 +157,21 @@ static void make_timeline(scenario *s) {
     snprintf(s->found, sizeof s->found, "%u %u %u %u %s", t->n_bars, t->n_rects, t->n_levels, t->n_arrows,
              t->bars[t->n_bars - 1].name);
   sn_timeline_free(t);
+}
+
+static void open_images(scenario *s, const char *name) {
+  sn__source source;
+  if (sn__source_file(path_of(s->images, name), s->small_net, 1, &source, &s->err) != SN_OK) return;
+  snprintf(s->found, sizeof s->found, "%s", source.name);
+  sn__source_close(&source);
+}
+
+static void open_idx(scenario *s) {
+  open_images(s, "a-images.idx");
+}
+
+static void open_own(scenario *s) {
+  open_images(s, "a.sni");
 }
 
 /* ---- the loop ---- */
@@ -218,12 +239,19 @@ static int open_scenario(void **state) {
   s->file = fopen("/dev/null", "w");
   assert_non_null(s->file);
   fputc('\n', s->file); /* its buffer is there */
+  const sn_shape shape = {2, 2, 2, 3};
+  s->small_net = image_net(shape, 4);
+  assert_int_equal(make_place(&s->images), 0);
+  write_idx(s->images, 5, shape, 4);
+  write_and_free(s->images, "a.sni", own_file(OWN_U8, 5, shape, 4));
   *state = s;
   return 0;
 }
 
 static int close_scenario(void **state) {
   scenario *s = *state;
+  remove_place(&s->images);
+  sn_net_free(s->small_net);
   fclose(s->file);
   sn_net_free(s->net);
   free((void *)s->json);
@@ -259,6 +287,11 @@ static void timeline(void **state) {
   fail_each(*state, make_timeline, 50);
 }
 
+static void image_sets(void **state) {
+  fail_each(*state, open_idx, 9);
+  fail_each(*state, open_own, 6);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(zoo),
@@ -268,6 +301,7 @@ int main(void) {
       cmocka_unit_test(pipeline_of_all_strategies),
       cmocka_unit_test(plan_file),
       cmocka_unit_test(timeline),
+      cmocka_unit_test(image_sets),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);
 }

@@ -22,7 +22,11 @@
 #include <cmocka.h>
 #include <inttypes.h>
 
-enum { RECOMPUTES = 4, STRATEGIES = SN_STRATEGY_DEFAULTS + RECOMPUTES, NETS = 2000 };
+enum {
+  CHECKPOINTS = SN_RECOMPUTE_COST + 1, /* offload=checkpoints with every kind of recomputation */
+  STRATEGIES = SN_STRATEGY_DEFAULTS + CHECKPOINTS + SN_STRATEGY_SYSTEMS,
+  NETS = 2000
+};
 
 static uint64_t net_seed; /* of the first net */
 static uint32_t n_nets;
@@ -34,7 +38,7 @@ typedef struct world {
   sn_net *net;
   sn_route *route;
   sn_costs *costs;
-  sn_schedule *schedules[RECOMPUTES];
+  sn_schedule *schedules[SN_RECOMPUTES];
 } world;
 
 /* One plan and the question it answers. */
@@ -48,7 +52,9 @@ typedef struct trial {
 
 static sn_strategy strategy_at(uint32_t index) {
   if (index < SN_STRATEGY_DEFAULTS) return sn_strategy_default(index);
-  return (sn_strategy){true, SN_OFFLOAD_CHECKPOINTS, (sn_recompute)(index - SN_STRATEGY_DEFAULTS)};
+  index -= SN_STRATEGY_DEFAULTS;
+  if (index < SN_STRATEGY_SYSTEMS) return sn_strategy_system(index);
+  return (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, (sn_recompute)(index - SN_STRATEGY_SYSTEMS)};
 }
 
 static bool moves(const trial *t) {
@@ -75,7 +81,7 @@ static void world_open(world *w, uint64_t seed) {
   w->net = random_net_new(&w->dice, &err);
   w->route = w->net ? sn_route_new(w->net, &err) : NULL;
   w->costs = w->route ? sn_costs_new(w->net, &w->device, &err) : NULL;
-  for (uint32_t r = 0; r < RECOMPUTES && w->costs; r++) {
+  for (uint32_t r = 0; r < SN_RECOMPUTES && w->costs; r++) {
     w->schedules[r] = sn_schedule_new(w->route, (sn_recompute)r, &err);
     if (!w->schedules[r]) break;
   }
@@ -83,7 +89,7 @@ static void world_open(world *w, uint64_t seed) {
 }
 
 static void world_close(world *w) {
-  for (uint32_t r = 0; r < RECOMPUTES; r++) sn_schedule_free(w->schedules[r]);
+  for (uint32_t r = 0; r < SN_RECOMPUTES; r++) sn_schedule_free(w->schedules[r]);
   sn_costs_free(w->costs);
   sn_route_free(w->route);
   sn_net_free(w->net);
@@ -189,8 +195,8 @@ static void check_spans(const trial *t, const sn_trace *trace) {
 }
 
 /* Windows never use one byte at once. Together they use what the planner meters: exactly that where nothing moves, for
- * then one lane does everything (baseline aside, which holds tensors long before and after); with copies no more, since
- * whoever is allocated waits for all memory given back before. */
+ * then one lane does everything (baseline, caffe and torch aside, which hold tensors long before and after); with
+ * copies no more, since whoever is allocated waits for all memory given back before. */
 static void check_windows(const trial *t, const sn_trace *trace) {
   const sn_plan *plan = t->plan;
   windows w = windows_make(plan, trace);
@@ -203,7 +209,7 @@ static void check_windows(const trial *t, const sn_trace *trace) {
     fail_trial(t, "%" PRIu64 " bytes in use at once, %" PRIu64 " reserved, of a pool of %" PRIu64, all,
                plan->reserved_peak, plan->pool_bytes);
   for (uint32_t s = 0; s < plan->route->n_steps; s++) peak = sn_max(peak, plan->use[s].tensor_bytes);
-  bool exact = t->strategy.liveness && !moves(t);
+  bool exact = t->strategy.liveness == SN_LIVENESS_FULL && !moves(t);
   if (exact ? tensors != peak : tensors > peak)
     fail_trial(t, "trace: %" PRIu64 " bytes of tensors in use at once, planner meters %" PRIu64, tensors, peak);
   uint64_t *steps = oracle_array(plan->route->n_steps, sizeof *steps);
@@ -245,13 +251,25 @@ static void check_counts(const trial *t) {
   if (copied[SN_COPY_OUT] != c->offload_bytes || copied[SN_COPY_IN] != c->prefetch_bytes ||
       reruns != c->recomputed_layers || reruns != t->world->schedules[t->strategy.recompute]->reruns)
     fail_trial(t, "its counts are not those of its instructions");
-  bool cache = t->strategy.offload == SN_OFFLOAD_CACHE, offload = t->strategy.offload != SN_OFFLOAD_NONE && !cache;
+  bool cache = sn_strategy_has_cache(t->strategy), offload = t->strategy.offload != SN_OFFLOAD_NONE && !cache;
   if (offload ? c->prefetch_bytes != c->offload_bytes : c->prefetch_bytes < c->offload_bytes)
     fail_trial(t, "copies %" PRIu64 " bytes out and %" PRIu64 " in", c->offload_bytes, c->prefetch_bytes);
   if (cache ? c->cache_misses > n[SN_COPY_IN] || c->evictions < n[SN_COPY_OUT]
             : c->cache_hits + c->cache_misses + c->evictions > 0)
     fail_trial(t, "%" PRIu64 " misses, %" PRIu64 " evictions", c->cache_misses, c->evictions);
   if (!cache && !offload && moves(t)) fail_trial(t, "moves bytes");
+}
+
+/* Of a narrow cache only the outputs of CONVs and FORKs leave. */
+static void check_narrow_cache(const trial *t) {
+  for (uint32_t i = 0; i < t->plan->n_instrs; i++) {
+    const sn_instr *instr = &t->plan->instrs[i];
+    if (instr->kind != SN_COPY_OUT) continue;
+    const sn_tensor *tensor = &t->world->route->tensors[instr->id];
+    sn_op op = t->world->net->layers[tensor->layer].op;
+    if (tensor->kind != SN_OUTPUT || (op != SN_CONV && op != SN_FORK))
+      fail_trial(t, "instruction %u sends out what must stay", i);
+  }
 }
 
 /* The cache keeps its rules, and needs no more than is on offer wherever every single step fits. */
@@ -280,7 +298,7 @@ static void check_against(const trial *t, sn_offload offload) {
   simpler.offload = offload;
   sn_plan *other = lower(t, simpler, t->workspace);
   check_no_more(t, other->use, sn_strategy_name(simpler, name));
-  if (t->strategy.offload == SN_OFFLOAD_CACHE && t->capacity >= other->pool_bytes)
+  if (sn_strategy_has_cache(t->strategy) && t->capacity >= other->pool_bytes)
     must_be_same_plan(t, other, "without a cache, in an ample pool");
   sn_plan_free(other);
 }
@@ -332,6 +350,7 @@ static void check_plan(const trial *t, uint64_t *dice, void *tally) {
   check_trace(t, dice);
   check_counts(t);
   if (t->strategy.offload == SN_OFFLOAD_CACHE) check_cache(t);
+  if (t->strategy.offload == SN_OFFLOAD_NARROW_CACHE) check_narrow_cache(t);
   check_order(t);
   sum->plans++;
   sum->instrs += t->plan->n_instrs;

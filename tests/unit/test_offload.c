@@ -127,10 +127,40 @@ static void never_released(void **state) {
   check_swaps((setting){net, SN_RECOMPUTE_NONE, SN_OFFLOAD_CONV}, swaps, 1);
 }
 
+/* vdnn-conv: what conv2 to conv5 read (conv1 reads the input batch), gone before the next step, back one CONV ahead. */
+static void conv_inputs(void **state) {
+  (void)state;
+  static const swap linear[] = {{"pool1.y", 6, 38}, {"pool2.y", 10, 36}, {"relu3.y", 12, 34}, {"relu4.y", 14, 24}};
+  static const swap branched[] = {{"a1/fork.y0", 5, 19}, {"a1/fork.y1", 7, 17}, {"a1/fork.y2", 9, 13}};
+  check_swaps((setting){"alexnet", SN_RECOMPUTE_NONE, SN_OFFLOAD_CONV_INPUTS}, linear, 4);
+  check_swaps((setting){branching, SN_RECOMPUTE_NONE, SN_OFFLOAD_CONV_INPUTS}, branched, 3);
+}
+
+/* vdnn-all: what the layers up to pool5 read; fc1 reads pool5's output, the classifier stays. Back one step ahead of
+ * the reader's backward. */
+static void all_inputs(void **state) {
+  (void)state;
+  static const swap swaps[] = {{"conv1.y", 3, 44},  {"relu1.y", 4, 43},  {"lrn1.y", 5, 42},   {"pool1.y", 6, 41},
+                               {"conv2.y", 7, 40},  {"relu2.y", 8, 39},  {"lrn2.y", 9, 38},   {"pool2.y", 10, 37},
+                               {"conv3.y", 11, 36}, {"relu3.y", 12, 35}, {"conv4.y", 13, 34}, {"relu4.y", 14, 33},
+                               {"conv5.y", 15, 32}, {"relu5.y", 16, 31}};
+  check_swaps((setting){"alexnet", SN_RECOMPUTE_NONE, SN_OFFLOAD_INPUTS}, swaps, 14);
+}
+
+/* tensorflow: of 46 steps more than 34.5 without use. conv2's output is read at 6 and at 41, 35 steps later; relu2's at
+ * 7 and 40, 33. */
+static void long_lived(void **state) {
+  (void)state;
+  static const swap swaps[] = {
+      {"conv1.y", 5, 42}, {"relu1.y", 5, 42}, {"lrn1.y", 5, 42}, {"pool1.y", 9, 38}, {"conv2.y", 9, 38}};
+  check_swaps((setting){"alexnet", SN_RECOMPUTE_NONE, SN_OFFLOAD_LONG_LIVED}, swaps, 5);
+}
+
 static void none_and_cache(void **state) {
   (void)state;
   check_swaps((setting){"alexnet", SN_RECOMPUTE_COST, SN_OFFLOAD_NONE}, NULL, 0);
   check_swaps((setting){"alexnet", SN_RECOMPUTE_COST, SN_OFFLOAD_CACHE}, NULL, 0);
+  check_swaps((setting){"alexnet", SN_RECOMPUTE_COST, SN_OFFLOAD_NARROW_CACHE}, NULL, 0);
 }
 
 int main(void) {
@@ -138,6 +168,8 @@ int main(void) {
       cmocka_unit_test(alexnet),        cmocka_unit_test(alexnet_recomputed),
       cmocka_unit_test(branches),       cmocka_unit_test(branches_with_joints),
       cmocka_unit_test(never_released), cmocka_unit_test(none_and_cache),
+      cmocka_unit_test(conv_inputs),    cmocka_unit_test(all_inputs),
+      cmocka_unit_test(long_lived),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,6 +104,29 @@ static void every_form_is_read(void **state) {
   assert_string_equal(args.plan, "-");
 }
 
+static void numbers_of_a_training(void **state) {
+  (void)state;
+  sn_args args = good("run --learning-rate 1e-2 --momentum=0 --weight-decay .25 --seed 18446744073709551615");
+  assert_true(args.hyper.learning_rate == 0.01f && args.hyper.momentum == 0 && args.hyper.weight_decay == 0.25f);
+  assert_true(args.hyper.seed == UINT64_MAX);
+  args = good("run");
+  assert_true(args.hyper.learning_rate == 0.001f && args.hyper.momentum == 0.9f && args.hyper.weight_decay == 0.0005f);
+  assert_true(args.hyper.seed == 1);
+  bad("run --learning-rate fast", "--learning-rate: \"fast\" is not a number");
+  bad("run --learning-rate=", "is not a number");
+  bad("run --learning-rate nan", "is not a number");
+  bad("run --learning-rate 0x1", "is not a number");
+  bad("run --learning-rate 0.1.2", "is not a number");
+  bad("run --learning-rate 1e9", "--learning-rate: 1e9 is out of range (from 0 to below 1000)");
+  bad("run --learning-rate 1e999", "out of range");
+  bad("run --momentum -0.1", "--momentum: -0.1 is out of range (from 0 to below 1)");
+  bad("run --momentum 1", "out of range");
+  bad("run --momentum 0.99999999999", "out of range"); /* 1 in float */
+  bad("run --weight-decay 1", "out of range");
+  bad("run --seed -1", "--seed: \"-1\" is not a whole number");
+  bad("run --seed 18446744073709551616", "out of range");
+}
+
 static void options_stand_anywhere_and_the_last_counts(void **state) {
   (void)state;
   sn_args args = good("--json show --steps 12");
@@ -201,10 +224,15 @@ static void the_database_is_a_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(tables_are_sound),   cmocka_unit_test(defaults),
-      cmocka_unit_test(every_form_is_read), cmocka_unit_test(options_stand_anywhere_and_the_last_counts),
-      cmocka_unit_test(strategies_add_up),  cmocka_unit_test(runs_are_numbers),
-      cmocka_unit_test(mistakes_are_named), cmocka_unit_test(the_database_is_a_file),
+      cmocka_unit_test(tables_are_sound),
+      cmocka_unit_test(defaults),
+      cmocka_unit_test(every_form_is_read),
+      cmocka_unit_test(numbers_of_a_training),
+      cmocka_unit_test(options_stand_anywhere_and_the_last_counts),
+      cmocka_unit_test(strategies_add_up),
+      cmocka_unit_test(runs_are_numbers),
+      cmocka_unit_test(mistakes_are_named),
+      cmocka_unit_test(the_database_is_a_file),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,22 @@ static void gradients_count(void **state) {
   assert_string_equal(reruns, "9: a b | 10: a");
   free(reruns);
   sn_schedule_free(s);
+  s = make_schedule(route, SN_RECOMPUTE_LAYERS); /* batch norm stays: c2 finds b, b needs a */
+  reruns = print_reruns(s);
+  assert_string_equal(reruns, "10: a");
+  free(reruns);
+  sn_schedule_free(s);
   sn_route_free(route);
   sn_net_free(net);
+}
+
+/* mxnet: relu, lrn and pool are dropped and re-run once each; drop1 and drop2 stay, so fc2 and fc3 find their inputs.
+ */
+static void layers_of_alexnet(void **state) {
+  (void)state;
+  check_reruns(SN_RECOMPUTE_LAYERS, 12,
+               "27: relu7 | 30: relu6 | 31: relu5 pool5 | 34: relu4 | 36: relu3 | 38: relu2 lrn2 pool2 | "
+               "42: relu1 lrn1 pool1");
 }
 
 static void no_recomputation(void **state) {
@@ -263,7 +277,7 @@ static void every_read_is_there(void **state) {
     sn_net *net = load_net(entries[k].name, 1);
     sn_err err = SN_ERR_INIT;
     sn_route *route = sn_route_new(net, &err);
-    for (int recompute = SN_RECOMPUTE_NONE; recompute <= SN_RECOMPUTE_COST; recompute++) {
+    for (int recompute = SN_RECOMPUTE_NONE; recompute < SN_RECOMPUTES; recompute++) {
       sn_schedule *s = make_schedule(route, (sn_recompute)recompute);
       follow(s);
       sn_schedule_free(s);
@@ -323,11 +337,17 @@ static void refusal_of_endless_work(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(memory_centric_alexnet),  cmocka_unit_test(speed_centric_alexnet),
-      cmocka_unit_test(cost_aware_alexnet),      cmocka_unit_test(gradients_count),
-      cmocka_unit_test(no_recomputation),        cmocka_unit_test(resnets),
-      cmocka_unit_test(plain_liveness),          cmocka_unit_test(drops_and_keeps),
-      cmocka_unit_test(every_read_is_there),     cmocka_unit_test(quadratic_chain),
+      cmocka_unit_test(memory_centric_alexnet),
+      cmocka_unit_test(speed_centric_alexnet),
+      cmocka_unit_test(cost_aware_alexnet),
+      cmocka_unit_test(layers_of_alexnet),
+      cmocka_unit_test(gradients_count),
+      cmocka_unit_test(no_recomputation),
+      cmocka_unit_test(resnets),
+      cmocka_unit_test(plain_liveness),
+      cmocka_unit_test(drops_and_keeps),
+      cmocka_unit_test(every_read_is_there),
+      cmocka_unit_test(quadratic_chain),
       cmocka_unit_test(refusal_of_endless_work),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,8 +165,10 @@ static void check_result(const sn_run *run, const sn_result *r) {
 static void bounds(void **state) {
   (void)state;
   static const char *const nets[] = {"lenet", "resnet18", "densenet121", "inception_v3"};
-  sn_strategy strategies[SN_STRATEGY_DEFAULTS];
+  enum { ALL = SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS };
+  sn_strategy strategies[ALL];
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) strategies[SN_STRATEGY_DEFAULTS + i] = sn_strategy_system(i);
   sn_device gpu = load_gpu("titan_xp");
   for (size_t k = 0; k < sizeof nets / sizeof nets[0]; k++) {
     sn_err err = SN_ERR_INIT;
@@ -174,12 +176,12 @@ static void bounds(void **state) {
     options.want_steps = options.want_tensors = true;
     options.pool_bytes = k % 2 ? UINT64_C(100) << 20 : 0;
     sn_net *net = load_net(nets[k], 8);
-    sn_run *run = sn_simulate(nets[k], net, &gpu, strategies, SN_STRATEGY_DEFAULTS, &options, &err);
-    sn_run *again = sn_simulate(nets[k], net, &gpu, strategies, SN_STRATEGY_DEFAULTS, &options, &err);
+    sn_run *run = sn_simulate(nets[k], net, &gpu, strategies, ALL, &options, &err);
+    sn_run *again = sn_simulate(nets[k], net, &gpu, strategies, ALL, &options, &err);
     must(&err);
     assert_int_equal(run->layers, net->n_layers);
     assert_int_equal(run->n_tensors, run->results[0].tensor_count);
-    for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
+    for (uint32_t i = 0; i < ALL; i++) {
       check_result(run, &run->results[i]);
       assert_true(run->results[i].iteration_ns == again->results[i].iteration_ns);
       assert_true(run->results[i].pool_bytes == again->results[i].pool_bytes);

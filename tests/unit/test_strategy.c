@@ -27,7 +27,9 @@ static const char *const names[SN_STRATEGY_DEFAULTS] = {
 };
 
 static bool same(sn_strategy a, sn_strategy b) {
-  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute;
+  assert_int_equal(sn_strategy_same(a, b),
+                   a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute);
+  return sn_strategy_same(a, b);
 }
 
 static sn_strategy parse(const char *text) {
@@ -63,6 +65,24 @@ static void all_combinations(void **state) {
     }
 }
 
+/* Published systems: their names, each a policy of its own. */
+static void systems(void **state) {
+  (void)state;
+  static const char *const known[SN_STRATEGY_SYSTEMS] = {
+      "caffe", "torch", "mxnet", "tensorflow", "vdnn-all", "vdnn-conv", "superneurons-paper"};
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) {
+    char text[SN_STRATEGY_TEXT];
+    sn_strategy s = sn_strategy_system(i);
+    assert_string_equal(sn_strategy_name(s, text), known[i]);
+    assert_true(same(parse(known[i]), s));
+    assert_true(strlen(sn_strategy_summary(s)) > 10);
+    assert_int_equal(sn_strategy_is_pageable(s), strcmp(known[i], "tensorflow") == 0);
+    assert_int_equal(sn_strategy_has_cache(s), strcmp(known[i], "superneurons-paper") == 0);
+    for (uint32_t k = 0; k < i; k++) assert_false(same(sn_strategy_system(k), s));
+    for (uint32_t k = 0; k < SN_STRATEGY_DEFAULTS; k++) assert_false(same(sn_strategy_default(k), s));
+  }
+}
+
 static void aliases(void **state) {
   (void)state;
   static const char *const pairs[][2] = {
@@ -95,7 +115,7 @@ static void check_refusals(const refusal *list, size_t count) {
 static void clashes(void **state) {
   (void)state;
   static const refusal list[] = {
-      {"baseline+liveness", "strategy \"baseline+liveness\": baseline and superneurons stand alone"},
+      {"baseline+liveness", "strategy \"baseline+liveness\": baseline, superneurons and published systems stand alone"},
       {"liveness+baseline", "stand alone"},
       {"baseline+offload", "stand alone"},
       {"baseline+baseline", "stand alone"},
@@ -103,6 +123,8 @@ static void clashes(void **state) {
       {"superneurons+liveness", "stand alone"},
       {"liveness+superneurons", "stand alone"},
       {"cache+superneurons", "stand alone"},
+      {"caffe+recompute=cost", "stand alone"},
+      {"liveness+mxnet", "stand alone"},
       {"liveness+liveness", "liveness stands twice"},
       {"liveness+cache+liveness", "liveness stands twice"},
       {"liveness+offload+cache", "only one of offload and cache"},
@@ -138,7 +160,8 @@ static void misspellings(void **state) {
       {"liveness+recompute=costs", "(did you mean \"recompute=cost\"?)"},
       {"superneuron", "(did you mean \"superneurons\"?)"},
       {"liveness,cache", "unknown strategy \"liveness,cache\""},
-      {"vdnn", "unknown strategy \"vdnn\"; snsim list"},
+      {"vdnn", "unknown strategy \"vdnn\""},
+      {"tensorflo", "(did you mean \"tensorflow\"?)"},
       {"liveness+0123456789012345678901234567890123456789012345678901234567890123456789", "unknown strategy"},
   };
   check_refusals(list, sizeof list / sizeof list[0]);
@@ -147,7 +170,7 @@ static void misspellings(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(defaults), cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
-      cmocka_unit_test(clashes),  cmocka_unit_test(misspellings),
+      cmocka_unit_test(systems),  cmocka_unit_test(clashes),          cmocka_unit_test(misspellings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
