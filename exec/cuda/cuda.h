@@ -1,6 +1,7 @@
 /* CUDA module, internal: the machine that trains on one GPU, and what its parts offer each other.
  *
- *   gpu.c       opens the device, streams and library handles; memory with errors that help; what is in use
+ *   gpu.c       opens the device, streams and library handles; memory with errors that help
+ *   nvml.c      what is in use on the device, and its driver
  *   layers.c    cuDNN descriptors and places of parameters, per layer
  *   conv.c      CONV: algorithms, workspaces, times
  *   kernels.c   every other operator, and the update
