@@ -279,27 +279,42 @@ static inline void cuda_compare(const net_runner *r, const sn_state *state, doub
   }
 }
 
-/* Some iterations of the lab's plan and of the reference from the same start. Each is a play of its own, so that
- * dropout draws the mask of iteration 0. */
-static inline void cuda_agrees(cuda_lab *lab, int iterations, double tolerance) {
-  sn_err err = SN_ERR_INIT;
-  const sn_machine_ops *ops = lab->machine.ops;
+/* ---- both together ---- */
+
+typedef struct cuda_pair {
+  cuda_lab *lab;
+  net_runner reference;
+  double tolerance;
+} cuda_pair;
+
+/* After an iteration of the machine: the same of the reference, and what both have come to. */
+static inline sn_status cuda_agree_after(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
+  cuda_pair *p = user;
   sn_outcome outcome;
+  (void)trace;
+  p->lab->machine.ops->outcome(p->lab->machine.self, &outcome);
+  if (p->lab->machine.ops->fetch(p->lab->machine.self, err) != SN_OK) return err->code;
+  p->reference.iteration = iteration;
+  net_runner_iterate(&p->reference);
+  if (!(fabs(outcome.loss - p->reference.loss) <= p->tolerance * p->reference.loss))
+    fail_msg("loss %.9g, by the reference %.9g", outcome.loss, p->reference.loss);
+  cuda_compare(&p->reference, p->lab->state, p->tolerance);
+  cuda_take_batch(&p->reference, cuda_lab_feed(p->lab));
+  return SN_OK;
+}
+
+/* Some iterations of the lab's plan and of the reference from the same start. */
+static inline void cuda_agrees(cuda_lab *lab, uint64_t iterations, double tolerance) {
+  sn_err err = SN_ERR_INIT;
+  uint64_t done;
   cuda_lab_start(lab);
-  net_runner r = cuda_reference(lab->net, lab->state, &lab->options.hyper);
-  for (int i = 0; i < iterations; i++) {
-    cuda_take_batch(&r, cuda_lab_feed(lab));
-    sn_play(lab->plan, ops->backend(lab->machine.self), &lab->trace, &err);
-    cuda_must(&err);
-    ops->outcome(lab->machine.self, &outcome);
-    ops->fetch(lab->machine.self, &err);
-    cuda_must(&err);
-    net_runner_iterate(&r);
-    r.iteration = 0;
-    if (!(fabs(outcome.loss - r.loss) <= tolerance * r.loss)) fail_msg("loss %.9g, not %.9g", outcome.loss, r.loss);
-    cuda_compare(&r, lab->state, tolerance);
-  }
-  net_runner_close(&r);
+  cuda_pair pair = {lab, cuda_reference(lab->net, lab->state, &lab->options.hyper), tolerance};
+  cuda_take_batch(&pair.reference, cuda_lab_feed(lab));
+  sn_play_options options = {.iterations = iterations, .after = cuda_agree_after, .user = &pair};
+  sn_play_many(lab->plan, lab->machine.ops->backend(lab->machine.self), &options, &lab->trace, &done, &err);
+  cuda_must(&err);
+  assert_int_equal(done, iterations);
+  net_runner_close(&pair.reference);
 }
 
 #endif
