@@ -15,6 +15,7 @@ typedef struct task {
   cudaEvent_t event;
   uint64_t version; /* of the event */
   void (*run)(const void *args);
+  void *owned; /* memory that goes with it */
   _Alignas(max_align_t) unsigned char args[GPU_ARGS];
 } task;
 
@@ -41,8 +42,9 @@ static struct {
   fake_cuda face;
   cudaError_t broken; /* of every call from now on */
   cudaError_t last;
-  bool crash; /* the next work that runs fails */
-  struct fake_stream *streams[STREAMS];
+  bool crash;                           /* the next work that runs fails */
+  struct fake_stream *streams[STREAMS]; /* the last one is the default stream, which is always there */
+  struct fake_stream standard;
   memory *memories;
   uint64_t dice;
   uint64_t pinned_bytes;
@@ -64,12 +66,17 @@ uint64_t gpu_random(void) {
 
 /* ---- faults ---- */
 
+static void free_task(task *t) {
+  free(t->owned);
+  free(t);
+}
+
 static void drop_tasks(void) {
   for (int i = 0; i < STREAMS; i++)
     while (gpu.streams[i] && gpu.streams[i]->head) {
       task *t = gpu.streams[i]->head;
       gpu.streams[i]->head = t->next;
-      free(t);
+      free_task(t);
     }
   for (int i = 0; i < STREAMS; i++)
     if (gpu.streams[i]) gpu.streams[i]->tail = &gpu.streams[i]->head;
@@ -161,7 +168,7 @@ static void run_one(struct fake_stream *stream) {
   } else if (t->kind == WORK) {
     run_work(t);
   }
-  free(t);
+  free_task(t);
 }
 
 /* The seed says how: at random, one stream whenever it can, or one only when nothing else can. */
@@ -305,13 +312,46 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
   return cudaMemcpy2DAsync(to, bytes, from, bytes, bytes, 1, kind, stream);
 }
 
-/* At once, and in no order with the streams, which were all made without the default stream's. */
+/* The default stream, with which the others, made without it, keep no order. What is copied in has been read when the
+ * call returns, but may not have arrived. */
+typedef struct fill_args {
+  unsigned char *to;
+  const unsigned char *from; /* NULL: all bytes are `value` */
+  int value;
+  size_t bytes;
+} fill_args;
+
+static void run_fill(const void *args) {
+  const fill_args *f = args;
+  if (!gpu_is_device(f->to, f->bytes)) return;
+  if (f->from)
+    memcpy(f->to, f->from, f->bytes);
+  else
+    memset(f->to, f->value, f->bytes);
+}
+
+static cudaError_t fill_later(fill_args f) {
+  unsigned char *staged = f.from ? malloc(f.bytes) : NULL;
+  if (f.from && !staged) abort();
+  if (f.from) f.from = memcpy(staged, f.from, f.bytes);
+  task *t = append(&gpu.standard, WORK);
+  t->run = run_fill;
+  t->owned = staged;
+  memcpy(t->args, &f, sizeof f);
+  return queued();
+}
+
+static void finish_default_stream(void) {
+  while (gpu.standard.head) run_one(&gpu.standard);
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
   cudaError_t code = gpu_enter();
   if (code != cudaSuccess) return code;
-  if ((kind != cudaMemcpyDeviceToHost && !gpu_is_device(to, bytes)) ||
-      (kind != cudaMemcpyHostToDevice && !gpu_is_device(from, bytes)))
-    return give(gpu.broken);
+  if (kind == cudaMemcpyHostToDevice) return fill_later((fill_args){.to = to, .from = from, .bytes = bytes});
+  finish_default_stream();
+  if (kind != cudaMemcpyDeviceToHost || gpu.broken != cudaSuccess || !gpu_is_device(from, bytes))
+    return give(gpu.broken != cudaSuccess ? gpu.broken : cudaErrorInvalidValue);
   memcpy(to, from, bytes);
   return cudaSuccess;
 }
@@ -319,9 +359,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 cudaError_t cudaMemset(void *to, int value, size_t bytes) {
   cudaError_t code = gpu_enter();
   if (code != cudaSuccess) return code;
-  if (!gpu_is_device(to, bytes)) return give(gpu.broken);
-  memset(to, value, bytes);
-  return cudaSuccess;
+  return fill_later((fill_args){.to = to, .value = value, .bytes = bytes});
 }
 
 /* ---- streams and events ---- */
@@ -401,6 +439,8 @@ cudaError_t cudaDeviceSynchronize(void) {
 /* What a machine calls first: it finds the device well, whatever happened to another one. */
 cudaError_t cudaGetDeviceCount(int *count) {
   if (gpu.face.live == 0) {
+    gpu.streams[STREAMS - 1] = &gpu.standard;
+    gpu.standard.tail = &gpu.standard.head;
     gpu.broken = gpu.last = cudaSuccess;
     gpu.crash = false;
     gpu.dice = gpu.face.seed;

@@ -287,6 +287,22 @@ typedef struct cuda_pair {
   double tolerance;
 } cuda_pair;
 
+/* Images whose label is the most likely class, by the last SOFTMAX of the route. */
+static inline uint32_t cuda_reference_correct(const net_runner *r) {
+  uint32_t last = 0, correct = 0;
+  for (uint32_t i = 0; i < r->route->n_layers; i++)
+    if (r->net->layers[r->route->steps[i].layer].op == SN_SOFTMAX) last = r->route->steps[i].layer;
+  sn_shape s = r->net->layers[last].out;
+  const float *x = r->output[r->net->inputs[r->net->layers[last].first_input]];
+  for (uint32_t n = 0; n < s.n; n++, x += s.c) {
+    uint32_t top = 0;
+    for (uint32_t c = 1; c < s.c; c++)
+      if (x[c] > x[top]) top = c;
+    correct += top == (uint32_t)r->labels[n];
+  }
+  return correct;
+}
+
 /* After an iteration of the machine: the same of the reference, and what both have come to. */
 static inline sn_status cuda_agree_after(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
   cuda_pair *p = user;
@@ -298,6 +314,7 @@ static inline sn_status cuda_agree_after(void *user, uint64_t iteration, const s
   net_runner_iterate(&p->reference);
   if (!(fabs(outcome.loss - p->reference.loss) <= p->tolerance * p->reference.loss))
     fail_msg("loss %.9g, by the reference %.9g", outcome.loss, p->reference.loss);
+  assert_int_equal(outcome.correct, cuda_reference_correct(&p->reference));
   cuda_compare(&p->reference, p->lab->state, p->tolerance);
   cuda_take_batch(&p->reference, cuda_lab_feed(p->lab));
   return SN_OK;

@@ -262,6 +262,8 @@ static void stopped_iteration(void **state) {
   cuda_lab lab = cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "liveness+offload", SN_WORKSPACE_NONE,
                                UINT64_MAX);
   uint64_t right = cuda_lab_play(&lab, lab.plan), done = 9;
+  sn_outcome whole, now;
+  lab.machine.ops->outcome(lab.machine.self, &whole);
   for (int steps = 0; steps < 42; steps += 5) {
     sn_err err = SN_ERR_INIT;
     int left = steps;
@@ -271,6 +273,8 @@ static void stopped_iteration(void **state) {
                  &(sn_play_options){.iterations = 2, .stop = stop_later, .user = &left}, &lab.trace, &done, &err);
     cuda_must(&err);
     assert_int_equal(done, 0);
+    lab.machine.ops->outcome(lab.machine.self, &now);
+    assert_true(now.loss == whole.loss); /* that of the last whole iteration */
   }
   assert_true(cuda_lab_play(&lab, lab.plan) == right);
   cuda_lab_close(&lab);
