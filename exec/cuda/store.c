@@ -62,7 +62,7 @@ static sn_status move_state(const sn__cuda *m, bool up, sn_err *err) {
   const sn_net *net = m->route->net;
   for (uint32_t i = 1; i < net->n_layers; i++)
     if (move_layer(m, i, up, err) != SN_OK) return err->code;
-  return CUDA(cudaDeviceSynchronize());
+  return SN_OK;
 }
 
 sn_status sn__store_upload(sn__cuda *m, sn_err *err) {
@@ -89,7 +89,7 @@ sn_status sn__store_feed(sn__cuda *m, const sn_batch *batch, sn_err *err) {
   for (uint32_t i = 1; i < net->n_layers; i++)
     if (net->layers[i].op == SN_SOFTMAX && check_labels(m, &net->layers[i], err) != SN_OK) return err->code;
   if (CUDA(cudaMemcpy(m->data, batch->data, net->data_bytes, cudaMemcpyHostToDevice)) != SN_OK) return err->code;
-  return CUDA(cudaDeviceSynchronize()); /* other streams do not wait for this one */
+  return CUDA(cudaDeviceSynchronize()); /* lanes do not wait for these copies, nor for those of a new state */
 }
 
 static void draw_mask(const sn__cuda *m, uint32_t index, uint64_t iteration) {

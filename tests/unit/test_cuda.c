@@ -269,6 +269,7 @@ static void stopped_iteration(void **state) {
     int left = steps;
     cuda_lab_start(&lab);
     cuda_lab_feed(&lab);
+    cuda_lab_feed(&lab); /* another batch, with another loss */
     sn_play_many(lab.plan, lab.machine.ops->backend(lab.machine.self),
                  &(sn_play_options){.iterations = 2, .stop = stop_later, .user = &left}, &lab.trace, &done, &err);
     cuda_must(&err);
