@@ -186,6 +186,14 @@ static inline void cuda_lab_close(cuda_lab *lab) {
   sn_net_free(lab->net);
 }
 
+/* A pool in which liveness alone does not fit, so that the cache has to evict. The net is the lab's, and gone. */
+static inline uint64_t cuda_tight_pool(sn_net *net) {
+  cuda_lab lab = cuda_lab_open(net, "liveness", SN_WORKSPACE_NONE, UINT64_MAX);
+  uint64_t bytes = lab.plan->pool_bytes / 5 * 4;
+  cuda_lab_close(&lab);
+  return bytes;
+}
+
 /* Parameters and batches from the beginning. */
 static inline void cuda_lab_start(cuda_lab *lab) {
   sn_err err = SN_ERR_INIT;
