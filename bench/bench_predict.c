@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CALIBRATING = 8, MEASURING = 3 };
+enum { CALIBRATING = 8, MEASURING = 6 };
 
 /* The session takes it over. */
 static sn_calibration *hand_over(void *user, const sn_machine_info *info, sn_err *err) {

@@ -2,7 +2,7 @@
 #include "base/units.h"
 #include "cli/question.h"
 #include "cli/report.h"
-#include "models/zoo.h"
+#include "sim/fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,27 +39,16 @@ static sn_status advise_strategy(const sn_question *q, char *text, size_t room, 
   return SN_OK;
 }
 
-static sn_status fits_at(const sn_question *q, sn_strategy strategy, uint32_t batch, bool *fits, sn_err *err) {
-  sn_options options = bare(q);
-  sn_net *net = sn_net_load(q->args->net, batch, q->args->image, err);
-  sn_run *run = net ? sn_simulate(q->args->net, net, &q->device, &strategy, 1, &options, err) : NULL;
-  *fits = run && run->results[0].fits;
-  sn_run_free(run);
-  sn_net_free(net);
+sn_status sn_question_largest_batch(const sn_question *q, sn_strategy strategy, uint32_t *batch, sn_err *err) {
+  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = q->args->net, .image = q->args->image};
+  sn_knob knob;
+  if (q->args->batch == 1) return SN_OK;
+  if (sn_knob_open(&spec, &knob, err) != SN_OK) return err->code;
+  knob.high = q->args->batch - 1;
+  sn_fit *fit = sn_fit_largest(&knob, &q->device, &strategy, 1, &q->options, err);
+  if (fit) *batch = fit->answers[0].search.value;
+  sn_fit_free(fit);
   return err->code;
-}
-
-/* A batch that fits while the next larger one does not; 0 where not even one image does. */
-static sn_status largest_batch(const sn_question *q, sn_strategy strategy, uint32_t *batch, sn_err *err) {
-  uint32_t good = 0, bad = q->args->batch;
-  while (bad - good > 1) {
-    uint32_t middle = good + (bad - good) / 2;
-    bool fits;
-    if (fits_at(q, strategy, middle, &fits, err) != SN_OK) return err->code;
-    *(fits ? &good : &bad) = middle;
-  }
-  *batch = good;
-  return SN_OK;
 }
 
 /* "13.80 GiB needed, 11.17 GiB on k40c", or of the pool where its size was given; in bytes where rounding would make
@@ -86,7 +75,7 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   char amounts[200], strategy[SN_STRATEGY_TEXT + 16], batch[40] = "";
   uint32_t largest = 0;
   if (advise_strategy(question, strategy, sizeof strategy, err) != SN_OK ||
-      largest_batch(question, question->strategies[r - run->results], &largest, err) != SN_OK)
+      sn_question_largest_batch(question, question->strategies[r - run->results], &largest, err) != SN_OK)
     return err->code;
   if (largest) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, strategy[0] ? " or" : "", largest);
   print_amounts(run, r, amounts, sizeof amounts);

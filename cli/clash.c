@@ -1,4 +1,4 @@
-/* Files that must differ; see the header. Every pair is compared: there are twenty-one. */
+/* Files that must differ; see the header. Every pair is compared: there are twenty-eight. */
 #include "cli/clash.h"
 
 #include "base/path.h"
@@ -28,6 +28,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   bool known = sn_args_database(args, database, sizeof database, &reason) == SN_OK;
   const use uses[] = {{"--net", file_of(args->net)},
                       {"--gpu", file_of(args->gpu)},
+                      {"--grid", args->grid},
                       {"--data", args->data},
                       {"the database", known ? database : NULL},
                       {"--plan", written(args->plan)},

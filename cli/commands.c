@@ -30,6 +30,56 @@ static const sn_command commands[] = {
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
+    {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
+     "With --max, the largest batch, depth or image with which a network fits on a GPU: that one fits, the next does "
+     "not, "
+     "and every value between it and the first whose tensors alone do not fit was planned as well, since the holes of "
+     "a "
+     "pool can make one value fail where a larger one fits. With --min memory, the least memory of a device for a "
+     "network "
+     "and a batch. With --which gpu, every known GPU, ranked. All plans are proved safe.\n"
+     "The table of --max: what the largest needs on the device, what the next would need, images per second at the "
+     "largest, and the step at which the next does not fit. \"(holes)\": the tensors would fit there, but not between "
+     "those that are already placed; \"(workspace)\": a convolution's; \"(resident)\": parameters and input leave "
+     "nothing. Below it stand the tensors of that step and what would take them away.\n"
+     "The depth is n3 of \"resnet\" and the repeat of a JSON network; where it has several, the one with \"depth\": "
+     "true. The exit status is 1 where nothing fits; the message then says what would.",
+     "snsim fit --max batch --net resnet152 --gpu k40c\n"
+     "snsim fit --max depth --net resnet:n1=6,n2=32,n4=6 --batch 16 --strategy superneurons\n"
+     "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
+     "snsim fit --min memory --net vgg16 --batch 64 --json\n"
+     "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
+     NULL, SN_CMD_FIT, sn_cli_fit},
+    {"advise", "snsim advise --net NAME --batch N [options]", "the cheapest way to make it fit",
+     "Tries every combination of strategy, offloading and convolution workspace for a network, a batch and a GPU, and "
+     "names the fastest that fits. Then the Pareto front: the combinations for which no other is as fast with less "
+     "memory, from the fastest to the leanest, and what each step along it saves and costs.\n"
+     "With --margin part of the usable memory is kept free: the context grows with the libraries that are loaded, "
+     "other "
+     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
+     "Memory is what the combination takes on this GPU: the cache and dynamic workspaces take what there is. --memory "
+     "asks what they would do with less.",
+     "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
+     "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
+     "snsim advise --net vgg16 --batch 128 --memory 8GiB --json",
+     NULL, SN_CMD_ADVISE, sn_cli_advise},
+    {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
+     "many points at once: networks x batches x GPUs x strategies",
+     "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as "
+     "it is finished. An interrupted sweep (Ctrl-C, a kill, a power cut) goes on where it stopped: give the same "
+     "lists again, or its number. What does not fit is a result; a point that cannot be computed is stored with "
+     "the reason and does not stop the others.\n"
+     "The table: one row for every network, GPU, option and batch; \"fit\": how many strategies fit; \"fastest "
+     "that fits\" with its speed and device memory; \"least GiB\": what the most frugal strategy needs. --csv and "
+     "--json give every point. snsim plot sweep:N draws memory and speed over the batch.\n"
+     "Under mpirun, rank 0 hands out the points and alone writes the database; the other ranks compute, on other "
+     "machines too. The exit status is 1 where nothing fits at all.",
+     "snsim sweep --nets alexnet,vgg16 --batches 16:256:16 --gpus k40c,v100_32\n"
+     "snsim sweep --nets resnet50 --batches 8:512:x2 --strategy baseline --strategy superneurons --csv -o r50.csv\n"
+     "snsim sweep --grid grid.json --db shared.db\n"
+     "snsim sweep 3\n"
+     "mpirun -n 8 snsim sweep --grid grid.json",
+     "[SWEEP]", SN_CMD_SWEEP, sn_cli_sweep},
     {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "the SuperNeurons paper's figures beside ours",
      "Simulates what a table or figure of the SuperNeurons paper (PPoPP 2018) shows and prints the paper's numbers "
      "beside the simulator's, with the error of each; a dash stands for a number that the paper does not print. "
@@ -94,10 +144,11 @@ static const sn_command commands[] = {
      "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
-     "byte as it was printed first.",
+     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one.",
      "snsim show\n"
      "snsim show 12 --explain\n"
-     "snsim show last --json",
+     "snsim show last --json\n"
+     "snsim show sweep:3 --csv",
      "[RUN]", SN_CMD_SHOW, sn_cli_show},
     {"plot", "snsim plot [RUN] [-o FILE] [--strategy S]...", "draw memory over the steps of a stored run",
      "Draws functional-tensor memory (left axis) and live tensors (right axis) for every step of a stored run, forward "
@@ -105,10 +156,12 @@ static const sn_command commands[] = {
      "default). "
      "Without -o the picture is drawn as text in the terminal. Needs gnuplot.\n"
      "Without --strategy it draws baseline, liveness, liveness+offload and liveness+offload+recompute=cost, those of "
-     "them that the run has.",
+     "them that the run has.\n"
+     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
-     "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons",
+     "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons\n"
+     "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
      "[RUN]", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "

@@ -35,21 +35,30 @@ void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value) 
   put_raw(object, key, digits);
 }
 
-static void put_time(sn_json_object *object, const char *key, int64_t ns) {
+void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns) {
   char digits[24];
   snprintf(digits, sizeof digits, "%" PRId64, ns);
   put_raw(object, key, digits);
 }
 
 /* The shortest digits that read back as the same double. JSON knows no infinity. */
-void sn_json_put_real(sn_json_object *object, const char *key, double value) {
-  char digits[40] = "null";
+char *sn_json_print_real(double value, char *digits) {
   bool same = !isfinite(value);
+  snprintf(digits, SN_JSON_REAL, "null");
   for (int precision = 15; !same && precision <= 17; precision++) {
-    snprintf(digits, sizeof digits, "%.*g", precision, value);
+    snprintf(digits, SN_JSON_REAL, "%.*g", precision, value);
     same = strtod(digits, NULL) == value;
   }
-  put_raw(object, key, digits);
+  return digits;
+}
+
+void sn_json_put_real(sn_json_object *object, const char *key, double value) {
+  char digits[SN_JSON_REAL];
+  put_raw(object, key, sn_json_print_real(value, digits));
+}
+
+void sn_json_put_null(sn_json_object *object, const char *key) {
+  put_raw(object, key, "null");
 }
 
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value) {
@@ -78,8 +87,8 @@ static sn_status write_step(const sn_step_row *row, const char *before, FILE *ou
   sn_json_put_count(&o, "live_tensors", row->live_tensors);
   sn_json_put_count(&o, "workspace_bytes", row->workspace_bytes);
   sn_json_put_count(&o, "device_bytes", row->device_bytes);
-  put_time(&o, "begin_ns", row->begin_ns);
-  put_time(&o, "end_ns", row->end_ns);
+  sn_json_put_time(&o, "begin_ns", row->begin_ns);
+  sn_json_put_time(&o, "end_ns", row->end_ns);
   return sn_json_end(&o, before, false, "", out, err);
 }
 
@@ -92,6 +101,14 @@ static sn_status write_peak_row(const sn_peak_row *row, const char *before, FILE
   sn_json_put_count(&o, "next_step", row->next_step);
   sn_json_put_text(&o, "advice", row->advice);
   return sn_json_end(&o, before, false, "", out, err);
+}
+
+sn_status sn_json_write_peak(const sn_peak_row *rows, uint32_t count, FILE *out, sn_err *err) {
+  fputs("[", out);
+  for (uint32_t i = 0; i < count; i++)
+    if (write_peak_row(&rows[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]", out);
+  return SN_OK;
 }
 
 /* The fields that issue and README promise; "persistent" and what follows it are extra. */
@@ -118,8 +135,8 @@ static void put_speed(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "cache_misses", r->cache_misses);
   sn_json_put_count(o, "evictions", r->evictions);
   sn_json_put_count(o, "recomputed_layers", r->recomputed_layers);
-  put_time(o, "iteration_ns", r->iteration_ns);
-  put_time(o, "stall_ns", r->stall_ns);
+  sn_json_put_time(o, "iteration_ns", r->iteration_ns);
+  sn_json_put_time(o, "stall_ns", r->stall_ns);
   sn_json_put_real(o, "images_per_second", r->images_per_second);
 }
 
@@ -141,9 +158,9 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "pool_bytes", r->pool_bytes);
   sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
   sn_json_put_count(o, "external_bytes", r->external_bytes);
-  put_time(o, "compute_ns", r->compute_ns);
-  put_time(o, "allocation_ns", r->allocation_ns);
-  put_time(o, "measured_cost_ns", r->known_ns);
+  sn_json_put_time(o, "compute_ns", r->compute_ns);
+  sn_json_put_time(o, "allocation_ns", r->allocation_ns);
+  sn_json_put_time(o, "measured_cost_ns", r->known_ns);
   sn_json_put_count(o, "instructions", r->instructions);
   sn_json_put_count(o, "events", r->events);
 }
@@ -155,10 +172,8 @@ static sn_status write_result(const sn_result *r, bool steps, bool explain, cons
   put_speed(&o, r);
   put_extra(&o, r);
   if (sn_json_end(&o, before, true, "", out, err) != SN_OK) return err->code;
-  if (explain) fputs(",\"peak\":[", out);
-  for (uint32_t i = 0; explain && i < r->n_peak; i++)
-    if (write_peak_row(&r->peak[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
-  if (explain) fputs("\n]", out);
+  if (explain) fputs(",\"peak\":", out);
+  if (explain && sn_json_write_peak(r->peak, r->n_peak, out, err) != SN_OK) return err->code;
   if (steps) fputs(",\"steps_table\":[", out);
   for (uint32_t i = 0; steps && i < r->n_steps; i++)
     if (write_step(&r->steps[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
@@ -199,7 +214,7 @@ sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *o
 
 static sn_status write_line(const sn_store_line *line, const char *before, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  put_time(&o, "run", line->id);
+  sn_json_put_time(&o, "run", line->id);
   sn_json_put_text(&o, "created", line->created);
   sn_json_put_text(&o, "net", line->net);
   sn_json_put_count(&o, "batch", line->batch);

@@ -170,3 +170,20 @@ sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err) {
   *id = (int64_t)number;
   return SN_OK;
 }
+
+static const char sweep_prefix[] = "sweep:";
+
+bool sn_args_is_sweep(const sn_args *args) {
+  return args->operand && strncmp(args->operand, sweep_prefix, strlen(sweep_prefix)) == 0;
+}
+
+sn_status sn_args_sweep(const sn_args *args, int64_t *id, sn_err *err) {
+  const char *text = args->operand + (sn_args_is_sweep(args) ? strlen(sweep_prefix) : 0);
+  uint64_t number = 0;
+  sn_err reason = SN_ERR_INIT;
+  if (strcmp(text, "last") != 0 && sn_parse_count(text, "SWEEP", 1, INT64_MAX, &number, &reason) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "\"%.80s\" is no sweep: give its number, or \"last\"; snsim show sweeps lists them", args->operand);
+  *id = (int64_t)number;
+  return SN_OK;
+}

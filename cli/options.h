@@ -8,7 +8,7 @@
  *
  * Options may stand anywhere, as --name value or --name=value, -o value or -ovalue; "--" ends them. The first operand
  * names the command; without one it is "simulate". Where an option is given twice the last one counts, except
- * --strategy, which adds.
+ * --strategy and the lists of `sweep`, which add.
  */
 #ifndef SN_CLI_OPTIONS_H
 #define SN_CLI_OPTIONS_H
@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "cli/out.h"
 #include "exec/session.h"
+#include "sim/grid.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
@@ -23,12 +24,18 @@
 #include <stdint.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_LISTS = 64 };
 
 typedef struct sn_args_bytes {
   bool given;
   uint64_t bytes;
 } sn_args_bytes;
+
+/* The values of an option that adds, as they stand on the command line. */
+typedef struct sn_args_lists {
+  uint32_t count;
+  const char *texts[SN_ARGS_LISTS];
+} sn_args_lists;
 
 /* Where times come from: measured ones where a calibration has them, else formulas; only formulas; or measured ones,
  * and an error where there is no calibration. */
@@ -56,8 +63,15 @@ typedef struct sn_args {
   bool deterministic, tf32, workspace_given;
   const char *data, *trace;
   sn_cost_source costs;
-  const char *profile; /* what --gpu gave; NULL: nothing, and gpu is the default */
-  sn_hyper hyper;      /* learning rate, momentum, weight decay and seed of the commands that train */
+  const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
+  sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */
+  sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
+  const char *grid;            /* NULL: not given */
+  uint32_t jobs;               /* 0: not given */
+  bool csv, fresh;
+  const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
+  sn_args_bytes margin;
+  double margin_percent; /* where the margin is a share of the memory; else 0 */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -116,6 +130,11 @@ sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err 
 /* The operand as the number of a run; 0, the newest, where there is none or it is "last". */
 sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
 
+/* The operand as the number of a sweep, "sweep:7" or "7", "sweep:last" or "last"; 0, the newest, for those two. */
+sn_status sn_args_sweep(const sn_args *args, int64_t *id, sn_err *err);
+/* Whether the operand is "sweep:.." */
+bool sn_args_is_sweep(const sn_args *args);
+
 /* The commands: cli/simulate.c, list.c, show.c, plot.c, help.c. */
 sn_status sn_cli_simulate(const sn_args *args, sn_err *err);
 sn_status sn_cli_run(const sn_args *args, sn_err *err);
@@ -128,5 +147,8 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
+sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
+sn_status sn_cli_fit(const sn_args *args, sn_err *err);
+sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 
 #endif

@@ -66,6 +66,19 @@ void sn_out_complain(const char *kind, const char *text) {
   fprintf(stderr, "snsim: %s%s:%s %s\n", color ? "\033[1;31m" : "", kind, color ? "\033[0m" : "", sn_table_clean(copy));
 }
 
+const char *sn_out_quote(const char *text, char *out, size_t room) {
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/+:,@%=";
+  size_t used = 1;
+  if (text[0] && strspn(text, plain) == strlen(text)) return text;
+  for (out[0] = '\''; *text && used + 6 < room; text++) {
+    bool mark = *text == '\'';
+    memcpy(out + used, mark ? "'\\''" : text, mark ? 4 : 1);
+    used += mark ? 4 : 1;
+  }
+  memcpy(out + used, "'", 2);
+  return out;
+}
+
 void sn_out_progress(const char *text) {
   if (!lively(stderr)) return;
   fputs("\r\033[K", stderr);

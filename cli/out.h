@@ -29,6 +29,9 @@ sn_status sn_out_close(sn_out *out, sn_err *err);
 void sn_out_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sn_out_complain(const char *kind, const char *text);
 
+/* `text` as a shell reads it back: itself, or in quotes in `out`, cut where there is no room. */
+const char *sn_out_quote(const char *text, char *out, size_t room);
+
 /* A line on standard error that the next call, with NULL, takes away again; nothing where that is no terminal. */
 void sn_out_progress(const char *text);
 

@@ -1,6 +1,7 @@
 /* From the command line to something the simulator can be asked. */
 #include "cli/question.h"
 
+#include "base/units.h"
 #include "db/calibrations.h"
 #include "models/zoo.h"
 
@@ -36,8 +37,26 @@ static sn_calibration *find_calibration(const sn_args *args, sn_err *err) {
   return c;
 }
 
+static uint64_t margin_of(const sn_args *args, uint64_t memory_bytes) {
+  return args->margin_percent > 0 ? (uint64_t)((double)memory_bytes * args->margin_percent / 100) : args->margin.bytes;
+}
+
+sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err) {
+  char margin[SN_UNIT_TEXT], memory[SN_UNIT_TEXT];
+  if (args->memory.given) {
+    device->memory_bytes = args->memory.bytes;
+    device->memory_nominal = false;
+  }
+  if (args->context.given) device->context_bytes = args->context.bytes;
+  *margin_bytes = margin_of(args, device->memory_bytes);
+  if (*margin_bytes >= device->memory_bytes)
+    return sn_fail(err, SN_BAD_USAGE, "--margin: %s of the %s on %s leave nothing; choose less",
+                   sn_print_bytes(*margin_bytes, margin), sn_print_bytes(device->memory_bytes, memory), device->name);
+  device->memory_bytes -= *margin_bytes;
+  return SN_OK;
+}
+
 static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
-  sn_device *device = &q->device;
   q->calibration = find_calibration(args, err);
   q->options.calibration = q->calibration;
   if (err->code != SN_OK) return err->code;
@@ -46,15 +65,10 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
                    "--costs measured: nothing was measured of %.60s yet; snsim calibrate does it on that machine",
                    args->gpu);
   if (q->calibration)
-    *device = q->calibration->profile;
-  else if (sn_device_load(args->gpu, device, err) != SN_OK)
+    q->device = q->calibration->profile;
+  else if (sn_device_load(args->gpu, &q->device, err) != SN_OK)
     return err->code;
-  if (args->memory.given) {
-    device->memory_bytes = args->memory.bytes;
-    device->memory_nominal = false;
-  }
-  if (args->context.given) device->context_bytes = args->context.bytes;
-  return SN_OK;
+  return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
 static void choose_strategies(const sn_args *args, sn_question *q) {
@@ -63,16 +77,24 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
     q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
 }
 
-sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
+sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
   *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
   question->options.workspace = args->workspace;
   question->options.external = args->external;
   question->options.allocator = args->allocator;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
-  if (check_complete(args, err) != SN_OK || load_device(args, question, err) != SN_OK) return err->code;
+  if (load_device(args, question, err) != SN_OK) {
+    sn_question_free(question);
+    return err->code;
+  }
   if (question->calibration && question->calibration->shared_link) question->options.shared_link = true;
   choose_strategies(args, question);
+  return SN_OK;
+}
+
+sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
+  if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
   question->net = sn_net_load(args->net, args->batch, args->image, err);
   if (!question->net) sn_question_free(question);
   return err->code;

@@ -13,7 +13,8 @@
 
 typedef struct sn_question {
   const sn_args *args;
-  sn_device device;
+  sn_device device;            /* memory_bytes without the margin */
+  uint64_t margin_bytes;       /* --margin: usable memory that is not planned with */
   sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
   sn_net *net;
   sn_options options;
@@ -21,13 +22,23 @@ typedef struct sn_question {
   uint32_t n_strategies;
 } sn_question;
 
+/* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. */
+sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err);
+
+/* --memory, --context and --margin in place of what the device has; *margin_bytes are taken off its memory.
+ * SN_BAD_USAGE where the margin leaves nothing. */
+sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err);
+
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
 void sn_question_free(sn_question *question);
 
 /* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the
  * fastest other strategy of the default ones, and the largest batch for the strategy that needs the least. Both were
- * simulated; the batch is found by bisection, log2(batch) simulations of one strategy. */
+ * simulated. */
 sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err);
+
+/* The largest smaller batch with which the strategy fits; unchanged (0) where not even one image does. */
+sn_status sn_question_largest_batch(const sn_question *question, sn_strategy strategy, uint32_t *batch, sn_err *err);
 
 #endif

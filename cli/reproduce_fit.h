@@ -1,6 +1,6 @@
 /* Inside `snsim reproduce`: the largest size of a network that fits a device, for several strategies at once.
  *
- * Private to the reproduction of tables 4 and 5; a general capacity search can take its place behind this one function.
+ * For tables 4 and 5; the search is that of sim/fit.h.
  */
 #ifndef SN_CLI_REPRODUCE_FIT_H
 #define SN_CLI_REPRODUCE_FIT_H
@@ -19,9 +19,7 @@ typedef struct sn_family {
 } sn_family;
 
 /* Sets largest[i] to the largest size with which strategies[i] fits the device, 0 where not even 1 does, by checked
- * plans. Doubles until it does not fit, then halves the gap: 2 log2(size) plans a strategy. What does not depend on the
- * strategy (net, route, costs, schedules) is made once a size. Needs that what fits still fits when it is made smaller.
- */
+ * plans; also where some smaller sizes do not fit. */
 sn_status sn_largest_that_fits(const sn_family *family, const sn_device *device, const sn_strategy *strategies,
                                uint32_t n_strategies, uint32_t *largest, sn_err *err);
 

@@ -1,8 +1,9 @@
-/* `snsim show`: the stored runs, or one of them as it was printed first. */
+/* `snsim show`: the stored runs, or one of them as it was printed first; the stored sweeps. */
 #include "cli/json.h"
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/report.h"
+#include "cli/sweep.h"
 #include "cli/table.h"
 #include "db/store.h"
 
@@ -91,13 +92,18 @@ static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
 
 sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
-  if (!args->operand && (args->steps || args->explain))
+  bool sweeps = sn_sweep_is_shown(args);
+  if ((!args->operand || sweeps) && (args->steps || args->explain))
     return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
                    args->steps ? "steps" : "explain");
+  if (args->csv && !sn_args_is_sweep(args))
+    return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
-  sn_status status = args->operand ? show_run(args, store, err) : show_list(args, store, err);
+  sn_status status = sweeps          ? sn_sweep_show(args, store, err)
+                     : args->operand ? show_run(args, store, err)
+                                     : show_list(args, store, err);
   sn_store_close(store);
   return status;
 }

@@ -80,20 +80,6 @@ static sn_status write_plan(const sn_question *q, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-/* `text` as a shell reads it back, in quotes where it needs them. */
-static const char *quote(const char *text, char *out, size_t room) {
-  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._/+:,@%=";
-  size_t used = 1;
-  if (text[0] && strspn(text, plain) == strlen(text)) return text;
-  for (out[0] = '\''; *text && used + 6 < room; text++) {
-    bool mark = *text == '\'';
-    memcpy(out + used, mark ? "'\\''" : text, mark ? 4 : 1);
-    used += mark ? 4 : 1;
-  }
-  memcpy(out + used, "'", 2);
-  return out;
-}
-
 /* What was not stored can be had by asking for it. */
 static void tell_left_out(const sn_question *q) {
   const char *what = "steps and peaks are not stored; --steps and --explain store them";
@@ -109,7 +95,7 @@ static void tell(const sn_question *q, const stored *kept, bool lost) {
   const char *db = q->args->db, *verb = lost || !q->options.want_steps ? "show" : "plot";
   sn_out_say("run %" PRId64 " %sstored in %s; snsim %s %" PRId64 "%s%s %s it", kept->id,
              lost ? "could not be printed but is " : "", kept->path, verb, kept->id, db ? " --db " : "",
-             db ? quote(db, room, sizeof room) : "", strcmp(verb, "plot") == 0 ? "draws" : "prints");
+             db ? sn_out_quote(db, room, sizeof room) : "", strcmp(verb, "plot") == 0 ? "draws" : "prints");
   tell_left_out(q);
 }
 

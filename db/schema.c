@@ -216,7 +216,64 @@ static const char version_2[] =
     "    workspace_bytes / 1048576.0 AS workspace_mib, ns / 1e6 AS ms, formula_ns / 1e6 AS formula_ms, samples"
     "  FROM timings JOIN calibrations ON calibrations.id = calibration_id;";
 
-static const char *const migrations[] = {version_1, version_2};
+/* Sweeps (db/sweep.h). A point names what it is a point of by itself, so that it can be queried without its grid; there
+ * is one row per point and no more, a few hundred bytes. The two views are for people. */
+static const char sweep_tables[] =
+    "CREATE TABLE sweeps("
+    "  id INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "  created TEXT NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%S', 'now')),"
+    "  version TEXT NOT NULL,"
+    "  key INTEGER NOT NULL,"
+    "  grid TEXT NOT NULL,"
+    "  n_points INTEGER NOT NULL,"
+    "  sessions INTEGER NOT NULL DEFAULT 0) STRICT;"
+
+    "CREATE TABLE points("
+    "  sweep_id INTEGER NOT NULL REFERENCES sweeps(id) ON DELETE CASCADE,"
+    "  point INTEGER NOT NULL,"
+    "  session INTEGER NOT NULL,"
+    "  net TEXT NOT NULL,"
+    "  gpu TEXT NOT NULL,"
+    "  memory_bytes INTEGER NOT NULL,"
+    "  workspace TEXT NOT NULL,"
+    "  external TEXT NOT NULL,"
+    "  allocator TEXT NOT NULL,"
+    "  pool_limit_bytes INTEGER NOT NULL,"
+    "  batch INTEGER NOT NULL,"
+    "  strategy TEXT NOT NULL,"
+    "  failure TEXT NOT NULL,"
+    "  fits INTEGER NOT NULL CHECK (fits IN (0, 1)),"
+    "  peak_device_bytes INTEGER NOT NULL,"
+    "  peak_tensor_bytes INTEGER NOT NULL,"
+    "  pool_bytes INTEGER NOT NULL,"
+    "  workspace_peak_bytes INTEGER NOT NULL,"
+    "  offload_bytes INTEGER NOT NULL,"
+    "  prefetch_bytes INTEGER NOT NULL,"
+    "  external_bytes INTEGER NOT NULL,"
+    "  recomputed_layers INTEGER NOT NULL,"
+    "  iteration_ns INTEGER NOT NULL,"
+    "  stall_ns INTEGER NOT NULL,"
+    "  images_per_second REAL NOT NULL,"
+    "  PRIMARY KEY (sweep_id, point)) STRICT, WITHOUT ROWID;"
+
+    "CREATE VIEW sweep_points AS"
+    "  SELECT sweep_id AS sweep, point, net, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    allocator, pool_limit_bytes / 1048576.0 AS pool_limit_mib, batch, strategy, failure, fits,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    pool_bytes / 1048576.0 AS pool_mib, workspace_peak_bytes / 1048576.0 AS workspace_mib,"
+    "    offload_bytes / 1048576.0 AS offload_mib, prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers,"
+    "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM points;"
+
+    /* SQLite takes the other columns of a group with max() from the row that has it */
+    "CREATE VIEW sweep_best AS"
+    "  SELECT sweep_id AS sweep, net, gpu, workspace, external, allocator,"
+    "    pool_limit_bytes / 1048576.0 AS pool_limit_mib, batch, strategy, max(images_per_second) AS images_per_second,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib"
+    "  FROM points WHERE fits"
+    "  GROUP BY sweep_id, net, gpu, workspace, external, allocator, pool_limit_bytes, batch;";
+
+static const char *const migrations[] = {version_1, version_2, sweep_tables};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

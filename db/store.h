@@ -1,10 +1,11 @@
 /* Store: runs in SQLite. One file, one writer at a time, readers any time (WAL). A run is written in one transaction:
  * killed at any moment, the file opens again and holds every finished run and no part of another.
  *
- * Tables (STRICT, foreign keys on): devices, runs, results, route, steps, peaks, tensors; views for people who query by
- * hand (docs/store.md). The schema version is SQLite's user_version; older files are migrated in one transaction, newer
- * ones refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE, --no-db); SN_BAD_INPUT for a corrupt
- * file, a newer schema, another program's database, an unknown run. An open store is for one thread at a time.
+ * Tables (STRICT, foreign keys on): devices, runs, results, route, steps, peaks, tensors; sweeps, points (db/sweep.h);
+ * views for people who query by hand (docs/store.md). The schema version is SQLite's user_version; older files are
+ * migrated in one transaction, newer ones refused. Errors: SN_BAD_FILE, with the path and what to do (--db FILE,
+ * --no-db); SN_BAD_INPUT for a corrupt file, a newer schema, another program's database, an unknown run. An open store
+ * is for one thread at a time.
  */
 #ifndef SN_DB_STORE_H
 #define SN_DB_STORE_H

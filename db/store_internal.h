@@ -4,6 +4,7 @@
  *   schema.c  recognises, creates and migrates files       put.c    a run to rows
  *   tables.c  which member of which struct is which column get.c    rows to a run
  *                                                         calibrations.c  both ways for calibrations
+ *   sweep.c   sweeps and their points
  */
 #ifndef SN_DB_STORE_INTERNAL_H
 #define SN_DB_STORE_INTERNAL_H
@@ -95,6 +96,7 @@ typedef struct sn__table {
 
 extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors;
 extern const sn__table sn__calibrations, sn__timings;
+extern const sn__table sn__points_in, sn__points_out; /* the same table, for writing and for reading */
 
 /* ---- rows.c ---- */
 /* Writes `count` structs as the rows 1 .. count of `owners`. */

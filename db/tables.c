@@ -1,9 +1,10 @@
-/* Tables: which member of which struct of sim/run.h and sim/calibration.h is which column. The SQL of rows.c and both
- * directions of moving data come from these lists, so they cannot disagree; test_store.c checks that no member is
- * forgotten.
+/* Tables: which member of which struct of sim/run.h, sim/calibration.h and db/sweep.h is which column. The SQL of
+ * rows.c and both directions of moving data come from these lists, so they cannot disagree; test_store.c checks that no
+ * member is forgotten.
  *
  * A new member needs a line here and a migration in schema.c. */
 #include "db/store_internal.h"
+#include "db/sweep.h"
 
 #define KIND(member)                                                                                                   \
   _Generic((member), const char *                                                                                      \
@@ -135,6 +136,33 @@ static const sn__column timing_columns[] = {
     COLUMN(sn_timing, ns),     COLUMN(sn_timing, formula_ns), COLUMN(sn_timing, samples),
 };
 
+static const sn__column point_columns[] = {
+    COLUMN(sn_sweep_row, point),
+    COLUMN(sn_sweep_row, session),
+    COLUMN(sn_sweep_row, net),
+    COLUMN(sn_sweep_row, gpu),
+    COLUMN(sn_sweep_row, memory_bytes),
+    COLUMN(sn_sweep_row, workspace),
+    COLUMN(sn_sweep_row, external),
+    COLUMN(sn_sweep_row, allocator),
+    COLUMN(sn_sweep_row, pool_limit_bytes),
+    COLUMN(sn_sweep_row, batch),
+    COLUMN(sn_sweep_row, strategy),
+    COLUMN(sn_sweep_row, failure),
+    COLUMN(sn_sweep_row, fits),
+    COLUMN(sn_sweep_row, peak_device_bytes),
+    COLUMN(sn_sweep_row, peak_tensor_bytes),
+    COLUMN(sn_sweep_row, pool_bytes),
+    COLUMN(sn_sweep_row, workspace_peak_bytes),
+    COLUMN(sn_sweep_row, offload_bytes),
+    COLUMN(sn_sweep_row, prefetch_bytes),
+    COLUMN(sn_sweep_row, external_bytes),
+    COLUMN(sn_sweep_row, recomputed_layers),
+    COLUMN(sn_sweep_row, iteration_ns),
+    COLUMN(sn_sweep_row, stall_ns),
+    COLUMN(sn_sweep_row, images_per_second),
+};
+
 #define TABLE(name, type, columns, counter, ...)                                                                       \
   { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns) }
 
@@ -147,3 +175,8 @@ const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
 const sn__table sn__calibrations = TABLE("calibrations", sn_calibration, calibration_columns, NULL, "id");
 const sn__table sn__timings = TABLE("timings", sn_timing, timing_columns, "place", "calibration_id");
+
+/* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
+#define IN_THEIR_ORDER "row_number() OVER (ORDER BY point)"
+const sn__table sn__points_in = TABLE("points", sn_sweep_row, point_columns, NULL, "sweep_id");
+const sn__table sn__points_out = TABLE("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, "sweep_id");

@@ -71,12 +71,36 @@ static sn_status iterate(sn__json_list *list, frame *f, sn_err *err) {
   return add_scope(list, suffix, f->outer, err);
 }
 
+/* The repeat that makes the network deeper: of those in the outer list the one marked "depth": true, or the only one.
+ */
+static sn_status find_depth(sn__json_list *list, const cJSON *layers, sn_err *err) {
+  uint32_t repeats = 0, marked = 0;
+  const cJSON *only = NULL;
+  for (const cJSON *item = layers->child; item; item = item->next) {
+    bool mark = false;
+    if (!sn_json_has(item, "repeat")) continue;
+    if (sn_json_has(item, "depth") && sn_json_bool(list->doc, item, "depth", &mark, err)) return err->code;
+    if (mark && marked++) return sn_json_fail(list->doc, item, err, "a second repeat with \"depth\": true; keep one");
+    if (mark) list->depth_item = item;
+    if (++repeats == 1) only = item;
+  }
+  if (!marked && repeats == 1) list->depth_item = only;
+  if (!list->depth || list->depth_item) return SN_OK;
+  if (repeats == 0)
+    return sn_json_fail(list->doc, layers, err, "no repeat among the layers, so there is no depth to choose");
+  return sn_json_fail(list->doc, only, err,
+                      "several repeats: say which one is the depth with \"depth\": true beside its \"repeat\"");
+}
+
 static sn_status push_repeat(sn__json_list *list, stack *s, const cJSON *item, sn_err *err) {
-  static const char *const keys[] = {"repeat", "layers"};
+  static const char *const keys[] = {"repeat", "layers", "depth"};
   const sn_json *doc = list->doc;
   frame f = {.outer = s->frames[s->depth - 1].scope};
-  if (sn_json_only(doc, item, keys, 2, err) || sn_json_count(doc, item, "repeat", 1, SN_MAX_LAYERS, &f.times, err))
+  if (s->depth > 1 && sn_json_has(item, "depth"))
+    return sn_json_fail(doc, item, err, "only a repeat of the outer list can be the depth");
+  if (sn_json_only(doc, item, keys, 3, err) || sn_json_count(doc, item, "repeat", 1, SN_MAX_LAYERS, &f.times, err))
     return err->code;
+  if (list->depth && item == list->depth_item) f.times = list->depth;
   const cJSON *layers = sn_json_array(doc, item, "layers", err);
   if (!layers) return err->code;
   if (!layers->child) return sn_json_fail(doc, layers, err, "a repeat without layers");
@@ -127,7 +151,8 @@ sn_status sn__json_list_read(sn__json_list *list, const sn_json *doc, sn__json_c
   list->arena = sn_arena_new();
   if (!list->arena) return sn_fail_memory(err);
   stack s = {.frames = {{.first = layers->child, .at = layers->child}}, .depth = 1};
-  if (add_scope(list, "", 0, err) || add_layer(list, NULL, "data", 0, err)) return err->code;
+  if (find_depth(list, layers, err) || add_scope(list, "", 0, err) || add_layer(list, NULL, "data", 0, err))
+    return err->code;
   while (s.depth > 0)
     if (step(list, &s, check, err)) return err->code;
   return sort_names(list, err);

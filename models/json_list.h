@@ -34,11 +34,13 @@ typedef struct sn__json_list {
   sn__json_layer *layers;
   sn__json_scope *scopes;
   uint32_t n_layers, room_layers, n_scopes, room_scopes;
+  uint32_t depth;          /* set by the caller: how often the repeat of the depth is written out; 0: as it says */
+  const cJSON *depth_item; /* the repeat of the depth: the one marked so, or the only one; NULL: none */
   sn__names names;
 } sn__json_list;
 
-/* Reads a zeroed list from the array "layers" of the document. Keys of a layer are checked elsewhere, before the next
- * layer is read, by `check`. O(n log n) in the layers written out. */
+/* Reads a list that is zeroed (but for `depth`) from the array "layers" of the document. Keys of a layer are checked
+ * elsewhere, before the next layer is read, by `check`. O(n log n) in the layers written out. */
 typedef sn_status sn__json_check(const sn_json *doc, const cJSON *layer, sn_err *err);
 sn_status sn__json_list_read(sn__json_list *list, const sn_json *doc, sn__json_check *check, sn_err *err);
 void sn__json_list_free(sn__json_list *list);

@@ -11,6 +11,7 @@
 #include "models/build_internal.h"
 #include "models/json_list.h"
 #include "models/op.h"
+#include "models/zoo_internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -296,9 +297,9 @@ static sn_net *read_net(reader *r, uint32_t batch) {
   return r->err->code == SN_OK ? finish(r) : NULL;
 }
 
-static sn_net *read_and_free(sn_json *doc, uint32_t batch, sn_err *err) {
+static sn_net *read_and_free(sn_json *doc, uint32_t depth, uint32_t batch, sn_err *err) {
   if (!doc) return NULL;
-  reader r = {.doc = doc, .err = err};
+  reader r = {.doc = doc, .err = err, .list = {.depth = depth}};
   sn_net *net = read_net(&r, batch);
   sn__builder_free(r.b); /* after an error before finish() */
   free(r.inputs);
@@ -308,9 +309,13 @@ static sn_net *read_and_free(sn_json *doc, uint32_t batch, sn_err *err) {
 }
 
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err) {
-  return read_and_free(sn_json_parse(file, text, bytes, err), batch, err);
+  return read_and_free(sn_json_parse(file, text, bytes, err), 0, batch, err);
 }
 
 sn_net *sn_net_from_file(const char *path, uint32_t batch, sn_err *err) {
-  return read_and_free(sn_json_load(path, err), batch, err);
+  return sn__net_from_file(path, 0, batch, err);
+}
+
+sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, sn_err *err) {
+  return read_and_free(sn_json_load(path, err), depth, batch, err);
 }

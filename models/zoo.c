@@ -108,8 +108,8 @@ bool sn_net_is_file(const char *spec) {
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
 }
 
-static sn_net *load_file(const char *path, uint32_t batch, uint32_t image, sn_err *err) {
-  if (image == 0) return sn_net_from_file(path, batch, err);
+static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  if (image == 0) return sn__net_from_file(path, depth, batch, err);
   sn_fail(err, SN_BAD_USAGE, "%s: the size of its images is stated in the file; give none or change it there", path);
   return NULL;
 }
@@ -126,13 +126,66 @@ static sn_net *build(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   return net;
 }
 
-sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
-  if (sn_net_is_file(spec)) return load_file(spec, batch, image, err);
-  char name[LONGEST];
+/* The name before the colon, cut to `room`; returns what stands behind the colon, or NULL. */
+static const char *split(const char *spec, char *name, size_t room) {
   size_t length = strcspn(spec, ":");
-  snprintf(name, sizeof name, "%.*s", (int)sn_min(length, sizeof name), spec);
+  snprintf(name, room, "%.*s", (int)sn_min(length, room), spec);
+  return spec[length] ? spec + length + 1 : NULL;
+}
+
+static sn_net *load_zoo(const char *name, const char *parameters, uint32_t batch, uint32_t image, sn_err *err) {
   for (size_t i = 0; i < ENTRY_COUNT; i++)
-    if (strcmp(name, entries[i].name) == 0)
-      return build(&entries[i], batch, image, spec[length] ? spec + length + 1 : NULL, err);
+    if (strcmp(name, entries[i].name) == 0) return build(&entries[i], batch, image, parameters, err);
   return unknown(name, err);
+}
+
+sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
+  return sn_net_load_depth(spec, 0, batch, image, err);
+}
+
+/* The parameter of a family that makes it deeper. */
+static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}};
+
+const char *sn_net_depth_name(const char *spec) {
+  char name[LONGEST];
+  if (sn_net_is_file(spec)) return "repeat";
+  split(spec, name, sizeof name);
+  for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
+    if (strcmp(name, depths[i].family) == 0) return depths[i].key;
+  return NULL;
+}
+
+/* `parameters` with "key=depth" in place of what they say of the key. False where they are too long to be good. */
+static bool set_depth(const char *parameters, const char *key, uint32_t depth, char *out, size_t room) {
+  size_t used = 0, key_length = strlen(key);
+  for (const char *at = parameters; at && used < room;) {
+    size_t length = strcspn(at, ",");
+    bool replaced = length > key_length && strncmp(at, key, key_length) == 0 && at[key_length] == '=';
+    if (!replaced) used += (size_t)snprintf(out + used, room - used, "%.*s,", (int)sn_min(length, room), at);
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  if (used < room) used += (size_t)snprintf(out + used, room - used, "%s=%u", key, depth);
+  return used < room;
+}
+
+static sn_net *load_deep(const char *name, const char *parameters, uint32_t depth, uint32_t batch, uint32_t image,
+                         sn_err *err) {
+  char deep[8 * LONGEST];
+  const char *key = sn_net_depth_name(name);
+  if (key && set_depth(parameters, key, depth, deep, sizeof deep)) return load_zoo(name, deep, batch, image, err);
+  if (key) return load_zoo(name, parameters, batch, image, err); /* which says what is wrong with them */
+  sn_net *known = load_zoo(name, parameters, batch, image, err);
+  sn_net_free(known);
+  if (known)
+    sn_fail(err, SN_BAD_USAGE,
+            "network \"%s\" has a fixed depth; give \"resnet\", whose n3 is its depth, or a JSON file with a repeat",
+            name);
+  return NULL;
+}
+
+sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  char name[LONGEST];
+  if (sn_net_is_file(spec)) return load_file(spec, depth, batch, image, err);
+  const char *parameters = split(spec, name, sizeof name);
+  return depth ? load_deep(name, parameters, depth, batch, image, err) : load_zoo(name, parameters, batch, image, err);
 }

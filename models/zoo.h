@@ -28,6 +28,12 @@ const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
  * for an unknown name (nearest offered) or a bad parameter, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
 
+/* The same at another depth: the parameter n3 of "resnet", or how often the repeat of a JSON network is written out
+ * (docs/networks.md says which). depth 0 is sn_net_load(). SN_BAD_USAGE for a network of a fixed depth. */
+sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
+/* What a depth is called: "n3", "repeat"; NULL for a network of the zoo that has none. */
+const char *sn_net_depth_name(const char *spec);
+
 /* Whether sn_net_load() takes `spec` for the path of a file. */
 bool sn_net_is_file(const char *spec);
 

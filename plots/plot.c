@@ -108,17 +108,21 @@ static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
   return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
 }
 
-static sn_status draw_text(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
-  if (chart->n_results > TEXT_CURVES)
+void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows) {
+  *columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
+  *rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
+}
+
+sn_status sn__draw_text(sn__script_writer write, const void *what, unsigned n_curves, const sn_plot_options *options,
+                        sn_err *err) {
+  if (n_curves > TEXT_CURVES)
     return sn_fail(
         err, SN_BAD_USAGE,
         "text can tell %d strategies apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
-        TEXT_CURVES, chart->n_results);
+        TEXT_CURVES, n_curves);
   FILE *picture = tmpfile();
   if (!picture) return sn__fail_temporary(err);
-  chart->columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
-  chart->rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-  if (sn__draw(write_curves, chart, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
+  if (sn__draw(write, what, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
   fclose(picture);
   return err->code;
 }
@@ -127,8 +131,9 @@ static sn_status draw_run(const sn_run *run, sn__form form, const sn_plot_option
   choice chosen = {NULL, 0};
   if (choose(run, options, &chosen, err) != SN_OK) return err->code;
   sn__chart chart = {.run = run, .results = chosen.results, .n_results = chosen.count, .form = form};
+  sn__text_size(options, &chart.columns, &chart.rows);
   return options->path ? sn__draw_file(write_curves, &chart, options->path, form, run->created, err)
-                       : draw_text(&chart, options, err);
+                       : sn__draw_text(write_curves, &chart, chart.n_results, options, err);
 }
 
 sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err) {

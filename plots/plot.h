@@ -30,4 +30,15 @@ sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *opti
 /* SN_BAD_USAGE where a path's ending names no form of picture. */
 sn_status sn_plot_check_path(const char *path, sn_err *err);
 
+/* A sweep: device memory and images per second over the batch, for one network, GPU and set of options. Of an axis with
+ * several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists them. */
+typedef struct sn_sweep_plot {
+  sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
+  const char *net, *gpu, *workspace, *external, *allocator;
+  uint64_t pool_limit_bytes; /* 0: all */
+} sn_sweep_plot;
+
+/* Draws sweep `id` (0: the newest). SN_BAD_INPUT for a sweep without a computed point. */
+sn_status sn_plot_sweep(sn_store *store, int64_t id, const sn_sweep_plot *plot, sn_err *err);
+
 #endif

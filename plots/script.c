@@ -94,7 +94,7 @@ static unsigned put_character(FILE *out, const unsigned char *s) {
 }
 
 /* Writes the last `most` characters of `text`: of a long path the end says more. */
-static void put_text(FILE *out, const char *text, size_t most) {
+void sn__script_text(FILE *out, const char *text, size_t most) {
   const unsigned char *s = (const unsigned char *)text;
   size_t length = 0;
   for (const unsigned char *c = s; *c; length++) c += utf8_length(c) ? utf8_length(c) : 1;
@@ -143,6 +143,10 @@ const char *sn__script_key_font(sn__form form) {
   return looks[form].key_font;
 }
 
+const char *sn__script_mark_size(sn__form form) {
+  return looks[form].mark_size;
+}
+
 static void put_terminal(FILE *out, const frame *f) {
   if (f->chart->form == SN__FORM_TEXT)
     fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\nset encoding utf8\n", f->chart->columns,
@@ -153,9 +157,9 @@ static void put_terminal(FILE *out, const frame *f) {
 
 static void put_title(FILE *out, const frame *f) {
   fputs("set title '", out);
-  put_text(out, f->chart->run->net, 48);
+  sn__script_text(out, f->chart->run->net, 48);
   fprintf(out, ", batch %" PRIu32 ", on ", f->chart->run->batch);
-  put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   if (f->chart->form == SN__FORM_TEXT) fputs(": functional tensors", out); /* no room along the axis */
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", looks[f->chart->form].lift);
 }
@@ -247,7 +251,7 @@ static void put_memory_curve(FILE *out, const frame *f, unsigned i) {
             sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS, marks[i % SN__COLOURS], looks[f->chart->form].mark_size);
   else
     fprintf(out, "lines linecolor rgb '%s' linewidth %u title '", sn__colours[i % SN__COLOURS], 1 + i / SN__COLOURS);
-  put_text(out, f->chart->results[i]->strategy, 60);
+  sn__script_text(out, f->chart->results[i]->strategy, 60);
   fputs("'", out);
 }
 
@@ -261,7 +265,7 @@ static void put_limit(FILE *out, const frame *f) {
   double limit = (double)f->limit_bytes / f->unit_bytes;
   fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", limit);
   fprintf(out, " title '%sroom for tensors on ", f->chart->form == SN__FORM_TEXT ? " " : "");
-  put_text(out, f->chart->run->gpu, 32);
+  sn__script_text(out, f->chart->run->gpu, 32);
   fprintf(out, ": %.*f %s'", f->unit_bytes > 1e9 ? 2 : 0, limit, f->unit);
 }
 

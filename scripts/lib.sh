@@ -46,6 +46,8 @@ need_to_test() {
   need sqlite3 has sqlite3
   need python3 has python3
   need clang-format-14 has clang-format-14
+  need libopenmpi-dev has mpicc
+  need openmpi-bin has mpirun
 }
 
 fuzzer_library() {

@@ -23,15 +23,15 @@ static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
   return &route->net->layers[route->steps[step].layer];
 }
 
-static uint32_t find_peak(const sn_result_source *s) {
+uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
   uint32_t peak = 0;
-  for (uint32_t step = 0; step < count_steps(s); step++)
-    if (s->use[step].tensor_bytes > s->use[peak].tensor_bytes) peak = step;
+  for (uint32_t step = 0; step < 2 * plan->route->n_layers; step++)
+    if (use[step].tensor_bytes > use[peak].tensor_bytes) peak = step;
   return peak;
 }
 
 static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
-  uint32_t peak = find_peak(s);
+  uint32_t peak = sn_result_peak(s->plan, s->use);
   r->peak_tensor_bytes = s->use[peak].tensor_bytes;
   r->peak_step = peak + 1;
   r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);

@@ -26,6 +26,9 @@ typedef struct sn_result_source {
 sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *result,
                          sn_err *err);
 
+/* The first step (index) with the most bytes of tensors, by the plan's account of its steps or a meter's. */
+uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use);
+
 /* What a net holds for the whole training. */
 sn_persistent sn_persistent_of(const sn_net *net);
 

@@ -9,11 +9,13 @@
 #include "sim/device_model.h"
 #include "sim/explain.h"
 #include "sim/lower.h"
+#include "sim/pool.h"
 #include "sim/result.h"
 #include "sim/route.h"
 #include "sim/schedule.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifndef SNSIM_VERSION
@@ -34,14 +36,21 @@ typedef struct question {
   sn_err *err;
 } question;
 
+static uint64_t resident_bytes(const question *q) {
+  return q->device->context_bytes + sn_persistent_total(&q->persistent);
+}
+
+static void set_memory(question *q, uint64_t memory_bytes) {
+  uint64_t fixed = resident_bytes(q), left = memory_bytes > fixed ? memory_bytes - fixed : 0;
+  q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
+}
+
 static sn_status open_question(question *q) {
   q->route = sn_route_new(q->net, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->persistent = sn_persistent_of(q->net);
-  uint64_t fixed = q->device->context_bytes + sn_persistent_total(&q->persistent);
-  uint64_t left = q->device->memory_bytes > fixed ? q->device->memory_bytes - fixed : 0;
-  q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
+  set_memory(q, q->device->memory_bytes);
   return q->costs ? SN_OK : q->err->code;
 }
 
@@ -190,6 +199,120 @@ sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn
   close_question(&q);
   return timeline;
 }
+
+/* ---- a question kept open ---- */
+
+struct sn_planner {
+  question q;
+};
+
+sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
+  sn_planner *planner = calloc(1, sizeof *planner);
+  if (!planner) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  planner->q = (question){.net = net, .device = device, .options = options, .err = err};
+  if (open_question(&planner->q) == SN_OK) return planner;
+  sn_planner_free(planner);
+  return NULL;
+}
+
+void sn_planner_free(sn_planner *planner) {
+  if (planner) close_question(&planner->q);
+  free(planner);
+}
+
+static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_err *err) {
+  planner->q.err = err;
+  set_memory(&planner->q, memory_bytes);
+  return make_plan(&planner->q, strategy);
+}
+
+static uint64_t largest_step(const sn_route *route) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < step->n_accesses; i++)
+      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
+    most = sn_max(most, bytes);
+  }
+  return most;
+}
+
+sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
+                          sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  if (!plan) return err->code;
+  uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
+  bool cache = sn_strategy_has_cache(strategy);
+  uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
+  int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
+  if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
+  *need = (sn_need){.fits = plan->pool_bytes <= plan->pool_limit,
+                    .device_bytes = fixed + plan->pool_bytes,
+                    .slack_bytes = room - (int64_t)tensors};
+  sn_plan_free(plan);
+  return SN_OK;
+}
+
+sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, 0, err); /* a pool of nothing: not a byte is taken that is not needed */
+  if (plan) *memory_bytes = resident_bytes(&planner->q) + plan->pool_bytes;
+  sn_plan_free(plan);
+  return err->code;
+}
+
+sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                            sn_result *result, sn_err *err) {
+  *result = (sn_result){0};
+  planner->q.err = err;
+  planner->q.arena = arena;
+  set_memory(&planner->q, memory_bytes);
+  return answer(&planner->q, strategy, result);
+}
+
+/* The instruction with which the plan first takes as much as it ever does. */
+static const sn_instr *highest(const sn_plan *plan) {
+  const sn_instr *i = plan->instrs;
+  while ((i->kind != SN_ALLOC && i->kind != SN_COMPUTE) || i->offset + i->bytes != plan->pool_bytes) i++;
+  return i;
+}
+
+sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                             sn_binding *binding, sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  if (!plan) return err->code;
+  const sn_instr *top = highest(plan);
+  uint32_t peak = sn_result_peak(plan, plan->use), at = top->step;
+  sn_cause cause = top->kind == SN_COMPUTE ? SN_CAUSE_WORKSPACE : SN_CAUSE_HOLES;
+  if (plan->use[peak].tensor_bytes > plan->pool_limit) {
+    cause = plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
+    at = peak;
+  }
+  const sn_step *step = &plan->route->steps[at];
+  *binding = (sn_binding){.cause = cause,
+                          .step = at + 1,
+                          .layer = sn_arena_text(arena, planner->q.net->layers[step->layer].name),
+                          .pass = sn_pass_name(step->pass),
+                          .tensor_bytes = plan->use[at].tensor_bytes,
+                          .workspace_bytes = plan->use[at].workspace_bytes,
+                          .resident_bytes = resident_bytes(&planner->q)};
+  if (binding->layer)
+    sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
+  else
+    sn_fail_memory(err);
+  sn_plan_free(plan);
+  return err->code;
+}
+
+const char *sn_cause_name(sn_cause cause) {
+  static const char *const names[SN_CAUSES] = {"tensors", "holes", "workspace", "resident"};
+  return names[cause];
+}
+
+/* ---- names ---- */
 
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
 static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda"};

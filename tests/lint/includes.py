@@ -17,6 +17,7 @@ THIRD_PARTY = (
     (re.compile(r"sqlite"), {"db"}),
     (re.compile(r"cjson/"), {"base", "models", "sim", "cli"}),
     (re.compile(r"cuda|cudnn|cublas|dnnl"), {"exec"}),
+    (re.compile(r"^mpi"), {"cli"}),
     (re.compile(r"gnuplot"), {"plots"}),
     (re.compile(r"cmocka"), set()),
 )

@@ -7,6 +7,8 @@
 #include "tests/unit/pipeline.h"
 
 #include "exec/batch_source.h"
+#include "sim/advise.h"
+#include "sim/fit.h"
 #include "sim/simulate.h"
 #include "tests/unit/image_files.h"
 
@@ -149,6 +151,43 @@ static void write_plan(scenario *s) {
   sn_simulate_write_plan(s->net, &s->gpu, superneurons, &options, s->file, &s->err);
 }
 
+static sn_net *make_batch(const void *user, uint32_t batch, sn_err *err) {
+  const scenario *s = user;
+  return sn_net_from_json("test", s->json, s->json_bytes, batch, err);
+}
+
+static void find_largest(scenario *s) {
+  const sn_knob knob = {.low = 1, .high = 4, .make = make_batch, .user = s};
+  const sn_strategy strategies[] = {{true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST}, {.liveness = false}};
+  const sn_options options = SN_OPTIONS_INIT;
+  sn_device small = s->gpu;
+  small.memory_bytes = small.context_bytes + (UINT64_C(2) << 20);
+  sn_fit *fit = sn_fit_largest(&knob, &small, strategies, 2, &options, &s->err);
+  if (fit)
+    snprintf(s->found, sizeof s->found, "%u %u %u", fit->answers[0].search.value, fit->answers[1].search.value,
+             fit->answers[1].binding.n_tensors);
+  sn_fit_free(fit);
+}
+
+static void find_memory(scenario *s) {
+  const sn_strategy superneurons = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  const sn_options options = SN_OPTIONS_INIT;
+  sn_net *net = make_batch(s, 2, &s->err);
+  sn_memory *memory = net ? sn_fit_memory(net, &s->gpu, &superneurons, 1, &options, &s->err) : NULL;
+  if (memory) snprintf(s->found, sizeof s->found, "%llu", (unsigned long long)memory->answers[0].memory_bytes);
+  sn_memory_free(memory);
+  sn_net_free(net);
+}
+
+static void advise(scenario *s) {
+  const sn_options options = SN_OPTIONS_INIT;
+  sn_net *net = make_batch(s, 1, &s->err);
+  sn_advice *advice = net ? sn_advise(net, &s->gpu, &options, &s->err) : NULL;
+  if (advice) snprintf(s->found, sizeof s->found, "%u %u", advice->n_front, advice->front[0]);
+  sn_advice_free(advice);
+  sn_net_free(net);
+}
+
 static void make_timeline(scenario *s) {
   sn_options options = small_pool();
   sn_strategy offload = {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED};
@@ -283,6 +322,18 @@ static void plan_file(void **state) {
   fail_each(*state, write_plan, 50);
 }
 
+static void largest(void **state) {
+  fail_each(*state, find_largest, 200);
+}
+
+static void least_memory(void **state) {
+  fail_each(*state, find_memory, 50);
+}
+
+static void advice(void **state) {
+  fail_each(*state, advise, 200);
+}
+
 static void timeline(void **state) {
   fail_each(*state, make_timeline, 50);
 }
@@ -300,6 +351,9 @@ int main(void) {
       cmocka_unit_test(device),
       cmocka_unit_test(pipeline_of_all_strategies),
       cmocka_unit_test(plan_file),
+      cmocka_unit_test(largest),
+      cmocka_unit_test(least_memory),
+      cmocka_unit_test(advice),
       cmocka_unit_test(timeline),
       cmocka_unit_test(image_sets),
   };

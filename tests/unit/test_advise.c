@@ -1,0 +1,123 @@
+/* Advice against brute force: every combination is what the simulator says of it; the front holds exactly those that
+ * none other beats, each once; the best is the fastest that fits. */
+#include "sim/advise.h"
+#include "tests/unit/pipeline.h"
+
+#include <stdio.h>
+
+static bool same(const sn_combination *a, const sn_combination *b) {
+  return a->result->peak_device_bytes == b->result->peak_device_bytes &&
+         a->result->iteration_ns == b->result->iteration_ns;
+}
+
+/* As fast with as little, and better in one of them. */
+static bool beats(const sn_combination *a, const sn_combination *b) {
+  return a->result->peak_device_bytes <= b->result->peak_device_bytes &&
+         a->result->iteration_ns <= b->result->iteration_ns && !same(a, b);
+}
+
+static void check_front(const sn_advice *advice) {
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+    const sn_combination *c = &advice->all[i];
+    uint32_t beaten = 0, first = i;
+    for (uint32_t k = 0; k < SN_COMBINATIONS; k++) {
+      beaten += beats(&advice->all[k], c);
+      if (same(&advice->all[k], c) && k < first) first = k;
+    }
+    assert_int_equal(c->on_front, beaten == 0 && first == i);
+  }
+  uint32_t marked = 0;
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) marked += advice->all[i].on_front;
+  assert_int_equal(marked, advice->n_front);
+  for (uint32_t i = 0; i < advice->n_front; i++) {
+    const sn_combination *c = &advice->all[advice->front[i]];
+    assert_true(c->on_front);
+    if (i == 0) continue;
+    const sn_combination *faster = &advice->all[advice->front[i - 1]];
+    assert_true(c->result->peak_device_bytes < faster->result->peak_device_bytes);
+    assert_true(c->result->iteration_ns > faster->result->iteration_ns);
+  }
+}
+
+static void check_best(const sn_advice *advice) {
+  const sn_combination *best = NULL;
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+    const sn_combination *c = &advice->all[i];
+    if (c->result->fits && (!best || c->result->iteration_ns < best->result->iteration_ns ||
+                            (c->result->iteration_ns == best->result->iteration_ns &&
+                             c->result->peak_device_bytes < best->result->peak_device_bytes)))
+      best = c;
+  }
+  assert_ptr_equal(advice->best, best);
+}
+
+static void check_results(const sn_advice *advice, const sn_net *net, const sn_device *device) {
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+    sn_err err = SN_ERR_INIT;
+    const sn_combination *c = &advice->all[i];
+    sn_options options = SN_OPTIONS_INIT;
+    options.workspace = c->workspace;
+    sn_run *run = sn_simulate("net", net, device, &c->strategy, 1, &options, &err);
+    must(&err);
+    const sn_result *r = &run->results[0];
+    assert_int_equal(r->fits, c->result->fits);
+    assert_int_equal(r->peak_device_bytes, c->result->peak_device_bytes);
+    assert_int_equal(r->iteration_ns, c->result->iteration_ns);
+    assert_string_equal(r->strategy, c->result->strategy);
+    sn_run_free(run);
+  }
+}
+
+static void front_is_complete_and_nothing_else(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    uint32_t batch, mib; /* of the device; 0: a K40c's */
+  } cases[] = {{"lenet", 64, 0},    {"alexnet", 200, 0},    {"alexnet", 200, 2300}, {"alexnet", 200, 100},
+               {"resnet50", 16, 0}, {"resnet18", 64, 1500}, {"vgg16", 32, 4500},    {"inception_v3", 8, 2000}};
+  uint32_t none = 0, some = 0;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = load_net(cases[i].net, cases[i].batch);
+    sn_device device = load_gpu("k40c");
+    if (cases[i].mib) device.memory_bytes = (uint64_t)cases[i].mib << 20;
+    const sn_options options = SN_OPTIONS_INIT;
+    sn_advice *advice = sn_advise(net, &device, &options, &err);
+    must(&err);
+    check_front(advice);
+    check_best(advice);
+    check_results(advice, net, &device);
+    none += !advice->best;
+    some += advice->best && !advice->all[advice->front[0]].result->fits;
+    sn_advice_free(advice);
+    sn_net_free(net);
+  }
+  assert_int_equal(none, 1);
+  assert_true(some > 0);
+}
+
+static void tries_every_strategy_once(void **state) {
+  (void)state;
+  char names[SN_ADVISE_STRATEGIES][SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_strategy parsed;
+    assert_int_equal(sn_strategy_parse(sn_strategy_name(sn_advise_strategy(i), names[i]), &parsed, &err), SN_OK);
+    for (uint32_t k = 0; k < i; k++) assert_string_not_equal(names[i], names[k]);
+  }
+  for (uint32_t d = 0; d < SN_STRATEGY_DEFAULTS; d++) {
+    char name[SN_STRATEGY_TEXT];
+    uint32_t found = 0;
+    sn_strategy_name(sn_strategy_default(d), name);
+    for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) found += strcmp(name, names[i]) == 0;
+    assert_int_equal(found, 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(front_is_complete_and_nothing_else),
+      cmocka_unit_test(tries_every_strategy_once),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,345 @@
+/* Tests of the grid of a sweep: values and lists, numbering, defaults, its text, grid files, what is refused. */
+#include "sim/grid.h"
+
+#include "sim/point.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static sn_grid *new_grid(void) {
+  sn_err err = SN_ERR_INIT;
+  sn_grid *grid = sn_grid_new(&err);
+  assert_non_null(grid);
+  return grid;
+}
+
+static void add(sn_grid *grid, sn_axis axis, const char *list) {
+  sn_err err = SN_ERR_INIT;
+  if (sn_grid_add_list(grid, axis, list, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static void finish(sn_grid *grid) {
+  sn_err err = SN_ERR_INIT;
+  if (sn_grid_finish(grid, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static void assert_error(const sn_err *err, sn_status code, const char *words) {
+  if (err->code != code || !strstr(err->text, words)) print_error("%s: %s\n", sn_status_name(err->code), err->text);
+  assert_int_equal(err->code, code);
+  assert_non_null(strstr(err->text, words));
+}
+
+static void refuse(sn_axis axis, const char *list, const char *words) {
+  sn_err err = SN_ERR_INIT;
+  sn_grid *grid = new_grid();
+  sn_grid_add_list(grid, axis, list, &err);
+  assert_error(&err, SN_BAD_USAGE, words);
+  sn_grid_free(grid);
+}
+
+static void refuse_finish(sn_grid *grid, sn_status code, const char *words) {
+  sn_err err = SN_ERR_INIT;
+  sn_grid_finish(grid, &err);
+  assert_error(&err, code, words);
+  sn_grid_free(grid);
+}
+
+/* ---- values ---- */
+
+static void commas_of_a_family_do_not_part_values(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "alexnet,resnet:n1=3,n2=4,n3=6,vgg16,resnet:n4=2,./a=b.json,alexnet");
+  static const char *const want[] = {"alexnet", "resnet:n1=3,n2=4,n3=6", "vgg16", "resnet:n4=2", "./a=b.json"};
+  assert_int_equal(grid->n[SN_AXIS_NETS], 5);
+  for (uint32_t i = 0; i < 5; i++) assert_string_equal(grid->nets[i], want[i]);
+  sn_grid_free(grid);
+  refuse(SN_AXIS_NETS, "alexnet,,vgg16", "nets: a value is empty");
+  refuse(SN_AXIS_NETS, "", "nets: a value is empty");
+}
+
+static void batches_are_sorted_and_stand_once(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_BATCHES, "100,16:50:16,7");
+  add(grid, SN_AXIS_BATCHES, "8:70:x2,100,5:5:1");
+  static const uint32_t want[] = {5, 7, 8, 16, 32, 48, 64, 100};
+  assert_int_equal(grid->n[SN_AXIS_BATCHES], 8);
+  assert_memory_equal(grid->batches, want, sizeof want);
+  sn_grid_free(grid);
+  refuse(SN_AXIS_BATCHES, "0", "batches: 0 is out of range");
+  refuse(SN_AXIS_BATCHES, "-4", "\"-4\" is neither a number nor a range");
+  refuse(SN_AXIS_BATCHES, "1:2", "\"1:2\" is neither a number nor a range");
+  refuse(SN_AXIS_BATCHES, "1:2:3:4", "neither a number nor a range");
+  refuse(SN_AXIS_BATCHES, "9:3:1", "batches: \"9:3:1\": HIGH: 3 is out of range");
+  refuse(SN_AXIS_BATCHES, "1:9:0", "batches: \"1:9:0\": STEP: 0 is out of range");
+  refuse(SN_AXIS_BATCHES, "1:9:x1", "batches: \"1:9:x1\": FACTOR: 1 is out of range");
+  refuse(SN_AXIS_BATCHES, "1:9:x", "is not a whole number");
+  refuse(SN_AXIS_BATCHES, "1:9999:1", "batches: more than 4096 values");
+  refuse(SN_AXIS_BATCHES, "99999999999999999999999999999999999999999999999999999999999999999999:1:1", "neither");
+}
+
+static void choices_are_checked(void **unused) {
+  (void)unused;
+  refuse(SN_AXIS_WORKSPACES, "dynamic,some", "workspaces: \"some\" is none of: none, dynamic, max");
+  refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
+  refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda");
+  refuse(SN_AXIS_POOLS, "3", "pools: \"3\" is not a size");
+  refuse(SN_AXIS_STRATEGIES, "liveness+magic", "strategy");
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_WORKSPACES, "max,none,max");
+  add(grid, SN_AXIS_POOLS, "3GiB,all,3072MiB");
+  add(grid, SN_AXIS_STRATEGIES, "superneurons,baseline,liveness+cache+recompute=cost");
+  assert_int_equal(grid->n[SN_AXIS_WORKSPACES], 2);
+  assert_int_equal(grid->workspaces[0], SN_WORKSPACE_MAX);
+  assert_int_equal(grid->n[SN_AXIS_POOLS], 2);
+  assert_true(grid->pools[0] == UINT64_C(3) << 30 && grid->pools[1] == 0);
+  assert_int_equal(grid->n[SN_AXIS_STRATEGIES], 2);
+  sn_grid_free(grid);
+}
+
+/* ---- points ---- */
+
+static void groups_number_every_combination_once(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet,alexnet");
+  add(grid, SN_AXIS_GPUS, "k40c,v100_32,t4");
+  add(grid, SN_AXIS_BATCHES, "1,2");
+  add(grid, SN_AXIS_POOLS, "all,1GiB");
+  add(grid, SN_AXIS_STRATEGIES, "baseline,liveness,superneurons");
+  finish(grid);
+  assert_int_equal(grid->n_groups, 24);
+  assert_int_equal(grid->n_points, 72);
+  uint32_t group = 0, at[SN_AXES];
+  for (uint32_t net = 0; net < 2; net++)
+    for (uint32_t gpu = 0; gpu < 3; gpu++)
+      for (uint32_t pool = 0; pool < 2; pool++)
+        for (uint32_t batch = 0; batch < 2; batch++) {
+          sn_grid_at(grid, group++, at);
+          assert_true(at[SN_AXIS_NETS] == net && at[SN_AXIS_GPUS] == gpu && at[SN_AXIS_POOLS] == pool &&
+                      at[SN_AXIS_BATCHES] == batch && at[SN_AXIS_WORKSPACES] == 0 && at[SN_AXIS_STRATEGIES] == 0);
+        }
+  sn_grid_free(grid);
+}
+
+static void what_is_not_given_has_a_default(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet");
+  add(grid, SN_AXIS_BATCHES, "8");
+  finish(grid);
+  assert_int_equal(grid->n_points, SN_STRATEGY_DEFAULTS);
+  assert_string_equal(grid->gpus[0], "k40c");
+  assert_string_equal(grid->devices[0].name, "k40c");
+  assert_int_equal(grid->workspaces[0], SN_WORKSPACE_DYNAMIC);
+  sn_grid_free(grid);
+}
+
+static long mib_thousandths(uint64_t bytes) {
+  return lround((double)bytes / 1048576.0 * 1000);
+}
+
+static void points_are_what_the_simulator_says(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "alexnet");
+  add(grid, SN_AXIS_BATCHES, "200,16777216");
+  add(grid, SN_AXIS_WORKSPACES, "none");
+  add(grid, SN_AXIS_STRATEGIES, "baseline,liveness");
+  finish(grid);
+  sn_point points[SN_GRID_STRATEGIES];
+  sn_point_compute(grid, 0, points);
+  assert_true(points[0].fits && points[1].fits && points[0].failure[0] == '\0');
+  assert_int_equal(mib_thousandths(points[0].peak_tensor_bytes), 2189437); /* [SN] 4.1.1 */
+  assert_int_equal(mib_thousandths(points[1].peak_tensor_bytes), 1489355);
+  assert_true(points[0].images_per_second > 0 && points[0].iteration_ns > 0);
+  sn_point_compute(grid, 1, points);
+  for (int i = 0; i < 2; i++) {
+    assert_non_null(strstr(points[i].failure, "alexnet"));
+    assert_true(!points[i].fits && points[i].peak_device_bytes == 0);
+  }
+  assert_int_equal(err.code, SN_OK);
+  sn_grid_free(grid);
+}
+
+static void too_little_and_too_much(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_BATCHES, "1");
+  refuse_finish(grid, SN_BAD_USAGE, "a sweep needs nets");
+  grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet");
+  refuse_finish(grid, SN_BAD_USAGE, "a sweep needs batches");
+  grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet,alexnett");
+  add(grid, SN_AXIS_BATCHES, "1");
+  refuse_finish(grid, SN_BAD_USAGE, "did you mean \"alexnet\"");
+  grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet");
+  add(grid, SN_AXIS_GPUS, "k40");
+  add(grid, SN_AXIS_BATCHES, "1");
+  refuse_finish(grid, SN_BAD_USAGE, "unknown GPU \"k40\"");
+  grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet,alexnet,vgg16,vgg19");
+  add(grid, SN_AXIS_GPUS, "k40c,t4,p40,l40,h200,m40,a6000");
+  add(grid, SN_AXIS_BATCHES, "1:4000:1");
+  refuse_finish(grid, SN_BAD_USAGE, "more than 1000000 points");
+}
+
+/* ---- text ---- */
+
+static void text_gives_the_same_grid(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet,resnet:n1=1,n2=2,models/examples/small_resnet.json");
+  add(grid, SN_AXIS_GPUS, "t4,k40c");
+  add(grid, SN_AXIS_BATCHES, "4:16:x2");
+  add(grid, SN_AXIS_POOLS, "1.5GiB,all");
+  add(grid, SN_AXIS_EXTERNALS, "remote,host");
+  add(grid, SN_AXIS_STRATEGIES, "superneurons,baseline");
+  grid->shared_link = true;
+  finish(grid);
+  const char *text = sn_grid_text(grid, &err);
+  assert_non_null(text);
+  sn_grid *again = sn_grid_parse("text", text, strlen(text), &err);
+  if (!again) fail_msg("%s", err.text);
+  finish(again);
+  assert_string_equal(sn_grid_text(again, &err), text);
+  assert_true(sn_grid_key(text) == sn_grid_key(sn_grid_text(again, &err)));
+  assert_memory_equal(again->n, grid->n, sizeof grid->n);
+  assert_true(again->pools[0] == UINT64_C(3) << 29 && again->shared_link && again->n_files == 1);
+  sn_grid_free(again);
+  sn_grid_free(grid);
+}
+
+static void other_points_have_another_text(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  sn_grid *a = new_grid(), *b = new_grid();
+  add(a, SN_AXIS_NETS, "lenet");
+  add(b, SN_AXIS_NETS, "lenet");
+  add(a, SN_AXIS_BATCHES, "1,2,3");
+  add(b, SN_AXIS_BATCHES, "3,1:2:1");
+  finish(a);
+  finish(b);
+  assert_string_equal(sn_grid_text(a, &err), sn_grid_text(b, &err));
+  b->image = 32;
+  assert_string_not_equal(sn_grid_text(a, &err), sn_grid_text(b, &err));
+  assert_true(sn_grid_key(sn_grid_text(a, &err)) != sn_grid_key(sn_grid_text(b, &err)));
+  sn_grid_free(a);
+  sn_grid_free(b);
+}
+
+static void write_file(const char *path, const char *text) {
+  FILE *out = fopen(path, "w");
+  assert_non_null(out);
+  fputs(text, out);
+  assert_int_equal(fclose(out), 0);
+}
+
+static void changed_files_and_other_versions_are_refused(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  static const char gpu[] = "{\"snsim_gpu\":1,\"name\":\"mine\",\"architecture\":\"kepler\",\"memory_mib\":%d,"
+                            "\"context_gib\":0.3,\"fp32_tflops\":5,\"memory_gb_per_s\":288,\"host_gb_per_s\":8,"
+                            "\"peer_gb_per_s\":10,\"remote_gb_per_s\":6}";
+  char folder[] = "/tmp/test_grid.XXXXXX", path[64], text[512], list[80];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/gpu.json", folder);
+  snprintf(text, sizeof text, gpu, 1000);
+  write_file(path, text);
+  snprintf(list, sizeof list, "k40c,%s", path);
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "lenet");
+  add(grid, SN_AXIS_BATCHES, "1");
+  add(grid, SN_AXIS_GPUS, list);
+  finish(grid);
+  const char *stored = sn_grid_text(grid, &err);
+  sn_grid *same = sn_grid_parse("stored", stored, strlen(stored), &err);
+  finish(same);
+  sn_grid_free(same);
+  snprintf(text, sizeof text, gpu, 2000);
+  write_file(path, text);
+  refuse_finish(sn_grid_parse("stored", stored, strlen(stored), &err), SN_BAD_INPUT,
+                "has changed since the sweep began");
+  unlink(path);
+  rmdir(folder);
+  refuse_finish(sn_grid_parse("stored", stored, strlen(stored), &err), SN_BAD_FILE, "No such file");
+  sn_grid_free(grid);
+  static const char old[] = "{\"snsim_grid\":1,\"version\":\"0.0.1\",\"nets\":[\"lenet\"],\"batches\":[1]}";
+  refuse_finish(sn_grid_parse("stored", old, strlen(old), &err), SN_BAD_INPUT, "begun by snsim 0.0.1");
+}
+
+/* ---- files ---- */
+
+static void files_may_say_all_of_it(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  static const char text[] = "{\"snsim_grid\": 1,\n \"nets\": [\"lenet\", \"resnet:n1=1,n2=1\"],\n"
+                             " \"batches\": [4, \"8:16:x2\", 2],\n \"gpus\": [\"t4\"],\n \"workspaces\": [\"none\"],\n"
+                             " \"externals\": [\"peer\"], \"allocators\": [\"cuda\"], \"pools\": [\"2GiB\"],\n"
+                             " \"strategies\": [\"liveness\"], \"image\": 64, \"shared_link\": true}";
+  sn_grid *grid = sn_grid_parse("grid.json", text, strlen(text), &err);
+  if (!grid) fail_msg("%s", err.text);
+  finish(grid);
+  assert_int_equal(grid->n_points, 8);
+  assert_int_equal(grid->batches[0], 2);
+  assert_int_equal(grid->image, 64);
+  assert_true(grid->shared_link && grid->externals[0] == SN_EXTERNAL_PEER && grid->pools[0] == UINT64_C(2) << 30);
+  sn_grid_free(grid);
+}
+
+static void refuse_file(const char *text, const char *words) {
+  sn_err err = SN_ERR_INIT;
+  assert_null(sn_grid_parse("g.json", text, strlen(text), &err));
+  assert_error(&err, SN_BAD_INPUT, words);
+}
+
+static void faults_of_files_have_a_line(void **unused) {
+  (void)unused;
+  refuse_file("[1]", "g.json:1: a grid is a JSON object");
+  refuse_file("{\n\"nets\": [\"lenet\"]}", "\"snsim_grid\"");
+  refuse_file("{\"snsim_grid\": 2}", "g.json:1: ");
+  refuse_file("{\"snsim_grid\": 1,\n\"net\": [\"lenet\"]}", "g.json:2: ");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\"]}", "\"batches\" is missing");
+  refuse_file("{\"snsim_grid\": 1,\n\"batches\": [1]}", "\"nets\" is missing");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": \"lenet\"}", "g.json:2: \"nets\"");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": []}", "g.json:2: \"nets\" is empty");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\",\n3]}", "g.json:3: a value of \"nets\" must be a text");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\"],\n\"batches\": [1,\n true]}",
+              "g.json:4: a value of \"batches\" must be a text in quotes or a number");
+  refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\"],\n\"batches\": [1,\n 2.5]}", "g.json:4: batches: \"2.5\"");
+  refuse_file("{\"snsim_grid\": 1,\n\"pools\": [\"3\"]}", "g.json:2: pools: \"3\" is not a size");
+  refuse_file("{\"snsim_grid\": 1,\n\"strategies\": [\"bestline\"]}", "g.json:2: unknown strategy");
+  refuse_file("{\"snsim_grid\": 1,\n\"files\": [{\"path\": \"a\", \"digest\": \"12\"}]}", "g.json:2: \"digest\"");
+  refuse_file("{\"snsim_grid\": 1,\n\"image\": 0}", "g.json:2: ");
+}
+
+int main(void) {
+  if (chdir(SNSIM_SOURCE_DIR) != 0) return 2;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(commas_of_a_family_do_not_part_values),
+      cmocka_unit_test(batches_are_sorted_and_stand_once),
+      cmocka_unit_test(choices_are_checked),
+      cmocka_unit_test(groups_number_every_combination_once),
+      cmocka_unit_test(what_is_not_given_has_a_default),
+      cmocka_unit_test(points_are_what_the_simulator_says),
+      cmocka_unit_test(too_little_and_too_much),
+      cmocka_unit_test(text_gives_the_same_grid),
+      cmocka_unit_test(other_points_have_another_text),
+      cmocka_unit_test(changed_files_and_other_versions_are_refused),
+      cmocka_unit_test(files_may_say_all_of_it),
+      cmocka_unit_test(faults_of_files_have_a_line),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
