@@ -33,6 +33,8 @@ static void module_missing(void **state) {
   says("/nowhere/libsnsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
   setenv("SNSIM_CUDA_MODULE", SNSIM_SOURCE_DIR "/README.md", 1);
   says("cannot be loaded");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_NEEDS_MORE, 1);
+  says("cannot be loaded: libgone.so: cannot open shared object file");
   setenv("SNSIM_CUDA_MODULE", SNSIM_NO_MODULE, 1);
   says("is not a CUDA module of snsim");
   setenv("SNSIM_CUDA_MODULE", SNSIM_OTHER_BUILD, 1);
