@@ -9,6 +9,7 @@ file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/call.c)
 # sn_cuda_module(TARGET SOURCE...): only the entry can be seen from outside.
 function(sn_cuda_module name)
   add_library(${name} MODULE ${cuda_sources} ${ARGN})
+  set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET hidden)
   target_link_libraries(${name} PRIVATE sn_options sn_sim sn_models sn_base ${CMAKE_DL_LIBS} m)
   target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL -Wl,--as-needed)
 endfunction()
