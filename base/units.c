@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,5 +86,15 @@ char *sn_print_count(uint64_t count, char *text) {
   int unit = 0;
   for (; value >= (unit == 0 ? 1000 : 999.995) && unit < 5; unit++) value /= 1000;
   snprintf(text, SN_UNIT_TEXT, unit == 0 ? "%.0f%s" : "%.2f%s", value, names[unit]);
+  return text;
+}
+
+char *sn_print_real(double value, char *text) {
+  bool same = !isfinite(value);
+  if (same) snprintf(text, SN_UNIT_TEXT, "null");
+  for (int precision = 15; !same && precision <= 17; precision++) {
+    snprintf(text, SN_UNIT_TEXT, "%.*g", precision, value);
+    same = strtod(text, NULL) == value;
+  }
   return text;
 }

@@ -21,5 +21,6 @@ enum { SN_UNIT_TEXT = 32 };
 char *sn_print_bytes(uint64_t bytes, char *text); /* "886.23 MiB", "1.50 GiB" (1024-based) */
 char *sn_print_time(int64_t ns, char *text);      /* "3.40 ms" */
 char *sn_print_count(uint64_t count, char *text); /* "62.38 M" */
+char *sn_print_real(double value, char *text);    /* the fewest digits that read back as it; "null" for no number */
 
 #endif

@@ -150,19 +150,28 @@ static const sn_command commands[] = {
      "snsim show last --json\n"
      "snsim show sweep:3 --csv",
      "[RUN]", SN_CMD_SHOW, sn_cli_show},
-    {"plot", "snsim plot [RUN] [-o FILE] [--strategy S]...", "draw memory over the steps of a stored run",
-     "Draws functional-tensor memory (left axis) and live tensors (right axis) for every step of a stored run, forward "
-     "and backward pass divided by a line, several strategies in one picture. RUN is a number or \"last\" (the "
-     "default). "
-     "Without -o the picture is drawn as text in the terminal. Needs gnuplot.\n"
-     "Without --strategy it draws baseline, liveness, liveness+offload and liveness+offload+recompute=cost, those of "
-     "them that the run has.\n"
+    {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
+     "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
+     "terminal. Needs gnuplot, but for the text of breakdown, timeline and pool.\n"
+     "steps: functional-tensor memory (left axis) and live tensors (right axis) for every step, forward and backward "
+     "pass divided by a line, several strategies in one picture. Without --strategy these are baseline, liveness, "
+     "liveness+offload and liveness+offload+recompute=cost, those of them that the run has. Several RUNs, of other "
+     "batch sizes or GPUs for instance, are drawn over each other, without --strategy the first and the last of "
+     "those.\n"
+     "live: live tensors over the steps, of one run or several.\n"
+     "breakdown: a bar per strategy for the time of an iteration and one for the peak, by type of layer; without "
+     "--strategy all that the run has.\n"
+     "timeline: what the compute lane and the two copy lanes do over the time of an iteration, and the memory it "
+     "takes. pool: the addresses of tensors and workspace over the steps. Both draw one strategy, without --strategy "
+     "the fastest that fits. The database keeps no plans: for these two the run is simulated again, and must come out "
+     "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
      "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
-     "snsim plot 12 -o memory.png --strategy liveness --strategy superneurons\n"
+     "snsim plot 11 12 -o batches.png --strategy superneurons\n"
+     "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
      "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
-     "[RUN]", SN_CMD_PLOT, sn_cli_plot},
+     "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
      "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
@@ -184,10 +193,34 @@ static const sn_command commands[] = {
      "snsim trace -o trace.json\n"
      "snsim trace 12 -o trace.json --strategy superneurons",
      "[RUN]", SN_CMD_TRACE, sn_cli_trace},
+    {"diff", "snsim diff RUN RUN [options]", "what changed between two stored runs",
+     "Compares two stored runs, each a number or \"last\": the question that was asked, what every strategy needs and "
+     "takes, and why its peak moved: tensors that came to the peak, went from it, grew or shrank, with their bytes. "
+     "Strategies that only one run has are named.",
+     "snsim diff 11 12\n"
+     "snsim diff 11 last --strategy liveness --explain\n"
+     "snsim diff 11 12 --json",
+     "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
+    {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
+     "Writes a table of a stored run as CSV (RFC 4180): a header with the units in the names, exact whole numbers, "
+     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default). "
+     "Sweeps: snsim show sweep:3 --csv.",
+     "snsim export -o results.csv\n"
+     "snsim export 12 --table steps -o steps.csv",
+     "[RUN]", SN_CMD_EXPORT, sn_cli_export},
+    {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
+     "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
+     "An installed snsim brings all three along; otherwise write it where the shell looks:\n"
+     "bash: ~/.local/share/bash-completion/completions/snsim; zsh: a file _snsim in a folder of $fpath; fish: "
+     "~/.config/fish/completions/snsim.fish.",
+     "source <(snsim completions bash)\n"
+     "snsim completions fish -o ~/.config/fish/completions/snsim.fish",
+     "bash|zsh|fish", SN_CMD_COMPLETIONS, sn_cli_completions},
     {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"
-     "snsim help plot",
+     "snsim help plot\n"
+     "snsim help --man | man -l -",
      "[COMMAND]", SN_CMD_HELP, sn_cli_help},
 };
 

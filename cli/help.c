@@ -7,6 +7,15 @@
 
 enum { WIDTH = 80, OPTION_COLUMN = 26 };
 
+const char sn_help_purpose[] =
+    "snsim answers before anyone buys GPU hours: will this network train on this GPU, which memory strategy makes it "
+    "fit, and what does that cost in time and traffic?";
+const char sn_help_statuses[] = "0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
+                                "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
+                                "5  a bug in snsim: please report it\n"
+                                "141 (SIGPIPE)  whoever read the output stopped reading";
+const char sn_help_stored[] = "A run is stored before it is printed, so it is also kept where printing fails.";
+
 /* Prints `text` from column `at` on, its lines wrapped and indented; a newline in it begins a paragraph. */
 static void print_wrapped(FILE *out, const char *text, size_t indent, size_t at) {
   bool first = true;
@@ -40,7 +49,10 @@ static void print_option(const sn_option *o, FILE *out) {
   if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
   snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
   fprintf(out, "%-*s", OPTION_COLUMN - 1, left);
-  fputs(" ", out);
+  if (strlen(left) < OPTION_COLUMN)
+    fputs(" ", out);
+  else
+    fprintf(out, "\n%*s", OPTION_COLUMN, "");
   print_wrapped(out, o->help, OPTION_COLUMN, OPTION_COLUMN);
 }
 
@@ -77,11 +89,7 @@ static void print_overview(const sn_out *out) {
   const sn_command *commands = sn_command_table(&count);
   FILE *f = out->stream;
   fprintf(f, "Usage: %s\n       snsim COMMAND ...\n\n", commands[0].synopsis);
-  print_wrapped(
-      f,
-      "snsim answers before anyone buys GPU hours: will this network train on this GPU, which memory strategy "
-      "makes it fit, and what does that cost in time and traffic?",
-      0, 0);
+  print_wrapped(f, sn_help_purpose, 0, 0);
   print_title(out, "Commands");
   for (uint32_t i = 0; i < count; i++) {
     fprintf(f, "  %-*s", OPTION_COLUMN - 2, commands[i].name);
@@ -91,12 +99,8 @@ static void print_overview(const sn_out *out) {
   print_title(out, "Examples");
   print_lines(commands[0].examples, f);
   print_title(out, "Exit status");
-  print_lines("0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
-              "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
-              "5  a bug in snsim: please report it\n"
-              "141 (SIGPIPE)  whoever read the output stopped reading",
-              f);
-  fputs("\nA run is stored before it is printed, so it is also kept where printing fails.\n", f);
+  print_lines(sn_help_statuses, f);
+  fprintf(f, "\n%s\n", sn_help_stored);
   fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
 }
 
@@ -115,9 +119,13 @@ static sn_status print_help(const sn_args *args, const sn_out *out, sn_err *err)
 
 sn_status sn_cli_help(const sn_args *args, sn_err *err) {
   sn_out out;
+  if (args->man && args->operand)
+    return sn_fail(err, SN_BAD_USAGE, "--man is one page of all commands, not of %.80s alone", args->operand);
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->version)
     fputs("snsim " SNSIM_VERSION "\n", out.stream);
+  else if (args->man)
+    sn_man_write(out.stream);
   else
     print_help(args, &out, err);
   return sn_out_close(&out, err);

@@ -2,11 +2,11 @@
  * does not grow with the number of steps. */
 #include "cli/json.h"
 
+#include "base/units.h"
 #include "cli/table.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,20 +41,10 @@ void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns) {
   put_raw(object, key, digits);
 }
 
-/* The shortest digits that read back as the same double. JSON knows no infinity. */
-char *sn_json_print_real(double value, char *digits) {
-  bool same = !isfinite(value);
-  snprintf(digits, SN_JSON_REAL, "null");
-  for (int precision = 15; !same && precision <= 17; precision++) {
-    snprintf(digits, SN_JSON_REAL, "%.*g", precision, value);
-    same = strtod(digits, NULL) == value;
-  }
-  return digits;
-}
-
+/* JSON knows no infinity. */
 void sn_json_put_real(sn_json_object *object, const char *key, double value) {
-  char digits[SN_JSON_REAL];
-  put_raw(object, key, sn_json_print_real(value, digits));
+  char digits[SN_UNIT_TEXT];
+  put_raw(object, key, sn_print_real(value, digits));
 }
 
 void sn_json_put_null(sn_json_object *object, const char *key) {
@@ -165,8 +155,8 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "events", r->events);
 }
 
-static sn_status write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
-                              sn_err *err) {
+sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
+                               sn_err *err) {
   sn_json_object o = sn_json_begin();
   put_memory(&o, r);
   put_speed(&o, r);
@@ -181,7 +171,7 @@ static sn_status write_result(const sn_result *r, bool steps, bool explain, cons
   return SN_OK;
 }
 
-static void put_run(sn_json_object *o, const sn_run *run) {
+void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "net", run->net);
   sn_json_put_count(o, "batch", run->batch);
   sn_json_put_count(o, "image_height", run->image_height);
@@ -204,10 +194,10 @@ static void put_run(sn_json_object *o, const sn_run *run) {
 
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  put_run(&o, run);
+  sn_json_put_run(&o, run);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < run->n_results; i++)
-    if (write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+    if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
   return SN_OK;
 }

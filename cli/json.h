@@ -16,6 +16,9 @@
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err);
 /* The rows of a peak as an array, one a line. */
 sn_status sn_json_write_peak(const sn_peak_row *rows, uint32_t count, FILE *out, sn_err *err);
+/* One of its results, as it stands there, behind `before`. */
+sn_status sn_json_write_result(const sn_result *result, bool steps, bool explain, const char *before, FILE *out,
+                               sn_err *err);
 /* The list of stored runs, {"runs":[..]}. */
 sn_status sn_json_write_list(const sn_store_list *list, FILE *out, sn_err *err);
 
@@ -28,13 +31,12 @@ typedef struct sn_json_object {
 sn_json_object sn_json_begin(void);
 void sn_json_put_text(sn_json_object *object, const char *key, const char *text);
 void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value);
+void sn_json_put_time(sn_json_object *object, const char *key, int64_t value); /* or anything that may be negative */
 void sn_json_put_real(sn_json_object *object, const char *key, double value);
-void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns);
 void sn_json_put_null(sn_json_object *object, const char *key);
-/* The digits of a real number, into `digits` of SN_JSON_REAL bytes; returns it. */
-enum { SN_JSON_REAL = 40 };
-char *sn_json_print_real(double value, char *digits);
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
+/* What `--json` says of a run besides its results. */
+void sn_json_put_run(sn_json_object *object, const sn_run *run);
 /* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */
 sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out, sn_err *err);
 

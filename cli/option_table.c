@@ -36,6 +36,13 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   return status;
 }
 
+static sn_status parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 1, SN_WORKERS_MOST, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
 static sn_status parse_seed(const char *what, const char *text, void *place, sn_err *err) {
   return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
 }
@@ -58,13 +65,6 @@ static sn_status parse_rate(const char *what, const char *text, void *place, sn_
 
 static sn_status parse_share(const char *what, const char *text, void *place, sn_err *err) {
   return take_real(what, text, 1, place, err);
-}
-
-static sn_status parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 1, SN_WORKERS_MOST, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
-  return status;
 }
 
 static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
@@ -119,6 +119,11 @@ static sn_status parse_external(const char *what, const char *text, void *place,
 static sn_status parse_allocator(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_allocator_parse(text, place, err);
+}
+
+static sn_status parse_kind(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_plot_kind_parse(text, place, err);
 }
 
 static sn_status parse_backend(const char *what, const char *text, void *place, sn_err *err) {
@@ -190,7 +195,7 @@ static const sn_option options[] = {
     {"which", "gpu", 0, SN_CMD_FIT, "What to find",
      "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
      parse_which, offsetof(sn_args, which)},
-    {"net", "NAME|FILE", 0,
+    {"net", "NET|FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
@@ -219,15 +224,21 @@ static const sn_option options[] = {
      offsetof(sn_args, axes[SN_AXIS_POOLS])},
     {"grid", "FILE", 0, SN_CMD_SWEEP, "Points", "All of that from a JSON file (docs/sweep.md).", parse_text,
      offsetof(sn_args, grid)},
-    {"net", "NAME|FILE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several networks: which.", parse_text,
-     offsetof(sn_args, net)},
-    {"gpu", "NAME|FILE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several GPUs: which. Default: k40c.", parse_gpu,
-     0},
-    {"workspace", "KIND", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several workspaces: which. Default: dynamic.",
-     parse_workspace, 0},
-    {"external", "WHERE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: host.",
+    {"net", "NET|FILE", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several networks: which. Of a timeline or pool: the run's network, where its file lies elsewhere "
+     "by "
+     "now.",
+     parse_text, offsetof(sn_args, net)},
+    {"gpu", "GPU|FILE", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several GPUs: which. Default: k40c. Of a timeline or pool: the profile of the run's GPU, where "
+     "that "
+     "came from a file.",
+     parse_gpu, 0},
+    {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several workspaces: which. Default: dynamic.", parse_workspace, 0},
+    {"external", "host|peer|remote", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: host.",
      parse_external, offsetof(sn_args, external)},
-    {"allocator", "KIND", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: pool.",
+    {"allocator", "pool|cuda", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: pool.",
      parse_allocator, offsetof(sn_args, allocator)},
     {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.", parse_bytes,
      offsetof(sn_args, pool)},
@@ -235,13 +246,13 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
      "What to train", "Height and width of the images, instead of the network's own.", parse_size,
      offsetof(sn_args, image)},
-    {"gpu", "NAME|FILE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"gpu", "GPU|FILE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
     {"gpu", "FILE", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "The name under which this machine's measurements are kept. Default: the name of the back end.", parse_gpu, 0},
-    {"costs", "SOURCE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_VALIDATE, "Where",
+    {"costs", "auto|model|measured", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_VALIDATE, "Where",
      "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "
      "rest), model (formulas alone), measured (an error where nothing was measured).",
      parse_costs, offsetof(sn_args, costs)},
@@ -257,7 +268,7 @@ static const sn_option options[] = {
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",
      parse_margin, 0},
-    {"external", "WHERE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"external", "host|peer|remote", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Where offloaded tensors go: host (default), peer (a GPU under the same switch), remote (over RDMA).",
      parse_external, offsetof(sn_args, external)},
     {"shared-link", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
@@ -266,24 +277,25 @@ static const sn_option options[] = {
      "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.",
      parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
+    {"strategy", "S", 0, SN_CMD_DIFF, "How", "A strategy to compare; may be given several times.", parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_REPORT, "How",
      "A strategy to report on; may be given several times. Default: all that the run has.", parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_TRACE, "How",
      "The strategy to trace. Default: the fastest that fits; where none fits, the one that needs the least.",
      parse_strategy, 0},
-    {"workspace", "KIND", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
+    {"workspace", "none|dynamic|max", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
      "max "
      "(the fastest, whether it fits or not).",
      parse_workspace, 0},
-    {"workspace", "KIND", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+    {"workspace", "none|dynamic|max", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
      "dynamic or max. A CPU has one algorithm.",
      parse_workspace, 0},
-    {"allocator", "KIND", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"allocator", "pool|cuda", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
-    {"backend", "NAME", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
+    {"backend", "cpu|cuda", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", parse_backend,
      offsetof(sn_args, backend)},
     {"data", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
@@ -320,14 +332,28 @@ static const sn_option options[] = {
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
      "remove them.",
      parse_switch, offsetof(sn_args, explain)},
+    {"explain", NULL, 0, SN_CMD_DIFF, "What to print",
+     "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.", parse_switch,
+     offsetof(sn_args, explain)},
+    {"kind", "steps|live|breakdown|timeline|pool", 0, SN_CMD_PLOT, "What to print",
+     "What to draw. steps (default): memory and live tensors over the steps. live: live tensors only. breakdown: time "
+     "and "
+     "peak by type of layer, a bar per strategy. timeline: what the lanes do and the memory, over time. pool: where "
+     "each "
+     "tensor lies, over the steps.",
+     parse_kind, offsetof(sn_args, kind)},
+    {"table", "results|steps|peaks|tensors", 0, SN_CMD_EXPORT, "What to print",
+     "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
+     "peak, per tensor of the network.",
+     parse_text, offsetof(sn_args, table)},
     {"explain", NULL, 0, SN_CMD_FIT, "What to print",
      "The tensors that stop the next value for every strategy, not only for the best.", parse_switch,
      offsetof(sn_args, explain)},
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
-         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW,
+         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
-    {"csv", NULL, 0, SN_CMD_SHOW | SN_CMD_SWEEP, "What to print", "Of a sweep: every point as a line of CSV.",
+    {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      parse_switch, offsetof(sn_args, csv)},
     {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
@@ -338,7 +364,7 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, plan)},
     {"output", "FILE", 'o',
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |
-         SN_CMD_SHOW | SN_CMD_HELP,
+         SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP,
      "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
@@ -347,14 +373,16 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", parse_text, offsetof(sn_args, output)},
+    {"man", NULL, 0, SN_CMD_HELP, "What to print", "The manual page, as roff: snsim help --man | man -l -.",
+     parse_switch, offsetof(sn_args, man)},
     {"output", "FILE", 'o', SN_CMD_ADVISE, "What to print",
      "Also draws memory against time: every combination, and the front; FILE ends in .png, .svg or .pdf.", parse_text,
      offsetof(sn_args, output)},
-    {"color", "WHEN", 0, SN_CMD_ALL, "What to print",
+    {"color", "auto|always|never", 0, SN_CMD_ALL, "What to print",
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
     {"db", "FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE,
+         SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
     {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.",

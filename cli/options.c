@@ -23,8 +23,8 @@ typedef struct parser {
   sn_args *args;
   const sn_option *options;
   uint32_t n_options;
-  bool given[MOST_OPTIONS]; /* by row */
-  const char *operands[3];
+  bool given[MOST_OPTIONS];                   /* by row */
+  const char *operands[1 + SN_ARGS_OPERANDS]; /* the command and its own */
   uint32_t n_operands;
 } parser;
 
@@ -73,7 +73,8 @@ static sn_status take_short(parser *p, const char *text, sn_err *err) {
 }
 
 static sn_status take_operand(parser *p, const char *text, sn_err *err) {
-  if (p->n_operands == 3) return sn_fail(err, SN_BAD_USAGE, "too many arguments, beginning with \"%.80s\"", text);
+  if (p->n_operands == 1 + SN_ARGS_OPERANDS)
+    return sn_fail(err, SN_BAD_USAGE, "too many arguments, beginning with \"%.80s\"", text);
   p->operands[p->n_operands++] = text;
   return SN_OK;
 }
@@ -104,7 +105,30 @@ static sn_status check_net_as_command(const char *name, sn_err *err) {
   return SN_OK;
 }
 
-/* The first operand is the command, the second the command's own. */
+void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most) {
+  *least = *most = 0;
+  for (const char *word = command->operand; word && *word; word += strspn(word, " ")) {
+    size_t length = strcspn(word, " ");
+    ++*most;
+    *least += word[0] != '[';
+    if (length > 2 && strncmp(word + length - 2, "..", 2) == 0) *most = SN_ARGS_OPERANDS;
+    word += length;
+  }
+}
+
+static sn_status check_operands(const parser *p, const sn_command *command, sn_err *err) {
+  uint32_t least, most, given = p->n_operands - 1;
+  sn_command_operands(command, &least, &most);
+  if (given > most)
+    return sn_fail(err, SN_BAD_USAGE, "unexpected argument \"%.80s\"; usage: %s", p->operands[1 + most],
+                   command->synopsis);
+  if (given < least && !p->args->help)
+    return sn_fail(err, SN_BAD_USAGE, "%s needs %s%s", command->name, strchr(command->operand, '|') ? "one of " : "",
+                   command->operand);
+  return SN_OK;
+}
+
+/* The first operand is the command, the others the command's own. */
 static sn_status set_command(const parser *p, sn_err *err) {
   sn_args *args = p->args;
   if (p->n_operands == 0) return SN_OK;
@@ -112,12 +136,10 @@ static sn_status set_command(const parser *p, sn_err *err) {
   const sn_command *command = sn_command_find(p->operands[0], err);
   if (!command) return err->code;
   args->command = command;
-  uint32_t most = command->operand ? 2 : 1;
-  if (p->n_operands > most)
-    return sn_fail(err, SN_BAD_USAGE, "unexpected argument \"%.80s\"; usage: %s", p->operands[most], command->synopsis);
-  if (p->n_operands == 2) args->operand = p->operands[1];
-  if (command->operand && command->operand[0] != '[' && !args->operand && !args->help)
-    return sn_fail(err, SN_BAD_USAGE, "%s needs one of %s", command->name, command->operand);
+  if (check_operands(p, command, err) != SN_OK) return err->code;
+  args->n_operands = p->n_operands - 1;
+  memcpy(args->operands, p->operands + 1, args->n_operands * sizeof p->operands[0]);
+  args->operand = args->operands[0];
   return SN_OK;
 }
 
@@ -160,15 +182,19 @@ sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err 
   return sn_fail(err, SN_BAD_USAGE, "--db: the path is longer than %zu bytes", room - 1);
 }
 
-sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err) {
+sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err) {
+  const char *text = index < args->n_operands ? args->operands[index] : "last";
   uint64_t number = 0;
-  bool newest = !args->operand || strcmp(args->operand, "last") == 0;
   sn_err reason = SN_ERR_INIT; /* its limits would tell nobody anything */
-  if (!newest && sn_parse_count(args->operand, "RUN", 1, INT64_MAX, &number, &reason) != SN_OK)
+  if (strcmp(text, "last") != 0 && sn_parse_count(text, "RUN", 1, INT64_MAX, &number, &reason) != SN_OK)
     return sn_fail(err, SN_BAD_USAGE, "\"%.80s\" is no run: give its number, or \"last\"; snsim show lists the runs",
-                   args->operand);
+                   text);
   *id = (int64_t)number;
   return SN_OK;
+}
+
+sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err) {
+  return sn_args_run_at(args, 0, id, err);
 }
 
 static const char sweep_prefix[] = "sweep:";

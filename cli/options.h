@@ -16,15 +16,17 @@
 #include "base/err.h"
 #include "cli/out.h"
 #include "exec/session.h"
+#include "plots/plot.h"
 #include "sim/grid.h"
 #include "sim/simulate.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_LISTS = 64 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64 };
 
 typedef struct sn_args_bytes {
   bool given;
@@ -46,7 +48,7 @@ struct sn_command;
 typedef struct sn_args {
   const struct sn_command *command;
   char *const *argv;
-  const char *operand; /* the command's one operand, or NULL */
+  const char *operand; /* the command's first operand, or NULL */
   const char *net, *gpu;
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
@@ -71,7 +73,12 @@ typedef struct sn_args {
   bool csv, fresh;
   const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
   sn_args_bytes margin;
-  double margin_percent; /* where the margin is a share of the memory; else 0 */
+  double margin_percent;                  /* where the margin is a share of the memory; else 0 */
+  const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
+  uint32_t n_operands;
+  const char *table; /* of `export`; NULL: not given */
+  bool man;          /* of `help` */
+  sn_plot_kind kind; /* of `plot` */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -99,13 +106,16 @@ enum {
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
 typedef struct sn_command {
   const char *name, *synopsis, *summary, *description, *examples;
-  const char *operand; /* "RUN", "[RUN]"; NULL: takes none */
+  const char *operand; /* "RUN", "[RUN]", "RUN RUN", "[RUN]..": how many there are, and of what; NULL: none */
   unsigned bit;        /* SN_CMD_.. */
   sn_status (*run)(const sn_args *args, sn_err *err);
 } sn_command;
 
 /* An option. `commands` has the bit of every command that takes it. Rows with the same name are the same option, read
- * the same way, with what it means to different commands. */
+ * the same way, with what it means to different commands.
+ *
+ * Arguments and operands are words parted by '|': small letters stand for themselves, capitals for something of that
+ * kind, which completions offer where they know it: NET, GPU, S (strategy), RUN, COMMAND, FILE. */
 typedef struct sn_option {
   const char *name, *argument; /* "batch", "N"; no argument: a switch */
   char letter;                 /* 'o' for -o, or 0 */
@@ -121,6 +131,8 @@ const sn_option *sn_option_table(uint32_t *count);
 /* SN_BAD_USAGE with the nearest name for an unknown one; NULL then. */
 const sn_command *sn_command_find(const char *name, sn_err *err);
 bool sn_option_belongs(const sn_option *option, const sn_command *command);
+/* How many operands the command's row asks for and allows. */
+void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most);
 
 /* Reads argv by the tables. SN_BAD_USAGE. `args` is complete also on an error, so that help can be given. */
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err);
@@ -129,6 +141,13 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
 sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err);
 /* The operand as the number of a run; 0, the newest, where there is none or it is "last". */
 sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
+/* The same of operand `index`, of which there may be fewer. */
+sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err);
+
+/* What the overview of `snsim help` says before and behind the tables; shared with the manual page. */
+extern const char sn_help_purpose[], sn_help_statuses[], sn_help_stored[];
+/* The manual page as roff (cli/man.c). */
+void sn_man_write(FILE *out);
 
 /* The operand as the number of a sweep, "sweep:7" or "7", "sweep:last" or "last"; 0, the newest, for those two. */
 sn_status sn_args_sweep(const sn_args *args, int64_t *id, sn_err *err);
@@ -146,9 +165,12 @@ sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
-sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_fit(const sn_args *args, sn_err *err);
 sn_status sn_cli_advise(const sn_args *args, sn_err *err);
+sn_status sn_cli_diff(const sn_args *args, sn_err *err);
+sn_status sn_cli_export(const sn_args *args, sn_err *err);
+sn_status sn_cli_completions(const sn_args *args, sn_err *err);
+sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

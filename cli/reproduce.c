@@ -5,7 +5,6 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "db/store.h"
 #include "models/zoo.h"
 #include "plots/chart.h"
 #include "plots/plot.h"
@@ -157,20 +156,16 @@ static sn_status draw_bars(const sn_experiment *e, const sn_paper_rows *rows, co
   return err->code;
 }
 
-/* Of a store that lives as long as the picture is made. */
 static sn_status draw_steps(const char *path, sn_err *err) {
   sn_strategy strategies[SN_STRATEGY_DEFAULTS]; /* the picture chooses among them */
   sn_plot_options options = {.path = path};
   sn_options simulated = SN_OPTIONS_INIT;
   sn_device device;
-  int64_t id;
   simulated.want_steps = true;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
   sn_net *net = sn_device_load(SN_PAPER_CARD, &device, err) == SN_OK ? sn_net_load("alexnet", 200, 0, err) : NULL;
   sn_run *run = net ? sn_simulate("alexnet", net, &device, strategies, SN_STRATEGY_DEFAULTS, &simulated, err) : NULL;
-  sn_store *store = run ? sn_store_open(":memory:", err) : NULL;
-  if (store && sn_store_put(store, run, &id, err) == SN_OK) sn_plot_steps(store, id, &options, err);
-  sn_store_close(store);
+  if (run) sn_plot_runs((const sn_run *const *)&run, 1, &options, err);
   sn_run_free(run);
   sn_net_free(net);
   return err->code;

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "cli/report.h"
 #include "db/calibrations.h"
 #include "db/store.h"
 
@@ -50,4 +51,12 @@ const sn_result *sn_stored_result(const sn_run *run, sn_strategy strategy, sn_er
     if (strcmp(run->results[i].strategy, name) == 0) return &run->results[i];
   fail_unknown(run, name, err);
   return NULL;
+}
+
+const sn_result *sn_stored_choice(const sn_args *args, const sn_run *run, sn_err *err) {
+  if (args->n_strategies == 1) return sn_stored_result(run, args->strategies[0], err);
+  const sn_result *best = sn_report_fastest(run);
+  if (!best) best = sn_report_smallest(run);
+  if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
+  return best;
 }

@@ -16,4 +16,8 @@ sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn
 /* The run's result for a strategy; SN_BAD_USAGE, with the nearest one, and NULL where it has none. */
 const sn_result *sn_stored_result(const sn_run *run, sn_strategy strategy, sn_err *err);
 
+/* The result for the one strategy asked for, else the one that the run's table calls the fastest, else the one that
+ * needs the least. NULL on an error. */
+const sn_result *sn_stored_choice(const sn_args *args, const sn_run *run, sn_err *err);
+
 #endif

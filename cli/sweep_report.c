@@ -1,6 +1,8 @@
 /* A stored sweep for people and programs: the fastest strategy of every network, GPU, option and batch as a table;
  * every point as JSON or CSV; the list of sweeps. Printed from nothing but the store, so that `snsim sweep` and `snsim
  * show` print the same bytes. */
+#include "base/units.h"
+#include "cli/csv.h"
 #include "cli/json.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
@@ -125,18 +127,9 @@ typedef struct put {
   FILE *out;
 } put;
 
-/* RFC 4180: in quotes where a comma, a quote or a line end is in it. */
 static void put_csv(put *p, const char *name, const char *text) {
-  const char *value = p->heads ? name : text;
-  if (p->begun) putc(',', p->out);
+  sn_csv_put(p->out, p->heads ? name : text, !p->begun);
   p->begun = true;
-  bool plain = !strpbrk(value, ",\"\r\n");
-  if (!plain) putc('"', p->out);
-  for (; *value; value++) {
-    if (*value == '"') putc('"', p->out);
-    putc(*value, p->out);
-  }
-  if (!plain) putc('"', p->out);
 }
 
 static void put_text(put *p, const char *name, const char *text) {
@@ -156,11 +149,11 @@ static void put_count(put *p, const char *name, uint64_t value) {
 }
 
 static void put_real(put *p, const char *name, double value) {
-  char digits[SN_JSON_REAL];
+  char digits[SN_UNIT_TEXT];
   if (p->json)
     sn_json_put_real(p->json, name, value);
   else
-    put_csv(p, name, sn_json_print_real(value, digits));
+    put_csv(p, name, sn_print_real(value, digits));
 }
 
 static void put_bool(put *p, const char *name, bool value) {

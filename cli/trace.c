@@ -3,21 +3,11 @@
 #include "plots/trace_events.h"
 
 #include "cli/options.h"
-#include "cli/report.h"
 #include "cli/stored.h"
 #include "sim/replay.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* The strategy asked for, else the one that the run's table calls the fastest, else the one that needs the least. */
-static const sn_result *choose(const sn_args *args, const sn_run *run, sn_err *err) {
-  if (args->n_strategies == 1) return sn_stored_result(run, args->strategies[0], err);
-  const sn_result *best = sn_report_fastest(run);
-  if (!best) best = sn_report_smallest(run);
-  if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
-  return best;
-}
 
 static sn_status write_events(const sn_args *args, const sn_run *run, const sn_result *result,
                               const sn_timeline *timeline, sn_err *err) {
@@ -32,9 +22,10 @@ static sn_status write_events(const sn_args *args, const sn_run *run, const sn_r
 }
 
 static sn_status trace_run(const sn_args *args, const sn_run *run, sn_err *err) {
-  const sn_result *result = choose(args, run, err);
+  const sn_result *result = sn_stored_choice(args, run, err);
   sn_calibration *calibration = result ? sn_stored_calibration(args, run, err) : NULL;
-  sn_replay *replay = err->code == SN_OK ? sn_replay_open(run, args->net, args->profile, calibration, err) : NULL;
+  sn_replay *replay =
+      result && err->code == SN_OK ? sn_replay_open(run, args->net, args->profile, calibration, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, result, err) : NULL;
   if (timeline) write_events(args, run, result, timeline, err);
   sn_timeline_free(timeline);

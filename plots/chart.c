@@ -137,7 +137,7 @@ static const char *series_name(const sn_chart *c, unsigned series) {
 /* The first of the colours is black, the marks'; when they are used up they come again, half way to white. */
 static void put_colour(FILE *out, unsigned series) {
   enum { BARS = SN__COLOURS - 1, WHITE = 0xffffff, HALF = 0x7f7f7f };
-  unsigned long rgb = strtoul(sn__colours[1 + series % BARS] + 1, NULL, 16);
+  unsigned long rgb = strtoul(sn__colour(1 + series % BARS) + 1, NULL, 16);
   fprintf(out, "'#%06lx'", series / BARS % 2 ? (rgb >> 1 & HALF) + (WHITE >> 1 & HALF) : rgb);
 }
 
@@ -162,13 +162,14 @@ static void put_plot(FILE *out, const frame *f) {
   fputs("\n", out);
 }
 
-static void write_chart(FILE *out, const void *what) {
+static sn_status write_chart(FILE *out, const void *what, sn_err *err) {
   const frame *f = what;
-  sn__script_terminal(out, f->form);
+  (void)err;
+  sn__put_terminal(out, f->form, 0, 0);
   fprintf(out, "mark_size = %s\nset title '%s'\nset boxwidth 0.9\n", f->form == SN__FORM_PNG ? "1.3" : "0.6",
           f->chart->title);
   fprintf(out, "set key below center horizontal Left reverse samplen 1.5 spacing 1.25 width 1 font ',%s'\n",
-          sn__script_key_font(f->form));
+          sn__look_of(f->form)->key_font);
   fputs("set border 3 linewidth 0.7\nset tics out nomirror\n"
         "set grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
@@ -176,11 +177,13 @@ static void write_chart(FILE *out, const void *what) {
   put_y_axis(out, f->chart);
   for (unsigned s = 0; s < count(f->chart, series_of); s++) put_series(out, f->chart, s);
   put_plot(out, f);
+  return SN_OK;
 }
 
 sn_status sn_chart_draw(const sn_chart *chart, const char *path, sn_err *err) {
   frame f = {.chart = chart};
   if (sn__form_find(path, &f.form, err) != SN_OK) return err->code;
   if (chart->n_bars == 0) return sn_fail(err, SN_BUG, "a chart without bars");
-  return sn__draw_file(write_chart, &f, path, f.form, created, err);
+  const sn__drawing drawing = {write_chart, &f, f.form, created, 1};
+  return sn__draw(&drawing, &(sn_plot_options){.path = path}, err);
 }

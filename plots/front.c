@@ -11,8 +11,8 @@
 
 static const char other_colour[] = "#999999";
 
-/* Of sn__colours: blue, vermillion. */
-enum { FRONT_COLOUR = 1, BEST_COLOUR = 2 };
+/* It was not stored, so it has no date of its own; a fixed one keeps the bytes of a PDF the same. */
+static const char created[] = "2018-02-24 00:00:00";
 
 typedef struct range {
   double low, high;
@@ -54,14 +54,14 @@ static frame measure(const sn_front_chart *chart, sn__form form) {
 
 static void put_axes(FILE *out, const frame *f) {
   fputs("set title '", out);
-  sn__script_text(out, f->chart->title, 100);
+  sn__put_text(out, f->chart->title, 100);
   fprintf(out, "'\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n", f->x.low, f->x.high, f->y.low, f->y.high);
   fputs("set xlabel 'device memory (GiB)'\nset ylabel 'time of an iteration (ms)'\n"
         "set border 3 linewidth 0.7\nset tics out nomirror scale 0.6\n"
         "set grid xtics ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
   fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
-          sn__script_key_font(f->form));
+          sn__look_of(f->form)->key_font);
 }
 
 /* The front by rising memory, for the staircase. */
@@ -101,9 +101,8 @@ static void put_point(FILE *out, const frame *f, uint32_t i) {
       out,
       ", '+' using (%.9g):(%.9g) every ::0::0 with points pointtype %d pointsize 1.8 linecolor rgb '%s' title '%" PRIu32
       "  ",
-      (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6,
-      p->best ? sn__colours[BEST_COLOUR] : sn__colours[FRONT_COLOUR], i + 1);
-  sn__script_text(out, p->name, 70);
+      (double)p->bytes / GIB, (double)p->ns / MS, p->fits ? 7 : 6, p->best ? SN__VERMILLION : SN__BLUE, i + 1);
+  sn__put_text(out, p->name, 70);
   fputs(p->best ? " (fastest that fits)'" : "'", out);
 }
 
@@ -118,13 +117,14 @@ static void put_limit(FILE *out, const frame *f) {
 
 static void put_limit_key(FILE *out, const frame *f) {
   fprintf(out, ", NaN with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3 title 'to plan with on ");
-  sn__script_text(out, f->chart->device, 32);
+  sn__put_text(out, f->chart->device, 32);
   fprintf(out, ": %.2f GiB%s'", (double)f->chart->limit_bytes / GIB, f->shows_limit ? "" : ", far to the right");
 }
 
-static void write_front(FILE *out, const void *what) {
+static sn_status write_front(FILE *out, const void *what, sn_err *err) {
   const frame *f = what;
-  sn__script_terminal(out, f->form);
+  (void)err;
+  sn__put_terminal(out, f->form, 0, 0);
   fputs("set samples 2\n", out);
   put_axes(out, f);
   put_limit(out, f);
@@ -138,16 +138,17 @@ static void write_front(FILE *out, const void *what) {
   fprintf(out,
           ", $large using 1:2 with points pointtype 6 pointsize 1.1 linecolor rgb '%s' title 'hollow: does not fit'",
           other_colour);
-  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", sn__colours[FRONT_COLOUR]);
+  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", SN__BLUE);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);
   put_limit_key(out, f);
   fputs("\n", out);
+  return SN_OK;
 }
 
 sn_status sn_plot_front(const sn_front_chart *chart, const char *path, sn_err *err) {
   sn__form form;
   if (sn__form_find(path, &form, err) != SN_OK) return err->code;
   frame f = measure(chart, form);
-  /* It was not stored, so it has no date of its own; a fixed one keeps the bytes of a PDF the same. */
-  return sn__draw_file(write_front, &f, path, form, "2018-02-24 00:00:00", err);
+  const sn__drawing drawing = {write_front, &f, form, created, 1};
+  return sn__draw(&drawing, &(sn_plot_options){.path = path}, err);
 }

@@ -1,4 +1,4 @@
-/* Plot: from a stored run to a picture in a file (plots/file.c) or on the terminal. */
+/* Plot: which strategies of which runs a picture shows, and drawing them. */
 #include "plots/plot.h"
 
 #include "base/arena.h"
@@ -8,19 +8,27 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
-
-/* gnuplot has seven letters for curves as text; one is for the limit line. */
-enum { TEXT_CURVES = 6, TEXT_COLUMNS = 100, TEXT_ROWS = 30, FEWEST_COLUMNS = 60, FEWEST_ROWS = 20, MOST = 1000 };
 
 /* ---- which strategies ---- */
 
-static const char *const usual[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=cost"};
+static const char *const usual[] = {"baseline", "liveness+offload+recompute=cost", "liveness", "liveness+offload"};
 
+enum {
+  N_USUAL = sizeof usual / sizeof usual[0],
+  N_SHORT = 2 /* of them, where there are several runs or measured curves */
+};
+
+/* The curves of a chart, as they are found. */
 typedef struct choice {
-  const sn_result **results;
+  sn__curve *curves;
   unsigned count;
 } choice;
+
+static void add(choice *chosen, const sn_run *run, const sn_result *result) {
+  chosen->curves[chosen->count++] = (sn__curve){run, result};
+}
 
 static const sn_result *find(const sn_run *run, const char *strategy) {
   for (uint32_t i = 0; i < run->n_results; i++)
@@ -37,111 +45,131 @@ static sn_status fail_unknown(const sn_run *run, const char *strategy, sn_err *e
   return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy \"%.100s\"%s", run->id, strategy, hint);
 }
 
+static bool has_curves(sn_plot_kind kind) {
+  return kind == SN_PLOT_STEPS || kind == SN_PLOT_LIVE;
+}
+
+/* A strategy that was predicted and measured is two curves, in this order, and one bar: the prediction, which comes
+ * first. */
+static void add_named(const sn_run *run, const sn_result *first, sn_plot_kind kind, choice *chosen) {
+  add(chosen, run, first);
+  for (const sn_result *r = first + 1; has_curves(kind) && r < run->results + run->n_results; r++)
+    if (strcmp(r->strategy, first->strategy) == 0) add(chosen, run, r);
+}
+
 static sn_status choose_named(const sn_run *run, const sn_plot_options *options, choice *chosen, sn_err *err) {
   for (unsigned i = 0; i < options->n_strategies; i++) {
     const sn_result *result = find(run, options->strategies[i]);
     if (!result) return fail_unknown(run, options->strategies[i], err);
-    chosen->results[chosen->count++] = result;
+    add_named(run, result, options->kind, chosen);
   }
   return SN_OK;
 }
 
-static void choose_usual(const sn_run *run, choice *chosen) {
-  for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
-    const sn_result *result = find(run, usual[i]);
-    if (result) chosen->results[chosen->count++] = result;
-  }
-  if (chosen->count > 0) return;
-  for (uint32_t i = 0; i < run->n_results; i++) chosen->results[chosen->count++] = &run->results[i];
+/* The first `n_names` of the usual ones in the run's own order, else all. */
+static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind, choice *chosen) {
+  unsigned before = chosen->count;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    for (unsigned n = 0; n < n_names; n++)
+      if (find(run, usual[n]) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
+  if (chosen->count > before) return;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (find(run, run->results[i].strategy) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
 }
 
-static sn_status check_steps(const sn_run *run, const choice *chosen, sn_err *err) {
-  if (chosen->count == 0) return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
-  for (unsigned i = 0; i < chosen->count; i++)
-    if (!chosen->results[i]->steps || chosen->results[i]->n_steps == 0)
+static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err) {
+  for (unsigned i = 0; i < chosen->count; i++) {
+    const sn_result *result = chosen->curves[i].result;
+    int64_t id = chosen->curves[i].run->id;
+    if (!result->steps || result->n_steps == 0)
+      return sn_fail(
+          err, SN_BAD_INPUT,
+          "run %" PRId64 " was stored without step rows, so there is no curve to draw; run it again with --steps", id);
+    if (kind == SN_PLOT_BREAKDOWN && !result->peak)
       return sn_fail(err, SN_BAD_INPUT,
                      "run %" PRId64
-                     " was stored without step rows, so there is no curve to draw; run it again with --steps",
-                     run->id);
+                     " was stored without the tensors of its peaks, as measured ones are; simulate it again with "
+                     "--explain",
+                     id);
+  }
   return SN_OK;
 }
 
-static sn_status choose(const sn_run *run, const sn_plot_options *options, choice *chosen, sn_err *err) {
-  size_t room = (size_t)options->n_strategies + run->n_results + sizeof usual / sizeof usual[0];
-  chosen->results = sn_arena_alloc(run->arena, room, sizeof(sn_result *));
-  if (!chosen->results) return sn_fail_memory(err);
-  if (!options->strategies)
-    choose_usual(run, chosen);
-  else if (choose_named(run, options, chosen, err) != SN_OK)
-    return err->code;
-  return check_steps(run, chosen, err);
-}
-
-static void write_curves(FILE *out, const void *chart) {
-  sn__script_write(out, chart);
-}
-
-/* ---- to the terminal ---- */
-
-static unsigned clamp(unsigned value, unsigned usual_value, unsigned least) {
-  if (value == 0) return usual_value;
-  return value < least ? least : value > MOST ? MOST : value;
-}
-
-/* Copies the drawing without what gnuplot pads it with: a form feed, empty lines around it, blanks at line ends. */
-static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
-  unsigned blanks = 0, breaks = 0;
-  bool begun = false;
-  rewind(from);
-  for (int c = getc(from); c != EOF; c = getc(from)) {
-    if (c == '\n') breaks++;
-    blanks = c == ' ' ? blanks + 1 : c == '\n' || c == '\f' ? 0 : blanks;
-    if (c == ' ' || c == '\n' || c == '\f') continue;
-    for (; breaks > 0; breaks--)
-      if (begun) putc('\n', to);
-    for (; blanks > 0; blanks--) putc(' ', to);
-    putc(c, to);
-    begun = true;
-  }
-  putc('\n', to);
-  if (ferror(from)) return sn__fail_temporary(err);
-  return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
-}
-
-void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows) {
-  *columns = clamp(options->columns, TEXT_COLUMNS, FEWEST_COLUMNS);
-  *rows = clamp(options->rows, TEXT_ROWS, FEWEST_ROWS);
-}
-
-sn_status sn__draw_text(sn__script_writer write, const void *what, unsigned n_curves, const sn_plot_options *options,
+static sn_status choose(const sn_run *run, unsigned n_runs, const sn_plot_options *options, choice *chosen,
                         sn_err *err) {
-  if (n_curves > TEXT_CURVES)
-    return sn_fail(
-        err, SN_BAD_USAGE,
-        "text can tell %d strategies apart, not %u; name fewer with --strategy, or draw a file with -o FILE.svg",
-        TEXT_CURVES, n_curves);
-  FILE *picture = tmpfile();
-  if (!picture) return sn__fail_temporary(err);
-  if (sn__draw(write, what, fileno(picture), err) == SN_OK) copy_text(picture, options->terminal, err);
-  fclose(picture);
+  unsigned before = chosen->count;
+  if (options->strategies)
+    choose_named(run, options, chosen, err);
+  else
+    choose_usual(run,
+                 options->kind == SN_PLOT_BREAKDOWN ? 0
+                 : n_runs > 1 || run->device[0]     ? N_SHORT
+                                                    : N_USUAL,
+                 options->kind, chosen);
+  if (err->code == SN_OK && chosen->count == before)
+    return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
   return err->code;
 }
 
-static sn_status draw_run(const sn_run *run, sn__form form, const sn_plot_options *options, sn_err *err) {
-  choice chosen = {NULL, 0};
-  if (choose(run, options, &chosen, err) != SN_OK) return err->code;
-  sn__chart chart = {.run = run, .results = chosen.results, .n_results = chosen.count, .form = form};
-  sn__text_size(options, &chart.columns, &chart.rows);
-  return options->path ? sn__draw_file(write_curves, &chart, options->path, form, run->created, err)
-                       : sn__draw_text(write_curves, &chart, chart.n_results, options, err);
+/* ---- drawing ---- */
+
+static sn_status write_script(FILE *out, const void *chart, sn_err *err) {
+  return sn__script_write(out, chart, err);
 }
 
-sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err) {
-  sn__form form = SN__FORM_TEXT;
-  if (options->path && sn__form_find(options->path, &form, err) != SN_OK) return err->code;
-  sn_run *run = sn_store_get(store, id, err);
-  if (!run) return err->code;
-  draw_run(run, form, options, err);
-  sn_run_free(run);
+/* Text of what are no curves is written without gnuplot. */
+static sn_status write_text(const sn__chart *chart, FILE *terminal, sn_err *err) {
+  errno = 0;
+  if (sn__text_write(terminal, chart, err) != SN_OK || (fflush(terminal) == 0 && !ferror(terminal))) return err->code;
+  return sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno ? errno : EIO));
+}
+
+/* Fills in the form and draws. */
+static sn_status draw_chart(sn__chart *chart, const sn_plot_options *options, sn_err *err) {
+  if (sn__form_find(options->path, &chart->form, err) != SN_OK) return err->code;
+  sn__text_size(options, &chart->columns, &chart->rows);
+  if (!options->path && !has_curves(chart->kind)) return write_text(chart, options->terminal, err);
+  const sn__drawing drawing = {write_script, chart, chart->form, chart->curves[0].run->created,
+                               has_curves(chart->kind) ? chart->n_curves : 1};
+  return sn__draw(&drawing, options, err);
+}
+
+sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err) {
+  size_t room = 0;
+  for (unsigned i = 0; i < n_runs; i++) room += ((size_t)options->n_strategies + 1) * runs[i]->n_results;
+  choice chosen = {.curves = calloc(room + 1, sizeof(sn__curve))};
+  if (!chosen.curves) return sn_fail_memory(err);
+  for (unsigned i = 0; i < n_runs; i++)
+    if (choose(runs[i], n_runs, options, &chosen, err) != SN_OK) break;
+  sn__chart chart = {.kind = options->kind, .curves = chosen.curves, .n_curves = chosen.count, .n_runs = n_runs};
+  if (err->code == SN_OK && check_rows(&chosen, options->kind, err) == SN_OK) draw_chart(&chart, options, err);
+  free(chosen.curves);
   return err->code;
+}
+
+sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
+                           const sn_plot_options *options, sn_err *err) {
+  sn__curve curve = {run, result};
+  sn__chart chart = {.kind = options->kind, .curves = &curve, .n_curves = 1, .n_runs = 1, .timeline = timeline};
+  return draw_chart(&chart, options, err);
+}
+
+/* ---- kinds ---- */
+
+static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "breakdown", "timeline", "pool"};
+
+const char *sn_plot_kind_name(sn_plot_kind kind) {
+  return kinds[kind];
+}
+
+sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) {
+  char suggestion[80];
+  for (int i = 0; i < SN_PLOT_KINDS; i++) {
+    if (strcmp(kinds[i], text) != 0) continue;
+    *kind = (sn_plot_kind)i;
+    return SN_OK;
+  }
+  sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
+  return sn_fail(err, SN_BAD_USAGE, "--kind: \"%.80s\" is none of steps, live, breakdown, timeline, pool%s", text,
+                 suggestion);
 }

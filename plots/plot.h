@@ -1,34 +1,59 @@
-/* Pictures: step curves of a stored run, drawn by gnuplot.
+/* Pictures of stored runs, drawn by gnuplot, or as text for a terminal.
  *
- * One panel per figure 10 of [SN]: step on the x axis with the forward/backward divide, memory on the left axis, live
- * tensors on the right axis, the chosen strategies overlaid. Reads the store's tables only.
+ *   steps      functional-tensor memory over the steps, the form of figure 10 of [SN]; live tensors on a second axis;
+ *              several runs in one picture, e.g. of two batch sizes or two GPUs
+ *   live       live tensors over the steps; several runs too
+ *   breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy
+ *   timeline   the three lanes and the memory over the time of one strategy's iteration
+ *   pool       the addresses of one strategy's pool over the steps, a rectangle per tensor
+ *
+ * Drawn from what the store holds; timeline and pool from a timeline, for which a run is simulated again
+ * (sim/replay.h).
  *
  * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
- * was. gnuplot missing: SN_BAD_DEVICE with how to install it.
+ * was. gnuplot missing: SN_BAD_DEVICE with how to install it; only text of breakdown, timeline and pool does without.
  */
 #ifndef SN_PLOTS_PLOT_H
 #define SN_PLOTS_PLOT_H
 
 #include "base/err.h"
 #include "db/store.h"
+#include "sim/run.h"
+#include "sim/timeline.h"
 
 #include <stdio.h>
 
+typedef enum sn_plot_kind {
+  SN_PLOT_STEPS,
+  SN_PLOT_LIVE,
+  SN_PLOT_BREAKDOWN,
+  SN_PLOT_TIMELINE,
+  SN_PLOT_POOL,
+  SN_PLOT_KINDS
+} sn_plot_kind;
+
+/* "steps", ..; parsing an unknown name is SN_BAD_USAGE. */
+const char *sn_plot_kind_name(sn_plot_kind kind);
+sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err);
+
 typedef struct sn_plot_options {
+  sn_plot_kind kind;
   const char *path;              /* .png, .svg, .pdf by ending; NULL draws as text into `terminal` */
   FILE *terminal;                /* where text goes */
   unsigned columns, rows;        /* size of the text drawing, at least 60 x 20; 0: 100 x 30 */
-  const char *const *strategies; /* which of the run's strategies; NULL: baseline, liveness, liveness+offload,
-                                    liveness+offload+recompute=cost, those of them that the run has, else all */
+  const char *const *strategies; /* which of the runs' strategies; NULL: breakdown: all; several runs: baseline and
+                                    liveness+offload+recompute=cost; else these, liveness and liveness+offload; those
+                                    of them that a run has, else all it has */
   unsigned n_strategies;
 } sn_plot_options;
 
-/* Draws run `id` (0: the newest). SN_BAD_USAGE for an unknown ending or strategy and for more than 6 strategies as
- * text, SN_BAD_INPUT for a run that was stored without step rows. */
-sn_status sn_plot_steps(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err);
+/* Steps and live of one or several runs, breakdown of one. SN_BAD_USAGE for an unknown ending or strategy and for more
+ * than 6 curves as text, SN_BAD_INPUT for a run that was stored without step rows, or for breakdown without peaks. */
+sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err);
 
-/* SN_BAD_USAGE where a path's ending names no form of picture. */
-sn_status sn_plot_check_path(const char *path, sn_err *err);
+/* Timeline and pool of one result of a run; the options' strategies do not count. */
+sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
+                           const sn_plot_options *options, sn_err *err);
 
 /* A sweep: device memory and images per second over the batch, for one network, GPU and set of options. Of an axis with
  * several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists them. */
@@ -40,5 +65,8 @@ typedef struct sn_sweep_plot {
 
 /* Draws sweep `id` (0: the newest). SN_BAD_INPUT for a sweep without a computed point. */
 sn_status sn_plot_sweep(sn_store *store, int64_t id, const sn_sweep_plot *plot, sn_err *err);
+
+/* SN_BAD_USAGE where a path's ending names no form of picture. */
+sn_status sn_plot_check_path(const char *path, sn_err *err);
 
 #endif

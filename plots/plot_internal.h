@@ -1,39 +1,57 @@
 /* Inside the pictures: what the files of this folder share.
  *
- *   plot.c    step curves: which strategies, which form, where to
- *   script.c  step curves as a gnuplot script
- *   sweep.c   curves of a sweep over the batch: which points and strategies; sweep_script.c the gnuplot script
- *   chart.c   bars as a gnuplot script
- *   front.c   memory against time as a gnuplot script
- *   file.c    the file is whole or not there
- *   gnuplot.c runs gnuplot on a script
- *   picture.c looks whether the file is whole
+ *   plot.c      which strategies of which runs
+ *   draw.c      a script to a file or the terminal; the file is whole or not there
+ *   style.c     what all pictures look like
+ *   script.c    what the scripts of a run's pictures have in common
+ *   curves.c    steps and live       as gnuplot scripts
+ *   breakdown.c by type of layer     as a script, and as text
+ *   lanes.c     the timeline         as a script, and as text
+ *   pool_map.c  the pool             as a script, and as text
+ *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script
+ *   front.c     memory against time (front.h) as a script
+ *   chart.c     bars (chart.h) as a script
+ *   gnuplot.c   runs gnuplot on a script
+ *   picture.c   looks whether the file is whole
  */
 #ifndef SN_PLOTS_PLOT_INTERNAL_H
 #define SN_PLOTS_PLOT_INTERNAL_H
 
 #include "base/err.h"
-#include "db/store.h"
 #include "db/sweep.h"
 #include "plots/plot.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum sn__form { SN__FORM_PNG, SN__FORM_SVG, SN__FORM_PDF, SN__FORM_TEXT } sn__form;
 
-typedef struct sn__chart {
+/* One strategy of one run. */
+typedef struct sn__curve {
   const sn_run *run;
-  const sn_result *const *results; /* the curves, all with step rows */
-  unsigned n_results;
+  const sn_result *result;
+} sn__curve;
+
+typedef struct sn__chart {
+  sn_plot_kind kind;
   sn__form form;
-  unsigned columns, rows; /* of SN__FORM_TEXT */
+  unsigned columns, rows;  /* of SN__FORM_TEXT */
+  const sn__curve *curves; /* what is drawn, at least one; all with step rows where steps are drawn */
+  unsigned n_curves, n_runs;
+  const sn_timeline *timeline; /* of timeline and pool: of curves[0] */
 } sn__chart;
 
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */
 enum { SN__CURVE_POINTS = 4000 };
 
-/* Writes a script that draws the chart to gnuplot's standard output. Errors stay in the stream (ferror). */
-void sn__script_write(FILE *out, const sn__chart *chart);
+/* A timeline's lanes are drawn in so many columns, each of which is wider than a dot in every form. */
+enum { SN__LANE_COLUMNS = 800 };
+
+/* Writes a script that draws the chart to gnuplot's standard output. Errors of writing stay in the stream (ferror). */
+sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err);
+
+/* Writes the chart as text without gnuplot; breakdown, timeline and pool. */
+sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err);
 
 /* Points of a sweep that differ in batch and strategy only. */
 enum { SN__SWEEP_CURVES = 32 };
@@ -48,35 +66,92 @@ typedef struct sn__sweep_chart {
 
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 
-/* What differs between the forms of files: the terminal's set-up and the size of a legend's letters. */
-void sn__script_terminal(FILE *out, sn__form form);
-const char *sn__script_key_font(sn__form form);
-/* And the size of a curve's marks. */
-const char *sn__script_mark_size(sn__form form);
+/* ---- style.c ---- */
+/* Colours of Okabe and Ito, which colour-blind people can tell apart (Color Universal Design, 2008). */
+#define SN__BLACK      "#000000"
+#define SN__ORANGE     "#E69F00"
+#define SN__SKY_BLUE   "#56B4E9"
+#define SN__GREEN      "#009E73"
+#define SN__YELLOW     "#F0E442"
+#define SN__BLUE       "#0072B2"
+#define SN__VERMILLION "#D55E00"
+#define SN__PURPLE     "#CC79A7"
+#define SN__GREY       "#999999"
 
-/* Writes the last `most` characters of `text` for use inside single quotes. */
-void sn__script_text(FILE *out, const char *text, size_t most);
+/* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves' marks, how
+ * far the passes' names and the title stand above their places, in lines. */
+typedef struct sn__look {
+  const char *terminal, *key_font, *mark_size, *lift;
+} sn__look;
 
-/* Colours that colour-blind people can tell apart, the first black. */
+const sn__look *sn__look_of(sn__form form);
+void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows);
+
+/* The last `most` characters of a text for single quotes, within which gnuplot replaces nothing: names come from users,
+ * so quotes are doubled, control characters and broken UTF-8 are '?'. Of a long path the end says more. */
+void sn__put_text(FILE *out, const char *text, size_t most);
+/* The same, not for quotes. */
+void sn__put_plain(FILE *out, const char *text, size_t most);
+
 enum { SN__COLOURS = 7 };
-extern const char *const sn__colours[SN__COLOURS];
 
-/* Writes a script about `what`; errors stay in the stream. */
-typedef void (*sn__script_writer)(FILE *out, const void *what);
+/* Of a curve, by its number. Where there are more curves than colours, the colours come again in thicker lines. */
+const char *sn__colour(unsigned curve);
+unsigned sn__width(unsigned curve);
+int sn__mark(unsigned curve);
 
-/* The form that the ending of `path` asks for. SN_BAD_USAGE. */
+/* ---- draw.c ---- */
+typedef struct sn__drawing {
+  sn_status (*write)(FILE *out, const void *chart, sn_err *err); /* the gnuplot script */
+  const void *chart;
+  sn__form form;
+  const char *created; /* what is drawn */
+  unsigned n_curves;
+} sn__drawing;
+
+/* The form by the path's ending, text without a path; SN_BAD_USAGE. */
 sn_status sn__form_find(const char *path, sn__form *form, sn_err *err);
-/* Draws into the file descriptor `picture`. */
-sn_status sn__draw(sn__script_writer write, const void *what, int picture, sn_err *err);
-/* Draws into a file, dated `created` ("2026-11-20 09:31:07"); whole, or as it was before. */
-sn_status sn__draw_file(sn__script_writer write, const void *what, const char *path, sn__form form, const char *created,
-                        sn_err *err);
-sn_status sn__fail_temporary(sn_err *err);
-
-/* Draws as text, of the size that the options ask for. SN_BAD_USAGE for more curves than text can tell apart. */
+/* The size of a drawing as text. */
 void sn__text_size(const sn_plot_options *options, unsigned *columns, unsigned *rows);
-sn_status sn__draw_text(sn__script_writer write, const void *what, unsigned n_curves, const sn_plot_options *options,
-                        sn_err *err);
+sn_status sn__draw(const sn__drawing *drawing, const sn_plot_options *options, sn_err *err);
+
+/* ---- script.c: parts of scripts ---- */
+
+/* MiB, or GiB where `most` is large. */
+typedef struct sn__unit {
+  const char *name;
+  double bytes;
+} sn__unit;
+
+sn__unit sn__unit_for(uint64_t most);
+
+/* "alexnet, batch 200, on k40c", with what all runs of the chart have in common; of a timeline also the strategy, in
+ * text on a line of its own. */
+void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
+
+/* The line between the passes at `divide` of an axis from `low` to `high`, and their names above the frame, where
+ * nothing is drawn. */
+void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high);
+
+/* The legend of a picture of several panels: a panel of its own, as wide as the picture, `top` of it high. Behind this
+ * come its entries, the first with the separator "plot", the others with ",". */
+void sn__put_key_panel(FILE *out, const sn__chart *chart, double top);
+void sn__put_key_entry(FILE *out, const char *separator, const char *colour, const char *name);
+
+/* The legend of a text: an entry behind `at` columns of its line, on the next where it is full. Returns where it ends.
+ */
+unsigned sn__put_letter(FILE *out, const sn__chart *chart, unsigned at, char letter, const char *name);
+
+/* ---- the kinds ---- */
+void sn__curves_write(FILE *out, const sn__chart *chart);
+sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err);
+void sn__pool_write(FILE *out, const sn__chart *chart);
+sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err);
+
+/* ---- gnuplot.c, picture.c ---- */
 
 /* Runs gnuplot with `script` (from its start) as input and the file descriptor `picture` as output. SN_BAD_DEVICE where
  * gnuplot is missing or fails, with what it said. */

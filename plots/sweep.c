@@ -161,8 +161,10 @@ static sn_status choose_strategies(const choice *c, const sn_plot_options *optio
 
 /* ---- drawing ---- */
 
-static void write_chart(FILE *out, const void *chart) {
+static sn_status write_chart(FILE *out, const void *chart, sn_err *err) {
+  (void)err;
   sn__sweep_script_write(out, chart);
+  return SN_OK;
 }
 
 static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form form, sn_err *err) {
@@ -173,15 +175,13 @@ static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form
   chart.rows = c.rows;
   chart.n_rows = c.n_rows;
   sn__text_size(&plot->options, &chart.columns, &chart.lines);
-  const char *path = plot->options.path;
-  return path ? sn__draw_file(write_chart, &chart, path, form, sweep->head.created, err)
-              : sn__draw_text(write_chart, &chart, chart.n_strategies, &plot->options, err);
+  const sn__drawing drawing = {write_chart, &chart, form, sweep->head.created, chart.n_strategies};
+  return sn__draw(&drawing, &plot->options, err);
 }
 
 sn_status sn_plot_sweep(sn_store *store, int64_t id, const sn_sweep_plot *plot, sn_err *err) {
-  sn__form form = SN__FORM_TEXT;
-  const char *path = plot->options.path;
-  if (path && sn__form_find(path, &form, err) != SN_OK) return err->code;
+  sn__form form;
+  if (sn__form_find(plot->options.path, &form, err) != SN_OK) return err->code;
   sn_sweep *sweep = sn_sweep_get(store, id, err);
   if (!sweep) return err->code;
   draw(sweep, plot, form, err);

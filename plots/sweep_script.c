@@ -56,20 +56,12 @@ static frame measure(const sn__sweep_chart *chart) {
   return f;
 }
 
-static void put_terminal(FILE *out, const sn__sweep_chart *chart) {
-  if (chart->form == SN__FORM_TEXT)
-    fprintf(out, "set terminal dumb size %u,%u mono nofeed noenhanced\nset encoding utf8\n", chart->columns,
-            chart->lines);
-  else
-    sn__script_terminal(out, chart->form);
-}
-
 static void put_title(FILE *out, const frame *f) {
   const sn_sweep_row *row = f->chart->rows[0];
   fputs("set multiplot title '", out);
-  sn__script_text(out, row->net, 48);
+  sn__put_text(out, row->net, 48);
   fputs(" on ", out);
-  sn__script_text(out, row->gpu, 32);
+  sn__put_text(out, row->gpu, 32);
   fprintf(out, ", workspace %s, external memory %s, allocator %s", row->workspace, row->external, row->allocator);
   if (row->pool_limit_bytes) fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
   fprintf(out, "'%s\n", f->chart->form == SN__FORM_TEXT ? " layout 2,1" : "");
@@ -113,9 +105,6 @@ static void put_data(FILE *out, const frame *f, unsigned s) {
   fputs("END\n", out);
 }
 
-/* gnuplot's symbols, by colour. Where there are more curves than colours, the colours come again in thicker lines. */
-static const int marks[SN__COLOURS] = {7, 5, 9, 11, 13, 4, 6};
-
 /* Curves of column `column`; `titles`: with what the legend says of them. */
 static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) {
   const sn__sweep_chart *chart = f->chart;
@@ -124,11 +113,10 @@ static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) 
     if (chart->form == SN__FORM_TEXT)
       fputs("linespoints", out);
     else
-      fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s",
-              sn__colours[s % SN__COLOURS], 1 + s / SN__COLOURS, marks[s % SN__COLOURS],
-              sn__script_mark_size(chart->form));
+      fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s", sn__colour(s), sn__width(s),
+              sn__mark(s), sn__look_of(chart->form)->mark_size);
     fputs(titles ? " title ' " : " notitle", out);
-    if (titles) sn__script_text(out, chart->strategies[s], 60);
+    if (titles) sn__put_text(out, chart->strategies[s], 60);
     if (titles) fputs("'", out);
   }
 }
@@ -140,7 +128,7 @@ static void put_limit(FILE *out, const frame *f, bool title) {
   if (!title && f->has_limit) fputs(" notitle", out);
   if (!title) return;
   fputs(" title ' memory of ", out);
-  sn__script_text(out, f->chart->rows[0]->gpu, 32);
+  sn__put_text(out, f->chart->rows[0]->gpu, 32);
   fprintf(out, ": %.*f %s%s'", f->unit_bytes > 1e9 ? 2 : 0, memory, f->unit, f->has_limit ? "" : ", far above");
 }
 
@@ -177,7 +165,7 @@ static void put_speed_panel(FILE *out, const frame *f) {
             "set lmargin at screen 0.58\nset rmargin at screen 0.975\n"
             "set key at screen 0.5, screen 0.015 center bottom vertical maxrows %u Left reverse samplen 3 spacing 1.25 "
             "font ',%s'\n",
-            legend_rows(f->chart), sn__script_key_font(f->chart->form));
+            legend_rows(f->chart), sn__look_of(f->chart->form)->key_font);
   fprintf(out, "set yrange [0:%.9g]\nset title 'images per second'\n", f->most_images > 0 ? 1.05 * f->most_images : 1);
   put_curves(out, f, 3, true);
   put_limit(out, f, true);
@@ -186,7 +174,7 @@ static void put_speed_panel(FILE *out, const frame *f) {
 
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart) {
   frame f = measure(chart);
-  put_terminal(out, chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->lines);
   for (unsigned s = 0; s < chart->n_strategies; s++) put_data(out, &f, s);
   put_style(out, &f);
   put_title(out, &f);

@@ -46,6 +46,9 @@ need_to_test() {
   need sqlite3 has sqlite3
   need python3 has python3
   need clang-format-14 has clang-format-14
+  need zsh has zsh
+  need fish has fish
+  need groff-base has groff
   need libopenmpi-dev has mpicc
   need openmpi-bin has mpirun
 }

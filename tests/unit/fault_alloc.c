@@ -7,7 +7,9 @@
 #include "tests/unit/pipeline.h"
 
 #include "exec/batch_source.h"
+#include "plots/plot.h"
 #include "sim/advise.h"
+#include "sim/compare.h"
 #include "sim/fit.h"
 #include "sim/simulate.h"
 #include "tests/unit/image_files.h"
@@ -198,6 +200,22 @@ static void make_timeline(scenario *s) {
   sn_timeline_free(t);
 }
 
+static void draw_and_compare(scenario *s) {
+  sn_options options = small_pool();
+  sn_strategy strategies[] = {{.liveness = false}, {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED}};
+  sn_plot_options plot = {.kind = SN_PLOT_BREAKDOWN, .terminal = s->file};
+  sn_peak_change change = {0};
+  sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, 2, &options, &s->err);
+  sn_timeline *t = run ? sn_simulate_timeline(s->net, &s->gpu, strategies[1], &options, &s->err) : NULL;
+  bool good = t && sn_plot_runs((const sn_run *const *)&run, 1, &plot, &s->err) == SN_OK;
+  for (plot.kind = SN_PLOT_TIMELINE; good && plot.kind <= SN_PLOT_POOL; plot.kind++)
+    good = sn_plot_timeline(run, &run->results[1], t, &plot, &s->err) == SN_OK;
+  if (good && sn_compare_peaks(&run->results[0], &run->results[1], run->arena, &change, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%u %u", change.n_tensors, change.count[SN_WENT]);
+  sn_timeline_free(t);
+  sn_run_free(run);
+}
+
 static void open_images(scenario *s, const char *name) {
   sn__source source;
   if (sn__source_file(path_of(s->images, name), s->small_net, 1, &source, &s->err) != SN_OK) return;
@@ -338,6 +356,10 @@ static void timeline(void **state) {
   fail_each(*state, make_timeline, 50);
 }
 
+static void pictures_and_comparison(void **state) {
+  fail_each(*state, draw_and_compare, 60);
+}
+
 static void image_sets(void **state) {
   fail_each(*state, open_idx, 9);
   fail_each(*state, open_own, 6);
@@ -355,6 +377,7 @@ int main(void) {
       cmocka_unit_test(least_memory),
       cmocka_unit_test(advice),
       cmocka_unit_test(timeline),
+      cmocka_unit_test(pictures_and_comparison),
       cmocka_unit_test(image_sets),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);

@@ -20,7 +20,7 @@ typedef struct row {
 } row;
 
 static const row table5[] = {
-    {"alexnet", {1018, 2016, 1021, 1601, 1872, 2657}, .mxnet_is_out_of_order = true},
+    {"alexnet", {1018, 1872, 1021, 1601, 2016, 2657}, .mxnet_is_out_of_order = true},
     {"vgg16", {71, 154, 69, 147, 219, 255}, .mxnet_is_out_of_order = true},
     {"inception_v4", {22, 48, 23, 79, 443, 631}, .paper_is_off = true},
     {.subject = "resnet50", .ours = {41, 104, 45, 153, 460, 1110}},

@@ -174,14 +174,16 @@ static void mistakes_are_named(void **state) {
   bad("-b 3", "did you mean --batch?");
   bad("--=3", "unknown option --;");
   bad("--strategy=", "empty");
-  bad("--net", "--net NAME");
+  bad("--net", "--net NET");
   bad("--net --batch 3", "--net needs a value");
   bad("--net=", "empty");
   bad("--json=yes", "no value");
   bad("alexnet", "--net alexnet");
   bad("simulat", "simulate");
   bad("show 1 2", "\"2\"");
-  bad("a b c d e", "too many");
+  bad("a b c d e f g h i j", "too many");
+  bad("diff 1", "needs RUN RUN");
+  bad("diff 1 2 3", "\"3\"");
   bad("list", "nets|gpus|strategies");
   bad("show --batch 3", "does not go with show");
   bad("plot --json", "does not go with plot");

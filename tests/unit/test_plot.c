@@ -1,6 +1,8 @@
 /* Tests of the pictures: each form is made and whole, an older picture survives every failure, no name gets out of its
  * quotes, text fits its columns, long curves are thinned and keep their maxima. */
 #include "plots/plot.h"
+
+#include "db/store.h"
 #include "plots/plot_internal.h"
 #include "tests/unit/sample_curves.h"
 
@@ -104,16 +106,23 @@ static unsigned count_files(const char *folder) {
   return count;
 }
 
+static sn_status plot_stored(sn_store *store, int64_t id, const sn_plot_options *options, sn_err *err) {
+  sn_run *run = sn_store_get(store, id, err);
+  if (run) sn_plot_runs((const sn_run *const *)&run, 1, options, err);
+  sn_run_free(run);
+  return err->code;
+}
+
 static void draw(scratch *place, const char *path) {
   sn_err err = SN_ERR_INIT;
   sn_plot_options options = {.path = path};
-  sn_plot_steps(place->store, 0, &options, &err);
+  plot_stored(place->store, 0, &options, &err);
   assert_status(SN_OK, &err, "");
 }
 
 static void refuse(scratch *place, const sn_plot_options *options, sn_status code, const char *words) {
   sn_err err = SN_ERR_INIT;
-  assert_int_equal(sn_plot_steps(place->store, 0, options, &err), code);
+  assert_int_equal(plot_stored(place->store, 0, options, &err), code);
   assert_status(code, &err, words);
 }
 
@@ -123,7 +132,7 @@ static char *draw_text(scratch *place, sn_plot_options options) {
   char *text = NULL;
   size_t bytes;
   options.terminal = open_memstream(&text, &bytes);
-  sn_plot_steps(place->store, 0, &options, &err);
+  plot_stored(place->store, 0, &options, &err);
   fclose(options.terminal);
   assert_status(SN_OK, &err, "");
   return text;
@@ -131,14 +140,15 @@ static char *draw_text(scratch *place, sn_plot_options options) {
 
 /* The script for all of a run's strategies; the caller frees it. */
 static char *script_of(const sn_run *run, sn__form form) {
-  const sn_result *results[4];
-  for (uint32_t i = 0; i < run->n_results; i++) results[i] = &run->results[i];
+  sn__curve curves[4];
+  sn_err err = SN_ERR_INIT;
+  for (uint32_t i = 0; i < run->n_results; i++) curves[i] = (sn__curve){run, &run->results[i]};
   sn__chart chart = {
-      .run = run, .results = results, .n_results = run->n_results, .form = form, .columns = 80, .rows = 24};
+      .form = form, .columns = 80, .rows = 24, .curves = curves, .n_curves = run->n_results, .n_runs = 1};
   char *text = NULL;
   size_t bytes;
   FILE *out = open_memstream(&text, &bytes);
-  sn__script_write(out, &chart);
+  assert_int_equal(sn__script_write(out, &chart, &err), SN_OK);
   fclose(out);
   return text;
 }
@@ -330,11 +340,11 @@ static void many_strategies(void **state) {
   put(place, alexnet("alexnet", MIB(11439)));
   sn_plot_options options = {.path = in_folder(place, "many.svg", path), .strategies = many, .n_strategies = 13};
   sn_err err = SN_ERR_INIT;
-  sn_plot_steps(place->store, 0, &options, &err);
+  plot_stored(place->store, 0, &options, &err);
   assert_status(SN_OK, &err, "");
   free(slurp(path, &bytes));
   options = (sn_plot_options){.terminal = stdout, .strategies = many, .n_strategies = 7};
-  refuse(place, &options, SN_BAD_USAGE, "text can tell 6 strategies apart");
+  refuse(place, &options, SN_BAD_USAGE, "text can tell 6 curves apart");
   options.n_strategies = 6;
   free(draw_text(place, options));
 }
@@ -360,7 +370,7 @@ static void runs_without_steps_are_refused(void **state) {
   refuse(place, &(sn_plot_options){.path = "a.svg"}, SN_BAD_INPUT, "run 1 was stored without step rows");
   refuse(place, &(sn_plot_options){.terminal = stdout}, SN_BAD_INPUT, "--steps");
   sn_err err = SN_ERR_INIT;
-  assert_int_equal(sn_plot_steps(place->store, 9, &(sn_plot_options){.path = "a.svg"}, &err), SN_BAD_INPUT);
+  assert_int_equal(plot_stored(place->store, 9, &(sn_plot_options){.path = "a.svg"}, &err), SN_BAD_INPUT);
 }
 
 /* ---- failures ---- */

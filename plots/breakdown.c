@@ -1,0 +1,280 @@
+/* Breakdown: for every strategy a bar of the time of an iteration and one of the memory at its peak, both by type of
+ * layer.
+ *
+ * Time is that of the steps' computing. A re-run forward counts for the layer whose backward waits for it; what is left
+ * of the iteration is waiting for copies, and updates. Memory is that of the functional tensors which make up the peak,
+ * each by the layer it belongs to. O(steps log layers) a bar. Left out: workspace, and what stays for the whole
+ * training, which is the same for all strategies. */
+#include "plots/plot_internal.h"
+
+#include "base/arena.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Types of layers with a colour of their own, the same in every picture; the last two are all other types, and time
+ * that is no step's. */
+static const struct part {
+  const char *op, *name, *colour;
+  char letter;
+} parts[] = {
+    {"CONV", "CONV", SN__BLUE, 'C'},       {"FC", "FC", SN__VERMILLION, 'F'},        {"BN", "BN", SN__GREEN, 'B'},
+    {"ACT", "ACT", SN__ORANGE, 'A'},       {"POOL", "POOL", SN__SKY_BLUE, 'P'},      {"LRN", "LRN", SN__PURPLE, 'L'},
+    {"CONCAT", "CONCAT", SN__YELLOW, 'T'}, {"JOIN", "JOIN", SN__BLACK, 'J'},         {"FORK", "FORK", SN__GREY, 'Y'},
+    {"", "other layers", "#5c5c5c", 'o'},  {"", "waiting, updates", "#e0e0e0", '~'},
+};
+
+enum { N_PARTS = sizeof parts / sizeof parts[0], OTHER = N_PARTS - 2, WAITING = N_PARTS - 1, NAME_COLUMNS = 33 };
+
+typedef struct bar {
+  double time_ms[N_PARTS], memory[N_PARTS]; /* memory in units of the chart */
+  double all_ms, all_memory;
+} bar;
+
+typedef struct breakdown {
+  const sn__chart *chart;
+  sn__unit unit;
+  double most_ms, most_memory;
+  bool used[N_PARTS];
+  bar bars[]; /* one per curve */
+} breakdown;
+
+/* ---- sums ---- */
+
+static unsigned part_of(const char *op) {
+  for (unsigned i = 0; i < OTHER; i++)
+    if (strcmp(parts[i].op, op) == 0) return i;
+  return OTHER;
+}
+
+typedef struct owner {
+  const char *layer, *op;
+} owner;
+
+static int by_layer(const void *a, const void *b) {
+  const owner *x = a, *y = b;
+  return strcmp(x->layer, y->layer);
+}
+
+/* The layers in the order of their names, for looking up; NULL: out of memory. */
+static owner *sort_layers(const sn_result *r) {
+  owner *owners = calloc((size_t)r->n_steps + 1, sizeof *owners);
+  if (!owners) return NULL;
+  for (uint32_t i = 0; i < r->n_steps; i++) owners[i] = (owner){r->steps[i].layer, r->steps[i].op};
+  qsort(owners, r->n_steps, sizeof *owners, by_layer);
+  return owners;
+}
+
+/* A tensor is called after its layer: "stem/conv1.y", "pool1.dx". */
+static unsigned part_of_tensor(const char *tensor, const owner *owners, uint32_t count) {
+  char layer[192];
+  const char *dot = strrchr(tensor, '.');
+  snprintf(layer, sizeof layer, "%.*s", (int)(dot ? dot - tensor : 0), tensor);
+  const owner *found = bsearch(&(owner){.layer = layer}, owners, count, sizeof *owners, by_layer);
+  return found ? part_of(found->op) : OTHER;
+}
+
+static void sum_time(const sn_result *r, bar *b) {
+  int64_t rest = r->iteration_ns;
+  for (uint32_t i = 0; i < r->n_steps; i++) {
+    int64_t ns = r->steps[i].end_ns - r->steps[i].begin_ns;
+    b->time_ms[part_of(r->steps[i].op)] += (double)ns / 1e6;
+    rest -= ns;
+  }
+  b->time_ms[WAITING] = rest > 0 ? (double)rest / 1e6 : 0;
+  b->all_ms = (double)r->iteration_ns / 1e6;
+}
+
+static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {
+  owner *owners = sort_layers(r);
+  if (!owners) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < r->n_peak; i++)
+    b->memory[part_of_tensor(r->peak[i].tensor, owners, r->n_steps)] += (double)r->peak[i].bytes / unit->bytes;
+  b->all_memory = (double)r->peak_tensor_bytes / unit->bytes;
+  free(owners);
+  return SN_OK;
+}
+
+static void note_most(breakdown *d, const bar *b) {
+  if (b->all_ms > d->most_ms) d->most_ms = b->all_ms;
+  if (b->all_memory > d->most_memory) d->most_memory = b->all_memory;
+  for (unsigned p = 0; p < N_PARTS; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
+}
+
+static uint64_t most_bytes(const sn__chart *chart) {
+  uint64_t most = 0;
+  for (unsigned i = 0; i < chart->n_curves; i++)
+    if (chart->curves[i].result->peak_tensor_bytes > most) most = chart->curves[i].result->peak_tensor_bytes;
+  return most;
+}
+
+/* The caller frees it; NULL: out of memory. */
+static breakdown *sum_up(const sn__chart *chart, sn_err *err) {
+  breakdown *d = calloc(1, sizeof *d + chart->n_curves * sizeof d->bars[0]);
+  if (!d) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  d->chart = chart;
+  d->unit = sn__unit_for(most_bytes(chart));
+  d->most_ms = d->most_memory = 1e-6; /* axes need a length */
+  for (unsigned i = 0; i < chart->n_curves; i++) {
+    const sn_result *r = chart->curves[i].result;
+    sum_time(r, &d->bars[i]);
+    if (sum_memory(r, &d->unit, &d->bars[i], err) != SN_OK) break;
+    note_most(d, &d->bars[i]);
+  }
+  if (err->code == SN_OK) return d;
+  free(d);
+  return NULL;
+}
+
+/* ---- gnuplot ---- */
+
+/* Data block $p<part>: one line per bar, low and high end of the part in both panels, and the bar's place. */
+static void put_data(FILE *out, const breakdown *d) {
+  for (unsigned p = 0; p < N_PARTS; p++) {
+    if (!d->used[p]) continue;
+    fprintf(out, "$p%u << END\n", p);
+    for (unsigned i = 0; i < d->chart->n_curves; i++) {
+      const bar *b = &d->bars[i];
+      double ms = 0, memory = 0;
+      for (unsigned q = 0; q < p; q++) ms += b->time_ms[q], memory += b->memory[q];
+      fprintf(out, "%.9g %.9g %.9g %.9g %u\n", ms, ms + b->time_ms[p], memory, memory + b->memory[p], i);
+    }
+    fputs("END\n", out);
+  }
+}
+
+/* The bar's whole, behind its end. */
+static void put_totals(FILE *out, const breakdown *d, bool time) {
+  for (unsigned i = 0; i < d->chart->n_curves; i++) {
+    double value = time ? d->bars[i].all_ms : d->bars[i].all_memory;
+    fprintf(out, "set label %u '%.*f' at first %.9g, first %u left offset 0.5,0 font ',%s'\n", i + 1,
+            value < 100 ? 2 : 0, value, value, i, sn__look_of(d->chart->form)->key_font);
+  }
+}
+
+static void put_names(FILE *out, const breakdown *d) {
+  fputs("set ytics scale 0 (", out);
+  for (unsigned i = 0; i < d->chart->n_curves; i++) {
+    const sn_result *r = d->chart->curves[i].result;
+    fputs(i ? ", '" : "'", out);
+    sn__put_text(out, r->strategy, 40);
+    fprintf(out, "%s' %u", r->fits ? "" : " *", i);
+  }
+  fprintf(out, ") font ',%s'\n", sn__look_of(d->chart->form)->key_font);
+}
+
+/* 1, 2 or 5 times a power of ten, so that there are at most five ticks up to `most`. */
+static double tick_step(double most) {
+  double step = pow(10, floor(log10(most / 4)));
+  return step * (most <= 4 * step ? 1 : most <= 8 * step ? 2 : most <= 20 * step ? 5 : 10);
+}
+
+static void put_panel(FILE *out, const breakdown *d, bool time) {
+  double most = time ? d->most_ms : d->most_memory;
+  const char *separator = "plot";
+  fprintf(out, "set xrange [0:%.9g]\n", most * 1.22);
+  fprintf(out, "set xtics %.9g\n", tick_step(most));
+  fprintf(out, "set xlabel '%s (%s)'\n", time ? "time of an iteration" : "functional tensors at the peak",
+          time ? "ms" : d->unit.name);
+  put_totals(out, d, time);
+  for (unsigned p = 0; p < N_PARTS; p++) {
+    if (!d->used[p]) continue;
+    fprintf(out, "%s $p%u using %s with boxxyerror fillcolor rgb '%s' fillstyle solid border rgb 'white' linewidth 0.4",
+            separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)", parts[p].colour);
+    separator = ",";
+  }
+  fputs("\n", out);
+}
+
+static void put_key(FILE *out, const breakdown *d) {
+  const char *separator = "plot";
+  sn__put_key_panel(out, d->chart, 0.11);
+  for (unsigned p = 0; p < N_PARTS; p++) {
+    if (!d->used[p]) continue;
+    sn__put_key_entry(out, separator, parts[p].colour, parts[p].name);
+    separator = ",";
+  }
+  fputs("\n", out);
+}
+
+static bool all_fit(const sn__chart *chart) {
+  for (unsigned i = 0; i < chart->n_curves; i++)
+    if (!chart->curves[i].result->fits) return false;
+  return true;
+}
+
+static void put_script(FILE *out, const breakdown *d) {
+  const sn__chart *chart = d->chart;
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
+  put_data(out, d);
+  fputs("set multiplot title '", out);
+  sn__put_subject(out, chart, sn__put_text);
+  fprintf(out, "%s' offset 0,-0.3\n", all_fit(chart) ? "" : "    (* does not fit)");
+  fputs("unset key\nset border 1 linewidth 0.7\nset tics out scale 0.6\nset xtics nomirror\n"
+        "set grid xtics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
+        out);
+  fprintf(out, "set yrange [%u.5:-0.5]\nset tmargin at screen 0.9\nset bmargin at screen 0.24\n", chart->n_curves - 1);
+  fputs("set lmargin at screen 0.325\nset rmargin at screen 0.645\n", out);
+  put_names(out, d);
+  put_panel(out, d, true);
+  fputs("set lmargin at screen 0.665\nset rmargin at screen 0.985\nunset ytics\n", out);
+  put_panel(out, d, false);
+  put_key(out, d);
+  fputs("unset multiplot\n", out);
+}
+
+sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err) {
+  breakdown *d = sum_up(chart, err);
+  if (d) put_script(out, d);
+  free(d);
+  return err->code;
+}
+
+/* ---- text ---- */
+
+/* Letters of a bar `columns` wide at `most`; parts end where they would on paper. */
+static void put_letters(FILE *out, const double *values, double most, unsigned columns) {
+  double sum = 0;
+  unsigned at = 0;
+  for (unsigned p = 0; p < N_PARTS; p++) {
+    sum += values[p];
+    for (; at < (unsigned)(sum / most * columns + 0.5); at++) putc(parts[p].letter, out);
+  }
+  putc('\n', out);
+}
+
+static void put_text_panel(FILE *out, const breakdown *d, bool time) {
+  unsigned room = d->chart->columns > NAME_COLUMNS + 12 ? d->chart->columns - NAME_COLUMNS - 10 : 1;
+  double most = time ? d->most_ms : d->most_memory;
+  if (time)
+    fputs("\ntime of an iteration (ms)\n", out);
+  else
+    fprintf(out, "\nfunctional tensors at the peak (%s)\n", d->unit.name);
+  for (unsigned i = 0; i < d->chart->n_curves; i++) {
+    const sn_result *r = d->chart->curves[i].result;
+    fprintf(out, "%-*.*s%9.2f ", NAME_COLUMNS, NAME_COLUMNS, r->strategy,
+            time ? d->bars[i].all_ms : d->bars[i].all_memory);
+    put_letters(out, time ? d->bars[i].time_ms : d->bars[i].memory, most, room - 1);
+  }
+}
+
+sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err) {
+  unsigned at = 0;
+  breakdown *d = sum_up(chart, err);
+  if (!d) return err->code;
+  sn__put_subject(out, chart, sn__put_plain);
+  fputs("\n", out);
+  put_text_panel(out, d, true);
+  put_text_panel(out, d, false);
+  fputs("\n", out);
+  for (unsigned p = 0; p < N_PARTS; p++)
+    if (d->used[p]) at = sn__put_letter(out, chart, at, parts[p].letter, parts[p].name);
+  fputs("\n", out);
+  free(d);
+  return SN_OK;
+}

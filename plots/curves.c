@@ -1,0 +1,249 @@
+/* Curves: steps and live as a gnuplot script. Steps is the form of figure 10 of [SN]: memory of functional tensors as
+ * lines on the left axis, live tensors dashed in the same colour on the right axis, a line between forward and
+ * backward. With curves of several runs there is no right axis; where these have different numbers of steps, the axis
+ * is the share of them, of which the first half is forward in any run.
+ *
+ * Cost: O(steps); curves are thinned to SN__CURVE_POINTS.
+ *
+ * Limit line: the device's memory less what is not functional tensors (context and persistent bytes), since that is
+ * what the curves must stay below. Workspace, which varies by step, is not drawn. */
+#include "plots/plot_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- what the chart needs to know of its runs ---- */
+
+typedef struct frame {
+  const sn__chart *chart;
+  sn__unit unit;
+  bool live, share;    /* the left axis counts live tensors; the lower one is in percent */
+  uint32_t n_steps;    /* the most of any curve */
+  uint32_t first_back; /* the first backward step; 0: none */
+  uint32_t most_live;
+  uint64_t most_bytes;
+  uint64_t limit_bytes; /* room for functional tensors; 0: not drawn */
+  uint32_t bucket;      /* steps per point */
+} frame;
+
+static void measure_curve(frame *f, const sn_result *result) {
+  if (result->n_steps > f->n_steps) f->n_steps = result->n_steps;
+  for (uint32_t i = 0; i < result->n_steps; i++) {
+    const sn_step_row *row = &result->steps[i];
+    if (row->tensor_bytes > f->most_bytes) f->most_bytes = row->tensor_bytes;
+    if (row->live_tensors > f->most_live) f->most_live = row->live_tensors;
+    if (f->first_back == 0 && strcmp(row->pass, "backward") == 0) f->first_back = row->step;
+  }
+}
+
+/* Bytes that are left for functional tensors beside what `result` keeps on the device; 0 where nothing is. */
+static uint64_t room_for_tensors(const sn_run *run, const sn_result *result) {
+  uint64_t kept = result->context_bytes + sn_persistent_total(&result->persistent);
+  uint64_t room = kept < run->memory_bytes ? run->memory_bytes - kept : 0;
+  return run->pool_limit_bytes != 0 && run->pool_limit_bytes < room ? run->pool_limit_bytes : room;
+}
+
+static uint64_t smallest_room(const sn__chart *chart) {
+  uint64_t least = UINT64_MAX;
+  for (unsigned i = 0; i < chart->n_curves; i++) {
+    uint64_t room = room_for_tensors(chart->curves[i].run, chart->curves[i].result);
+    if (room < least) least = room;
+  }
+  return least;
+}
+
+static frame measure(const sn__chart *chart) {
+  frame f = {.chart = chart, .live = chart->kind == SN_PLOT_LIVE};
+  for (unsigned i = 0; i < chart->n_curves; i++) {
+    measure_curve(&f, chart->curves[i].result);
+    f.share = f.share || chart->curves[i].result->n_steps != chart->curves[0].result->n_steps;
+  }
+  uint64_t room = smallest_room(chart);
+  bool near = (double)room <= 1.25 * (double)f.most_bytes; /* farther off it would flatten the curves */
+  if (near && chart->n_runs == 1 && !f.live) f.limit_bytes = room;
+  f.unit = sn__unit_for(f.most_bytes);
+  f.bucket = (f.n_steps + SN__CURVE_POINTS - 1) / SN__CURVE_POINTS;
+  return f;
+}
+
+/* ---- the parts of the script ---- */
+
+static void put_title(FILE *out, const frame *f) {
+  fputs("set title '", out);
+  sn__put_subject(out, f->chart, sn__put_text);
+  if (f->chart->form == SN__FORM_TEXT)
+    fputs(f->live ? ": live tensors" : ": functional tensors", out); /* no room along the axis */
+  fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(f->chart->form)->lift);
+}
+
+static void put_x_axis(FILE *out, const frame *f) {
+  const char *unit = f->share ? "share of the iteration''s steps (%)" : "step of the iteration";
+  if (f->share)
+    fputs("set xrange [0:100]\n", out);
+  else
+    fprintf(out, "set xrange [0.5:%" PRIu32 ".5]\n", f->n_steps);
+  fprintf(out, "set xlabel '%s", unit);
+  if (f->bucket > 1) fprintf(out, " (each point the largest of %" PRIu32 " steps)", f->bucket);
+  fputs("'\n", out);
+}
+
+static double top_of(const frame *f) {
+  if (f->live) return (f->most_live > 0 ? f->most_live : 1) * 1.05;
+  double most = f->most_bytes > 0 ? (double)f->most_bytes : f->unit.bytes;
+  double limit = (double)f->limit_bytes;
+  return (limit > most ? limit : most) * 1.05 / f->unit.bytes;
+}
+
+/* Whether live tensors have a right axis of their own. */
+static bool has_counts(const frame *f) {
+  return !f->live && f->chart->n_runs == 1 && f->chart->form != SN__FORM_TEXT;
+}
+
+static void put_y_axes(FILE *out, const frame *f) {
+  fprintf(out, "set yrange [0:%.9g]\n", top_of(f));
+  if (f->live)
+    fputs("set ylabel 'live tensors (count)'\n", out);
+  else if (f->chart->form == SN__FORM_TEXT)
+    fprintf(out, "set ylabel '%s'\n", f->unit.name);
+  else
+    fprintf(out, "set ylabel 'functional tensors (%s)%s'\n", f->unit.name, has_counts(f) ? ", solid" : "");
+  if (!has_counts(f)) return;
+  fputs("set y2label 'live tensors (count), '.counts\nset ytics nomirror\nset y2tics\n", out);
+  fprintf(out, "set y2range [0:%.9g]\n", (f->most_live > 0 ? f->most_live : 1) * 1.3);
+}
+
+static void put_passes(FILE *out, const frame *f) {
+  if (f->share)
+    sn__put_passes(out, f->chart, 0, 50, 100);
+  else if (f->first_back > 1)
+    sn__put_passes(out, f->chart, 0.5, f->first_back - 0.5, f->n_steps + 0.5);
+}
+
+static void put_style(FILE *out, const frame *f) {
+  if (f->chart->form == SN__FORM_TEXT) {
+    fputs("set key below center horizontal maxcols 2 Left reverse samplen 4 width 2\n", out);
+    return;
+  }
+  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
+          sn__look_of(f->chart->form)->key_font);
+  fprintf(out,
+          "set border %d linewidth 0.7\nset tics out scale 0.6\nset xtics nomirror\nset ytics nomirror\n"
+          "set grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
+          has_counts(f) ? 11 : 3);
+}
+
+/* ---- curves ---- */
+
+static double place(const frame *f, const sn_result *result, uint32_t step) {
+  return f->share ? (step - 0.5) * 100 / result->n_steps : step;
+}
+
+/* Data block $s<number>: step and memory, step and tensors; one line per bucket, each with the step that has the most.
+ */
+static void put_data(FILE *out, const frame *f, unsigned number, const sn_result *result) {
+  fprintf(out, "$s%u << END\n", number);
+  for (uint32_t begin = 0; begin < result->n_steps; begin += f->bucket) {
+    const sn_step_row *memory = &result->steps[begin], *live = memory;
+    for (uint32_t i = begin; i < result->n_steps && i - begin < f->bucket; i++) {
+      const sn_step_row *row = &result->steps[i];
+      if (row->tensor_bytes > memory->tensor_bytes) memory = row;
+      if (row->live_tensors > live->live_tensors) live = row;
+    }
+    fprintf(out, "%.9g %.9g %.9g %" PRIu32 "\n", place(f, result, memory->step),
+            (double)memory->tensor_bytes / f->unit.bytes, place(f, result, live->step), live->live_tensors);
+  }
+  fputs("END\n", out);
+}
+
+enum { MARKED_STEPS = 120, MEASURED_POINTS = 40 };
+
+/* What tells a curve's run from the others: net, batch and GPU where not all have the same, else the run's number. */
+static void put_run(FILE *out, const frame *f, const sn_run *run) {
+  bool net = false, batch = false, gpu = false;
+  for (unsigned i = 0; i < f->chart->n_curves; i++) {
+    const sn_run *other = f->chart->curves[i].run;
+    net = net || strcmp(other->net, run->net) != 0;
+    batch = batch || other->batch != run->batch;
+    gpu = gpu || strcmp(other->gpu, run->gpu) != 0;
+  }
+  if (net) sn__put_text(out, run->net, 24);
+  if (batch) fprintf(out, "%sbatch %" PRIu32, net ? ", " : "", run->batch);
+  if (gpu) {
+    fputs(net || batch ? ", " : "", out);
+    sn__put_text(out, run->gpu, 16);
+  }
+  if (!net && !batch && !gpu) fprintf(out, "run %" PRId64, run->id);
+  fputs(": ", out);
+}
+
+static bool is_measured(const sn__curve *curve) {
+  return strcmp(curve->result->source, "sim") != 0;
+}
+
+static void put_name(FILE *out, const frame *f, const sn__curve *curve) {
+  fprintf(out, "title '%s", f->chart->form == SN__FORM_TEXT ? " " : "");
+  if (f->chart->n_runs > 1) put_run(out, f, curve->run);
+  sn__put_text(out, curve->result->strategy, 60);
+  if (curve->run->device[0]) fputs(is_measured(curve) ? ", measured" : ", predicted", out);
+  fputs("'", out);
+}
+
+/* A measured curve has the colour of its prediction, which stands in front of it. */
+static unsigned colour_of(const sn__chart *chart, unsigned curve) {
+  unsigned number = curve;
+  for (unsigned i = 1; i <= curve; i++) number -= is_measured(&chart->curves[i]) && !is_measured(&chart->curves[i - 1]);
+  return number;
+}
+
+/* Measured curves are points, few enough that the predicted line is seen below them. */
+static void put_points(FILE *out, const frame *f, const char *colour) {
+  uint32_t rows = f->n_steps / f->bucket, every = rows > MEASURED_POINTS ? rows / MEASURED_POINTS : 1;
+  fprintf(out, "every %" PRIu32 " with points linecolor rgb '%s' linewidth 1.5 pointtype 6 pointsize %s ", every,
+          colour, f->chart->form == SN__FORM_PNG ? "2.4" : "1.2");
+}
+
+static void put_curve(FILE *out, const frame *f, unsigned i) {
+  unsigned number = colour_of(f->chart, i), width = sn__width(number);
+  const char *colour = sn__colour(number);
+  fprintf(out, "%s $s%u using %s ", i == 0 ? "plot" : ",", i, f->live ? "3:4" : "1:2");
+  if (f->chart->form == SN__FORM_TEXT)
+    fputs("with lines ", out);
+  else if (is_measured(&f->chart->curves[i]))
+    put_points(out, f, colour);
+  else if (f->n_steps <= MARKED_STEPS)
+    fprintf(out, "with linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s ", colour, width,
+            sn__mark(number), sn__look_of(f->chart->form)->mark_size);
+  else
+    fprintf(out, "with lines linecolor rgb '%s' linewidth %u ", colour, width);
+  put_name(out, f, &f->chart->curves[i]);
+}
+
+static void put_counts(FILE *out, const frame *f, unsigned i) {
+  if (is_measured(&f->chart->curves[i])) return; /* they lie on the predicted ones, or validate says so */
+  fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
+          i, sn__colour(colour_of(f->chart, i)));
+}
+
+static void put_limit(FILE *out, const frame *f) {
+  if (f->limit_bytes == 0) return;
+  double limit = (double)f->limit_bytes / f->unit.bytes;
+  fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", limit);
+  fprintf(out, " title '%sroom for tensors on ", f->chart->form == SN__FORM_TEXT ? " " : "");
+  sn__put_text(out, f->chart->curves[0].run->gpu, 32);
+  fprintf(out, ": %.*f %s'", f->unit.bytes > 1e9 ? 2 : 0, limit, f->unit.name);
+}
+
+void sn__curves_write(FILE *out, const sn__chart *chart) {
+  frame f = measure(chart);
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
+  put_title(out, &f);
+  put_x_axis(out, &f);
+  put_y_axes(out, &f);
+  put_passes(out, &f);
+  put_style(out, &f);
+  for (unsigned i = 0; i < chart->n_curves; i++) put_data(out, &f, i, chart->curves[i].result);
+  for (unsigned i = 0; i < chart->n_curves; i++) put_curve(out, &f, i);
+  for (unsigned i = 0; i < chart->n_curves && has_counts(&f); i++) put_counts(out, &f, i);
+  put_limit(out, &f);
+  fputs("\n", out);
+}

@@ -1,0 +1,153 @@
+/* Pool map: where in the pool each tensor and workspace lies, and how long: addresses upwards, steps to the right, one
+ * rectangle each. White is free; white below the highest address in use is what placement loses. O(rectangles); as text
+ * O(rectangles * cells they cover). */
+#include "plots/plot_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum kind { OUTPUT, GRADIENT, WORKSPACE, KINDS } kind;
+
+#define WORKSPACE_COLOUR "#404040"
+
+static const struct paint {
+  const char *name, *colour;
+  char letter;
+} paints[KINDS] = {[OUTPUT] = {"outputs", SN__SKY_BLUE, 'o'},
+                   [GRADIENT] = {"gradients", SN__ORANGE, 'g'},
+                   [WORKSPACE] = {"workspace", WORKSPACE_COLOUR, 'w'}};
+
+enum { LABEL_COLUMNS = 9, OTHER_ROWS = 8 /* of the text: heading, axis, legend */ };
+
+static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
+  if (rect->tensor >= t->n_tensors) return WORKSPACE;
+  return strcmp(t->tensors[rect->tensor].kind, "gradient") == 0 ? GRADIENT : OUTPUT;
+}
+
+/* Where the axis of steps ends: the updates behind it take and give back nothing. */
+static double end_of(const sn_timeline *t) {
+  return 2.0 * t->n_layers + 1;
+}
+
+/* A workspace is held while its instruction runs. */
+static double right_of(const sn_timeline *t, const sn_rect *rect) {
+  uint32_t to = rect->to_instr > rect->from_instr ? rect->to_instr : rect->from_instr + 1;
+  return sn_timeline_place(t, to < t->n_instrs ? to : t->n_instrs);
+}
+
+/* ---- gnuplot ---- */
+
+/* Data block $k<kind>: left, right, bottom, top. */
+static void put_rects(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted) {
+  fprintf(out, "$k%d << END\n0 0 0 0\n", wanted); /* gnuplot wants a line, also where there is none of a kind */
+  for (uint32_t r = 0; r < t->n_rects; r++) {
+    const sn_rect *rect = &t->rects[r];
+    if (kind_of(t, rect) != wanted) continue;
+    fprintf(out, "%.9g %.9g %.9g %.9g\n", sn_timeline_place(t, rect->from_instr), right_of(t, rect),
+            (double)rect->offset / unit->bytes, (double)(rect->offset + rect->bytes) / unit->bytes);
+  }
+  fputs("END\n", out);
+}
+
+/* White borders tell neighbours apart where there are few; many would turn all into border. Workspaces are held for one
+ * instruction, so their own border makes them wide enough to be seen. */
+static void put_plot(FILE *out, const sn_timeline *t) {
+  const char *border = t->n_rects <= 400 ? "border rgb 'white' linewidth 0.5" : "noborder";
+  for (int k = 0; k < KINDS; k++)
+    fprintf(out, "%s $k%d using 1:3:1:2:3:4 with boxxyerror fillcolor rgb '%s' fillstyle solid %s title '%s'",
+            k ? "," : "plot", k, paints[k].colour,
+            k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
+}
+
+void sn__pool_write(FILE *out, const sn__chart *chart) {
+  const sn_timeline *t = chart->timeline;
+  sn__unit unit = sn__unit_for(t->pool_bytes);
+  double high = (double)t->pool_bytes / unit.bytes;
+  sn__put_terminal(out, chart->form, chart->columns, chart->rows);
+  for (int k = 0; k < KINDS; k++) put_rects(out, t, &unit, (kind)k);
+  fputs("set title '", out);
+  sn__put_subject(out, chart, sn__put_text);
+  fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
+  fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n", end_of(t),
+          high > 0 ? high * 1.06 : 1);
+  fprintf(out, "set ylabel 'address in the pool (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
+          unit.name);
+  fprintf(out,
+          "set xtics nomirror\nset ytics nomirror\nset key below center horizontal Left reverse samplen 1.5 "
+          "spacing 1.25 height 0.8 font ',%s'\n",
+          sn__look_of(chart->form)->key_font);
+  sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t));
+  put_plot(out, t);
+  fprintf(out,
+          ", %.9g with lines linecolor rgb '" SN__VERMILLION "' dashtype (14,8) linewidth 1 title 'pool needed: "
+          "%.*f %s'\n",
+          high, unit.bytes > 1e9 ? 2 : 0, high, unit.name);
+}
+
+/* ---- text ---- */
+
+typedef struct grid {
+  const sn_timeline *timeline;
+  unsigned columns, rows;
+  double *area; /* [row][column][kind], rows upwards; the share of the cell that is covered */
+} grid;
+
+/* How much of [cell, cell + 1) lies within [from, to). */
+static double overlap(unsigned cell, double from, double to) {
+  double low = from > cell ? from : cell, high = to < cell + 1.0 ? to : cell + 1.0;
+  return high > low ? high - low : 0;
+}
+
+static void cover(const grid *g, const sn_rect *rect) {
+  const sn_timeline *t = g->timeline;
+  double across = g->columns / (end_of(t) - 1), up = g->rows / (double)t->pool_bytes;
+  double left = (sn_timeline_place(t, rect->from_instr) - 1) * across, right = (right_of(t, rect) - 1) * across;
+  double low = (double)rect->offset * up, high = (double)(rect->offset + rect->bytes) * up;
+  for (unsigned y = (unsigned)low; y < g->rows && y < high; y++)
+    for (unsigned x = (unsigned)left; x < g->columns && x < right; x++)
+      g->area[((size_t)y * g->columns + x) * KINDS + (unsigned)kind_of(t, rect)] +=
+          overlap(x, left, right) * overlap(y, low, high);
+}
+
+/* What covers most of the cell; a blank where half of it is free. */
+static char letter_of(const double *area) {
+  double all = 0;
+  int most = 0;
+  for (int k = 0; k < KINDS; k++) {
+    all += area[k];
+    if (area[k] > area[most]) most = k;
+  }
+  return all < 0.5 ? ' ' : paints[most].letter;
+}
+
+static void put_grid(FILE *out, const grid *g, const sn__unit *unit) {
+  for (unsigned y = g->rows; y-- > 0;) {
+    double top = (double)g->timeline->pool_bytes / unit->bytes * (y + 1) / g->rows;
+    bool labelled = y + 1 == g->rows || (y + 1) % 5 == 0;
+    if (labelled)
+      fprintf(out, "%*.*f |", LABEL_COLUMNS - 2, unit->bytes > 1e9 ? 2 : 0, top);
+    else
+      fprintf(out, "%*s|", LABEL_COLUMNS - 1, "");
+    for (unsigned x = 0; x < g->columns; x++) putc(letter_of(&g->area[((size_t)y * g->columns + x) * KINDS]), out);
+    fputs("|\n", out);
+  }
+}
+
+sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
+  unsigned at = 0;
+  const sn_timeline *t = chart->timeline;
+  sn__unit unit = sn__unit_for(t->pool_bytes);
+  grid g = {.timeline = t, .columns = chart->columns - LABEL_COLUMNS - 1, .rows = chart->rows - OTHER_ROWS};
+  g.area = calloc((size_t)g.columns * g.rows * KINDS, sizeof *g.area);
+  if (!g.area) return sn_fail_memory(err);
+  for (uint32_t r = 0; t->pool_bytes > 0 && r < t->n_rects; r++) cover(&g, &t->rects[r]);
+  sn__put_subject(out, chart, sn__put_plain);
+  fprintf(out, "\n\n%*s\n", LABEL_COLUMNS - 2, unit.name);
+  put_grid(out, &g, &unit);
+  fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, 2 * t->n_layers);
+  for (int k = 0; k < KINDS; k++) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
+  fputs("\n", out);
+  free(g.area);
+  return SN_OK;
+}
