@@ -44,6 +44,12 @@ typedef struct sn_call {
 #define SN_BN_EPSILON  1e-5f
 #define SN_BN_MOMENTUM 0.1f
 
+/* Points x, y, dy and dx to where the layer's input and output values and their gradients lie. `place`: per tensor of
+ * the route, NULL where it is nowhere; `data`: the input batch; `room`: 4 x sn_call_widest() pointers, the call's until
+ * it is filled for another. */
+uint32_t sn_call_widest(const sn_net *net);
+void sn_call_fill(sn_call *call, const sn_route *route, unsigned char *const *place, float *data, float **room);
+
 /* Dropout's mask bit of element `index`: keyed by (seed, layer, iteration), so that forward, a re-run and backward see
  * the same mask and none needs to be stored. True: the element is kept. */
 bool sn_dropout_keeps(const sn_call *call, uint64_t index);

@@ -24,8 +24,7 @@ typedef struct sn__cpu_play {
   sn_lanes *lanes;
   unsigned char *region, *pool, *external;
   unsigned char **place; /* per tensor: where it lies, or NULL */
-  float **pointers;      /* of the current call: x, y, dy, dx, `widest` each */
-  uint32_t widest;
+  float **pointers;      /* of the current call; see sn_call_fill() */
   uint64_t iteration;
 } play;
 
@@ -39,22 +38,12 @@ static bool is_filled(const unsigned char *from, uint64_t begin, uint64_t end) {
   return true;
 }
 
-static uint32_t find_widest(const sn_net *net) {
-  uint32_t most = 1;
-  for (uint32_t i = 0; i < net->n_layers; i++) {
-    if (net->layers[i].n_inputs > most) most = net->layers[i].n_inputs;
-    if (net->layers[i].n_outputs > most) most = net->layers[i].n_outputs;
-  }
-  return most;
-}
-
 static bool make_memory(const sn_cpu *cpu, play *p) {
   uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
   p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
   p->external = malloc(p->plan->external_bytes + 1);
   p->place = calloc(cpu->route->n_tensors, sizeof *p->place);
-  p->widest = find_widest(cpu->route->net);
-  p->pointers = calloc((size_t)4 * p->widest, sizeof *p->pointers);
+  p->pointers = calloc((size_t)4 * sn_call_widest(cpu->route->net), sizeof *p->pointers);
   if (!p->region || !p->external || !p->place || !p->pointers) return false;
   p->pool = p->region + guards / 2;
   if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
@@ -116,32 +105,6 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return SN_OK;
 }
 
-static float *tensor_at(const play *p, uint32_t tensor) {
-  return tensor == SN_NONE ? NULL : (float *)(void *)p->place[tensor];
-}
-
-/* x, y, dy and dx of a step: where the layer's input and output values and their gradients lie now. */
-static void fill_pointers(const sn_cpu *cpu, sn_call *call) {
-  const sn_route *route = cpu->route;
-  const sn_net *net = route->net;
-  const sn_layer *layer = &net->layers[call->layer];
-  uint32_t wide = cpu->play->widest;
-  call->x = cpu->play->pointers;
-  call->y = call->x + wide;
-  call->dy = call->y + wide;
-  call->dx = call->dy + wide;
-  for (uint32_t n = 0; n < layer->n_inputs; n++) {
-    uint32_t value = net->inputs[layer->first_input + n];
-    call->x[n] =
-        route->output[value] == SN_NONE ? (float *)cpu->batch->data : tensor_at(cpu->play, route->output[value]);
-    call->dx[n] = tensor_at(cpu->play, route->gradient[value]);
-  }
-  for (uint32_t n = 0; n < layer->n_outputs; n++) {
-    call->y[n] = tensor_at(cpu->play, route->output[layer->first_output + n]);
-    call->dy[n] = tensor_at(cpu->play, route->gradient[layer->first_output + n]);
-  }
-}
-
 static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
   const sn_step *step = &cpu->route->steps[i->id];
   const sn_layer *layer = &cpu->route->net->layers[step->layer];
@@ -190,7 +153,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   const sn_instr *i = &p->plan->instrs[index];
   double loss = 0;
   sn_call call = make_call(cpu, i, &loss);
-  fill_pointers(cpu, &call);
+  sn_call_fill(&call, cpu->route, p->place, (float *)cpu->batch->data, p->pointers);
   sn_span *span = &p->trace->spans[index];
   span->begin_ns = sn_lanes_now(p->lanes);
   sn_status status = sn_cpu_kernels_run(cpu->kernels, &call, err);

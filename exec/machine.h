@@ -1,5 +1,5 @@
 /* Machine: real hardware that can train. It knows what its kernels need, holds parameters and data, and has a back end
- * that obeys plans. There are two: the CPU (exec/cpu_machine.c) and CUDA (exec/cuda.h, a module loaded at run time).
+ * that obeys plans. There are two: the CPU (exec/cpu_machine.c) and CUDA (exec/cuda_module.h, loaded at run time).
  *
  *   sn_machine machine;
  *   sn_machine_open_cpu(route, &options, &machine, &err);

@@ -102,7 +102,7 @@ static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uin
     for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
       const sn_timing *t = find(c, shape, pass, kernel, algo);
       if (!t) continue;
-      sn_costs_set_algorithm(costs, layer, kernel, algo, t->ns);
+      sn_costs_set_algorithm(costs, layer, kernel, algo, t->workspace_bytes, t->ns);
       known++;
     }
   }

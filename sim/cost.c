@@ -12,9 +12,10 @@
 /* SGD with momentum reads weight, gradient and momentum and writes weight and momentum. */
 enum { UPDATE_TRANSFERS = 5 };
 
+/* `all` there are, and those of them worth choosing, sorted: a measured time may bring one back. */
 typedef struct conv_list {
-  sn_conv_choice *choices;
-  uint32_t count;
+  sn_conv_choice *all, *choices;
+  uint32_t n_all, count;
 } conv_list;
 
 typedef struct layer_cost {
@@ -79,11 +80,17 @@ static int64_t roofline(const sn_device *d, double flops, double bytes, double l
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
+static void sort_list(conv_list *list) {
+  memcpy(list->choices, list->all, list->n_all * sizeof *list->all);
+  list->count = sn_conv_sort(list->choices, list->n_all);
+}
+
 static bool set_list(sn_costs *costs, conv_list *list, const sn_conv_choice *choices, uint32_t count) {
-  sn_conv_choice *copy = sn_arena_alloc(costs->arena, count, sizeof *copy);
-  if (!copy) return false;
-  memcpy(copy, choices, count * sizeof *copy);
-  *list = (conv_list){.choices = copy, .count = count};
+  sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)2 * count, sizeof *room);
+  if (!room) return false;
+  memcpy(room, choices, count * sizeof *room);
+  *list = (conv_list){.all = room, .choices = room + count, .n_all = count};
+  sort_list(list);
   return true;
 }
 
@@ -157,18 +164,16 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
 
 sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
                             uint32_t count, sn_err *err) {
-  sn_conv_choice sorted[SN_CONV_ALGOS];
   assert(count > 0 && count <= SN_CONV_ALGOS);
-  memcpy(sorted, choices, count * sizeof *sorted);
-  count = sn_conv_sort(sorted, count);
-  return set_list(costs, &costs->layers[layer].conv[kernel], sorted, count) ? SN_OK : sn_fail_memory(err);
+  return set_list(costs, &costs->layers[layer].conv[kernel], choices, count) ? SN_OK : sn_fail_memory(err);
 }
 
 void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && costs->layers[layer].conv; k++) {
     conv_list *list = &costs->layers[layer].conv[k];
-    list->choices[0] = list->choices[list->count - 1];
-    list->count = 1;
+    list->all[0] = list->choices[list->count - 1];
+    list->n_all = 1;
+    sort_list(list);
   }
 }
 
@@ -191,32 +196,36 @@ static int64_t scale(int64_t ns, double factor) {
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
   layer_cost *cost = &costs->layers[layer];
   if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++)
-    for (uint32_t i = 0; belongs(k, pass) && i < cost->conv[k].count; i++) {
-      sn_conv_choice *choice = &cost->conv[k].choices[i];
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    for (uint32_t i = 0; i < cost->conv[k].n_all; i++) {
+      sn_conv_choice *choice = &cost->conv[k].all[i];
       if (!choice->measured) choice->ns = scale(choice->ns, factor);
     }
+    sort_list(&cost->conv[k]);
+  }
 }
 
-void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo, int64_t ns) {
+void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
+                            uint64_t workspace, int64_t ns) {
   conv_list *list = &costs->layers[layer].conv[kernel];
-  for (uint32_t i = 0; i < list->count; i++) {
-    if (list->choices[i].algo != algo) continue;
-    list->choices[i].ns = ns;
-    list->choices[i].measured = true;
-  }
-  list->count = sn_conv_sort(list->choices, list->count);
+  for (uint32_t i = 0; i < list->n_all; i++)
+    if (list->all[i].algo == algo)
+      list->all[i] = (sn_conv_choice){.algo = algo, .workspace = workspace, .ns = ns, .measured = true};
+  sort_list(list);
 }
 
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
   layer_cost *cost = &costs->layers[layer];
   cost->ns[pass] = ns;
   cost->measured[pass] = true;
-  for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++)
-    for (uint32_t i = 0; belongs(k, pass) && i < cost->conv[k].count; i++) {
+  for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    for (uint32_t i = 0; i < cost->conv[k].count; i++) {
       cost->conv[k].choices[i].ns = 0;
       cost->conv[k].choices[i].measured = true;
     }
+  }
 }
 
 sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass) {

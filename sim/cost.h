@@ -26,7 +26,8 @@ void sn_costs_free(sn_costs *costs);
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
 
 /* A back end's own algorithms in place of the formulas': any order, at most SN_CONV_ALGOS, at least one. What is slower
- * and needs no less workspace than another is left out. Where even the last needs a workspace, so does the layer. */
+ * and needs no less workspace than another is left out, until a measured time brings it back. Where even the last needs
+ * a workspace, so does the layer. */
 sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
                             uint32_t count, sn_err *err);
 
@@ -43,7 +44,8 @@ uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass);
  * algorithms, where none were measured. */
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor);
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole);
-void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo, int64_t ns);
+void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
+                            uint64_t workspace, int64_t ns);
 
 /* Arithmetic and memory traffic of a step, as the formulas count them for direct convolution. */
 typedef struct sn_work {

@@ -1,0 +1,143 @@
+/* CUDA module, internal: the machine that trains on one GPU, and what its parts offer each other.
+ *
+ *   gpu.c       opens the device, streams and library handles; memory with errors that help
+ *   nvml.c      what is in use on the device, and its driver
+ *   layers.c    cuDNN descriptors and places of parameters, per layer
+ *   conv.c      CONV: algorithms, workspaces, times
+ *   kernels.c   every other operator, and the update
+ *   store.c     what lies outside the pool: parameters, statistics, batch; masks and labels on the host
+ *   play.c      the back end that obeys a plan
+ *   machine.c   the table of functions (exec/machine.h) and the module's entry
+ *
+ * Device memory: the pool of the play at hand, exactly as planned, and one block for what is trained. Pinned host
+ * memory: the external pool, and what kernels exchange with the host (masks, one-hot labels, logits). There are no
+ * kernels of our own: everything is done by cuDNN, cuBLAS and copies. docs/cuda.md has the whole picture.
+ */
+#ifndef SN_EXEC_CUDA_CUDA_H
+#define SN_EXEC_CUDA_CUDA_H
+
+#include "exec/machine.h"
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- errors: SN_BAD_DEVICE with the call's name and the library's text ---- */
+
+sn_status sn__cuda_check(cudaError_t code, const char *call, sn_err *err);
+sn_status sn__cudnn_check(cudnnStatus_t code, const char *call, sn_err *err);
+sn_status sn__cublas_check(cublasStatus_t code, const char *call, sn_err *err);
+
+/* Their value is a sn_status; `err` must be in scope. */
+#define CUDA(call)   sn__cuda_check(call, #call, err)
+#define CUDNN(call)  sn__cudnn_check(call, #call, err)
+#define CUBLAS(call) sn__cublas_check(call, #call, err)
+
+/* ---- the device ---- */
+
+typedef struct sn__gpu {
+  cudaStream_t streams[SN_LANES];
+  cudnnHandle_t cudnn; /* both run on the compute stream */
+  cublasHandle_t cublas;
+  void *nvml;          /* see below; NULL: not there */
+  uint64_t base_bytes; /* in use when it was opened */
+} sn__gpu;
+
+/* `gpu` and `info` are zeroed by the caller; sn__gpu_close() after an error as well. */
+sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *err);
+void sn__gpu_close(sn__gpu *gpu);
+sn_status sn__gpu_used(const sn__gpu *gpu, uint64_t *bytes, sn_err *err);
+
+/* Device or pinned host memory; `what` it is for stands in the error. 0 bytes are NULL. */
+sn_status sn__gpu_malloc(void **memory, uint64_t bytes, const char *what, sn_err *err);
+sn_status sn__gpu_pin(void **memory, uint64_t bytes, const char *what, sn_err *err);
+
+/* nvml.c: memory in use on the whole device as the driver counts it, which the runtime cannot say before it has made a
+ * context. NULL where there is no libnvidia-ml. */
+void *sn__nvml_open(int device);
+bool sn__nvml_used(const void *nvml, uint64_t *bytes);
+bool sn__nvml_driver(const void *nvml, char *version, unsigned room); /* "580.65.06" */
+void sn__nvml_close(void *nvml);
+
+/* ---- layers ---- */
+
+/* A layer's own: descriptors, those NULL that its operator has no use for, and where its state lies. cuDNN wants
+ * aligned addresses, so on the device weights and bias (gamma and beta) lie apart. */
+typedef struct sn__layer {
+  cudnnTensorDescriptor_t x, y;     /* input 0, output */
+  cudnnTensorDescriptor_t channels; /* 1 x c x 1 x 1: bias, BN's parameters and statistics */
+  cudnnFilterDescriptor_t w;
+  cudnnConvolutionDescriptor_t conv;
+  cudnnPoolingDescriptor_t pool;
+  cudnnLRNDescriptor_t lrn;
+  cudnnTensorDescriptor_t some, rest; /* LRN backward: chunks of images, and the last chunk */
+  uint32_t chunk;                     /* images of one */
+  uint64_t at, head, tail_at, tail;   /* parameters, in floats: weights and bias, or gamma and beta */
+  uint64_t span;                      /* both with what is between and behind: at .. at + span */
+  uint64_t statistics_at;             /* floats; four of them, each `statistics_step` */
+  uint64_t statistics_step;
+  uint64_t host_at;   /* pinned, in floats: DROPOUT's mask; SOFTMAX's one-hot labels, then its input */
+  uint64_t host_size; /* floats of one of them */
+} sn__layer;
+
+typedef struct sn__cuda {
+  const sn_route *route;
+  sn_machine_options options;
+  sn__gpu gpu;
+  sn__layer *layers;
+  cudnnActivationDescriptor_t relu;
+  cudnnOpTensorDescriptor_t add, multiply;
+  uint64_t n_parameters, n_statistics, n_host; /* floats, with what alignment adds */
+  void *resident;                              /* device: everything below in one block */
+  float *parameters, *gradients, *momentum, *statistics, *data;
+  float *host;           /* pinned */
+  sn_state *state;       /* of start(), or NULL */
+  const sn_batch *batch; /* of feed(), until its iteration is over; else NULL */
+  sn_outcome outcome;
+  struct sn__cuda_play *play;
+} sn__cuda;
+
+sn_status sn__layers_open(sn__cuda *m, sn_err *err);
+void sn__layers_close(sn__cuda *m);
+
+/* A step at hand: pointers into the device, and the algorithms that the plan has picked. */
+typedef struct sn__step {
+  sn_call call;
+  uint8_t algo[2];
+} sn__step;
+
+/* ---- kernels: they only start work on the compute stream ---- */
+
+sn_status sn__kernel_run(const sn__cuda *m, const sn__step *step, sn_err *err);
+/* Bytes of workspace that a step needs, whatever it is. */
+uint64_t sn__kernel_scratch(const sn__cuda *m, uint32_t layer, sn_pass pass);
+
+sn_status sn__conv_forward(const sn__cuda *m, const sn__step *step, sn_err *err);
+sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err);
+sn_status sn__conv_offer(const sn__cuda *m, uint32_t layer, sn_costs *costs, sn_err *err);
+/* See sn_machine_ops. */
+sn_status sn__conv_time_all(const sn__cuda *m,
+                            void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
+                            void *user, sn_err *err);
+
+/* ---- what lies outside the pool ---- */
+
+sn_status sn__store_open(sn__cuda *m, sn_err *err);
+void sn__store_close(sn__cuda *m);
+sn_status sn__store_upload(sn__cuda *m, sn_err *err);   /* from m->state */
+sn_status sn__store_download(sn__cuda *m, sn_err *err); /* to m->state */
+sn_status sn__store_feed(sn__cuda *m, const sn_batch *batch, sn_err *err);
+/* Masks of the iteration and one-hot labels, on the host. */
+void sn__store_draw(sn__cuda *m, uint64_t iteration);
+/* The outcome from the inputs of the SOFTMAX layers, which have been copied to the host. */
+void sn__store_judge(sn__cuda *m);
+
+/* ---- the back end ---- */
+
+sn_backend sn__cuda_backend(sn__cuda *m);
+
+#endif

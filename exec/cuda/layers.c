@@ -1,0 +1,160 @@
+/* Layers: cuDNN's descriptors, which are host objects and cost no device memory, and where each layer's parameters and
+ * statistics lie on the device. O(layers). */
+#include "exec/cuda/cuda.h"
+
+#include "base/checked.h"
+#include "exec/kernel_internal.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+/* As cudaMalloc aligns. */
+enum { ALIGN_FLOATS = 64 };
+
+/* LRN's backward needs a copy of dy (kernels.c): of a few images at a time, of about this size. */
+#define CHUNK_BYTES (UINT64_C(16) << 20)
+
+static uint64_t aligned(uint64_t floats) {
+  return sn_ceil_div(floats, ALIGN_FLOATS) * ALIGN_FLOATS;
+}
+
+/* Callers have checked that everything fits an int. */
+static sn_status describe(cudnnTensorDescriptor_t *tensor, uint32_t n, uint32_t c, uint32_t h, uint32_t w,
+                          sn_err *err) {
+  if (CUDNN(cudnnCreateTensorDescriptor(tensor)) != SN_OK) return err->code;
+  return CUDNN(
+      cudnnSetTensor4dDescriptor(*tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, (int)n, (int)c, (int)h, (int)w));
+}
+
+static sn_status describe_shape(cudnnTensorDescriptor_t *tensor, sn_shape s, sn_err *err) {
+  return describe(tensor, s.n, s.c, s.h, s.w, err);
+}
+
+static sn_status open_conv(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
+  const sn_attr *a = &layer->attr;
+  if (CUDNN(cudnnCreateFilterDescriptor(&l->w)) != SN_OK ||
+      CUDNN(cudnnSetFilter4dDescriptor(l->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, (int)a->channels,
+                                       (int)(in.c / a->groups), (int)a->kernel_h, (int)a->kernel_w)) != SN_OK ||
+      CUDNN(cudnnCreateConvolutionDescriptor(&l->conv)) != SN_OK ||
+      CUDNN(cudnnSetConvolution2dDescriptor(l->conv, (int)a->pad_h, (int)a->pad_w, (int)a->stride_h, (int)a->stride_w,
+                                            1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT)) != SN_OK ||
+      CUDNN(cudnnSetConvolutionGroupCount(l->conv, (int)a->groups)) != SN_OK)
+    return err->code;
+  return CUDNN(cudnnSetConvolutionMathType(l->conv, m->options.tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH));
+}
+
+/* Averages leave padding out; the gradient of a maximum is summed in a fixed order. */
+static sn_status open_pool(const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
+  sn__pooling p = sn__pooling_of(&layer->attr, in);
+  cudnnPoolingMode_t mode =
+      layer->attr.pool == SN_POOL_MAX ? CUDNN_POOLING_MAX_DETERMINISTIC : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+  if (CUDNN(cudnnCreatePoolingDescriptor(&l->pool)) != SN_OK) return err->code;
+  return CUDNN(cudnnSetPooling2dDescriptor(l->pool, mode, CUDNN_PROPAGATE_NAN, (int)p.kernel_h, (int)p.kernel_w,
+                                           (int)p.pad_h, (int)p.pad_w, (int)p.stride_h, (int)p.stride_w));
+}
+
+/* Chunks of four images begin at addresses that are as aligned as cuDNN may ask for. */
+static uint32_t chunk_images(sn_shape s) {
+  uint64_t images = CHUNK_BYTES / (sn__image(s) * sizeof(float)) / 4 * 4;
+  return (uint32_t)sn_min(sn_max(images, 4), s.n);
+}
+
+/* cuDNN divides alpha by the window's size, as the reference does. */
+static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
+  const sn_attr *a = &layer->attr;
+  sn_shape some = layer->out, rest = layer->out;
+  l->chunk = some.n = chunk_images(layer->out);
+  rest.n = layer->out.n % l->chunk;
+  if (CUDNN(cudnnCreateLRNDescriptor(&l->lrn)) != SN_OK ||
+      CUDNN(cudnnSetLRNDescriptor(l->lrn, a->lrn_size, a->lrn_alpha, a->lrn_beta, a->lrn_k)) != SN_OK ||
+      describe_shape(&l->some, some, err) != SN_OK)
+    return err->code;
+  return rest.n > 0 ? describe_shape(&l->rest, rest, err) : SN_OK;
+}
+
+static sn_status open_operator(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
+  switch (layer->op) {
+  case SN_CONV:
+    return open_conv(m, layer, in, l, err);
+  case SN_POOL:
+    return open_pool(layer, in, l, err);
+  case SN_LRN:
+    return open_lrn(layer, l, err);
+  default:
+    return SN_OK;
+  }
+}
+
+/* Where state lies. */
+static void place(sn__cuda *m, const sn_layer *layer, sn__layer *l) {
+  l->tail = layer->op == SN_BN || layer->attr.bias ? layer->out.c : 0;
+  if (layer->parameters == 0) l->tail = 0;
+  l->head = layer->parameters - l->tail;
+  l->at = m->n_parameters;
+  l->tail_at = l->at + aligned(l->head);
+  l->span = aligned(l->head) + aligned(l->tail);
+  m->n_parameters += l->span;
+  l->statistics_at = m->n_statistics;
+  l->statistics_step = layer->op == SN_BN ? aligned(layer->out.c) : 0;
+  m->n_statistics += 4 * l->statistics_step;
+  l->host_at = m->n_host;
+  l->host_size = layer->op == SN_DROPOUT || layer->op == SN_SOFTMAX ? aligned(sn__count(layer->out)) : 0;
+  m->n_host += (layer->op == SN_SOFTMAX ? 2 : 1) * l->host_size;
+}
+
+/* cuDNN and cuBLAS count in int. */
+static sn_status check_size(const sn_layer *layer, sn_shape in, const sn__layer *l, sn_err *err) {
+  if (sn__count(in) <= INT_MAX && sn__count(layer->out) <= INT_MAX && l->span <= INT_MAX) return SN_OK;
+  return sn_fail(err, SN_BAD_DEVICE,
+                 "a tensor or parameter block has more than 2^31 - 1 elements, which cuDNN cannot address; use a "
+                 "smaller batch");
+}
+
+static sn_status open_layer(sn__cuda *m, uint32_t index, sn_err *err) {
+  const sn_net *net = m->route->net;
+  const sn_layer *layer = &net->layers[index];
+  sn__layer *l = &m->layers[index];
+  sn_shape in = sn_layer_input_shape(net, layer, 0);
+  place(m, layer, l);
+  if (check_size(layer, in, l, err) == SN_OK && describe_shape(&l->x, in, err) == SN_OK &&
+      describe_shape(&l->y, layer->out, err) == SN_OK && describe(&l->channels, 1, layer->out.c, 1, 1, err) == SN_OK)
+    open_operator(m, layer, in, l, err);
+  if (err->code != SN_OK) sn_err_prefix(err, "layer \"%.80s\"", layer->name);
+  return err->code;
+}
+
+static sn_status open_shared(sn__cuda *m, sn_err *err) {
+  if (CUDNN(cudnnCreateActivationDescriptor(&m->relu)) != SN_OK ||
+      CUDNN(cudnnSetActivationDescriptor(m->relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0)) != SN_OK ||
+      CUDNN(cudnnCreateOpTensorDescriptor(&m->add)) != SN_OK ||
+      CUDNN(cudnnSetOpTensorDescriptor(m->add, CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN)) != SN_OK ||
+      CUDNN(cudnnCreateOpTensorDescriptor(&m->multiply)) != SN_OK)
+    return err->code;
+  return CUDNN(cudnnSetOpTensorDescriptor(m->multiply, CUDNN_OP_TENSOR_MUL, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN));
+}
+
+sn_status sn__layers_open(sn__cuda *m, sn_err *err) {
+  m->layers = calloc(m->route->net->n_layers, sizeof *m->layers);
+  if (!m->layers) return sn_fail_memory(err);
+  sn_status status = open_shared(m, err);
+  for (uint32_t i = 1; i < m->route->net->n_layers && status == SN_OK; i++) status = open_layer(m, i, err);
+  return status;
+}
+
+static void close_layer(const sn__layer *l) {
+  cudnnTensorDescriptor_t tensors[] = {l->x, l->y, l->channels, l->some, l->rest};
+  for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
+    if (tensors[i]) cudnnDestroyTensorDescriptor(tensors[i]);
+  if (l->w) cudnnDestroyFilterDescriptor(l->w);
+  if (l->conv) cudnnDestroyConvolutionDescriptor(l->conv);
+  if (l->pool) cudnnDestroyPoolingDescriptor(l->pool);
+  if (l->lrn) cudnnDestroyLRNDescriptor(l->lrn);
+}
+
+void sn__layers_close(sn__cuda *m) {
+  if (m->relu) cudnnDestroyActivationDescriptor(m->relu);
+  if (m->add) cudnnDestroyOpTensorDescriptor(m->add);
+  if (m->multiply) cudnnDestroyOpTensorDescriptor(m->multiply);
+  for (uint32_t i = 0; m->layers && i < m->route->net->n_layers; i++) close_layer(&m->layers[i]);
+  free(m->layers);
+}

@@ -1,0 +1,99 @@
+/* The CUDA machine's table of functions (exec/machine.h), and the entry of the module (exec/cuda_module.h). */
+#include "exec/cuda/cuda.h"
+
+#include "exec/cuda_module.h"
+
+#include <stdlib.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+static sn_status offer(void *self, sn_costs *costs, sn_err *err) {
+  const sn__cuda *m = self;
+  const sn_net *net = m->route->net;
+  sn_status status = SN_OK;
+  for (uint32_t layer = 1; layer < net->n_layers && status == SN_OK; layer++) {
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
+      sn_costs_set_scratch(costs, layer, pass, sn__kernel_scratch(m, layer, pass));
+    if (net->layers[layer].op == SN_CONV) status = sn__conv_offer(m, layer, costs, err);
+  }
+  return status;
+}
+
+static sn_status start(void *self, sn_state *state, sn_err *err) {
+  sn__cuda *m = self;
+  m->state = state;
+  return sn__store_upload(m, err);
+}
+
+static sn_status feed(void *self, const sn_batch *batch, sn_err *err) {
+  return sn__store_feed(self, batch, err);
+}
+
+static sn_backend backend(void *self) {
+  return sn__cuda_backend(self);
+}
+
+static void outcome(const void *self, sn_outcome *result) {
+  *result = ((const sn__cuda *)self)->outcome;
+}
+
+static sn_status fetch(void *self, sn_err *err) {
+  return sn__store_download(self, err);
+}
+
+static sn_status used_bytes(void *self, uint64_t *bytes, sn_err *err) {
+  return sn__gpu_used(&((const sn__cuda *)self)->gpu, bytes, err);
+}
+
+static sn_status time_algorithms(void *self,
+                                 void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
+                                 void *user, sn_err *err) {
+  return sn__conv_time_all(self, note, user, err);
+}
+
+static void close_machine(void *self) {
+  sn__cuda *m = self;
+  cudaDeviceSynchronize(); /* frees nothing that is in use; what it finds has been reported or concerns nobody */
+  sn__store_close(m);
+  sn__layers_close(m);
+  sn__gpu_close(&m->gpu);
+  cudaGetLastError();
+  free(m);
+}
+
+static const sn_machine_ops machine_ops = {
+    .offer = offer,
+    .start = start,
+    .feed = feed,
+    .backend = backend,
+    .outcome = outcome,
+    .fetch = fetch,
+    .used_bytes = used_bytes,
+    .time_algorithms = time_algorithms,
+    .close = close_machine,
+};
+
+static sn_status open_machine(const sn_route *route, const sn_machine_options *options, sn_machine *machine,
+                              sn_err *err) {
+  sn__cuda *m = calloc(1, sizeof *m);
+  if (!m) return sn_fail_memory(err);
+  m->route = route;
+  m->options = *options;
+  *machine = (sn_machine){.self = m, .ops = &machine_ops};
+  if (sn__gpu_open(&m->gpu, options->tf32, &machine->info, err) == SN_OK && sn__layers_open(m, err) == SN_OK &&
+      sn__store_open(m, err) == SN_OK)
+    return SN_OK;
+  close_machine(m);
+  *machine = (sn_machine){0};
+  return err->code;
+}
+
+/* Found by name; see exec/cuda_module.h. */
+__attribute__((visibility("default"))) const sn_cuda_module *sn_cuda_module_get(void);
+
+const sn_cuda_module *sn_cuda_module_get(void) {
+  static const sn_cuda_module module = {.abi = SN_CUDA_ABI, .version = SNSIM_VERSION, .open = open_machine};
+  return &module;
+}

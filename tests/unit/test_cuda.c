@@ -1,0 +1,333 @@
+/* The CUDA machine on the fake GPU: what it says when something is missing; every operator in many shapes against the
+ * reference kernels; algorithms and their times; an iteration that is stopped; what is refused. */
+#include "tests/unit/cuda_fixture.h"
+#include "tests/unit/op_net.h"
+
+#include "sim/check.h"
+
+/* ---- what is missing ---- */
+
+static sn_status open_lenet(sn_machine *machine, sn_err *err) {
+  sn_machine_options options = {.hyper.seed = 1};
+  sn_net *net = cuda_net("lenet", 2, 0);
+  sn_route *route = sn_route_new(net, err);
+  *err = (sn_err)SN_ERR_INIT;
+  sn_status status = sn_machine_open_cuda(route, &options, machine, err);
+  if (status == SN_OK) machine->ops->close(machine->self);
+  sn_route_free(route);
+  sn_net_free(net);
+  return status;
+}
+
+static void says(const char *text) {
+  sn_err err = SN_ERR_INIT;
+  sn_machine machine;
+  assert_int_equal(open_lenet(&machine, &err), SN_BAD_DEVICE);
+  assert_int_equal(sn_status_exit_code(err.code), 4);
+  if (!strstr(err.text, text)) fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+}
+
+static void module_missing(void **state) {
+  (void)state;
+  setenv("SNSIM_CUDA_MODULE", "/nowhere/libsnsim_cuda.so", 1);
+  says("/nowhere/libsnsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_SOURCE_DIR "/README.md", 1);
+  says("cannot be loaded");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_NEEDS_MORE, 1);
+  says("cannot be loaded: libgone.so: cannot open shared object file");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_NO_MODULE, 1);
+  says("is not a CUDA module of snsim");
+  setenv("SNSIM_CUDA_MODULE", SNSIM_OTHER_BUILD, 1);
+  says("of another build than this program");
+  unsetenv("SNSIM_CUDA_MODULE"); /* tests lie in a folder of their own, without a module */
+  says("there is no CUDA module");
+}
+
+static void device_missing(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  fake->driver = 0;
+  says("no NVIDIA driver");
+  fake->driver = 12040;
+  says("supports CUDA 12.4, the CUDA runtime here needs 13.0");
+  fake->driver = 13000;
+  fake->devices = 0;
+  says("no CUDA device");
+  fake->devices = 1;
+  assert_int_equal(fake->live, 0);
+}
+
+static void memory_missing(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  fake->device_bytes = 1 << 20;
+  says("what is trained (parameters and the batch) needs 4.9 MiB in one piece, of the device's 1.0 MiB only 1.0 MiB");
+  fake->device_bytes = 6 << 20;
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab = cuda_lab_open(cuda_net("lenet", 8, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  cuda_lab_start(&lab);
+  cuda_lab_feed(&lab);
+  assert_int_equal(sn_play(lab.plan, lab.machine.ops->backend(lab.machine.self), &lab.trace, &err), SN_BAD_DEVICE);
+  assert_non_null(strstr(err.text, "the plan's pool needs"));
+  cuda_lab_close(&lab);
+  assert_int_equal(fake->live, 0);
+}
+
+static void describes_itself(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  sn_machine machine;
+  assert_int_equal(open_lenet(&machine, &err), SN_OK);
+  assert_string_equal(machine.info.backend, "cuda");
+  assert_string_equal(machine.info.device, "Fake GPU");
+  assert_string_equal(machine.info.libraries, "driver for CUDA 13.0, CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0");
+  assert_int_equal(machine.info.memory_bytes, UINT64_C(1) << 32);
+  assert_int_equal(fake->live, 0);
+}
+
+/* ---- operators ---- */
+
+static void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
+  static const char *const strategies[] = {"baseline", "liveness+recompute=speed"};
+  for (int i = 0; i < 2; i++) {
+    fake_cuda *fake = cuda_fake();
+    cuda_lab lab = cuda_lab_open(op_net(op, attr, data, inputs), strategies[i],
+                                 i == 0 ? SN_WORKSPACE_NONE : SN_WORKSPACE_MAX, UINT64_MAX);
+    cuda_agrees(&lab, 2, 2e-5);
+    cuda_lab_close(&lab);
+    assert_string_equal(fake->complaint, "");
+  }
+}
+
+static void linear_matches(void **state) {
+  (void)state;
+  sn_attr oblong = conv_attr(5, 1, 7, 1, 0, 1), uneven = conv_attr(4, 3, 5, 2, 1, 2);
+  oblong.pad_w = 3;
+  uneven.stride_w = 3;
+  check_operator(SN_CONV, oblong, (sn_shape){2, 3, 8, 11}, 1);
+  check_operator(SN_CONV, uneven, (sn_shape){3, 6, 9, 14}, 1);
+  check_operator(SN_CONV, conv_attr(1, 1, 1, 1, 0, 1), (sn_shape){1, 1, 1, 1}, 1);
+  check_operator(SN_CONV, conv_attr(17, 3, 3, 1, 1, 1), (sn_shape){1, 13, 19, 5}, 1);
+  check_operator(SN_CONV, conv_attr(21, 5, 5, 1, 4, 7), (sn_shape){2, 14, 6, 7}, 1);
+  check_operator(SN_CONV, conv_attr(16, 3, 3, 1, 1, 16), (sn_shape){3, 16, 10, 10}, 1); /* depthwise */
+  check_operator(SN_CONV, conv_attr(3, 4, 4, 7, 3, 1), (sn_shape){2, 2, 5, 30}, 1);
+  check_operator(SN_FC, (sn_attr){.channels = 33, .bias = true}, (sn_shape){1, 1, 1, 1}, 1);
+  check_operator(SN_FC, (sn_attr){.channels = 13, .bias = true}, (sn_shape){3, 7, 5, 3}, 1);
+  check_operator(SN_FC, (sn_attr){.channels = 1}, (sn_shape){5, 257, 1, 2}, 1);
+}
+
+static void pool_matches(void **state) {
+  (void)state;
+  for (sn_pool_mode mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++) {
+    sn_attr oblong = pool_attr(mode, 3, 2, 1, false);
+    oblong.kernel_w = 2;
+    oblong.stride_w = 1;
+    check_operator(SN_POOL, oblong, (sn_shape){2, 3, 9, 6}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 3, 2, 1, true), (sn_shape){3, 4, 14, 12}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 2, 3, 1, true), (sn_shape){2, 2, 8, 6}, 1);
+    check_operator(SN_POOL, pool_attr(mode, 7, 1, 3, false), (sn_shape){1, 3, 4, 9}, 1);
+    check_operator(SN_POOL, global_attr(mode), (sn_shape){3, 20, 7, 7}, 1);
+  }
+}
+
+static void others_match(void **state) {
+  (void)state;
+  check_operator(SN_LRN, lrn_attr(5, 1e-4, 0.75, 2), (sn_shape){2, 16, 9, 9}, 1);
+  check_operator(SN_LRN, lrn_attr(3, 0.5, 1.3, 0.5), (sn_shape){1, 4, 5, 30}, 1);
+  check_operator(SN_LRN, lrn_attr(15, 2, 0.5, 1), (sn_shape){3, 6, 3, 3}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){4, 33, 7, 5}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){64, 5, 1, 1}, 1);
+  check_operator(SN_BN, (sn_attr){0}, (sn_shape){1, 2, 1, 2}, 1);
+  check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 10, 9, 11}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);
+  check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){3, 7, 5, 5}, 2);
+  check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){2, 11, 4, 3}, 3);
+  check_operator(SN_FORK, (sn_attr){0}, (sn_shape){2, 11, 4, 3}, 1);
+  check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 3);
+  check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){7, 10, 1, 1}, 1);
+}
+
+/* LRN goes backward by a few images at a time: here four and then one. */
+static void large_lrn_matches(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  cuda_lab lab = cuda_lab_open(op_net(SN_LRN, lrn_attr(3, 1, 1, 1), (sn_shape){5, 3, 587, 598}, 1), "baseline",
+                               SN_WORKSPACE_NONE, UINT64_MAX);
+  cuda_agrees(&lab, 1, 2e-5);
+  cuda_lab_close(&lab);
+  assert_string_equal(fake->complaint, "");
+}
+
+/* ---- algorithms ---- */
+
+static void atomics_only_where_allowed(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  cuda_lab lab =
+      cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  uint32_t count;
+  for (uint32_t i = 1; i < lab.net->n_layers; i++) {
+    if (lab.net->layers[i].op != SN_CONV) continue;
+    for (sn_conv_kernel k = SN_CONV_BACKWARD_DATA; k < SN_CONV_KERNELS; k++) {
+      const sn_conv_choice *choices = sn_costs_conv(lab.costs, i, k, &count);
+      assert_true(count > 0 && choices[count - 1].workspace > 0); /* the one without workspace adds with atomics */
+    }
+  }
+  uint64_t first = cuda_lab_play(&lab, lab.plan);
+  for (int i = 0; i < 4; i++) assert_true(cuda_lab_play(&lab, lab.plan) == first);
+  for (uint32_t i = 0; i < lab.plan->n_instrs; i++) { /* algorithms that need no more than the plan has */
+    sn_instr *instr = &lab.plan->instrs[i];
+    if (instr->kind == SN_COMPUTE && instr->algo[1] != SN_NO_ALGO) instr->algo[0] = instr->algo[1] = SN_IMPLICIT_GEMM;
+  }
+  assert_true(cuda_lab_play(&lab, lab.plan) != cuda_lab_play(&lab, lab.plan));
+  cuda_lab_close(&lab);
+  assert_int_equal(fake->live, 0);
+}
+
+typedef struct times {
+  uint32_t notes[SN_CONV_KERNELS], wrong;
+  const sn_net *net;
+} times;
+
+static void note_time(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
+  times *t = user;
+  t->notes[kernel]++;
+  if (t->net->layers[layer].op != SN_CONV || !choice.measured || choice.ns <= 0) t->wrong++;
+}
+
+static void algorithms_are_timed(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab =
+      cuda_lab_open(cuda_net("/models/examples/small_resnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  times t = {.net = lab.net};
+  uint64_t before = fake->used_bytes;
+  lab.machine.ops->time_algorithms(lab.machine.self, note_time, &t, &err);
+  assert_string_equal(fake->complaint, "");
+  cuda_must(&err);
+  uint32_t convs = 0;
+  for (uint32_t i = 1; i < lab.net->n_layers; i++) convs += lab.net->layers[i].op == SN_CONV;
+  assert_int_equal(t.wrong, 0);
+  assert_true(t.notes[SN_CONV_FORWARD] >= 3 * convs); /* three of them can do any shape */
+  assert_true(t.notes[SN_CONV_BACKWARD_DATA] >= convs && t.notes[SN_CONV_BACKWARD_FILTER] >= convs);
+  assert_int_equal(fake->used_bytes, before);
+  assert_true(cuda_lab_play(&lab, lab.plan) != 0); /* and training still works */
+  cuda_lab_close(&lab);
+  assert_string_equal(fake->complaint, "");
+  assert_int_equal(fake->live, 0);
+}
+
+/* ---- times and stops ---- */
+
+static void check_trace(const cuda_lab *lab) {
+  int64_t last[SN_LANES] = {0}, busy[SN_LANES] = {0};
+  for (uint32_t i = 0; i < lab->plan->n_instrs; i++) {
+    const sn_instr *instr = &lab->plan->instrs[i];
+    sn_span s = lab->trace.spans[i];
+    if (instr->kind == SN_ALLOC || instr->kind == SN_RELEASE) continue;
+    assert_true(s.begin_ns >= last[instr->lane] && s.end_ns >= s.begin_ns && s.end_ns <= lab->trace.end_ns);
+    if (instr->kind == SN_WAIT || instr->kind == SN_SIGNAL) continue;
+    last[instr->lane] = s.end_ns;
+    busy[instr->lane] += s.end_ns - s.begin_ns;
+  }
+  for (int lane = 0; lane < SN_LANES; lane++) {
+    assert_int_equal(lab->trace.busy_ns[lane], busy[lane]);
+    assert_true(lab->trace.stall_ns[lane] >= 0 && busy[lane] + lab->trace.stall_ns[lane] <= lab->trace.end_ns);
+  }
+}
+
+static void trace_is_in_order(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  cuda_lab lab = cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "liveness+offload", SN_WORKSPACE_NONE,
+                               UINT64_MAX);
+  for (uint64_t seed = 0; seed < 9; seed++) {
+    fake->seed = seed;
+    assert_true(cuda_lab_play(&lab, lab.plan) != 0);
+    check_trace(&lab);
+  }
+  assert_true(lab.trace.busy_ns[SN_LANE_OUT] > 0 && lab.trace.busy_ns[SN_LANE_IN] > 0);
+  cuda_lab_close(&lab);
+}
+
+static bool stop_later(void *user) {
+  int *steps = user;
+  return --*steps < 0;
+}
+
+static void stopped_iteration(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  cuda_lab lab = cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "liveness+offload", SN_WORKSPACE_NONE,
+                               UINT64_MAX);
+  uint64_t right = cuda_lab_play(&lab, lab.plan), done = 9;
+  sn_outcome whole, now;
+  lab.machine.ops->outcome(lab.machine.self, &whole);
+  for (int steps = 0; steps < 42; steps += 5) {
+    sn_err err = SN_ERR_INIT;
+    int left = steps;
+    cuda_lab_start(&lab);
+    cuda_lab_feed(&lab);
+    cuda_lab_feed(&lab); /* another batch, with another loss */
+    sn_play_many(lab.plan, lab.machine.ops->backend(lab.machine.self),
+                 &(sn_play_options){.iterations = 2, .stop = stop_later, .user = &left}, &lab.trace, &done, &err);
+    cuda_must(&err);
+    assert_int_equal(done, 0);
+    lab.machine.ops->outcome(lab.machine.self, &now);
+    assert_true(now.loss == whole.loss); /* that of the last whole iteration */
+  }
+  assert_true(cuda_lab_play(&lab, lab.plan) == right);
+  cuda_lab_close(&lab);
+  assert_int_equal(fake->live, 0);
+}
+
+/* ---- what is refused ---- */
+
+static void refusals(void **state) {
+  (void)state;
+  cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab = cuda_lab_open(cuda_net("lenet", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  const sn_batch *good = sn_batches_next(lab.batches, &err);
+  sn_batch bad = {.data = good->data, .labels = (const int32_t[]){3, 10}};
+  assert_int_equal(sn_play(lab.plan, lab.machine.ops->backend(lab.machine.self), &lab.trace, &err), SN_BUG);
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(lab.machine.ops->feed(lab.machine.self, &bad, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "label 10 of image 1"));
+  for (uint32_t i = 0; i < lab.plan->n_instrs; i++)
+    if (lab.plan->instrs[i].kind == SN_COMPUTE && lab.plan->instrs[i].algo[1] != SN_NO_ALGO)
+      lab.plan->instrs[i].bytes = 0; /* its convolution needs some */
+  assert_int_equal(cuda_lab_play(&lab, lab.plan), 0);
+  cuda_lab_close(&lab);
+  sn_net *lrn = op_net(SN_LRN, lrn_attr(17, 1, 0.75, 1), (sn_shape){1, 20, 3, 3}, 1);
+  sn_machine machine;
+  sn_machine_options options = {0};
+  sn_route *route = sn_route_new(lrn, &err);
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(sn_machine_open_cuda(route, &options, &machine, &err), SN_BAD_DEVICE); /* cuDNN's limit is 16 */
+  assert_non_null(strstr(err.text, "layer \"op\": cudnnSetLRNDescriptor failed"));
+  sn_route_free(route);
+  sn_net_free(lrn);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(module_missing),
+      cmocka_unit_test(device_missing),
+      cmocka_unit_test(memory_missing),
+      cmocka_unit_test(describes_itself),
+      cmocka_unit_test(linear_matches),
+      cmocka_unit_test(pool_matches),
+      cmocka_unit_test(others_match),
+      cmocka_unit_test(large_lrn_matches),
+      cmocka_unit_test(atomics_only_where_allowed),
+      cmocka_unit_test(algorithms_are_timed),
+      cmocka_unit_test(trace_is_in_order),
+      cmocka_unit_test(stopped_iteration),
+      cmocka_unit_test(refusals),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
