@@ -28,9 +28,10 @@ if(CUDAToolkit_FOUND AND TARGET CUDA::cublas AND cudnn_version AND CUDNN_LIBRARY
   target_include_directories(snsim_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} "${CUDNN_INCLUDE}")
   target_link_libraries(snsim_cuda PRIVATE CUDA::cudart CUDA::cublas "${CUDNN_LIBRARY}")
   # beside the program that loads it; installed, it still finds the libraries that it was linked with
-  set_target_properties(snsim_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
+  set_target_properties(snsim_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}"
     INSTALL_RPATH_USE_LINK_PATH ON)
-  install(TARGETS snsim_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/snsim")
+  install(TARGETS snsim_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/snsim" COMPONENT cuda) # in no Debian package: its
+                                                                           # libraries are NVIDIA's
 else()
   message(STATUS "no CUDA module: it needs the CUDA toolkit (12 or newer) and cuDNN 9; see docs/cuda.md")
 endif()

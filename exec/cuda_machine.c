@@ -1,7 +1,7 @@
 /* The CUDA machine: finds the module (exec/cuda_module.h), loads it and opens the machine in it, so that the same
  * program runs with and without CUDA.
  *
- * The module is $SNSIM_CUDA_MODULE where that is set; else libsnsim_cuda.so in the program's folder, else in snsim/ of
+ * The module is $SNSIM_CUDA_MODULE where that is set; else snsim_cuda.so in the program's folder, else in snsim/ of
  * the library folder that it is installed beside. It is never unloaded: the CUDA runtime does not survive that. */
 #include "exec/cuda_module.h"
 
@@ -20,7 +20,7 @@
 #define SN_CUDA_MODULE_DIR "../lib/snsim"
 #endif
 
-#define MODULE_NAME "libsnsim_cuda.so"
+#define MODULE_NAME "snsim_cuda.so"
 
 enum { PATH_ROOM = PATH_MAX + sizeof SN_CUDA_MODULE_DIR + sizeof MODULE_NAME };
 

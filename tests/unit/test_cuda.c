@@ -29,8 +29,8 @@ static void says(const char *text) {
 
 static void module_missing(void **state) {
   (void)state;
-  setenv("SNSIM_CUDA_MODULE", "/nowhere/libsnsim_cuda.so", 1);
-  says("/nowhere/libsnsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
+  setenv("SNSIM_CUDA_MODULE", "/nowhere/snsim_cuda.so", 1);
+  says("/nowhere/snsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
   setenv("SNSIM_CUDA_MODULE", SNSIM_SOURCE_DIR "/README.md", 1);
   says("cannot be loaded");
   setenv("SNSIM_CUDA_MODULE", SNSIM_NEEDS_MORE, 1);
