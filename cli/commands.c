@@ -144,7 +144,8 @@ static const sn_command commands[] = {
      "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
-     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one.",
+     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
+     "\"calibrations\" lists what `snsim calibrate` has measured.",
      "snsim show\n"
      "snsim show 12 --explain\n"
      "snsim show last --json\n"

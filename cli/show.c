@@ -1,13 +1,15 @@
-/* `snsim show`: the stored runs, or one of them as it was printed first; the stored sweeps. */
+/* `snsim show`: the stored runs, or one of them as it was printed first; the stored sweeps and calibrations. */
 #include "cli/json.h"
 #include "cli/measured.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
+#include "db/calibrations.h"
 #include "db/store.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { PATH_ROOM = 4096 };
 
@@ -90,20 +92,60 @@ static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
   return err->code;
 }
 
+/* ---- calibrations ---- */
+
+static bool is_calibrations(const sn_args *args) {
+  return args->operand && strcmp(args->operand, "calibrations") == 0;
+}
+
+static sn_status put_calibration(void *table, const sn_calibration *c, sn_err *err) {
+  (void)err;
+  sn_table_cell(table, "%s", c->name);
+  sn_table_cell(table, "%s", c->backend);
+  sn_table_cell(table, "%" PRIu32, c->n_timings);
+  sn_table_cell(table, "%.2f", c->residual);
+  sn_table_cell(table, "%s", c->created);
+  sn_table_cell(table, "%s", c->hardware);
+  sn_table_cell(table, "%s", c->libraries);
+  return SN_OK;
+}
+
+static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err *err) {
+  static const sn_table_column columns[] = {{"", "name", SN_TABLE_TEXT},
+                                            {"", "backend", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "timings", SN_TABLE_GAP},
+                                            {"", "residual", 0},
+                                            {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "hardware", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "libraries", SN_TABLE_TEXT | SN_TABLE_GAP}};
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  sn_out out;
+  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK &&
+      sn_out_open(&out, args->output, args->color, err) == SN_OK) {
+    sn_table_print(table, out.stream, out.color, err);
+    sn_out_close(&out, err);
+  }
+  sn_table_free(table);
+  return err->code;
+}
+
 sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   bool sweeps = sn_sweep_is_shown(args);
   if ((!args->operand || sweeps) && (args->steps || args->explain))
     return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
                    args->steps ? "steps" : "explain");
+  if (is_calibrations(args) && args->json)
+    return sn_fail(err, SN_BAD_USAGE, "show calibrations has no --json; query the view measured_times (docs/store.md)");
   if (args->csv && !sn_args_is_sweep(args))
     return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
-  sn_status status = sweeps          ? sn_sweep_show(args, store, err)
-                     : args->operand ? show_run(args, store, err)
-                                     : show_list(args, store, err);
+  sn_status status = sweeps                  ? sn_sweep_show(args, store, err)
+                     : is_calibrations(args) ? show_calibrations(args, store, err)
+                     : args->operand         ? show_run(args, store, err)
+                                             : show_list(args, store, err);
   sn_store_close(store);
   return status;
 }

@@ -7,6 +7,7 @@
 static const char exact[] = "SELECT id, created FROM calibrations WHERE name = ?1 AND hardware = ?2 AND libraries = ?3"
                             " ORDER BY created DESC, id DESC";
 static const char newest[] = "SELECT id, created FROM calibrations WHERE name = ?1 ORDER BY created DESC, id DESC";
+static const char behind[] = "SELECT id, created FROM calibrations ORDER BY created DESC, id DESC LIMIT 1 OFFSET ?1";
 static const char next_id[] = "SELECT coalesce(max(id), 0) + 1 FROM calibrations";
 
 /* The number of a stored calibration, 0 where there is none; *created is the arena's, where one is given. */
@@ -97,4 +98,39 @@ sn_calibration *sn_store_calibration(sn_store *store, const char *name, const ch
   if (c && err->code == SN_OK) return c;
   sn_arena_free(arena);
   return NULL;
+}
+
+/* Number `at` of the calibrations, newest first; NULL, without an error, behind the last. */
+static sn_calibration *get_at(sn_store *store, int64_t at, sn_arena *arena, sn_err *err) {
+  sqlite3_stmt *statement = sn__store_prepare(store, behind, err);
+  if (!statement) return NULL;
+  int64_t id = 0;
+  const char *created = NULL;
+  int rc = sqlite3_bind_int64(statement, 1, at);
+  if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+  if (rc == SQLITE_ROW) {
+    id = sqlite3_column_int64(statement, 0);
+    created = sn_arena_text(arena, (const char *)sqlite3_column_text(statement, 1));
+    if (!created) sn_fail_memory(err);
+  } else if (rc != SQLITE_DONE) {
+    sn__store_fail(store, rc, err);
+  }
+  sqlite3_finalize(statement);
+  return created ? get_all(store, id, created, arena, err) : NULL;
+}
+
+sn_status sn_store_each_calibration(sn_store *store,
+                                    sn_status (*visit)(void *user, const sn_calibration *calibration, sn_err *err),
+                                    void *user, sn_err *err) {
+  bool more = sn__store_begin(store, SN__READ, err) == SN_OK;
+  if (!more) return err->code;
+  for (int64_t at = 0; more && err->code == SN_OK; at++) {
+    sn_arena *arena = sn_arena_new();
+    sn_calibration *c = arena ? get_at(store, at, arena, err) : NULL;
+    if (!arena) sn_fail_memory(err);
+    more = c != NULL;
+    if (c) visit(user, c, err);
+    sn_arena_free(arena);
+  }
+  return sn__store_end(store, err);
 }

@@ -14,4 +14,10 @@ sn_status sn_store_put_calibration(sn_store *store, const sn_calibration *calibr
 sn_calibration *sn_store_calibration(sn_store *store, const char *name, const char *hardware, const char *libraries,
                                      sn_err *err);
 
+/* Calls `visit` for each stored calibration, newest first, which may look at it until it returns. Ends with the first
+ * error. */
+sn_status sn_store_each_calibration(sn_store *store,
+                                    sn_status (*visit)(void *user, const sn_calibration *calibration, sn_err *err),
+                                    void *user, sn_err *err);
+
 #endif
