@@ -9,6 +9,7 @@
  * what the curves must stay below. Workspace, which varies by step, is not drawn. */
 #include "plots/plot_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -197,6 +198,7 @@ static unsigned colour_of(const sn__chart *chart, unsigned curve) {
 
 /* Measured curves are points, few enough that the predicted line is seen below them. */
 static void put_points(FILE *out, const frame *f, const char *colour) {
+  assert(f->bucket > 0); /* charts have steps */
   uint32_t rows = f->n_steps / f->bucket, every = rows > MEASURED_POINTS ? rows / MEASURED_POINTS : 1;
   fprintf(out, "every %" PRIu32 " with points linecolor rgb '%s' linewidth 1.5 pointtype 6 pointsize %s ", every,
           colour, f->chart->form == SN__FORM_PNG ? "2.4" : "1.2");
