@@ -57,13 +57,12 @@ const CHOOSERS = AXES.filter(([key], i) => i < 2 || names[key].length > 1);
 
 function drawChooser() {
   fill("chooser", ...CHOOSERS.map(([key, text]) => element("span", {}, element("label", {for: "choose-" + key}, text),
-    element("select", {id: "choose-" + key, change: (event) => choose({...chart.choice, [key]: Number(event.target.value)})},
+    element("select", {id: "choose-" + key, change: (event) => choose({...chart.choice, [key]: Number(event.target.value)}, chart.batches[chart.at])},
             ...names[key].map((value, i) => element("option", {value: String(i)}, value))))));
 }
 
-/* Shows the charts of a choice: a value of every axis. */
-function choose(choice) {
-  const batch = chart.batches[chart.at];
+/* Shows the charts of a choice, a value of every axis, at this batch, if it is there. */
+function choose(choice, batch) {
   chart.choice = choice;
   choosePoints();
   chart.at = Math.max(0, chart.batches.indexOf(batch));
@@ -74,11 +73,11 @@ function choose(choice) {
   pairTable.draw();
 }
 
-/* The pair with the options of its fastest point. */
+/* The pair with the options of its largest batch that fits. */
 function showPair(pair) {
   const had = at("pairs").contains(document.activeElement);
-  const like = pair.fastest >= 0 ? pair.fastest : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
-  choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])));
+  const like = pair.largest >= 0 ? pair.largest : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
+  choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])), columns.batch[like]);
   if (had) at("pairs").querySelector("tr.shown button").focus();
 }
 
@@ -88,8 +87,6 @@ function start() {
   drawChooser();
   pairTable.set(pairs);
   showPair(pairs.find((pair) => pair.fit && pair.fit < pair.count) || pairs.find((pair) => pair.fit) || pairs[0]); /* where there is most to see */
-  chart.at = Math.max(0, chart.batches.length - 1);
-  drawCharts();
   drawFilters();
   applyFilters();
   onResize(drawCharts);

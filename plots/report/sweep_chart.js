@@ -1,6 +1,7 @@
 /* The charts over the batch: GPU memory and images per second, a line per strategy, for one network, GPU and options. */
 
 const COLORS = ["forward", "backward", "out", "live", "stall", "in", "rerun", "alloc"];
+const MARKED = 60; /* more batches have no marks */
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 
 /* choice: a value of every axis; batches: those it has points of; lines: a strategy's point per batch, -1 where there is none. */
@@ -54,7 +55,7 @@ function batchMarks(x) {
 }
 
 function chartFrame(id, most) {
-  const width = Math.max(280, at(id).clientWidth), height = width < 500 ? 240 : 290;
+  const width = Math.max(280, at(id).clientWidth), height = width < 500 ? 250 : 350;
   const left = 58, right = 18, top = 26, bottom = 40;
   return {width, height, left, right, top, bottom, most, x: batchScale(left + 8, width - left - right - 16),
           y: (value) => height - bottom - value / (most * 1.04) * (height - top - bottom)};
@@ -81,13 +82,15 @@ function linePath(f, line, has, value) {
   return path;
 }
 
+/* Thin where it does not fit; without marks where they would be a blur. */
 function drawLine(f, line, has, value) {
-  const style = "stroke:" + line.stroke + ";stroke-width:2;fill:none";
-  const dots = line.points.flatMap((i, b) => (i < 0 || !has(i) ? [] : [svg("circle", {
-    cx: f.x(chart.batches[b]).toFixed(1), cy: f.y(value(i)).toFixed(1), r: chart.batches.length > 60 ? 1.5 : 3,
-    style: "stroke:" + line.stroke + ";fill:" + (fits(i) ? line.stroke : "var(--page)")})]));
+  const stroke = "stroke:" + line.stroke, dash = {"stroke-dasharray": line.dash};
+  const dots = chart.batches.length > MARKED ? [] : line.points.flatMap((i, b) => (i < 0 || !has(i) ? [] : [svg("circle", {
+    cx: f.x(chart.batches[b]).toFixed(1), cy: f.y(value(i)).toFixed(1), r: 3,
+    style: stroke + ";fill:" + (fits(i) ? line.stroke : "var(--page)")})]));
   return svg("g", {class: "line", "data-strategy": line.strategy},
-             svg("path", {d: linePath(f, line, has, value), style, "stroke-dasharray": line.dash}), ...dots);
+             svg("path", {d: linePath(f, line, has, value), style: stroke + ";stroke-width:1;fill:none", ...dash}),
+             svg("path", {d: linePath(f, line, fits, value), style: stroke + ";stroke-width:2.5;fill:none", ...dash}), ...dots);
 }
 
 function chartCursor(f) {

@@ -49,7 +49,7 @@ function pairSentence(pair) {
   if (pair.fit === 0) return pairName(pair) + ": nothing that was tried fits.";
   const {largest, fastest} = pair, most = columns.batch[largest];
   const beyond = most === pair.tried ? ", the largest tried" : "";
-  const plain = pair.plain === most ? "" : baseline < 0 ? "" : pair.plain ? " (baseline: " + pair.plain + ")" : " (baseline fits with none)";
+  const plain = baseline < 0 || pair.plain === most ? "" : pair.plain ? "; baseline fits up to " + pair.plain : "; baseline fits with none";
   return pairName(pair) + ": the largest batch that fits is " + most + beyond + ", with " + withOptions(largest) + plain +
          "; the most images per second, " + speed(fastest).toFixed(1) + ", are those of " + withOptions(fastest) + " with batch " +
          columns.batch[fastest] + ".";
@@ -80,7 +80,6 @@ const pairColumns = [
   ofPoint("most\nimages/s", "fastest", speed, (i) => speed(i).toFixed(1), {falling: true}),
   ofPoint("with", "fastest", (i) => columns.strategy[i], strategyOf, {text: true}),
   ofPoint("batch\nof that", "fastest", (i) => columns.batch[i], (i) => String(columns.batch[i]), {falling: true}),
-  ofPoint("GPU memory\nGiB", "fastest", (i) => columns.device[i], (i) => memoryCell(columns.device[i], memory(i), true)),
 ];
 
 const pairTable = new Table("pairs", pairColumns, {caption: "Networks and GPUs", most: 50, shown: isChosen});
