@@ -267,6 +267,8 @@ def hides_and_shows_lines(page, stored):
     equal("pressed", page.evaluate("document.activeElement.getAttribute('aria-pressed')"), "false")
     page.press_enter()
     equal("again, by key", count(), [13, 13])
+    page.hover("#legend li:nth-child(4)", 0.9, 0.8)
+    equal("the one pointed at", page.evaluate("[...document.querySelectorAll('#memory g.line:not(.faint)')].map((g) => g.dataset.strategy)"), ["3"])
     page.click("#legend .tools button:nth-child(2)")
     equal("none", count(), [0, 0])
     page.click("#legend .tools button:nth-child(1)")
