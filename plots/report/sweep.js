@@ -2,25 +2,29 @@
 
 const SENTENCES = 6; /* beyond that the table says it */
 
+function fitText() {
+  if (sweep.fit === 0) return "None of " + several(N, "point") + " fits";
+  if (sweep.fit === N) return N === 1 ? "The point fits" : "All " + N + " points fit";
+  return sweep.fit + " of " + N + " points " + (sweep.fit === 1 ? "fits" : "fit");
+}
+
 function drawVerdict() {
-  const fit = sweep.fit === 0 ? "None of " + several(N, "point") + " fits" : sweep.fit === N ? (N === 1 ? "The point fits" : "All " + N + " points fit")
-                                                                           : sweep.fit + " of " + several(N, "point") + (sweep.fit === 1 ? " fits" : " fit");
   const missing = sweep.points - N;
   const more = [missing ? several(missing, "point") + " of the grid " + (missing === 1 ? "is" : "are") + " not computed yet" : "",
                 sweep.failed ? several(sweep.failed, "point") + " could not be computed" : ""].filter((x) => x).join("; ");
   const none = pairs.filter((p) => p.fit === 0);
   const lines = pairs.length <= SENTENCES ? pairs.map(pairSentence)
-    : [several(names.net.length, "network") + " on " + several(names.gpu.length, "GPU") + ". " + (none.length === 0
-         ? "Every network fits on every GPU with some strategy; the largest batches are in the table below."
-         : "Nothing fits for " + none.length + " of " + pairs.length + " combinations: " + none.slice(0, SENTENCES).map(pairName).join(", ") +
-           (none.length > SENTENCES ? " and others" : "") + ".")];
-  fill("verdict", element("strong", {}, fit), ...(more ? [element("p", {}, more + ".")] : []), ...lines.map((line) => element("p", {}, line)));
+    : [none.length === 0
+         ? "Each of the " + pairs.length + " combinations of network and GPU has a batch and a strategy that fit; the largest are in the table below."
+         : "Nothing fits for " + none.length + " of " + pairs.length + " combinations of network and GPU: " +
+           none.slice(0, SENTENCES).map(pairName).join(", ") + (none.length > SENTENCES ? " and others" : "") + "."];
+  fill("verdict", element("strong", {}, fitText()), ...(more ? [element("p", {}, more + ".")] : []), ...lines.map((line) => element("p", {}, line)));
   at("verdict").className = sweep.fit ? "fits" : "fails";
 }
 
 /* ---- what was tried ---- */
 
-const SHOWN_VALUES = 12;
+const SHOWN_VALUES = 16;
 
 function listed(values) {
   if (values.length <= SHOWN_VALUES) return values.join(", ");

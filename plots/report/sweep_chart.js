@@ -1,8 +1,8 @@
 /* The charts over the batch: GPU memory and images per second, a line per strategy, for one network, GPU and options. */
 
 const COLORS = ["forward", "backward", "out", "live", "stall", "in", "rerun", "alloc"];
-const MARKED = 60; /* more batches have no marks */
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
+const MARKED = 60; /* the most batches whose points have marks */
 
 /* choice: a value of every axis; batches: those it has points of; lines: a strategy's point per batch, -1 where there is none. */
 const chart = {choice: {}, batches: [], lines: [], at: 0, hidden: new Set()};
@@ -82,12 +82,14 @@ function linePath(f, line, has, value) {
   return path;
 }
 
-/* Thin where it does not fit; without marks where they would be a blur. */
+/* Thin where it does not fit. Where marks would be a blur, only points that no line reaches have one. */
 function drawLine(f, line, has, value) {
   const stroke = "stroke:" + line.stroke, dash = {"stroke-dasharray": line.dash};
-  const dots = chart.batches.length > MARKED ? [] : line.points.flatMap((i, b) => (i < 0 || !has(i) ? [] : [svg("circle", {
+  const there = (b) => line.points[b] >= 0 && has(line.points[b]);
+  const marked = (b) => there(b) && (chart.batches.length <= MARKED || (!there(b - 1) && !there(b + 1)));
+  const dots = line.points.flatMap((i, b) => (marked(b) ? [svg("circle", {
     cx: f.x(chart.batches[b]).toFixed(1), cy: f.y(value(i)).toFixed(1), r: 3,
-    style: stroke + ";fill:" + (fits(i) ? line.stroke : "var(--page)")})]));
+    style: stroke + ";fill:" + (fits(i) ? line.stroke : "var(--page)")})] : []));
   return svg("g", {class: "line", "data-strategy": line.strategy},
              svg("path", {d: linePath(f, line, has, value), style: stroke + ";stroke-width:1;fill:none", ...dash}),
              svg("path", {d: linePath(f, line, fits, value), style: stroke + ";stroke-width:2.5;fill:none", ...dash}), ...dots);
