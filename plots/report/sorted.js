@@ -2,8 +2,8 @@
  *
  * new Table(id, columns, {caption, shown, most, column}): a column has a heading, `by(row)`, which it sorts by (null: behind
  * all others; `falling`: the largest first), and `cell(row)`, a text or an element. shown(row): whether the row is marked;
- * column: the one that sorts at first. `most` rows are shown at a time, with buttons in the element
- * of that id and "-pages"; none: all. */
+ * column: the one that sorts at first. `most` rows are shown at a time, with buttons in the element of that id and "-pages";
+ * none: all. */
 class Table {
   constructor(id, columns, options) {
     const start = {rows: [], from: 0, column: -1, down: false, most: Infinity, shown: () => false};
@@ -63,8 +63,8 @@ class Table {
     const button = (text, name, to) => {
       const b = element("button", {type: "button", "aria-label": name, click: () => {
         this.turn(to);
-        const again = at(this.id + "-pages").querySelector("[aria-label='" + name + "']");
-        if (!again.disabled) again.focus();
+        const pages = at(this.id + "-pages"), again = pages.querySelector("[aria-label='" + name + "']");
+        (again.disabled ? pages.querySelector("button:enabled") : again).focus();
       }}, text);
       b.disabled = to < 0 || to > last || to === this.from;
       return b;

@@ -154,28 +154,25 @@ static void too_many_rows(void **state) {
 
 /* ---- sweeps ---- */
 
-static const sn_sweep_row points[] = {
-    {.point = 1, .net = "b", .gpu = evil, .memory_bytes = 9, .batch = 4, .fits = true},
-    {.point = 2, .net = evil, .gpu = "g", .memory_bytes = 7, .batch = 2},
-    {.point = 4, .net = "b", .gpu = "g", .memory_bytes = 7, .failure = evil},
-    {.point = 5, .net = evil, .gpu = evil, .memory_bytes = 9, .iteration_ns = 1}};
-
-/* A sweep of the first points above; the caller frees its arena. */
+/* A sweep of as many as four points; the caller frees its arena. */
 static sn_sweep make_sweep(uint32_t n_rows) {
-  static const sn_sweep_row empty = {
-      .workspace = "w", .external = "e", .allocator = "a", .strategy = "s", .failure = ""};
   sn_sweep sweep = {.head = {3, "then", evil, evil, 9, n_rows, 1, 1, 1}, .n_rows = n_rows, .arena = sn_arena_new()};
   assert_non_null(sweep.arena);
   sn_sweep_row *rows = sn_arena_alloc(sweep.arena, 4, sizeof *rows);
   assert_non_null(rows);
-  for (uint32_t i = 0; i < n_rows; i++) {
-    rows[i] = points[i];
-    rows[i].workspace = empty.workspace;
-    rows[i].external = empty.external;
-    rows[i].allocator = empty.allocator;
-    rows[i].strategy = i < 3 ? empty.strategy : evil;
-    if (!rows[i].failure) rows[i].failure = empty.failure;
-  }
+  for (uint32_t i = 0; i < 4; i++)
+    rows[i] = (sn_sweep_row){.point = i + 1,
+                             .net = i % 2 ? evil : "b",
+                             .gpu = i % 3 ? "g" : evil,
+                             .memory_bytes = i % 3 ? 7 : 9,
+                             .workspace = "w",
+                             .external = "e",
+                             .allocator = "a",
+                             .batch = 4 - i,
+                             .strategy = i == 3 ? evil : "s",
+                             .failure = i == 2 ? evil : "",
+                             .fits = i == 0,
+                             .iteration_ns = i};
   sweep.rows = rows;
   return sweep;
 }
@@ -198,15 +195,15 @@ static void sweep_is_whole(void **state) {
   assert_int_equal(fclose(out), 0);
   assert_int_equal(count(page, "<script"), 2);
   assert_int_equal(count(page, "</script"), 2);
-  assert_int_equal(count(page, "2 networks, batches 0 to 4, on 2 GPUs"), 2); /* title and heading */
+  assert_int_equal(count(page, "2 networks, batches 1 to 4, on 2 GPUs"), 2); /* title and heading */
   cJSON *data = data_of(page);
   const cJSON *columns = get(data, "columns"), *failed = get(data, "failures");
   check_numbers(columns, "net", &(const int[4]){0, 1, 0, 1});
   check_numbers(columns, "gpu", &(const int[4]){0, 1, 1, 0});
   check_numbers(columns, "strategy", &(const int[4]){0, 0, 0, 1});
-  check_numbers(columns, "batch", &(const int[4]){4, 2, 0, 0});
+  check_numbers(columns, "batch", &(const int[4]){4, 3, 2, 1});
   check_numbers(columns, "fits", &(const int[4]){1, 0, 0, 0});
-  check_numbers(columns, "iteration", &(const int[4]){0, 0, 0, 1});
+  check_numbers(columns, "iteration", &(const int[4]){0, 1, 2, 3});
   assert_int_equal(cJSON_GetArrayItem(get(data, "memory"), 1)->valueint, 7);
   assert_int_equal(cJSON_GetArraySize(failed), 1);
   assert_int_equal(cJSON_GetArrayItem(cJSON_GetArrayItem(failed, 0), 0)->valueint, 2);
