@@ -173,17 +173,21 @@ static const sn_command commands[] = {
      "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
      "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
      "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
-    {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run as a page to hand on",
+    {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
      "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
      "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
      "\"last\" "
      "(the default).\n"
      "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
-     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
+     "RUN \"sweep:3\" makes the page of a sweep, of what is stored: for every network and GPU the largest batch that "
+     "fits and the most images per second, memory and speed over the batch for every strategy, and all points in a "
+     "table that sorts and filters.",
      "snsim report -o report.html\n"
      "snsim report 12 -o report.html --strategy baseline --strategy superneurons\n"
-     "snsim report 12 -o report.html --gpu ./my-gpu.json",
+     "snsim report 12 -o report.html --gpu ./my-gpu.json\n"
+     "snsim report sweep:3 -o sweep.html",
      "[RUN]", SN_CMD_REPORT, sn_cli_report},
     {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
      "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "

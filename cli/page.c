@@ -1,13 +1,16 @@
-/* `snsim report`: a stored run as one HTML page. The store keeps no plans, so the run is simulated again and must come
- * out as it was. */
+/* `snsim report`: a stored run or sweep as one HTML page. The store keeps no plans, so a run is simulated again and
+ * must come out as it was; the page of a sweep shows what is stored. */
 #include "plots/page.h"
 
 #include "base/arena.h"
 #include "cli/options.h"
 #include "cli/stored.h"
+#include "db/store.h"
 #include "sim/replay.h"
 
 #include <inttypes.h>
+
+enum { PATH_ROOM = 4096 };
 
 typedef struct report {
   const sn_args *args;
@@ -15,6 +18,7 @@ typedef struct report {
   sn_page_entry *entries;
   sn_timeline **timelines; /* of the entries */
   uint32_t n_entries;
+  const sn_sweep *sweep; /* instead of a run */
 } report;
 
 /* The strategies asked for, else all. */
@@ -45,11 +49,15 @@ static sn_status simulate(report *r, sn_err *err) {
   return err->code;
 }
 
+static sn_status write_any(const report *r, FILE *out, sn_err *err) {
+  if (r->sweep) return sn_page_write_sweep(r->sweep, out, err);
+  return sn_page_write(r->run, r->entries, r->n_entries, out, err);
+}
+
 static sn_status write_page(const report *r, sn_err *err) {
   sn_out out;
   if (sn_out_open(&out, r->args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  if (sn_page_write(r->run, r->entries, r->n_entries, out.stream, err) != SN_OK)
-    sn_err_prefix(err, "%.300s", r->args->output);
+  if (write_any(r, out.stream, err) == SN_BAD_FILE) sn_err_prefix(err, "%.300s", r->args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path) sn_out_say("%s written; open it in a browser", out.path);
   return err->code;
 }
@@ -58,9 +66,7 @@ static void drop(report *r) {
   for (uint32_t i = 0; r->timelines && i < r->n_entries; i++) sn_timeline_free(r->timelines[i]);
 }
 
-sn_status sn_cli_report(const sn_args *args, sn_err *err) {
-  if (!args->output)
-    return sn_fail(err, SN_BAD_USAGE, "-o FILE is missing: where the page goes; -o - is standard output");
+static sn_status report_run(const sn_args *args, sn_err *err) {
   sn_run *run = sn_stored_run(args, err);
   if (!run) return err->code;
   report r = {.args = args, .run = run};
@@ -68,4 +74,26 @@ sn_status sn_cli_report(const sn_args *args, sn_err *err) {
   drop(&r);
   sn_run_free(run);
   return err->code;
+}
+
+static sn_status report_sweep(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  int64_t id;
+  if (args->n_strategies || args->net || args->profile)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--strategy, --net and --gpu go with a run; the page of a sweep has all its points, and filters");
+  if (sn_args_sweep(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK)
+    return err->code;
+  sn_store *store = sn_store_open_read(path, err);
+  sn_sweep *sweep = store ? sn_sweep_get(store, id, err) : NULL;
+  sn_store_close(store);
+  if (sweep) write_page(&(const report){.args = args, .sweep = sweep}, err);
+  sn_sweep_free(sweep);
+  return err->code;
+}
+
+sn_status sn_cli_report(const sn_args *args, sn_err *err) {
+  if (!args->output)
+    return sn_fail(err, SN_BAD_USAGE, "-o FILE is missing: where the page goes; -o - is standard output");
+  return sn_args_is_sweep(args) ? report_sweep(args, err) : report_run(args, err);
 }

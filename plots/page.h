@@ -1,6 +1,6 @@
-/* Page: a run as one HTML file that holds everything - figures, timelines, style, script - and opens from disk without
- * a network. The page's text, style and script are the files of plots/report/, which the build embeds; the run is JSON
- * inside it, so that nothing of the user's is ever markup or script.
+/* Page: a run or a sweep as one HTML file that holds everything - figures, timelines, style, script - and opens from
+ * disk without a network. The page's text, style and script are the files of plots/report/, which the build embeds;
+ * what it shows is JSON inside it, so that nothing of the user's is ever markup or script.
  *
  * A curve, lane or map in the page has every step, bar and rectangle there is: nothing is thinned out. What that takes
  * grows with the run; SN_PAGE_MOST_ROWS is where browsers stop being quick.
@@ -9,6 +9,7 @@
 #define SN_PLOTS_PAGE_H
 
 #include "base/err.h"
+#include "db/sweep.h"
 #include "sim/run.h"
 #include "sim/timeline.h"
 
@@ -26,5 +27,11 @@ typedef struct sn_page_entry {
 /* At least one entry. SN_BAD_INPUT where there are more rows than the page can show, SN_BAD_FILE where writing fails.
  */
 sn_status sn_page_write(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out, sn_err *err);
+
+/* A point is about 80 bytes of the file. */
+#define SN_PAGE_MOST_POINTS 200000u
+
+/* SN_BAD_INPUT for a sweep without a computed point, or with more than the page can show. */
+sn_status sn_page_write_sweep(const sn_sweep *sweep, FILE *out, sn_err *err);
 
 #endif

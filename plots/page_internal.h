@@ -1,4 +1,4 @@
-/* Inside the page: what plots/page.c and plots/page_data.c share, and the files of plots/report/. */
+/* Inside the pages: what plots/page.c, page_data.c and page_sweep.c share, and the files of plots/report/. */
 #ifndef SN_PLOTS_PAGE_INTERNAL_H
 #define SN_PLOTS_PAGE_INTERNAL_H
 
@@ -13,5 +13,17 @@ extern const size_t sn_embedded_report_count;
 
 /* The run as the JSON object that plots/report/data.js reads. Errors stay in the stream. */
 void sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out);
+
+/* A page: the file of plots/report/ that is its body, and what comes where the files have @title@ and @data@. Errors of
+ * writing stay in the stream. */
+typedef sn_status sn__page_part(const void *content, FILE *out, sn_err *err);
+typedef struct sn__page {
+  const char *body;
+  sn__page_part *title, *data;
+  const void *content; /* for both */
+} sn__page;
+
+/* SN_BAD_FILE where writing fails. */
+sn_status sn__page_write(const sn__page *page, FILE *out, sn_err *err);
 
 #endif

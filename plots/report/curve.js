@@ -1,32 +1,5 @@
 /* The step curve: an SVG of memory over the steps, with a cursor for pointer, finger and keyboard. */
 
-const SVG = "http://www.w3.org/2000/svg";
-
-function svg(tag, attributes, ...children) {
-  const e = document.createElementNS(SVG, tag);
-  for (const key in attributes) e.setAttribute(key, attributes[key]);
-  e.append(...children);
-  return e;
-}
-
-/* Round marks from 0 to at least `most`, about `wanted` of them. */
-function marks(most, wanted) {
-  const rough = Math.max(most, 1e-9) / wanted, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].find((f) => f * power >= rough) * power;
-  const all = [];
-  for (let i = 0; i * step <= most * (1 + 1e-9); i++) all.push(i * step);
-  return all;
-}
-
-/* Whole marks only: steps and tensors are counted. */
-function wholeMarks(most, wanted) {
-  return marks(most, wanted).filter((m) => Number.isInteger(m));
-}
-
-function digits(value, step) {
-  return value.toFixed(step >= 1 || value === 0 ? 0 : Math.min(3, Math.ceil(-Math.log10(step) - 1e-9)));
-}
-
 const curve = {step: 0, result: null};
 
 /* Sizes and scales of the drawing. Steps stand in the middle of their column. */
@@ -58,10 +31,6 @@ function stepped(f, y, value) {
 
 function area(f, value) {
   return stepped(f, f.y, value) + "V" + f.y(0).toFixed(1) + "H" + f.x(0).toFixed(1) + "Z";
-}
-
-function label(x, y, anchor, text, style) {
-  return svg("text", {x: x.toFixed(1), y: y.toFixed(1), "text-anchor": anchor, style: style || ""}, text);
 }
 
 function curveAxes(f) {
@@ -112,7 +81,8 @@ function drawCurve() {
                                 style: "fill:none;stroke:var(--compare);stroke-width:1.5"}));
   drawing.append(svg("path", {d: stepped(f, f.yLive, (i) => s.live[i]), style: "fill:none;stroke:var(--live);stroke-width:1.5"}),
                  ...curveLimit(f), curveCursor(f));
-  followCurve(drawing, f);
+  follow(drawing, {count: f.n, at: () => curve.step, move: moveStep,
+                   index: (x) => Math.floor((x - f.left) / (f.width - f.left - f.right) * f.n)});
   const legend = [["var(--forward)", "tensors"], ["var(--work)", "convolution workspace, on top"],
                   ["var(--live)", "live tensors (right axis)", "rule"]];
   if (other) legend.push(["var(--compare)", "tensors of " + other.strategy, "dash"]);
@@ -122,27 +92,7 @@ function drawCurve() {
   readStep();
 }
 
-/* Pointer, finger, keys. */
-function followCurve(drawing, f) {
-  const go = (event) => {
-    const x = (event.clientX - drawing.getBoundingClientRect().left) * f.width / drawing.getBoundingClientRect().width;
-    moveStep(Math.floor((x - f.left) / (f.width - f.left - f.right) * f.n));
-  };
-  drawing.addEventListener("pointermove", go);
-  drawing.addEventListener("pointerdown", go);
-  drawing.addEventListener("keydown", (event) => {
-    const page = Math.max(1, Math.round(f.n / 10));
-    const to = {ArrowLeft: curve.step - 1, ArrowRight: curve.step + 1, ArrowDown: curve.step - 1, ArrowUp: curve.step + 1,
-                PageDown: curve.step - page, PageUp: curve.step + page, Home: 0, End: f.n - 1}[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    moveStep(to);
-  });
-}
-
-function moveStep(to) {
-  const step = Math.max(0, Math.min(2 * N - 1, to));
-  if (step === curve.step) return;
+function moveStep(step) {
   curve.step = step;
   at("cursor").setAttribute("x", curve.frame.x(step));
   readStep();

@@ -97,10 +97,6 @@ function explain(r) {
   fill("explained", element("strong", {}, r.strategy), " " + parts.join(", ") + times + ".");
 }
 
-function options(id, all, chosen) {
-  fill(id, ...all.map(([value, text]) => element("option", value === chosen ? {value, selected: ""} : {value}, text)));
-}
-
 function drawChooser() {
   const numbered = results.map((r, i) => [String(i), r.strategy + (r.fits ? "" : " (does not fit)")]);
   options("strategy", numbered, String(results.indexOf(shown.result)));
@@ -123,7 +119,7 @@ function show(r) {
   curve.step = r.peak_step - 1;
   const had = at("strategies").contains(document.activeElement);
   drawChooser();
-  drawStrategies();
+  strategies.draw();
   drawShown();
   if (had) at("strategies").querySelector("tr.shown button").focus();
 }
@@ -138,20 +134,14 @@ function start() {
   shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();
+  strategies.set(results);
   show(best);
   at("strategy").addEventListener("change", (event) => show(results[Number(event.target.value)]));
   at("other").addEventListener("change", (event) => {
     shown.other = event.target.value === "" ? null : unpack(results[Number(event.target.value)]);
     drawCurve();
   });
-  let size = "";
-  window.addEventListener("resize", () => {
-    const now = window.innerWidth + " " + window.devicePixelRatio;
-    if (now === size) return; /* a phone's bars come and go */
-    size = now;
-    redrawAll();
-  });
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+  onResize(redrawAll);
 }
 
 start();

@@ -1,16 +1,15 @@
 /* The report's tables: the strategies, which sort, and the tensors of the peak. */
 
-/* A column: heading, what it sorts by (none: it does not sort), what a cell shows (text or an element). */
 const columns = [
   {head: "strategy", text: true, by: (r) => results.indexOf(r), cell: strategyCell},
   {head: "fits", text: true, by: (r) => (r.fits ? 0 : 1),
    cell: (r) => element("span", {class: r.fits ? "yes" : "no"}, r.fits ? "yes" : "no")},
-  {head: "GPU memory\nGiB", by: (r) => r.device, cell: deviceCell},
+  {head: "GPU memory\nGiB", by: (r) => r.device, cell: (r) => memoryCell(r.device, run.memory, r.fits)},
   {head: "tensors at\npeak, MiB", by: (r) => r.peak, cell: (r) => (r.peak / MIB).toFixed(3)},
   {head: "at\nstep", by: (r) => r.peak_step, cell: (r) => String(r.peak_step)},
-  {head: "iteration\nms", by: (r) => (r.fits ? r.iteration_ns : Infinity),
+  {head: "iteration\nms", by: (r) => (r.fits ? r.iteration_ns : null),
    cell: (r) => (r.fits ? (r.iteration_ns / 1e6).toFixed(2) : "-")},
-  {head: "images\n/s", by: (r) => (r.fits ? -imagesPerSecond(r) : Infinity),
+  {head: "images\n/s", falling: true, by: (r) => (r.fits ? imagesPerSecond(r) : null),
    cell: (r) => (r.fits ? imagesPerSecond(r).toFixed(2) : "-")},
   {head: "stalled\nms", by: (r) => r.stall_ns, cell: (r) => (r.stall_ns / 1e6).toFixed(2)},
   {head: "copied out\nGiB", by: (r) => r.out, cell: (r) => (r.out / GIB).toFixed(2)},
@@ -19,53 +18,12 @@ const columns = [
   {head: "workspace\nGiB", by: (r) => r.workspace, cell: (r) => (r.workspace / GIB).toFixed(2)},
 ];
 
-let sorting = {column: 0, down: false};
-
-/* A name of parts may be broken behind each plus. */
-function breakable(name) {
-  return name.split("+").flatMap((part, i) => (i ? ["+", document.createElement("wbr"), part] : [part]));
-}
-
 function strategyCell(r) {
   return element("button", {type: "button", "aria-pressed": String(r === shown.result), click: () => show(r)},
                  ...breakable(r.strategy));
 }
 
-/* The figure over a bar: how much of the device that is. */
-function deviceCell(r) {
-  const share = Math.min(1, r.device / run.memory);
-  return element("span", {}, (r.device / GIB).toFixed(2),
-                 element("span", {class: "meter" + (r.fits ? "" : " over"), "aria-hidden": "true"},
-                         element("i", {style: "width:" + (100 * share).toFixed(1) + "%"})));
-}
-
-function sortedResults() {
-  const by = columns[sorting.column].by, sign = sorting.down ? -1 : 1;
-  return results.slice().sort((a, b) => {
-    const x = by(a), y = by(b);
-    return x === y ? results.indexOf(a) - results.indexOf(b) : sign * (x < y ? -1 : 1);
-  });
-}
-
-function sortBy(index) {
-  sorting = {column: index, down: sorting.column === index && !sorting.down};
-  drawStrategies();
-  at("strategies").querySelectorAll("thead button")[index].focus();
-}
-
-function heading(column, index) {
-  const direction = sorting.column !== index ? "none" : sorting.down ? "descending" : "ascending";
-  return element("th", {scope: "col", class: column.text ? "text" : "", "aria-sort": direction},
-                 element("button", {type: "button", click: () => sortBy(index)}, column.head));
-}
-
-function drawStrategies() {
-  const rows = sortedResults().map((r) =>
-    element("tr", {class: r === shown.result ? "shown" : ""},
-            ...columns.map((c) => element("td", {class: c.text ? "text" : ""}, c.cell(r)))));
-  fill("strategies", element("caption", {class: "hidden"}, "Strategies; the headings sort"),
-       element("thead", {}, element("tr", {}, ...columns.map(heading))), element("tbody", {}, ...rows));
-}
+const strategies = new Table("strategies", columns, {caption: "Strategies", column: 0, shown: (r) => r === shown.result});
 
 /* ---- what makes the peak ---- */
 

@@ -222,7 +222,7 @@ def fits_a_phone(page, stored):
         equal(f"{name}.html: width", page.evaluate("document.documentElement.scrollWidth"), PHONE[0])
 
 
-OVERLAPS = """(() => { const all = [...document.querySelectorAll("#curve text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+OVERLAPS = """(() => { const all = [...document.querySelectorAll("figure text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
   const found = [];
   all.forEach(([name, a], i) => all.slice(0, i).forEach(([other, b]) => {
     if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2) found.push(other + " / " + name);
@@ -293,7 +293,7 @@ def run(test, page, stored):
     return 0
 
 
-def main():
+def main(tests, make, take):
     program = find()
     if not program:
         print("skipped: there is no Chromium; install chromium or name one in SNSIM_CHROMIUM")
@@ -301,15 +301,15 @@ def main():
     pictures = os.path.abspath(sys.argv[2]) if sys.argv[1:2] == ["--pictures"] else None
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        stored = make_pages()
+        stored = make()
         with Browser(program) as page:
-            failed = sum(run(test, page, stored) for test in TESTS)
+            failed = sum(run(test, page, stored) for test in tests)
             if pictures:
-                take_pictures(page, pictures)
+                take(page, pictures)
         os.chdir("/")
-    print(f"{len(TESTS) - failed} of {len(TESTS)} good")
+    print(f"{len(tests) - failed} of {len(tests)} good")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TESTS, make_pages, take_pictures))

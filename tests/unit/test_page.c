@@ -1,5 +1,6 @@
-/* Page and trace events: what is written is valid and whole whatever the names are, says what the timeline says, and a
- * failing write is told. The page in a browser is tests/report/check.py's. */
+/* Pages and trace events: what is written is valid and whole whatever the names are, says what the timeline or the
+ * sweep's rows say, and a failing write is told. Pages in a browser are those of tests/report/. */
+#include "base/arena.h"
 #include "plots/page.h"
 #include "plots/trace_events.h"
 #include "sim/simulate.h"
@@ -151,6 +152,77 @@ static void too_many_rows(void **state) {
   drop(&m);
 }
 
+/* ---- sweeps ---- */
+
+/* A sweep of as many as four points; the caller frees its arena. */
+static sn_sweep make_sweep(uint32_t n_rows) {
+  sn_sweep sweep = {.head = {3, "then", evil, evil, 9, n_rows, 1, 1, 1}, .n_rows = n_rows, .arena = sn_arena_new()};
+  assert_non_null(sweep.arena);
+  sn_sweep_row *rows = sn_arena_alloc(sweep.arena, 4, sizeof *rows);
+  assert_non_null(rows);
+  for (uint32_t i = 0; i < 4; i++)
+    rows[i] = (sn_sweep_row){.point = i + 1,
+                             .net = i % 2 ? evil : "b",
+                             .gpu = i % 3 ? "g" : evil,
+                             .memory_bytes = i % 3 ? 7 : 9,
+                             .workspace = "w",
+                             .external = "e",
+                             .allocator = "a",
+                             .batch = 4 - i,
+                             .strategy = i == 3 ? evil : "s",
+                             .failure = i == 2 ? evil : "",
+                             .fits = i == 0,
+                             .iteration_ns = i};
+  sweep.rows = rows;
+  return sweep;
+}
+
+static void check_numbers(const cJSON *columns, const char *name, const int (*wanted)[4]) {
+  const cJSON *column = get(columns, name);
+  assert_int_equal(cJSON_GetArraySize(column), 4);
+  for (int i = 0; i < 4; i++) assert_int_equal(cJSON_GetArrayItem(column, i)->valueint, (*wanted)[i]);
+}
+
+static void sweep_is_whole(void **state) {
+  (void)state;
+  sn_sweep sweep = make_sweep(4);
+  sn_err err = SN_ERR_INIT;
+  char *page = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&page, &bytes);
+  sn_page_write_sweep(&sweep, out, &err);
+  must(&err);
+  assert_int_equal(fclose(out), 0);
+  assert_int_equal(count(page, "<script"), 2);
+  assert_int_equal(count(page, "</script"), 2);
+  assert_int_equal(count(page, "2 networks, batches 1 to 4, on 2 GPUs"), 2); /* title and heading */
+  cJSON *data = data_of(page);
+  const cJSON *columns = get(data, "columns"), *failed = get(data, "failures");
+  check_numbers(columns, "net", &(const int[4]){0, 1, 0, 1});
+  check_numbers(columns, "gpu", &(const int[4]){0, 1, 1, 0});
+  check_numbers(columns, "strategy", &(const int[4]){0, 0, 0, 1});
+  check_numbers(columns, "batch", &(const int[4]){4, 3, 2, 1});
+  check_numbers(columns, "fits", &(const int[4]){1, 0, 0, 0});
+  check_numbers(columns, "iteration", &(const int[4]){0, 1, 2, 3});
+  assert_int_equal(cJSON_GetArrayItem(get(data, "memory"), 1)->valueint, 7);
+  assert_int_equal(cJSON_GetArraySize(failed), 1);
+  assert_int_equal(cJSON_GetArrayItem(cJSON_GetArrayItem(failed, 0), 0)->valueint, 2);
+  assert_string_equal(cJSON_GetArrayItem(get(get(data, "names"), "net"), 1)->valuestring,
+                      get(get(data, "sweep"), "grid")->valuestring);
+  cJSON_Delete(data);
+  free(page);
+  sn_arena_free(sweep.arena);
+}
+
+static void sweep_without_points(void **state) {
+  (void)state;
+  sn_sweep sweep = make_sweep(0);
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_page_write_sweep(&sweep, stderr, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "snsim sweep 3 goes on"));
+  sn_arena_free(sweep.arena);
+}
+
 static void full_disk(void **state) {
   (void)state;
   made m = make("lenet");
@@ -203,8 +275,10 @@ static void events_are_the_timeline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(page_is_whole), cmocka_unit_test(names_stay_text),         cmocka_unit_test(too_many_rows),
-      cmocka_unit_test(full_disk),     cmocka_unit_test(events_are_the_timeline),
+      cmocka_unit_test(page_is_whole),           cmocka_unit_test(names_stay_text),
+      cmocka_unit_test(too_many_rows),           cmocka_unit_test(sweep_is_whole),
+      cmocka_unit_test(sweep_without_points),    cmocka_unit_test(full_disk),
+      cmocka_unit_test(events_are_the_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
