@@ -10,7 +10,7 @@
 static void fail_points(sn_point *points, uint32_t count, const sn_err *err) {
   for (uint32_t i = 0; i < count; i++) {
     points[i] = (sn_point){0};
-    snprintf(points[i].failure, sizeof points[i].failure, "%s", err->text);
+    snprintf(points[i].failure, sizeof points[i].failure, "%.*s", (int)sizeof points[i].failure - 1, err->text);
   }
 }
 
