@@ -81,5 +81,8 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   print_amounts(run, r, amounts, sizeof amounts);
   bool hope = strategy[0] || batch[0];
   return sn_fail(err, SN_NO_FIT, "%s, at %s %s; %s%s%s", amounts, r->peak_layer, r->peak_pass,
-                 hope ? "try" : "not even --batch 1 fits: more memory is needed", strategy, batch);
+                 hope                    ? "try"
+                 : run->pool_limit_bytes ? "not even --batch 1 fits: a larger --pool is needed"
+                                         : "not even --batch 1 fits: more memory is needed",
+                 strategy, batch);
 }

@@ -212,13 +212,17 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   if (!memory) return err->code;
   const sn_memory_answer *least = sn_memory_best(memory);
   if (sn_question_largest_batch(q, least->strategy, &largest, err) == SN_OK) {
-    uint64_t bytes = least->memory_bytes + q->margin_bytes;
+    uint64_t bytes = sn_question_with_margin(q, least->memory_bytes);
     if (largest) snprintf(batch, sizeof batch, " or --batch %" PRIu32, largest);
-    sn_fail(err, SN_NO_FIT,
-            "none of %d combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64
-            "MiB%s",
-            SN_COMBINATIONS, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
-            (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
+    if (least->memory_bytes <= q->device.memory_bytes)
+      sn_fail(err, SN_NO_FIT, "none of %d combinations fits into the pool of --pool; try a larger one%s",
+              SN_COMBINATIONS, batch);
+    else
+      sn_fail(err, SN_NO_FIT,
+              "none of %d combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64
+              "MiB%s",
+              SN_COMBINATIONS, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+              (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
   }
   sn_memory_free(memory);
   return err->code;

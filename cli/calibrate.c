@@ -124,19 +124,33 @@ static sn_status print(const sn_args *args, const sn_calibration *c, sn_err *err
 }
 
 static sn_status keep(const sn_args *args, const sn_calibration *c, sn_err *err) {
-  char path[PATH_ROOM];
+  char path[PATH_ROOM], name[4 * SN_DEVICE_NAME], quoted[4 * PATH_ROOM];
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open(path, err);
   if (store && sn_store_put_calibration(store, c, err) == SN_OK)
-    sn_out_say("stored in %s; snsim --gpu %s simulates this machine, snsim validate compares", path, c->name);
+    sn_out_say("stored in %s; snsim --gpu %s%s%s simulates this machine, snsim validate compares", path,
+               sn_out_quote(c->name, name, sizeof name), args->db ? " --db " : "",
+               args->db ? sn_out_quote(args->db, quoted, sizeof quoted) : "");
   sn_store_close(store);
   return err->code;
+}
+
+/* The name of a known GPU for a CPU's measurements would make every later answer for that GPU wrong. */
+static sn_status check_name(const sn_args *args, sn_err *err) {
+  sn_device known;
+  sn_err unknown = SN_ERR_INIT;
+  if (!args->profile || args->backend != SN_EXEC_CPU || sn_device_load(args->profile, &known, &unknown) != SN_OK)
+    return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--gpu %.60s: that is a GPU, and the back end is the CPU; choose another name, or none",
+                 args->profile);
 }
 
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
                    args->net ? "--batch" : "--net");
+  if (check_name(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
   sn_train_prepare(args);
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
   if (!net) return err->code;
@@ -149,5 +163,6 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   if (c && keep(args, c, err) == SN_OK) print(args, c, err);
   sn_calibration_free(c);
   sn_net_free(net);
+  sn_train_end(err);
   return err->code;
 }

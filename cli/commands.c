@@ -114,9 +114,9 @@ static const sn_command commands[] = {
      "the result is equal to that of the first strategy to the bit. Under the table stand the largest errors. Both are "
      "stored; `snsim plot` draws one over the other.\n"
      "\"device MiB\" is memory in use beyond what was in use before: on the CPU the growth of the resident set without "
-     "the external pool. Times are predicted where the machine is calibrated (`snsim calibrate`) or --gpu names a "
-     "known "
-     "one; a dash stands for what is not known. Ctrl-C ends it after the current step and keeps what was measured.",
+     "the external pool. Times are predicted where the machine is calibrated (`snsim calibrate`), on a GPU also where "
+     "--gpu names a known one; a dash stands for what is not known. Ctrl-C ends it after the current step and keeps "
+     "what was measured.",
      "snsim validate --net resnet50 --batch 4\n"
      "snsim validate --net alexnet --batch 16 --iterations 5 --steps --strategy superneurons\n"
      "snsim validate --net resnet50 --batch 32 --backend cuda --deterministic --json",

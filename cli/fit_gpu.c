@@ -212,6 +212,9 @@ static sn_status fail_no_fit(const ranking *r, sn_err *err) {
       sn_question_largest_batch(&nearest, strategy, &largest, err) != SN_OK)
     return err->code;
   if (largest) snprintf(batch, sizeof batch, ", or --batch %" PRIu32, largest);
+  if (headroom(c) >= 0) /* the device would do */
+    return sn_fail(err, SN_NO_FIT, "the pool of --pool is too small with every strategy asked for; try a larger one%s",
+                   batch);
   return sn_fail(err, SN_NO_FIT, "no GPU is large enough: on %s, the nearest, %s are missing with %s; try %s%s",
                  c->device.name, sn_print_bytes((uint64_t)-headroom(c), missing), c->strategy,
                  q->args->n_strategies ? "another --strategy" : "a --gpu FILE of your own", batch);

@@ -233,14 +233,18 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
   if (memory && try_strategies(a, strategies, sizeof strategies, err) == SN_OK &&
       try_batch(a, batch, sizeof batch, err) == SN_OK) {
     const sn_memory_answer *least = sn_memory_best(memory);
-    uint64_t bytes = least->memory_bytes + a->question.margin_bytes;
-    sn_fail(err, SN_NO_FIT,
-            "not even %s %" PRIu32
-            ": %.3f MiB needed with %s, at %s %s, and %.3f MiB to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
-            knob_name(a), a->knob.low, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
-            least->binding.layer, least->binding.pass, (double)a->question.device.memory_bytes / SN_MIB,
-            a->question.device.name, strategies, batch, *strategies || *batch ? "or " : "",
-            bytes / 1048576 + (bytes % 1048576 > 0));
+    uint64_t bytes = sn_question_with_margin(&a->question, least->memory_bytes);
+    if (least->memory_bytes <= a->question.device.memory_bytes)
+      sn_fail(err, SN_NO_FIT, "not even %s %" PRIu32 " fits into the pool of --pool; try %s%s%sa larger one",
+              knob_name(a), a->knob.low, strategies, batch, *strategies || *batch ? "or " : "");
+    else
+      sn_fail(err, SN_NO_FIT,
+              "not even %s %" PRIu32
+              ": %.3f MiB needed with %s, at %s %s, and %.3f MiB to plan with on %s; try %s%s%s--memory %" PRIu64 "MiB",
+              knob_name(a), a->knob.low, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+              least->binding.layer, least->binding.pass, (double)a->question.device.memory_bytes / SN_MIB,
+              a->question.device.name, strategies, batch, *strategies || *batch ? "or " : "",
+              bytes / 1048576 + (bytes % 1048576 > 0));
   }
   sn_memory_free(memory);
   sn_net_free(net);

@@ -59,6 +59,14 @@ static void add_verdict(sn_table *table, const sn_run *run, const sn_result *r) 
     sn_table_cell(table, "DIFFERS by %.1g", r->difference);
 }
 
+/* Printing knows two kinds of "no number"; the store knows one. */
+static void add_loss(sn_table *table, double loss) {
+  if (isnan(loss))
+    sn_table_cell(table, "nan");
+  else
+    sn_table_cell(table, "%.6f", loss);
+}
+
 /* ---- measured alone ---- */
 
 static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *err) {
@@ -91,7 +99,7 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
     sn_table_cell(table, "%.2f", (double)r->iteration_ns / 1e6);
     sn_table_cell(table, "%.2f", (double)r->stall_ns / 1e6);
     sn_table_cell(table, "%.2f", r->images_per_second);
-    sn_table_cell(table, "%.6f", r->loss);
+    add_loss(table, r->loss);
     sn_table_cell(table, "%.1f", 100 * r->accuracy);
     add_verdict(table, run, r);
   }
@@ -183,7 +191,7 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
     add_copied(table, p->prefetch_bytes, m->prefetch_bytes, m->in_ns);
     add_times(table, p, m);
     sn_table_cell(table, "%.2f", m->images_per_second);
-    sn_table_cell(table, "%.6f", m->loss);
+    add_loss(table, m->loss);
     add_verdict(table, run, m);
   }
   sn_status status = sn_table_print(table, out->stream, out->color, err);

@@ -50,6 +50,16 @@ sn_status sn_out_close(sn_out *out, sn_err *err) {
   return out->path ? sn_replace_close(&out->replace, err) : err->code;
 }
 
+sn_status sn_out_check(const char *path, sn_err *err) {
+  sn_out out;
+  sn_err only_a_look = SN_ERR_INIT;
+  if (!path || strcmp(path, "-") == 0) return SN_OK;
+  if (sn_out_open(&out, path, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  sn_fail(&only_a_look, SN_BAD_FILE, "nothing is written"); /* with an error the file is left as it was */
+  sn_out_close(&out, &only_a_look);
+  return SN_OK;
+}
+
 void sn_out_say(const char *format, ...) {
   char text[1400];
   va_list args;

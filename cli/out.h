@@ -25,6 +25,10 @@ sn_status sn_out_open(sn_out *out, const char *path, sn_color color, sn_err *err
  * one in `err`, a file is left as it was before. */
 sn_status sn_out_close(sn_out *out, sn_err *err);
 
+/* Looks whether `path` can be written, before long work whose result goes there; leaves it as it is. NULL and "-" can.
+ * SN_BAD_FILE. */
+sn_status sn_out_check(const char *path, sn_err *err);
+
 /* `snsim: text` and `snsim: kind: text` on standard error. */
 void sn_out_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sn_out_complain(const char *kind, const char *text);

@@ -100,6 +100,11 @@ sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *e
   return err->code;
 }
 
+uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes) {
+  double share = question->args->margin_percent / 100;
+  return share > 0 ? (uint64_t)((double)bytes / (1 - share)) + 1 : bytes + question->margin_bytes;
+}
+
 void sn_question_free(sn_question *question) {
   sn_net_free(question->net);
   sn_calibration_free(question->calibration);

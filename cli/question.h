@@ -31,6 +31,8 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
 
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
+/* The memory of which `bytes` are left when the margin is kept free. */
+uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
 void sn_question_free(sn_question *question);
 
 /* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the

@@ -36,6 +36,23 @@ bool sn_train_interrupted(void) {
   return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
 }
 
+void sn_train_end(const sn_err *err) {
+  sigset_t set;
+  if (!sn_train_interrupted()) return;
+  sn_out_say("interrupted%s%s", err->code == SN_OK ? "" : "; ", err->code == SN_OK ? "" : err->text);
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+sn_status sn_train_check_targets(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  if (sn_out_check(args->output, err) != SN_OK || sn_out_check(args->trace, err) != SN_OK || args->no_db)
+    return err->code;
+  if (sn_args_database(args, path, sizeof path, err) == SN_OK) sn_store_close(sn_store_open(path, err));
+  return err->code;
+}
+
 static bool is_interrupted(void *unused) {
   (void)unused;
   return sn_train_interrupted();
@@ -63,6 +80,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.tf32 = args->tf32;
   options.machine.hyper = args->hyper;
   options.pool_bytes = args->pool.bytes;
+  options.strict_pool = true;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;
   return options;
@@ -89,12 +107,17 @@ const char *sn_train_device_name(const sn_args *args) {
 static sn_calibration *find_calibration(void *user, const sn_machine_info *info, sn_err *err) {
   const sn_args *args = ((const sn_train_watch *)user)->args;
   char path[PATH_ROOM];
-  if (args->no_db || args->costs == SN_COSTS_MODEL) return NULL;
-  if (sn_args_database(args, path, sizeof path, err) != SN_OK || access(path, F_OK) != 0) return NULL;
-  sn_store *store = sn_store_open_read(path, err);
-  if (!store) return NULL;
-  sn_calibration *c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);
-  sn_store_close(store);
+  sn_calibration *c = NULL;
+  bool wanted = !args->no_db && args->costs != SN_COSTS_MODEL;
+  if (wanted && sn_args_database(args, path, sizeof path, err) == SN_OK && access(path, F_OK) == 0) {
+    sn_store *store = sn_store_open_read(path, err);
+    if (store) c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);
+    sn_store_close(store);
+  }
+  if (!c && err->code == SN_OK && args->costs == SN_COSTS_MEASURED)
+    sn_fail(err, SN_BAD_USAGE,
+            "--costs measured: nothing was measured of this machine under the name \"%.60s\"; snsim calibrate does it",
+            sn_train_device_name(args));
   return c;
 }
 
@@ -106,11 +129,17 @@ void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
   options->user = watch;
 }
 
+/* What does not fit is said and left out. */
 static void train_all(const sn_args *args, sn_session *session, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
-  uint32_t count = sn_train_strategies(args, strategies);
-  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++)
-    sn_session_add(session, strategies[i], err);
+  uint32_t count = sn_train_strategies(args, strategies), left_out = 0;
+  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
+    if (sn_session_add(session, strategies[i], err) != SN_NO_FIT) continue;
+    if (++left_out == count) break;
+    sn_out_progress(NULL);
+    sn_out_say("does not fit: %s", err->text);
+    *err = (sn_err)SN_ERR_INIT;
+  }
   sn_out_progress(NULL);
 }
 
@@ -205,7 +234,7 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
 
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
   sn_timeline *last = NULL;
-  if (check_complete(args, err) != SN_OK) return err->code;
+  if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
   sn_train_prepare(args);
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
   if (!net) return err->code;
@@ -222,5 +251,6 @@ sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_e
   sn_timeline_free(last);
   sn_run_free(run);
   sn_net_free(net);
+  sn_train_end(err);
   return err->code;
 }

@@ -38,6 +38,12 @@ void sn_train_attach(sn_train_watch *watch, sn_session_options *options);
 /* What --gpu says, else the name of the back end. */
 const char *sn_train_device_name(const sn_args *args);
 
+/* Files and database can be written: looked at before the work. SN_BAD_FILE, SN_BAD_INPUT. */
+sn_status sn_train_check_targets(const sn_args *args, sn_err *err);
+
+/* After Ctrl-C, when all is printed and stored: says what `err` holds and ends the program by the signal. */
+void sn_train_end(const sn_err *err);
+
 /* The whole of `run` and `validate`: checks the command line, trains as `options` say, prints, stores and judges. */
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err);
 

@@ -94,7 +94,7 @@ static sn_status make(sn_cpu_kernels *k, sn_err *err) {
 
 sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
   if (threads > MOST_THREADS) {
-    sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or 0 for all processors", threads,
+    sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
             MOST_THREADS);
     return NULL;
   }

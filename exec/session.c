@@ -342,10 +342,15 @@ sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn_trace trace = {0};
   char name[SN_STRATEGY_TEXT];
   if (s->n_results + 2 > MOST_RESULTS) return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
+  uint32_t before = s->n_results;
   sn_plan *plan = make_plan(s, strategy, err);
-  sn_status status = plan ? sn_trace_init(&trace, plan, err) : err->code;
+  if (plan && s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
+    sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB",
+            (double)plan->pool_bytes / 1048576, (double)plan->pool_limit / 1048576);
+  sn_status status = plan && err->code == SN_OK ? sn_trace_init(&trace, plan, err) : err->code;
   if (status == SN_OK && s->options.predict) status = predict(s, strategy, plan, &trace, err);
   if (status == SN_OK) status = measure(s, strategy, plan, &trace, err);
+  if (s->n_results == before + s->options.predict) s->n_results = before; /* a prediction alone is not kept */
   if (status != SN_OK) sn_err_prefix(err, "strategy %s", sn_strategy_name(strategy, name));
   sn_trace_clear(&trace);
   sn_plan_free(plan);

@@ -166,8 +166,9 @@ static sn_status unknown_name(const char *name, sn_err *err) {
   size_t count = sn_embedded_device_count < 64 ? sn_embedded_device_count : 64;
   for (size_t i = 0; i < count; i++) names[i] = sn_embedded_devices[i].name;
   return sn_fail(err, SN_BAD_USAGE,
-                 "unknown GPU \"%.60s\"%s; snsim list gpus shows them, a path ending in .json is read", name,
-                 sn_text_suggest(name, names, count, hint, sizeof hint));
+                 "unknown GPU \"%.60s\"%s; snsim list gpus shows them, a path ending in .json is read, snsim calibrate "
+                 "measures this machine",
+                 name, sn_text_suggest(name, names, count, hint, sizeof hint));
 }
 
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {

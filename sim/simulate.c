@@ -257,11 +257,25 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
   return SN_OK;
 }
 
+/* From a pool of nothing, where not a byte is taken that is not needed, up to what each plan says it needs; then down
+ * again while less is enough. Most strategies need the same whatever is on offer: then this is two plans and one more
+ * that does not fit. */
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, 0, err); /* a pool of nothing: not a byte is taken that is not needed */
-  if (plan) *memory_bytes = resident_bytes(&planner->q) + plan->pool_bytes;
-  sn_plan_free(plan);
-  return err->code;
+  enum { DOWN = 64 };
+  uint64_t fixed = resident_bytes(&planner->q), pool = 0, least = 0;
+  for (int down = 0; down < DOWN;) {
+    sn_plan *plan = plan_for(planner, strategy, pool > 0 ? fixed + pool : 0, err);
+    if (!plan) return err->code;
+    bool fits = plan->pool_bytes <= plan->pool_limit;
+    uint64_t needed = plan->pool_bytes;
+    sn_plan_free(plan);
+    if (!fits && least > 0) break;
+    if (fits) least = needed, down++;
+    pool = fits ? needed - SN_POOL_BLOCK : needed;
+    if (pool == 0) break; /* a pool of one block */
+  }
+  *memory_bytes = fixed + least;
+  return SN_OK;
 }
 
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,

@@ -337,13 +337,40 @@ static void names_what_binds(void **state) {
   sn_fit_free(fit);
 }
 
+/* A cache that may send few tensors away plans differently with another pool, so that what a plan asks for need not be
+ * enough: the answer is what does run. */
+static void least_memory_of_a_narrow_cache_is_enough(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  const sn_strategy strategy = parse_strategy("superneurons-paper");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_device device = load_gpu("k40c");
+  sn_net *net = load_net("inception_v3", 16);
+  sn_memory *memory = sn_fit_memory(net, &device, &strategy, 1, &options, &err);
+  must(&err);
+  device.memory_bytes = memory->answers[0].memory_bytes;
+  sn_run *run = sn_simulate("inception_v3", net, &device, &strategy, 1, &options, &err);
+  must(&err);
+  assert_true(run->results[0].fits);
+  assert_true(memory->answers[0].verified);
+  sn_run_free(run);
+  sn_memory_free(memory);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(largest_batch_is_that_of_asking_all), cmocka_unit_test(larger_fits_where_smaller_does_not),
-      cmocka_unit_test(pool_of_a_given_size_bounds_it),      cmocka_unit_test(largest_depth_is_that_of_asking_all),
-      cmocka_unit_test(largest_image_is_that_of_asking_all), cmocka_unit_test(images_begin_where_windows_fit),
-      cmocka_unit_test(refuses_knobs_that_are_not_there),    cmocka_unit_test(says_why_there_is_no_next),
-      cmocka_unit_test(least_memory_is_exact_to_the_block),  cmocka_unit_test(names_what_binds),
+      cmocka_unit_test(largest_batch_is_that_of_asking_all),
+      cmocka_unit_test(larger_fits_where_smaller_does_not),
+      cmocka_unit_test(pool_of_a_given_size_bounds_it),
+      cmocka_unit_test(largest_depth_is_that_of_asking_all),
+      cmocka_unit_test(largest_image_is_that_of_asking_all),
+      cmocka_unit_test(images_begin_where_windows_fit),
+      cmocka_unit_test(refuses_knobs_that_are_not_there),
+      cmocka_unit_test(says_why_there_is_no_next),
+      cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
+      cmocka_unit_test(least_memory_is_exact_to_the_block),
+      cmocka_unit_test(names_what_binds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
