@@ -90,18 +90,22 @@ static const sn_command commands[] = {
      "snsim reproduce fig10 -o fig10.svg\n"
      "snsim reproduce table2 --json",
      "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
-    {"run", "snsim run --net NAME --batch N [options]", "train for real on the CPU, by the plans",
-     "Trains a network on the CPU by obeying the plans of one or several strategies, each from the same start: every "
+    {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
+     "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "
+     "start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
      "threads of their own behind the plan's fences. Images and labels are drawn from the seed, or come "
      "from --data.\n"
-     "The table: planned pool and the highest byte that was used; live tensors planned and seen; bytes copied per "
-     "iteration, planned and seen; extra forwards; time of an iteration (median, without the first), of which the "
-     "compute lane waited for copies; loss of the last iteration; \"right %\": images of the last tenth of the "
-     "iterations whose most likely class was their label, before they were trained on; \"result\": whether losses, "
-     "gradients and parameters "
-     "are equal to the first row's to the bit, as they must be. Ctrl-C ends it after the current step and shows what "
-     "was measured.\n"
+     "The table: the pool and its highest byte that was used; memory of the device in use; the most live tensors; "
+     "bytes "
+     "copied per iteration; extra forwards; time of an iteration (median, without the first), of which the compute "
+     "lane "
+     "waited for copies; loss of the last iteration; \"right %\": images of the last tenth of the iterations whose "
+     "most "
+     "likely class was their label, before they were trained on; \"result\": whether losses, gradients and parameters "
+     "are equal to the first row's to the bit, as they must be. With --pool, strategies that need more are named and "
+     "left "
+     "out. Ctrl-C ends it after the current step and shows what was measured.\n"
      "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
