@@ -66,8 +66,11 @@ static void print_device(const sn_calibration *c, FILE *out) {
   fprintf(out, "  convolutions     %.3f TFLOP/s\n", p->flops / 1e12);
   fprintf(out, "  moving steps     %.1f GB/s\n", p->memory_bandwidth / 1e9);
   fprintf(out, "  shortest step    %.1f us\n", (double)p->launch_ns / 1e3);
-  fprintf(out, "  copies           %.1f GB/s out, %.1f GB/s in, %.1f GB/s both together; %.2f us each\n",
-          c->out_bandwidth / 1e9, c->in_bandwidth / 1e9, c->together_bandwidth / 1e9, (double)p->link_latency_ns / 1e3);
+  fprintf(
+      out,
+      "  copies           %.1f GB/s out, %.1f GB/s in, %.1f GB/s both together; one block in %.2f us out, %.2f us in\n",
+      c->out_bandwidth / 1e9, c->in_bandwidth / 1e9, c->together_bandwidth / 1e9, (double)c->out_latency_ns / 1e3,
+      (double)c->in_latency_ns / 1e3);
   fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n\n", c->n_timings);
 }
 
@@ -85,7 +88,8 @@ static void put_fit(sn_json_object *o, const sn_calibration *c) {
   sn_json_put_real(o, "out_bytes_per_s", c->out_bandwidth);
   sn_json_put_real(o, "in_bytes_per_s", c->in_bandwidth);
   sn_json_put_real(o, "together_bytes_per_s", c->together_bandwidth);
-  sn_json_put_count(o, "copy_latency_ns", (uint64_t)p->link_latency_ns);
+  sn_json_put_count(o, "out_latency_ns", (uint64_t)c->out_latency_ns);
+  sn_json_put_count(o, "in_latency_ns", (uint64_t)c->in_latency_ns);
   sn_json_put_bool(o, "shared_link", c->shared_link);
   sn_json_put_real(o, "residual", c->residual);
 }

@@ -230,6 +230,19 @@ static void note_steps(worst *bytes, worst *time, const sn_result *p, const sn_r
   }
 }
 
+/* What kernels and libraries hold beside the planned parts. */
+static void print_context(const sn_run *run, FILE *out) {
+  uint64_t least = UINT64_MAX, most = 0;
+  sn_measured_pair pair;
+  for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {
+    uint64_t bytes = pair.measured->context_bytes;
+    least = bytes < least ? bytes : least;
+    most = bytes > most ? bytes : most;
+  }
+  fprintf(out, "Context measured beside persistent bytes and pool: %.1f to %.1f MiB.\n", (double)least / MIB,
+          (double)most / MIB);
+}
+
 static void print_errors(const sn_run *run, FILE *out) {
   worst pool = {0}, device = {0}, copies = {0}, live = {0}, bytes = {0}, iteration = {0}, step = {0};
   double known = 0, all = 0;
@@ -255,6 +268,7 @@ static void print_errors(const sn_run *run, FILE *out) {
   print_worst("bytes copied", &copies, out);
   print_worst("iteration time", &iteration, out);
   print_worst("time of a step (over 1 %)", &step, out);
+  print_context(run, out);
   if (all > 0)
     fprintf(out, "%.0f %% of the predicted compute time is from measured costs, the rest from formulas.\n",
             100 * known / all);

@@ -180,6 +180,8 @@ static const char version_2[] =
     "  out_bandwidth REAL NOT NULL,"
     "  in_bandwidth REAL NOT NULL,"
     "  together_bandwidth REAL NOT NULL,"
+    "  out_latency_ns INTEGER NOT NULL,"
+    "  in_latency_ns INTEGER NOT NULL,"
     "  UNIQUE (name, backend, hardware, libraries)) STRICT;"
 
     "CREATE TABLE timings("

@@ -128,6 +128,8 @@ static const sn__column calibration_columns[] = {
     COLUMN(sn_calibration, out_bandwidth),
     COLUMN(sn_calibration, in_bandwidth),
     COLUMN(sn_calibration, together_bandwidth),
+    COLUMN(sn_calibration, out_latency_ns),
+    COLUMN(sn_calibration, in_latency_ns),
 };
 
 static const sn__column timing_columns[] = {

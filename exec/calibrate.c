@@ -119,7 +119,9 @@ static void set_link(calibrator *c, const sn_copy_rates *rates) {
   m->shared_link = rates->together < 0.75 * (rates->out + rates->in);
   for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
     m->profile.link_bandwidth[e] = 2 / (1 / rates->out + 1 / rates->in);
-  m->profile.link_latency_ns = rates->latency_ns;
+  m->out_latency_ns = rates->out_latency_ns;
+  m->in_latency_ns = rates->in_latency_ns;
+  m->profile.link_latency_ns = (rates->out_latency_ns + rates->in_latency_ns) / 2;
 }
 
 static sn_status set_profile(calibrator *c, const char *name, const sn_machine_info *info, uint64_t context_bytes) {

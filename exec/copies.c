@@ -69,19 +69,21 @@ static sn_status play(const sn_machine *machine, const sn_route *route, uint64_t
 }
 
 sn_status sn_copies_measure(const sn_machine *machine, const sn_route *route, sn_copy_rates *rates, sn_err *err) {
-  int64_t out[SN_LANES], in[SN_LANES], both[SN_LANES], small[SN_LANES];
+  int64_t out[SN_LANES], in[SN_LANES], both[SN_LANES], block_out[SN_LANES], block_in[SN_LANES];
   double bytes = (double)large;
   if (route->n_tensors < 2) return sn_fail(err, SN_BAD_INPUT, "the network is too small to measure copies with");
   if (play(machine, route, large, true, false, out, err) != SN_OK ||
       play(machine, route, large, false, true, in, err) != SN_OK ||
       play(machine, route, large, true, true, both, err) != SN_OK ||
-      play(machine, route, SN_POOL_BLOCK, true, false, small, err) != SN_OK)
+      play(machine, route, SN_POOL_BLOCK, true, false, block_out, err) != SN_OK ||
+      play(machine, route, SN_POOL_BLOCK, false, true, block_in, err) != SN_OK)
     return err->code;
   *rates = (sn_copy_rates){
       .out = bytes / (double)out[SN_LANE_OUT] * 1e9,
       .in = bytes / (double)in[SN_LANE_IN] * 1e9,
       .together = (bytes / (double)both[SN_LANE_OUT] + bytes / (double)both[SN_LANE_IN]) * 1e9,
-      .latency_ns = small[SN_LANE_OUT],
+      .out_latency_ns = block_out[SN_LANE_OUT],
+      .in_latency_ns = block_in[SN_LANE_IN],
   };
   return SN_OK;
 }

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 typedef struct sn_copy_rates {
-  double out, in;     /* bytes/s of one direction, alone */
-  double together;    /* bytes/s of both at once, their sum */
-  int64_t latency_ns; /* a copy of one block */
+  double out, in;                        /* bytes/s of one direction, alone */
+  double together;                       /* bytes/s of both at once, their sum */
+  int64_t out_latency_ns, in_latency_ns; /* a copy of one block, alone */
 } sn_copy_rates;
 
 /* SN_BAD_INPUT where the route has fewer than two tensors. */

@@ -29,6 +29,8 @@ struct sn_session {
   sn_machine machine;
   sn_calibration *calibration; /* NULL: none */
   const sn_device *profile;    /* NULL: times are not known */
+  sn_device device;            /* the profile, or any: a machine that offers one algorithm for each convolution gets the
+                                * same plans from every device */
   sn_costs *costs;
   float *first; /* gradients and parameters of the first measured result that is whole */
   sn_schedule *schedules[SN_RECOMPUTES];
@@ -43,12 +45,8 @@ static sn_status open_machine(sn_session *s, sn_err *err) {
   return sn_machine_open_cpu(s->route, &s->options.machine, &s->machine, err);
 }
 
-/* Times come from the profile; where there is none any device does: a machine that offers one algorithm for each
- * convolution gets the same plans from every profile. */
 static sn_costs *make_costs(const sn_session *s, sn_err *err) {
-  sn_device any;
-  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return NULL;
-  sn_costs *costs = sn_costs_new(s->net, s->profile ? s->profile : &any, err);
+  sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
   assert(s->machine.ops);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
@@ -74,6 +72,10 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
   s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
+  if (s->profile)
+    s->device = *s->profile;
+  else if (sn_device_known(0, &s->device, err) != SN_OK)
+    return err->code;
   s->costs = make_costs(s, err);
   return err->code;
 }
@@ -135,12 +137,9 @@ static void forget_times(sn_trace *trace) {
 }
 
 static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
-  sn_device any;
   sn_result *r = &s->results[s->n_results];
-  if (!s->profile && sn_device_known(0, &any, err) != SN_OK) return err->code;
-  sn_device_model model = {.device = s->profile ? s->profile : &any,
-                           .costs = s->costs,
-                           .shared_link = s->calibration && s->calibration->shared_link};
+  sn_device_model model = {
+      .device = &s->device, .costs = s->costs, .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = source_of(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
   if (!s->profile) forget_times(trace);

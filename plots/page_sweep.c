@@ -7,6 +7,7 @@
  * the points per column; finding a name is a search through those there are, at most a few hundred, begun at the last
  * one found. */
 #include "plots/page_internal.h"
+#include "plots/plot_internal.h"
 
 #include "base/arena.h"
 #include "base/quote.h"
@@ -14,39 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { NET, GPU, TEXTS = 6 };
-
-typedef const char *text_value(const sn_sweep_row *row);
 typedef int64_t number_value(const sn_sweep_row *row);
-
-static const char *net_of(const sn_sweep_row *row) {
-  return row->net;
-}
-static const char *gpu_of(const sn_sweep_row *row) {
-  return row->gpu;
-}
-static const char *workspace_of(const sn_sweep_row *row) {
-  return row->workspace;
-}
-static const char *external_of(const sn_sweep_row *row) {
-  return row->external;
-}
-static const char *allocator_of(const sn_sweep_row *row) {
-  return row->allocator;
-}
-static const char *strategy_of(const sn_sweep_row *row) {
-  return row->strategy;
-}
-
-static const struct {
-  const char *name;
-  text_value *value;
-} texts[TEXTS] = {{"net", net_of},
-                  {"gpu", gpu_of},
-                  {"workspace", workspace_of},
-                  {"external", external_of},
-                  {"allocator", allocator_of},
-                  {"strategy", strategy_of}};
 
 static int64_t batch_of(const sn_sweep_row *row) {
   return row->batch;
@@ -89,16 +58,16 @@ typedef struct names {
   uint32_t *index, count;
 } names;
 
-static sn_status find_names(const sn_sweep *sweep, text_value *value, names *n, sn_err *err) {
+static sn_status find_names(const sn_sweep *sweep, const sn__axis *axis, names *n, sn_err *err) {
   uint32_t at = 0;
   n->count = 0;
   n->first = sn_arena_alloc(sweep->arena, sweep->n_rows, sizeof(sn_sweep_row *));
   n->index = sn_arena_alloc(sweep->arena, sweep->n_rows, sizeof *n->index);
   if (!n->first || !n->index) return sn_fail_memory(err);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
-    const char *text = value(&sweep->rows[i]);
+    const char *text = axis->value(&sweep->rows[i]);
     uint32_t tried = 0;
-    for (; tried < n->count && strcmp(value(n->first[at]), text) != 0; tried++) at = (at + 1) % n->count;
+    for (; tried < n->count && strcmp(axis->value(n->first[at]), text) != 0; tried++) at = (at + 1) % n->count;
     if (tried == n->count) {
       at = n->count++;
       n->first[at] = &sweep->rows[i];
@@ -123,24 +92,24 @@ static void write_head(const sn_sweep_line *h, FILE *out) {
 
 static void write_names(const names *all, FILE *out) {
   fputs(",\n\"names\":{", out);
-  for (int t = 0; t < TEXTS; t++) {
-    fprintf(out, t ? ",\n\"%s\":[" : "\"%s\":[", texts[t].name);
+  for (int t = 0; t < SN__AXES; t++) {
+    fprintf(out, t ? ",\n\"%s\":[" : "\"%s\":[", sn__axes[t].name);
     for (uint32_t i = 0; i < all[t].count; i++) {
       if (i > 0) putc(',', out);
-      sn_quote_json(texts[t].value(all[t].first[i]), out);
+      sn_quote_json(sn__axes[t].value(all[t].first[i]), out);
     }
     putc(']', out);
   }
   fputs("},\n\"memory\":[", out);
-  for (uint32_t i = 0; i < all[GPU].count; i++)
-    fprintf(out, i ? ",%" PRIu64 : "%" PRIu64, all[GPU].first[i]->memory_bytes);
+  for (uint32_t i = 0; i < all[SN__AXIS_GPU].count; i++)
+    fprintf(out, i ? ",%" PRIu64 : "%" PRIu64, all[SN__AXIS_GPU].first[i]->memory_bytes);
   putc(']', out);
 }
 
 static void write_columns(const sn_sweep *sweep, const names *all, FILE *out) {
   fputs(",\n\"columns\":{", out);
-  for (int t = 0; t < TEXTS; t++) {
-    fprintf(out, "\"%s\":[", texts[t].name);
+  for (int t = 0; t < SN__AXES; t++) {
+    fprintf(out, "\"%s\":[", sn__axes[t].name);
     for (uint32_t i = 0; i < sweep->n_rows; i++) fprintf(out, i ? ",%" PRIu32 : "%" PRIu32, all[t].index[i]);
     fputs("],\n", out);
   }
@@ -168,9 +137,9 @@ static void write_failures(const sn_sweep *sweep, FILE *out) {
 
 static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   const sn_sweep *sweep = content;
-  names all[TEXTS];
-  for (int t = 0; t < TEXTS; t++)
-    if (find_names(sweep, texts[t].value, &all[t], err) != SN_OK) return err->code;
+  names all[SN__AXES];
+  for (int t = 0; t < SN__AXES; t++)
+    if (find_names(sweep, &sn__axes[t], &all[t], err) != SN_OK) return err->code;
   write_head(&sweep->head, out);
   write_names(all, out);
   write_columns(sweep, all, out);
@@ -183,9 +152,9 @@ static sn_status write_data(const void *content, FILE *out, sn_err *err) {
 /* The one there is, or how many. */
 static sn_status write_title_names(const sn_sweep *sweep, int text, const char *plural, FILE *out, sn_err *err) {
   names n;
-  if (find_names(sweep, texts[text].value, &n, err) != SN_OK) return err->code;
+  if (find_names(sweep, &sn__axes[text], &n, err) != SN_OK) return err->code;
   if (n.count == 1)
-    sn_quote_html(texts[text].value(n.first[0]), out);
+    sn_quote_html(sn__axes[text].value(n.first[0]), out);
   else
     fprintf(out, "%" PRIu32 " %s", n.count, plural);
   return SN_OK;
@@ -205,9 +174,9 @@ static void write_batches(const sn_sweep *sweep, FILE *out) {
 
 static sn_status write_title(const void *content, FILE *out, sn_err *err) {
   const sn_sweep *sweep = content;
-  if (write_title_names(sweep, NET, "networks", out, err) != SN_OK) return err->code;
+  if (write_title_names(sweep, SN__AXIS_NET, "networks", out, err) != SN_OK) return err->code;
   write_batches(sweep, out);
-  return write_title_names(sweep, GPU, "GPUs", out, err);
+  return write_title_names(sweep, SN__AXIS_GPU, "GPUs", out, err);
 }
 
 sn_status sn_page_write_sweep(const sn_sweep *sweep, FILE *out, sn_err *err) {

@@ -66,6 +66,22 @@ typedef struct sn__sweep_chart {
 
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 
+/* What tells the points of a sweep apart, but for numbers: as options are called, and the value of a point. */
+enum {
+  SN__AXIS_NET,
+  SN__AXIS_GPU,
+  SN__AXIS_WORKSPACE,
+  SN__AXIS_EXTERNAL,
+  SN__AXIS_ALLOCATOR,
+  SN__AXIS_STRATEGY,
+  SN__AXES
+};
+typedef struct sn__axis {
+  const char *name;
+  const char *(*value)(const sn_sweep_row *row);
+} sn__axis;
+extern const sn__axis sn__axes[SN__AXES];
+
 /* ---- style.c ---- */
 /* Colours of Okabe and Ito, which colour-blind people can tell apart (Color Universal Design, 2008). */
 #define SN__BLACK      "#000000"

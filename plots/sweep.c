@@ -15,12 +15,6 @@ typedef struct choice {
   uint32_t n_rows;
 } choice;
 
-/* What an axis is to the choice: its option, the value of a row. */
-typedef struct axis {
-  const char *option;
-  const char *(*value)(const sn_sweep_row *row);
-} axis;
-
 static const char *net_of(const sn_sweep_row *row) {
   return row->net;
 }
@@ -36,9 +30,21 @@ static const char *external_of(const sn_sweep_row *row) {
 static const char *allocator_of(const sn_sweep_row *row) {
   return row->allocator;
 }
+static const char *strategy_of(const sn_sweep_row *row) {
+  return row->strategy;
+}
+
+const sn__axis sn__axes[SN__AXES] = {
+    [SN__AXIS_NET] = {"net", net_of},
+    [SN__AXIS_GPU] = {"gpu", gpu_of},
+    [SN__AXIS_WORKSPACE] = {"workspace", workspace_of},
+    [SN__AXIS_EXTERNAL] = {"external", external_of},
+    [SN__AXIS_ALLOCATOR] = {"allocator", allocator_of},
+    [SN__AXIS_STRATEGY] = {"strategy", strategy_of},
+};
 
 /* The values that the rows have, as a list for people. */
-static void list_values(const choice *c, const axis *a, char *out, size_t room) {
+static void list_values(const choice *c, const sn__axis *a, char *out, size_t room) {
   size_t used = 0;
   const char *last = "";
   out[0] = '\0';
@@ -52,26 +58,26 @@ static void list_values(const choice *c, const axis *a, char *out, size_t room) 
   }
 }
 
-static bool is_one(const choice *c, const axis *a) {
+static bool is_one(const choice *c, const sn__axis *a) {
   for (uint32_t i = 1; i < c->n_rows; i++)
     if (strcmp(a->value(c->rows[0]), a->value(c->rows[i])) != 0) return false;
   return true;
 }
 
-static bool has(const choice *c, const axis *a, const char *wanted) {
+static bool has(const choice *c, const sn__axis *a, const char *wanted) {
   for (uint32_t i = 0; i < c->n_rows; i++)
     if (strcmp(a->value(c->rows[i]), wanted) == 0) return true;
   return false;
 }
 
-static void keep(choice *c, const axis *a, const char *wanted) {
+static void keep(choice *c, const sn__axis *a, const char *wanted) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < c->n_rows; i++)
     if (strcmp(a->value(c->rows[i]), wanted) == 0) c->rows[kept++] = c->rows[i];
   c->n_rows = kept;
 }
 
-static sn_status choose_axis(choice *c, const axis *a, const char *wanted, sn_err *err) {
+static sn_status choose_axis(choice *c, const sn__axis *a, const char *wanted, sn_err *err) {
   char values[300];
   if (is_one(c, a)) return SN_OK;
   if (wanted && has(c, a, wanted)) {
@@ -80,7 +86,7 @@ static sn_status choose_axis(choice *c, const axis *a, const char *wanted, sn_er
   }
   list_values(c, a, values, sizeof values);
   return sn_fail(err, SN_BAD_USAGE, "sweep %" PRId64 " has points of more than one %s; choose with --%s one of %s",
-                 c->sweep->head.id, a->option, a->option, values);
+                 c->sweep->head.id, a->name, a->name, values);
 }
 
 static sn_status choose_pool(choice *c, uint64_t wanted, sn_err *err) {
@@ -98,12 +104,11 @@ static sn_status choose_pool(choice *c, uint64_t wanted, sn_err *err) {
 }
 
 static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn_err *err) {
-  static const axis axes[] = {{"net", net_of},
-                              {"gpu", gpu_of},
-                              {"workspace", workspace_of},
-                              {"external", external_of},
-                              {"allocator", allocator_of}};
-  const char *wanted[] = {plot->net, plot->gpu, plot->workspace, plot->external, plot->allocator};
+  const char *wanted[] = {[SN__AXIS_NET] = plot->net,
+                          [SN__AXIS_GPU] = plot->gpu,
+                          [SN__AXIS_WORKSPACE] = plot->workspace,
+                          [SN__AXIS_EXTERNAL] = plot->external,
+                          [SN__AXIS_ALLOCATOR] = plot->allocator};
   c->rows = sn_arena_alloc(c->sweep->arena, c->sweep->n_rows, sizeof(sn_sweep_row *));
   if (!c->rows) return sn_fail_memory(err);
   for (uint32_t i = 0; i < c->sweep->n_rows; i++)
@@ -111,8 +116,8 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn_err *err) 
   if (c->n_rows == 0)
     return sn_fail(err, SN_BAD_INPUT, "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " goes on",
                    c->sweep->head.id, c->sweep->head.id);
-  for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
-    if (choose_axis(c, &axes[i], wanted[i], err) != SN_OK) return err->code;
+  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
+    if (choose_axis(c, &sn__axes[i], wanted[i], err) != SN_OK) return err->code;
   return choose_pool(c, plot->pool_limit_bytes, err);
 }
 
@@ -122,19 +127,13 @@ static const char *const usual[] = {"baseline", "liveness", "liveness+offload", 
                                     "liveness+cache+recompute=cost"};
 enum { N_USUAL = sizeof usual / sizeof usual[0] };
 
-static const char *strategy_of(const sn_sweep_row *row) {
-  return row->strategy;
-}
-
-static const axis strategies = {"strategy", strategy_of};
-
 static sn_status add_named(const choice *c, const char *name, sn__sweep_chart *chart, sn_err *err) {
   char values[400];
-  if (has(c, &strategies, name)) {
+  if (has(c, &sn__axes[SN__AXIS_STRATEGY], name)) {
     chart->strategies[chart->n_strategies++] = name;
     return SN_OK;
   }
-  list_values(c, &strategies, values, sizeof values);
+  list_values(c, &sn__axes[SN__AXIS_STRATEGY], values, sizeof values);
   return sn_fail(err, SN_BAD_USAGE, "sweep %" PRId64 " has no strategy \"%.100s\"; it has %s", c->sweep->head.id, name,
                  values);
 }
@@ -154,7 +153,7 @@ static sn_status choose_strategies(const choice *c, const sn_plot_options *optio
   for (unsigned i = 0; options->strategies && i < options->n_strategies && i < SN__SWEEP_CURVES; i++)
     if (add_named(c, options->strategies[i], chart, err) != SN_OK) return err->code;
   for (unsigned i = 0; !options->strategies && i < N_USUAL; i++)
-    if (has(c, &strategies, usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
+    if (has(c, &sn__axes[SN__AXIS_STRATEGY], usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
   if (chart->n_strategies == 0) add_all(c, chart);
   return SN_OK;
 }

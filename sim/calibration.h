@@ -37,15 +37,16 @@ typedef struct sn_timing {
 } sn_timing;
 
 typedef struct sn_calibration {
-  const char *name;                   /* what --gpu calls the device: "cpu", "h200" */
-  const char *backend;                /* "cpu", "cuda" */
-  const char *hardware;               /* "AMD EPYC 7B13, 2 threads" */
-  const char *libraries;              /* "oneDNN 2.6.3, avx2" */
-  const char *created;                /* UTC, when last added to; "" while it is in no store */
-  sn_device profile;                  /* memory, link and rates as measured; its name is `name` */
-  bool shared_link;                   /* copies both ways together are hardly faster than one after the other */
-  double out_bandwidth, in_bandwidth; /* bytes/s, alone */
-  double together_bandwidth;          /* bytes/s, both directions at once, their sum */
+  const char *name;                      /* what --gpu calls the device: "cpu", "h200" */
+  const char *backend;                   /* "cpu", "cuda" */
+  const char *hardware;                  /* "AMD EPYC 7B13, 2 threads" */
+  const char *libraries;                 /* "oneDNN 2.6.3, avx2" */
+  const char *created;                   /* UTC, when last added to; "" while it is in no store */
+  sn_device profile;                     /* memory, link and rates as measured; its name is `name` */
+  bool shared_link;                      /* copies both ways together are hardly faster than one after the other */
+  double out_bandwidth, in_bandwidth;    /* bytes/s, alone */
+  int64_t out_latency_ns, in_latency_ns; /* of a copy of one block; the profile has their mean */
+  double together_bandwidth;             /* bytes/s, both directions at once, their sum */
   uint32_t n_timings;
   const sn_timing *timings; /* sorted by shape, pass, kernel, algo; each once */
   /* fitted */

@@ -29,6 +29,8 @@ static sn_calibration *pretend(const sn_net *net, const sn_device *profile, doub
                         .out_bandwidth = 1e9,
                         .in_bandwidth = 2e9,
                         .together_bandwidth = 3e9,
+                        .out_latency_ns = 7,
+                        .in_latency_ns = 9,
                         .timings = t,
                         .arena = arena};
   for (uint32_t i = 1; i < net->n_layers; i++) {
@@ -146,6 +148,7 @@ static void assert_same(const sn_calibration *a, const sn_calibration *b) {
   assert_string_equal(a->hardware, b->hardware);
   assert_int_equal(a->n_timings, b->n_timings);
   assert_true(a->profile.flops == b->profile.flops && a->together_bandwidth == b->together_bandwidth);
+  assert_true(a->out_latency_ns == b->out_latency_ns && a->in_latency_ns == b->in_latency_ns);
   assert_true(a->residual == b->residual);
   for (uint32_t i = 0; i < a->n_timings; i++) {
     assert_int_equal(sn_timing_compare(&a->timings[i], &b->timings[i]), 0);
@@ -197,6 +200,7 @@ static void a_machine_is_calibrated(void **state) {
   if (err.code == SN_BAD_DEVICE) skip();
   must(&err);
   assert_true(c->out_bandwidth > 1e7 && c->in_bandwidth > 1e7 && c->together_bandwidth > 1e7);
+  assert_true(c->out_latency_ns > 0 && c->in_latency_ns > 0);
   sn_options simulated = SN_OPTIONS_INIT;
   simulated.calibration = c;
   sn_strategy strategies[2] = {parse_strategy("baseline"), parse_strategy("liveness+recompute=cost")};
