@@ -6,8 +6,8 @@
  * Prints events per second of the median repeat, without and with a shared link.
  */
 #include "models/zoo.h"
-#include "sim/device_model.h"
-#include "sim/lower.h"
+#include "sim/plan/lower.h"
+#include "sim/play/device_model.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  * how many plans it took and how many values it scanned one by one; then sn_fit_memory() and sn_advise().
  */
 #include "models/zoo.h"
-#include "sim/advise.h"
-#include "sim/fit.h"
+#include "sim/ask/advise.h"
+#include "sim/ask/fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

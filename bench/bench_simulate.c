@@ -7,7 +7,7 @@
  * is the process's largest resident set so far, so read it downwards.
  */
 #include "models/zoo.h"
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

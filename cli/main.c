@@ -1,8 +1,8 @@
 /* snsim: a discrete-event memory simulator and capacity planner for neural-network training. Reads the command line,
  * runs the command, says what went wrong. Exit codes: 0 done, 1 does not fit, 2 usage, 3 file, 4 device, 5 our bug. */
-#include "cli/clash.h"
-#include "cli/options.h"
-#include "cli/out.h"
+#include "cli/frame/clash.h"
+#include "cli/frame/options.h"
+#include "cli/frame/out.h"
 
 int main(int argc, char **argv) {
   sn_args args;

@@ -1,6 +1,6 @@
 # Writes OUTPUT, a C file that holds FILES (a list of paths) as byte arrays, declared in HEADER as ARRAY and COUNT. Pure
 # CMake:
-#   cmake -DOUTPUT=embedded.c -DHEADER=sim/embedded.h -DARRAY=sn_embedded_devices -DCOUNT=sn_embedded_device_count
+#   cmake -DOUTPUT=embedded.c -DHEADER=sim/device/embedded.h -DARRAY=sn_embedded_devices -DCOUNT=sn_embedded_device_count
 #     "-DFILES=a.json;b.json" -P embed.cmake
 # Characters rather than a string literal: C11 promises only 4095 characters in a literal. Entries are sorted by name
 # (the file name without ".json"), so the output does not depend on the order in which FILES comes.

@@ -1,10 +1,11 @@
-/* Calibrations in the store (sim/calibration.h), one for each device name, back end, hardware and set of libraries. */
+/* Calibrations in the store (sim/device/calibration.h), one for each device name, back end, hardware and set of
+ * libraries. */
 #ifndef SN_DB_CALIBRATIONS_H
 #define SN_DB_CALIBRATIONS_H
 
 #include "base/err.h"
 #include "db/store.h"
-#include "sim/calibration.h"
+#include "sim/device/calibration.h"
 
 /* Writes a calibration in place of the one of the same name, back end, hardware and libraries. All or nothing. */
 sn_status sn_store_put_calibration(sn_store *store, const sn_calibration *calibration, sn_err *err);

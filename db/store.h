@@ -11,7 +11,7 @@
 #define SN_DB_STORE_H
 
 #include "base/err.h"
-#include "sim/run.h"
+#include "sim/ask/run.h"
 
 #include <stddef.h>
 

@@ -7,7 +7,7 @@
 #include "db/sweep.h"
 
 #include "db/store_internal.h"
-#include "sim/grid.h"
+#include "sim/ask/grid.h"
 
 #ifndef SNSIM_VERSION
 #define SNSIM_VERSION "unknown"

@@ -1,4 +1,4 @@
-/* Sweeps in the store: one row per finished point of a grid (sim/grid.h), written as soon as it is finished.
+/* Sweeps in the store: one row per finished point of a grid (sim/ask/grid.h), written as soon as it is finished.
  *
  *   sn_sweep_find(store, text, &id, &err);                          the newest sweep of this grid, 0 where there is
  * none if (!id) sn_sweep_create(store, text, grid->n_points, &id, &err); sn_sweep_enter(store, id, &session, &err);
@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A point. Bytes and times as in sn_result (sim/run.h). */
+/* A point. Bytes and times as in sn_result (sim/ask/run.h). */
 typedef struct sn_sweep_row {
   uint32_t point;   /* from 1, in the order of the grid */
   uint32_t session; /* which start of the sweep computed it, from 1; set by sn_sweep_put() */

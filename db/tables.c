@@ -1,6 +1,6 @@
-/* Tables: which member of which struct of sim/run.h, sim/calibration.h and db/sweep.h is which column. The SQL of
- * rows.c and both directions of moving data come from these lists, so they cannot disagree; test_store.c checks that no
- * member is forgotten.
+/* Tables: which member of which struct of sim/ask/run.h, sim/device/calibration.h and db/sweep.h is which column. The
+ * SQL of rows.c and both directions of moving data come from these lists, so they cannot disagree; test_store.c checks
+ * that no member is forgotten.
  *
  * A new member needs a line here and a migration in schema.c. */
 #include "db/store_internal.h"

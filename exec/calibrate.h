@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "exec/session.h"
-#include "sim/calibration.h"
+#include "sim/device/calibration.h"
 
 /* `name` is what the device is to be called. options->calibration, where it is set, finds an earlier calibration of the
  * same device and libraries: its rates are kept, and its timings where they are not measured anew. options->iterations

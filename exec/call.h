@@ -14,7 +14,7 @@
 #define SN_EXEC_CALL_H
 
 #include "models/net.h"
-#include "sim/route.h"
+#include "sim/graph/route.h"
 
 #include <stdbool.h>
 #include <stdint.h>

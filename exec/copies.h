@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "exec/machine.h"
-#include "sim/route.h"
+#include "sim/graph/route.h"
 
 #include <stdint.h>
 

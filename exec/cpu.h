@@ -19,7 +19,7 @@
 #include "exec/lanes.h"
 #include "exec/machine.h"
 #include "exec/state.h"
-#include "sim/backend.h"
+#include "sim/play/backend.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #define SN_EXEC_LANES_H
 
 #include "base/err.h"
-#include "sim/trace.h"
+#include "sim/play/trace.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -22,9 +22,9 @@
 #include "exec/batch.h"
 #include "exec/call.h"
 #include "exec/state.h"
-#include "sim/backend.h"
-#include "sim/cost.h"
-#include "sim/route.h"
+#include "sim/device/cost.h"
+#include "sim/graph/route.h"
+#include "sim/play/backend.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,12 +2,12 @@
 #include "exec/session.h"
 
 #include "base/arena.h"
-#include "sim/calibration.h"
-#include "sim/check.h"
-#include "sim/device_model.h"
-#include "sim/lower.h"
-#include "sim/meter.h"
-#include "sim/result.h"
+#include "sim/ask/result.h"
+#include "sim/device/calibration.h"
+#include "sim/plan/check.h"
+#include "sim/plan/lower.h"
+#include "sim/play/device_model.h"
+#include "sim/play/meter.h"
 
 #include <assert.h>
 #include <math.h>

@@ -20,11 +20,11 @@
 #include "base/err.h"
 #include "exec/machine.h"
 #include "models/net.h"
-#include "sim/calibration.h"
-#include "sim/device.h"
-#include "sim/run.h"
-#include "sim/simulate.h"
-#include "sim/strategy.h"
+#include "sim/ask/run.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/calibration.h"
+#include "sim/device/device.h"
+#include "sim/plan/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

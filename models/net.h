@@ -7,7 +7,7 @@
  * A net is made once by sn_builder_finish() (models/build.h) and immutable from then on. Every value has exactly one
  * consumer: where the builder's user gave a layer's output to several, a FORK layer stands between (reference, section
  * 1). Only the output of SOFTMAX has no consumer. Layers are in declaration order; the order of training is the route's
- * (sim/route.h). All tensors are float32, NCHW.
+ * (sim/graph/route.h). All tensors are float32, NCHW.
  */
 #ifndef SN_MODELS_NET_H
 #define SN_MODELS_NET_H

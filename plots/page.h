@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "db/sweep.h"
-#include "sim/run.h"
-#include "sim/timeline.h"
+#include "sim/ask/run.h"
+#include "sim/play/timeline.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define SN_PLOTS_PAGE_INTERNAL_H
 
 #include "plots/page.h"
-#include "sim/embedded.h"
+#include "sim/device/embedded.h"
 
 #include <stddef.h>
 

@@ -8,7 +8,7 @@
  *   pool       the addresses of one strategy's pool over the steps, a rectangle per tensor
  *
  * Drawn from what the store holds; timeline and pool from a timeline, for which a run is simulated again
- * (sim/replay.h).
+ * (sim/ask/replay.h).
  *
  * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
  * was. gnuplot missing: SN_BAD_DEVICE with how to install it; only text of breakdown, timeline and pool does without.
@@ -18,8 +18,8 @@
 
 #include "base/err.h"
 #include "db/store.h"
-#include "sim/run.h"
-#include "sim/timeline.h"
+#include "sim/ask/run.h"
+#include "sim/play/timeline.h"
 
 #include <stdio.h>
 

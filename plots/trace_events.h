@@ -8,7 +8,7 @@
 #define SN_PLOTS_TRACE_EVENTS_H
 
 #include "base/err.h"
-#include "sim/timeline.h"
+#include "sim/play/timeline.h"
 
 #include <stdio.h>
 

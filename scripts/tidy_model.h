@@ -13,6 +13,6 @@ static inline sn_status tidy_failed(sn_err *err, sn_status code) {
 }
 
 #define sn_fail(err, code, ...) ((void)(sn_fail)(err, code, __VA_ARGS__), tidy_failed(err, code))
-#define sn_fail_memory(err) ((void)(sn_fail_memory)(err), tidy_failed(err, SN_NO_MEMORY))
+#define sn_fail_memory(err)     ((void)(sn_fail_memory)(err), tidy_failed(err, SN_NO_MEMORY))
 
 #endif

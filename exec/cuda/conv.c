@@ -1,4 +1,4 @@
-/* CONV: cuDNN's algorithms under the names of sim/conv.h, their workspaces, and how long each takes here.
+/* CONV: cuDNN's algorithms under the names of sim/device/conv.h, their workspaces, and how long each takes here.
  *
  * Backward data and filter have no explicit GEMM and no index table of the same names: what needs no workspace stands
  * for implicit GEMM (algorithm 0), the other implicit one for the precomputed GEMM (algorithm 1). Those that add with
@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "exec/kernel_internal.h"
-#include "sim/calibration.h"
+#include "sim/device/calibration.h"
 
 #include <math.h>
 #include <stdlib.h>

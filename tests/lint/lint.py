@@ -30,9 +30,11 @@ def c_files(root, folders=LAYERS, endings=(".c", ".h")):
 def all_files(root):
     """Every file of the repository; without git, which a plain copy of the tree does not have."""
     for path in sorted(root.iterdir()):
+        if path.name == ".git":  # a folder, in a worktree a file
+            continue
         if path.is_file():
             yield path
-        elif path.name != ".git" and not path.name.startswith("build"):
+        elif not path.name.startswith("build"):
             yield from (p for p in sorted(path.rglob("*")) if p.is_file() and "__pycache__" not in p.parts)
 
 

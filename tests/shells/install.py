@@ -15,7 +15,7 @@ COMMON = {
     "share/bash-completion/completions/snsim",
     "share/fish/vendor_completions.d/snsim.fish",
     "share/doc/snsim/README.md",
-} | {f"share/snsim/devices/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "devices"))}
+} | {f"share/snsim/devices/{name}" for name in os.listdir(os.path.join(SOURCE, "sim", "device", "profiles"))}
 INSTALLED = COMMON | {"share/man/man1/snsim.1", "share/zsh/site-functions/_snsim", "share/doc/snsim/CHANGELOG.md"}
 PACKAGED = COMMON | {"share/man/man1/snsim.1.gz", "share/zsh/vendor-completions/_snsim",
                      "share/doc/snsim/changelog.gz"}

@@ -4,7 +4,7 @@
  * of its fences gives another result for some order. */
 #include "tests/unit/cuda_fixture.h"
 
-#include "sim/check.h"
+#include "sim/plan/check.h"
 
 enum { ORDERS = 36 };
 

@@ -18,7 +18,7 @@
 #include "exec/reference.h"
 #include "exec/session.h"
 #include "models/zoo.h"
-#include "sim/lower.h"
+#include "sim/plan/lower.h"
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/unit/net_runner.h"
 

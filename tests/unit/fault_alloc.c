@@ -8,10 +8,10 @@
 
 #include "exec/batch_source.h"
 #include "plots/plot.h"
-#include "sim/advise.h"
-#include "sim/compare.h"
-#include "sim/fit.h"
-#include "sim/simulate.h"
+#include "sim/ask/advise.h"
+#include "sim/ask/compare.h"
+#include "sim/ask/fit.h"
+#include "sim/ask/simulate.h"
 #include "tests/unit/image_files.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * And what a back end that works is called with. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/backend.h"
+#include "sim/play/backend.h"
 
 #include <stdio.h>
 

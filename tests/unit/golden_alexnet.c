@@ -6,7 +6,7 @@
  * stride + 1, so conv1 makes (227 - 11) / 4 + 1 = 55; POOL 3/2 makes 27, 13 and 6 of 55, 27 and 13. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

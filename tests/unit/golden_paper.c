@@ -3,7 +3,7 @@
  * exact; speeds come from a model fitted by hand and may be off by what the tests say. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * layer; the order of the systems as the paper has it; and the paper's own column. Exceptions are those that
  * docs/paper.md explains. Beside them what only these strategies do: which tensors a narrow cache moves, and how slow
  * pageable memory is. */
-#include "cli/reproduce.h"
-#include "sim/simulate.h"
+#include "cli/reproduce/reproduce.h"
+#include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>

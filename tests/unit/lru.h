@@ -1,4 +1,4 @@
-/* The rules of the tensor cache ([SN] algorithm 2; sim/emit.h), read off a finished plan:
+/* The rules of the tensor cache ([SN] algorithm 2; sim/plan/emit.h), read off a finished plan:
  *
  *   who    only the least recently used tensor is evicted that the next compute does not touch
  *   when   only where what is asked for next found no hole below the limit
@@ -14,7 +14,7 @@
 #define SN_TESTS_LRU_H
 
 #include "base/checked.h"
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "exec/call.h"
 #include "models/op.h"
-#include "sim/route.h"
+#include "sim/graph/route.h"
 #include "tests/unit/prng.h"
 
 #include <setjmp.h>

@@ -18,7 +18,7 @@
 #define SN_TESTS_ORACLE_H
 
 #include "base/checked.h"
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 #include "tests/unit/prng.h"
 
 #include <stdarg.h>

@@ -11,10 +11,10 @@
 #define SN_TESTS_PIPELINE_H
 
 #include "models/zoo.h"
-#include "sim/cost.h"
-#include "sim/device_model.h"
-#include "sim/lower.h"
-#include "sim/schedule.h"
+#include "sim/device/cost.h"
+#include "sim/plan/lower.h"
+#include "sim/plan/schedule.h"
+#include "sim/play/device_model.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

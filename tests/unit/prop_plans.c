@@ -5,9 +5,9 @@
  *   SN_PROP_NETS   how many nets (default 2000)
  *
  * A failure prints the seed of its net: SN_SEED=<that seed> SN_PROP_NETS=1 repeats it. */
-#include "sim/check.h"
-#include "sim/device_model.h"
-#include "sim/lower.h"
+#include "sim/plan/check.h"
+#include "sim/plan/lower.h"
+#include "sim/play/device_model.h"
 #include "tests/unit/damage.h"
 #include "tests/unit/lru.h"
 #include "tests/unit/oracle.h"

@@ -5,7 +5,7 @@
 #define SN_TESTS_SAMPLE_CURVES_H
 
 #include "base/arena.h"
-#include "sim/run.h"
+#include "sim/ask/run.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define SN_TESTS_SAMPLE_RUN_H
 
 #include "base/arena.h"
-#include "sim/run.h"
+#include "sim/ask/run.h"
 
 #include <inttypes.h>
 #include <math.h>

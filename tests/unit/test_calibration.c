@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "db/calibrations.h"
 #include "exec/calibrate.h"
-#include "sim/calibration.h"
+#include "sim/device/calibration.h"
 #include "tests/unit/pipeline.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
-/* Checker: a plan by hand that is right, and every rule of sim/check.h broken once in it, with the message.
+/* Checker: a plan by hand that is right, and every rule of sim/plan/check.h broken once in it, with the message.
  *
  * The net is FC and SOFTMAX at batch 4: fc.y (tensor 0), softmax.y (1), fc.dx (2), less than a block each. Steps: 1 fc,
  * 2 softmax, 3 softmax backward (reads fc.y, changes softmax.y), 4 fc backward (reads softmax.y, makes fc.dx), 5 update
  * of fc. fc.y goes to the external pool and comes back into the same bytes of the device. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/check.h"
-#include "sim/conv.h"
+#include "sim/device/conv.h"
+#include "sim/plan/check.h"
 
 static const char net_text[] = "{\"snsim_net\":1,\"name\":\"tiny\",\"input\":[1,2,2],\"layers\":["
                                "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":10},"

@@ -1,5 +1,5 @@
 /* JSON output: whatever a run holds, what is written is JSON, holds every promised field, and holds it exactly. */
-#include "cli/json.h"
+#include "cli/frame/json.h"
 
 #include "sample_run.h"
 

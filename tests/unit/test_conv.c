@@ -4,7 +4,7 @@
 #include "tests/unit/seed.h"
 
 #include "models/build.h"
-#include "sim/conv.h"
+#include "sim/device/conv.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/cuda_fixture.h"
 #include "tests/unit/op_net.h"
 
-#include "sim/check.h"
+#include "sim/plan/check.h"
 
 /* ---- what is missing ---- */
 

@@ -1,6 +1,6 @@
 /* Event engine: times by hand for fences, stalls and a shared link, random schedules against a naive solver, dead
  * locks. */
-#include "sim/engine.h"
+#include "sim/play/engine.h"
 #include "tests/unit/seed.h"
 
 #include <string.h>

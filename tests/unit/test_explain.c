@@ -1,8 +1,8 @@
 /* Explain: the tensors at AlexNet's peaks by hand, what would remove each, and that they add up to the peak. */
-#include "sim/explain.h"
+#include "sim/ask/explain.h"
 #include "tests/unit/pipeline.h"
 
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 
 #include <stdio.h>
 

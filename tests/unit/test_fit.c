@@ -1,10 +1,10 @@
 /* Capacity against brute force: the largest batch, depth and image of many networks on devices made so small that the
  * boundary lies within a small range, found by asking the simulator about every value; and the least memory, to the
  * block. */
-#include "sim/fit.h"
+#include "sim/ask/fit.h"
 #include "tests/unit/pipeline.h"
 
-#include "sim/plan.h"
+#include "sim/plan/plan.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Tests of the grid of a sweep: values and lists, numbering, defaults, its text, grid files, what is refused. */
-#include "sim/grid.h"
+#include "sim/ask/grid.h"
 
-#include "sim/point.h"
+#include "sim/ask/point.h"
 
 #include <math.h>
 #include <setjmp.h>

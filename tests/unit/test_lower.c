@@ -1,6 +1,6 @@
 /* Emitter and lowering: fences that only some orders of events need, the cache's choice of victims, what happens where
  * nothing is left to evict, workspaces that fit to the block. */
-#include "sim/emit.h"
+#include "sim/plan/emit.h"
 #include "tests/unit/pipeline.h"
 
 /* A chain of ReLUs on a value of one block; "a".."d" are tensors 0..3. */

@@ -1,5 +1,5 @@
 /* The command line: the tables are sound, every form of an option is read, every mistake is named. */
-#include "cli/options.h"
+#include "cli/frame/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

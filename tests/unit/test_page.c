@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "plots/page.h"
 #include "plots/trace_events.h"
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"
 
 #include <cjson/cJSON.h>

@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "models/zoo.h"
 #include "plots/plot_internal.h"
-#include "sim/replay.h"
-#include "sim/simulate.h"
+#include "sim/ask/replay.h"
+#include "sim/ask/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>

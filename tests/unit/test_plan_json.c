@@ -3,7 +3,7 @@
  * lies outside the pools, fences are signalled before they are waited for, and every step runs. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

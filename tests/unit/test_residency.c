@@ -1,7 +1,7 @@
 /* Residency: what Caffe and Torch keep on the device, tensor by tensor, on a small chain and a small branching net. */
-#include "sim/residency.h"
+#include "sim/plan/residency.h"
 
-#include "sim/check.h"
+#include "sim/plan/check.h"
 #include "tests/unit/pipeline.h"
 
 #include <stdio.h>

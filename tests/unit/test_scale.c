@@ -2,8 +2,8 @@
  * No time is asserted; where something were quadratic, the test would run into ctest's limit. */
 #include "tests/unit/pipeline.h"
 
-#include "sim/check.h"
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
+#include "sim/plan/check.h"
 
 static void plan_and_check(pipeline *p, const char *strategy, uint64_t pool_bytes) {
   sn_err err = SN_ERR_INIT;

@@ -1,6 +1,6 @@
 /* Simulate: what the options change and what they must not, where a strategy begins to fit, and the bounds that any
  * result obeys. */
-#include "sim/simulate.h"
+#include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"
 
 typedef struct question {

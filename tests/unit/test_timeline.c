@@ -2,7 +2,8 @@
  * all kinds, with enough memory and with little, for a trace that took time for its allocations, and for one of real
  * training. */
 #include "exec/cpu.h"
-#include "sim/timeline.h"
+#include "sim/ask/simulate.h"
+#include "sim/play/timeline.h"
 #include "tests/unit/pipeline.h"
 
 typedef struct played {

@@ -9,8 +9,8 @@
 #ifndef SN_TESTS_WINDOWS_H
 #define SN_TESTS_WINDOWS_H
 
-#include "sim/plan.h"
-#include "sim/trace.h"
+#include "sim/plan/plan.h"
+#include "sim/play/trace.h"
 
 #include <stdlib.h>
 

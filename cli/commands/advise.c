@@ -1,0 +1,257 @@
+/* `snsim advise`: which combination of strategy and workspace is the cheapest that fits, what the alternatives are, and
+ * what each step towards less memory saves and costs. */
+#include "sim/ask/advise.h"
+#include "base/arena.h"
+#include "base/units.h"
+#include "cli/commands/capacity.h"
+#include "cli/frame/table.h"
+#include "plots/front.h"
+#include "plots/plot.h"
+#include "sim/ask/fit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct adviser {
+  const sn_args *args;
+  sn_question question;
+  sn_advice *advice;
+} adviser;
+
+static const sn_combination *front(const adviser *a, uint32_t i) {
+  return &a->advice->all[a->advice->front[i]];
+}
+
+/* A step along the front: what `to` saves against `from`, and what it costs. */
+typedef struct step {
+  uint64_t saved_bytes;
+  int64_t paid_ns;
+  double mib_per_ms;
+} step;
+
+static step step_between(const sn_combination *from, const sn_combination *to) {
+  step s = {.saved_bytes = from->result->peak_device_bytes - to->result->peak_device_bytes,
+            .paid_ns = to->result->iteration_ns - from->result->iteration_ns};
+  s.mib_per_ms = (double)s.saved_bytes / SN_MIB / ((double)s.paid_ns / 1e6);
+  return s;
+}
+
+/* ---- table ---- */
+
+static void print_heading(const adviser *a, FILE *out) {
+  uint32_t fit = 0;
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) fit += a->advice->all[i].result->fits;
+  sn_capacity_print_net("advice for", a->args->net, out);
+  sn_capacity_print_batch(a->question.net, out);
+  sn_capacity_print_where(&a->question, out);
+  fprintf(out, "\n%d combinations of strategy and workspace: %" PRIu32 " fit, %" PRIu32 " are on the front\n\n",
+          SN_COMBINATIONS, fit, a->advice->n_front);
+}
+
+static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
+  if (i == 0) {
+    for (int empty = 0; empty < 3; empty++) sn_table_cell(table, "-");
+    return;
+  }
+  step s = step_between(front(a, i - 1), front(a, i));
+  sn_table_cell(table, "%.1f", (double)s.saved_bytes / SN_MIB);
+  sn_table_cell(table, "%.2f", (double)s.paid_ns / 1e6);
+  sn_table_cell(table, s.mib_per_ms < 1e5 ? "%.2f" : "%.3g", s.mib_per_ms);
+}
+
+static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "", SN_TABLE_TEXT},           {"", "strategy", SN_TABLE_TEXT},
+      {"work-", "space", SN_TABLE_TEXT}, {"device", "MiB", SN_TABLE_NUMBER},
+      {"iter", "ms", SN_TABLE_NUMBER},   {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"costs", "ms", SN_TABLE_NUMBER},  {"MiB", "per ms", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < a->advice->n_front; i++) {
+    const sn_combination *c = front(a, i);
+    char name[SN_STRATEGY_TEXT];
+    sn_table_cell(table, c == a->advice->best ? "*" : c->result->fits ? "" : "x");
+    sn_table_cell(table, "%s", sn_strategy_name(c->strategy, name));
+    sn_table_cell(table, "%s", sn_workspace_name(c->workspace));
+    sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, "%.2f", (double)c->result->iteration_ns / 1e6);
+    step_cells(table, a, i);
+    if (!c->result->fits) sn_table_dim(table);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static void print_legend(const adviser *a, FILE *out) {
+  fprintf(out, "\n%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
+          front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ");
+}
+
+static void print_best(const adviser *a, FILE *out) {
+  const sn_combination *best = a->advice->best;
+  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
+  if (!best) return;
+  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s\n", sn_strategy_name(best->strategy, name),
+          sn_workspace_name(best->workspace));
+  fprintf(out, "%.2f images/s, %s to spare", best->result->images_per_second,
+          sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
+  if (a->question.margin_bytes)
+    fprintf(out, " beside the margin of %s\n", sn_print_bytes(a->question.margin_bytes, left));
+  else
+    fputs("; no margin: --margin 5% keeps memory free for what frameworks add\n", out);
+}
+
+/* ---- JSON ---- */
+
+static void put_combination(sn_json_object *o, const sn_combination *c) {
+  char name[SN_STRATEGY_TEXT];
+  sn_json_put_text(o, "strategy", sn_strategy_name(c->strategy, name));
+  sn_json_put_text(o, "workspace", sn_workspace_name(c->workspace));
+  sn_json_put_bool(o, "fits", c->result->fits);
+  sn_json_put_count(o, "device_bytes", c->result->peak_device_bytes);
+  sn_json_put_time(o, "iteration_ns", c->result->iteration_ns);
+  sn_json_put_real(o, "images_per_second", c->result->images_per_second);
+}
+
+static sn_status write_front(const adviser *a, uint32_t i, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  put_combination(&o, front(a, i));
+  if (i == 0) {
+    sn_json_put_null(&o, "saved_bytes");
+    sn_json_put_null(&o, "paid_ns");
+    sn_json_put_null(&o, "saved_mib_per_ms");
+  } else {
+    step s = step_between(front(a, i - 1), front(a, i));
+    sn_json_put_count(&o, "saved_bytes", s.saved_bytes);
+    sn_json_put_time(&o, "paid_ns", s.paid_ns);
+    sn_json_put_real(&o, "saved_mib_per_ms", s.mib_per_ms);
+  }
+  return sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+}
+
+static sn_status write_evaluated(const sn_combination *c, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  put_combination(&o, c);
+  sn_json_put_bool(&o, "on_front", c->on_front);
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+static sn_status write_best(const adviser *a, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  if (!a->advice->best) {
+    fputs(",\"advice\":null", out);
+    return sn_json_end(&o, "", true, "", stderr, err);
+  }
+  put_combination(&o, a->advice->best);
+  return sn_json_end(&o, ",\"advice\":", false, "", out, err);
+}
+
+static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "net", a->args->net);
+  sn_json_put_count(&o, "batch", a->question.net->batch);
+  sn_capacity_put_where(&o, &a->question);
+  sn_json_put_text(&o, "version", SNSIM_VERSION);
+  if (sn_json_end(&o, "", true, "", out, err) != SN_OK || write_best(a, out, err) != SN_OK) return err->code;
+  fputs(",\"front\":[", out);
+  for (uint32_t i = 0; i < a->advice->n_front; i++)
+    if (write_front(a, i, out, err) != SN_OK) return err->code;
+  fputs("\n],\"evaluated\":[", out);
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
+    if (write_evaluated(&a->advice->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}
+
+/* ---- picture ---- */
+
+static sn_front_point point_of(const adviser *a, const sn_combination *c) {
+  return (sn_front_point){.bytes = c->result->peak_device_bytes,
+                          .ns = c->result->iteration_ns,
+                          .fits = c->result->fits,
+                          .best = c == a->advice->best};
+}
+
+static const char *name_point(const sn_combination *c, sn_arena *arena) {
+  char name[SN_STRATEGY_TEXT];
+  return sn_arena_print(arena, "%s, %s", sn_strategy_name(c->strategy, name), sn_workspace_name(c->workspace));
+}
+
+static sn_status draw(const adviser *a, sn_err *err) {
+  sn_front_point points[SN_COMBINATIONS], others[SN_COMBINATIONS];
+  sn_front_chart chart = {.device = a->question.device.name,
+                          .limit_bytes = a->question.device.memory_bytes,
+                          .front = points,
+                          .others = others,
+                          .n_front = a->advice->n_front};
+  for (uint32_t i = 0; i < a->advice->n_front; i++) {
+    points[i] = point_of(a, front(a, i));
+    points[i].name = name_point(front(a, i), a->advice->arena);
+    if (!points[i].name) return sn_fail_memory(err);
+  }
+  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
+    if (!a->advice->all[i].on_front) others[chart.n_others++] = point_of(a, &a->advice->all[i]);
+  chart.title = sn_arena_print(a->advice->arena, "%s, batch %" PRIu32 ", on %s: memory and time by strategy, workspace",
+                               a->args->net, a->question.net->batch, a->question.device.name);
+  if (!chart.title) return sn_fail_memory(err);
+  if (sn_plot_front(&chart, a->args->output, err) == SN_OK) sn_out_say("%s written", a->args->output);
+  return err->code;
+}
+
+/* ---- the command ---- */
+
+static sn_status fail_no_fit(const adviser *a, sn_err *err) {
+  sn_strategy strategies[SN_ADVISE_STRATEGIES];
+  char name[SN_STRATEGY_TEXT], batch[40] = "";
+  const sn_question *q = &a->question;
+  uint32_t largest = 0;
+  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) strategies[i] = sn_advise_strategy(i);
+  sn_memory *memory = sn_fit_memory(q->net, &q->device, strategies, SN_ADVISE_STRATEGIES, &q->options, err);
+  if (!memory) return err->code;
+  const sn_memory_answer *least = sn_memory_best(memory);
+  if (sn_question_largest_batch(q, least->strategy, &largest, err) == SN_OK) {
+    uint64_t bytes = sn_question_with_margin(q, least->memory_bytes);
+    if (largest) snprintf(batch, sizeof batch, " or --batch %" PRIu32, largest);
+    if (least->memory_bytes <= q->device.memory_bytes)
+      sn_fail(err, SN_NO_FIT, "none of %d combinations fits into the pool of --pool; try a larger one%s",
+              SN_COMBINATIONS, batch);
+    else
+      sn_fail(err, SN_NO_FIT,
+              "none of %d combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64
+              "MiB%s",
+              SN_COMBINATIONS, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+              (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
+  }
+  sn_memory_free(memory);
+  return err->code;
+}
+
+static sn_status answer(adviser *a, sn_err *err) {
+  sn_out out;
+  sn_out_progress("trying every combination ...");
+  a->advice = sn_advise(a->question.net, &a->question.device, &a->question.options, err);
+  sn_out_progress(NULL);
+  if (!a->advice || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
+  if (a->args->json) {
+    write_json(a, out.stream, err);
+  } else {
+    print_heading(a, out.stream);
+    if (print_table(a, &out, err) == SN_OK) print_legend(a, out.stream);
+    print_best(a, out.stream);
+  }
+  if (sn_out_close(&out, err) != SN_OK || (a->args->output && draw(a, err) != SN_OK)) return err->code;
+  return a->advice->best ? SN_OK : fail_no_fit(a, err);
+}
+
+sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
+  adviser a = {.args = args};
+  if ((args->output && sn_plot_check_path(args->output, err) != SN_OK) ||
+      sn_question_load(args, &a.question, err) != SN_OK)
+    return err->code;
+  answer(&a, err);
+  sn_advice_free(a.advice);
+  sn_question_free(&a.question);
+  return err->code;
+}

@@ -1,0 +1,172 @@
+/* `snsim calibrate`: measures this machine while it trains a network, stores what was measured and prints how well the
+ * formulas do once they are fitted to it. */
+#include "exec/calibrate.h"
+#include "cli/commands/train.h"
+#include "cli/frame/json.h"
+#include "cli/frame/options.h"
+#include "cli/frame/out.h"
+#include "cli/frame/table.h"
+#include "db/calibrations.h"
+#include "models/op.h"
+#include "models/zoo.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+enum { PATH_ROOM = 4096 };
+
+static const double MIB = 1048576.0;
+
+/* All timings of an operator's pass together. */
+typedef struct line {
+  uint32_t shapes;
+  double ms, residual; /* the latter as in sn_calibration */
+} line;
+
+static line add_up(const sn_calibration *c, sn_op op, sn_pass pass) {
+  line sum = {0, 0, 0};
+  for (uint32_t i = 0; i < c->n_timings; i++) {
+    const sn_timing *t = &c->timings[i];
+    if (t->op != op || t->pass != pass || t->ns <= 0 || t->formula_ns <= 0) continue;
+    double corrected = c->factor[op][pass] * (double)t->formula_ns;
+    sum.shapes++;
+    sum.ms += (double)t->ns / 1e6;
+    sum.residual += (double)t->ns / 1e6 * fabs(log(corrected / (double)t->ns));
+  }
+  sum.residual = sum.ms > 0 ? exp(sum.residual / sum.ms) : 1;
+  return sum;
+}
+
+static sn_status print_table(const sn_calibration *c, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "operator", SN_TABLE_TEXT}, {"", "pass", SN_TABLE_TEXT}, {"", "shapes", 0}, {"sum of", "ms", 0},
+      {"measured", "/ formula", 0},    {"residual", "x", 0}};
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (sn_op op = 0; op < SN_OP_COUNT; op++)
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++) {
+      line sum = add_up(c, op, pass);
+      if (sum.shapes == 0) continue;
+      sn_table_cell(table, "%s", sn_op_table[op].name);
+      sn_table_cell(table, "%s", sn_pass_name(pass));
+      sn_table_cell(table, "%" PRIu32, sum.shapes);
+      sn_table_cell(table, "%.2f", sum.ms);
+      sn_table_cell(table, "%.2f", c->factor[op][pass]);
+      sn_table_cell(table, "%.2f", sum.residual);
+    }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static void print_device(const sn_calibration *c, FILE *out) {
+  const sn_device *p = &c->profile;
+  fprintf(out, "%s: %s; %s\n\n", c->name, c->hardware, c->libraries);
+  fprintf(out, "  memory           %.0f MiB, of which %.1f MiB are taken by kernels and libraries\n",
+          (double)p->memory_bytes / MIB, (double)p->context_bytes / MIB);
+  fprintf(out, "  convolutions     %.3f TFLOP/s\n", p->flops / 1e12);
+  fprintf(out, "  moving steps     %.1f GB/s\n", p->memory_bandwidth / 1e9);
+  fprintf(out, "  shortest step    %.1f us\n", (double)p->launch_ns / 1e3);
+  fprintf(
+      out,
+      "  copies           %.1f GB/s out, %.1f GB/s in, %.1f GB/s both together; one block in %.2f us out, %.2f us in\n",
+      c->out_bandwidth / 1e9, c->in_bandwidth / 1e9, c->together_bandwidth / 1e9, (double)c->out_latency_ns / 1e3,
+      (double)c->in_latency_ns / 1e3);
+  fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n\n", c->n_timings);
+}
+
+static void put_fit(sn_json_object *o, const sn_calibration *c) {
+  const sn_device *p = &c->profile;
+  sn_json_put_text(o, "name", c->name);
+  sn_json_put_text(o, "backend", c->backend);
+  sn_json_put_text(o, "device", c->hardware);
+  sn_json_put_text(o, "libraries", c->libraries);
+  sn_json_put_count(o, "memory_bytes", p->memory_bytes);
+  sn_json_put_count(o, "context_bytes", p->context_bytes);
+  sn_json_put_real(o, "flops", p->flops);
+  sn_json_put_real(o, "memory_bytes_per_s", p->memory_bandwidth);
+  sn_json_put_count(o, "launch_ns", (uint64_t)p->launch_ns);
+  sn_json_put_real(o, "out_bytes_per_s", c->out_bandwidth);
+  sn_json_put_real(o, "in_bytes_per_s", c->in_bandwidth);
+  sn_json_put_real(o, "together_bytes_per_s", c->together_bandwidth);
+  sn_json_put_count(o, "out_latency_ns", (uint64_t)c->out_latency_ns);
+  sn_json_put_count(o, "in_latency_ns", (uint64_t)c->in_latency_ns);
+  sn_json_put_bool(o, "shared_link", c->shared_link);
+  sn_json_put_real(o, "residual", c->residual);
+}
+
+static sn_status print_json(const sn_calibration *c, FILE *out, sn_err *err) {
+  sn_json_object head = sn_json_begin();
+  put_fit(&head, c);
+  sn_json_end(&head, "", true, ",\"timings\":[", out, err);
+  for (uint32_t i = 0; i < c->n_timings && err->code == SN_OK; i++) {
+    const sn_timing *t = &c->timings[i];
+    sn_json_object o = sn_json_begin();
+    sn_json_put_text(&o, "shape", t->shape);
+    sn_json_put_text(&o, "pass", sn_pass_name((sn_pass)t->pass));
+    if (t->kernel < SN_CONV_KERNELS) sn_json_put_text(&o, "algorithm", sn_conv_algo_name((sn_conv_algo)t->algo));
+    sn_json_put_count(&o, "workspace_bytes", t->workspace_bytes);
+    sn_json_put_count(&o, "ns", (uint64_t)t->ns);
+    sn_json_put_count(&o, "formula_ns", (uint64_t)t->formula_ns);
+    sn_json_put_count(&o, "samples", t->samples);
+    sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+  }
+  fputs("\n]}\n", out);
+  return err->code;
+}
+
+static sn_status print(const sn_args *args, const sn_calibration *c, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json) {
+    print_json(c, out.stream, err);
+  } else {
+    print_device(c, out.stream);
+    print_table(c, &out, err);
+    fprintf(out.stream, "\nFormulas, so corrected, are off by a factor of %.2f (weighted by time).\n", c->residual);
+  }
+  return sn_out_close(&out, err);
+}
+
+static sn_status keep(const sn_args *args, const sn_calibration *c, sn_err *err) {
+  char path[PATH_ROOM], name[4 * SN_DEVICE_NAME], quoted[4 * PATH_ROOM];
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open(path, err);
+  if (store && sn_store_put_calibration(store, c, err) == SN_OK)
+    sn_out_say("stored in %s; snsim --gpu %s%s%s simulates this machine, snsim validate compares", path,
+               sn_out_quote(c->name, name, sizeof name), args->db ? " --db " : "",
+               args->db ? sn_out_quote(args->db, quoted, sizeof quoted) : "");
+  sn_store_close(store);
+  return err->code;
+}
+
+/* The name of a known GPU for a CPU's measurements would make every later answer for that GPU wrong. */
+static sn_status check_name(const sn_args *args, sn_err *err) {
+  sn_device known;
+  sn_err unknown = SN_ERR_INIT;
+  if (!args->profile || args->backend != SN_EXEC_CPU || sn_device_load(args->profile, &known, &unknown) != SN_OK)
+    return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--gpu %.60s: that is a GPU, and the back end is the CPU; choose another name, or none",
+                 args->profile);
+}
+
+sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
+  if (!args->net || !args->batch)
+    return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
+                   args->net ? "--batch" : "--net");
+  if (check_name(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
+  sn_train_prepare(args);
+  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  if (!net) return err->code;
+  sn_session_options options = sn_train_options(args);
+  sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = 2};
+  options.iterations = options.iterations < 2 ? 2 : options.iterations;
+  sn_train_attach(&watch, &options);
+  sn_calibration *c = sn_calibrate(sn_train_device_name(args), args->net, net, &options, err);
+  sn_out_progress(NULL);
+  if (c && keep(args, c, err) == SN_OK) print(args, c, err);
+  sn_calibration_free(c);
+  sn_net_free(net);
+  sn_train_end(err);
+  return err->code;
+}

@@ -1,0 +1,155 @@
+/* What `snsim fit` and `snsim advise` print alike; see the header. */
+#include "cli/commands/capacity.h"
+
+#include "base/units.h"
+#include "cli/frame/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SHOWN_TENSORS = 8, MOST_ADVICES = 12 };
+
+void sn_capacity_print_net(const char *what, const char *net, FILE *out) {
+  char copy[300];
+  snprintf(copy, sizeof copy, "%s", net);
+  fprintf(out, "%s %s", what, sn_table_clean(copy));
+}
+
+void sn_capacity_print_batch(const sn_net *net, FILE *out) {
+  fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, net->layers[0].out.h, net->layers[0].out.w);
+}
+
+void sn_capacity_print_switches(const sn_question *q, FILE *out) {
+  fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
+          q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+  if (q->options.calibration) fputs(", times measured where they are known", out);
+}
+
+void sn_capacity_print_where(const sn_question *q, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  const sn_device *d = &q->device;
+  fprintf(out, ", on %s: %s usable%s\n", d->name, sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
+          d->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
+  if (q->margin_bytes) {
+    fprintf(out, "margin: %s of it kept free", sn_print_bytes(q->margin_bytes, text));
+    fprintf(out, ", %s to plan with\n", sn_print_bytes(d->memory_bytes, text));
+  }
+  fprintf(out, "context %s", sn_print_bytes(d->context_bytes, text));
+  if (q->options.pool_bytes) fprintf(out, ", pool of at most %s", sn_print_bytes(q->options.pool_bytes, text));
+  fputs(", ", out);
+  sn_capacity_print_switches(q, out);
+}
+
+void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
+  sn_json_put_text(o, "gpu", q->device.name);
+  sn_json_put_count(o, "memory_bytes", q->device.memory_bytes + q->margin_bytes);
+  sn_json_put_bool(o, "memory_nominal", q->device.memory_nominal);
+  sn_json_put_count(o, "margin_bytes", q->margin_bytes);
+  sn_json_put_count(o, "context_bytes", q->device.context_bytes);
+  sn_json_put_count(o, "pool_limit_bytes", q->options.pool_bytes);
+  sn_json_put_text(o, "external", sn_external_name(q->options.external));
+  sn_json_put_text(o, "allocator", sn_allocator_name(q->options.allocator));
+  sn_json_put_bool(o, "shared_link", q->options.shared_link);
+  sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
+}
+
+char *sn_capacity_binding(const sn_binding *b, char *text, size_t room) {
+  static const char *const notes[SN_CAUSES] = {"", " (holes)", " (workspace)", " (resident)"};
+  snprintf(text, room, "%s %s%s", b->layer, b->pass, notes[b->cause]);
+  return text;
+}
+
+void sn_capacity_put_binding(sn_json_object *o, const sn_binding *b) {
+  if (!b) {
+    sn_json_put_null(o, "binding_layer");
+    sn_json_put_null(o, "binding_pass");
+    sn_json_put_null(o, "binding_step");
+    sn_json_put_null(o, "binding_cause");
+    sn_json_put_null(o, "binding_tensor_bytes");
+    sn_json_put_null(o, "resident_bytes");
+    return;
+  }
+  sn_json_put_text(o, "binding_layer", b->layer);
+  sn_json_put_text(o, "binding_pass", b->pass);
+  sn_json_put_count(o, "binding_step", b->step);
+  sn_json_put_text(o, "binding_cause", sn_cause_name(b->cause));
+  sn_json_put_count(o, "binding_tensor_bytes", b->tensor_bytes);
+  sn_json_put_count(o, "resident_bytes", b->resident_bytes);
+}
+
+/* ---- tensors ---- */
+
+typedef struct remedy {
+  const char *advice;
+  uint64_t bytes;
+} remedy;
+
+static uint32_t collect(const sn_binding *b, remedy *remedies) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < b->n_tensors; i++) {
+    uint32_t r = 0;
+    while (r < count && strcmp(remedies[r].advice, b->tensors[i].advice) != 0) r++;
+    if (r == MOST_ADVICES) continue;
+    if (r == count) remedies[count++] = (remedy){b->tensors[i].advice, 0};
+    remedies[r].bytes += b->tensors[i].bytes;
+  }
+  return count;
+}
+
+static void print_cause(const sn_binding *b, FILE *out) {
+  static const char *const texts[SN_CAUSES] = {
+      [SN_CAUSE_HOLES] = "its tensors would fit, but the holes between those that are placed do not hold the next one",
+      [SN_CAUSE_WORKSPACE] =
+          "its tensors would fit, but not the workspace beside them: --workspace dynamic takes what is left",
+      [SN_CAUSE_RESIDENT] = "context, parameters, optimizer and input leave nothing for tensors"};
+  if (texts[b->cause]) fprintf(out, "%s\n", texts[b->cause]);
+}
+
+/* "what would move it: recompute, 364.00 MiB; cache, 142.38 MiB. The step itself needs 317.77 MiB." */
+static void print_remedies(const sn_binding *b, FILE *out) {
+  remedy remedies[MOST_ADVICES];
+  char text[SN_UNIT_TEXT];
+  uint64_t needed = 0;
+  uint32_t count = collect(b, remedies), told = 0;
+  fputs("what would move it:", out);
+  for (uint32_t i = 0; i < count; i++) {
+    if (strcmp(remedies[i].advice, "needed by this step") == 0)
+      needed = remedies[i].bytes;
+    else
+      fprintf(out, "%s %s, %s", told++ ? ";" : "", remedies[i].advice, sn_print_bytes(remedies[i].bytes, text));
+  }
+  if (told == 0) fputs(" only more memory", out);
+  fprintf(out, ". The step itself needs %s", sn_print_bytes(needed, text));
+  fprintf(out, ", beside %s that are resident.\n", sn_print_bytes(b->resident_bytes, text));
+}
+
+static void print_rest(const sn_binding *b, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  uint64_t bytes = 0;
+  for (uint32_t i = SHOWN_TENSORS; i < b->n_tensors; i++) bytes += b->tensors[i].bytes;
+  if (b->n_tensors > SHOWN_TENSORS)
+    fprintf(out, "and %" PRIu32 " smaller ones, %s in all; --json lists them\n", b->n_tensors - SHOWN_TENSORS,
+            sn_print_bytes(bytes, text));
+}
+
+sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "MiB", SN_TABLE_NUMBER},
+      {"", "tensor", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < b->n_tensors && i < SHOWN_TENSORS; i++) {
+    sn_table_cell(table, "%.3f", (double)b->tensors[i].bytes / SN_MIB);
+    sn_table_cell(table, "%s", b->tensors[i].tensor);
+    sn_table_cell(table, "%s", b->tensors[i].producer);
+    sn_table_cell(table, "%s", b->tensors[i].advice);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  print_rest(b, out->stream);
+  print_cause(b, out->stream);
+  print_remedies(b, out->stream);
+  return status;
+}

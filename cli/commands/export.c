@@ -1,0 +1,165 @@
+/* `snsim export [RUN]`: a table of the store as CSV (RFC 4180): lines end in CR LF, fields that hold a comma, a quote,
+ * a line end or a blank at either end stand in quotes, quotes in them twice. Numbers are exact, units are in the names.
+ *
+ * An exporter is a row of `exporters`: it gets the store and the number that was asked for and writes its own header.
+ * What it reads need not be a run. */
+#include "cli/frame/csv.h"
+#include "cli/frame/fields.h"
+#include "cli/frame/options.h"
+
+#include "base/text.h"
+#include "db/store.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* ---- CSV ---- */
+
+static void put_names(FILE *out, const sn_fields *fields) {
+  for (uint32_t i = 0; i < fields->count; i++) sn_csv_put(out, fields->field[i].name, false);
+}
+
+static void put_fields(FILE *out, const sn_fields *fields, const void *row) {
+  char room[SN_FIELD_ROOM];
+  for (uint32_t i = 0; i < fields->count; i++) sn_csv_put(out, sn_field_print(&fields->field[i], row, room), false);
+}
+
+/* A header, and rows, behind the columns that say which run it is. */
+static void put_header(FILE *out, const char *columns, const sn_fields *fields) {
+  fputs(columns, out);
+  put_names(out, fields);
+  fputs("\r\n", out);
+}
+
+static void put_row(FILE *out, const sn_run *run, const sn_result *result, const sn_fields *fields, const void *row) {
+  fprintf(out, "%" PRId64, run->id);
+  if (result) sn_csv_put(out, result->strategy, false);
+  if (result) sn_csv_put(out, result->source, false);
+  put_fields(out, fields, row);
+  fputs("\r\n", out);
+}
+
+/* ---- the tables of a run ---- */
+
+static sn_status write_results(const sn_run *run, FILE *out, sn_err *err) {
+  (void)err;
+  fputs("run,created_utc", out);
+  put_names(out, &sn_run_fields);
+  put_header(out, "", &sn_result_fields);
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    fprintf(out, "%" PRId64, run->id);
+    sn_csv_put(out, run->created, false);
+    put_fields(out, &sn_run_fields, run);
+    put_fields(out, &sn_result_fields, &run->results[i]);
+    fputs("\r\n", out);
+  }
+  return SN_OK;
+}
+
+static sn_status fail_missing(const sn_run *run, const char *what, const char *remedy, sn_err *err) {
+  return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without %s; simulate it again%s", run->id, what,
+                 remedy);
+}
+
+static sn_status write_steps(const sn_run *run, FILE *out, sn_err *err) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (!run->results[i].steps) return fail_missing(run, "its steps", " with --steps", err);
+  put_header(out, "run,strategy,source", &sn_step_fields);
+  for (uint32_t i = 0; i < run->n_results; i++)
+    for (uint32_t s = 0; s < run->results[i].n_steps; s++)
+      put_row(out, run, &run->results[i], &sn_step_fields, &run->results[i].steps[s]);
+  return SN_OK;
+}
+
+static sn_status write_peaks(const sn_run *run, FILE *out, sn_err *err) {
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (!run->results[i].peak) return fail_missing(run, "the tensors of its peaks", " with --explain", err);
+  put_header(out, "run,strategy,source", &sn_peak_fields);
+  for (uint32_t i = 0; i < run->n_results; i++)
+    for (uint32_t p = 0; p < run->results[i].n_peak; p++)
+      put_row(out, run, &run->results[i], &sn_peak_fields, &run->results[i].peak[p]);
+  return SN_OK;
+}
+
+static sn_status write_tensors(const sn_run *run, FILE *out, sn_err *err) {
+  if (!run->tensors)
+    return fail_missing(run, "its tensors, as large networks are", "; --table steps and peaks hold what is kept", err);
+  put_header(out, "run", &sn_tensor_fields);
+  for (uint32_t i = 0; i < run->n_tensors; i++) put_row(out, run, NULL, &sn_tensor_fields, &run->tensors[i]);
+  return SN_OK;
+}
+
+/* ---- the command ---- */
+
+typedef sn_status run_writer(const sn_run *run, FILE *out, sn_err *err);
+
+static sn_status write_run(sn_store *store, int64_t id, run_writer *writer, FILE *out, sn_err *err) {
+  sn_run *run = sn_store_get(store, id, err);
+  if (run) writer(run, out, err);
+  sn_run_free(run);
+  return err->code;
+}
+
+static sn_status export_results(sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(store, id, write_results, out, err);
+}
+
+static sn_status export_steps(sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(store, id, write_steps, out, err);
+}
+
+static sn_status export_peaks(sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(store, id, write_peaks, out, err);
+}
+
+static sn_status export_tensors(sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(store, id, write_tensors, out, err);
+}
+
+typedef struct exporter {
+  const char *table;
+  sn_status (*write)(sn_store *store, int64_t id, FILE *out, sn_err *err); /* id 0: the newest */
+} exporter;
+
+static const exporter exporters[] = {
+    {"results", export_results},
+    {"steps", export_steps},
+    {"peaks", export_peaks},
+    {"tensors", export_tensors},
+};
+
+enum { N_EXPORTERS = sizeof exporters / sizeof exporters[0] };
+
+static const exporter *find_exporter(const char *table, sn_err *err) {
+  const char *names[N_EXPORTERS];
+  char suggestion[80];
+  for (uint32_t i = 0; i < N_EXPORTERS; i++) {
+    if (!table || strcmp(exporters[i].table, table) == 0) return &exporters[i];
+    names[i] = exporters[i].table;
+  }
+  sn_text_suggest(table, names, N_EXPORTERS, suggestion, sizeof suggestion);
+  sn_fail(err, SN_BAD_USAGE, "--table: unknown table \"%.80s\"%s; snsim help export lists them", table, suggestion);
+  return NULL;
+}
+
+static sn_status write(const sn_args *args, const exporter *e, sn_store *store, int64_t id, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  e->write(store, id, out.stream, err);
+  return sn_out_close(&out, err);
+}
+
+sn_status sn_cli_export(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  int64_t id;
+  const exporter *e = find_exporter(args->table, err);
+  if (!e || sn_args_run(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK)
+    return err->code;
+  sn_store *store = sn_store_open_read(path, err);
+  if (!store) return err->code;
+  write(args, e, store, id, err);
+  sn_store_close(store);
+  return err->code;
+}

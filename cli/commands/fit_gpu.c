@@ -1,0 +1,243 @@
+/* `snsim fit --which gpu`: every known GPU, and one of the user's own, ranked for one network and batch. The strategies
+ * asked for compete on each: the fastest that fits stands for it, or where none does the one that lacks the least. */
+#include "base/units.h"
+#include "cli/commands/capacity.h"
+#include "cli/commands/fit.h"
+#include "cli/frame/report.h"
+#include "cli/frame/table.h"
+#include "sim/ask/fit.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct candidate {
+  sn_device device; /* memory_bytes without the margin */
+  uint64_t margin_bytes;
+  bool fits;
+  char strategy[SN_STRATEGY_TEXT];
+  uint64_t device_bytes;    /* taken, or where it does not fit the least that would do */
+  double images_per_second; /* 0 where it does not fit */
+  uint32_t index;           /* in the list of GPUs: the order of equals */
+} candidate;
+
+typedef struct ranking {
+  const sn_question *question;
+  candidate *all;
+  uint32_t count;
+} ranking;
+
+/* What is left of the memory to plan with; below 0: what is missing. */
+static int64_t headroom(const candidate *c) {
+  return (int64_t)c->device.memory_bytes - (int64_t)c->device_bytes;
+}
+
+static int compare(const void *a, const void *b) {
+  const candidate *x = a, *y = b;
+  if (x->fits != y->fits) return x->fits ? -1 : 1;
+  if (x->images_per_second != y->images_per_second) return x->images_per_second > y->images_per_second ? -1 : 1;
+  if (headroom(x) != headroom(y)) return headroom(x) > headroom(y) ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* ---- finding out ---- */
+
+static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
+  sn_memory *memory = sn_fit_memory(q->net, &c->device, q->strategies, q->n_strategies, &q->options, err);
+  if (!memory) return err->code;
+  const sn_memory_answer *best = sn_memory_best(memory);
+  sn_strategy_name(best->strategy, c->strategy);
+  c->device_bytes = best->memory_bytes;
+  sn_memory_free(memory);
+  return SN_OK;
+}
+
+static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
+  if (sn_question_adapt(q->args, &c->device, &c->margin_bytes, err) != SN_OK) return err->code;
+  sn_run *run = sn_simulate(q->args->net, q->net, &c->device, q->strategies, q->n_strategies, &q->options, err);
+  if (!run) return err->code;
+  const sn_result *best = sn_report_fastest(run);
+  c->fits = best != NULL;
+  if (best) {
+    snprintf(c->strategy, sizeof c->strategy, "%s", best->strategy);
+    c->device_bytes = best->peak_device_bytes;
+    c->images_per_second = best->images_per_second;
+  }
+  sn_run_free(run);
+  return c->fits ? SN_OK : find_least(q, c, err);
+}
+
+static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
+  candidate *c = &r->all[r->count];
+  *c = (candidate){.device = *device, .index = r->count};
+  r->count++;
+  return ask(r->question, c, err);
+}
+
+static bool known(const char *name) {
+  sn_device device;
+  sn_err reason = SN_ERR_INIT;
+  for (uint32_t i = 0; i < sn_device_count(); i++)
+    if (sn_device_known(i, &device, &reason) == SN_OK && strcmp(device.name, name) == 0) return true;
+  return false;
+}
+
+static sn_status rank(ranking *r, sn_err *err) {
+  sn_device device;
+  for (uint32_t i = 0; i < sn_device_count(); i++)
+    if (sn_device_known(i, &device, err) != SN_OK || add(r, &device, err) != SN_OK) return err->code;
+  const sn_question *q = r->question;
+  if (!known(q->args->gpu)) {
+    if (q->calibration)
+      device = q->calibration->profile;
+    else if (sn_device_load(q->args->gpu, &device, err) != SN_OK)
+      return err->code;
+    if (add(r, &device, err) != SN_OK) return err->code;
+  }
+  qsort(r->all, r->count, sizeof *r->all, compare);
+  return SN_OK;
+}
+
+/* ---- telling ---- */
+
+static void print_heading(const sn_question *q, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  sn_capacity_print_net("GPUs for", q->args->net, out);
+  sn_capacity_print_batch(q->net, out);
+  fputs(", fastest first\n", out);
+  sn_capacity_print_switches(q, out);
+  fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
+  if (q->args->margin_percent > 0)
+    fprintf(out, "; %g%% of each kept free (--margin)", q->args->margin_percent);
+  else if (q->args->margin.bytes)
+    fprintf(out, "; %s of each kept free (--margin)", sn_print_bytes(q->args->margin.bytes, text));
+  fputs("\n\n", out);
+}
+
+static void print_notes(const ranking *r, FILE *out) {
+  bool nominal = false, misfit = !r->all[r->count - 1].fits;
+  for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
+  fputs("\nneeded: by the fastest strategy; the cache and workspaces take what there is\n", out);
+  if (misfit) fputs("where it does not fit: by the strategy that needs the least; headroom is what is missing\n", out);
+  if (nominal) fputs("* nominal: what the driver leaves is not known\n", out);
+  fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
+}
+
+static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "gpu", SN_TABLE_TEXT},
+      {"", "fits", SN_TABLE_TEXT},
+      {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"needed", "MiB", SN_TABLE_NUMBER},
+      {"headroom", "MiB", SN_TABLE_NUMBER},
+      {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < r->count; i++) {
+    const candidate *c = &r->all[i];
+    sn_table_cell(table, "%s", c->device.name);
+    sn_table_cell(table, c->fits ? "yes" : "no");
+    sn_table_cell(table, c->fits ? "%.2f" : "-", c->images_per_second);
+    sn_table_cell(table, "%.1f%s", (double)(c->device.memory_bytes + c->margin_bytes) / SN_MIB,
+                  c->device.memory_nominal ? "*" : "");
+    sn_table_cell(table, "%.1f", (double)c->device_bytes / SN_MIB);
+    sn_table_cell(table, "%.1f", (double)headroom(c) / SN_MIB);
+    sn_table_cell(table, "%s", c->strategy);
+    if (!c->fits) sn_table_dim(table);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  print_notes(r, out->stream);
+  return status;
+}
+
+static sn_status write_candidate(const candidate *c, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "gpu", c->device.name);
+  sn_json_put_bool(&o, "fits", c->fits);
+  sn_json_put_text(&o, "strategy", c->strategy);
+  sn_json_put_count(&o, "memory_bytes", c->device.memory_bytes + c->margin_bytes);
+  sn_json_put_bool(&o, "memory_nominal", c->device.memory_nominal);
+  sn_json_put_count(&o, "margin_bytes", c->margin_bytes);
+  sn_json_put_count(&o, "device_bytes", c->device_bytes);
+  sn_json_put_time(&o, "headroom_bytes", headroom(c));
+  if (c->fits)
+    sn_json_put_real(&o, "images_per_second", c->images_per_second);
+  else
+    sn_json_put_null(&o, "images_per_second");
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
+  const sn_question *q = r->question;
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "net", q->args->net);
+  sn_json_put_count(&o, "batch", q->net->batch);
+  sn_json_put_text(&o, "which", "gpu");
+  sn_json_put_text(&o, "workspace", sn_workspace_name(q->options.workspace));
+  sn_json_put_text(&o, "external", sn_external_name(q->options.external));
+  sn_json_put_text(&o, "allocator", sn_allocator_name(q->options.allocator));
+  sn_json_put_text(&o, "version", SNSIM_VERSION);
+  if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < r->count; i++)
+    if (write_candidate(&r->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}
+
+static sn_status print(const ranking *r, sn_err *err) {
+  sn_out out;
+  const sn_args *args = r->question->args;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json) {
+    write_json(r, out.stream, err);
+  } else {
+    print_heading(r->question, out.stream);
+    print_table(r, &out, err);
+  }
+  return sn_out_close(&out, err);
+}
+
+/* The first of those that do not fit lacks the least: its largest batch is the nearest that can be had. */
+static sn_status fail_no_fit(const ranking *r, sn_err *err) {
+  const sn_question *q = r->question;
+  const candidate *c = &r->all[0];
+  char missing[SN_UNIT_TEXT], batch[40] = "";
+  uint32_t largest = 0;
+  sn_question nearest = *q;
+  nearest.device = c->device;
+  sn_strategy strategy;
+  if (sn_strategy_parse(c->strategy, &strategy, err) != SN_OK ||
+      sn_question_largest_batch(&nearest, strategy, &largest, err) != SN_OK)
+    return err->code;
+  if (largest) snprintf(batch, sizeof batch, ", or --batch %" PRIu32, largest);
+  if (headroom(c) >= 0) /* the device would do */
+    return sn_fail(err, SN_NO_FIT, "the pool of --pool is too small with every strategy asked for; try a larger one%s",
+                   batch);
+  return sn_fail(err, SN_NO_FIT, "no GPU is large enough: on %s, the nearest, %s are missing with %s; try %s%s",
+                 c->device.name, sn_print_bytes((uint64_t)-headroom(c), missing), c->strategy,
+                 q->args->n_strategies ? "another --strategy" : "a --gpu FILE of your own", batch);
+}
+
+static sn_status answer(ranking *r, sn_err *err) {
+  sn_out_progress("trying every GPU ...");
+  rank(r, err);
+  sn_out_progress(NULL);
+  if (err->code != SN_OK || print(r, err) != SN_OK) return err->code;
+  return r->all[0].fits ? SN_OK : fail_no_fit(r, err);
+}
+
+sn_status sn_cli_fit_gpu(const sn_args *args, sn_err *err) {
+  sn_question q;
+  if (sn_question_load(args, &q, err) != SN_OK) return err->code;
+  q.options.calibration = NULL; /* of one GPU: its times would stand beside formulas */
+  ranking r = {.question = &q, .all = calloc(sn_device_count() + 1, sizeof *r.all)};
+  if (r.all)
+    answer(&r, err);
+  else
+    sn_fail_memory(err);
+  free(r.all);
+  sn_question_free(&q);
+  return err->code;
+}

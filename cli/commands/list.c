@@ -1,0 +1,198 @@
+/* `snsim list nets|gpus|strategies`. Every network is built once, for one image, to tell its size. */
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/frame/json.h"
+#include "cli/frame/options.h"
+#include "cli/frame/table.h"
+#include "models/zoo.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* One row of any of the lists goes to a table or to a JSON array. */
+typedef struct lister {
+  const sn_out *out;
+  sn_table *table; /* NULL: JSON */
+  bool begun;
+} lister;
+
+static const char *separator(lister *l) {
+  const char *text = l->begun ? ",\n" : "\n";
+  l->begun = true;
+  return text;
+}
+
+static sn_status put_net(lister *l, const sn_zoo_entry *entry, sn_err *err) {
+  char parameters[SN_UNIT_TEXT], macs[SN_UNIT_TEXT];
+  sn_net *net = sn_net_load(entry->name, 1, 0, err);
+  if (!net) return err->code;
+  if (l->table) {
+    sn_table_cell(l->table, "%s", entry->name);
+    sn_table_cell(l->table, "%" PRIu32, entry->image);
+    sn_table_cell(l->table, "%" PRIu32, net->n_layers);
+    sn_table_cell(l->table, "%s", sn_print_count(net->parameters, parameters));
+    sn_table_cell(l->table, "%s", sn_print_count(net->macs, macs));
+    sn_table_cell(l->table, "%s", entry->description);
+  } else {
+    sn_json_object o = sn_json_begin();
+    sn_json_put_text(&o, "name", entry->name);
+    sn_json_put_count(&o, "image", entry->image);
+    sn_json_put_count(&o, "layers", net->n_layers);
+    sn_json_put_count(&o, "parameters", net->parameters);
+    sn_json_put_count(&o, "multiply_adds_per_image", net->macs);
+    sn_json_put_text(&o, "description", entry->description);
+    sn_json_end(&o, separator(l), false, "", l->out->stream, err);
+  }
+  sn_net_free(net);
+  return err->code;
+}
+
+static sn_status list_nets(lister *l, sn_err *err) {
+  uint32_t count;
+  const sn_zoo_entry *entries = sn_zoo_entries(&count);
+  for (uint32_t i = 0; i < count; i++)
+    if (put_net(l, &entries[i], err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+static void gpu_cells(sn_table *table, const sn_device *d) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", d->name);
+  sn_table_cell(table, "%s%s", sn_print_bytes(d->memory_bytes, text), d->memory_nominal ? "*" : "");
+  sn_table_cell(table, "%s", sn_print_bytes(d->context_bytes, text));
+  sn_table_cell(table, "%.1f", d->memory_bandwidth / 1e9);
+  sn_table_cell(table, "%.2f", d->flops / 1e12);
+  sn_table_cell(table, "%.1f", d->link_bandwidth[SN_EXTERNAL_HOST] / 1e9);
+  sn_table_cell(table, "%s", d->description);
+}
+
+static sn_status write_gpu(lister *l, const sn_device *d, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "name", d->name);
+  sn_json_put_count(&o, "memory_bytes", d->memory_bytes);
+  sn_json_put_bool(&o, "memory_nominal", d->memory_nominal);
+  sn_json_put_count(&o, "context_bytes", d->context_bytes);
+  sn_json_put_real(&o, "memory_bandwidth", d->memory_bandwidth);
+  sn_json_put_real(&o, "flops", d->flops);
+  sn_json_put_real(&o, "host_bandwidth", d->link_bandwidth[SN_EXTERNAL_HOST]);
+  sn_json_put_real(&o, "peer_bandwidth", d->link_bandwidth[SN_EXTERNAL_PEER]);
+  sn_json_put_real(&o, "remote_bandwidth", d->link_bandwidth[SN_EXTERNAL_REMOTE]);
+  sn_json_put_text(&o, "description", d->description);
+  return sn_json_end(&o, separator(l), false, "", l->out->stream, err);
+}
+
+static sn_status list_gpus(lister *l, sn_err *err) {
+  sn_device device;
+  for (uint32_t i = 0; i < sn_device_count(); i++) {
+    if (sn_device_known(i, &device, err) != SN_OK) return err->code;
+    if (l->table)
+      gpu_cells(l->table, &device);
+    else if (write_gpu(l, &device, err) != SN_OK)
+      return err->code;
+  }
+  return SN_OK;
+}
+
+static sn_status put_strategy(lister *l, const char *name, const char *summary, sn_err *err) {
+  if (l->table) {
+    sn_table_cell(l->table, "%s", name);
+    sn_table_cell(l->table, "%s", summary);
+    return SN_OK;
+  }
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "name", name);
+  sn_json_put_text(&o, "description", summary);
+  return sn_json_end(&o, separator(l), false, "", l->out->stream, err);
+}
+
+static sn_status list_strategies(lister *l, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
+    sn_strategy s = sn_strategy_default(i);
+    if (put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK) return err->code;
+  }
+  sn_strategy s = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS};
+  if (put_strategy(l, "superneurons", "another name of liveness+cache+recompute=cost", err) != SN_OK ||
+      put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK)
+    return err->code;
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) {
+    s = sn_strategy_system(i);
+    if (put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK) return err->code;
+  }
+  return SN_OK;
+}
+
+static const sn_table_column net_columns[] = {
+    {"", "net", SN_TABLE_TEXT},
+    {"", "image", SN_TABLE_NUMBER},
+    {"", "layers", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "parameters", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "multiply-adds/image", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "source", SN_TABLE_TEXT | SN_TABLE_GAP},
+};
+static const sn_table_column gpu_columns[] = {
+    {"", "gpu", SN_TABLE_TEXT},
+    {"usable", "memory", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"CUDA", "context", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"memory", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"fp32", "TFLOP/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"host link", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
+};
+static const sn_table_column strategy_columns[] = {
+    {"", "strategy", SN_TABLE_TEXT},
+    {"", "what it does", SN_TABLE_TEXT | SN_TABLE_GAP},
+};
+
+static const struct list {
+  const char *name, *note;
+  sn_status (*rows)(lister *l, sn_err *err);
+  const sn_table_column *columns;
+  uint32_t n_columns;
+} lists[] = {
+    {"nets", "Layers with FORK and DATA. For a network of your own: --net FILE.json.", list_nets, net_columns,
+     sizeof net_columns / sizeof net_columns[0]},
+    {"gpus", "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu FILE.json.", list_gpus,
+     gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
+    {"strategies",
+     "The first 13 are simulated where no --strategy is given. offload=checkpoints goes with recompute as well; the\n"
+     "last seven, published systems (docs/baselines.md), stand alone.",
+     list_strategies, strategy_columns, sizeof strategy_columns / sizeof strategy_columns[0]},
+};
+
+enum { N_LISTS = sizeof lists / sizeof lists[0] };
+
+static sn_status print_list(const struct list *list, bool json, const sn_out *out, sn_err *err) {
+  lister l = {.out = out};
+  if (json) {
+    fprintf(out->stream, "{\"%s\":[", list->name);
+    if (list->rows(&l, err) == SN_OK) fputs("\n]}\n", out->stream);
+    return err->code;
+  }
+  l.table = sn_table_new(list->columns, list->n_columns);
+  if (!l.table) return sn_fail_memory(err);
+  if (list->rows(&l, err) == SN_OK) sn_table_print(l.table, out->stream, out->color, err);
+  if (err->code == SN_OK) fprintf(out->stream, "\n%s\n", list->note);
+  sn_table_free(l.table);
+  return err->code;
+}
+
+static const struct list *find_list(const char *name, sn_err *err) {
+  const char *names[N_LISTS];
+  char suggestion[80];
+  for (uint32_t i = 0; i < N_LISTS; i++) {
+    if (strcmp(lists[i].name, name) == 0) return &lists[i];
+    names[i] = lists[i].name;
+  }
+  sn_text_suggest(name, names, N_LISTS, suggestion, sizeof suggestion);
+  sn_fail(err, SN_BAD_USAGE, "list: unknown list \"%.80s\"%s; there are nets, gpus and strategies", name, suggestion);
+  return NULL;
+}
+
+sn_status sn_cli_list(const sn_args *args, sn_err *err) {
+  sn_out out;
+  const struct list *list = find_list(args->operand, err);
+  if (!list || sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  print_list(list, args->json, &out, err);
+  return sn_out_close(&out, err);
+}

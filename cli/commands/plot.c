@@ -1,0 +1,144 @@
+/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Timeline and pool need a plan, which
+ * the store does not keep: for them the run is simulated again and must come out as it was. */
+#include "plots/plot.h"
+
+#include "cli/frame/options.h"
+#include "cli/frame/stored.h"
+#include "db/store.h"
+#include "sim/ask/replay.h"
+
+enum { PATH_ROOM = 4096 };
+
+typedef struct plot {
+  const sn_args *args;
+  sn_run *runs[SN_ARGS_OPERANDS];
+  unsigned n_runs;
+  const sn_result *result; /* of timeline and pool, with what was played */
+  const sn_timeline *timeline;
+  sn_store *store; /* of a sweep, and its number */
+  int64_t sweep;
+  sn_plot_options options;
+} plot;
+
+static sn_status draw_sweep(const plot *p, sn_err *err) {
+  const sn_args *args = p->args;
+  const sn_sweep_plot sweep = {.options = p->options,
+                               .net = args->net,
+                               .gpu = args->gpu,
+                               .workspace = sn_workspace_name(args->workspace),
+                               .external = sn_external_name(args->external),
+                               .allocator = sn_allocator_name(args->allocator),
+                               .pool_limit_bytes = args->pool.bytes};
+  return sn_plot_sweep(p->store, p->sweep, &sweep, err);
+}
+
+static sn_status draw_any(const plot *p, sn_err *err) {
+  if (p->store) return draw_sweep(p, err);
+  if (p->timeline) return sn_plot_timeline(p->runs[0], p->result, p->timeline, &p->options, err);
+  return sn_plot_runs((const sn_run *const *)p->runs, p->n_runs, &p->options, err);
+}
+
+/* Into a file, or as text on standard output, as large as the terminal there. */
+static sn_status draw(plot *p, sn_err *err) {
+  sn_out out;
+  if (p->options.path) {
+    if (draw_any(p, err) == SN_OK) sn_out_say("%s written", p->options.path);
+    return err->code;
+  }
+  if (sn_out_open(&out, NULL, p->args->color, err) != SN_OK) return err->code;
+  p->options.terminal = out.stream;
+  if (sn_out_size(out.stream, &p->options.columns, &p->options.rows) && p->options.rows > 1)
+    p->options.rows--; /* the prompt's line */
+  draw_any(p, err);
+  return sn_out_close(&out, err);
+}
+
+static sn_status draw_again(plot *p, sn_err *err) {
+  p->result = sn_stored_choice(p->args, p->runs[0], err);
+  sn_calibration *calibration = p->result ? sn_stored_calibration(p->args, p->runs[0], err) : NULL;
+  sn_replay *replay =
+      err->code == SN_OK ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, calibration, err) : NULL;
+  sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
+  p->timeline = timeline;
+  if (timeline) draw(p, err);
+  sn_timeline_free(timeline);
+  sn_replay_free(replay);
+  sn_calibration_free(calibration);
+  return err->code;
+}
+
+static bool is_replayed(sn_plot_kind kind) {
+  return kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
+}
+
+static sn_status check(const sn_args *args, sn_err *err) {
+  const char *name = sn_plot_kind_name(args->kind);
+  if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
+    return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
+  if (args->n_strategies > 1 && is_replayed(args->kind))
+    return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
+  bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
+                args->allocator != SN_ALLOCATOR_POOL || args->pool.given;
+  if (chosen || ((args->net || args->profile) && !is_replayed(args->kind)))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "
+                   "--gpu also go with --kind timeline and pool, which simulate the run again");
+  return SN_OK;
+}
+
+/* A run that is named twice is drawn once. */
+static void add(plot *p, sn_run *run) {
+  for (unsigned i = 0; run && i < p->n_runs; i++)
+    if (p->runs[i]->id == run->id) {
+      sn_run_free(run);
+      return;
+    }
+  if (run) p->runs[p->n_runs++] = run;
+}
+
+static sn_status load(plot *p, sn_err *err) {
+  char path[PATH_ROOM];
+  unsigned wanted = p->args->n_operands ? p->args->n_operands : 1;
+  if (sn_args_database(p->args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open_read(path, err);
+  for (unsigned i = 0; store && err->code == SN_OK && i < wanted; i++) {
+    int64_t id;
+    if (sn_args_run_at(p->args, i, &id, err) == SN_OK) add(p, sn_store_get(store, id, err));
+  }
+  sn_store_close(store);
+  return err->code;
+}
+
+static sn_status plot_sweep(plot *p, sn_err *err) {
+  char path[PATH_ROOM];
+  if (p->args->kind != SN_PLOT_STEPS || p->args->n_operands > 1)
+    return sn_fail(err, SN_BAD_USAGE, "a sweep is drawn alone and in one way, without --kind");
+  if (sn_args_sweep(p->args, &p->sweep, err) != SN_OK || sn_args_database(p->args, path, sizeof path, err) != SN_OK)
+    return err->code;
+  p->store = sn_store_open_read(path, err);
+  if (p->store) draw(p, err);
+  sn_store_close(p->store);
+  return err->code;
+}
+
+static sn_status plot_runs(plot *p, sn_err *err) {
+  if (check(p->args, err) != SN_OK) return err->code;
+  if (load(p, err) == SN_OK && is_replayed(p->args->kind))
+    draw_again(p, err);
+  else if (err->code == SN_OK)
+    draw(p, err);
+  for (unsigned i = 0; i < p->n_runs; i++) sn_run_free(p->runs[i]);
+  return err->code;
+}
+
+sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
+  char texts[SN_ARGS_STRATEGIES][SN_STRATEGY_TEXT];
+  const char *names[SN_ARGS_STRATEGIES];
+  for (uint32_t i = 0; i < args->n_strategies; i++) names[i] = sn_strategy_name(args->strategies[i], texts[i]);
+  plot p = {.args = args};
+  p.options = (sn_plot_options){.kind = args->kind,
+                                .path = args->output,
+                                .strategies = args->n_strategies ? names : NULL,
+                                .n_strategies = args->n_strategies};
+  return sn_args_is_sweep(args) ? plot_sweep(&p, err) : plot_runs(&p, err);
+}

@@ -1,0 +1,151 @@
+/* `snsim show`: the stored runs, or one of them as it was printed first; the stored sweeps and calibrations. */
+#include "cli/commands/measured.h"
+#include "cli/frame/json.h"
+#include "cli/frame/options.h"
+#include "cli/frame/report.h"
+#include "cli/frame/table.h"
+#include "cli/sweep/sweep.h"
+#include "db/calibrations.h"
+#include "db/store.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { PATH_ROOM = 4096 };
+
+static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "run", SN_TABLE_NUMBER},
+      {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "net", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "batch", SN_TABLE_NUMBER},
+      {"", "gpu", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "strategies", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "fit", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < list->count; i++) {
+    const sn_store_line *line = &list->lines[i];
+    sn_table_cell(table, "%" PRId64, line->id);
+    sn_table_cell(table, "%s", line->created);
+    sn_table_cell(table, "%s", line->net);
+    sn_table_cell(table, "%" PRIu32, line->batch);
+    sn_table_cell(table, "%s", line->gpu);
+    sn_table_cell(table, "%" PRIu32, line->n_results);
+    sn_table_cell(table, "%" PRIu32, line->n_fit);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status show_list(const sn_args *args, sn_store *store, sn_err *err) {
+  sn_store_list *list = sn_store_runs(store, UINT32_MAX, err);
+  sn_out out;
+  if (list && sn_out_open(&out, args->output, args->color, err) == SN_OK) {
+    if (args->json)
+      sn_json_write_list(list, out.stream, err);
+    else
+      print_table(list, &out, err);
+    sn_out_close(&out, err);
+  }
+  sn_store_list_free(list);
+  return err->code;
+}
+
+/* Details that are asked for must be there: a run may be stored without its steps. */
+static sn_status check_details(const sn_args *args, const sn_run *run, sn_err *err) {
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    if (args->steps && !run->results[i].steps)
+      return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " was stored without its steps; simulate it again with --steps",
+                     run->id);
+    if (args->explain && sn_measured(run))
+      return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " was measured; --explain goes with simulated runs", run->id);
+    if (args->explain && !run->results[i].peak)
+      return sn_fail(err, SN_BAD_INPUT,
+                     "run %" PRId64 " was stored without the tensors of its peaks; simulate it again with --explain",
+                     run->id);
+  }
+  return SN_OK;
+}
+
+static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) {
+  sn_out out;
+  if (check_details(args, run, err) != SN_OK || sn_out_open(&out, args->output, args->color, err) != SN_OK)
+    return err->code;
+  if (sn_measured(run))
+    (void)(args->json ? sn_measured_json(run, args->steps, out.stream, err)
+                      : sn_measured_print(run, args->steps, &out, err));
+  else if (args->json)
+    sn_json_write_run(run, args->steps, args->explain, out.stream, err);
+  else
+    sn_report_run(run, args->steps, args->explain, &out, err);
+  return sn_out_close(&out, err);
+}
+
+static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
+  int64_t id;
+  if (sn_args_run(args, &id, err) != SN_OK) return err->code;
+  sn_run *run = sn_store_get(store, id, err);
+  if (run) print_run(args, run, err);
+  sn_run_free(run);
+  return err->code;
+}
+
+/* ---- calibrations ---- */
+
+static bool is_calibrations(const sn_args *args) {
+  return args->operand && strcmp(args->operand, "calibrations") == 0;
+}
+
+static sn_status put_calibration(void *table, const sn_calibration *c, sn_err *err) {
+  (void)err;
+  sn_table_cell(table, "%s", c->name);
+  sn_table_cell(table, "%s", c->backend);
+  sn_table_cell(table, "%" PRIu32, c->n_timings);
+  sn_table_cell(table, "%.2f", c->residual);
+  sn_table_cell(table, "%s", c->created);
+  sn_table_cell(table, "%s", c->hardware);
+  sn_table_cell(table, "%s", c->libraries);
+  return SN_OK;
+}
+
+static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err *err) {
+  static const sn_table_column columns[] = {{"", "name", SN_TABLE_TEXT},
+                                            {"", "backend", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "timings", SN_TABLE_GAP},
+                                            {"", "residual", 0},
+                                            {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "hardware", SN_TABLE_TEXT | SN_TABLE_GAP},
+                                            {"", "libraries", SN_TABLE_TEXT | SN_TABLE_GAP}};
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  sn_out out;
+  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK &&
+      sn_out_open(&out, args->output, args->color, err) == SN_OK) {
+    sn_table_print(table, out.stream, out.color, err);
+    sn_out_close(&out, err);
+  }
+  sn_table_free(table);
+  return err->code;
+}
+
+sn_status sn_cli_show(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  bool sweeps = sn_sweep_is_shown(args);
+  if ((!args->operand || sweeps) && (args->steps || args->explain))
+    return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
+                   args->steps ? "steps" : "explain");
+  if (is_calibrations(args) && args->json)
+    return sn_fail(err, SN_BAD_USAGE, "show calibrations has no --json; query the view measured_times (docs/store.md)");
+  if (args->csv && !sn_args_is_sweep(args))
+    return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open_read(path, err);
+  if (!store) return err->code;
+  sn_status status = sweeps                  ? sn_sweep_show(args, store, err)
+                     : is_calibrations(args) ? show_calibrations(args, store, err)
+                     : args->operand         ? show_run(args, store, err)
+                                             : show_list(args, store, err);
+  sn_store_close(store);
+  return status;
+}

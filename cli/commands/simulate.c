@@ -1,0 +1,125 @@
+/* `snsim --net NAME --batch N`: asks the simulator, stores the run, prints it.
+ *
+ *   load -> simulate -> store -> print -> plan -> what the store said -> does it fit
+ *
+ * Storing comes before printing, so that a run is kept even if whoever reads the table stops reading (`| head`); what
+ * the store has to say waits until the table is out, so that its failure does not lose the table. */
+#include "cli/frame/json.h"
+#include "cli/frame/options.h"
+#include "cli/frame/question.h"
+#include "cli/frame/report.h"
+#include "db/store.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Large runs are stored without steps and peaks unless those were asked for: 200,000 step rows are 10 MB. */
+enum { STORED_STEPS = 200000, STORED_TENSORS = 100000, SLOW_STEPS = 50000, PATH_ROOM = 4096 };
+
+/* What became of a run in the store. */
+typedef struct stored {
+  int64_t id; /* 0: not stored */
+  char path[PATH_ROOM];
+  sn_err err;
+} stored;
+
+static uint64_t step_rows(const sn_question *q) {
+  return UINT64_C(2) * q->net->n_layers * q->n_strategies;
+}
+
+/* The store wants all that `show` may be asked for; a gradient may go with every value. */
+static void choose_details(const sn_args *args, sn_question *q) {
+  bool all = !args->no_db && step_rows(q) <= STORED_STEPS;
+  q->options.want_steps = args->steps || all;
+  q->options.want_peak = args->explain || all;
+  q->options.want_tensors = !args->no_db && UINT64_C(2) * q->net->n_values <= STORED_TENSORS;
+}
+
+static bool slow(const sn_question *q) {
+  return step_rows(q) > SLOW_STEPS;
+}
+
+static sn_run *simulate(const sn_question *q, sn_err *err) {
+  if (slow(q)) sn_out_progress("simulating ...");
+  sn_run *run = sn_simulate(q->args->net, q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
+  if (slow(q)) sn_out_progress(NULL);
+  return run;
+}
+
+static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
+  if (slow(q)) sn_out_progress("nothing fits; looking for what would ...");
+  sn_question_advise(q, run, err);
+  if (slow(q)) sn_out_progress(NULL);
+}
+
+static void keep(const sn_args *args, const sn_run *run, stored *kept) {
+  if (args->no_db || sn_args_database(args, kept->path, sizeof kept->path, &kept->err) != SN_OK) return;
+  sn_store *store = sn_store_open(kept->path, &kept->err);
+  if (!store) return;
+  sn_store_put(store, run, &kept->id, &kept->err);
+  sn_store_close(store);
+}
+
+static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
+  sn_out out;
+  if (args->plan && strcmp(args->plan, "-") == 0) return SN_OK;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    sn_json_write_run(run, args->steps, args->explain, out.stream, err);
+  else
+    sn_report_run(run, args->steps, args->explain, &out, err);
+  return sn_out_close(&out, err);
+}
+
+static sn_status write_plan(const sn_question *q, sn_err *err) {
+  sn_out out;
+  if (!q->args->plan) return SN_OK;
+  if (sn_out_open(&out, q->args->plan, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_simulate_write_plan(q->net, &q->device, q->strategies[0], &q->options, out.stream, err) != SN_OK)
+    sn_err_prefix(err, "%s", q->args->plan);
+  return sn_out_close(&out, err);
+}
+
+/* What was not stored can be had by asking for it. */
+static void tell_left_out(const sn_question *q) {
+  const char *what = "steps and peaks are not stored; --steps and --explain store them";
+  if (q->options.want_steps && q->options.want_peak) return;
+  if (q->options.want_steps) what = "peaks are not stored; --explain stores them";
+  if (q->options.want_peak) what = "steps are not stored; --steps stores them";
+  sn_out_say("it is large (%" PRIu64 " step rows): its %s", step_rows(q), what);
+}
+
+static void tell(const sn_question *q, const stored *kept, bool lost) {
+  char room[4 * PATH_ROOM];
+  if (kept->id == 0) return;
+  const char *db = q->args->db, *verb = lost || !q->options.want_steps ? "show" : "plot";
+  sn_out_say("run %" PRId64 " %sstored in %s; snsim %s %" PRId64 "%s%s %s it", kept->id,
+             lost ? "could not be printed but is " : "", kept->path, verb, kept->id, db ? " --db " : "",
+             db ? sn_out_quote(db, room, sizeof room) : "", strcmp(verb, "plot") == 0 ? "draws" : "prints");
+  tell_left_out(q);
+}
+
+static sn_status answer(const sn_question *q, sn_err *err) {
+  stored kept = {.err = SN_ERR_INIT};
+  sn_run *run = simulate(q, err);
+  if (!run) return err->code;
+  keep(q->args, run, &kept);
+  bool printed = print(q->args, run, err) == SN_OK;
+  if (printed) write_plan(q, err);
+  tell(q, &kept, !printed);
+  if (err->code == SN_OK && !sn_report_fastest(run)) advise(q, run, err);
+  sn_run_free(run);
+  if (kept.err.code == SN_OK || (err->code != SN_OK && err->code != SN_NO_FIT)) return err->code;
+  if (err->code == SN_NO_FIT) sn_out_complain(sn_status_name(err->code), err->text); /* two things to say */
+  *err = kept.err;
+  return err->code;
+}
+
+sn_status sn_cli_simulate(const sn_args *args, sn_err *err) {
+  sn_question question;
+  if (sn_question_load(args, &question, err) != SN_OK) return err->code;
+  choose_details(args, &question);
+  sn_status status = answer(&question, err);
+  sn_question_free(&question);
+  return status;
+}

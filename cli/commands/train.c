@@ -1,0 +1,256 @@
+/* Training from the command line; see the header. */
+#include "cli/commands/train.h"
+
+#include "cli/commands/measured.h"
+#include "cli/frame/out.h"
+#include "db/calibrations.h"
+#include "models/zoo.h"
+#include "plots/trace_events.h"
+#include "sim/play/timeline.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* Idle OpenMP threads spin, which costs far more than it gains where processors are shared. OpenMP reads its policy
+ * when it is loaded: set it and begin again. Where that fails the run is slower, not wrong. */
+static void wait_passively(char *const *argv) {
+  if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv("/proc/self/exe", argv);
+}
+
+/* The signal waits until it is asked for. */
+static void hold_interrupt(void) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+bool sn_train_interrupted(void) {
+  sigset_t set;
+  return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+}
+
+void sn_train_end(const sn_err *err) {
+  sigset_t set;
+  if (!sn_train_interrupted()) return;
+  sn_out_say("interrupted%s%s", err->code == SN_OK ? "" : "; ", err->code == SN_OK ? "" : err->text);
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+sn_status sn_train_check_targets(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  if (sn_out_check(args->output, err) != SN_OK || sn_out_check(args->trace, err) != SN_OK || args->no_db)
+    return err->code;
+  if (sn_args_database(args, path, sizeof path, err) == SN_OK) sn_store_close(sn_store_open(path, err));
+  return err->code;
+}
+
+static bool is_interrupted(void *unused) {
+  (void)unused;
+  return sn_train_interrupted();
+}
+
+void sn_train_prepare(const sn_args *args) {
+  wait_passively(args->argv);
+  hold_interrupt();
+}
+
+uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS_STRATEGIES]) {
+  uint32_t count = args->n_strategies ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  for (uint32_t i = 0; i < count; i++)
+    strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
+  return count;
+}
+
+sn_session_options sn_train_options(const sn_args *args) {
+  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+  options.backend = args->backend;
+  options.iterations = args->iterations;
+  options.machine.threads = args->threads;
+  options.machine.check = args->check;
+  options.machine.deterministic = args->deterministic;
+  options.machine.tf32 = args->tf32;
+  options.machine.hyper = args->hyper;
+  options.pool_bytes = args->pool.bytes;
+  options.strict_pool = true;
+  if (args->workspace_given) options.workspace = args->workspace;
+  options.data = args->data;
+  return options;
+}
+
+static void show_progress(void *user, uint64_t iteration, const sn_outcome *outcome, int64_t ns) {
+  sn_train_watch *w = user;
+  char line[240];
+  double seconds = (double)ns / 1e9;
+  uint64_t strategy = w->seen++ / w->iterations, left = w->iterations * w->n_strategies - w->seen;
+  snprintf(line, sizeof line,
+           "strategy %" PRIu64 " of %" PRIu32 ", iteration %" PRIu64 " of %" PRIu64
+           ", loss %.4f, %.2f images/s, %.0f s left",
+           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, w->batch / seconds,
+           seconds * (double)left);
+  sn_out_progress(line);
+}
+
+const char *sn_train_device_name(const sn_args *args) {
+  return args->profile ? args->profile : sn_exec_backend_name(args->backend);
+}
+
+/* A file that is not there has no calibrations. */
+static sn_calibration *find_calibration(void *user, const sn_machine_info *info, sn_err *err) {
+  const sn_args *args = ((const sn_train_watch *)user)->args;
+  char path[PATH_ROOM];
+  sn_calibration *c = NULL;
+  bool wanted = !args->no_db && args->costs != SN_COSTS_MODEL;
+  if (wanted && sn_args_database(args, path, sizeof path, err) == SN_OK && access(path, F_OK) == 0) {
+    sn_store *store = sn_store_open_read(path, err);
+    if (store) c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);
+    sn_store_close(store);
+  }
+  if (!c && err->code == SN_OK && args->costs == SN_COSTS_MEASURED)
+    sn_fail(err, SN_BAD_USAGE,
+            "--costs measured: nothing was measured of this machine under the name \"%.60s\"; snsim calibrate does it",
+            sn_train_device_name(args));
+  return c;
+}
+
+void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
+  watch->iterations = options->iterations;
+  options->stop = is_interrupted;
+  options->progress = show_progress;
+  options->calibration = find_calibration;
+  options->user = watch;
+}
+
+/* What does not fit is said and left out. */
+static void train_all(const sn_args *args, sn_session *session, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t count = sn_train_strategies(args, strategies), left_out = 0;
+  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
+    if (sn_session_add(session, strategies[i], err) != SN_NO_FIT) continue;
+    if (++left_out == count) break;
+    sn_out_progress(NULL);
+    sn_out_say("does not fit: %s", err->text);
+    *err = (sn_err)SN_ERR_INIT;
+  }
+  sn_out_progress(NULL);
+}
+
+sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_options *wanted, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = sn_train_strategies(args, strategies)};
+  sn_session_options options = *wanted;
+  sn_err taking = SN_ERR_INIT;
+  sn_train_attach(&watch, &options);
+  sn_session *session = sn_session_open(args->net, net, &options, err);
+  if (!session) return NULL;
+  train_all(args, session, err);
+  sn_run *run = sn_session_take(session, &taking);
+  if (taking.code != SN_OK && err->code == SN_OK) *err = taking;
+  sn_session_close(session);
+  if (run && run->n_results > 0) return run;
+  sn_run_free(run);
+  return NULL;
+}
+
+sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
+  char path[PATH_ROOM];
+  int64_t id = 0;
+  if (args->no_db) return SN_OK;
+  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  sn_store *store = sn_store_open(path, err);
+  if (store && sn_store_put(store, run, &id, err) == SN_OK)
+    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 " prints it", id, path, id);
+  sn_store_close(store);
+  return err->code;
+}
+
+/* Results of stopped or failed trainings have no digest. */
+sn_status sn_train_judge(const sn_run *run, sn_err *err) {
+  const sn_result *first = NULL;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (r->digest == 0) continue;
+    if (!first) first = r;
+    if (r->digest != first->digest)
+      return sn_fail(err, SN_BUG, "%s gives another result than %s; please report it", r->strategy, first->strategy);
+  }
+  return SN_OK;
+}
+
+static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    sn_measured_json(run, args->steps, out.stream, err);
+  else
+    sn_measured_print(run, args->steps, &out, err);
+  return sn_out_close(&out, err);
+}
+
+/* The last iteration, kept while its plan and trace are there. */
+static sn_status keep_last(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err) {
+  sn_timeline **last = visitor;
+  (void)iteration;
+  sn_timeline_free(*last);
+  *last = sn_timeline_new(plan, trace, err);
+  return err->code;
+}
+
+static sn_status write_trace(const sn_args *args, const sn_run *run, const sn_timeline *timeline, sn_err *err) {
+  sn_out out;
+  sn_trace_head head = {.net = run->net,
+                        .device = run->device,
+                        .strategy = run->results[run->n_results - 1].strategy,
+                        .version = run->version,
+                        .batch = run->batch};
+  if (sn_out_open(&out, args->trace, SN_COLOR_NEVER, err) != SN_OK) return err->code;
+  if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->trace);
+  return sn_out_close(&out, err);
+}
+
+static sn_status check_complete(const sn_args *args, sn_err *err) {
+  if (!args->net || !args->batch)
+    return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
+                   args->net ? "--batch" : "--net", args->command->name);
+  if (args->trace && args->n_strategies != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
+  if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
+    return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
+  return SN_OK;
+}
+
+/* The same kernels for every strategy, which give the same bits every time. */
+static bool must_be_equal(const sn_args *args, const sn_session_options *options) {
+  return args->backend == SN_EXEC_CPU || (args->deterministic && options->workspace == SN_WORKSPACE_NONE);
+}
+
+sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
+  sn_timeline *last = NULL;
+  if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
+  sn_train_prepare(args);
+  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  if (!net) return err->code;
+  options->want_steps = args->steps || !args->no_db;
+  if (args->trace) options->visit = keep_last, options->visitor = &last;
+  sn_run *run = sn_train(args, net, options, err);
+  if (run) { /* what was measured is shown also where a later strategy failed */
+    sn_err other = SN_ERR_INIT;
+    if (print(args, run, &other) == SN_OK && sn_train_keep(args, run, &other) == SN_OK && last)
+      write_trace(args, run, last, &other);
+    if (err->code == SN_OK) *err = other;
+    if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
+  }
+  sn_timeline_free(last);
+  sn_run_free(run);
+  sn_net_free(net);
+  sn_train_end(err);
+  return err->code;
+}

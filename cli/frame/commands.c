@@ -1,0 +1,253 @@
+/* The table of commands: what `snsim help` says of each. The first is the one that runs where none is named. */
+#include "cli/frame/options.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static const sn_command commands[] = {
+    {"simulate", "snsim --net NAME --batch N [options]", "plan and simulate one training iteration",
+     "Plans one training iteration of a network on a GPU under one or several memory strategies, proves every plan "
+     "safe, "
+     "simulates it and prints one row per strategy. The word \"simulate\" may be left out.\n"
+     "The table: \"fits\": the device has enough memory. \"peak MiB\": the most that functional tensors (layer outputs "
+     "and gradients) take at any moment; \"live\": how many of them there are at that step; \"at step\", the last "
+     "column: where that is. \"device GiB\": what the device must hold in all: CUDA context, parameters, their "
+     "gradients, optimizer state, input, and the pool for tensors and workspace. \"work GiB\": the largest convolution "
+     "workspace. \"frag %\": the share of the pool lost to holes when it was fullest. \"out/in GiB\": bytes copied to "
+     "the external pool and back. \"cache\": hits, misses and evictions of the tensor cache. \"extra fwd\": layers "
+     "whose "
+     "forward is run again. \"iter ms\": time of one iteration; \"stall ms\": the part of it in which computing waits "
+     "for a copy; \"alloc ms\", only where it is not nothing: waiting for cudaMalloc and cudaFree. A dash stands for "
+     "nothing, and for the speed of what does not fit. A terminal that is too narrow gets fewer columns, with a line "
+     "that says which are left out; COLUMNS overrules its width.\n"
+     "Every run is kept in a database, for `snsim show` and `snsim plot`. The exit status is 1 where none of the asked "
+     "strategies fits; the message then names one that does, or a batch that does, found by simulation.",
+     "snsim --net inception_v4 --batch 64\n"
+     "snsim --net resnet152 --batch 32 --gpu rtx3090 --strategy superneurons\n"
+     "snsim --net resnet:n1=6,n2=32,n3=80,n4=6 --batch 16 --json --no-db\n"
+     "snsim --net alexnet --batch 200 --strategy liveness --explain\n"
+     "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json\n"
+     "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
+     NULL, SN_CMD_SIMULATE, sn_cli_simulate},
+    {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
+     "With --max, the largest batch, depth or image with which a network fits on a GPU: that one fits, the next does "
+     "not, "
+     "and every value between it and the first whose tensors alone do not fit was planned as well, since the holes of "
+     "a "
+     "pool can make one value fail where a larger one fits. With --min memory, the least memory of a device for a "
+     "network "
+     "and a batch. With --which gpu, every known GPU, ranked. All plans are proved safe.\n"
+     "The table of --max: what the largest needs on the device, what the next would need, images per second at the "
+     "largest, and the step at which the next does not fit. \"(holes)\": the tensors would fit there, but not between "
+     "those that are already placed; \"(workspace)\": a convolution's; \"(resident)\": parameters and input leave "
+     "nothing. Below it stand the tensors of that step and what would take them away.\n"
+     "The depth is n3 of \"resnet\" and the repeat of a JSON network; where it has several, the one with \"depth\": "
+     "true. The exit status is 1 where nothing fits; the message then says what would.",
+     "snsim fit --max batch --net resnet152 --gpu k40c\n"
+     "snsim fit --max depth --net resnet:n1=6,n2=32,n4=6 --batch 16 --strategy superneurons\n"
+     "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
+     "snsim fit --min memory --net vgg16 --batch 64 --json\n"
+     "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
+     NULL, SN_CMD_FIT, sn_cli_fit},
+    {"advise", "snsim advise --net NAME --batch N [options]", "the cheapest way to make it fit",
+     "Tries every combination of strategy, offloading and convolution workspace for a network, a batch and a GPU, and "
+     "names the fastest that fits. Then the Pareto front: the combinations for which no other is as fast with less "
+     "memory, from the fastest to the leanest, and what each step along it saves and costs.\n"
+     "With --margin part of the usable memory is kept free: the context grows with the libraries that are loaded, "
+     "other "
+     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
+     "Memory is what the combination takes on this GPU: the cache and dynamic workspaces take what there is. --memory "
+     "asks what they would do with less.",
+     "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
+     "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
+     "snsim advise --net vgg16 --batch 128 --memory 8GiB --json",
+     NULL, SN_CMD_ADVISE, sn_cli_advise},
+    {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
+     "many points at once: networks x batches x GPUs x strategies",
+     "Simulates every combination of the lists, a point each, on all processors, and stores every point as soon as "
+     "it is finished. An interrupted sweep (Ctrl-C, a kill, a power cut) goes on where it stopped: give the same "
+     "lists again, or its number. What does not fit is a result; a point that cannot be computed is stored with "
+     "the reason and does not stop the others.\n"
+     "The table: one row for every network, GPU, option and batch; \"fit\": how many strategies fit; \"fastest "
+     "that fits\" with its speed and device memory; \"least GiB\": what the most frugal strategy needs. --csv and "
+     "--json give every point. snsim plot sweep:N draws memory and speed over the batch.\n"
+     "Under mpirun, rank 0 hands out the points and alone writes the database; the other ranks compute, on other "
+     "machines too. The exit status is 1 where nothing fits at all.",
+     "snsim sweep --nets alexnet,vgg16 --batches 16:256:16 --gpus k40c,v100_32\n"
+     "snsim sweep --nets resnet50 --batches 8:512:x2 --strategy baseline --strategy superneurons --csv -o r50.csv\n"
+     "snsim sweep --grid grid.json --db shared.db\n"
+     "snsim sweep 3\n"
+     "mpirun -n 8 snsim sweep --grid grid.json",
+     "[SWEEP]", SN_CMD_SWEEP, sn_cli_sweep},
+    {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "the SuperNeurons paper's figures beside ours",
+     "Simulates what a table or figure of the SuperNeurons paper (PPoPP 2018) shows and prints the paper's numbers "
+     "beside the simulator's, with the error of each; a dash stands for a number that the paper does not print. "
+     "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
+     "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13.\n"
+     "With -o FILE it is also drawn. Needs gnuplot.",
+     "snsim reproduce table5\n"
+     "snsim reproduce fig10 -o fig10.svg\n"
+     "snsim reproduce table2 --json",
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
+    {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
+     "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "
+     "start: every "
+     "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
+     "threads of their own behind the plan's fences. Images and labels are drawn from the seed, or come "
+     "from --data.\n"
+     "The table: the pool and its highest byte that was used; memory of the device in use; the most live tensors; "
+     "bytes "
+     "copied per iteration; extra forwards; time of an iteration (median, without the first), of which the compute "
+     "lane "
+     "waited for copies; loss of the last iteration; \"right %\": images of the last tenth of the iterations whose "
+     "most "
+     "likely class was their label, before they were trained on; \"result\": whether losses, gradients and parameters "
+     "are equal to the first row's to the bit, as they must be. With --pool, strategies that need more are named and "
+     "left "
+     "out. Ctrl-C ends it after the current step and shows what was measured.\n"
+     "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
+     "snsim run --net lenet --batch 64 --iterations 20\n"
+     "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
+     "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
+     NULL, SN_CMD_RUN, sn_cli_run},
+    {"validate", "snsim validate --net NAME --batch N [options]", "train for real and compare with the prediction",
+     "Trains as `snsim run` does, and prints what was predicted for the very same plans beside what was measured: "
+     "bytes "
+     "of pool and device, live tensors, bytes copied and how fast, time of an iteration and of its stalls, and whether "
+     "the result is equal to that of the first strategy to the bit. Under the table stand the largest errors. Both are "
+     "stored; `snsim plot` draws one over the other.\n"
+     "\"device MiB\" is memory in use beyond what was in use before: on the CPU the growth of the resident set without "
+     "the external pool. Times are predicted where the machine is calibrated (`snsim calibrate`), on a GPU also where "
+     "--gpu names a known one; a dash stands for what is not known. Ctrl-C ends it after the current step and keeps "
+     "what was measured.",
+     "snsim validate --net resnet50 --batch 4\n"
+     "snsim validate --net alexnet --batch 16 --iterations 5 --steps --strategy superneurons\n"
+     "snsim validate --net resnet50 --batch 32 --backend cuda --deterministic --json",
+     NULL, SN_CMD_VALIDATE, sn_cli_validate},
+    {"calibrate", "snsim calibrate --net NAME --batch N [options]", "measure this machine, for exact predictions",
+     "Measures this machine while it trains a network: the time of every step by operator, shape and pass (and "
+     "convolution algorithm, where there are several), what kernels need as workspace, and copies both ways, alone and "
+     "together. The figures are stored under the name of the device (--gpu, else the name of the back end), its "
+     "hardware "
+     "and its libraries; another network calibrated later is added.\n"
+     "From then on `snsim --gpu cpu` simulates this machine: steps of known shapes take their measured time, others "
+     "the "
+     "formulas' time, corrected by a factor per operator and pass that is fitted to the measurements. The table shows "
+     "these factors and how far off the corrected formulas still are.",
+     "snsim calibrate --net resnet50 --batch 4 --iterations 10\n"
+     "snsim --net resnet101 --batch 4 --gpu cpu\n"
+     "snsim calibrate --net resnet50 --batch 32 --backend cuda --gpu h200",
+     NULL, SN_CMD_CALIBRATE, sn_cli_calibrate},
+    {"list", "snsim list nets|gpus|strategies", "what can be asked for",
+     "Lists the networks, GPUs or strategies that snsim knows. Networks and GPUs of your own come from JSON files: "
+     "give "
+     "their path to --net and --gpu.",
+     "snsim list nets\n"
+     "snsim list gpus --json",
+     "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
+    {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
+     "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
+     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
+     "\"calibrations\" lists what `snsim calibrate` has measured.",
+     "snsim show\n"
+     "snsim show 12 --explain\n"
+     "snsim show last --json\n"
+     "snsim show sweep:3 --csv",
+     "[RUN]", SN_CMD_SHOW, sn_cli_show},
+    {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
+     "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
+     "terminal. Needs gnuplot, but for the text of breakdown, timeline and pool.\n"
+     "steps: functional-tensor memory (left axis) and live tensors (right axis) for every step, forward and backward "
+     "pass divided by a line, several strategies in one picture. Without --strategy these are baseline, liveness, "
+     "liveness+offload and liveness+offload+recompute=cost, those of them that the run has. Several RUNs, of other "
+     "batch sizes or GPUs for instance, are drawn over each other, without --strategy the first and the last of "
+     "those.\n"
+     "live: live tensors over the steps, of one run or several.\n"
+     "breakdown: a bar per strategy for the time of an iteration and one for the peak, by type of layer; without "
+     "--strategy all that the run has.\n"
+     "timeline: what the compute lane and the two copy lanes do over the time of an iteration, and the memory it "
+     "takes. pool: the addresses of tensors and workspace over the steps. Both draw one strategy, without --strategy "
+     "the fastest that fits. The database keeps no plans: for these two the run is simulated again, and must come out "
+     "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
+     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU.",
+     "snsim plot\n"
+     "snsim plot 12 -o memory.svg\n"
+     "snsim plot 11 12 -o batches.png --strategy superneurons\n"
+     "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
+     "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
+     "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
+    {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
+     "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
+     "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
+     "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
+     "\"last\" "
+     "(the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
+     "RUN \"sweep:3\" makes the page of a sweep, of what is stored: for every network and GPU the largest batch that "
+     "fits and the most images per second, memory and speed over the batch for every strategy, and all points in a "
+     "table that sorts and filters.",
+     "snsim report -o report.html\n"
+     "snsim report 12 -o report.html --strategy baseline --strategy superneurons\n"
+     "snsim report 12 -o report.html --gpu ./my-gpu.json\n"
+     "snsim report sweep:3 -o sweep.html",
+     "[RUN]", SN_CMD_REPORT, sn_cli_report},
+    {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
+     "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
+     "their lanes, memory and live tensors over time, arrows from what makes a tensor to its copy out and from its "
+     "copy in to its first use. RUN is a number or \"last\" (the default).\n"
+     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
+     "snsim trace -o trace.json\n"
+     "snsim trace 12 -o trace.json --strategy superneurons",
+     "[RUN]", SN_CMD_TRACE, sn_cli_trace},
+    {"diff", "snsim diff RUN RUN [options]", "what changed between two stored runs",
+     "Compares two stored runs, each a number or \"last\": the question that was asked, what every strategy needs and "
+     "takes, and why its peak moved: tensors that came to the peak, went from it, grew or shrank, with their bytes. "
+     "Strategies that only one run has are named.",
+     "snsim diff 11 12\n"
+     "snsim diff 11 last --strategy liveness --explain\n"
+     "snsim diff 11 12 --json",
+     "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
+    {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
+     "Writes a table of a stored run as CSV (RFC 4180): a header with the units in the names, exact whole numbers, "
+     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default). "
+     "Sweeps: snsim show sweep:3 --csv.",
+     "snsim export -o results.csv\n"
+     "snsim export 12 --table steps -o steps.csv",
+     "[RUN]", SN_CMD_EXPORT, sn_cli_export},
+    {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
+     "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
+     "An installed snsim brings all three along; otherwise write it where the shell looks:\n"
+     "bash: ~/.local/share/bash-completion/completions/snsim; zsh: a file _snsim in a folder of $fpath; fish: "
+     "~/.config/fish/completions/snsim.fish.",
+     "source <(snsim completions bash)\n"
+     "snsim completions fish -o ~/.config/fish/completions/snsim.fish",
+     "bash|zsh|fish", SN_CMD_COMPLETIONS, sn_cli_completions},
+    {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
+     "Prints how to use snsim, or all there is to say about one command.",
+     "snsim help\n"
+     "snsim help plot\n"
+     "snsim help --man | man -l -",
+     "[COMMAND]", SN_CMD_HELP, sn_cli_help},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const sn_command *sn_command_table(uint32_t *count) {
+  *count = N_COMMANDS;
+  return commands;
+}
+
+const sn_command *sn_command_find(const char *name, sn_err *err) {
+  const char *names[N_COMMANDS];
+  char suggestion[80];
+  for (uint32_t i = 0; i < N_COMMANDS; i++) {
+    if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    names[i] = commands[i].name;
+  }
+  sn_text_suggest(name, names, N_COMMANDS, suggestion, sizeof suggestion);
+  sn_fail(err, SN_BAD_USAGE, "unknown command \"%.80s\"%s; snsim help lists the commands", name, suggestion);
+  return NULL;
+}

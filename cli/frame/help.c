@@ -1,0 +1,132 @@
+/* `snsim help [COMMAND]`, --help and --version, printed from the tables of commands and options. Lines are 80 columns
+ * wide whatever the terminal, so that the text is the same everywhere. */
+#include "cli/frame/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH = 80, OPTION_COLUMN = 26 };
+
+const char sn_help_purpose[] =
+    "snsim answers before anyone buys GPU hours: will this network train on this GPU, which memory strategy makes it "
+    "fit, and what does that cost in time and traffic?";
+const char sn_help_statuses[] = "0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
+                                "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
+                                "5  a bug in snsim: please report it\n"
+                                "141 (SIGPIPE)  whoever read the output stopped reading";
+const char sn_help_stored[] = "A run is stored before it is printed, so it is also kept where printing fails.";
+
+/* Prints `text` from column `at` on, its lines wrapped and indented; a newline in it begins a paragraph. */
+static void print_wrapped(FILE *out, const char *text, size_t indent, size_t at) {
+  bool first = true;
+  while (*text) {
+    size_t length = strcspn(text, " \n");
+    if (!first && at + 1 + length > WIDTH) {
+      fprintf(out, "\n%*s", (int)indent, "");
+      at = indent;
+      first = true;
+    }
+    fprintf(out, "%s%.*s", first ? "" : " ", (int)length, text);
+    at += length + !first;
+    first = false;
+    text += length;
+    if (*text == '\n') {
+      fprintf(out, "\n\n%*s", (int)indent, "");
+      at = indent;
+      first = true;
+    }
+    text += *text != '\0';
+  }
+  fputs("\n", out);
+}
+
+static void print_title(const sn_out *out, const char *title) {
+  fprintf(out->stream, "\n%s%s%s\n", out->color ? "\033[1m" : "", title, out->color ? "\033[0m" : "");
+}
+
+static void print_option(const sn_option *o, FILE *out) {
+  char left[64], letter[8] = "    ";
+  if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
+  snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
+  fprintf(out, "%-*s", OPTION_COLUMN - 1, left);
+  if (strlen(left) < OPTION_COLUMN)
+    fputs(" ", out);
+  else
+    fprintf(out, "\n%*s", OPTION_COLUMN, "");
+  print_wrapped(out, o->help, OPTION_COLUMN, OPTION_COLUMN);
+}
+
+static void print_options(const sn_command *command, const sn_out *out) {
+  uint32_t count;
+  const sn_option *options = sn_option_table(&count);
+  const char *group = "";
+  for (uint32_t i = 0; i < count; i++) {
+    if (!sn_option_belongs(&options[i], command)) continue;
+    if (strcmp(group, options[i].group) != 0) print_title(out, group = options[i].group);
+    print_option(&options[i], out->stream);
+  }
+}
+
+static void print_lines(const char *text, FILE *out) {
+  while (*text) {
+    size_t length = strcspn(text, "\n");
+    fprintf(out, "  %.*s\n", (int)length, text);
+    text += length + (text[length] == '\n');
+  }
+}
+
+static void print_command(const sn_command *command, const sn_out *out) {
+  FILE *f = out->stream;
+  fprintf(f, "Usage: %s\n\n", command->synopsis);
+  print_wrapped(f, command->description, 0, 0);
+  print_options(command, out);
+  print_title(out, "Examples");
+  print_lines(command->examples, f);
+}
+
+static void print_overview(const sn_out *out) {
+  uint32_t count;
+  const sn_command *commands = sn_command_table(&count);
+  FILE *f = out->stream;
+  fprintf(f, "Usage: %s\n       snsim COMMAND ...\n\n", commands[0].synopsis);
+  print_wrapped(f, sn_help_purpose, 0, 0);
+  print_title(out, "Commands");
+  for (uint32_t i = 0; i < count; i++) {
+    fprintf(f, "  %-*s", OPTION_COLUMN - 2, commands[i].name);
+    print_wrapped(f, commands[i].summary, OPTION_COLUMN, OPTION_COLUMN);
+  }
+  print_options(&commands[0], out);
+  print_title(out, "Examples");
+  print_lines(commands[0].examples, f);
+  print_title(out, "Exit status");
+  print_lines(sn_help_statuses, f);
+  fprintf(f, "\n%s\n", sn_help_stored);
+  fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
+}
+
+static sn_status print_help(const sn_args *args, const sn_out *out, sn_err *err) {
+  uint32_t count;
+  const sn_command *commands = sn_command_table(&count);
+  const sn_command *help = sn_command_find("help", err), *about = args->command;
+  if (about == help && !args->help) about = args->operand ? sn_command_find(args->operand, err) : NULL;
+  if (err->code != SN_OK) return err->code;
+  if (about && !(about == commands && args->help))
+    print_command(about, out);
+  else
+    print_overview(out);
+  return SN_OK;
+}
+
+sn_status sn_cli_help(const sn_args *args, sn_err *err) {
+  sn_out out;
+  if (args->man && args->operand)
+    return sn_fail(err, SN_BAD_USAGE, "--man is one page of all commands, not of %.80s alone", args->operand);
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->version)
+    fputs("snsim " SNSIM_VERSION "\n", out.stream);
+  else if (args->man)
+    sn_man_write(out.stream);
+  else
+    print_help(args, &out, err);
+  return sn_out_close(&out, err);
+}

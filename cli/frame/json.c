@@ -1,0 +1,223 @@
+/* JSON output; see the header. cJSON makes the text of one line; the lines are strung together here, so that memory
+ * does not grow with the number of steps. */
+#include "cli/frame/json.h"
+
+#include "base/units.h"
+#include "cli/frame/table.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+sn_json_object sn_json_begin(void) {
+  sn_json_object object = {.json = cJSON_CreateObject()};
+  object.lost = !object.json;
+  return object;
+}
+
+/* JSON must be UTF-8; names from a stranger's file need not be. */
+void sn_json_put_text(sn_json_object *object, const char *key, const char *text) {
+  char *copy = strdup(text);
+  if (!copy || !cJSON_AddStringToObject(object->json, key, sn_table_clean(copy))) object->lost = true;
+  free(copy);
+}
+
+/* cJSON's own numbers are doubles: large ones come out as 1e+15, no whole number to many readers, and others a bit off.
+ */
+static void put_raw(sn_json_object *object, const char *key, const char *digits) {
+  if (!cJSON_AddRawToObject(object->json, key, digits)) object->lost = true;
+}
+
+void sn_json_put_count(sn_json_object *object, const char *key, uint64_t value) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, value);
+  put_raw(object, key, digits);
+}
+
+void sn_json_put_time(sn_json_object *object, const char *key, int64_t ns) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRId64, ns);
+  put_raw(object, key, digits);
+}
+
+/* JSON knows no infinity. */
+void sn_json_put_real(sn_json_object *object, const char *key, double value) {
+  char digits[SN_UNIT_TEXT];
+  put_raw(object, key, sn_print_real(value, digits));
+}
+
+void sn_json_put_null(sn_json_object *object, const char *key) {
+  put_raw(object, key, "null");
+}
+
+void sn_json_put_bool(sn_json_object *object, const char *key, bool value) {
+  if (!cJSON_AddBoolToObject(object->json, key, value)) object->lost = true;
+}
+
+sn_status sn_json_end(sn_json_object *object, const char *before, bool open, const char *after, FILE *out,
+                      sn_err *err) {
+  char *text = object->lost ? NULL : cJSON_PrintUnformatted(object->json);
+  cJSON_Delete(object->json);
+  object->json = NULL;
+  if (!text) return sn_fail_memory(err);
+  if (open) text[strlen(text) - 1] = '\0';
+  fprintf(out, "%s%s%s", before, text, after);
+  cJSON_free(text);
+  return SN_OK;
+}
+
+static sn_status write_step(const sn_step_row *row, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_count(&o, "step", row->step);
+  sn_json_put_text(&o, "layer", row->layer);
+  sn_json_put_text(&o, "op", row->op);
+  sn_json_put_text(&o, "pass", row->pass);
+  sn_json_put_count(&o, "tensor_bytes", row->tensor_bytes);
+  sn_json_put_count(&o, "live_tensors", row->live_tensors);
+  sn_json_put_count(&o, "workspace_bytes", row->workspace_bytes);
+  sn_json_put_count(&o, "device_bytes", row->device_bytes);
+  sn_json_put_time(&o, "begin_ns", row->begin_ns);
+  sn_json_put_time(&o, "end_ns", row->end_ns);
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+static sn_status write_peak_row(const sn_peak_row *row, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "tensor", row->tensor);
+  sn_json_put_text(&o, "producer", row->producer);
+  sn_json_put_count(&o, "bytes", row->bytes);
+  sn_json_put_count(&o, "since_step", row->since_step);
+  sn_json_put_count(&o, "next_step", row->next_step);
+  sn_json_put_text(&o, "advice", row->advice);
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+sn_status sn_json_write_peak(const sn_peak_row *rows, uint32_t count, FILE *out, sn_err *err) {
+  fputs("[", out);
+  for (uint32_t i = 0; i < count; i++)
+    if (write_peak_row(&rows[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]", out);
+  return SN_OK;
+}
+
+/* The fields that issue and README promise; "persistent" and what follows it are extra. */
+static void put_memory(sn_json_object *o, const sn_result *r) {
+  sn_json_put_text(o, "strategy", r->strategy);
+  sn_json_put_bool(o, "fits", r->fits);
+  sn_json_put_count(o, "tensor_count", r->tensor_count);
+  sn_json_put_count(o, "peak_tensor_bytes", r->peak_tensor_bytes);
+  sn_json_put_count(o, "peak_step", r->peak_step);
+  sn_json_put_text(o, "peak_layer", r->peak_layer);
+  sn_json_put_text(o, "peak_pass", r->peak_pass);
+  sn_json_put_count(o, "live_tensors_at_peak", r->live_tensors_at_peak);
+  sn_json_put_count(o, "max_live_tensors", r->max_live_tensors);
+  sn_json_put_count(o, "peak_device_bytes", r->peak_device_bytes);
+  sn_json_put_count(o, "persistent_bytes", sn_persistent_total(&r->persistent));
+  sn_json_put_count(o, "workspace_peak_bytes", r->workspace_peak_bytes);
+  sn_json_put_real(o, "pool_fragmentation", r->pool_fragmentation);
+}
+
+static void put_speed(sn_json_object *o, const sn_result *r) {
+  sn_json_put_count(o, "offload_bytes", r->offload_bytes);
+  sn_json_put_count(o, "prefetch_bytes", r->prefetch_bytes);
+  sn_json_put_count(o, "cache_hits", r->cache_hits);
+  sn_json_put_count(o, "cache_misses", r->cache_misses);
+  sn_json_put_count(o, "evictions", r->evictions);
+  sn_json_put_count(o, "recomputed_layers", r->recomputed_layers);
+  sn_json_put_time(o, "iteration_ns", r->iteration_ns);
+  sn_json_put_time(o, "stall_ns", r->stall_ns);
+  sn_json_put_real(o, "images_per_second", r->images_per_second);
+}
+
+static void put_persistent(sn_json_object *o, const sn_persistent *p) {
+  sn_json_object inner = {.json = cJSON_AddObjectToObject(o->json, "persistent")};
+  inner.lost = !inner.json;
+  sn_json_put_count(&inner, "parameters", p->parameters);
+  sn_json_put_count(&inner, "parameter_gradients", p->parameter_gradients);
+  sn_json_put_count(&inner, "optimizer_state", p->optimizer_state);
+  sn_json_put_count(&inner, "auxiliary", p->auxiliary);
+  sn_json_put_count(&inner, "input_batch", p->input_batch);
+  sn_json_put_count(&inner, "labels", p->labels);
+  o->lost = o->lost || inner.lost;
+}
+
+static void put_extra(sn_json_object *o, const sn_result *r) {
+  put_persistent(o, &r->persistent);
+  sn_json_put_count(o, "context_bytes", r->context_bytes);
+  sn_json_put_count(o, "pool_bytes", r->pool_bytes);
+  sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
+  sn_json_put_count(o, "external_bytes", r->external_bytes);
+  sn_json_put_time(o, "compute_ns", r->compute_ns);
+  sn_json_put_time(o, "allocation_ns", r->allocation_ns);
+  sn_json_put_time(o, "measured_cost_ns", r->known_ns);
+  sn_json_put_count(o, "instructions", r->instructions);
+  sn_json_put_count(o, "events", r->events);
+}
+
+sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, const char *before, FILE *out,
+                               sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  put_memory(&o, r);
+  put_speed(&o, r);
+  put_extra(&o, r);
+  if (sn_json_end(&o, before, true, "", out, err) != SN_OK) return err->code;
+  if (explain) fputs(",\"peak\":", out);
+  if (explain && sn_json_write_peak(r->peak, r->n_peak, out, err) != SN_OK) return err->code;
+  if (steps) fputs(",\"steps_table\":[", out);
+  for (uint32_t i = 0; steps && i < r->n_steps; i++)
+    if (write_step(&r->steps[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs(steps ? "\n]}" : "}", out);
+  return SN_OK;
+}
+
+void sn_json_put_run(sn_json_object *o, const sn_run *run) {
+  sn_json_put_text(o, "net", run->net);
+  sn_json_put_count(o, "batch", run->batch);
+  sn_json_put_count(o, "image_height", run->image_height);
+  sn_json_put_count(o, "image_width", run->image_width);
+  sn_json_put_text(o, "gpu", run->gpu);
+  sn_json_put_count(o, "layers", run->layers);
+  sn_json_put_count(o, "steps", run->n_steps);
+  sn_json_put_count(o, "parameters", run->parameters);
+  sn_json_put_count(o, "multiply_adds", run->macs);
+  sn_json_put_count(o, "memory_bytes", run->memory_bytes);
+  sn_json_put_bool(o, "memory_nominal", run->memory_nominal);
+  sn_json_put_count(o, "pool_limit_bytes", run->pool_limit_bytes);
+  sn_json_put_text(o, "workspace", run->workspace);
+  sn_json_put_text(o, "external", run->external);
+  sn_json_put_text(o, "allocator", run->allocator);
+  sn_json_put_bool(o, "shared_link", run->shared_link);
+  sn_json_put_text(o, "costs", run->costs);
+  sn_json_put_text(o, "version", run->version);
+}
+
+sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_run(&o, run);
+  if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}
+
+static sn_status write_line(const sn_store_line *line, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_time(&o, "run", line->id);
+  sn_json_put_text(&o, "created", line->created);
+  sn_json_put_text(&o, "net", line->net);
+  sn_json_put_count(&o, "batch", line->batch);
+  sn_json_put_text(&o, "gpu", line->gpu);
+  sn_json_put_count(&o, "strategies", line->n_results);
+  sn_json_put_count(&o, "fit", line->n_fit);
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+sn_status sn_json_write_list(const sn_store_list *list, FILE *out, sn_err *err) {
+  fputs("{\"runs\":[", out);
+  for (uint32_t i = 0; i < list->count; i++)
+    if (write_line(&list->lines[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}

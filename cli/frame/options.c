@@ -1,0 +1,215 @@
+/* The parser of the command line; see the header. One pass over argv, O(arguments * options). */
+#include "cli/frame/options.h"
+
+#include "base/text.h"
+#include "base/units.h"
+#include "db/store.h"
+#include "models/zoo.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+bool sn_option_belongs(const sn_option *option, const sn_command *command) {
+  return (option->commands & command->bit) != 0;
+}
+
+enum { MOST_OPTIONS = 128 };
+
+/* What the parser knows while it goes along argv. */
+typedef struct parser {
+  int argc, at;
+  char *const *argv;
+  sn_args *args;
+  const sn_option *options;
+  uint32_t n_options;
+  bool given[MOST_OPTIONS];                   /* by row */
+  const char *operands[1 + SN_ARGS_OPERANDS]; /* the command and its own */
+  uint32_t n_operands;
+} parser;
+
+/* Dashes are no part of a name: -net means --net. */
+static sn_status unknown_option(const parser *p, const char *text, size_t length, sn_err *err) {
+  const char *names[MOST_OPTIONS];
+  char given[88], suggestion[80] = "";
+  for (uint32_t i = 0; i < p->n_options; i++) names[i] = p->options[i].name;
+  snprintf(given, sizeof given, "%.*s", (int)(length < 80 ? length : 80), text);
+  const char *near = sn_text_nearest(given + strspn(given, "-"), names, p->n_options);
+  if (near) snprintf(suggestion, sizeof suggestion, " (did you mean --%s?)", near);
+  return sn_fail(err, SN_BAD_USAGE, "unknown option %s%s; snsim help lists the options", given, suggestion);
+}
+
+/* Reads the value of option `index`: what stands behind '=' or the next argument. */
+static sn_status take(parser *p, uint32_t index, const char *attached, sn_err *err) {
+  const sn_option *o = &p->options[index];
+  char what[32];
+  snprintf(what, sizeof what, "--%s", o->name);
+  if (!o->argument && attached) return sn_fail(err, SN_BAD_USAGE, "%s takes no value", what);
+  const char *value = attached;
+  if (o->argument && !value) {
+    value = p->at + 1 < p->argc ? p->argv[p->at + 1] : NULL;
+    if (!value || strncmp(value, "--", 2) == 0)
+      return sn_fail(err, SN_BAD_USAGE, "%s needs a value: %s %s", what, what, o->argument);
+    p->at++;
+  }
+  p->given[index] = true;
+  return o->parse(what, value, (char *)p->args + o->place, err);
+}
+
+static sn_status take_long(parser *p, const char *text, sn_err *err) {
+  size_t length = strcspn(text, "=");
+  const char *attached = text[length] ? text + length + 1 : NULL;
+  for (uint32_t i = 0; i < p->n_options; i++)
+    if (strlen(p->options[i].name) == length - 2 && strncmp(text + 2, p->options[i].name, length - 2) == 0)
+      return take(p, i, attached, err);
+  return unknown_option(p, text, length, err);
+}
+
+static sn_status take_short(parser *p, const char *text, sn_err *err) {
+  for (uint32_t i = 0; i < p->n_options; i++)
+    if (p->options[i].letter == text[1] && (p->options[i].argument || !text[2]))
+      return take(p, i, text[2] ? text + 2 : NULL, err);
+  return unknown_option(p, text, strlen(text), err);
+}
+
+static sn_status take_operand(parser *p, const char *text, sn_err *err) {
+  if (p->n_operands == 1 + SN_ARGS_OPERANDS)
+    return sn_fail(err, SN_BAD_USAGE, "too many arguments, beginning with \"%.80s\"", text);
+  p->operands[p->n_operands++] = text;
+  return SN_OK;
+}
+
+static sn_status take_all(parser *p, sn_err *err) {
+  bool only_operands = false;
+  for (p->at = 1; p->at < p->argc && err->code == SN_OK; p->at++) {
+    const char *text = p->argv[p->at];
+    if (only_operands || text[0] != '-' || !text[1])
+      take_operand(p, text, err);
+    else if (strcmp(text, "--") == 0)
+      only_operands = true;
+    else if (text[1] == '-')
+      take_long(p, text, err);
+    else
+      take_short(p, text, err);
+  }
+  return err->code;
+}
+
+/* `snsim alexnet`: the name of a network where a command should be. */
+static sn_status check_net_as_command(const char *name, sn_err *err) {
+  uint32_t count;
+  const sn_zoo_entry *nets = sn_zoo_entries(&count);
+  for (uint32_t i = 0; i < count; i++)
+    if (strcmp(nets[i].name, name) == 0)
+      return sn_fail(err, SN_BAD_USAGE, "unknown command \"%s\"; a network is given as --net %s", name, name);
+  return SN_OK;
+}
+
+void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most) {
+  *least = *most = 0;
+  for (const char *word = command->operand; word && *word; word += strspn(word, " ")) {
+    size_t length = strcspn(word, " ");
+    ++*most;
+    *least += word[0] != '[';
+    if (length > 2 && strncmp(word + length - 2, "..", 2) == 0) *most = SN_ARGS_OPERANDS;
+    word += length;
+  }
+}
+
+static sn_status check_operands(const parser *p, const sn_command *command, sn_err *err) {
+  uint32_t least, most, given = p->n_operands - 1;
+  sn_command_operands(command, &least, &most);
+  if (given > most)
+    return sn_fail(err, SN_BAD_USAGE, "unexpected argument \"%.80s\"; usage: %s", p->operands[1 + most],
+                   command->synopsis);
+  if (given < least && !p->args->help)
+    return sn_fail(err, SN_BAD_USAGE, "%s needs %s%s", command->name, strchr(command->operand, '|') ? "one of " : "",
+                   command->operand);
+  return SN_OK;
+}
+
+/* The first operand is the command, the others the command's own. */
+static sn_status set_command(const parser *p, sn_err *err) {
+  sn_args *args = p->args;
+  if (p->n_operands == 0) return SN_OK;
+  if (check_net_as_command(p->operands[0], err) != SN_OK) return err->code;
+  const sn_command *command = sn_command_find(p->operands[0], err);
+  if (!command) return err->code;
+  args->command = command;
+  if (check_operands(p, command, err) != SN_OK) return err->code;
+  args->n_operands = p->n_operands - 1;
+  memcpy(args->operands, p->operands + 1, args->n_operands * sizeof p->operands[0]);
+  args->operand = args->operands[0];
+  return SN_OK;
+}
+
+/* An option may stand in several rows, each with what it means to some commands. */
+static bool takes(const parser *p, const char *name) {
+  for (uint32_t i = 0; i < p->n_options; i++)
+    if (strcmp(p->options[i].name, name) == 0 && sn_option_belongs(&p->options[i], p->args->command)) return true;
+  return false;
+}
+
+static sn_status check_options(const parser *p, sn_err *err) {
+  const sn_args *args = p->args;
+  for (uint32_t i = 0; i < p->n_options; i++)
+    if (p->given[i] && !takes(p, p->options[i].name))
+      return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
+                     args->command->name, args->command->name);
+  if (args->db && args->no_db) return sn_fail(err, SN_BAD_USAGE, "--db and --no-db exclude each other");
+  return SN_OK;
+}
+
+sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
+  uint32_t count;
+  *args = (sn_args){.command = sn_command_table(&count),
+                    .argv = argv,
+                    .gpu = "k40c",
+                    .iterations = 3,
+                    .workspace = SN_WORKSPACE_DYNAMIC,
+                    .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
+  parser p = {.argc = argc, .argv = argv, .args = args};
+  p.options = sn_option_table(&p.n_options);
+  assert(p.n_options <= MOST_OPTIONS);
+  if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
+  return args->help || args->version ? SN_OK : check_options(&p, err);
+}
+
+sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err) {
+  if (!args->db) return sn_store_default_path(path, room, err);
+  const char *folder = strcmp(args->db, ":memory:") == 0 ? "./" : ""; /* a file of that name, unlike in the library */
+  if (snprintf(path, room, "%s%s", folder, args->db) < (int)room) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--db: the path is longer than %zu bytes", room - 1);
+}
+
+sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err) {
+  const char *text = index < args->n_operands ? args->operands[index] : "last";
+  uint64_t number = 0;
+  sn_err reason = SN_ERR_INIT; /* its limits would tell nobody anything */
+  if (strcmp(text, "last") != 0 && sn_parse_count(text, "RUN", 1, INT64_MAX, &number, &reason) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE, "\"%.80s\" is no run: give its number, or \"last\"; snsim show lists the runs",
+                   text);
+  *id = (int64_t)number;
+  return SN_OK;
+}
+
+sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err) {
+  return sn_args_run_at(args, 0, id, err);
+}
+
+static const char sweep_prefix[] = "sweep:";
+
+bool sn_args_is_sweep(const sn_args *args) {
+  return args->operand && strncmp(args->operand, sweep_prefix, strlen(sweep_prefix)) == 0;
+}
+
+sn_status sn_args_sweep(const sn_args *args, int64_t *id, sn_err *err) {
+  const char *text = args->operand + (sn_args_is_sweep(args) ? strlen(sweep_prefix) : 0);
+  uint64_t number = 0;
+  sn_err reason = SN_ERR_INIT;
+  if (strcmp(text, "last") != 0 && sn_parse_count(text, "SWEEP", 1, INT64_MAX, &number, &reason) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "\"%.80s\" is no sweep: give its number, or \"last\"; snsim show sweeps lists them", args->operand);
+  *id = (int64_t)number;
+  return SN_OK;
+}

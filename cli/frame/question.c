@@ -1,0 +1,113 @@
+/* From the command line to something the simulator can be asked. */
+#include "cli/frame/question.h"
+
+#include "base/units.h"
+#include "db/calibrations.h"
+#include "models/zoo.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
+
+static sn_status check_complete(const sn_args *args, sn_err *err) {
+  static const char example[] = "for instance: snsim --net alexnet --batch 200; snsim help tells more";
+  if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
+  if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
+  if (args->plan && args->n_strategies != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--plan needs exactly one --strategy: a plan is of one strategy");
+  bool to_file = args->output && strcmp(args->output, "-") != 0;
+  if (args->plan && strcmp(args->plan, "-") == 0 && (args->json || args->steps || args->explain || to_file))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--plan - writes the plan in place of the table and does not go with --json, --steps, --explain and "
+                   "--output; --plan FILE does");
+  return SN_OK;
+}
+
+/* The stored calibration of the device's name; NULL, without an error, where there is none or no store. */
+static sn_calibration *find_calibration(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  sn_err nothing = SN_ERR_INIT; /* a store that is not there, or cannot be read, is no reason not to simulate */
+  if (args->no_db || args->costs == SN_COSTS_MODEL) return NULL;
+  if (sn_args_database(args, path, sizeof path, &nothing) != SN_OK || access(path, F_OK) != 0) return NULL;
+  sn_store *store = sn_store_open_read(path, &nothing);
+  if (!store) return NULL;
+  sn_calibration *c = sn_store_calibration(store, args->gpu, NULL, NULL, args->costs == SN_COSTS_AUTO ? &nothing : err);
+  sn_store_close(store);
+  return c;
+}
+
+static uint64_t margin_of(const sn_args *args, uint64_t memory_bytes) {
+  return args->margin_percent > 0 ? (uint64_t)((double)memory_bytes * args->margin_percent / 100) : args->margin.bytes;
+}
+
+sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err) {
+  char margin[SN_UNIT_TEXT], memory[SN_UNIT_TEXT];
+  if (args->memory.given) {
+    device->memory_bytes = args->memory.bytes;
+    device->memory_nominal = false;
+  }
+  if (args->context.given) device->context_bytes = args->context.bytes;
+  *margin_bytes = margin_of(args, device->memory_bytes);
+  if (*margin_bytes >= device->memory_bytes)
+    return sn_fail(err, SN_BAD_USAGE, "--margin: %s of the %s on %s leave nothing; choose less",
+                   sn_print_bytes(*margin_bytes, margin), sn_print_bytes(device->memory_bytes, memory), device->name);
+  device->memory_bytes -= *margin_bytes;
+  return SN_OK;
+}
+
+static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
+  q->calibration = find_calibration(args, err);
+  q->options.calibration = q->calibration;
+  if (err->code != SN_OK) return err->code;
+  if (!q->calibration && args->costs == SN_COSTS_MEASURED)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--costs measured: nothing was measured of %.60s yet; snsim calibrate does it on that machine",
+                   args->gpu);
+  if (q->calibration)
+    q->device = q->calibration->profile;
+  else if (sn_device_load(args->gpu, &q->device, err) != SN_OK)
+    return err->code;
+  return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
+}
+
+static void choose_strategies(const sn_args *args, sn_question *q) {
+  q->n_strategies = args->n_strategies ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
+}
+
+sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
+  *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
+  question->options.workspace = args->workspace;
+  question->options.external = args->external;
+  question->options.allocator = args->allocator;
+  question->options.shared_link = args->shared_link;
+  question->options.pool_bytes = args->pool.bytes;
+  if (load_device(args, question, err) != SN_OK) {
+    sn_question_free(question);
+    return err->code;
+  }
+  if (question->calibration && question->calibration->shared_link) question->options.shared_link = true;
+  choose_strategies(args, question);
+  return SN_OK;
+}
+
+sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
+  if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
+  question->net = sn_net_load(args->net, args->batch, args->image, err);
+  if (!question->net) sn_question_free(question);
+  return err->code;
+}
+
+uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes) {
+  double share = question->args->margin_percent / 100;
+  return share > 0 ? (uint64_t)((double)bytes / (1 - share)) + 1 : bytes + question->margin_bytes;
+}
+
+void sn_question_free(sn_question *question) {
+  sn_net_free(question->net);
+  sn_calibration_free(question->calibration);
+  question->net = NULL;
+  question->calibration = NULL;
+}

@@ -1,0 +1,46 @@
+/* What the user asked, loaded: network, device with its overrides, strategies and switches. The same question with
+ * another batch or other strategies is how advice is found (cli/commands/advice.c). */
+#ifndef SN_CLI_FRAME_QUESTION_H
+#define SN_CLI_FRAME_QUESTION_H
+
+#include "base/err.h"
+#include "cli/frame/options.h"
+#include "models/net.h"
+#include "sim/ask/run.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/calibration.h"
+#include "sim/device/device.h"
+
+typedef struct sn_question {
+  const sn_args *args;
+  sn_device device;            /* memory_bytes without the margin */
+  uint64_t margin_bytes;       /* --margin: usable memory that is not planned with */
+  sn_calibration *calibration; /* what was measured of it, or NULL; options.calibration is the same */
+  sn_net *net;
+  sn_options options;
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t n_strategies;
+} sn_question;
+
+/* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. */
+sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err);
+
+/* --memory, --context and --margin in place of what the device has; *margin_bytes are taken off its memory.
+ * SN_BAD_USAGE where the margin leaves nothing. */
+sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err);
+
+/* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
+sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
+/* The memory of which `bytes` are left when the margin is kept free. */
+uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
+void sn_question_free(sn_question *question);
+
+/* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the
+ * fastest other strategy of the default ones, and the largest batch for the strategy that needs the least. Both were
+ * simulated. */
+sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err);
+
+/* The largest smaller batch with which the strategy fits; unchanged (0) where not even one image does. */
+sn_status sn_question_largest_batch(const sn_question *question, sn_strategy strategy, uint32_t *batch, sn_err *err);
+
+#endif

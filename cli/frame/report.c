@@ -1,0 +1,304 @@
+/* A run in words and tables; see the header. What the columns mean is said in `snsim help simulate`. The columns of
+ * free length stand at the two ends: a long layer name makes a line longer, but does not push the numbers about. */
+#include "cli/frame/report.h"
+
+#include "base/units.h"
+#include "cli/frame/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MIB 1048576.0
+#define GIB 1073741824.0
+#define MS  1e6
+
+enum { EXPLAINED_ROWS = 25 }; /* per strategy; the rest is summed up */
+
+const sn_result *sn_report_fastest(const sn_run *run) {
+  const sn_result *best = NULL;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (r->fits && (!best || r->iteration_ns < best->iteration_ns)) best = r;
+  }
+  return best;
+}
+
+const sn_result *sn_report_smallest(const sn_run *run) {
+  const sn_result *best = NULL;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (!best || run->results[i].peak_device_bytes < best->peak_device_bytes) best = &run->results[i];
+  return best;
+}
+
+/* Text from a run may come from a stranger's file. */
+static void print_clean(FILE *out, const char *text) {
+  char copy[512];
+  snprintf(copy, sizeof copy, "%s", text);
+  fputs(sn_table_clean(copy), out);
+}
+
+static void print_size(FILE *out, const char *name, uint64_t bytes) {
+  char text[SN_UNIT_TEXT];
+  if (bytes) fprintf(out, ", %s %s", name, sn_print_bytes(bytes, text));
+}
+
+static void print_resident(const sn_result *r, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  const sn_persistent *p = &r->persistent;
+  fprintf(out, "always resident: context %s", sn_print_bytes(r->context_bytes, text));
+  print_size(out, "parameters", p->parameters);
+  print_size(out, "gradients", p->parameter_gradients);
+  print_size(out, "optimizer", p->optimizer_state);
+  print_size(out, "masks and statistics", p->auxiliary);
+  print_size(out, "input", p->input_batch);
+  print_size(out, "labels", p->labels);
+  fputs("\n", out);
+}
+
+/* Of the compute time of all results, what measured costs gave. */
+static double known_share(const sn_run *run) {
+  double known = 0, all = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    known += (double)run->results[i].known_ns;
+    all += (double)run->results[i].compute_ns;
+  }
+  return all > 0 ? known / all : 0;
+}
+
+static void print_heading(const sn_run *run, const sn_out *out) {
+  char text[SN_UNIT_TEXT];
+  FILE *f = out->stream;
+  if (out->color) fputs("\033[1m", f);
+  print_clean(f, run->net);
+  fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", on ", run->batch, run->image_height, run->image_width);
+  print_clean(f, run->gpu);
+  if (out->color) fputs("\033[0m", f);
+  fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
+          run->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
+  fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
+          sn_print_count(run->parameters, text));
+  fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
+  fprintf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
+          run->shared_link ? " over a shared link" : "", run->allocator);
+  if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
+  if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
+  fputs("\n", f);
+  if (run->n_results) print_resident(&run->results[0], f);
+  fputs("\n", f);
+}
+
+/* Two decimals; what would round to nothing says so. */
+static const char *gib(uint64_t bytes, char *text) {
+  double value = (double)bytes / GIB;
+  if (bytes == 0)
+    snprintf(text, SN_UNIT_TEXT, "-");
+  else
+    snprintf(text, SN_UNIT_TEXT, value < 0.005 ? "<0.01" : "%.2f", value);
+  return text;
+}
+
+static void memory_cells(sn_table *table, const sn_result *r) {
+  char text[SN_UNIT_TEXT];
+  sn_table_cell(table, "%s", r->strategy);
+  sn_table_cell(table, r->fits ? "yes" : "no");
+  sn_table_cell(table, "%.3f", (double)r->peak_tensor_bytes / MIB);
+  sn_table_cell(table, "%" PRIu32, r->live_tensors_at_peak);
+  sn_table_cell(table, "%s", gib(r->peak_device_bytes, text));
+  sn_table_cell(table, "%s", gib(r->workspace_peak_bytes, text));
+  sn_table_cell(table, "%.1f", 100 * r->pool_fragmentation);
+}
+
+static void traffic_cells(sn_table *table, const sn_result *r) {
+  char out[SN_UNIT_TEXT], in[SN_UNIT_TEXT];
+  if (r->offload_bytes || r->prefetch_bytes)
+    sn_table_cell(table, "%s/%s", gib(r->offload_bytes, out), gib(r->prefetch_bytes, in));
+  else
+    sn_table_cell(table, "-");
+  if (r->cache_hits || r->cache_misses || r->evictions)
+    sn_table_cell(table, "%" PRIu64 "/%" PRIu64 "/%" PRIu64, r->cache_hits, r->cache_misses, r->evictions);
+  else
+    sn_table_cell(table, "-");
+  if (r->recomputed_layers)
+    sn_table_cell(table, "%" PRIu32, r->recomputed_layers);
+  else
+    sn_table_cell(table, "-");
+}
+
+static void time_cells(sn_table *table, const sn_result *r) {
+  sn_table_cell(table, r->fits ? "%.2f" : "-", (double)r->iteration_ns / MS);
+  sn_table_cell(table, r->fits && r->stall_ns ? "%.2f" : "-", (double)r->stall_ns / MS);
+  sn_table_cell(table, r->fits && r->allocation_ns ? "%.2f" : "-", (double)r->allocation_ns / MS);
+  sn_table_cell(table, r->fits ? "%.2f" : "-", r->images_per_second);
+  sn_table_cell(table, "%" PRIu32 " %s %s", r->peak_step, r->peak_layer, r->peak_pass);
+  if (!r->fits) sn_table_dim(table);
+}
+
+enum {
+  STRATEGY,
+  FITS,
+  PEAK,
+  LIVE,
+  DEVICE,
+  WORK,
+  FRAG,
+  TRAFFIC,
+  CACHE,
+  EXTRA,
+  ITER,
+  STALL,
+  ALLOC,
+  IMAGES,
+  STEP,
+  COLUMNS
+};
+
+static const sn_table_column result_columns[COLUMNS] = {
+    [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
+    [FITS] = {"", "fits", SN_TABLE_TEXT},
+    [PEAK] = {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [LIVE] = {"", "live", SN_TABLE_NUMBER},
+    [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
+    [WORK] = {"work", "GiB", SN_TABLE_NUMBER},
+    [FRAG] = {"frag", "%", SN_TABLE_NUMBER},
+    [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER},
+    [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER},
+    [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [STALL] = {"stall", "ms", SN_TABLE_NUMBER},
+    [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
+    [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
+    [STEP] = {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+};
+
+/* What a narrow terminal does without, the least important first. */
+static const uint32_t least_first[] = {CACHE, FRAG, LIVE, WORK, STALL, EXTRA, TRAFFIC, STEP};
+enum { MOST_LEFT_OUT = sizeof least_first / sizeof least_first[0] };
+
+/* Returns how many columns were left out. */
+static uint32_t fit_columns(const sn_run *run, sn_table *table, unsigned columns) {
+  uint32_t gone = 0;
+  bool allocates = false;
+  for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
+  if (!allocates) sn_table_hide(table, ALLOC);
+  for (; columns && gone < MOST_LEFT_OUT && sn_table_width(table) > columns; gone++)
+    sn_table_hide(table, least_first[gone]);
+  return gone;
+}
+
+static void print_left_out(uint32_t gone, FILE *out) {
+  for (uint32_t i = 0; i < gone; i++) {
+    const sn_table_column *c = &result_columns[least_first[i]];
+    fprintf(out, "%s%s", i ? ", " : "left out for want of width: ", *c->top ? c->top : c->heading);
+  }
+  if (gone) fputs("; -o FILE or a pipe shows all\n", out);
+}
+
+static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
+  sn_table *table = sn_table_new(result_columns, COLUMNS);
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    memory_cells(table, &run->results[i]);
+    traffic_cells(table, &run->results[i]);
+    time_cells(table, &run->results[i]);
+  }
+  uint32_t gone = fit_columns(run, table, out->columns);
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  print_left_out(gone, out->stream);
+  return status;
+}
+
+static void print_summary(const sn_run *run, FILE *out) {
+  const sn_result *fastest = sn_report_fastest(run), *smallest = sn_report_smallest(run);
+  char text[SN_UNIT_TEXT];
+  if (run->n_results < 2) return;
+  if (fastest)
+    fprintf(out, "\nfastest that fits: %s, %.2f images/s", fastest->strategy, fastest->images_per_second);
+  else
+    fprintf(out, "\nnone fits");
+  fprintf(out, "; needs the least: %s, %s%s\n", smallest->strategy, sn_print_bytes(smallest->peak_device_bytes, text),
+          smallest->workspace_peak_bytes ? " with the workspace it took" : "");
+}
+
+static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "step", SN_TABLE_NUMBER},
+      {"", "layer", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "op", SN_TABLE_TEXT},
+      {"", "pass", SN_TABLE_TEXT},
+      {"tensors", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "live", SN_TABLE_NUMBER},
+      {"workspace", "MiB", SN_TABLE_NUMBER},
+      {"device", "MiB", SN_TABLE_NUMBER},
+      {"begin", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"end", "ms", SN_TABLE_NUMBER},
+  };
+  fprintf(out->stream, "\n%s: steps\n", r->strategy);
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < r->n_steps; i++) {
+    const sn_step_row *s = &r->steps[i];
+    sn_table_cell(table, "%" PRIu32, s->step);
+    sn_table_cell(table, "%s", s->layer);
+    sn_table_cell(table, "%s", s->op);
+    sn_table_cell(table, "%s", s->pass);
+    sn_table_cell(table, "%.3f", (double)s->tensor_bytes / MIB);
+    sn_table_cell(table, "%" PRIu32, s->live_tensors);
+    sn_table_cell(table, s->workspace_bytes ? "%.3f" : "-", (double)s->workspace_bytes / MIB);
+    sn_table_cell(table, "%.3f", (double)s->device_bytes / MIB);
+    sn_table_cell(table, "%.3f", (double)s->begin_ns / MS);
+    sn_table_cell(table, "%.3f", (double)s->end_ns / MS);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static void print_rest(const sn_result *r, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  uint64_t bytes = 0;
+  for (uint32_t i = EXPLAINED_ROWS; i < r->n_peak; i++) bytes += r->peak[i].bytes;
+  if (r->n_peak > EXPLAINED_ROWS)
+    fprintf(out, "and %" PRIu32 " smaller ones, %s in all; --json lists them\n", r->n_peak - EXPLAINED_ROWS,
+            sn_print_bytes(bytes, text));
+}
+
+static sn_status print_peak(const sn_result *r, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "MiB", SN_TABLE_NUMBER},
+      {"", "tensor", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"since", "step", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "steps", SN_TABLE_NUMBER},
+      {"next", "use", SN_TABLE_NUMBER},
+      {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
+  };
+  fprintf(out->stream, "\n%s: the peak of %.3f MiB at step %" PRIu32 ", ", r->strategy,
+          (double)r->peak_tensor_bytes / MIB, r->peak_step);
+  print_clean(out->stream, r->peak_layer);
+  fprintf(out->stream, " %s: %" PRIu32 " tensors\n", r->peak_pass, r->n_peak);
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < r->n_peak && i < EXPLAINED_ROWS; i++) {
+    const sn_peak_row *p = &r->peak[i];
+    sn_table_cell(table, "%.3f", (double)p->bytes / MIB);
+    sn_table_cell(table, "%s", p->tensor);
+    sn_table_cell(table, "%s", p->producer);
+    sn_table_cell(table, "%" PRIu32, p->since_step);
+    sn_table_cell(table, "%" PRIu32, r->peak_step - p->since_step + 1);
+    sn_table_cell(table, "%" PRIu32, p->next_step);
+    sn_table_cell(table, "%s", p->advice);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  print_rest(r, out->stream);
+  return status;
+}
+
+sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
+  print_heading(run, out);
+  if (print_results(run, out, err) != SN_OK) return err->code;
+  print_summary(run, out->stream);
+  for (uint32_t i = 0; explain && i < run->n_results; i++)
+    if (print_peak(&run->results[i], out, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; steps && i < run->n_results; i++)
+    if (print_steps(&run->results[i], out, err) != SN_OK) return err->code;
+  return SN_OK;
+}

@@ -1,0 +1,19 @@
+/* A run in words and tables: what `snsim --net ..` and `snsim show RUN` print, from nothing but the run, so that both
+ * print the same bytes. */
+#ifndef SN_CLI_FRAME_REPORT_H
+#define SN_CLI_FRAME_REPORT_H
+
+#include "base/err.h"
+#include "cli/frame/out.h"
+#include "sim/ask/run.h"
+
+/* Heading, one row per strategy and, where asked for, the rows of every step and the tensors of every peak, which the
+ * run must hold. */
+sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err);
+
+/* The result that fits and has the shortest iteration, the first of equals; NULL where none fits. */
+const sn_result *sn_report_fastest(const sn_run *run);
+/* The result that needs the least device memory, fitting or not; NULL where the run has none. */
+const sn_result *sn_report_smallest(const sn_run *run);
+
+#endif

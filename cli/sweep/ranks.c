@@ -1,0 +1,109 @@
+/* Ranks; see the header. The module lies beside the program, where it was built, or in the library folder that it was
+ * installed to; both are found from where the program itself is. */
+#include "cli/sweep/ranks.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef SNSIM_MODULES
+#define SNSIM_MODULES "../lib/snsim" /* from the program's folder */
+#endif
+
+enum { PATH_ROOM = 4096 };
+
+struct sn_ranks {
+  const sn_ranks_calls *calls;
+  int own, count;
+  void *bytes; /* of the last message */
+  size_t room;
+};
+
+/* Open MPI, MPICH and Slurm (PMI), anything that speaks PMIx. */
+bool sn_ranks_launched(void) {
+  return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
+}
+
+/* One process alone needs no MPI; how many there are is not always known before MPI is up. */
+static bool is_alone(void) {
+  const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+  if (!size) size = getenv("PMI_SIZE");
+  return size && strcmp(size, "1") == 0;
+}
+
+/* Open MPI loads parts of its own, which look for its symbols: hence global. */
+static void *load(const char *folder) {
+  char path[2 * PATH_ROOM];
+  snprintf(path, sizeof path, "%s/%s", folder, SN_RANKS_FILE);
+  if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/%s/%s", folder, SNSIM_MODULES, SN_RANKS_FILE);
+  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
+static const sn_ranks_calls *find_calls(sn_err *err) {
+  char folder[PATH_ROOM];
+  ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+  folder[length > 0 ? length : 0] = '\0';
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = '\0';
+  void *module = load(folder);
+  const char *why = module ? NULL : dlerror();
+  const sn_ranks_calls *calls = module ? dlsym(module, SN_RANKS_SYMBOL) : NULL;
+  if (!calls)
+    sn_fail(err, SN_BAD_DEVICE,
+            "several processes were started, but this snsim has no MPI (%.300s); run it without mpirun, or build it "
+            "where CMake finds MPI (Debian: libopenmpi-dev)",
+            why ? why : "the module is damaged");
+  return calls;
+}
+
+sn_ranks *sn_ranks_open(sn_err *err) {
+  if (!sn_ranks_launched() || is_alone()) return NULL;
+  const sn_ranks_calls *calls = find_calls(err);
+  if (!calls) return NULL;
+  sn_ranks *ranks = calloc(1, sizeof *ranks);
+  if (!ranks) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  ranks->calls = calls;
+  if (calls->open(&ranks->own, &ranks->count)) return ranks;
+  sn_fail(err, SN_BAD_DEVICE, "MPI could not be started; run snsim without mpirun to do without it");
+  free(ranks);
+  return NULL;
+}
+
+/* The module stays loaded: MPI does not always survive being unloaded. */
+void sn_ranks_close(sn_ranks *ranks) {
+  if (!ranks) return;
+  ranks->calls->close();
+  free(ranks->bytes);
+  free(ranks);
+}
+
+uint32_t sn_ranks_own(const sn_ranks *ranks) {
+  return (uint32_t)ranks->own;
+}
+
+uint32_t sn_ranks_count(const sn_ranks *ranks) {
+  return (uint32_t)ranks->count;
+}
+
+bool sn_ranks_send(sn_ranks *ranks, uint32_t to, int tag, const void *bytes, size_t count) {
+  return count <= INT_MAX && ranks->calls->send((int)to, tag, bytes, (int)count);
+}
+
+bool sn_ranks_poll(sn_ranks *ranks, sn_message *message) {
+  int from, tag, count;
+  if (!ranks->calls->probe(&from, &tag, &count)) return false;
+  if ((size_t)count > ranks->room) {
+    void *bytes = realloc(ranks->bytes, (size_t)count);
+    if (!bytes) return false; /* it waits */
+    ranks->bytes = bytes;
+    ranks->room = (size_t)count;
+  }
+  *message = (sn_message){(uint32_t)from, tag, ranks->bytes, (size_t)count};
+  return ranks->calls->receive(from, tag, ranks->bytes, count);
+}

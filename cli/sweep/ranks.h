@@ -1,0 +1,56 @@
+/* Ranks: the processes that one mpirun started, sending each other messages.
+ *
+ *   sn_ranks *ranks = sn_ranks_open(&err);      NULL and no error: there is but one
+ *   sn_ranks_send(ranks, 0, tag, bytes, count);
+ *   while (sn_ranks_poll(ranks, &message)) ...
+ *   sn_ranks_close(ranks);
+ *
+ * MPI is in a module of its own (cli/sweep/mpi_module.c), which is loaded here and only where a launcher's variables
+ * are in the environment: snsim itself neither needs libmpi nor waits for it to start. One thread uses the ranks.
+ */
+#ifndef SN_CLI_SWEEP_RANKS_H
+#define SN_CLI_SWEEP_RANKS_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct sn_ranks sn_ranks;
+
+typedef struct sn_message {
+  uint32_t from;
+  int tag;
+  const void *bytes; /* until the next poll */
+  size_t count;
+} sn_message;
+
+/* Whether a launcher started this process, perhaps as the only one. */
+bool sn_ranks_launched(void);
+
+/* SN_BAD_DEVICE where a launcher started several processes and the module is missing or does not come up. */
+sn_ranks *sn_ranks_open(sn_err *err);
+void sn_ranks_close(sn_ranks *ranks);
+
+uint32_t sn_ranks_own(const sn_ranks *ranks);
+uint32_t sn_ranks_count(const sn_ranks *ranks);
+
+/* Waits until the message is on its way. False where the other one is known to be gone. */
+bool sn_ranks_send(sn_ranks *ranks, uint32_t to, int tag, const void *bytes, size_t count);
+/* The next message that has come; false: there is none now. */
+bool sn_ranks_poll(sn_ranks *ranks, sn_message *message);
+
+/* What the module offers, under the name SN_RANKS_SYMBOL. */
+#define SN_RANKS_SYMBOL "sn_ranks_module"
+#define SN_RANKS_FILE   "snsim_mpi.so"
+
+typedef struct sn_ranks_calls {
+  bool (*open)(int *own, int *count);
+  void (*close)(void);
+  bool (*send)(int to, int tag, const void *bytes, int count);
+  bool (*probe)(int *from, int *tag, int *count);
+  bool (*receive)(int from, int tag, void *bytes, int count);
+} sn_ranks_calls;
+
+#endif

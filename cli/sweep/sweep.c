@@ -1,0 +1,257 @@
+/* `snsim sweep`: the points of a grid, computed on all cores or under mpirun on many machines, each stored as soon as
+ * it is finished.
+ *
+ *   grid -> its sweep in the store, or a new one -> compute what is missing -> read all rows back -> print
+ *
+ * What is printed comes from the store, so it is the same whoever computed the rows and however often the sweep was
+ * interrupted. */
+#include "cli/sweep/sweep.h"
+
+#include "base/path.h"
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
+
+/* ---- which grid ---- */
+
+static bool has_axes(const sn_args *args) {
+  bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link;
+  for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
+  return any;
+}
+
+static sn_status check_usage(const sn_args *args, sn_err *err) {
+  if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
+  if (args->grid && has_axes(args))
+    return sn_fail(err, SN_BAD_USAGE, "--grid FILE says all about the points: it does not go with --nets and the like");
+  if (!args->operand) return SN_OK;
+  if (args->grid || has_axes(args))
+    return sn_fail(err, SN_BAD_USAGE, "the number of a sweep says all about its points: give that or a grid");
+  if (args->fresh || args->no_db)
+    return sn_fail(err, SN_BAD_USAGE, "a stored sweep is gone on with: --%s does not go with its number",
+                   args->fresh ? "new" : "no-db");
+  return SN_OK;
+}
+
+/* Errors of the grid name the axis; here it is an option. */
+static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_err *err) {
+  const sn_args_lists *lists = &args->axes[axis];
+  sn_err own = SN_ERR_INIT;
+  for (uint32_t i = 0; i < lists->count; i++)
+    if (sn_grid_add_list(grid, axis, lists->texts[i], &own) != SN_OK)
+      return sn_fail(err, own.code, "%s%s", own.code == SN_BAD_USAGE ? "--" : "", own.text);
+  return SN_OK;
+}
+
+static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
+  sn_grid *grid = sn_grid_new(err);
+  char name[SN_STRATEGY_TEXT];
+  if (!grid) return NULL;
+  grid->image = args->image;
+  grid->shared_link = args->shared_link;
+  for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
+  for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
+    sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);
+  if (err->code == SN_OK) return grid;
+  sn_grid_free(grid);
+  return NULL;
+}
+
+/* The grid of a stored sweep; *id is set to its number. */
+static sn_grid *grid_of_store(const sn_args *args, sn_store *store, int64_t *id, sn_err *err) {
+  char name[40];
+  if (sn_args_sweep(args, id, err) != SN_OK) return NULL;
+  sn_sweep *sweep = sn_sweep_get_head(store, *id, err);
+  if (!sweep) return NULL;
+  *id = sweep->head.id;
+  snprintf(name, sizeof name, "the grid of sweep %" PRId64, *id);
+  sn_grid *grid = sn_grid_parse(name, sweep->head.grid, strlen(sweep->head.grid), err);
+  sn_sweep_free(sweep);
+  return grid;
+}
+
+/* The other files are looked at by sn_clash_check(), which does not know those in lists. */
+static sn_status check_output(const sn_args *args, const sn_grid *grid, sn_err *err) {
+  for (uint32_t i = 0; args->output && i < grid->n_files; i++)
+    if (sn_path_same(args->output, grid->files[i].path))
+      return sn_fail(err, SN_BAD_USAGE, "--output and a network or GPU are the same file, %.300s; give each its own",
+                     args->output);
+  return SN_OK;
+}
+
+static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_err *err) {
+  sn_grid *grid = args->operand ? grid_of_store(args, store, id, err)
+                  : args->grid  ? sn_grid_load(args->grid, err)
+                                : grid_of_args(args, err);
+  if (grid && sn_grid_finish(grid, err) == SN_OK && check_output(args, grid, err) == SN_OK) return grid;
+  sn_grid_free(grid);
+  return NULL;
+}
+
+/* ---- which sweep ---- */
+
+/* Reads which points are stored; returns how many. */
+static uint32_t look(const sn_sweep_job *job, bool *stored, sn_err *err) {
+  uint32_t there = 0;
+  if (sn_sweep_stored(job->store, job->id, job->grid->n_points, stored, err) != SN_OK) return 0;
+  for (uint32_t i = 0; i < job->grid->n_points; i++) there += stored[i];
+  return there;
+}
+
+/* Finds or makes the sweep of the grid, and what of it is stored already. That is looked at again after entering: until
+ * then another program may have stored more. */
+static sn_status enter(const sn_args *args, sn_sweep_job *job, bool *stored, sn_err *err) {
+  uint32_t n_points = job->grid->n_points;
+  if (job->id == 0 && !args->fresh && sn_sweep_find(job->store, job->text, &job->id, err) != SN_OK) return err->code;
+  if (job->id == 0 && sn_sweep_create(job->store, job->text, n_points, &job->id, err) != SN_OK) return err->code;
+  uint32_t there = look(job, stored, err);
+  if (err->code == SN_OK && there < n_points && sn_sweep_enter(job->store, job->id, &job->session, err) == SN_OK)
+    there = look(job, stored, err);
+  if (err->code == SN_OK && there > 0)
+    sn_out_say("sweep %" PRId64 ": %" PRIu32 " of %" PRIu32 " points are stored already%s", job->id, there, n_points,
+               there == n_points ? "; --new computes them again" : "");
+  return err->code;
+}
+
+/* ---- what it came to ---- */
+
+static const sn_sweep_row *first_failed(const sn_sweep *sweep) {
+  for (uint32_t i = 0; i < sweep->n_rows; i++)
+    if (sweep->rows[i].failure[0]) return &sweep->rows[i];
+  return NULL;
+}
+
+/* The point that fits least badly. */
+static const sn_sweep_row *nearest(const sn_sweep *sweep) {
+  const sn_sweep_row *best = NULL;
+  for (uint32_t i = 0; i < sweep->n_rows; i++) {
+    const sn_sweep_row *row = &sweep->rows[i];
+    if (!row->failure[0] && (!best || row->peak_device_bytes < best->peak_device_bytes)) best = row;
+  }
+  return best;
+}
+
+static sn_status judge(const sn_sweep *sweep, sn_err *err) {
+  const sn_sweep_row *failed = first_failed(sweep), *least = nearest(sweep);
+  char need[SN_UNIT_TEXT], memory[SN_UNIT_TEXT];
+  if (failed)
+    sn_out_say("%" PRIu32 " of %" PRIu32 " points could not be computed; the first is point %" PRIu32
+               ", %s, batch %" PRIu32 " on %s, %s: %s",
+               sweep->head.n_failed, sweep->head.n_points, failed->point, failed->net, failed->batch, failed->gpu,
+               failed->strategy, failed->failure);
+  if (sweep->head.n_fit > 0) return SN_OK;
+  if (!least) return sn_fail(err, SN_NO_FIT, "none of the %" PRIu32 " points could be computed", sweep->head.n_points);
+  return sn_fail(
+      err, SN_NO_FIT,
+      "none of the %" PRIu32 " points; the least is needed by %.100s, batch %" PRIu32 ", with %s: %s of %s on "
+      "%.60s; try smaller --batches or other --gpus",
+      sweep->head.n_points, least->net, least->batch, least->strategy, sn_print_bytes(least->peak_device_bytes, need),
+      sn_print_bytes(least->memory_bytes, memory), least->gpu);
+}
+
+enum { QUOTED_ROOM = 4 * PATH_ROOM };
+
+/* " --db FILE", where the next command needs it. */
+static const char *db_option(const sn_args *args, char *out) {
+  char room[QUOTED_ROOM];
+  out[0] = '\0';
+  if (args->db) snprintf(out, QUOTED_ROOM + 8, " --db %s", sn_out_quote(args->db, room, sizeof room));
+  return out;
+}
+
+static void tell(const sn_args *args, const sn_sweep_job *job, const char *path) {
+  char db[QUOTED_ROOM + 8];
+  if (args->no_db) return;
+  db_option(args, db);
+  sn_out_say("sweep %" PRId64 " stored in %s; snsim show sweep:%" PRId64 "%s prints it, snsim plot sweep:%" PRId64
+             "%s draws it",
+             job->id, path, job->id, db, job->id, db);
+}
+
+static sn_status conclude(const sn_args *args, const sn_sweep_job *job, const char *path, sn_err *err) {
+  sn_sweep *sweep = sn_sweep_get(job->store, job->id, err);
+  if (!sweep) return err->code;
+  bool printed = sn_sweep_print(args, sweep, err) == SN_OK;
+  tell(args, job, path);
+  if (printed) judge(sweep, err);
+  sn_sweep_free(sweep);
+  return err->code;
+}
+
+/* The signal that was held back ends the program, now that all is stored. */
+static void end_by(const sn_args *args, const sn_sweep_job *job, int number) {
+  char db[QUOTED_ROOM + 8];
+  if (args->no_db)
+    sn_out_say("interrupted; with --no-db nothing is kept");
+  else
+    sn_out_say("interrupted; what is finished is stored, snsim sweep %" PRId64 "%s goes on", job->id,
+               db_option(args, db));
+  raise(number);
+}
+
+/* ---- the command ---- */
+
+static uint32_t choose_jobs(const sn_args *args) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  if (args->jobs) return args->jobs;
+  return sn_ranks_launched() || processors < 1 ? 1 : (uint32_t)processors; /* mpirun's -n says how many */
+}
+
+/* The store, the grid and its text; job->text is NULL where that fails. A grid that makes no sense leaves no file. */
+static void prepare(const sn_args *args, sn_sweep_job *job, sn_grid **grid, char *path, sn_err *err) {
+  if (check_usage(args, err) != SN_OK) return;
+  if (!args->no_db && sn_args_database(args, path, PATH_ROOM, err) != SN_OK) return;
+  if (!args->operand) *grid = load_grid(args, NULL, &job->id, err);
+  if (err->code == SN_OK) job->store = sn_store_open(path, err);
+  if (job->store && args->operand) *grid = load_grid(args, job->store, &job->id, err);
+  if (job->store && *grid) job->text = sn_grid_text(*grid, err);
+  job->grid = *grid;
+}
+
+static int compute(const sn_args *args, sn_sweep_job *job, sn_err *err) {
+  int number = 0;
+  bool *stored = calloc(job->grid->n_points, sizeof *stored);
+  if (!stored) sn_fail_memory(err);
+  job->stored = stored;
+  if (stored && enter(args, job, stored, err) == SN_OK) sn_sweep_run(job, &number, err);
+  free(stored);
+  return number;
+}
+
+static sn_status sweep(const sn_args *args, sn_ranks *ranks, sn_err *err) {
+  char path[PATH_ROOM] = ":memory:";
+  sn_grid *grid = NULL;
+  int number = 0;
+  sn_sweep_job job = {.ranks = ranks, .jobs = choose_jobs(args)};
+  prepare(args, &job, &grid, path, err);
+  if (grid && job.text) number = compute(args, &job, err);
+  if (ranks) sn_sweep_dismiss(ranks);
+  if (err->code == SN_OK && number != 0)
+    end_by(args, &job, number);
+  else if (err->code == SN_OK)
+    conclude(args, &job, path, err);
+  sn_store_close(job.store);
+  sn_grid_free(grid);
+  return err->code;
+}
+
+sn_status sn_cli_sweep(const sn_args *args, sn_err *err) {
+  if (sn_ranks_launched()) sn_sweep_hold_signals(); /* from MPI's threads too */
+  sn_ranks *ranks = sn_ranks_open(err);
+  if (err->code != SN_OK) return err->code;
+  sn_args plain = *args;
+  if (sn_ranks_launched() && args->color == SN_COLOR_AUTO)
+    plain.color = SN_COLOR_NEVER; /* mpirun's terminals are not the user's */
+  if (ranks && sn_ranks_own(ranks) > 0)
+    sn_sweep_serve(ranks, choose_jobs(args), err);
+  else
+    sweep(&plain, ranks, err);
+  sn_ranks_close(ranks);
+  return err->code;
+}

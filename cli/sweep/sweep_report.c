@@ -1,0 +1,307 @@
+/* A stored sweep for people and programs: the fastest strategy of every network, GPU, option and batch as a table;
+ * every point as JSON or CSV; the list of sweeps. Printed from nothing but the store, so that `snsim sweep` and `snsim
+ * show` print the same bytes. */
+#include "base/units.h"
+#include "cli/frame/csv.h"
+#include "cli/frame/json.h"
+#include "cli/frame/table.h"
+#include "cli/sweep/sweep.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const double GIB = 1073741824.0;
+
+/* ---- table ---- */
+
+enum { NET, GPU, WORKSPACE, EXTERNAL, ALLOCATOR, POOL, BATCH, FIT, FASTEST, IMAGES, DEVICE, LEAST, COLUMNS };
+
+static const sn_table_column columns[COLUMNS] = {
+    [NET] = {"", "net", SN_TABLE_TEXT},
+    [GPU] = {"", "gpu", SN_TABLE_TEXT},
+    [WORKSPACE] = {"", "workspace", SN_TABLE_TEXT},
+    [EXTERNAL] = {"", "external", SN_TABLE_TEXT},
+    [ALLOCATOR] = {"", "allocator", SN_TABLE_TEXT},
+    [POOL] = {"pool", "GiB", SN_TABLE_NUMBER},
+    [BATCH] = {"", "batch", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [FIT] = {"", "fit", SN_TABLE_NUMBER},
+    [FASTEST] = {"", "fastest that fits", SN_TABLE_TEXT | SN_TABLE_GAP},
+    [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
+    [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
+    [LEAST] = {"least", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+};
+
+/* Points that differ in nothing but the strategy. */
+static bool same_group(const sn_sweep_row *a, const sn_sweep_row *b) {
+  return a->batch == b->batch && a->pool_limit_bytes == b->pool_limit_bytes && strcmp(a->net, b->net) == 0 &&
+         strcmp(a->gpu, b->gpu) == 0 && strcmp(a->workspace, b->workspace) == 0 &&
+         strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0;
+}
+
+/* What is the same for all points needs no column. */
+static void hide_options(const sn_sweep *sweep, sn_table *table) {
+  bool differs[COLUMNS] = {false};
+  const sn_sweep_row *a = sweep->rows;
+  for (uint32_t i = 1; i < sweep->n_rows; i++) {
+    const sn_sweep_row *b = &sweep->rows[i];
+    differs[WORKSPACE] = differs[WORKSPACE] || strcmp(a->workspace, b->workspace) != 0;
+    differs[EXTERNAL] = differs[EXTERNAL] || strcmp(a->external, b->external) != 0;
+    differs[ALLOCATOR] = differs[ALLOCATOR] || strcmp(a->allocator, b->allocator) != 0;
+    differs[POOL] = differs[POOL] || a->pool_limit_bytes != b->pool_limit_bytes;
+  }
+  for (uint32_t c = WORKSPACE; c <= POOL; c++)
+    if (!differs[c]) sn_table_hide(table, c);
+}
+
+typedef struct best {
+  uint32_t n_fit, n_failed;
+  const sn_sweep_row *fastest, *smallest; /* NULL: none */
+} best;
+
+static best find_best(const sn_sweep_row *rows, uint32_t count) {
+  best b = {0};
+  for (uint32_t i = 0; i < count; i++) {
+    const sn_sweep_row *r = &rows[i];
+    b.n_fit += r->fits;
+    b.n_failed += r->failure[0] != '\0';
+    if (r->fits && (!b.fastest || r->iteration_ns < b.fastest->iteration_ns)) b.fastest = r;
+    if (!r->failure[0] && (!b.smallest || r->peak_device_bytes < b.smallest->peak_device_bytes)) b.smallest = r;
+  }
+  return b;
+}
+
+static void gib_cell(sn_table *table, const sn_sweep_row *row) {
+  if (row)
+    sn_table_cell(table, "%.2f", (double)row->peak_device_bytes / GIB);
+  else
+    sn_table_cell(table, "-");
+}
+
+static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table) {
+  best b = find_best(rows, count);
+  sn_table_cell(table, "%s", rows->net);
+  sn_table_cell(table, "%s", rows->gpu);
+  sn_table_cell(table, "%s", rows->workspace);
+  sn_table_cell(table, "%s", rows->external);
+  sn_table_cell(table, "%s", rows->allocator);
+  if (rows->pool_limit_bytes)
+    sn_table_cell(table, "%.2f", (double)rows->pool_limit_bytes / GIB);
+  else
+    sn_table_cell(table, "all");
+  sn_table_cell(table, "%" PRIu32, rows->batch);
+  sn_table_cell(table, "%" PRIu32 "/%" PRIu32, b.n_fit, count);
+  sn_table_cell(table, "%s", b.fastest ? b.fastest->strategy : b.n_failed == count ? "failed" : "-");
+  sn_table_cell(table, b.fastest ? "%.2f" : "-", b.fastest ? b.fastest->images_per_second : 0);
+  gib_cell(table, b.fastest);
+  gib_cell(table, b.smallest);
+  if (!b.fastest) sn_table_dim(table);
+}
+
+static void print_heading(const sn_sweep_line *h, FILE *out) {
+  fprintf(out, "sweep %" PRId64 ": %" PRIu32 " points, ", h->id, h->n_points);
+  if (h->n_stored < h->n_points) fprintf(out, "%" PRIu32 " of them computed, ", h->n_stored);
+  fprintf(out, "%" PRIu32 " fit", h->n_fit);
+  if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
+  fputs("\n\n", out);
+}
+
+static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *err) {
+  sn_table *table = sn_table_new(columns, COLUMNS);
+  for (uint32_t first = 0, end; first < sweep->n_rows; first = end) {
+    for (end = first + 1; end < sweep->n_rows && same_group(&sweep->rows[first], &sweep->rows[end]);) end++;
+    add_group(&sweep->rows[first], end - first, table);
+  }
+  hide_options(sweep, table);
+  print_heading(&sweep->head, out->stream);
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+/* ---- JSON and CSV ---- */
+
+typedef struct put {
+  sn_json_object *json; /* NULL: a line of CSV */
+  bool heads;           /* CSV: the names instead of the values */
+  bool begun;
+  FILE *out;
+} put;
+
+static void put_csv(put *p, const char *name, const char *text) {
+  sn_csv_put(p->out, p->heads ? name : text, !p->begun);
+  p->begun = true;
+}
+
+static void put_text(put *p, const char *name, const char *text) {
+  if (p->json)
+    sn_json_put_text(p->json, name, text);
+  else
+    put_csv(p, name, text);
+}
+
+static void put_count(put *p, const char *name, uint64_t value) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, value);
+  if (p->json)
+    sn_json_put_count(p->json, name, value);
+  else
+    put_csv(p, name, digits);
+}
+
+static void put_real(put *p, const char *name, double value) {
+  char digits[SN_UNIT_TEXT];
+  if (p->json)
+    sn_json_put_real(p->json, name, value);
+  else
+    put_csv(p, name, sn_print_real(value, digits));
+}
+
+static void put_bool(put *p, const char *name, bool value) {
+  if (p->json)
+    sn_json_put_bool(p->json, name, value);
+  else
+    put_csv(p, name, value ? "1" : "0");
+}
+
+/* The members of a point; times are below 2^63. */
+static void put_row(put *p, const sn_sweep_row *r) {
+  put_count(p, "point", r->point);
+  put_text(p, "net", r->net);
+  put_text(p, "gpu", r->gpu);
+  put_count(p, "memory_bytes", r->memory_bytes);
+  put_text(p, "workspace", r->workspace);
+  put_text(p, "external", r->external);
+  put_text(p, "allocator", r->allocator);
+  put_count(p, "pool_limit_bytes", r->pool_limit_bytes);
+  put_count(p, "batch", r->batch);
+  put_text(p, "strategy", r->strategy);
+  put_text(p, "failure", r->failure);
+  put_bool(p, "fits", r->fits);
+  put_count(p, "peak_device_bytes", r->peak_device_bytes);
+  put_count(p, "peak_tensor_bytes", r->peak_tensor_bytes);
+  put_count(p, "pool_bytes", r->pool_bytes);
+  put_count(p, "workspace_peak_bytes", r->workspace_peak_bytes);
+  put_count(p, "offload_bytes", r->offload_bytes);
+  put_count(p, "prefetch_bytes", r->prefetch_bytes);
+  put_count(p, "external_bytes", r->external_bytes);
+  put_count(p, "recomputed_layers", r->recomputed_layers);
+  put_count(p, "iteration_ns", (uint64_t)r->iteration_ns);
+  put_count(p, "stall_ns", (uint64_t)r->stall_ns);
+  put_real(p, "images_per_second", r->images_per_second);
+}
+
+static void print_csv(const sn_sweep *sweep, FILE *out) {
+  put names = {.heads = true, .out = out};
+  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = ""});
+  fputs("\n", out);
+  for (uint32_t i = 0; i < sweep->n_rows; i++) {
+    put line = {.out = out};
+    put_row(&line, &sweep->rows[i]);
+    fputs("\n", out);
+  }
+}
+
+static sn_status print_json(const sn_sweep *sweep, FILE *out, sn_err *err) {
+  sn_json_object head = sn_json_begin();
+  sn_json_put_count(&head, "sweep", (uint64_t)sweep->head.id);
+  sn_json_put_text(&head, "version", sweep->head.version);
+  sn_json_put_count(&head, "points", sweep->head.n_points);
+  sn_json_put_count(&head, "computed", sweep->head.n_stored);
+  sn_json_put_count(&head, "fit", sweep->head.n_fit);
+  sn_json_put_count(&head, "failed", sweep->head.n_failed);
+  sn_json_end(&head, "", true, ",\"rows\":[", out, err);
+  for (uint32_t i = 0; i < sweep->n_rows && err->code == SN_OK; i++) {
+    sn_json_object row = sn_json_begin();
+    put_row(&(put){.json = &row}, &sweep->rows[i]);
+    sn_json_end(&row, i ? ",\n" : "\n", false, "", out, err);
+  }
+  fputs("\n]}\n", out);
+  return err->code;
+}
+
+sn_status sn_sweep_print(const sn_args *args, const sn_sweep *sweep, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    print_json(sweep, out.stream, err);
+  else if (args->csv)
+    print_csv(sweep, out.stream);
+  else
+    print_table(sweep, &out, err);
+  return sn_out_close(&out, err);
+}
+
+/* ---- the list ---- */
+
+static sn_status print_list_table(const sn_sweep_list *list, const sn_out *out, sn_err *err) {
+  static const sn_table_column list_columns[] = {
+      {"", "sweep", SN_TABLE_NUMBER},  {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "points", SN_TABLE_NUMBER}, {"", "computed", SN_TABLE_NUMBER},
+      {"", "fit", SN_TABLE_NUMBER},    {"", "failed", SN_TABLE_NUMBER},
+      {"", "begun", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(list_columns, sizeof list_columns / sizeof list_columns[0]);
+  for (uint32_t i = 0; i < list->count; i++) {
+    const sn_sweep_line *line = &list->lines[i];
+    sn_table_cell(table, "%" PRId64, line->id);
+    sn_table_cell(table, "%s", line->created);
+    sn_table_cell(table, "%" PRIu32, line->n_points);
+    sn_table_cell(table, "%" PRIu32, line->n_stored);
+    sn_table_cell(table, "%" PRIu32, line->n_fit);
+    sn_table_cell(table, "%" PRIu32, line->n_failed);
+    sn_table_cell(table, "%" PRIu32, line->sessions);
+  }
+  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status print_list_json(const sn_sweep_list *list, FILE *out, sn_err *err) {
+  fputs("{\"sweeps\":[", out);
+  for (uint32_t i = 0; i < list->count && err->code == SN_OK; i++) {
+    const sn_sweep_line *line = &list->lines[i];
+    sn_json_object o = sn_json_begin();
+    sn_json_put_count(&o, "sweep", (uint64_t)line->id);
+    sn_json_put_text(&o, "created", line->created);
+    sn_json_put_text(&o, "version", line->version);
+    sn_json_put_count(&o, "points", line->n_points);
+    sn_json_put_count(&o, "computed", line->n_stored);
+    sn_json_put_count(&o, "fit", line->n_fit);
+    sn_json_put_count(&o, "failed", line->n_failed);
+    sn_json_put_count(&o, "begun", line->sessions);
+    sn_json_put_text(&o, "grid", line->grid);
+    sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+  }
+  fputs("\n]}\n", out);
+  return err->code;
+}
+
+static sn_status print_list(const sn_args *args, const sn_sweep_list *list, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    print_list_json(list, out.stream, err);
+  else
+    print_list_table(list, &out, err);
+  return sn_out_close(&out, err);
+}
+
+bool sn_sweep_is_shown(const sn_args *args) {
+  return args->operand && (strcmp(args->operand, "sweeps") == 0 || sn_args_is_sweep(args));
+}
+
+sn_status sn_sweep_show(const sn_args *args, sn_store *store, sn_err *err) {
+  int64_t id;
+  if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
+  if (!sn_args_is_sweep(args)) {
+    sn_sweep_list *list = sn_sweep_all(store, err);
+    if (list) print_list(args, list, err);
+    sn_sweep_list_free(list);
+    return err->code;
+  }
+  if (sn_args_sweep(args, &id, err) != SN_OK) return err->code;
+  sn_sweep *found = sn_sweep_get(store, id, err);
+  if (found) sn_sweep_print(args, found, err);
+  sn_sweep_free(found);
+  return err->code;
+}

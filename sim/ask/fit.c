@@ -1,0 +1,337 @@
+/* Fit; see the header. The search itself is sim/ask/fit_find.c; here are the knobs, the networks and planners that the
+ * strategies share, and what is found out about an answer: one simulation at it, one look at what stops the next. */
+#include "sim/ask/fit.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "base/text.h"
+#include "models/zoo.h"
+#include "sim/plan/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Networks kept, by number and by layers in all (a planner of 10^5 layers has 100 MB). Then what bounds a scan: layers
+ * planned and networks for each strategy, and networks where they grow. */
+enum { SITES = 64, KEPT_LAYERS = 250000, SCANNED_LAYERS = 500000, MOST_SCANNED = 4096, DEEPER_SCANNED = 64 };
+
+/* ---- knobs ---- */
+
+static const char *const knob_names[SN_KNOB_COUNT] = {"batch", "depth", "image"};
+
+const char *sn_knob_name(sn_knob_kind kind) {
+  return knob_names[kind];
+}
+
+sn_status sn_knob_parse(const char *what, const char *text, sn_knob_kind *kind, sn_err *err) {
+  char hint[80];
+  for (int i = 0; i < SN_KNOB_COUNT; i++)
+    if (strcmp(text, knob_names[i]) == 0) {
+      *kind = (sn_knob_kind)i;
+      return SN_OK;
+    }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of batch, depth, image%s", what, text,
+                 sn_text_suggest(text, knob_names, SN_KNOB_COUNT, hint, sizeof hint));
+}
+
+static sn_net *make_batch(const void *user, uint32_t value, sn_err *err) {
+  const sn_knob_spec *spec = user;
+  return sn_net_load(spec->net, value, spec->image, err);
+}
+
+static sn_net *make_depth(const void *user, uint32_t value, sn_err *err) {
+  const sn_knob_spec *spec = user;
+  return sn_net_load_depth(spec->net, value, spec->batch, spec->image, err);
+}
+
+static sn_net *make_image(const void *user, uint32_t value, sn_err *err) {
+  const sn_knob_spec *spec = user;
+  return sn_net_load(spec->net, spec->batch, value, err);
+}
+
+/* Is there a net at all; what stands in the way goes to `reason`. SN_NO_MEMORY and the like are errors. */
+static sn_status probe(const sn_knob *knob, uint32_t value, bool *there, sn_err *reason) {
+  sn_net *net = knob->make(knob->user, value, reason);
+  *there = net;
+  sn_net_free(net);
+  return net || reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT ? SN_OK : reason->code;
+}
+
+/* Windows and strides do not fit into images that are too small: bisection between 1 and the network's own size. */
+static sn_status find_least_image(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
+  sn_net *own = sn_net_load(spec->net, spec->batch, 0, err);
+  if (!own) return err->code;
+  uint32_t bad = 0, good = own->layers[0].out.h;
+  sn_net_free(own);
+  own = knob->make(spec, good, err); /* a file states the size of its images */
+  sn_net_free(own);
+  if (!own) return err->code;
+  while (good - bad > 1) {
+    uint32_t middle = bad + (good - bad) / 2;
+    sn_err reason = SN_ERR_INIT;
+    bool there;
+    if (probe(knob, middle, &there, &reason) != SN_OK) return sn_fail(err, reason.code, "%s", reason.text);
+    *(there ? &good : &bad) = middle;
+  }
+  knob->low = good;
+  return SN_OK;
+}
+
+sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
+  static sn_net *(*const makers[SN_KNOB_COUNT])(const void *user, uint32_t value,
+                                                sn_err *err) = {make_batch, make_depth, make_image};
+  *knob = (sn_knob){
+      .low = 1, .high = SN_MAX_DIM, .grows = spec->kind == SN_KNOB_DEPTH, .make = makers[spec->kind], .user = spec};
+  sn_net *least = spec->kind == SN_KNOB_IMAGE ? NULL : knob->make(spec, knob->low, err);
+  sn_net_free(least);
+  if (spec->kind == SN_KNOB_IMAGE) return find_least_image(spec, knob, err);
+  return least ? SN_OK : err->code;
+}
+
+/* ---- networks and planners, shared by the strategies ---- */
+
+typedef struct site {
+  uint32_t value; /* 0: empty */
+  uint32_t layers;
+  uint64_t used; /* when last */
+  sn_net *net;
+  sn_planner *planner;
+} site;
+
+typedef struct fitter {
+  const sn_knob *knob;
+  const sn_device *device;
+  sn_options options;
+  site sites[SITES];
+  uint64_t clock, kept_layers;
+  uint32_t missing;     /* the smallest value known to have no network that can be tried; 0: none */
+  sn_err reason;        /* why */
+  sn_strategy strategy; /* being fitted */
+  uint32_t refused;     /* the smallest value for which it is known to have no plan; 0: none */
+  sn_err refusal;       /* why */
+  sn_arena *arena;
+} fitter;
+
+static void drop(fitter *f, site *s) {
+  f->kept_layers -= s->layers;
+  sn_planner_free(s->planner);
+  sn_net_free(s->net);
+  *s = (site){0};
+}
+
+static site *oldest(fitter *f, bool filled) {
+  site *best = NULL;
+  for (int i = 0; i < SITES; i++) {
+    site *s = &f->sites[i];
+    if ((!filled || s->value) && (!best || s->used < best->used)) best = s;
+  }
+  return best;
+}
+
+static bool is_refusal(const sn_err *reason) {
+  return reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT;
+}
+
+/* Fills an empty site. What cannot be built, or is too large to try, is `missing` and no error, but for the least. */
+static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
+  s->net = f->knob->make(f->knob->user, value, &reason);
+  if (s->net && s->net->n_layers > SN_FIT_MOST_LAYERS)
+    sn_fail(&reason, SN_BAD_USAGE, "%u layers: more than %u are not tried", s->net->n_layers, SN_FIT_MOST_LAYERS);
+  if (reason.code == SN_OK) s->planner = sn_planner_new(s->net, f->device, &f->options, &reason);
+  s->value = value;
+  s->used = ++f->clock;
+  s->layers = s->net ? s->net->n_layers : 0;
+  f->kept_layers += s->layers;
+  if (reason.code == SN_OK) return SN_OK;
+  drop(f, s);
+  if (!is_refusal(&reason) || value == f->knob->low) return sn_fail(err, reason.code, "%s", reason.text);
+  f->missing = value;
+  f->reason = reason;
+  return SN_OK;
+}
+
+/* The site of a value; NULL without an error where there is no such network. */
+static site *visit(fitter *f, uint32_t value, sn_err *err) {
+  if (f->missing && value >= f->missing) return NULL;
+  for (int i = 0; i < SITES; i++)
+    if (f->sites[i].value == value) {
+      f->sites[i].used = ++f->clock;
+      return &f->sites[i];
+    }
+  while (f->kept_layers > KEPT_LAYERS) drop(f, oldest(f, true));
+  site *s = oldest(f, false);
+  drop(f, s);
+  return fill(f, s, value, err) == SN_OK && s->value ? s : NULL;
+}
+
+/* What a value needs. A network that is not there, and one for which the strategy has no plan (recomputation of a chain
+ * that is too long), fit nowhere; *why says which. */
+static sn_status ask(fitter *f, uint32_t value, sn_need *need, const char **why, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
+  *need = (sn_need){.slack_bytes = INT64_MIN};
+  *why = f->refusal.text;
+  if (f->refused && value >= f->refused) return SN_OK;
+  const site *s = visit(f, value, err);
+  *why = s ? NULL : f->reason.text;
+  if (!s || sn_planner_need(s->planner, f->strategy, f->device->memory_bytes, need, &reason) == SN_OK) return err->code;
+  if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
+  f->refused = value;
+  f->refusal = reason;
+  *why = f->refusal.text;
+  return SN_OK;
+}
+
+static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
+  const char *why;
+  return ask(user, value, need, &why, err);
+}
+
+/* ---- answers ---- */
+
+static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
+  sn_result *result = sn_arena_alloc(f->arena, 1, sizeof *result);
+  if (!result) return sn_fail_memory(err);
+  const site *s = visit(f, a->search.value, err);
+  if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", a->search.value);
+  a->result = result;
+  return sn_planner_result(s->planner, a->strategy, f->device->memory_bytes, f->arena, result, err);
+}
+
+/* What keeps value + 1 from fitting. */
+static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
+  uint32_t value = a->search.value ? a->search.value + 1 : f->knob->low;
+  const char *why = "it is the largest there is";
+  if (value <= f->knob->high && ask(f, value, need, &why, err) != SN_OK) return err->code;
+  if (why) {
+    a->end = sn_arena_text(f->arena, why);
+    a->search.tried_to = a->search.value;
+    if (value <= f->knob->high) a->search.proved = false;
+    return a->end ? SN_OK : sn_fail_memory(err);
+  }
+  a->has_next = true;
+  a->next_device_bytes = need->device_bytes;
+  const site *s = visit(f, value, err);
+  if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", value);
+  return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
+}
+
+static sn_status fit_one(fitter *f, sn_strategy strategy, uint32_t most, sn_fit_answer *a, sn_err *err) {
+  sn_need next = {.fits = false};
+  a->strategy = f->strategy = strategy;
+  f->refused = 0;
+  if (sn_fit_find(f->knob->low, f->knob->high, most, measure, f, &a->search, err) != SN_OK) return err->code;
+  if (a->search.value && look_at_value(f, a, err) != SN_OK) return err->code;
+  if (look_at_next(f, a, &next, err) != SN_OK) return err->code;
+  a->verified = (!a->result || a->result->fits) && !next.fits;
+  return SN_OK;
+}
+
+static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, sn_err *err) {
+  sn_fit_answer *answers = sn_arena_alloc(f->arena, fit->n_answers, sizeof *answers);
+  if (!answers) return sn_fail_memory(err);
+  const site *least = visit(f, f->knob->low, err);
+  if (!least) return err->code;
+  uint32_t most =
+      f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(least->layers, 1), MOST_SCANNED);
+  for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) fit_one(f, strategies[i], most, &answers[i], err);
+  fit->answers = answers;
+  return err->code;
+}
+
+sn_fit *sn_fit_largest(const sn_knob *knob, const sn_device *device, const sn_strategy *strategies,
+                       uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  fitter *f = calloc(1, sizeof *f);
+  sn_arena *arena = sn_arena_new();
+  sn_fit *fit = arena ? sn_arena_alloc(arena, 1, sizeof *fit) : NULL;
+  if (f && fit) {
+    *f = (fitter){.knob = knob, .device = device, .options = *options, .arena = arena};
+    f->options.want_steps = f->options.want_tensors = f->options.want_peak = false;
+    *fit = (sn_fit){.n_answers = n_strategies, .arena = arena};
+    fit_all(f, strategies, fit, err);
+    for (int i = 0; i < SITES; i++) drop(f, &f->sites[i]);
+  } else {
+    sn_fail_memory(err);
+  }
+  free(f);
+  if (err->code == SN_OK) return fit;
+  sn_arena_free(arena);
+  return NULL;
+}
+
+void sn_fit_free(sn_fit *fit) {
+  if (fit) sn_arena_free(fit->arena);
+}
+
+const sn_fit_answer *sn_fit_best(const sn_fit *fit) {
+  const sn_fit_answer *best = NULL;
+  for (uint32_t i = 0; i < fit->n_answers; i++) {
+    const sn_fit_answer *a = &fit->answers[i];
+    bool better =
+        a->result && (!best || a->search.value > best->search.value ||
+                      (a->search.value == best->search.value && a->result->iteration_ns < best->result->iteration_ns));
+    if (better) best = a;
+  }
+  return best;
+}
+
+/* ---- the least memory ---- */
+
+static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answer *a, sn_err *err) {
+  sn_need less;
+  sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
+  if (!result) return sn_fail_memory(err);
+  if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
+  uint64_t below = a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
+  if (sn_planner_need(planner, a->strategy, below, &less, err) != SN_OK ||
+      sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
+      sn_planner_result(planner, a->strategy, a->memory_bytes, arena, result, err) != SN_OK)
+    return err->code;
+  a->result = result;
+  a->verified = result->fits && !less.fits;
+  return SN_OK;
+}
+
+static sn_memory *find_leasts(sn_planner *planner, const sn_strategy *strategies, uint32_t n, sn_arena *arena,
+                              sn_err *err) {
+  sn_memory *memory = sn_arena_alloc(arena, 1, sizeof *memory);
+  sn_memory_answer *answers = sn_arena_alloc(arena, n, sizeof *answers);
+  if (!memory || !answers) sn_fail_memory(err);
+  for (uint32_t i = 0; i < n && err->code == SN_OK; i++) {
+    answers[i].strategy = strategies[i];
+    find_least(planner, arena, &answers[i], err);
+  }
+  if (err->code != SN_OK) return NULL;
+  *memory = (sn_memory){.n_answers = n, .answers = answers, .arena = arena};
+  return memory;
+}
+
+sn_memory *sn_fit_memory(const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                         uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  sn_options plain = *options;
+  plain.pool_bytes = 0;
+  plain.want_steps = plain.want_tensors = plain.want_peak = false;
+  sn_arena *arena = sn_arena_new();
+  sn_planner *planner = arena ? sn_planner_new(net, device, &plain, err) : NULL;
+  if (!arena) sn_fail_memory(err);
+  sn_memory *memory = planner ? find_leasts(planner, strategies, n_strategies, arena, err) : NULL;
+  sn_planner_free(planner);
+  if (!memory) sn_arena_free(arena);
+  return memory;
+}
+
+void sn_memory_free(sn_memory *memory) {
+  if (memory) sn_arena_free(memory->arena);
+}
+
+const sn_memory_answer *sn_memory_best(const sn_memory *memory) {
+  const sn_memory_answer *best = memory->answers;
+  for (uint32_t i = 1; i < memory->n_answers; i++) {
+    const sn_memory_answer *a = &memory->answers[i];
+    if (a->memory_bytes < best->memory_bytes ||
+        (a->memory_bytes == best->memory_bytes && a->result->iteration_ns < best->result->iteration_ns))
+      best = a;
+  }
+  return best;
+}

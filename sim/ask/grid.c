@@ -1,0 +1,318 @@
+/* Grid: collecting the values of the axes, and what a group's number stands for; see the header. Reading and writing a
+ * grid as JSON is in sim/ask/grid_json.c. */
+#include "sim/ask/grid.h"
+
+#include "base/arena.h"
+#include "base/units.h"
+#include "models/zoo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+static const char *const axis_names[SN_AXES] = {"nets",       "gpus",  "workspaces", "externals",
+                                                "allocators", "pools", "batches",    "strategies"};
+
+const char *sn_axis_name(sn_axis axis) {
+  return axis_names[axis];
+}
+
+sn_grid *sn_grid_new(sn_err *err) {
+  sn_grid *grid = calloc(1, sizeof *grid);
+  if (grid) grid->arena = sn_arena_new();
+  if (grid && grid->arena) return grid;
+  sn_fail_memory(err);
+  free(grid);
+  return NULL;
+}
+
+void sn_grid_free(sn_grid *grid) {
+  if (!grid) return;
+  sn_arena_free(grid->arena);
+  free(grid);
+}
+
+/* ---- adding values ---- */
+
+static sn_status check_room(const sn_grid *grid, sn_axis axis, uint32_t most, sn_err *err) {
+  if (grid->n[axis] < most) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: more than %u values", axis_names[axis], most);
+}
+
+static sn_status add_name(sn_grid *grid, sn_axis axis, const char **names, uint32_t most, const char *text,
+                          sn_err *err) {
+  for (uint32_t i = 0; i < grid->n[axis]; i++)
+    if (strcmp(names[i], text) == 0) return SN_OK;
+  if (check_room(grid, axis, most, err) != SN_OK) return err->code;
+  char *copy = sn_arena_text(grid->arena, text);
+  if (!copy) return sn_fail_memory(err);
+  names[grid->n[axis]++] = copy;
+  return SN_OK;
+}
+
+/* The names of an axis whose values are a fixed choice; 0: it is another. */
+static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
+  if (axis == SN_AXIS_WORKSPACES)
+    for (uint32_t i = 0; i < SN_WORKSPACE_COUNT; i++) names[i] = sn_workspace_name((sn_workspace)i);
+  if (axis == SN_AXIS_EXTERNALS)
+    for (uint32_t i = 0; i < SN_EXTERNAL_COUNT; i++) names[i] = sn_external_name((sn_external)i);
+  if (axis == SN_AXIS_ALLOCATORS)
+    for (uint32_t i = 0; i < SN_ALLOCATOR_COUNT; i++) names[i] = sn_allocator_name((sn_allocator)i);
+  return axis == SN_AXIS_WORKSPACES   ? SN_WORKSPACE_COUNT
+         : axis == SN_AXIS_EXTERNALS  ? SN_EXTERNAL_COUNT
+         : axis == SN_AXIS_ALLOCATORS ? SN_ALLOCATOR_COUNT
+                                      : 0;
+}
+
+static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const char *text, sn_err *err) {
+  const char *names[SN_GRID_KINDS];
+  uint32_t count = kinds_of(axis, names), found = 0;
+  char all[100] = "";
+  for (; found < count && strcmp(text, names[found]) != 0; found++) {
+    size_t used = strlen(all);
+    snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[found]);
+  }
+  if (found == count) return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %s", axis_names[axis], text, all);
+  for (uint32_t i = 0; i < grid->n[axis]; i++)
+    if (kinds[i] == found) return SN_OK;
+  kinds[grid->n[axis]++] = found;
+  return SN_OK;
+}
+
+static sn_status add_pool(sn_grid *grid, const char *text, sn_err *err) {
+  uint64_t bytes = 0;
+  uint32_t *n = &grid->n[SN_AXIS_POOLS];
+  if (strcmp(text, "all") != 0 && sn_parse_bytes(text, axis_names[SN_AXIS_POOLS], 1, &bytes, err) != SN_OK)
+    return err->code;
+  for (uint32_t i = 0; i < *n; i++)
+    if (grid->pools[i] == bytes) return SN_OK;
+  if (check_room(grid, SN_AXIS_POOLS, SN_GRID_POOLS, err) != SN_OK) return err->code;
+  grid->pools[(*n)++] = bytes;
+  return SN_OK;
+}
+
+static sn_status add_batch(sn_grid *grid, uint32_t batch, sn_err *err) {
+  uint32_t *n = &grid->n[SN_AXIS_BATCHES];
+  uint32_t at = *n;
+  while (at > 0 && grid->batches[at - 1] >= batch) at--;
+  if (at < *n && grid->batches[at] == batch) return SN_OK;
+  if (check_room(grid, SN_AXIS_BATCHES, SN_GRID_BATCHES, err) != SN_OK) return err->code;
+  memmove(&grid->batches[at + 1], &grid->batches[at], (*n - at) * sizeof grid->batches[0]);
+  grid->batches[at] = batch;
+  ++*n;
+  return SN_OK;
+}
+
+/* "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR", cut at its colons; false where it is neither. */
+static bool cut_range(char *text, char **parts) {
+  for (int i = 0; i < 3; i++) {
+    parts[i] = text;
+    char *colon = text ? strchr(text, ':') : NULL;
+    if ((colon == NULL) != (i == 2)) return false;
+    if (colon) *colon++ = '\0';
+    text = colon;
+  }
+  return true;
+}
+
+static sn_status add_range(sn_grid *grid, const char *text, sn_err *err) {
+  const char *what = axis_names[SN_AXIS_BATCHES];
+  char copy[64], *parts[3];
+  uint64_t low, high, step;
+  int length = snprintf(copy, sizeof copy, "%s", text);
+  if (length >= (int)sizeof copy || !cut_range(copy, parts))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%.80s\" is neither a number nor a range LOW:HIGH:STEP (16:256:16) or LOW:HIGH:xFACTOR "
+                   "(16:256:x2)",
+                   what, text);
+  bool grows = parts[2][0] == 'x';
+  sn_err why = SN_ERR_INIT;
+  if (sn_parse_count(parts[0], "LOW", 1, SN_MAX_DIM, &low, &why) != SN_OK ||
+      sn_parse_count(parts[1], "HIGH", low, SN_MAX_DIM, &high, &why) != SN_OK ||
+      sn_parse_count(parts[2] + grows, grows ? "FACTOR" : "STEP", grows ? 2 : 1, SN_MAX_DIM, &step, &why) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\": %s", what, text, why.text);
+  for (uint64_t b = low; b <= high; b = grows ? b * step : b + step)
+    if (add_batch(grid, (uint32_t)b, err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+static sn_status add_batches(sn_grid *grid, const char *text, sn_err *err) {
+  uint64_t batch;
+  if (strchr(text, ':') || strspn(text, "0123456789") != strlen(text)) return add_range(grid, text, err);
+  if (sn_parse_count(text, axis_names[SN_AXIS_BATCHES], 1, SN_MAX_DIM, &batch, err) != SN_OK) return err->code;
+  return add_batch(grid, (uint32_t)batch, err);
+}
+
+static sn_status add_strategy(sn_grid *grid, const char *text, sn_err *err) {
+  sn_strategy s;
+  uint32_t *n = &grid->n[SN_AXIS_STRATEGIES];
+  if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < *n; i++)
+    if (sn_strategy_same(grid->strategies[i], s)) return SN_OK;
+  if (check_room(grid, SN_AXIS_STRATEGIES, SN_GRID_STRATEGIES, err) != SN_OK) return err->code;
+  grid->strategies[(*n)++] = s;
+  return SN_OK;
+}
+
+sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axis_names[axis]);
+  switch (axis) {
+  case SN_AXIS_NETS:
+    return add_name(grid, axis, grid->nets, SN_GRID_NETS, text, err);
+  case SN_AXIS_GPUS:
+    return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, text, err);
+  case SN_AXIS_WORKSPACES:
+    return add_kind(grid, axis, grid->workspaces, text, err);
+  case SN_AXIS_EXTERNALS:
+    return add_kind(grid, axis, grid->externals, text, err);
+  case SN_AXIS_ALLOCATORS:
+    return add_kind(grid, axis, grid->allocators, text, err);
+  case SN_AXIS_POOLS:
+    return add_pool(grid, text, err);
+  case SN_AXIS_BATCHES:
+    return add_batches(grid, text, err);
+  case SN_AXIS_STRATEGIES:
+    return add_strategy(grid, text, err);
+  case SN_AXES:
+    break;
+  }
+  return sn_fail(err, SN_BUG, "grid: axis %d", (int)axis);
+}
+
+/* ---- lists ---- */
+
+static bool is_file(const char *spec) {
+  size_t length = strlen(spec);
+  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
+}
+
+/* KEY=VALUE behind a family's "name:..." */
+static bool goes_on(const char *item, const char *next, size_t length) {
+  size_t key = strspn(next, "abcdefghijklmnopqrstuvwxyz0123456789_");
+  return strchr(item, ':') && !is_file(item) && key > 0 && key < length && next[key] == '=';
+}
+
+sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
+  char *item = malloc(strlen(text) + 1);
+  if (!item) return sn_fail_memory(err);
+  for (const char *at = text; at;) {
+    size_t length = strcspn(at, ","), used = length;
+    memcpy(item, at, length);
+    item[length] = '\0';
+    at = at[length] ? at + length + 1 : NULL;
+    while (axis == SN_AXIS_NETS && at && goes_on(item, at, length = strcspn(at, ","))) {
+      item[used++] = ',';
+      memcpy(item + used, at, length);
+      item[used += length] = '\0';
+      at = at[length] ? at + length + 1 : NULL;
+    }
+    if (sn_grid_add(grid, axis, item, err) != SN_OK) break;
+  }
+  free(item);
+  return err->code;
+}
+
+/* ---- finishing ---- */
+
+static const uint64_t fnv_start = UINT64_C(14695981039346656037), fnv_prime = UINT64_C(1099511628211);
+
+uint64_t sn_grid_key(const char *text) {
+  uint64_t digest = fnv_start;
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++) digest = (digest ^ *c) * fnv_prime;
+  return digest;
+}
+
+static sn_status digest_file(const char *path, uint64_t *digest, sn_err *err) {
+  FILE *in = fopen(path, "rb");
+  if (!in) return sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));
+  *digest = fnv_start;
+  for (int c = getc(in); c != EOF; c = getc(in)) *digest = (*digest ^ (unsigned)c) * fnv_prime;
+  if (ferror(in)) sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));
+  fclose(in);
+  return err->code;
+}
+
+/* Notes what is in the file; where the grid's text knew it, it must be the same still. */
+static sn_status note_file(sn_grid *grid, const char *path, uint32_t known, sn_err *err) {
+  uint64_t digest = 0;
+  if (!is_file(path)) return SN_OK;
+  if (digest_file(path, &digest, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < grid->n_files; i++) {
+    if (strcmp(grid->files[i].path, path) != 0) continue;
+    if (i >= known || grid->files[i].digest == digest) return SN_OK;
+    return sn_fail(err, SN_BAD_INPUT, "%.300s: has changed since the sweep began; begin a new sweep", path);
+  }
+  if (grid->n_files < SN_GRID_FILES) grid->files[grid->n_files++] = (sn_grid_file){path, digest};
+  return SN_OK;
+}
+
+static sn_status add_defaults(sn_grid *grid, sn_err *err) {
+  static const char *const defaults[SN_AXES] = {
+      [SN_AXIS_GPUS] = "k40c",       [SN_AXIS_WORKSPACES] = "dynamic", [SN_AXIS_EXTERNALS] = "host",
+      [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_POOLS] = "all",
+  };
+  for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
+    if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
+  if (grid->n[SN_AXIS_STRATEGIES] > 0) return err->code;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) grid->strategies[i] = sn_strategy_default(i);
+  grid->n[SN_AXIS_STRATEGIES] = SN_STRATEGY_DEFAULTS;
+  return err->code;
+}
+
+static sn_status count_points(sn_grid *grid, sn_err *err) {
+  uint64_t points = 1;
+  for (sn_axis axis = 0; axis < SN_AXES; axis++) {
+    points *= grid->n[axis]; /* below 2^24 * 2^12 */
+    if (points > SN_GRID_POINTS)
+      return sn_fail(err, SN_BAD_USAGE, "the sweep has more than %u points; leave out some values, or make two of it",
+                     SN_GRID_POINTS);
+  }
+  grid->n_points = (uint32_t)points;
+  grid->n_groups = (uint32_t)(points / grid->n[SN_AXIS_STRATEGIES]);
+  return SN_OK;
+}
+
+static sn_status check_names(sn_grid *grid, sn_err *err) {
+  uint32_t known = grid->n_files;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
+    if (sn_device_load(grid->gpus[i], &grid->devices[i], err) != SN_OK ||
+        note_file(grid, grid->gpus[i], known, err) != SN_OK)
+      return err->code;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) {
+    sn_net *net = sn_net_load(grid->nets[i], 1, grid->image, err);
+    sn_net_free(net);
+    if (!net || note_file(grid, grid->nets[i], known, err) != SN_OK) return err->code;
+  }
+  return SN_OK;
+}
+
+static sn_status check_version(sn_grid *grid, sn_err *err) {
+  if (!grid->version) grid->version = SNSIM_VERSION;
+  if (strcmp(grid->version, SNSIM_VERSION) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "the sweep was begun by snsim %.40s and this is " SNSIM_VERSION
+                 ", whose results may differ; begin a new sweep",
+                 grid->version);
+}
+
+sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
+  static const char example[] = "for instance: snsim sweep --nets alexnet,vgg16 --batches 16:256:16";
+  if (grid->n[SN_AXIS_NETS] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs nets; %s", example);
+  if (grid->n[SN_AXIS_BATCHES] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs batches; %s", example);
+  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || count_points(grid, err) != SN_OK)
+    return err->code;
+  return check_names(grid, err);
+}
+
+void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
+  at[SN_AXIS_STRATEGIES] = 0;
+  for (int axis = SN_AXIS_STRATEGIES - 1; axis >= 0; axis--) {
+    at[axis] = group % grid->n[axis];
+    group /= grid->n[axis];
+  }
+}

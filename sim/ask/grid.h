@@ -1,0 +1,102 @@
+/* Grid: the points of a sweep as data. Every combination of the values of eight axes is a point; points that differ in
+ * nothing but the strategy are a group, which is simulated in one go.
+ *
+ *   sn_grid *grid = sn_grid_new(&err);
+ *   sn_grid_add_list(grid, SN_AXIS_NETS, "alexnet,resnet:n1=3,n2=4", &err);
+ *   sn_grid_add_list(grid, SN_AXIS_BATCHES, "16,32:256:32", &err);
+ *   if (sn_grid_finish(grid, &err) == SN_OK) for group = 0 .. grid->n_groups - 1: sn_grid_at(grid, group, at);
+ *
+ * Numbering: the axes are digits of a number, in the order of sn_axis, strategies last and fastest:
+ * point = group * strategies + strategy. It depends on nothing but the order in which values were added; batches are
+ * sorted. The text of a grid, a JSON object (docs/sweep.md), gives the same grid when it is read again; two grids with
+ * the same text have the same points with the same results, since the text holds the version of snsim and a digest of
+ * every file that a network or GPU comes from.
+ */
+#ifndef SN_SIM_ASK_GRID_H
+#define SN_SIM_ASK_GRID_H
+
+#include "base/err.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/device.h"
+#include "sim/plan/strategy.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum sn_axis {
+  SN_AXIS_NETS,       /* names of the zoo, families with parameters, files */
+  SN_AXIS_GPUS,       /* names or files; default k40c */
+  SN_AXIS_WORKSPACES, /* default dynamic */
+  SN_AXIS_EXTERNALS,  /* default host */
+  SN_AXIS_ALLOCATORS, /* default pool */
+  SN_AXIS_POOLS,      /* sizes, or "all": whatever the device has left; default all */
+  SN_AXIS_BATCHES,    /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
+  SN_AXIS_STRATEGIES, /* default the 13 of sn_strategy_default() */
+  SN_AXES
+} sn_axis;
+
+enum {
+  SN_GRID_NETS = 256,
+  SN_GRID_GPUS = 64,
+  SN_GRID_KINDS = 3, /* of workspaces, externals, allocators */
+  SN_GRID_POOLS = 64,
+  SN_GRID_BATCHES = 4096,
+  SN_GRID_STRATEGIES = 32,
+  SN_GRID_FILES = SN_GRID_NETS + SN_GRID_GPUS
+};
+#define SN_GRID_POINTS 1000000u /* the most in all */
+
+/* A file that a network or GPU of the grid comes from, as it was when the grid was finished. */
+typedef struct sn_grid_file {
+  const char *path;
+  uint64_t digest; /* FNV-1a of its bytes */
+} sn_grid_file;
+
+typedef struct sn_grid {
+  uint32_t n[SN_AXES]; /* how many values each axis has */
+  const char *nets[SN_GRID_NETS], *gpus[SN_GRID_GPUS];
+  uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
+  uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
+  uint32_t batches[SN_GRID_BATCHES];
+  sn_strategy strategies[SN_GRID_STRATEGIES];
+  uint32_t image; /* of every network; 0: its own */
+  bool shared_link;
+  const char *version; /* of the snsim whose grid it is; NULL until it is finished */
+  /* set by sn_grid_finish() */
+  uint32_t n_groups, n_points;
+  sn_device devices[SN_GRID_GPUS];
+  uint32_t n_files;
+  sn_grid_file files[SN_GRID_FILES];
+  struct sn_arena *arena;
+} sn_grid;
+
+sn_grid *sn_grid_new(sn_err *err);
+void sn_grid_free(sn_grid *grid);
+
+/* "nets", "gpus", ...: what an axis is called in a grid file. */
+const char *sn_axis_name(sn_axis axis);
+
+/* Adds one value (for batches also a range); one that is there already counts once. SN_BAD_USAGE. */
+sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);
+/* Adds values parted by commas. A part that reads KEY=VALUE belongs to the network family before it. */
+sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);
+
+/* Reads a grid file, or the text of a grid; the grid still has to be finished. SN_BAD_INPUT with file and line. */
+sn_grid *sn_grid_load(const char *path, sn_err *err);
+sn_grid *sn_grid_parse(const char *name, const char *text, size_t bytes, sn_err *err);
+
+/* Puts in the defaults, loads the GPUs, tries every network with one image, counts the points. SN_BAD_USAGE where nets
+ * or batches are missing, a name is unknown or the points are too many; SN_BAD_INPUT for bad files, and for a text
+ * whose snsim had another version or whose files have changed. */
+sn_status sn_grid_finish(sn_grid *grid, sn_err *err);
+
+/* The text of a finished grid, NULL and SN_NO_MEMORY; it lives as long as the grid. */
+const char *sn_grid_text(const sn_grid *grid, sn_err *err);
+/* Digest of a text (FNV-1a). */
+uint64_t sn_grid_key(const char *text);
+
+/* Which value of each axis a group has; at[SN_AXIS_STRATEGIES] is 0. */
+void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
+
+#endif

@@ -1,0 +1,205 @@
+/* Grid as JSON: reading a grid file (docs/sweep.md), and the text that stands for a finished grid in the store and on
+ * its way to other machines. Both have the same form, so there is one reader. */
+#include "sim/ask/grid.h"
+
+#include "base/arena.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE = 64, DIGITS = 17 };
+
+static const char *const keys[] = {"snsim_grid", "version",     "nets",  "gpus",    "workspaces",
+                                   "externals",  "allocators",  "pools", "batches", "strategies",
+                                   "image",      "shared_link", "files"};
+
+/* ---- reading ---- */
+
+/* A wrong value in a file is a fault of the file, and its line is known. */
+static sn_status place_error(const sn_json *doc, const cJSON *item, sn_err *err) {
+  sn_err found = SN_ERR_INIT;
+  if (err->code != SN_BAD_USAGE) return err->code;
+  sn_json_fail(doc, item, &found, "%s", err->text);
+  *err = found;
+  return err->code;
+}
+
+static sn_status read_value(const sn_json *doc, const cJSON *item, sn_grid *grid, sn_axis axis, sn_err *err) {
+  char digits[VALUE];
+  const char *text = item->valuestring;
+  if (axis == SN_AXIS_BATCHES && cJSON_IsNumber(item)) {
+    snprintf(digits, sizeof digits, "%.15g", item->valuedouble);
+    text = digits;
+  } else if (!cJSON_IsString(item)) {
+    return sn_json_fail(doc, item, err, "a value of \"%s\" must be a text in quotes%s", sn_axis_name(axis),
+                        axis == SN_AXIS_BATCHES ? " or a number" : "");
+  }
+  if (sn_grid_add(grid, axis, text, err) != SN_OK) place_error(doc, item, err);
+  return err->code;
+}
+
+static sn_status read_axis(const sn_json *doc, sn_grid *grid, sn_axis axis, sn_err *err) {
+  if (!sn_json_has(sn_json_root(doc), sn_axis_name(axis))) return SN_OK;
+  const cJSON *list = sn_json_array(doc, sn_json_root(doc), sn_axis_name(axis), err), *item;
+  if (!list) return err->code;
+  if (cJSON_GetArraySize(list) == 0) return sn_json_fail(doc, list, err, "\"%s\" is empty", sn_axis_name(axis));
+  cJSON_ArrayForEach(item, list) if (read_value(doc, item, grid, axis, err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+static sn_status read_file(const sn_json *doc, const cJSON *item, sn_grid *grid, sn_err *err) {
+  static const char *const file_keys[] = {"path", "digest"};
+  char *end;
+  if (!cJSON_IsObject(item)) return sn_json_fail(doc, item, err, "a value of \"files\" must be an object");
+  if (sn_json_only(doc, item, file_keys, 2, err) != SN_OK) return err->code;
+  const char *path = sn_json_text(doc, item, "path", err),
+             *digits = path ? sn_json_text(doc, item, "digest", err) : NULL;
+  if (!digits) return err->code;
+  uint64_t digest = strtoull(digits, &end, 16);
+  if (strlen(digits) != DIGITS - 1 || *end || grid->n_files == SN_GRID_FILES)
+    return sn_json_fail(doc, item, err, "\"digest\" must have 16 hexadecimal digits, in at most %d files",
+                        SN_GRID_FILES);
+  const char *copy = sn_arena_text(grid->arena, path);
+  grid->files[grid->n_files++] = (sn_grid_file){copy, digest};
+  return copy ? SN_OK : sn_fail_memory(err);
+}
+
+static sn_status read_files(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  if (!sn_json_has(sn_json_root(doc), "files")) return SN_OK;
+  const cJSON *list = sn_json_array(doc, sn_json_root(doc), "files", err), *item;
+  if (!list) return err->code;
+  cJSON_ArrayForEach(item, list) if (read_file(doc, item, grid, err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  uint64_t image = 0;
+  if (sn_json_has(root, "image") && sn_json_count(doc, root, "image", 1, SN_MAX_DIM, &image, err) != SN_OK)
+    return err->code;
+  grid->image = (uint32_t)image;
+  if (sn_json_has(root, "shared_link") && sn_json_bool(doc, root, "shared_link", &grid->shared_link, err) != SN_OK)
+    return err->code;
+  if (!sn_json_has(root, "version")) return SN_OK;
+  const char *version = sn_json_text(doc, root, "version", err);
+  if (!version) return err->code;
+  grid->version = sn_arena_text(grid->arena, version);
+  return grid->version ? SN_OK : sn_fail_memory(err);
+}
+
+static sn_status read_grid(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  uint64_t form;
+  if (!cJSON_IsObject(root)) return sn_json_fail(doc, root, err, "a grid is a JSON object; see docs/sweep.md");
+  if (sn_json_only(doc, root, keys, sizeof keys / sizeof keys[0], err) != SN_OK ||
+      sn_json_count(doc, root, "snsim_grid", 1, 1, &form, err) != SN_OK)
+    return err->code;
+  for (sn_axis axis = 0; axis < SN_AXES; axis++)
+    if (read_axis(doc, grid, axis, err) != SN_OK) return err->code;
+  if (read_scalars(doc, grid, err) != SN_OK || read_files(doc, grid, err) != SN_OK) return err->code;
+  if (grid->n[SN_AXIS_NETS] > 0 && grid->n[SN_AXIS_BATCHES] > 0) return SN_OK;
+  return sn_json_fail(doc, root, err, "\"%s\" is missing", grid->n[SN_AXIS_NETS] ? "batches" : "nets");
+}
+
+static sn_grid *take_document(sn_json *doc, sn_err *err) {
+  sn_grid *grid = doc ? sn_grid_new(err) : NULL;
+  if (grid && read_grid(doc, grid, err) != SN_OK) {
+    sn_grid_free(grid);
+    grid = NULL;
+  }
+  sn_json_free(doc);
+  return grid;
+}
+
+sn_grid *sn_grid_load(const char *path, sn_err *err) {
+  return take_document(sn_json_load(path, err), err);
+}
+
+sn_grid *sn_grid_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
+  return take_document(sn_json_parse(name, text, bytes, err), err);
+}
+
+/* ---- writing ---- */
+
+/* cJSON's own numbers are doubles, printed as such. */
+static bool add_number(cJSON *list, uint64_t number) {
+  char digits[24];
+  snprintf(digits, sizeof digits, "%" PRIu64, number);
+  return cJSON_AddItemToArray(list, cJSON_CreateRaw(digits)) != 0;
+}
+
+static bool add_text(cJSON *list, const char *text) {
+  return cJSON_AddItemToArray(list, cJSON_CreateString(text)) != 0;
+}
+
+static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *list) {
+  char text[SN_STRATEGY_TEXT];
+  switch (axis) {
+  case SN_AXIS_NETS:
+    return add_text(list, grid->nets[i]);
+  case SN_AXIS_GPUS:
+    return add_text(list, grid->gpus[i]);
+  case SN_AXIS_WORKSPACES:
+    return add_text(list, sn_workspace_name((sn_workspace)grid->workspaces[i]));
+  case SN_AXIS_EXTERNALS:
+    return add_text(list, sn_external_name((sn_external)grid->externals[i]));
+  case SN_AXIS_ALLOCATORS:
+    return add_text(list, sn_allocator_name((sn_allocator)grid->allocators[i]));
+  case SN_AXIS_POOLS:
+    snprintf(text, sizeof text, "%" PRIu64 "B", grid->pools[i]);
+    return add_text(list, grid->pools[i] ? text : "all");
+  case SN_AXIS_BATCHES:
+    return add_number(list, grid->batches[i]);
+  case SN_AXIS_STRATEGIES:
+    return add_text(list, sn_strategy_name(grid->strategies[i], text));
+  case SN_AXES:
+    break;
+  }
+  return false;
+}
+
+static bool write_axes(const sn_grid *grid, cJSON *root) {
+  for (sn_axis axis = 0; axis < SN_AXES; axis++) {
+    cJSON *list = cJSON_AddArrayToObject(root, sn_axis_name(axis));
+    for (uint32_t i = 0; i < grid->n[axis]; i++)
+      if (!list || !write_value(grid, axis, i, list)) return false;
+  }
+  return true;
+}
+
+static bool write_files(const sn_grid *grid, cJSON *root) {
+  cJSON *list = grid->n_files ? cJSON_AddArrayToObject(root, "files") : NULL;
+  for (uint32_t i = 0; i < grid->n_files; i++) {
+    char digits[DIGITS];
+    snprintf(digits, sizeof digits, "%016" PRIx64, grid->files[i].digest);
+    cJSON *file = cJSON_CreateObject();
+    if (!list || !cJSON_AddItemToArray(list, file) || !cJSON_AddStringToObject(file, "path", grid->files[i].path) ||
+        !cJSON_AddStringToObject(file, "digest", digits))
+      return false;
+  }
+  return true;
+}
+
+static bool write_all(const sn_grid *grid, cJSON *root) {
+  if (!cJSON_AddRawToObject(root, "snsim_grid", "1") || !cJSON_AddStringToObject(root, "version", grid->version) ||
+      !write_axes(grid, root))
+    return false;
+  char digits[VALUE];
+  snprintf(digits, sizeof digits, "%" PRIu32, grid->image);
+  if (grid->image && !cJSON_AddRawToObject(root, "image", digits)) return false;
+  if (grid->shared_link && !cJSON_AddBoolToObject(root, "shared_link", true)) return false;
+  return write_files(grid, root);
+}
+
+const char *sn_grid_text(const sn_grid *grid, sn_err *err) {
+  cJSON *root = cJSON_CreateObject();
+  char *text = root && write_all(grid, root) ? cJSON_PrintUnformatted(root) : NULL;
+  const char *copy = text ? sn_arena_text(grid->arena, text) : NULL;
+  cJSON_free(text);
+  cJSON_Delete(root);
+  if (!copy) sn_fail_memory(err);
+  return copy;
+}

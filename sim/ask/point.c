@@ -1,0 +1,66 @@
+/* Computes the points of a group: one network, one call of the simulator for all strategies. Where that fails, every
+ * strategy is asked for by itself, so that only those fail that must. */
+#include "sim/ask/point.h"
+
+#include "models/zoo.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fail_points(sn_point *points, uint32_t count, const sn_err *err) {
+  for (uint32_t i = 0; i < count; i++) {
+    points[i] = (sn_point){0};
+    snprintf(points[i].failure, sizeof points[i].failure, "%.*s", (int)sizeof points[i].failure - 1, err->text);
+  }
+}
+
+static void fill_point(const sn_result *r, sn_point *point) {
+  *point = (sn_point){.peak_device_bytes = r->peak_device_bytes,
+                      .peak_tensor_bytes = r->peak_tensor_bytes,
+                      .pool_bytes = r->pool_bytes,
+                      .workspace_peak_bytes = r->workspace_peak_bytes,
+                      .offload_bytes = r->offload_bytes,
+                      .prefetch_bytes = r->prefetch_bytes,
+                      .external_bytes = r->external_bytes,
+                      .iteration_ns = r->iteration_ns,
+                      .stall_ns = r->stall_ns,
+                      .images_per_second = r->images_per_second,
+                      .recomputed_layers = r->recomputed_layers,
+                      .fits = r->fits};
+}
+
+typedef struct group {
+  const char *spec;
+  const sn_net *net;
+  const sn_device *device;
+  const sn_options *options;
+} group;
+
+static sn_status compute(const group *g, const sn_strategy *strategies, uint32_t count, sn_point *points, sn_err *err) {
+  sn_run *run = sn_simulate(g->spec, g->net, g->device, strategies, count, g->options, err);
+  for (uint32_t i = 0; run && i < count; i++) fill_point(&run->results[i], &points[i]);
+  sn_run_free(run);
+  return err->code;
+}
+
+void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
+  uint32_t at[SN_AXES], count = grid->n[SN_AXIS_STRATEGIES];
+  sn_err err = SN_ERR_INIT;
+  sn_grid_at(grid, number, at);
+  sn_options options = {.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
+                        .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
+                        .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
+                        .shared_link = grid->shared_link,
+                        .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
+  const char *spec = grid->nets[at[SN_AXIS_NETS]];
+  sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], grid->image, &err);
+  group g = {spec, net, &grid->devices[at[SN_AXIS_GPUS]], &options};
+  if (!net)
+    fail_points(points, count, &err);
+  else if (compute(&g, grid->strategies, count, points, &err) != SN_OK)
+    for (uint32_t i = 0; i < count; i++) {
+      sn_err own = SN_ERR_INIT;
+      if (compute(&g, &grid->strategies[i], 1, &points[i], &own) != SN_OK) fail_points(&points[i], 1, &own);
+    }
+  sn_net_free(net);
+}

@@ -1,0 +1,29 @@
+/* Point: what a sweep keeps of one combination of its grid (sim/ask/grid.h), in a form that is the same bytes on every
+ * machine of a kind: it travels between processes as it is.
+ *
+ *   sn_point points[SN_GRID_STRATEGIES];
+ *   sn_point_compute(grid, group, points);
+ */
+#ifndef SN_SIM_ASK_POINT_H
+#define SN_SIM_ASK_POINT_H
+
+#include "sim/ask/grid.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_point {
+  uint64_t peak_device_bytes, peak_tensor_bytes, pool_bytes, workspace_peak_bytes; /* as in sn_result */
+  uint64_t offload_bytes, prefetch_bytes, external_bytes;
+  int64_t iteration_ns, stall_ns;
+  double images_per_second;
+  uint32_t recomputed_layers;
+  bool fits;
+  char failure[200]; /* why it could not be computed, all else is 0; "" where it was */
+} sn_point;
+
+/* Computes the points of a group, grid->n[SN_AXIS_STRATEGIES] of them. Does not fail: a reason goes into the points it
+ * holds for. Not fitting is no failure. Threads may share a finished grid. */
+void sn_point_compute(const sn_grid *grid, uint32_t group, sn_point *points);
+
+#endif

@@ -1,0 +1,178 @@
+/* Replay; see the header. */
+#include "sim/ask/replay.h"
+
+#include "base/checked.h"
+#include "models/zoo.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/device.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+struct sn_replay {
+  const sn_run *run;
+  const sn_calibration *calibration; /* NULL: none was used */
+  sn_net *net;
+  sn_device device;
+  sn_options options;
+};
+
+/* ---- what the run was made from ---- */
+
+static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
+  const sn_run *run = r->run;
+  if (r->calibration)
+    r->device = r->calibration->profile;
+  else if (sn_device_load(gpu ? gpu : run->gpu, &r->device, err) != SN_OK) {
+    if (gpu || err->code != SN_BAD_USAGE) return err->code;
+    *err = (sn_err)SN_ERR_INIT;
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " was made for the GPU \"%.60s\", which snsim does not know by name; name the file of "
+                   "its profile with --gpu FILE",
+                   run->id, run->gpu);
+  }
+  if (strcmp(r->device.name, run->gpu) != 0)
+    return sn_fail(err, SN_BAD_INPUT, "%.300s is the profile of \"%.60s\"; run %" PRId64 " was made for \"%.60s\"", gpu,
+                   r->device.name, run->id, run->gpu);
+  r->device.memory_bytes = run->memory_bytes;
+  r->device.memory_nominal = run->memory_nominal;
+  return SN_OK;
+}
+
+/* Images of another size than the network's own were asked for with --image, which only networks known by name take. */
+static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
+  const sn_run *run = r->run;
+  const char *spec = net ? net : run->net;
+  r->net = sn_net_load(spec, run->batch, 0, err);
+  if (r->net && !sn_net_is_file(spec) && r->net->layers[0].out.h != run->image_height) {
+    sn_net_free(r->net);
+    r->net = sn_net_load(spec, run->batch, run->image_height, err);
+  }
+  if (r->net) return SN_OK;
+  sn_err_prefix(err, "run %" PRId64 " is simulated again for this%s", run->id,
+                net ? "" : "; --net FILE names its network where that lies elsewhere by now");
+  return err->code;
+}
+
+static sn_status check_net(const sn_replay *r, sn_err *err) {
+  const sn_run *run = r->run;
+  const sn_net *net = r->net;
+  const sn_shape *image = &net->layers[0].out;
+  if (net->n_layers == run->layers && net->parameters == run->parameters && net->macs == run->macs &&
+      image->h == run->image_height && image->w == run->image_width)
+    return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "run %" PRId64
+                 " cannot be simulated again: the network %.200s has changed since (%u layers and %" PRIu64
+                 " parameters then, %u and %" PRIu64 " now); simulate it anew",
+                 run->id, run->net, run->layers, run->parameters, net->n_layers, net->parameters);
+}
+
+static sn_status read_options(sn_replay *r, sn_err *err) {
+  const sn_run *run = r->run;
+  r->options = (sn_options)SN_OPTIONS_INIT;
+  r->options.shared_link = run->shared_link;
+  r->options.calibration = r->calibration;
+  r->options.pool_bytes = run->pool_limit_bytes;
+  if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
+      sn_external_parse(run->external, &r->options.external, err) == SN_OK)
+    sn_allocator_parse(run->allocator, &r->options.allocator, err);
+  if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT; /* words of the store, not of the command line */
+  return err->code;
+}
+
+/* What was executed cannot be simulated again: its times are the machine's. */
+static sn_status check_simulated(const sn_run *run, const sn_calibration *calibration, sn_err *err) {
+  if (run->device[0])
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " was measured on %.200s; this is for simulated runs (snsim run --trace FILE keeps the "
+                   "trace of a measured one)",
+                   run->id, run->device);
+  if (strcmp(run->costs, "measured") == 0 && !calibration)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " was simulated with measured costs of %.60s, which the database does not hold any more",
+                   run->id, run->gpu);
+  return SN_OK;
+}
+
+sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
+                          sn_err *err) {
+  sn_replay *r = calloc(1, sizeof *r);
+  if (!r) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  r->run = run;
+  r->calibration = calibration;
+  if (check_simulated(run, calibration, err) == SN_OK && load_device(r, gpu, err) == SN_OK &&
+      load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK && read_options(r, err) == SN_OK)
+    return r;
+  sn_replay_free(r);
+  return NULL;
+}
+
+void sn_replay_free(sn_replay *replay) {
+  if (!replay) return;
+  sn_net_free(replay->net);
+  free(replay);
+}
+
+/* ---- whether it is the same ---- */
+
+static uint64_t peak_of(const sn_timeline *t) {
+  uint64_t peak = 0;
+  for (uint32_t s = 0; s < 2 * t->n_layers; s++) peak = sn_max(peak, t->steps[s].tensor_bytes);
+  return peak;
+}
+
+static sn_status check_same(const sn_replay *r, const sn_result *result, const sn_timeline *t, sn_err *err) {
+  const struct {
+    const char *what;
+    uint64_t stored, now;
+  } figures[] = {
+      {"peak_tensor_bytes", result->peak_tensor_bytes, peak_of(t)},
+      {"pool_bytes", result->pool_bytes, t->pool_bytes},
+      {"external_bytes", result->external_bytes, t->external_bytes},
+      {"instructions", result->instructions, t->n_instrs},
+      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)t->end_ns},
+  };
+  for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+    if (figures[i].stored != figures[i].now)
+      return sn_fail(
+          err, SN_BAD_INPUT,
+          "run %" PRId64 ", %s: simulated again it is another plan (%s %" PRIu64 " stored, %" PRIu64
+          " now): its network, its GPU profile or snsim has changed since (made by %s, this is %s); name the "
+          "profile with --gpu FILE if it came from a file, else simulate it anew",
+          r->run->id, result->strategy, figures[i].what, figures[i].stored, figures[i].now, r->run->version,
+          SNSIM_VERSION);
+  if (result->peak_step < 1 || result->peak_step > t->n_steps)
+    return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ", %s: the store says that its peak is at step %u of %u",
+                   r->run->id, result->strategy, result->peak_step, t->n_steps);
+  if (strcmp(t->steps[result->peak_step - 1].layer, result->peak_layer) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "run %" PRId64 ", %s: its peak was at layer \"%.100s\", which is \"%.100s\" now: the network's layers "
+                 "have other names; simulate it anew",
+                 r->run->id, result->strategy, result->peak_layer, t->steps[result->peak_step - 1].layer);
+}
+
+sn_timeline *sn_replay_timeline(const sn_replay *r, const sn_result *result, sn_err *err) {
+  sn_strategy strategy;
+  sn_device device = r->device;
+  device.context_bytes = result->context_bytes; /* the profile's, or --context */
+  if (sn_strategy_parse(result->strategy, &strategy, err) != SN_OK) {
+    if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT;
+    return NULL;
+  }
+  sn_timeline *timeline = sn_simulate_timeline(r->net, &device, strategy, &r->options, err);
+  if (!timeline || check_same(r, result, timeline, err) == SN_OK) return timeline;
+  sn_timeline_free(timeline);
+  return NULL;
+}

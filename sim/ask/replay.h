@@ -1,0 +1,33 @@
+/* Replay: a stored run simulated once more, for what the store does not keep: its plans and traces.
+ *
+ *   sn_replay *replay = sn_replay_open(run, NULL, NULL, NULL, &err);
+ *   sn_timeline *timeline = sn_replay_timeline(replay, &run->results[0], &err);
+ *
+ * The run's head says how it was made. A network or GPU profile that came from a file has to be there again; where it
+ * lies elsewhere by now, or a GPU is one this program does not know by name, the caller names the file.
+ *
+ * What comes out is compared with what is stored - sizes of the net, peak, pool, external memory, time, instructions -
+ * and where anything differs (the file has changed, or the program has) the answer is SN_BAD_INPUT, which says what
+ * differs: a picture of another plan than the stored one is never made.
+ */
+#ifndef SN_SIM_ASK_REPLAY_H
+#define SN_SIM_ASK_REPLAY_H
+
+#include "base/err.h"
+#include "sim/ask/run.h"
+#include "sim/device/calibration.h"
+#include "sim/play/timeline.h"
+
+typedef struct sn_replay sn_replay;
+
+/* Loads network and device of a run, which must outlive the replay. `net` and `gpu`, unless NULL, are used in place of
+ * the stored names. A run of measured costs needs the calibration they came from, which must outlive the replay as
+ * well; else it is NULL. SN_BAD_INPUT, also for a run that was measured and not simulated; SN_BAD_FILE. */
+sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
+                          sn_err *err);
+void sn_replay_free(sn_replay *replay);
+
+/* Simulates one of the run's results again. */
+sn_timeline *sn_replay_timeline(const sn_replay *replay, const sn_result *result, sn_err *err);
+
+#endif

@@ -1,0 +1,130 @@
+/* From a played plan to a result; see the header. O(steps + instructions). */
+#include "sim/ask/result.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/op.h"
+
+sn_persistent sn_persistent_of(const sn_net *net) {
+  sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
+  p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    p.auxiliary += net->layers[i].mask_bytes + net->layers[i].statistics_bytes;
+  return p;
+}
+
+/* Forward and backward steps: what updates do to memory is nothing. */
+static uint32_t count_steps(const sn_result_source *s) {
+  return 2 * s->plan->route->n_layers;
+}
+
+static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
+  const sn_route *route = s->plan->route;
+  return &route->net->layers[route->steps[step].layer];
+}
+
+uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
+  uint32_t peak = 0;
+  for (uint32_t step = 0; step < 2 * plan->route->n_layers; step++)
+    if (use[step].tensor_bytes > use[peak].tensor_bytes) peak = step;
+  return peak;
+}
+
+static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
+  uint32_t peak = sn_result_peak(s->plan, s->use);
+  r->peak_tensor_bytes = s->use[peak].tensor_bytes;
+  r->peak_step = peak + 1;
+  r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);
+  r->peak_pass = sn_pass_name(s->plan->route->steps[peak].pass);
+  r->live_tensors_at_peak = s->use[peak].live_tensors;
+  for (uint32_t step = 0; step < count_steps(s); step++) {
+    if (s->use[step].live_tensors > r->max_live_tensors) r->max_live_tensors = s->use[step].live_tensors;
+    r->workspace_peak_bytes = sn_max(r->workspace_peak_bytes, s->use[step].workspace_bytes);
+  }
+  return r->peak_layer != NULL;
+}
+
+static void add_memory(const sn_result_source *s, sn_result *r) {
+  const sn_plan *plan = s->plan;
+  r->tensor_count = plan->route->n_tensors;
+  r->context_bytes = s->context_bytes;
+  r->persistent = s->persistent;
+  r->pool_bytes = plan->pool_bytes;
+  r->pool_largest_hole = plan->largest_hole;
+  r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
+  r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
+  r->fits = plan->pool_bytes <= plan->pool_limit;
+  r->offload_bytes = plan->counts.offload_bytes;
+  r->prefetch_bytes = plan->counts.prefetch_bytes;
+  r->external_bytes = plan->external_bytes;
+  r->cache_hits = plan->counts.cache_hits;
+  r->cache_misses = plan->counts.cache_misses;
+  r->evictions = plan->counts.evictions;
+  r->recomputed_layers = plan->counts.recomputed_layers;
+  r->instructions = plan->n_instrs;
+}
+
+static void add_times(const sn_result_source *s, sn_result *r) {
+  const sn_trace *trace = s->trace;
+  r->iteration_ns = trace->end_ns;
+  r->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
+  r->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
+  r->allocation_ns = trace->allocation_ns;
+  r->events = trace->events;
+  r->known_ns = trace->known_ns;
+  r->images_per_second = trace->end_ns > 0 ? s->plan->route->net->batch / ((double)trace->end_ns / 1e9) : 0;
+}
+
+static void add_copy_times(const sn_result_source *s, sn_result *r) {
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_span *span = &s->trace->spans[i];
+    if (s->plan->instrs[i].kind == SN_COPY_OUT) r->out_ns += span->end_ns - span->begin_ns;
+    if (s->plan->instrs[i].kind == SN_COPY_IN) r->in_ns += span->end_ns - span->begin_ns;
+  }
+}
+
+static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
+  for (uint32_t step = 0; step < n; step++) rows[step].begin_ns = -1;
+  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
+    const sn_instr *instr = &s->plan->instrs[i];
+    if (instr->kind != SN_COMPUTE || instr->step >= n) continue;
+    sn_step_row *row = &rows[instr->step];
+    if (row->begin_ns < 0) row->begin_ns = s->trace->spans[i].begin_ns;
+    row->end_ns = s->trace->spans[i].end_ns;
+  }
+}
+
+static bool add_steps(const sn_result_source *s, sn_arena *arena, sn_result *r) {
+  uint32_t n = count_steps(s);
+  uint64_t fixed = r->context_bytes + sn_persistent_total(&r->persistent);
+  sn_step_row *rows = sn_arena_alloc(arena, n, sizeof *rows);
+  for (uint32_t step = 0; rows && step < n; step++) {
+    const sn_step_use *use = &s->use[step];
+    rows[step] = (sn_step_row){.step = step + 1,
+                               .layer = sn_arena_text(arena, layer_of(s, step)->name),
+                               .op = sn_op_of(layer_of(s, step))->name,
+                               .pass = sn_pass_name(s->plan->route->steps[step].pass),
+                               .tensor_bytes = use->tensor_bytes,
+                               .live_tensors = use->live_tensors,
+                               .workspace_bytes = use->workspace_bytes,
+                               .device_bytes = fixed + use->tensor_bytes + use->workspace_bytes};
+    if (!rows[step].layer) return false;
+  }
+  if (!rows) return false;
+  add_step_times(s, rows, n);
+  r->steps = rows;
+  r->n_steps = n;
+  return true;
+}
+
+sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *r,
+                         sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  *r = (sn_result){.source = "sim"};
+  r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
+  if (!r->strategy || !add_use(source, arena, r)) return sn_fail_memory(err);
+  add_memory(source, r);
+  add_times(source, r);
+  add_copy_times(source, r);
+  return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
+}

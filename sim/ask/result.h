@@ -1,0 +1,35 @@
+/* From a plan that was played to a result (sim/ask/run.h): the same for the simulated device and for real ones, so that
+ * predicted and measured figures mean the same.
+ */
+#ifndef SN_SIM_ASK_RESULT_H
+#define SN_SIM_ASK_RESULT_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "sim/ask/run.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/strategy.h"
+#include "sim/play/trace.h"
+
+#include <stdbool.h>
+
+typedef struct sn_result_source {
+  const sn_plan *plan;
+  const sn_step_use *use; /* per step: the plan's own, or a meter's */
+  const sn_trace *trace;
+  sn_persistent persistent;
+  uint64_t context_bytes;
+  bool want_steps;
+} sn_result_source;
+
+/* Fills everything but peak rows; texts and rows are the arena's. */
+sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *result,
+                         sn_err *err);
+
+/* The first step (index) with the most bytes of tensors, by the plan's account of its steps or a meter's. */
+uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use);
+
+/* What a net holds for the whole training. */
+sn_persistent sn_persistent_of(const sn_net *net);
+
+#endif

@@ -1,0 +1,132 @@
+/* Run: what one call of the simulator found, self-contained: no pointer into nets, plans or devices, so that it can be
+ * printed, stored, read back from the store (db/store.h) and printed again to the same bytes.
+ *
+ * Bytes are uint64_t, time int64_t nanoseconds. Steps count from 1: forward of the i-th layer in route order is step i,
+ * its backward step 2N+1-i (N = layers without DATA).
+ */
+#ifndef SN_SIM_ASK_RUN_H
+#define SN_SIM_ASK_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes that stay for the whole training, by kind; they are outside the pool. */
+typedef struct sn_persistent {
+  uint64_t parameters;
+  uint64_t parameter_gradients;
+  uint64_t optimizer_state; /* momentum: as large as the parameters */
+  uint64_t auxiliary;       /* dropout masks, batch-norm statistics */
+  uint64_t input_batch;
+  uint64_t labels;
+} sn_persistent;
+
+static inline uint64_t sn_persistent_total(const sn_persistent *p) {
+  return p->parameters + p->parameter_gradients + p->optimizer_state + p->auxiliary + p->input_batch + p->labels;
+}
+
+typedef struct sn_step_row {
+  uint32_t step;
+  const char *layer;        /* "pool5" */
+  const char *op;           /* "POOL" */
+  const char *pass;         /* "forward", "backward" */
+  uint64_t tensor_bytes;    /* functional tensors, the largest at any moment of the step */
+  uint32_t live_tensors;    /* the most at any moment of the step */
+  uint64_t workspace_bytes; /* convolution workspace of the step */
+  uint64_t device_bytes;    /* context + persistent + functional tensors + workspace */
+  int64_t begin_ns, end_ns; /* of the step's computing (re-runs included), from the start of the iteration */
+} sn_step_row;
+
+/* One of the tensors that make up the peak. */
+typedef struct sn_peak_row {
+  const char *tensor;   /* "lrn1.y" */
+  const char *producer; /* the layer and pass that last wrote it: "lrn1 forward" */
+  uint64_t bytes;
+  uint32_t since_step; /* resident since */
+  uint32_t next_step;  /* the next step that touches it, the peak step itself included */
+  const char *advice;  /* the technique that would remove it: "offload", "recompute", ... or "needed by this step" */
+} sn_peak_row;
+
+typedef struct sn_result {
+  const char *strategy; /* "liveness+offload+recompute=cost" */
+  const char *source;   /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
+  bool
+      fits; /* peak_device_bytes <= the run's memory_bytes, and pool_bytes <= its pool_limit_bytes where there is one */
+  uint32_t tensor_count; /* functional tensors of the iteration */
+  uint64_t peak_tensor_bytes;
+  uint32_t peak_step; /* the first step that reaches the peak */
+  const char *peak_layer, *peak_pass;
+  uint32_t live_tensors_at_peak; /* the step row's live_tensors */
+  uint32_t max_live_tensors;     /* the most in any step */
+  uint64_t peak_device_bytes; /* context + persistent + pool high water: what is needed, also where it does not fit */
+  uint64_t context_bytes;
+  sn_persistent persistent;
+  uint64_t pool_bytes;        /* high water of the pool's addresses */
+  uint64_t pool_largest_hole; /* the largest hole below the high water when it was reached */
+  double pool_fragmentation;  /* 1 - largest sum of reserved blocks / pool_bytes; 0 .. 1 */
+  uint64_t workspace_peak_bytes;
+  uint64_t offload_bytes, prefetch_bytes; /* device to external pool, and back */
+  uint64_t external_bytes;                /* external pool needed */
+  uint64_t cache_hits, cache_misses, evictions;
+  uint32_t recomputed_layers; /* extra forwards */
+  int64_t iteration_ns;       /* of a device with enough memory, where it does not fit */
+  int64_t compute_ns;         /* the compute lane busy */
+  int64_t stall_ns;           /* the compute lane waiting for a copy */
+  int64_t out_ns, in_ns;      /* copying, each way */
+  int64_t allocation_ns;      /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
+  double images_per_second;
+  uint64_t instructions, events; /* of the plan, of the simulation */
+  int64_t known_ns;              /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
+  /* Measured results only. There, peak_device_bytes is what the device really had in use, context_bytes what of it is
+   * neither persistent nor pool, pool_bytes the highest byte that was used; times are the median iteration's. */
+  uint64_t reserved_pool_bytes;
+  uint64_t iterations; /* whole ones; fewer than run->iterations: it was stopped or failed */
+  double loss;         /* of the last whole iteration */
+  double accuracy;     /* share of the last iterations' images whose most likely class was right */
+  uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted, or not whole */
+  double difference;   /* from the run's first measured result: over the layers, the largest difference of a gradient or
+                        * parameter, relative to the layer's largest */
+  uint32_t n_steps, n_peak;
+  const sn_step_row *steps; /* NULL where they were not asked for */
+  const sn_peak_row *peak;  /* largest first; NULL where it was not asked for */
+} sn_result;
+
+typedef struct sn_tensor_row {
+  uint32_t id;
+  const char *name;  /* "conv1.y", "pool1.dx" */
+  const char *kind;  /* "output", "gradient" */
+  const char *layer; /* producer */
+  uint64_t bytes;
+} sn_tensor_row;
+
+typedef struct sn_run {
+  int64_t id;          /* in the store; 0 while it is in none */
+  const char *created; /* "2026-11-20 09:31:07" UTC, set by the store; "" while it is in none */
+  const char *version; /* of snsim */
+  const char *net;     /* as given: "resnet:n3=10", "nets/mine.json" */
+  uint32_t batch;
+  uint32_t image_height, image_width;
+  const char *gpu;           /* "k40c" */
+  uint64_t memory_bytes;     /* usable on the device */
+  bool memory_nominal;       /* usable memory is not known: the nominal figure stands in */
+  uint64_t pool_limit_bytes; /* the pool is no larger than this (--pool); 0: all that the device has left */
+  const char *workspace;     /* "none", "dynamic", "max" */
+  const char *external;      /* "host", "peer", "remote" */
+  const char *allocator;     /* "pool", "cuda" */
+  bool shared_link;          /* copies of both directions share the link's bandwidth */
+  const char *costs;         /* "model", "measured", "auto": where times come from */
+  const char *device;        /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
+  const char *data;          /* what was trained on: "synthetic", a file; "": simulated */
+  uint64_t iterations;       /* asked for, of each measured result; 0: simulated */
+  uint32_t layers;           /* FORK and DATA included */
+  uint32_t n_steps;          /* 2N */
+  uint64_t parameters;       /* trainable elements */
+  uint64_t macs;             /* multiply-adds of one forward of the batch */
+  uint32_t n_results, n_tensors;
+  const sn_result *results;
+  const sn_tensor_row *tensors; /* NULL where they were not asked for */
+  struct sn_arena *arena;       /* everything above; freed by sn_run_free() */
+} sn_run;
+
+void sn_run_free(sn_run *run);
+
+#endif

@@ -1,0 +1,327 @@
+/* The pipeline, once per strategy; see the header. */
+#include "sim/ask/simulate.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "sim/ask/explain.h"
+#include "sim/ask/result.h"
+#include "sim/device/calibration.h"
+#include "sim/device/cost.h"
+#include "sim/graph/route.h"
+#include "sim/plan/check.h"
+#include "sim/plan/lower.h"
+#include "sim/plan/pool.h"
+#include "sim/plan/schedule.h"
+#include "sim/play/device_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+/* What all strategies of one question share. */
+typedef struct question {
+  const sn_net *net;
+  const sn_device *device;
+  const sn_options *options;
+  sn_route *route;
+  sn_costs *costs;
+  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
+  sn_persistent persistent;
+  uint64_t pool_bytes; /* on offer */
+  sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
+  sn_err *err;
+} question;
+
+static uint64_t resident_bytes(const question *q) {
+  return q->device->context_bytes + sn_persistent_total(&q->persistent);
+}
+
+static void set_memory(question *q, uint64_t memory_bytes) {
+  uint64_t fixed = resident_bytes(q), left = memory_bytes > fixed ? memory_bytes - fixed : 0;
+  q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
+}
+
+static sn_status open_question(question *q) {
+  q->route = sn_route_new(q->net, q->err);
+  q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
+  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
+  q->persistent = sn_persistent_of(q->net);
+  set_memory(q, q->device->memory_bytes);
+  return q->costs ? SN_OK : q->err->code;
+}
+
+static void close_question(question *q) {
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  sn_costs_free(q->costs);
+  sn_route_free(q->route);
+}
+
+static sn_plan *make_plan(question *q, sn_strategy strategy) {
+  sn_schedule **schedule = &q->schedules[strategy.recompute];
+  if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
+  if (!*schedule) return NULL;
+  sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, q->pool_bytes, q->err);
+  if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
+  char name[SN_STRATEGY_TEXT];
+  sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
+  sn_plan_free(plan);
+  return NULL;
+}
+
+static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
+                            sn_result *r) {
+  sn_result_source source = {.plan = plan,
+                             .use = plan->use,
+                             .trace = trace,
+                             .persistent = q->persistent,
+                             .context_bytes = q->device->context_bytes,
+                             .want_steps = q->options->want_steps};
+  sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
+  if (status == SN_OK && q->options->want_peak)
+    status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
+  return status;
+}
+
+/* Plays a plan on the simulated device; the trace is to be cleared in every case. */
+static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
+  sn_device_model model = {.device = q->device,
+                           .costs = q->costs,
+                           .external = q->options->external,
+                           .allocator = q->options->allocator,
+                           .shared_link = q->options->shared_link,
+                           .pageable = sn_strategy_is_pageable(strategy)};
+  sn_status status = sn_trace_init(trace, plan, q->err);
+  return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
+}
+
+static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
+  sn_plan *plan = make_plan(q, strategy);
+  if (!plan) return q->err->code;
+  sn_trace trace;
+  sn_status status = play(q, strategy, plan, &trace);
+  if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  return status;
+}
+
+static sn_status add_tensors(const question *q, sn_run *run) {
+  sn_tensor_row *rows = sn_arena_alloc(q->arena, q->route->n_tensors, sizeof *rows);
+  if (!rows) return sn_fail_memory(q->err);
+  for (uint32_t t = 0; t < q->route->n_tensors; t++) {
+    char name[SN_TENSOR_NAME];
+    const sn_tensor *tensor = &q->route->tensors[t];
+    rows[t] = (sn_tensor_row){.id = t,
+                              .name = sn_arena_text(q->arena, sn_tensor_name(q->route, t, name, sizeof name)),
+                              .kind = sn_tensor_kind_name(tensor->kind),
+                              .layer = sn_arena_text(q->arena, q->net->layers[tensor->layer].name),
+                              .bytes = tensor->bytes};
+    if (!rows[t].name || !rows[t].layer) return sn_fail_memory(q->err);
+  }
+  run->tensors = rows;
+  run->n_tensors = q->route->n_tensors;
+  return SN_OK;
+}
+
+static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
+  const sn_options *o = q->options;
+  *run = (sn_run){.created = "",
+                  .version = SNSIM_VERSION,
+                  .net = sn_arena_text(q->arena, spec),
+                  .batch = q->net->batch,
+                  .image_height = q->net->layers[0].out.h,
+                  .image_width = q->net->layers[0].out.w,
+                  .gpu = sn_arena_text(q->arena, q->device->name),
+                  .memory_bytes = q->device->memory_bytes,
+                  .memory_nominal = q->device->memory_nominal,
+                  .pool_limit_bytes = o->pool_bytes,
+                  .workspace = sn_workspace_name(o->workspace),
+                  .external = sn_external_name(o->external),
+                  .allocator = sn_allocator_name(o->allocator),
+                  .shared_link = o->shared_link,
+                  .costs = o->calibration ? "measured" : "model",
+                  .device = "",
+                  .data = "",
+                  .layers = q->net->n_layers,
+                  .n_steps = 2 * q->route->n_layers,
+                  .parameters = q->net->parameters,
+                  .macs = q->net->macs,
+                  .arena = q->arena};
+  if (!run->net || !run->gpu) return sn_fail_memory(q->err);
+  return o->want_tensors ? add_tensors(q, run) : SN_OK;
+}
+
+static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
+  sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
+  sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
+  sn_status status = run && results ? open_question(q) : sn_fail_memory(q->err);
+  if (status == SN_OK) status = fill_head(q, spec, run);
+  for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) status = answer(q, strategies[i], &results[i]);
+  if (status != SN_OK) return NULL;
+  run->results = results;
+  run->n_results = n_strategies;
+  return run;
+}
+
+sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                    uint32_t n_strategies, const sn_options *options, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .arena = sn_arena_new(), .err = err};
+  sn_run *run = q.arena ? fill_run(&q, spec, strategies, n_strategies) : NULL;
+  if (!q.arena) sn_fail_memory(err);
+  close_question(&q);
+  if (!run) sn_arena_free(q.arena);
+  return run;
+}
+
+sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                 const sn_options *options, FILE *out, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .err = err};
+  char name[SN_STRATEGY_TEXT];
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_status status = plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), out, err) : err->code;
+  sn_plan_free(plan);
+  close_question(&q);
+  return status;
+}
+
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err) {
+  question q = {.net = net, .device = device, .options = options, .err = err};
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_trace trace = {0};
+  sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
+  sn_trace_clear(&trace);
+  sn_plan_free(plan);
+  close_question(&q);
+  return timeline;
+}
+
+/* ---- a question kept open ---- */
+
+struct sn_planner {
+  question q;
+};
+
+sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
+  sn_planner *planner = calloc(1, sizeof *planner);
+  if (!planner) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  planner->q = (question){.net = net, .device = device, .options = options, .err = err};
+  if (open_question(&planner->q) == SN_OK) return planner;
+  sn_planner_free(planner);
+  return NULL;
+}
+
+void sn_planner_free(sn_planner *planner) {
+  if (planner) close_question(&planner->q);
+  free(planner);
+}
+
+static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_err *err) {
+  planner->q.err = err;
+  set_memory(&planner->q, memory_bytes);
+  return make_plan(&planner->q, strategy);
+}
+
+static uint64_t largest_step(const sn_route *route) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < step->n_accesses; i++)
+      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
+    most = sn_max(most, bytes);
+  }
+  return most;
+}
+
+sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
+                          sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  if (!plan) return err->code;
+  uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
+  bool cache = sn_strategy_has_cache(strategy);
+  uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
+  int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
+  if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
+  *need = (sn_need){.fits = plan->pool_bytes <= plan->pool_limit,
+                    .device_bytes = fixed + plan->pool_bytes,
+                    .slack_bytes = room - (int64_t)tensors};
+  sn_plan_free(plan);
+  return SN_OK;
+}
+
+/* From a pool of nothing, where not a byte is taken that is not needed, up to what each plan says it needs; then down
+ * again while less is enough. Most strategies need the same whatever is on offer: then this is two plans and one more
+ * that does not fit. */
+sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+  enum { DOWN = 64 };
+  uint64_t fixed = resident_bytes(&planner->q), pool = 0, least = 0;
+  for (int down = 0; down < DOWN;) {
+    sn_plan *plan = plan_for(planner, strategy, pool > 0 ? fixed + pool : 0, err);
+    if (!plan) return err->code;
+    bool fits = plan->pool_bytes <= plan->pool_limit;
+    uint64_t needed = plan->pool_bytes;
+    sn_plan_free(plan);
+    if (!fits && least > 0) break;
+    if (fits) least = needed, down++;
+    pool = fits ? needed - SN_POOL_BLOCK : needed;
+    if (pool == 0) break; /* a pool of one block */
+  }
+  *memory_bytes = fixed + least;
+  return SN_OK;
+}
+
+sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                            sn_result *result, sn_err *err) {
+  *result = (sn_result){0};
+  planner->q.err = err;
+  planner->q.arena = arena;
+  set_memory(&planner->q, memory_bytes);
+  return answer(&planner->q, strategy, result);
+}
+
+/* The instruction with which the plan first takes as much as it ever does. */
+static const sn_instr *highest(const sn_plan *plan) {
+  const sn_instr *i = plan->instrs;
+  while ((i->kind != SN_ALLOC && i->kind != SN_COMPUTE) || i->offset + i->bytes != plan->pool_bytes) i++;
+  return i;
+}
+
+sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                             sn_binding *binding, sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  if (!plan) return err->code;
+  const sn_instr *top = highest(plan);
+  uint32_t peak = sn_result_peak(plan, plan->use), at = top->step;
+  sn_cause cause = top->kind == SN_COMPUTE ? SN_CAUSE_WORKSPACE : SN_CAUSE_HOLES;
+  if (plan->use[peak].tensor_bytes > plan->pool_limit) {
+    cause = plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
+    at = peak;
+  }
+  const sn_step *step = &plan->route->steps[at];
+  *binding = (sn_binding){.cause = cause,
+                          .step = at + 1,
+                          .layer = sn_arena_text(arena, planner->q.net->layers[step->layer].name),
+                          .pass = sn_pass_name(step->pass),
+                          .tensor_bytes = plan->use[at].tensor_bytes,
+                          .workspace_bytes = plan->use[at].workspace_bytes,
+                          .resident_bytes = resident_bytes(&planner->q)};
+  if (binding->layer)
+    sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
+  else
+    sn_fail_memory(err);
+  sn_plan_free(plan);
+  return err->code;
+}
+
+const char *sn_cause_name(sn_cause cause) {
+  static const char *const names[SN_CAUSES] = {"tensors", "holes", "workspace", "resident"};
+  return names[cause];
+}

@@ -1,0 +1,92 @@
+/* Simulate: the whole pipeline for one question, net -> route -> plan -> check -> play, once per strategy.
+ *
+ *   sn_options options = SN_OPTIONS_INIT;
+ *   sn_device gpu;
+ *   sn_device_load("k40c", &gpu, &err);
+ *   sn_net *net = sn_net_load("inception_v4", 64, 0, &err);
+ *   sn_run *run = sn_simulate("inception_v4", net, &gpu, strategies, n, &options, &err);
+ *
+ * What does not depend on the strategy (route, costs) is made once. Every plan is checked before it is played. A
+ * strategy that does not fit is a result like any other (fits is false, peak_device_bytes says what it needs), not an
+ * error. Who asks about memory alone, or about the same net again, keeps a sn_planner.
+ */
+#ifndef SN_SIM_ASK_SIMULATE_H
+#define SN_SIM_ASK_SIMULATE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "models/net.h"
+#include "sim/ask/run.h"
+#include "sim/device/device.h"
+#include "sim/plan/options.h"
+#include "sim/plan/strategy.h"
+#include "sim/play/timeline.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* `spec` is what the user called the net; it becomes run->net. */
+sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
+                    uint32_t n_strategies, const sn_options *options, sn_err *err);
+
+/* Plans one strategy, checks the plan and writes it as JSON (docs/plan-format.md). A plan for which the pool on offer
+ * is too small is written all the same: pool_bytes says what it needs. */
+sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                 const sn_options *options, FILE *out, sn_err *err);
+
+/* Plans one strategy, checks and plays the plan, and makes the timeline of that (sim/play/timeline.h): what happens
+ * when on which lane, and where in the pool every tensor lies. */
+sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
+                                  const sn_options *options, sn_err *err);
+
+/* ---- a question kept open ----
+ *
+ * What does not depend on strategy and memory (route, schedules, costs) is kept between calls; every plan is checked.
+ * `memory_bytes` stands in place of the device's own. */
+
+typedef struct sn_planner sn_planner;
+
+/* All three are looked at as long as the planner lives; options->want_steps and want_tensors are not. */
+sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err);
+void sn_planner_free(sn_planner *planner);
+
+/* What a strategy needs, from its plan alone. */
+typedef struct sn_need {
+  bool fits;
+  uint64_t device_bytes; /* sn_result.peak_device_bytes */
+  int64_t slack_bytes;   /* what would be left (below 0: missing) if only the tensors of the fullest moment counted -
+                            under the cache: of the largest step - and no hole or workspace: below 0 no plan fits */
+} sn_need;
+sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
+
+/* The least memory with which the strategy runs. */
+sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
+
+/* Plays the plan as well; rows and names are put into `arena`, where options->want_peak asks for them too. */
+sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                            sn_result *result, sn_err *err);
+
+/* Where and why a plan needs the most memory. */
+typedef enum sn_cause {
+  SN_CAUSE_TENSORS,   /* the tensors of one moment */
+  SN_CAUSE_HOLES,     /* they would fit, but not around the holes of the pool */
+  SN_CAUSE_WORKSPACE, /* a convolution's */
+  SN_CAUSE_RESIDENT,  /* what stays on the device leaves no room for a pool */
+  SN_CAUSES
+} sn_cause;
+const char *sn_cause_name(sn_cause cause); /* "tensors", "holes", "workspace", "resident" */
+
+typedef struct sn_binding {
+  sn_cause cause;
+  uint32_t step; /* from 1 */
+  const char *layer, *pass;
+  uint64_t tensor_bytes, workspace_bytes; /* of the step */
+  uint64_t resident_bytes;                /* context, parameters and all else that stays */
+  uint32_t n_tensors;
+  const sn_peak_row *tensors; /* on the device in the step, largest first (sim/ask/explain.h) */
+} sn_binding;
+sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
+                             sn_binding *binding, sn_err *err);
+
+#endif

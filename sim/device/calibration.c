@@ -1,0 +1,140 @@
+/* Calibration; see the header. Timings are looked up by bisection. */
+#include "sim/device/calibration.h"
+
+#include "base/arena.h"
+#include "models/op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sn_calibration_free(sn_calibration *c) {
+  if (c) sn_arena_free(c->arena);
+}
+
+static int print_window(const sn_attr *a, char *text, size_t room) {
+  return snprintf(text, room, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h,
+                  a->pad_w);
+}
+
+static void print_attributes(const sn_layer *layer, char *text, size_t room) {
+  const sn_attr *a = &layer->attr;
+  switch (layer->op) {
+  case SN_CONV: {
+    int used = print_window(a, text, room);
+    snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
+    return;
+  }
+  case SN_FC:
+    snprintf(text, room, "%s", a->bias ? " bias" : "");
+    return;
+  case SN_POOL: {
+    const char *mode = a->pool == SN_POOL_MAX ? " max" : " average";
+    int used = snprintf(text, room, "%s%s", a->global ? " global" : "", mode);
+    if (!a->global) print_window(a, text + used, room - (size_t)used);
+    return;
+  }
+  case SN_LRN:
+    snprintf(text, room, " size %u", a->lrn_size);
+    return;
+  default:
+    return;
+  }
+}
+
+char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t room) {
+  sn_shape in = layer->n_inputs > 0 ? sn_layer_input_shape(net, layer, 0) : layer->out, out = layer->out;
+  char attributes[SN_SHAPE_TEXT] = "", count[32] = "";
+  uint32_t many = layer->n_inputs > layer->n_outputs ? layer->n_inputs : layer->n_outputs;
+  if (many > 1) snprintf(count, sizeof count, " of %u", many);
+  print_attributes(layer, attributes, sizeof attributes);
+  snprintf(text, room, "%s %ux%ux%ux%u to %ux%ux%u%s%s", sn_op_of(layer)->name, in.n, in.c, in.h, in.w, out.c, out.h,
+           out.w, attributes, count);
+  return text;
+}
+
+int sn_timing_compare(const void *a, const void *b) {
+  const sn_timing *x = a, *y = b;
+  int order = strcmp(x->shape, y->shape);
+  if (order != 0) return order;
+  if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
+  if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
+  return x->algo < y->algo ? -1 : x->algo > y->algo;
+}
+
+static const sn_timing *find(const sn_calibration *c, const char *shape, sn_pass pass, uint32_t kernel, uint32_t algo) {
+  sn_timing key = {.shape = shape, .pass = pass, .kernel = kernel, .algo = algo};
+  return c->n_timings ? bsearch(&key, c->timings, c->n_timings, sizeof key, sn_timing_compare) : NULL;
+}
+
+static void fit_factors(sn_calibration *c) {
+  double measured[SN_OP_COUNT][SN_PASSES] = {{0}}, formula[SN_OP_COUNT][SN_PASSES] = {{0}};
+  for (uint32_t i = 0; i < c->n_timings; i++) {
+    const sn_timing *t = &c->timings[i];
+    measured[t->op][t->pass] += (double)t->ns;
+    formula[t->op][t->pass] += (double)t->formula_ns;
+  }
+  for (uint32_t op = 0; op < SN_OP_COUNT; op++)
+    for (uint32_t pass = 0; pass < SN_PASSES; pass++)
+      c->factor[op][pass] =
+          measured[op][pass] > 0 && formula[op][pass] > 0 ? measured[op][pass] / formula[op][pass] : 1;
+}
+
+void sn_calibration_fit(sn_calibration *c) {
+  double sum = 0, weight = 0;
+  fit_factors(c);
+  for (uint32_t i = 0; i < c->n_timings; i++) {
+    const sn_timing *t = &c->timings[i];
+    if (t->ns <= 0 || t->formula_ns <= 0) continue;
+    sum += (double)t->ns * fabs(log(c->factor[t->op][t->pass] * (double)t->formula_ns / (double)t->ns));
+    weight += (double)t->ns;
+  }
+  c->residual = weight > 0 ? exp(sum / weight) : 1;
+}
+
+/* Times of the algorithms that were measured; how many. */
+static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uint32_t layer, sn_pass pass,
+                                 sn_costs *costs) {
+  uint32_t known = 0;
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
+    if ((kernel == SN_CONV_FORWARD) != (pass == SN_FORWARD)) continue;
+    for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
+      const sn_timing *t = find(c, shape, pass, kernel, algo);
+      if (!t) continue;
+      sn_costs_set_algorithm(costs, layer, kernel, algo, t->workspace_bytes, t->ns);
+      known++;
+    }
+  }
+  return known;
+}
+
+/* A device no algorithm of which was timed by itself has one for each convolution. */
+static bool has_algorithms(const sn_calibration *c) {
+  for (uint32_t i = 0; i < c->n_timings; i++)
+    if (c->timings[i].kernel != SN_CONV_KERNELS) return true;
+  return false;
+}
+
+static void apply_step(const sn_calibration *c, const sn_layer *layer, const char *shape, uint32_t index, sn_pass pass,
+                       sn_costs *costs) {
+  bool convolves = layer->op == SN_CONV && pass != SN_UPDATE;
+  sn_costs_scale(costs, index, pass, c->factor[layer->op][pass]);
+  uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
+  const sn_timing *step = find(c, shape, pass, SN_CONV_KERNELS, SN_CONV_ALGOS);
+  if (!step) return;
+  sn_costs_set_step(costs, index, pass, step->ns, convolves && algorithms == 0);
+  sn_costs_set_scratch(costs, index, pass, step->workspace_bytes);
+}
+
+void sn_calibration_apply(const sn_calibration *c, const sn_net *net, sn_costs *costs) {
+  bool choice = has_algorithms(c);
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    const sn_layer *layer = &net->layers[i];
+    if (!choice) sn_costs_keep_smallest(costs, i);
+    char shape[SN_SHAPE_TEXT];
+    sn_shape_text(net, layer, shape, sizeof shape);
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
+      if (pass != SN_UPDATE || layer->parameters > 0) apply_step(c, layer, shape, i, pass, costs);
+  }
+}

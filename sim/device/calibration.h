@@ -1,0 +1,73 @@
+/* Calibration: what was measured of one device with one set of libraries, so that simulations of it use measured times
+ * instead of formulas.
+ *
+ * A timing is the median time of one step of one shape of operator, "CONV 4x64x56x56 k64 3x3 s1 p1". Layers of the same
+ * shape share it, in any network. Shapes that were not measured get the formulas' time, corrected by a factor per
+ * operator and pass that is fitted to the timings there are, so that calibrating one network makes others more accurate
+ * as well.
+ *
+ *   sn_calibration_fit(c)                  fills `factor` and `residual` from the timings
+ *   sn_calibration_apply(c, net, costs)    puts times into a cost model made for c->profile
+ *
+ * Data, open to look at: exec/calibrate.h makes one, db/ keeps it.
+ */
+#ifndef SN_SIM_DEVICE_CALIBRATION_H
+#define SN_SIM_DEVICE_CALIBRATION_H
+
+#include "models/net.h"
+#include "sim/device/cost.h"
+#include "sim/device/device.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SN_SHAPE_TEXT = 120 };
+
+typedef struct sn_timing {
+  const char *shape; /* sn_shape_text() */
+  uint32_t op;       /* sn_op */
+  uint32_t pass;     /* sn_pass */
+  uint32_t kernel;   /* sn_conv_kernel; SN_CONV_KERNELS: the step, but for algorithms that have timings of their own */
+  uint32_t algo;     /* sn_conv_algo of a kernel; SN_CONV_ALGOS of a step */
+  uint64_t workspace_bytes; /* of the algorithm; of a step, what it needs in any case */
+  int64_t ns;               /* median of the samples */
+  int64_t formula_ns;       /* what the formulas say for the profile */
+  uint32_t samples;
+} sn_timing;
+
+typedef struct sn_calibration {
+  const char *name;                      /* what --gpu calls the device: "cpu", "h200" */
+  const char *backend;                   /* "cpu", "cuda" */
+  const char *hardware;                  /* "AMD EPYC 7B13, 2 threads" */
+  const char *libraries;                 /* "oneDNN 2.6.3, avx2" */
+  const char *created;                   /* UTC, when last added to; "" while it is in no store */
+  sn_device profile;                     /* memory, link and rates as measured; its name is `name` */
+  bool shared_link;                      /* copies both ways together are hardly faster than one after the other */
+  double out_bandwidth, in_bandwidth;    /* bytes/s, alone */
+  int64_t out_latency_ns, in_latency_ns; /* of a copy of one block; the profile has their mean */
+  double together_bandwidth;             /* bytes/s, both directions at once, their sum */
+  uint32_t n_timings;
+  const sn_timing *timings; /* sorted by shape, pass, kernel, algo; each once */
+  /* fitted */
+  double factor[SN_OP_COUNT][SN_PASSES]; /* measured over formula; 1 where nothing was measured */
+  double
+      residual; /* geometric mean of max(r, 1/r) over all timings, weighted by time; r: corrected formula / measured */
+  struct sn_arena *arena;
+} sn_calibration;
+
+void sn_calibration_free(sn_calibration *calibration);
+
+/* What makes two steps take the same time: operator, shapes and attributes. Returns text. */
+char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t room);
+
+/* Order of timings, for qsort(). */
+int sn_timing_compare(const void *a, const void *b);
+
+/* Sets `factor` and `residual`. */
+void sn_calibration_fit(sn_calibration *calibration);
+
+/* Costs made for the profile get the measured times, or corrected formulas. */
+void sn_calibration_apply(const sn_calibration *calibration, const sn_net *net, sn_costs *costs);
+
+#endif

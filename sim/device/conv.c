@@ -1,0 +1,244 @@
+/* Workspace and time of the convolution algorithms; see the header and docs/cost-model.md.
+ *
+ * Every time is a roofline: the larger of arithmetic over the attainable rate and bytes over the attainable bandwidth,
+ * plus the launches. With n images, c and k channels, r x s windows, p x q output pixels, g groups:
+ *
+ *   GEMM family    2 n k (c/g) r s p q flops
+ *   FFT            per plane of h x w (padded): 5 h w log2(h w) / 2 flops; planes: n c + n k + k c/g; then a complex
+ *                  product, 8 flops for each of n k c/g and h (w/2 + 1) frequencies
+ *   Winograd       direct flops / 2.25 (2x2) or / 4 (4x4)
+ */
+#include "sim/device/conv.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+
+/* Share of the attainable rate (device profile) that each algorithm's arithmetic reaches. FFT algorithms spend it in
+ * plain matrix products, the others in convolution kernels. */
+static const struct {
+  double rate;
+  bool is_gemm;
+} algo_rate[SN_CONV_ALGOS] = {
+    [SN_IMPLICIT_GEMM] = {0.80, false},
+    [SN_PRECOMPUTED_GEMM] = {1.00, false},
+    [SN_GEMM] = {0.90, false},
+    [SN_FFT] = {0.40, true},
+    [SN_FFT_TILING] = {0.40, true},
+    [SN_WINOGRAD] = {0.70, false},
+    [SN_WINOGRAD_NONFUSED] = {0.75, false},
+};
+
+/* The backward kernels of every algorithm reach less: gathered (data) and reduced (filter) operands. */
+static const double kernel_rate[SN_CONV_KERNELS] = {1.0, 0.9, 0.8};
+
+/* GEMM kernels work in tiles of this many output channels and pixels; what hangs over is computed in vain. */
+static const double gemm_tile = 64;
+
+/* So many tiles for each TFLOP/s of the device fill half of it. */
+static const double half_fill_tiles = 24;
+
+/* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
+static const double fft_copies = 2;
+
+/* How often a plane goes through memory: rows, columns and transposition there and back, the product between. */
+static const double fft_passes = 8;
+
+typedef struct problem {
+  double n, c, k, r, s, p, q, h, w, groups; /* h, w: input pixels with padding */
+  double half_fill;                         /* tiles that fill half of the device */
+  const sn_attr *attr;
+} problem;
+
+typedef struct work {
+  double flops, bytes, workspace, launches;
+} work;
+
+static problem describe(const sn_layer *layer, sn_shape in, const sn_device *device) {
+  const sn_attr *a = &layer->attr;
+  return (problem){
+      .n = in.n,
+      .c = in.c,
+      .k = a->channels,
+      .r = a->kernel_h,
+      .s = a->kernel_w,
+      .p = layer->out.h,
+      .q = layer->out.w,
+      .h = (double)in.h + 2.0 * a->pad_h,
+      .w = (double)in.w + 2.0 * a->pad_w,
+      .groups = a->groups,
+      .half_fill = half_fill_tiles * device->flops / 1e12,
+      .attr = a,
+  };
+}
+
+/* Arithmetic that tiles cost more than what is asked for: what hangs over, and the part of the device that idles. */
+static double tile_waste(const problem *x) {
+  double channels = x->k / x->groups, pixels = x->n * x->p * x->q;
+  double tiles = x->groups * ceil(channels / gemm_tile) * ceil(pixels / gemm_tile);
+  double overhang = tiles / x->groups * gemm_tile * gemm_tile / (channels * pixels);
+  return overhang * (1 + x->half_fill / tiles);
+}
+
+static double weight_count(const problem *x) {
+  return x->k * x->c / x->groups * x->r * x->s;
+}
+
+static double direct_flops(const problem *x) {
+  return 2 * x->n * weight_count(x) * x->p * x->q;
+}
+
+/* Input, output and weights once each. */
+static double direct_bytes(const problem *x) {
+  return 4 * (x->n * x->c * x->attr->stride_h * x->p * x->attr->stride_w * x->q + x->n * x->k * x->p * x->q +
+              weight_count(x));
+}
+
+static work gemm_work(const problem *x) {
+  return (work){.flops = direct_flops(x) * tile_waste(x), .bytes = direct_bytes(x), .launches = 1};
+}
+
+static work precomputed_work(const problem *x) {
+  work w = gemm_work(x);
+  w.workspace = 4 * (x->c / x->groups * x->r * x->s + x->p * x->q); /* an offset per window element and pixel */
+  return w;
+}
+
+static work im2col_work(const problem *x) {
+  work w = gemm_work(x);
+  double column = 4 * x->c / x->groups * x->r * x->s * x->p * x->q;
+  w.workspace = column * x->groups;
+  w.bytes += 2 * column * x->groups * x->n; /* written and read */
+  w.launches = 2 * x->n;
+  return w;
+}
+
+/* Planes of rows x columns, `tiles` of them an image. */
+static work fft_work(const problem *x, double rows, double columns, double tiles) {
+  double frequencies = rows * (columns / 2 + 1);
+  double planes = x->n * tiles * (x->c + x->k) + x->k * x->c / x->groups;
+  double transform = 2.5 * rows * columns * log2(rows * columns);
+  double spectrum = 8 * frequencies * planes;
+  return (work){
+      .flops = planes * transform + 8 * frequencies * x->n * tiles * x->k * x->c / x->groups,
+      .bytes = direct_bytes(x) + fft_passes * spectrum,
+      .workspace = fft_copies * spectrum,
+      .launches = 6,
+  };
+}
+
+static double next_power_of_two(double extent) {
+  return exp2(ceil(log2(extent)));
+}
+
+static work winograd_work(const problem *x) {
+  return (work){
+      .flops = direct_flops(x) / 2.25 * tile_waste(x),
+      .bytes = direct_bytes(x),
+      .workspace = 4 * 16 * x->k * x->c / x->groups,
+      .launches = 2,
+  };
+}
+
+static work winograd_nonfused_work(const problem *x) {
+  double tiles = x->n * ceil(x->p / 4) * ceil(x->q / 4);
+  double spectrum = 4 * 36 * (tiles * (x->c + x->k) + x->k * x->c / x->groups);
+  return (work){
+      .flops = 2 * 36 * tiles * x->k * x->c / x->groups,
+      .bytes = direct_bytes(x) + 2 * spectrum,
+      .workspace = spectrum,
+      .launches = 4,
+  };
+}
+
+/* A workspace beyond this is beyond any device. */
+static const double max_workspace = 0x1p52;
+
+static bool can_run(const problem *x, sn_conv_algo algo, const sn_device *device) {
+  bool unit_stride = x->attr->stride_h == 1 && x->attr->stride_w == 1;
+  switch (algo) {
+  case SN_FFT:
+    return unit_stride && x->r * x->s > 1 && x->h <= 256 && x->w <= 256;
+  case SN_FFT_TILING:
+    return unit_stride && x->r * x->s > 1 && x->r < 32 && x->s < 32;
+  case SN_WINOGRAD:
+  case SN_WINOGRAD_NONFUSED:
+    return device->winograd && unit_stride && x->r == 3 && x->s == 3;
+  case SN_IMPLICIT_GEMM:
+  case SN_PRECOMPUTED_GEMM:
+  case SN_GEMM:
+  case SN_CONV_ALGOS:
+    break;
+  }
+  return true;
+}
+
+static work work_of(const problem *x, sn_conv_algo algo) {
+  switch (algo) {
+  case SN_PRECOMPUTED_GEMM:
+    return precomputed_work(x);
+  case SN_GEMM:
+    return im2col_work(x);
+  case SN_FFT:
+    return fft_work(x, next_power_of_two(x->h), next_power_of_two(x->w), 1);
+  case SN_FFT_TILING:
+    return fft_work(x, 32, 32, ceil(x->p / (33 - x->r)) * ceil(x->q / (33 - x->s)));
+  case SN_WINOGRAD:
+    return winograd_work(x);
+  case SN_WINOGRAD_NONFUSED:
+    return winograd_nonfused_work(x);
+  case SN_IMPLICIT_GEMM:
+  case SN_CONV_ALGOS:
+    break;
+  }
+  return gemm_work(x);
+}
+
+/* False where the workspace is absurd. */
+static bool measure(const problem *x, sn_conv_algo algo, sn_conv_kernel kernel, const sn_device *device,
+                    sn_conv_choice *choice) {
+  work w = work_of(x, algo);
+  if (w.workspace > max_workspace) return false;
+  double efficiency = algo_rate[algo].is_gemm ? device->gemm_efficiency : device->conv_efficiency;
+  double rate = device->flops * efficiency * algo_rate[algo].rate * kernel_rate[kernel];
+  double seconds = fmax(w.flops / rate, w.bytes / (device->memory_bandwidth * device->memory_efficiency));
+  *choice = (sn_conv_choice){
+      .algo = algo,
+      .workspace = (uint64_t)ceil(w.workspace),
+      .ns = llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + (int64_t)w.launches * device->launch_ns,
+  };
+  return true;
+}
+
+static bool is_faster(const sn_conv_choice *a, const sn_conv_choice *b) {
+  if (a->ns != b->ns) return a->ns < b->ns;
+  return a->workspace != b->workspace ? a->workspace < b->workspace : a->algo < b->algo;
+}
+
+uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count) {
+  for (uint32_t i = 1; i < count; i++) {
+    sn_conv_choice fresh = choices[i];
+    uint32_t place = i;
+    for (; place > 0 && is_faster(&fresh, &choices[place - 1]); place--) choices[place] = choices[place - 1];
+    choices[place] = fresh;
+  }
+  uint32_t kept = 1;
+  for (uint32_t i = 1; i < count; i++)
+    if (choices[i].workspace < choices[kept - 1].workspace) choices[kept++] = choices[i];
+  return kept;
+}
+
+uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
+                         sn_conv_choice *choices) {
+  problem x = describe(layer, input, device);
+  uint32_t n = 0;
+  for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
+    if (can_run(&x, algo, device) && measure(&x, algo, kernel, device, &choices[n])) n++;
+  return sn_conv_sort(choices, n);
+}
+
+const char *sn_conv_algo_name(sn_conv_algo algo) {
+  static const char *const names[SN_CONV_ALGOS] = {"implicit_gemm", "precomputed_gemm", "gemm", "fft", "fft_tiling",
+                                                   "winograd",      "winograd_nonfused"};
+  return names[algo];
+}

@@ -1,0 +1,55 @@
+/* Convolution algorithms: what workspace each needs and how long it takes ([SN] 3.5).
+ *
+ * The formulas model cuDNN's algorithm families for float32 NCHW; they are not measurements. docs/cost-model.md derives
+ * each and lists the constants, all of which stand at the top of sim/device/conv.c.
+ */
+#ifndef SN_SIM_DEVICE_CONV_H
+#define SN_SIM_DEVICE_CONV_H
+
+#include "models/net.h"
+#include "sim/device/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* No op and no iteration may take longer, so that times stay far from the end of the clock. */
+#define SN_MAX_OP_SECONDS 1e6
+
+typedef enum sn_conv_algo {
+  SN_IMPLICIT_GEMM,     /* no workspace */
+  SN_PRECOMPUTED_GEMM,  /* implicit with precomputed indices */
+  SN_GEMM,              /* explicit im2col, one image at a time */
+  SN_FFT,               /* whole image, stride 1 */
+  SN_FFT_TILING,        /* 32 x 32 tiles, stride 1 */
+  SN_WINOGRAD,          /* F(2x2, 3x3) fused, stride 1 */
+  SN_WINOGRAD_NONFUSED, /* F(4x4, 3x3), stride 1 */
+  SN_CONV_ALGOS
+} sn_conv_algo;
+
+typedef enum sn_conv_kernel {
+  SN_CONV_FORWARD,
+  SN_CONV_BACKWARD_DATA,
+  SN_CONV_BACKWARD_FILTER,
+  SN_CONV_KERNELS
+} sn_conv_kernel;
+
+typedef struct sn_conv_choice {
+  uint64_t workspace; /* bytes */
+  int64_t ns;
+  sn_conv_algo algo;
+  bool measured; /* the time; else it is the formulas' */
+} sn_conv_choice;
+
+/* Fills `choices` with the algorithms that can run the layer, fastest first, each needing less workspace than the one
+ * before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
+uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
+                         sn_conv_choice *choices);
+
+/* Sorts algorithms, fastest first, and leaves out each that needs no less workspace than a faster one. Returns how many
+ * are left, at least one of `count`. */
+uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count);
+
+/* "implicit_gemm", "fft", ... */
+const char *sn_conv_algo_name(sn_conv_algo algo);
+
+#endif

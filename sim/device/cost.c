@@ -1,0 +1,268 @@
+/* Cost of every step; see the header. Operators other than CONV and FC are bound by memory: what counts is how often
+ * each tensor is read or written. */
+#include "sim/device/cost.h"
+
+#include "base/arena.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* SGD with momentum reads weight, gradient and momentum and writes weight and momentum. */
+enum { UPDATE_TRANSFERS = 5 };
+
+/* `all` there are, and those of them worth choosing, sorted: a measured time may bring one back. */
+typedef struct conv_list {
+  sn_conv_choice *all, *choices;
+  uint32_t n_all, count;
+} conv_list;
+
+typedef struct layer_cost {
+  int64_t ns[SN_PASSES]; /* CONV: all but the convolution kernels */
+  bool measured[SN_PASSES];
+  uint64_t scratch[SN_PASSES];
+  conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
+} layer_cost;
+
+struct sn_costs {
+  layer_cost *layers;
+  sn_arena *arena;
+};
+
+/* How many bytes move and how many kernels run, forward and backward. */
+typedef struct traffic {
+  double bytes[2], flops[2], launches[2];
+} traffic;
+
+static double elements(sn_shape s) {
+  return (double)s.n * s.c * s.h * s.w;
+}
+
+static traffic fc_traffic(const sn_layer *layer, double x, double y) {
+  double weights = 4 * (double)layer->parameters, flops = 2 * (double)layer->macs;
+  return (traffic){.bytes = {x + y + weights, 2 * (x + y + weights)}, .flops = {flops, 2 * flops}, .launches = {2, 3}};
+}
+
+/* x, y: bytes of one input and one output. Biases are added and reduced by kernels of their own. */
+static traffic traffic_of(const sn_layer *layer, double x, double y) {
+  double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
+  switch (layer->op) {
+  case SN_CONV:
+    return layer->attr.bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
+  case SN_FC:
+    return fc_traffic(layer, x, y);
+  case SN_POOL:
+  case SN_LRN:
+  case SN_ACT:
+    return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
+  case SN_BN: /* statistics first, then the normalisation: x is read twice, in backward x and dy are */
+    return (traffic){.bytes = {2 * x + y, 3 * x + 2 * y}, .launches = {1, 1}};
+  case SN_DROPOUT:
+    return (traffic){.bytes = {x + y + mask, x + y + mask}, .launches = {1, 1}};
+  case SN_SOFTMAX:
+    return (traffic){.bytes = {x + y, x + y}, .launches = {2, 1}};
+  case SN_JOIN: /* backward copies dy for every input but the first */
+    return (traffic){.bytes = {in * x + y, 2 * (in - 1) * x}, .launches = {1, in - 1}};
+  case SN_FORK: /* a copy per branch; backward adds each branch but the first to the first */
+    return (traffic){.bytes = {2 * out * x, 3 * (out - 1) * x}, .launches = {out, out - 1}};
+  case SN_CONCAT:
+    return (traffic){.bytes = {2 * y, 2 * y}, .launches = {in, in}};
+  case SN_DATA:
+  case SN_OP_COUNT:
+    break;
+  }
+  return (traffic){0};
+}
+
+static int64_t roofline(const sn_device *d, double flops, double bytes, double launches) {
+  double seconds = fmax(flops / (d->flops * d->gemm_efficiency), bytes / (d->memory_bandwidth * d->memory_efficiency));
+  return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
+}
+
+static void sort_list(conv_list *list) {
+  memcpy(list->choices, list->all, list->n_all * sizeof *list->all);
+  list->count = sn_conv_sort(list->choices, list->n_all);
+}
+
+static bool set_list(sn_costs *costs, conv_list *list, const sn_conv_choice *choices, uint32_t count) {
+  sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)2 * count, sizeof *room);
+  if (!room) return false;
+  memcpy(room, choices, count * sizeof *room);
+  *list = (conv_list){.all = room, .choices = room + count, .n_all = count};
+  sort_list(list);
+  return true;
+}
+
+static bool add_conv(sn_costs *costs, const sn_layer *layer, sn_shape input, const sn_device *device,
+                     layer_cost *cost) {
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  if (!cost->conv) return false;
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
+    sn_conv_choice choices[SN_CONV_ALGOS];
+    uint32_t count = sn_conv_choices(layer, input, kernel, device, choices);
+    if (!set_list(costs, &cost->conv[kernel], choices, count)) return false;
+  }
+  return true;
+}
+
+static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
+  const sn_layer *layer = &net->layers[index];
+  layer_cost *cost = &costs->layers[index];
+  if (layer->op == SN_DATA) return true;
+  sn_shape input = sn_layer_input_shape(net, layer, 0);
+  traffic t = traffic_of(layer, 4 * elements(input), 4 * elements(layer->out));
+  for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
+    cost->ns[pass] = roofline(device, t.flops[pass], t.bytes[pass], t.launches[pass]);
+  if (layer->parameters > 0)
+    cost->ns[SN_UPDATE] = roofline(device, 0, 4.0 * UPDATE_TRANSFERS * (double)layer->parameters, 1);
+  return layer->op != SN_CONV || add_conv(costs, layer, input, device, cost);
+}
+
+/* The slowest an iteration can be, in seconds. */
+static double slowest(const sn_costs *costs, uint32_t n_layers) {
+  double ns = 0;
+  for (uint32_t i = 0; i < n_layers; i++) {
+    const layer_cost *cost = &costs->layers[i];
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++) ns += (double)cost->ns[pass];
+    for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++)
+      ns += (double)cost->conv[k].choices[cost->conv[k].count - 1].ns;
+  }
+  return ns / 1e9;
+}
+
+sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn_costs *costs = arena ? sn_arena_alloc(arena, 1, sizeof *costs) : NULL;
+  if (costs) {
+    costs->arena = arena;
+    costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof *costs->layers);
+  }
+  bool good = costs && costs->layers;
+  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, device);
+  if (!good)
+    sn_fail_memory(err);
+  else if (slowest(costs, net->n_layers) >= SN_MAX_OP_SECONDS)
+    sn_fail(err, SN_BAD_INPUT,
+            "network %s at batch %u: an iteration on %s would take more than %.0f days; choose a smaller batch",
+            net->name, net->batch, device->name, SN_MAX_OP_SECONDS / 86400);
+  else
+    return costs;
+  sn_arena_free(arena);
+  return NULL;
+}
+
+void sn_costs_free(sn_costs *costs) {
+  if (costs) sn_arena_free(costs->arena);
+}
+
+const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count) {
+  const conv_list *list = &costs->layers[layer].conv[kernel];
+  *count = list->count;
+  return list->choices;
+}
+
+sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
+                            uint32_t count, sn_err *err) {
+  assert(count > 0 && count <= SN_CONV_ALGOS);
+  return set_list(costs, &costs->layers[layer].conv[kernel], choices, count) ? SN_OK : sn_fail_memory(err);
+}
+
+void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && costs->layers[layer].conv; k++) {
+    conv_list *list = &costs->layers[layer].conv[k];
+    list->all[0] = list->choices[list->count - 1];
+    list->n_all = 1;
+    sort_list(list);
+  }
+}
+
+void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes) {
+  costs->layers[layer].scratch[pass] = bytes;
+}
+
+uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass) {
+  return costs->layers[layer].scratch[pass];
+}
+
+static bool belongs(sn_conv_kernel kernel, sn_pass pass) {
+  return pass != SN_UPDATE && (kernel == SN_CONV_FORWARD) == (pass == SN_FORWARD);
+}
+
+static int64_t scale(int64_t ns, double factor) {
+  return llround(fmin((double)ns * factor, SN_MAX_OP_SECONDS * 1e9));
+}
+
+void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
+  layer_cost *cost = &costs->layers[layer];
+  if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    for (uint32_t i = 0; i < cost->conv[k].n_all; i++) {
+      sn_conv_choice *choice = &cost->conv[k].all[i];
+      if (!choice->measured) choice->ns = scale(choice->ns, factor);
+    }
+    sort_list(&cost->conv[k]);
+  }
+}
+
+void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
+                            uint64_t workspace, int64_t ns) {
+  conv_list *list = &costs->layers[layer].conv[kernel];
+  for (uint32_t i = 0; i < list->n_all; i++)
+    if (list->all[i].algo == algo)
+      list->all[i] = (sn_conv_choice){.algo = algo, .workspace = workspace, .ns = ns, .measured = true};
+  sort_list(list);
+}
+
+void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
+  layer_cost *cost = &costs->layers[layer];
+  cost->ns[pass] = ns;
+  cost->measured[pass] = true;
+  for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    for (uint32_t i = 0; i < cost->conv[k].count; i++) {
+      cost->conv[k].choices[i].ns = 0;
+      cost->conv[k].choices[i].measured = true;
+    }
+  }
+}
+
+sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass) {
+  const sn_layer *layer = &net->layers[index];
+  double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
+  if (pass == SN_UPDATE) return (sn_work){.bytes = 4.0 * UPDATE_TRANSFERS * (double)layer->parameters};
+  traffic t = traffic_of(layer, x, y);
+  sn_work work = {t.flops[pass], t.bytes[pass]};
+  if (layer->op != SN_CONV) return work;
+  double kernels = pass == SN_FORWARD ? 1 : 2;
+  work.flops += kernels * 2 * (double)layer->macs;
+  work.bytes += kernels * (x + y + 4 * (double)layer->parameters);
+  return work;
+}
+
+static const sn_conv_choice *choice_of(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo) {
+  const conv_list *list = &cost->conv[kernel];
+  for (uint32_t i = 0; i < list->count; i++)
+    if (list->choices[i].algo == algo) return &list->choices[i];
+  return &list->choices[list->count - 1];
+}
+
+/* The sum over the step and its algorithms; `known`: only of what was measured. */
+static int64_t add_up(const layer_cost *cost, sn_pass pass, const uint8_t algo[2], bool known) {
+  int64_t ns = known && !cost->measured[pass] ? 0 : cost->ns[pass];
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    if (!belongs(k, pass)) continue;
+    const sn_conv_choice *choice = choice_of(cost, k, algo[k == SN_CONV_BACKWARD_FILTER]);
+    if (!known || choice->measured) ns += choice->ns;
+  }
+  return ns;
+}
+
+int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
+  return add_up(&costs->layers[layer], pass, algo, false);
+}
+
+int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
+  return add_up(&costs->layers[layer], pass, algo, true);
+}

@@ -1,0 +1,62 @@
+/* Cost model: how long each step takes on a device, and which convolution algorithms it may choose from.
+ *
+ *   time of an op = max(flops / attainable rate, bytes / attainable bandwidth) + launches
+ *
+ * Made once per net and device; shared by the planner (which picks algorithms) and the simulated back end (which asks
+ * for the time of the algorithms picked), and by all strategies. docs/cost-model.md lists every constant.
+ */
+#ifndef SN_SIM_DEVICE_COST_H
+#define SN_SIM_DEVICE_COST_H
+
+#include "base/err.h"
+#include "models/net.h"
+#include "sim/device/conv.h"
+#include "sim/device/device.h"
+#include "sim/graph/route.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_costs sn_costs;
+
+sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
+void sn_costs_free(sn_costs *costs);
+
+/* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
+const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
+
+/* A back end's own algorithms in place of the formulas': any order, at most SN_CONV_ALGOS, at least one. What is slower
+ * and needs no less workspace than another is left out, until a measured time brings it back. Where even the last needs
+ * a workspace, so does the layer. */
+sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
+                            uint32_t count, sn_err *err);
+
+/* A device whose convolutions have one algorithm, without a workspace. */
+void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer);
+
+/* Memory that a back end's kernels need as workspace in any case (oneDNN's scratchpads), whatever the algorithm; 0
+ * unless set. The planner gives a step the larger of this and its algorithms' workspace. */
+void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes);
+uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass);
+
+/* Measured times (sim/device/calibration.h). The time of a step is that of everything in it but the convolution
+ * algorithms, whose time is set one by one, or which are in the step's (`whole`). Scaling multiplies formulas: of the
+ * step and its algorithms, where none were measured. */
+void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor);
+void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole);
+void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
+                            uint64_t workspace, int64_t ns);
+
+/* Arithmetic and memory traffic of a step, as the formulas count them for direct convolution. */
+typedef struct sn_work {
+  double flops, bytes;
+} sn_work;
+sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass);
+
+/* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
+ * CONV only. */
+int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
+/* The part of it that was measured. */
+int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
+
+#endif

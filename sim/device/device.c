@@ -1,0 +1,204 @@
+/* Device profiles: reading them, and what a GPU architecture's name stands for. The constants of the cost model that
+ * are not vendor figures are all in `architectures` below and in sim/device/conv.c; docs/cost-model.md says where each
+ * comes from. */
+#include "sim/device/device.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "sim/device/embedded.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What attainable rates and overheads an architecture has unless the profile says otherwise. */
+typedef struct architecture {
+  const char *name;
+  double gemm_efficiency, conv_efficiency, memory_efficiency;
+  bool winograd;
+  double launch_us, malloc_us, free_us;
+} architecture;
+
+static const architecture architectures[] = {
+    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200},  {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120},
+    {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120},    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110},
+    {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110},    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110},
+    {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110},       {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110},
+    {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110},
+};
+
+enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
+
+static const double link_latency_us = 10;
+
+static const char *const keys[] = {
+    "snsim_gpu",       "name",
+    "description",     "architecture",
+    "memory_mib",      "nominal_gib",
+    "context_gib",     "fp32_tflops",
+    "memory_gb_per_s", "host_gb_per_s",
+    "peer_gb_per_s",   "remote_gb_per_s",
+    "link_latency_us", "gemm_efficiency",
+    "conv_efficiency", "memory_efficiency",
+    "winograd",        "launch_us",
+    "malloc_us",       "free_us",
+};
+
+static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
+
+static const cJSON *item_of(const sn_json *doc, const char *key) {
+  return cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), key);
+}
+
+static sn_status read_text(const sn_json *doc, const char *key, char *out, size_t room, sn_err *err) {
+  const char *text = sn_json_text(doc, sn_json_root(doc), key, err);
+  if (!text) return err->code;
+  int length = snprintf(out, room, "%s", text);
+  if (length > 0 && (size_t)length < room) return SN_OK;
+  return sn_json_fail(doc, item_of(doc, key), err, "\"%s\" must have 1 to %zu bytes", key, room - 1);
+}
+
+static const architecture *read_architecture(const sn_json *doc, sn_err *err) {
+  const char *text = sn_json_text(doc, sn_json_root(doc), "architecture", err);
+  const char *names[ARCHITECTURES];
+  char hint[100], known[16 * ARCHITECTURES] = "";
+  if (!text) return NULL;
+  for (size_t i = 0; i < ARCHITECTURES; i++) {
+    names[i] = architectures[i].name;
+    if (strcmp(text, names[i]) == 0) return &architectures[i];
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", names[i]);
+  }
+  sn_json_fail(doc, item_of(doc, "architecture"), err, "unknown architecture \"%.40s\"%s; there are %s", text,
+               sn_text_suggest(text, names, ARCHITECTURES, hint, sizeof hint), known);
+  return NULL;
+}
+
+/* A number in the unit of its key, times `scale`; `fallback` where the key is missing (NAN: it is required). */
+static double read_scaled(const sn_json *doc, const char *key, double low, double high, double scale, double fallback,
+                          sn_err *err) {
+  double value = 0;
+  if (!isnan(fallback) && !sn_json_has(sn_json_root(doc), key)) return fallback * scale;
+  sn_json_number(doc, sn_json_root(doc), key, low, high, &value, err);
+  return value * scale;
+}
+
+/* Rates and sizes: something is there. */
+static double read_amount(const sn_json *doc, const char *key, double high, double scale, double fallback,
+                          sn_err *err) {
+  return read_scaled(doc, key, 0.001, high, scale, fallback, err);
+}
+
+/* Microseconds in nanoseconds; an overhead may be 0. */
+static int64_t read_us(const sn_json *doc, const char *key, double fallback, sn_err *err) {
+  return llround(read_scaled(doc, key, 0, 1e6, 1e3, fallback, err));
+}
+
+static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
+  const cJSON *usable = item_of(doc, "memory_mib"), *nominal = item_of(doc, "nominal_gib");
+  if (usable && nominal)
+    return sn_json_fail(doc, nominal, err, "\"memory_mib\" and \"nominal_gib\" are both given; keep one");
+  if (!usable && !nominal)
+    return sn_json_fail(doc, sn_json_root(doc), err,
+                        "\"memory_mib\" is missing (\"nominal_gib\" where it is not known)");
+  d->memory_nominal = !usable;
+  if (d->memory_nominal)
+    d->memory_bytes = (uint64_t)llround(read_amount(doc, "nominal_gib", 1e6, 0x1p30, NAN, err));
+  else
+    d->memory_bytes = (uint64_t)llround(read_amount(doc, "memory_mib", 1e9, 0x1p20, NAN, err));
+  d->context_bytes = (uint64_t)llround(read_scaled(doc, "context_gib", 0, 1e3, 0x1p30, NAN, err));
+  return err->code;
+}
+
+static sn_status read_links(const sn_json *doc, sn_device *d, sn_err *err) {
+  static const char *const link_keys[SN_EXTERNAL_COUNT] = {"host_gb_per_s", "peer_gb_per_s", "remote_gb_per_s"};
+  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
+    d->link_bandwidth[e] = read_amount(doc, link_keys[e], 1e6, 1e9, NAN, err);
+  d->link_latency_ns = read_us(doc, "link_latency_us", link_latency_us, err);
+  return err->code;
+}
+
+static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
+  const architecture *a = read_architecture(doc, err);
+  if (!a) return err->code;
+  d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
+  d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
+  d->gemm_efficiency = read_amount(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
+  d->conv_efficiency = read_amount(doc, "conv_efficiency", 1, 1, a->conv_efficiency, err);
+  d->memory_efficiency = read_amount(doc, "memory_efficiency", 1, 1, a->memory_efficiency, err);
+  d->launch_ns = read_us(doc, "launch_us", a->launch_us, err);
+  d->malloc_ns = read_us(doc, "malloc_us", a->malloc_us, err);
+  d->free_ns = read_us(doc, "free_us", a->free_us, err);
+  d->winograd = a->winograd;
+  if (sn_json_has(sn_json_root(doc), "winograd")) sn_json_bool(doc, sn_json_root(doc), "winograd", &d->winograd, err);
+  return err->code;
+}
+
+static sn_status read_device(const sn_json *doc, sn_device *d, sn_err *err) {
+  uint64_t version;
+  *d = (sn_device){0};
+  if (!cJSON_IsObject(sn_json_root(doc)))
+    return sn_json_fail(doc, sn_json_root(doc), err, "a GPU profile is a JSON object; see docs/devices.md");
+  if (sn_json_only(doc, sn_json_root(doc), keys, sizeof keys / sizeof keys[0], err) != SN_OK) return err->code;
+  if (sn_json_count(doc, sn_json_root(doc), "snsim_gpu", 1, 1, &version, err) != SN_OK) return err->code;
+  if (read_text(doc, "name", d->name, sizeof d->name, err) != SN_OK) return err->code;
+  if (sn_json_has(sn_json_root(doc), "description") &&
+      read_text(doc, "description", d->description, sizeof d->description, err) != SN_OK)
+    return err->code;
+  if (read_memory(doc, d, err) != SN_OK || read_links(doc, d, err) != SN_OK) return err->code;
+  return read_rates(doc, d, err);
+}
+
+static sn_status take_document(sn_json *doc, sn_device *device, sn_err *err) {
+  if (!doc) return err->code;
+  sn_status status = read_device(doc, device, err);
+  sn_json_free(doc);
+  return status;
+}
+
+static sn_status load_embedded(const sn_embedded_file *file, sn_device *device, sn_err *err) {
+  return take_document(sn_json_parse(file->name, file->text, file->bytes, err), device, err);
+}
+
+static sn_status unknown_name(const char *name, sn_err *err) {
+  const char *names[64];
+  char hint[100];
+  size_t count = sn_embedded_device_count < 64 ? sn_embedded_device_count : 64;
+  for (size_t i = 0; i < count; i++) names[i] = sn_embedded_devices[i].name;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "unknown GPU \"%.60s\"%s; snsim list gpus shows them, a path ending in .json is read, snsim calibrate "
+                 "measures this machine",
+                 name, sn_text_suggest(name, names, count, hint, sizeof hint));
+}
+
+sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
+  size_t length = strlen(name);
+  bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+  if (is_path) return take_document(sn_json_load(name, err), device, err);
+  for (size_t i = 0; i < sn_embedded_device_count; i++)
+    if (strcmp(name, sn_embedded_devices[i].name) == 0) return load_embedded(&sn_embedded_devices[i], device, err);
+  return unknown_name(name, err);
+}
+
+uint32_t sn_device_count(void) {
+  return (uint32_t)sn_embedded_device_count;
+}
+
+sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err) {
+  return load_embedded(&sn_embedded_devices[index], device, err);
+}
+
+const char *sn_external_name(sn_external external) {
+  return external_names[external];
+}
+
+sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err) {
+  char hint[100];
+  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) {
+    if (strcmp(text, external_names[e]) != 0) continue;
+    *external = e;
+    return SN_OK;
+  }
+  return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of host, peer, remote%s", text,
+                 sn_text_suggest(text, external_names, SN_EXTERNAL_COUNT, hint, sizeof hint));
+}

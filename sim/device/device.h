@@ -1,0 +1,55 @@
+/* Device profile: what the cost model and the capacity check need to know about a GPU.
+ *
+ * Known profiles are JSON files in sim/device/profiles/, embedded in the binary; a user's own file has the same form
+ * (docs/devices.md). Vendor figures come from the reference, section 3; what was fitted instead of looked up is listed
+ * in docs/cost-model.md.
+ */
+#ifndef SN_SIM_DEVICE_DEVICE_H
+#define SN_SIM_DEVICE_DEVICE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
+
+/* Where tensors go that leave the device ([SN] 3.3.2). */
+typedef enum sn_external { SN_EXTERNAL_HOST, SN_EXTERNAL_PEER, SN_EXTERNAL_REMOTE, SN_EXTERNAL_COUNT } sn_external;
+
+/* Copies of pageable host memory go through a pinned buffer of the driver's, at about half the speed of pinned memory
+ * (reference, section 3; [SN] 2.2 charges TensorFlow with it). An assumption for every GPU, not a measurement. */
+#define SN_PAGEABLE_SHARE 0.5
+
+typedef struct sn_device {
+  char name[SN_DEVICE_NAME];
+  char description[SN_DEVICE_NOTE];
+  uint64_t memory_bytes;    /* usable, as the driver reports it */
+  bool memory_nominal;      /* the driver's figure is not known: memory_bytes is the nominal size */
+  uint64_t context_bytes;   /* driver and libraries */
+  double flops;             /* fp32 FLOP/s, vendor's boost figure */
+  double memory_bandwidth;  /* bytes/s, vendor's figure */
+  double memory_efficiency; /* attainable share of it, 0 .. 1 */
+  double
+      gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
+  double conv_efficiency;                   /* the same: convolution kernels */
+  bool winograd;                            /* Winograd kernels are worth using (Maxwell and later) */
+  double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned */
+  int64_t link_latency_ns;                  /* per copy */
+  int64_t launch_ns;                        /* per kernel */
+  int64_t malloc_ns, free_ns;               /* cudaMalloc, cudaFree: host time beyond the wait for the device */
+} sn_device;
+
+/* Loads the known profile `name`, or the profile file where `name` holds a '/' or ends in ".json". SN_BAD_USAGE for an
+ * unknown name (nearest offered), SN_BAD_INPUT with file and line. */
+sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
+
+/* Known profiles by number (below sn_device_count()), in alphabetical order of their names. */
+uint32_t sn_device_count(void);
+sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err);
+
+/* "host", "peer", "remote" */
+const char *sn_external_name(sn_external external);
+sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err);
+
+#endif

@@ -1,0 +1,314 @@
+/* Checker; see the header. Lane clocks count instructions from 1, so that 0 means "never". */
+#include "sim/plan/check.h"
+
+#include "base/checked.h"
+#include "sim/plan/regions.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct lane_clocks {
+  uint32_t of[SN_LANES];
+} lane_clocks;
+
+typedef struct state {
+  uint64_t offset, reserved;
+  lane_clocks touched, wrote, host_touched, host_wrote;
+  uint64_t host_offset;
+  uint32_t version, host_version; /* 0: no value */
+  bool resident, host_held;
+} state;
+
+typedef struct checker {
+  const sn_plan *plan;
+  const sn_route *route;
+  sn_err *err;
+  uint32_t at; /* instruction */
+  lane_clocks known[SN_LANES];
+  lane_clocks *fences; /* per fence: what its lane was behind when it signalled */
+  bool *signalled;
+  state *states;
+  uint32_t *needs; /* per access of the route: the version it needs */
+  sn__regions pool, external;
+  uint32_t next_step;
+  uint32_t step;
+  uint64_t live_bytes;
+  uint32_t live_tensors;
+  sn_check_report report;
+} checker;
+
+static sn_status reject(checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static sn_status reject(checker *c, const char *format, ...) {
+  char what[300];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(what, sizeof what, format, args);
+  va_end(args);
+  const sn_instr *i = &c->plan->instrs[c->at];
+  return sn_fail(c->err, SN_BUG, "plan check: instruction %u (%s on lane %s): %s", c->at, sn_instr_kind_name(i->kind),
+                 sn_lane_name(i->lane), what);
+}
+
+static const char *name(const checker *c, uint32_t tensor, char *text) {
+  return sn_tensor_name(c->route, tensor, text, SN_TENSOR_NAME);
+}
+
+static bool behind(const checker *c, uint8_t lane, const lane_clocks *clocks) {
+  for (sn_lane l = 0; l < SN_LANES; l++)
+    if (clocks->of[l] > c->known[lane].of[l]) return false;
+  return true;
+}
+
+/* The version each access needs, from the route alone: 1 as made, one more with each change in place. */
+static void find_needs(checker *c, uint32_t *version) {
+  for (uint32_t s = 0; s < c->route->n_steps; s++) {
+    const sn_step *step = &c->route->steps[s];
+    for (uint32_t i = step->first_access; i < step->first_access + step->n_accesses; i++) {
+      sn_access access = c->route->accesses[i];
+      c->needs[i] = access.mode == SN_WRITE ? 0 : version[access.tensor];
+      if (access.mode != SN_READ) version[access.tensor] = c->needs[i] + 1;
+    }
+  }
+}
+
+static void meter(checker *c) {
+  c->report.peak_tensor_bytes = sn_max(c->report.peak_tensor_bytes, c->live_bytes);
+  if (c->live_tensors > c->report.max_live_tensors) c->report.max_live_tensors = c->live_tensors;
+  if (!c->report.use) return;
+  sn_step_use *use = &c->report.use[c->step];
+  use->tensor_bytes = sn_max(use->tensor_bytes, c->live_bytes);
+  if (c->live_tensors > use->live_tensors) use->live_tensors = c->live_tensors;
+}
+
+static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint32_t owner) {
+  uint64_t size = regions == &c->pool ? c->plan->pool_bytes : c->plan->external_bytes;
+  lane_clocks touched = {{0}};
+  touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  uint32_t other = SN_NONE;
+  char text[SN_TENSOR_NAME];
+  if (i->bytes == 0 || i->bytes > size || i->offset > size - i->bytes)
+    return reject(c, "[%" PRIu64 ", +%" PRIu64 ") is outside the pool of %" PRIu64 " bytes", i->offset, i->bytes, size);
+  switch (
+      sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, c->known[i->lane].of, touched.of, &other)) {
+  case SN__CLAIM_GOOD:
+    break;
+  case SN__CLAIM_LIVE:
+    return reject(c, "its bytes overlap %s, which is live", name(c, other, text));
+  case SN__CLAIM_UNORDERED:
+    return reject(c, "its bytes are re-used without a fence behind their last use");
+  case SN__CLAIM_MEMORY:
+    return sn_fail_memory(c->err);
+  }
+  if (regions == &c->pool) c->report.high_water = sn_max(c->report.high_water, i->offset + i->bytes);
+  return SN_OK;
+}
+
+static sn_status check_alloc(checker *c, const sn_instr *i) {
+  state *t = &c->states[i->id];
+  uint64_t bytes = c->route->tensors[i->id].bytes;
+  char text[SN_TENSOR_NAME];
+  if (t->resident) return reject(c, "%s is allocated already", name(c, i->id, text));
+  if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
+    return reject(c, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
+  sn_status status = claim(c, &c->pool, i, i->id);
+  if (status != SN_OK) return status;
+  t->resident = true;
+  t->offset = i->offset;
+  t->reserved = i->bytes;
+  t->version = 0;
+  memset(&t->touched, 0, sizeof t->touched);
+  memset(&t->wrote, 0, sizeof t->wrote);
+  t->touched.of[i->lane] = t->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  c->live_bytes += bytes;
+  c->live_tensors++;
+  meter(c);
+  return SN_OK;
+}
+
+static sn_status check_release(checker *c, const sn_instr *i) {
+  state *t = &c->states[i->id];
+  char text[SN_TENSOR_NAME];
+  if (!t->resident) return reject(c, "%s is not allocated", name(c, i->id, text));
+  if (i->offset != t->offset || i->bytes != t->reserved)
+    return reject(c, "%s is not what lies there", name(c, i->id, text));
+  if (!behind(c, i->lane, &t->touched))
+    return reject(c, "%s is released while another lane may still use it", name(c, i->id, text));
+  t->touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  sn__regions_release(&c->pool, t->offset, t->touched.of);
+  t->resident = false;
+  c->live_bytes -= c->route->tensors[i->id].bytes;
+  c->live_tensors--;
+  return SN_OK;
+}
+
+/* One access of the device copy by this instruction's lane. */
+static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writes) {
+  state *t = &c->states[tensor];
+  char text[SN_TENSOR_NAME];
+  if (!t->resident) return reject(c, "%s is not on the device", name(c, tensor, text));
+  if (!behind(c, i->lane, writes ? &t->touched : &t->wrote))
+    return reject(c, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
+                  writes ? "written" : "read");
+  t->touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  if (writes) t->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  return SN_OK;
+}
+
+static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
+  sn_access access = c->route->accesses[index];
+  state *t = &c->states[access.tensor];
+  char text[SN_TENSOR_NAME];
+  sn_status status = touch(c, i, access.tensor, access.mode != SN_READ);
+  if (status != SN_OK) return status;
+  if (access.mode != SN_WRITE && t->version != c->needs[index])
+    return reject(c, "needs version %u of %s, finds %u (0: no value)", c->needs[index], name(c, access.tensor, text),
+                  t->version);
+  if (access.mode != SN_READ) t->version = c->needs[index] + 1;
+  return SN_OK;
+}
+
+static sn_status check_compute(checker *c, const sn_instr *i) {
+  const sn_step *step = &c->route->steps[i->id];
+  if (!i->rerun && i->id != c->next_step)
+    return reject(c, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
+  if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step))
+    return reject(c, "step %u cannot be run again here", i->id + 1);
+  c->next_step += !i->rerun;
+  for (uint32_t a = 0; a < step->n_accesses; a++) {
+    sn_status status = check_access(c, i, step->first_access + a);
+    if (status != SN_OK) return status;
+  }
+  if (i->bytes == 0) return SN_OK;
+  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK) return reject(c, "its workspace is not whole blocks");
+  if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
+  return claim(c, &c->pool, i, SN_NONE);
+}
+
+static sn_status check_copy_size(checker *c, const sn_instr *i) {
+  uint64_t bytes = c->route->tensors[i->id].bytes;
+  if (i->bytes == bytes) return SN_OK;
+  return reject(c, "copies %" PRIu64 " bytes of a tensor of %" PRIu64, i->bytes, bytes);
+}
+
+static sn_status check_copy_out(checker *c, const sn_instr *i) {
+  state *t = &c->states[i->id];
+  char text[SN_TENSOR_NAME];
+  sn_status status = check_copy_size(c, i);
+  if (status == SN_OK) status = touch(c, i, i->id, false);
+  if (status != SN_OK) return status;
+  if (t->version == 0) return reject(c, "%s holds no value", name(c, i->id, text));
+  if (!behind(c, i->lane, &t->host_touched))
+    return reject(c, "the external copy of %s is overwritten while it may be read", name(c, i->id, text));
+  if (!t->host_held) {
+    status = claim(c, &c->external, i, i->id);
+    if (status != SN_OK) return status;
+  } else if (t->host_offset != i->offset) {
+    return reject(c, "the external copy of %s moves", name(c, i->id, text));
+  }
+  t->host_held = true;
+  t->host_offset = i->offset;
+  t->host_version = t->version;
+  t->host_touched.of[i->lane] = t->host_wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  return SN_OK;
+}
+
+static sn_status check_copy_in(checker *c, const sn_instr *i) {
+  state *t = &c->states[i->id];
+  char text[SN_TENSOR_NAME];
+  sn_status status = check_copy_size(c, i);
+  if (status != SN_OK) return status;
+  if (!t->host_held || t->host_offset != i->offset)
+    return reject(c, "%s has no external copy there", name(c, i->id, text));
+  if (!behind(c, i->lane, &t->host_wrote))
+    return reject(c, "the external copy of %s is read without a fence behind its copy-out", name(c, i->id, text));
+  status = touch(c, i, i->id, true);
+  t->version = t->host_version;
+  t->host_touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  return status;
+}
+
+static sn_status check_signal(checker *c, const sn_instr *i) {
+  if (c->signalled[i->id]) return reject(c, "fence %u is signalled twice", i->id);
+  c->signalled[i->id] = true;
+  c->fences[i->id] = c->known[i->lane];
+  return SN_OK;
+}
+
+static sn_status check_wait(checker *c, const sn_instr *i) {
+  if (!c->signalled[i->id]) return reject(c, "fence %u has not been signalled before", i->id);
+  for (sn_lane l = 0; l < SN_LANES; l++)
+    if (c->fences[i->id].of[l] > c->known[i->lane].of[l]) c->known[i->lane].of[l] = c->fences[i->id].of[l];
+  return SN_OK;
+}
+
+static uint32_t id_limit(const checker *c, uint8_t kind) {
+  if (kind == SN_COMPUTE) return c->route->n_steps;
+  return kind == SN_SIGNAL || kind == SN_WAIT ? c->plan->n_fences : c->route->n_tensors;
+}
+
+static sn_status check_instr(checker *c, const sn_instr *i) {
+  if (i->kind >= SN_INSTR_KINDS || i->lane >= SN_LANES || i->id >= id_limit(c, i->kind) || i->step < c->step ||
+      i->step >= c->route->n_steps)
+    return sn_fail(c->err, SN_BUG, "plan check: instruction %u is malformed", c->at);
+  if (i->step != c->step) {
+    c->step = i->step;
+    meter(c);
+  }
+  c->known[i->lane].of[i->lane]++;
+  switch ((sn_instr_kind)i->kind) {
+  case SN_ALLOC:
+    return check_alloc(c, i);
+  case SN_RELEASE:
+    return check_release(c, i);
+  case SN_COMPUTE:
+    return check_compute(c, i);
+  case SN_COPY_OUT:
+    return check_copy_out(c, i);
+  case SN_COPY_IN:
+    return check_copy_in(c, i);
+  case SN_SIGNAL:
+    return check_signal(c, i);
+  case SN_WAIT:
+    return check_wait(c, i);
+  case SN_INSTR_KINDS:
+    break;
+  }
+  return SN_OK;
+}
+
+static sn_status check_all(checker *c) {
+  uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
+  c->fences = calloc((size_t)c->plan->n_fences + 1, sizeof *c->fences);
+  c->signalled = calloc((size_t)c->plan->n_fences + 1, sizeof *c->signalled);
+  c->states = calloc(c->route->n_tensors, sizeof *c->states);
+  c->needs = calloc((size_t)c->route->n_accesses + 1, sizeof *c->needs);
+  bool good = version && c->fences && c->signalled && c->states && c->needs;
+  if (good) find_needs(c, version);
+  free(version);
+  if (!good) return sn_fail_memory(c->err);
+  sn_status status = SN_OK;
+  for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
+    status = check_instr(c, &c->plan->instrs[c->at]);
+  if (status == SN_OK && c->next_step != c->route->n_steps)
+    return sn_fail(c->err, SN_BUG, "plan check: step %u never runs", c->next_step + 1);
+  return status;
+}
+
+sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
+  checker c = {.plan = plan, .route = plan->route, .err = err};
+  if (report) c.report.use = report->use;
+  if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
+  sn_status status = check_all(&c);
+  if (report) *report = c.report;
+  sn__regions_clear(&c.pool);
+  sn__regions_clear(&c.external);
+  free(c.fences);
+  free(c.signalled);
+  free(c.states);
+  free(c.needs);
+  return status;
+}

@@ -1,0 +1,35 @@
+/* Checker: proves that a plan is right, for every timing of its lanes.
+ *
+ * It trusts nothing the planner knew. With a vector clock per lane, carried over fences, it follows the listed order
+ * once and requires:
+ *
+ *   order     every step of the route runs exactly once, in order; only forward steps are run again
+ *   values    every read finds the value that the step needs: made, not dropped, not changed in place since, and where
+ *             it was copied out and in, the current version of it
+ *   fences    a wait stands behind its signal; conflicting accesses of a tensor, on the device or in the external pool,
+ *             are ordered by happens-before
+ *   memory    tensors and workspaces lie inside the pool and overlap nothing that lives; whoever re-uses bytes is
+ *             ordered behind every access of whoever had them before
+ *
+ * O(instructions log tensors). The proof holds for any lane timing because all conflicting accesses are ordered.
+ */
+#ifndef SN_SIM_PLAN_CHECK_H
+#define SN_SIM_PLAN_CHECK_H
+
+#include "base/err.h"
+#include "sim/plan/plan.h"
+
+#include <stdint.h>
+
+/* What the addresses say, to be compared with the planner's own account. */
+typedef struct sn_check_report {
+  uint64_t high_water;        /* highest end of any tensor or workspace */
+  uint64_t peak_tensor_bytes; /* functional tensors, exact bytes */
+  uint32_t max_live_tensors;
+  sn_step_use *use; /* per step of the route, as in the plan; the caller's array, or NULL */
+} sn_check_report;
+
+/* SN_OK, or SN_BUG with the instruction and the rule it breaks. `report` may be NULL. */
+sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err);
+
+#endif

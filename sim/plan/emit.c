@@ -1,0 +1,304 @@
+/* Emitter; see the header. */
+#include "sim/plan/emit.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+
+static sn_status grow(void **items, uint32_t *room, size_t size, sn_err *err) {
+  uint32_t more = *room ? 2 * *room : 256;
+  void *fresh = more > *room ? realloc(*items, (size_t)more * size) : NULL;
+  if (!fresh) return sn_fail_memory(err);
+  *items = fresh;
+  *room = more;
+  return SN_OK;
+}
+
+static sn_status add(sn__emit *e, sn_instr instr) {
+  if (e->plan->n_instrs == e->room &&
+      grow((void **)&e->plan->instrs, &e->room, sizeof *e->plan->instrs, e->err) != SN_OK)
+    return e->err->code;
+  instr.step = e->step;
+  if (instr.kind != SN_COMPUTE) instr.algo[0] = instr.algo[1] = SN_NO_ALGO;
+  e->plan->instrs[e->plan->n_instrs++] = instr;
+  sn__lane_state *lane = &e->lanes[instr.lane];
+  lane->known[instr.lane] = ++lane->clock;
+  return SN_OK;
+}
+
+static sn_status signal_lane(sn__emit *e, sn_lane on) {
+  sn__lane_state *lane = &e->lanes[on];
+  if (lane->n_fences == lane->room && grow((void **)&lane->fences, &lane->room, sizeof *lane->fences, e->err) != SN_OK)
+    return e->err->code;
+  sn__fence *fence = &lane->fences[lane->n_fences++];
+  fence->id = e->plan->n_fences++;
+  fence->clock = lane->clock;
+  for (sn_lane other = 0; other < SN_LANES; other++) fence->known[other] = lane->known[other];
+  return add(e, (sn_instr){.kind = SN_SIGNAL, .lane = (uint8_t)on, .id = fence->id});
+}
+
+/* The earliest fence of a lane that passes after its instruction number `clock`. */
+static sn__fence *fence_after(sn__lane_state *lane, uint32_t clock) {
+  uint32_t low = 0, high = lane->n_fences;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (lane->fences[middle].clock >= clock)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low < lane->n_fences ? &lane->fences[low] : NULL;
+}
+
+/* Makes what `lane` does next come after instruction number `clock` of lane `other`. */
+static sn_status order(sn__emit *e, sn_lane lane, sn_lane other, uint32_t clock) {
+  sn__lane_state *after = &e->lanes[lane];
+  if (lane == other || after->known[other] >= clock) return SN_OK;
+  if (!fence_after(&e->lanes[other], clock)) {
+    sn_status status = signal_lane(e, other);
+    if (status != SN_OK) return status;
+  }
+  const sn__fence *fence = fence_after(&e->lanes[other], clock);
+  for (sn_lane l = 0; l < SN_LANES; l++)
+    if (l != lane && fence->known[l] > after->known[l]) after->known[l] = fence->known[l];
+  return add(e, (sn_instr){.kind = SN_WAIT, .lane = (uint8_t)lane, .id = fence->id});
+}
+
+static sn_status order_all(sn__emit *e, sn_lane lane, const uint32_t clocks[SN_LANES]) {
+  sn_status status = SN_OK;
+  for (sn_lane other = 0; other < SN_LANES && status == SN_OK; other++) status = order(e, lane, other, clocks[other]);
+  return status;
+}
+
+static void list_remove(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  *(p->newer == SN_NONE ? &e->newest : &e->places[p->newer].older) = p->older;
+  *(p->older == SN_NONE ? &e->oldest : &e->places[p->older].newer) = p->newer;
+}
+
+static void list_push(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  p->newer = SN_NONE;
+  p->older = e->newest;
+  *(e->newest == SN_NONE ? &e->oldest : &e->places[e->newest].newer) = tensor;
+  e->newest = tensor;
+}
+
+bool sn__emit_listed(const sn__emit *e, uint32_t tensor) {
+  const sn_tensor *t = &e->route->tensors[tensor];
+  sn_op op = e->route->net->layers[t->layer].op;
+  return e->cache && (!e->narrow || (t->kind == SN_OUTPUT && (op == SN_CONV || op == SN_FORK)));
+}
+
+static void meter(sn__emit *e) {
+  sn_step_use *use = &e->plan->use[e->step];
+  use->tensor_bytes = sn_max(use->tensor_bytes, e->live_bytes);
+  if (e->live_tensors > use->live_tensors) use->live_tensors = e->live_tensors;
+}
+
+sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, bool cache, sn_err *err) {
+  *e = (sn__emit){.route = route, .limit = limit, .cache = cache, .err = err, .newest = SN_NONE, .oldest = SN_NONE};
+  e->plan = calloc(1, sizeof *e->plan);
+  e->places = calloc(route->n_tensors, sizeof *e->places);
+  if (!e->plan || !e->places) return sn_fail_memory(err);
+  e->plan->route = route;
+  e->plan->pool_limit = limit;
+  e->plan->use = calloc(route->n_steps, sizeof *e->plan->use);
+  return e->plan->use ? SN_OK : sn_fail_memory(err);
+}
+
+sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) free(e->lanes[lane].fences);
+  free(e->places);
+  if (e->plan) {
+    e->plan->pool_bytes = e->pool.high_water;
+    e->plan->largest_hole = e->pool.largest_hole;
+    e->plan->reserved_peak = e->pool.reserved_peak;
+  }
+  sn_pool_clear(&e->pool);
+  if (status == SN_OK) return e->plan;
+  sn_plan_free(e->plan);
+  return NULL;
+}
+
+void sn__emit_step(sn__emit *e, uint32_t step) {
+  e->step = step;
+  meter(e);
+}
+
+void sn__emit_lock(sn__emit *e, const sn_step *step) {
+  e->execution++;
+  e->packed = false;
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    e->places[e->route->accesses[step->first_access + i].tensor].locked = e->execution;
+}
+
+/* Copies a tensor out unless the host has its value, or it has none yet, and releases it. */
+static sn_status evict(sn__emit *e, uint32_t tensor) {
+  const sn__place *p = &e->places[tensor];
+  sn_status status = SN_OK;
+  if (p->version != 0 && p->host_version != p->version) status = sn__emit_copy_out(e, tensor);
+  e->plan->counts.evictions += p->version != 0;
+  return status == SN_OK ? sn__emit_release(e, tensor) : status;
+}
+
+/* The least recently used unlocked tensor; *found is false where there is none. */
+static sn_status evict_one(sn__emit *e, bool *found) {
+  uint32_t victim = e->oldest;
+  while (victim != SN_NONE && e->places[victim].locked == e->execution) victim = e->places[victim].newer;
+  *found = victim != SN_NONE;
+  return *found ? evict(e, victim) : SN_OK;
+}
+
+sn_status sn__emit_evict_all(sn__emit *e) {
+  sn_status status = SN_OK;
+  while (e->oldest != SN_NONE && status == SN_OK) status = evict(e, e->oldest);
+  e->packed = true;
+  return status;
+}
+
+static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
+  sn_status status = SN_OK;
+  uint64_t limit = e->cache && !e->packed ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
+  for (bool more = e->cache; !sn_pool_take(&e->pool, bytes, limit, offset, &status);) {
+    if (status != SN_OK) return sn_fail_memory(e->err);
+    if (!more) return SN_NO_FIT;
+    status = evict_one(e, &more);
+    if (status != SN_OK) return status;
+  }
+  return SN_OK;
+}
+
+sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
+  sn__place *p = &e->places[tensor];
+  uint64_t bytes = e->route->tensors[tensor].bytes;
+  sn_status status = find_room(e, bytes, &p->offset);
+  /* Memory is given back on the compute lane only: being behind the last time covers whoever had it before. */
+  if (status == SN_OK) status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
+  if (status != SN_OK) return status;
+  for (sn_lane l = 0; l < SN_LANES; l++) p->touched[l] = p->wrote[l] = 0;
+  p->resident = true;
+  p->version = 0;
+  e->live_bytes += bytes;
+  e->live_tensors++;
+  meter(e);
+  if (sn__emit_listed(e, tensor)) list_push(e, tensor);
+  return add(
+      e,
+      (sn_instr){
+          .kind = SN_ALLOC, .lane = (uint8_t)lane, .id = tensor, .offset = p->offset, .bytes = sn_pool_round(bytes)});
+}
+
+sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  uint64_t bytes = e->route->tensors[tensor].bytes;
+  sn_status status = order_all(e, SN_LANE_COMPUTE, p->touched);
+  if (status == SN_OK)
+    status = add(e, (sn_instr){.kind = SN_RELEASE,
+                               .lane = SN_LANE_COMPUTE,
+                               .id = tensor,
+                               .offset = p->offset,
+                               .bytes = sn_pool_round(bytes)});
+  if (status != SN_OK) return status;
+  e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
+  p->resident = false;
+  e->live_bytes -= bytes;
+  e->live_tensors--;
+  if (sn__emit_listed(e, tensor)) list_remove(e, tensor);
+  return sn_pool_give(&e->pool, p->offset, bytes) == SN_OK ? SN_OK : sn_fail_memory(e->err);
+}
+
+static void take_host_slot(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  if (p->has_host_slot) return;
+  p->has_host_slot = true;
+  p->host_offset = e->plan->external_bytes;
+  e->plan->external_bytes += sn_pool_round(e->route->tensors[tensor].bytes);
+}
+
+sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  uint64_t bytes = e->route->tensors[tensor].bytes;
+  take_host_slot(e, tensor);
+  sn_status status = order_all(e, SN_LANE_OUT, p->wrote);
+  if (status == SN_OK) status = order_all(e, SN_LANE_OUT, p->host_touched);
+  if (status == SN_OK)
+    status = add(
+        e,
+        (sn_instr){.kind = SN_COPY_OUT, .lane = SN_LANE_OUT, .id = tensor, .offset = p->host_offset, .bytes = bytes});
+  if (status != SN_OK) return status;
+  uint32_t clock = e->lanes[SN_LANE_OUT].clock;
+  p->touched[SN_LANE_OUT] = p->host_touched[SN_LANE_OUT] = p->host_wrote = clock;
+  p->host_version = p->version;
+  e->plan->counts.offload_bytes += bytes;
+  return signal_lane(e, SN_LANE_OUT);
+}
+
+sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  uint64_t bytes = e->route->tensors[tensor].bytes;
+  sn_status status = sn__emit_alloc(e, tensor, SN_LANE_IN);
+  if (status == SN_OK) status = order(e, SN_LANE_IN, SN_LANE_OUT, p->host_wrote);
+  if (status == SN_OK)
+    status = add(
+        e, (sn_instr){.kind = SN_COPY_IN, .lane = SN_LANE_IN, .id = tensor, .offset = p->host_offset, .bytes = bytes});
+  if (status != SN_OK) return status;
+  uint32_t clock = e->lanes[SN_LANE_IN].clock;
+  p->touched[SN_LANE_IN] = p->wrote[SN_LANE_IN] = p->host_touched[SN_LANE_IN] = clock;
+  p->version = p->host_version;
+  e->plan->counts.prefetch_bytes += bytes;
+  return signal_lane(e, SN_LANE_IN);
+}
+
+void sn__emit_hit(sn__emit *e, uint32_t tensor) {
+  list_remove(e, tensor);
+  list_push(e, tensor);
+}
+
+static sn_status order_accesses(sn__emit *e, const sn_step *step) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+    sn_access access = e->route->accesses[step->first_access + i];
+    sn__place *p = &e->places[access.tensor];
+    status = order_all(e, SN_LANE_COMPUTE, access.mode == SN_READ ? p->wrote : p->touched);
+  }
+  return status;
+}
+
+static void note_accesses(sn__emit *e, const sn_step *step) {
+  uint32_t clock = e->lanes[SN_LANE_COMPUTE].clock;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = e->route->accesses[step->first_access + i];
+    sn__place *p = &e->places[access.tensor];
+    p->touched[SN_LANE_COMPUTE] = clock;
+    if (access.mode == SN_READ) continue;
+    p->wrote[SN_LANE_COMPUTE] = clock;
+    p->version++;
+  }
+}
+
+sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
+  sn_status status = find_room(e, bytes, offset);
+  if (status == SN_OK && sn_pool_give(&e->pool, *offset, bytes) != SN_OK) return sn_fail_memory(e->err);
+  return status;
+}
+
+sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
+                           uint64_t bytes) {
+  sn_step_use *use = &e->plan->use[e->step];
+  use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
+  sn_status status = order_accesses(e, &e->route->steps[step]);
+  if (status == SN_OK)
+    status = add(e, (sn_instr){.kind = SN_COMPUTE,
+                               .lane = SN_LANE_COMPUTE,
+                               .id = step,
+                               .rerun = rerun,
+                               .algo = {algo[0], algo[1]},
+                               .offset = offset,
+                               .bytes = sn_pool_round(bytes)});
+  if (status != SN_OK) return status;
+  note_accesses(e, &e->route->steps[step]);
+  if (bytes > 0) e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
+  e->plan->counts.recomputed_layers += rerun;
+  return SN_OK;
+}

@@ -1,0 +1,180 @@
+/* Lowering; see the header. */
+#include "sim/plan/lower.h"
+
+#include "base/checked.h"
+#include "sim/plan/emit.h"
+#include "sim/plan/offload.h"
+#include "sim/plan/residency.h"
+
+typedef struct lowering {
+  sn__emit emit;
+  const sn_schedule *schedule;
+  const sn_route *route;
+  const sn_costs *costs;
+  sn_workspace workspace;
+  uint64_t pool_bytes;
+  sn_residency residency;
+  sn_swaps swaps;
+  uint32_t next_release, next_fetch; /* in swaps */
+} lowering;
+
+static sn_status allocate_held(lowering *l) {
+  sn_status status = SN_OK;
+  sn__emit_step(&l->emit, 0);
+  for (uint32_t t = 0; t < l->route->n_tensors && status == SN_OK; t++)
+    if (l->residency.held[t]) status = sn__emit_alloc(&l->emit, t, SN_LANE_COMPUTE);
+  return status;
+}
+
+static sn_status begin_step(lowering *l, uint32_t step) {
+  sn_status status = SN_OK;
+  const sn_swaps *s = &l->swaps;
+  for (; l->next_release < s->count && s->by_release[l->next_release].release_step == step; l->next_release++) {
+    status = sn__emit_release(&l->emit, s->by_release[l->next_release].tensor);
+    if (status != SN_OK) return status;
+  }
+  sn__emit_step(&l->emit, step);
+  for (; l->next_fetch < s->count && s->by_fetch[l->next_fetch].fetch_step == step; l->next_fetch++) {
+    status = sn__emit_fetch(&l->emit, s->by_fetch[l->next_fetch].tensor);
+    if (status != SN_OK) return status;
+  }
+  return status;
+}
+
+/* [SN] 3.5: the fastest algorithm whose workspace fits in the bytes left; its workspace raises *workspace. */
+static uint8_t pick_algo(const lowering *l, uint32_t layer, sn_conv_kernel kernel, uint64_t left, uint64_t *workspace) {
+  uint32_t count;
+  const sn_conv_choice *choices = sn_costs_conv(l->costs, layer, kernel, &count);
+  uint32_t pick = 0;
+  while (pick + 1 < count && choices[pick].workspace > left) pick++;
+  *workspace = sn_max(*workspace, choices[pick].workspace);
+  return (uint8_t)choices[pick].algo;
+}
+
+/* Picks algorithms for `left` bytes; returns the workspace they need. */
+static uint64_t pick_algos(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
+  uint64_t workspace = 0;
+  algo[0] = algo[1] = SN_NO_ALGO;
+  if (l->route->net->layers[step->layer].op != SN_CONV || step->pass == SN_UPDATE) return 0;
+  if (step->pass == SN_FORWARD) {
+    algo[0] = pick_algo(l, step->layer, SN_CONV_FORWARD, left, &workspace);
+  } else {
+    algo[0] = pick_algo(l, step->layer, SN_CONV_BACKWARD_DATA, left, &workspace);
+    algo[1] = pick_algo(l, step->layer, SN_CONV_BACKWARD_FILTER, left, &workspace);
+  }
+  return workspace;
+}
+
+static uint64_t bytes_left(const lowering *l) {
+  switch (l->workspace) {
+  case SN_WORKSPACE_NONE:
+    return 0;
+  case SN_WORKSPACE_DYNAMIC:
+    return sn_pool_largest(&l->emit.pool, l->pool_bytes);
+  case SN_WORKSPACE_MAX:
+  case SN_WORKSPACE_COUNT:
+    break;
+  }
+  return UINT64_MAX;
+}
+
+static sn_status fetch_reads(lowering *l, const sn_step *step) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+    sn_access access = l->route->accesses[step->first_access + i];
+    if (access.mode == SN_WRITE) continue;
+    if (!l->emit.places[access.tensor].resident) {
+      l->emit.plan->counts.cache_misses++;
+      status = sn__emit_fetch(&l->emit, access.tensor);
+    } else if (sn__emit_listed(&l->emit, access.tensor)) {
+      l->emit.plan->counts.cache_hits++;
+      sn__emit_hit(&l->emit, access.tensor);
+    }
+  }
+  return status;
+}
+
+static sn_status allocate_writes(lowering *l, const sn_step *step) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+    sn_access access = l->route->accesses[step->first_access + i];
+    if (access.mode != SN_WRITE || l->emit.places[access.tensor].resident) continue;
+    uint32_t taken = l->residency.takes[access.tensor];
+    if (taken != SN_NONE) status = sn__emit_release(&l->emit, taken);
+    if (status == SN_OK) status = sn__emit_alloc(&l->emit, access.tensor, SN_LANE_COMPUTE);
+  }
+  return status;
+}
+
+/* What a step needs before it can run. */
+typedef struct preparation {
+  uint8_t algo[2];
+  uint64_t workspace, offset;
+} preparation;
+
+/* Brings in what the step reads, makes room for what it makes and for its workspace. SN_NO_FIT: not with the holes that
+ * the cache has left. */
+static sn_status prepare(lowering *l, const sn_step *step, preparation *p) {
+  sn_status status = fetch_reads(l, step);
+  if (status == SN_OK) status = allocate_writes(l, step);
+  if (status != SN_OK) return status;
+  p->workspace =
+      sn_max(pick_algos(l, step, bytes_left(l), p->algo), sn_costs_scratch(l->costs, step->layer, step->pass));
+  p->offset = 0;
+  return p->workspace > 0 ? sn__emit_workspace(&l->emit, p->workspace, &p->offset) : SN_OK;
+}
+
+static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step *step) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+    sn_access access = l->route->accesses[step->first_access + i];
+    if (step->pass == SN_FORWARD && !x->rerun && access.mode == SN_WRITE && l->swaps.swapped &&
+        l->swaps.swapped[access.tensor])
+      status = sn__emit_copy_out(&l->emit, access.tensor);
+    if (status == SN_OK && !l->residency.held[access.tensor] && l->schedule->last_use[x->first_last_use + i])
+      status = sn__emit_release(&l->emit, access.tensor);
+  }
+  return status;
+}
+
+static sn_status execute(lowering *l, const sn_execution *x) {
+  const sn_step *step = &l->route->steps[x->step];
+  sn_plan_counts *counts = &l->emit.plan->counts;
+  preparation p;
+  sn__emit_lock(&l->emit, step);
+  uint64_t hits = counts->cache_hits, misses = counts->cache_misses;
+  sn_status status = prepare(l, step, &p);
+  if (status == SN_NO_FIT) {
+    counts->cache_hits = hits; /* a touch is counted where it succeeds */
+    counts->cache_misses = misses;
+    status = sn__emit_evict_all(&l->emit);
+    if (status == SN_OK) status = prepare(l, step, &p);
+  }
+  if (status == SN_OK) status = sn__emit_compute(&l->emit, x->step, x->rerun, p.algo, p.offset, p.workspace);
+  return status == SN_OK ? after_compute(l, x, step) : status;
+}
+
+static sn_status walk(lowering *l) {
+  sn_status status = allocate_held(l);
+  uint32_t step = SN_NONE;
+  for (uint32_t e = 0; e < l->schedule->n_executions && status == SN_OK; e++) {
+    const sn_execution *x = &l->schedule->executions[e];
+    if (x->at_step != step) status = begin_step(l, step = x->at_step);
+    if (status == SN_OK) status = execute(l, x);
+  }
+  return status;
+}
+
+sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
+                  uint64_t pool_bytes, sn_err *err) {
+  lowering l = {
+      .schedule = schedule, .route = schedule->route, .costs = costs, .workspace = workspace, .pool_bytes = pool_bytes};
+  sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
+  l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+  if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);
+  if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &l.swaps, err);
+  if (status == SN_OK) status = walk(&l);
+  sn_swaps_clear(&l.swaps);
+  sn_residency_clear(&l.residency);
+  return sn__emit_end(&l.emit, status);
+}

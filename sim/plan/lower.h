@@ -1,0 +1,27 @@
+/* Lower: turns a schedule and a strategy into a plan. One walk over the executions, for all strategies:
+ *
+ *   first           allocate what is held for the whole iteration
+ *   between steps   release what was offloaded and is due
+ *   step begins     fetch what its CONV prefetches
+ *   each execution  fetch what is missing (cache misses), allocate what it makes (a gradient may take over an output's
+ *                   memory), pick the workspace, compute, start offloads, release what was used for the last time
+ *
+ * O(executions log tensors). `pool_bytes` is the pool on offer: it bounds workspaces and drives the cache. A plan that
+ * needs more is made all the same; plan->pool_bytes says how much.
+ */
+#ifndef SN_SIM_PLAN_LOWER_H
+#define SN_SIM_PLAN_LOWER_H
+
+#include "base/err.h"
+#include "sim/device/cost.h"
+#include "sim/plan/options.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/schedule.h"
+#include "sim/plan/strategy.h"
+
+#include <stdint.h>
+
+sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
+                  uint64_t pool_bytes, sn_err *err);
+
+#endif

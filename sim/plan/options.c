@@ -1,0 +1,42 @@
+/* Options by name; see the header. */
+#include "sim/plan/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
+static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda"};
+
+/* The number of `text` among `names`; SN_BAD_USAGE, with all of them, where it is none. */
+static sn_status parse_name(const char *option, const char *text, const char *const *names, uint32_t count,
+                            uint32_t *found, sn_err *err) {
+  char all[100] = "";
+  for (*found = 0; *found < count; ++*found) {
+    if (strcmp(text, names[*found]) == 0) return SN_OK;
+    size_t used = strlen(all);
+    snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[*found]);
+  }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %s", option, text, all);
+}
+
+const char *sn_workspace_name(sn_workspace workspace) {
+  return workspace_names[workspace];
+}
+
+sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err) {
+  uint32_t found;
+  sn_status status = parse_name("--workspace", text, workspace_names, SN_WORKSPACE_COUNT, &found, err);
+  if (status == SN_OK) *workspace = (sn_workspace)found;
+  return status;
+}
+
+const char *sn_allocator_name(sn_allocator allocator) {
+  return allocator_names[allocator];
+}
+
+sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *err) {
+  uint32_t found;
+  sn_status status = parse_name("--allocator", text, allocator_names, SN_ALLOCATOR_COUNT, &found, err);
+  if (status == SN_OK) *allocator = (sn_allocator)found;
+  return status;
+}

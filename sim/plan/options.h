@@ -1,0 +1,42 @@
+/* Options: what a question may ask for beside network, device and strategy. Lowering, the device's model and whoever
+ * asks look at the same ones.
+ */
+#ifndef SN_SIM_PLAN_OPTIONS_H
+#define SN_SIM_PLAN_OPTIONS_H
+
+#include "base/err.h"
+#include "sim/device/device.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum sn_workspace {
+  SN_WORKSPACE_NONE,
+  SN_WORKSPACE_DYNAMIC,
+  SN_WORKSPACE_MAX,
+  SN_WORKSPACE_COUNT
+} sn_workspace;
+typedef enum sn_allocator { SN_ALLOCATOR_POOL, SN_ALLOCATOR_CUDA, SN_ALLOCATOR_COUNT } sn_allocator;
+
+typedef struct sn_options {
+  sn_workspace workspace; /* [SN] 3.5 */
+  sn_external external;
+  sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
+  bool shared_link;       /* copies of both directions share the link's bandwidth */
+  uint64_t pool_bytes;    /* size of the pool instead of what the device has left; 0: what it has left */
+  const struct sn_calibration *calibration; /* measured times of the device, whose profile is its; NULL: formulas */
+  bool want_steps;                          /* fill sn_result.steps */
+  bool want_peak;                           /* fill sn_result.peak */
+  bool want_tensors;                        /* fill sn_run.tensors */
+} sn_options;
+
+#define SN_OPTIONS_INIT                                                                                                \
+  { .workspace = SN_WORKSPACE_DYNAMIC }
+
+/* "none", "dynamic", "max" and "pool", "cuda"; parsing an unknown name is SN_BAD_USAGE. */
+const char *sn_workspace_name(sn_workspace workspace);
+sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err);
+const char *sn_allocator_name(sn_allocator allocator);
+sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *err);
+
+#endif

@@ -1,0 +1,150 @@
+/* Plan: freeing, names, and the JSON form (docs/plan-format.md). */
+#include "sim/plan/plan.h"
+
+#include "models/op.h"
+#include "sim/device/conv.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLAN_FORMAT = 1 };
+
+void sn_plan_free(sn_plan *plan) {
+  if (!plan) return;
+  free(plan->instrs);
+  free(plan->use);
+  free(plan);
+}
+
+const char *sn_instr_kind_name(sn_instr_kind kind) {
+  static const char *const names[SN_INSTR_KINDS] = {"alloc",   "release", "compute", "copy_out",
+                                                    "copy_in", "signal",  "wait"};
+  return names[kind];
+}
+
+const char *sn_lane_name(sn_lane lane) {
+  static const char *const names[SN_LANES] = {"compute", "out", "in"};
+  return names[lane];
+}
+
+/* cJSON writes the quotes and escapes of names; everything else is numbers and words of ours. */
+static bool write_text(FILE *out, const char *text) {
+  cJSON *item = cJSON_CreateStringReference(text);
+  char *quoted = item ? cJSON_PrintUnformatted(item) : NULL;
+  bool good = quoted && fputs(quoted, out) >= 0;
+  cJSON_free(quoted);
+  cJSON_Delete(item);
+  return good;
+}
+
+static bool write_tensors(const sn_route *r, FILE *out) {
+  char name[SN_TENSOR_NAME];
+  bool good = fputs("\"tensors\": [", out) >= 0;
+  for (uint32_t t = 0; t < r->n_tensors && good; t++) {
+    good = fprintf(out, "%s\n{\"id\": %u, \"name\": ", t ? "," : "", t) > 0 &&
+           write_text(out, sn_tensor_name(r, t, name, sizeof name)) &&
+           fprintf(out, ", \"kind\": \"%s\", \"bytes\": %" PRIu64 "}", sn_tensor_kind_name(r->tensors[t].kind),
+                   r->tensors[t].bytes) > 0;
+  }
+  return good && fputs("\n],\n", out) >= 0;
+}
+
+/* A tensor changed in place stands in both lists. */
+static bool write_accesses(const sn_route *r, const sn_step *step, sn_access_mode not_this, FILE *out) {
+  const char *separator = "";
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = r->accesses[step->first_access + i];
+    if (access.mode == not_this) continue;
+    if (fprintf(out, "%s%u", separator, access.tensor) < 0) return false;
+    separator = ", ";
+  }
+  return true;
+}
+
+static bool write_steps(const sn_route *r, FILE *out) {
+  bool good = fputs("\"steps\": [", out) >= 0;
+  for (uint32_t s = 0; s < r->n_steps && good; s++) {
+    const sn_step *step = &r->steps[s];
+    const sn_layer *layer = &r->net->layers[step->layer];
+    good = fprintf(out, "%s\n{\"id\": %u, \"layer\": ", s ? "," : "", s + 1) > 0 && write_text(out, layer->name) &&
+           fprintf(out, ", \"op\": \"%s\", \"pass\": \"%s\", \"reads\": [", sn_op_of(layer)->name,
+                   sn_pass_name(step->pass)) > 0 &&
+           write_accesses(r, step, SN_WRITE, out) && fputs("], \"writes\": [", out) >= 0 &&
+           write_accesses(r, step, SN_READ, out) && fputs("]}", out) >= 0;
+  }
+  return good && fputs("\n],\n", out) >= 0;
+}
+
+static bool write_compute(const sn_plan *plan, const sn_instr *i, FILE *out) {
+  const sn_step *step = &plan->route->steps[i->id];
+  bool good = fprintf(out, ", \"step\": %u, \"recompute\": %s", i->id + 1, i->rerun ? "true" : "false") > 0;
+  if (good && i->algo[0] != SN_NO_ALGO)
+    good = fprintf(out, ", \"%s\": \"%s\"", step->pass == SN_FORWARD ? "forward" : "backward_data",
+                   sn_conv_algo_name((sn_conv_algo)i->algo[0])) > 0;
+  if (good && i->algo[1] != SN_NO_ALGO)
+    good = fprintf(out, ", \"backward_filter\": \"%s\"", sn_conv_algo_name((sn_conv_algo)i->algo[1])) > 0;
+  if (good && i->bytes > 0)
+    good = fprintf(out, ", \"workspace\": {\"offset\": %" PRIu64 ", \"bytes\": %" PRIu64 "}", i->offset, i->bytes) > 0;
+  return good;
+}
+
+static bool write_instr(const sn_plan *plan, const sn_instr *i, FILE *out) {
+  if (fprintf(out, "{\"do\": \"%s\", \"lane\": \"%s\", \"at_step\": %u", sn_instr_kind_name((sn_instr_kind)i->kind),
+              sn_lane_name((sn_lane)i->lane), i->step + 1) < 0)
+    return false;
+  bool good = false;
+  switch ((sn_instr_kind)i->kind) {
+  case SN_ALLOC:
+  case SN_RELEASE:
+    good =
+        fprintf(out, ", \"tensor\": %u, \"offset\": %" PRIu64 ", \"bytes\": %" PRIu64, i->id, i->offset, i->bytes) > 0;
+    break;
+  case SN_COPY_OUT:
+  case SN_COPY_IN:
+    good = fprintf(out, ", \"tensor\": %u, \"external_offset\": %" PRIu64 ", \"bytes\": %" PRIu64, i->id, i->offset,
+                   i->bytes) > 0;
+    break;
+  case SN_COMPUTE:
+    good = write_compute(plan, i, out);
+    break;
+  case SN_SIGNAL:
+  case SN_WAIT:
+    good = fprintf(out, ", \"fence\": %u", i->id) > 0;
+    break;
+  case SN_INSTR_KINDS:
+    break;
+  }
+  return good && fputs("}", out) >= 0;
+}
+
+static bool write_instrs(const sn_plan *plan, FILE *out) {
+  bool good = fputs("\"instructions\": [", out) >= 0;
+  for (uint32_t i = 0; i < plan->n_instrs && good; i++)
+    good = fputs(i ? ",\n" : "\n", out) >= 0 && write_instr(plan, &plan->instrs[i], out);
+  return good && fputs("\n]\n}\n", out) >= 0;
+}
+
+static bool write_head(const sn_plan *plan, const char *strategy, FILE *out) {
+  const sn_net *net = plan->route->net;
+  return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
+         fprintf(out, ",\n\"batch\": %u,\n\"strategy\": \"%s\",\n\"lanes\": [\"compute\", \"out\", \"in\"],\n",
+                 net->batch, strategy) > 0 &&
+         fprintf(out,
+                 "\"fits\": %s,\n\"pool_limit_bytes\": %" PRIu64 ",\n\"pool_bytes\": %" PRIu64
+                 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64 ",\n\"fences\": %u,\n",
+                 plan->pool_bytes <= plan->pool_limit ? "true" : "false", plan->pool_limit, plan->pool_bytes,
+                 plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
+}
+
+sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn_err *err) {
+  errno = 0;
+  bool good = write_head(plan, strategy, out) && write_tensors(plan->route, out) && write_steps(plan->route, out) &&
+              write_instrs(plan, out) && fflush(out) == 0;
+  if (good) return SN_OK;
+  if (errno == ENOMEM) return sn_fail_memory(err);
+  return sn_fail(err, SN_BAD_FILE, "the plan cannot be written: %s", strerror(errno));
+}

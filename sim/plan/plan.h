@@ -1,0 +1,88 @@
+/* Plan: every decision of one training iteration as a list of instructions on in-order lanes.
+ *
+ *   compute  alloc y1 | compute conv1 | signal 0 | alloc y2 | compute relu1 | wait 1 | release y1 | ...
+ *   out                                 wait 0   | copy_out y1 | signal 1
+ *   in                                                                                  ... copy_in y1 | signal 7
+ *
+ * A lane runs its instructions in listed order; lanes run side by side and meet only at fences. Two invariants, proved
+ * by sim/plan/check.h for every plan before it is played:
+ *   1. the listed order is a correct serial order;
+ *   2. every re-use of memory is ordered by fences: the plan is right for every timing.
+ * All addresses are decided here: a back end obeys and decides nothing.
+ */
+#ifndef SN_SIM_PLAN_PLAN_H
+#define SN_SIM_PLAN_PLAN_H
+
+#include "base/err.h"
+#include "sim/graph/route.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SN_POOL_BLOCK UINT64_C(1024) /* [SN] 3.2.1: addresses and sizes in the pool are multiples of 1 KiB */
+
+typedef enum sn_lane { SN_LANE_COMPUTE, SN_LANE_OUT, SN_LANE_IN, SN_LANES } sn_lane;
+
+typedef enum sn_instr_kind {
+  SN_ALLOC,    /* tensor `id` gets [offset, offset + bytes) of the pool; its lane is the first to write there */
+  SN_RELEASE,  /* its bytes may be re-used */
+  SN_COMPUTE,  /* step `id`; workspace [offset, offset + bytes) where bytes > 0; rerun: a recomputation */
+  SN_COPY_OUT, /* tensor `id` to [offset, offset + bytes) of the external pool; the device copy stays valid */
+  SN_COPY_IN,  /* and back to where it is allocated */
+  SN_SIGNAL,   /* fence `id` passes when all earlier instructions of this lane are done; once a fence */
+  SN_WAIT,     /* later instructions of this lane run after fence `id` */
+  SN_INSTR_KINDS
+} sn_instr_kind;
+
+#define SN_NO_ALGO UINT8_MAX
+
+typedef struct sn_instr {
+  uint8_t kind; /* sn_instr_kind */
+  uint8_t lane; /* sn_lane */
+  bool rerun;
+  uint8_t
+      algo[2]; /* compute of a CONV: {forward, -} or {backward data, backward filter}: sn_conv_algo; else SN_NO_ALGO */
+  uint32_t id; /* tensor, step index or fence */
+  uint32_t step; /* the step in which it stands: index into route->steps */
+  uint64_t offset, bytes;
+} sn_instr;
+
+/* What the planner's byte meter saw, per step of the route. */
+typedef struct sn_step_use {
+  uint64_t tensor_bytes;    /* functional tensors, largest at any moment */
+  uint32_t live_tensors;    /* most at any moment */
+  uint64_t workspace_bytes; /* whole blocks */
+} sn_step_use;
+
+typedef struct sn_plan_counts {
+  uint64_t offload_bytes, prefetch_bytes;
+  uint64_t cache_hits, cache_misses, evictions;
+  uint32_t recomputed_layers;
+} sn_plan_counts;
+
+typedef struct sn_plan {
+  const sn_route *route; /* looked at; must outlive the plan */
+  uint32_t n_fences;
+  uint32_t n_instrs;
+  sn_instr *instrs;
+  uint64_t pool_limit;     /* the pool on offer when it was made; the plan fits where pool_bytes is at most this */
+  uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
+  uint64_t largest_hole;   /* below the high water, when it was last raised */
+  uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */
+  uint64_t external_bytes; /* external pool */
+  sn_plan_counts counts;
+  sn_step_use *use; /* route->n_steps */
+} sn_plan;
+
+void sn_plan_free(sn_plan *plan);
+
+/* "alloc", "release", "compute", ... and "compute", "out", "in" */
+const char *sn_instr_kind_name(sn_instr_kind kind);
+const char *sn_lane_name(sn_lane lane);
+
+/* Writes the plan as JSON, one tensor, step and instruction a line (docs/plan-format.md). SN_BAD_FILE where writing
+ * fails. */
+sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn_err *err);
+
+#endif

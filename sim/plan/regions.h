@@ -1,0 +1,47 @@
+/* Regions (internal to the checker): who holds or last held every byte range of a pool, and who touched it when.
+ *
+ *   0         a          b                 c        d
+ *   |  free   |  T3 live |  dead: clocks   |  free  |  T9 live ...
+ *
+ * A range that was given back stays on record as dead with the lane clocks of its last touches: whoever takes it next
+ * must be ordered behind all of them. Claiming cuts dead ranges; O(log n) a range cut.
+ */
+#ifndef SN_SIM_PLAN_REGIONS_H
+#define SN_SIM_PLAN_REGIONS_H
+
+#include "base/ordered.h"
+#include "sim/plan/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn__region {
+  uint64_t end;
+  uint32_t owner; /* tensor; SN_NONE: dead */
+  uint32_t touched[SN_LANES];
+} sn__region;
+
+typedef struct sn__regions {
+  sn_ordered map;      /* key: begin */
+  sn__region *regions; /* beside the map's nodes */
+  uint32_t room;
+} sn__regions;
+
+typedef enum sn__claim {
+  SN__CLAIM_GOOD,
+  SN__CLAIM_LIVE,      /* overlaps a live region: *other is its owner */
+  SN__CLAIM_UNORDERED, /* what was there before is not ordered before this */
+  SN__CLAIM_MEMORY
+} sn__claim;
+
+void sn__regions_clear(sn__regions *r);
+
+/* Makes [begin, end) a region of `owner` (SN_NONE: dead at once, touched as in `touched`), for a lane that is behind
+ * `known` of every lane. */
+sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32_t owner,
+                            const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES], uint32_t *other);
+
+/* The region that begins at `begin` is dead from now on. */
+void sn__regions_release(sn__regions *r, uint64_t begin, const uint32_t touched[SN_LANES]);
+
+#endif

@@ -1,0 +1,34 @@
+/* Residency: which tensors have memory for the whole iteration, whatever liveness knows, and which gradients take over
+ * an output's memory. The static policies of Caffe and Torch are nothing but this (docs/baselines.md); everything else
+ * in a plan is the same for all strategies.
+ *
+ *                       outputs                      gradients on chains               gradients at branches
+ *   none (baseline)     held                         held                              held
+ *   full                first to last use            first to last use                 first to last use
+ *   take over (caffe)   held until taken over        take over the layer's own output  held
+ *                                                    if it is dead and large enough,
+ *                                                    else held
+ *   gradients (torch)   held                         first to last use                 held
+ *
+ * A tensor is at a branch where a FORK, JOIN or CONCAT reads or makes it. O(accesses).
+ */
+#ifndef SN_SIM_PLAN_RESIDENCY_H
+#define SN_SIM_PLAN_RESIDENCY_H
+
+#include "base/err.h"
+#include "sim/graph/route.h"
+#include "sim/plan/strategy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_residency {
+  bool *held;      /* per tensor: allocated before the first step and not released at its last use */
+  uint32_t *takes; /* per tensor: the held output that is released when this one is made; SN_NONE: none */
+} sn_residency;
+
+/* Free with sn_residency_clear(). */
+sn_status sn_residency_make(const sn_route *route, sn_liveness liveness, sn_residency *residency, sn_err *err);
+void sn_residency_clear(sn_residency *residency);
+
+#endif

@@ -1,0 +1,261 @@
+/* Schedule: see the header for the idea.
+ *
+ * A dropped tensor is the output of a layer that is no checkpoint; such layers have one input and one output, so a
+ * segment (dropped layers between two checkpoints) is a chain:
+ *
+ *   CONV ===> relu1 ---> lrn1 ---> pool1 ===> CONV        root = CONV's output
+ */
+#include "sim/plan/schedule.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+
+#include <stdlib.h>
+
+typedef enum drop_mode { KEEP, DROP_RERUN_ONCE, DROP_RERUN_EACH } drop_mode;
+
+typedef struct maker {
+  const sn_route *route;
+  sn_schedule *schedule;
+  sn_execution *executions;
+  uint32_t room;
+  uint8_t *mode;       /* per tensor: drop_mode */
+  bool *available;     /* per tensor: holds its value, or can be waited for */
+  uint32_t *temporary; /* memory-centric tensors made available by re-runs of the current step and the one before */
+  uint32_t n_temporary;
+  uint32_t *chain; /* layers to re-run, last first */
+  sn_err *err;
+} maker;
+
+/* The tensors a layer without branches reads and makes; its forward step has exactly these two accesses, or only the
+ * output where it reads the input batch. */
+static uint32_t output_of(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[route->forward_step[layer]];
+  return route->accesses[step->first_access + step->n_accesses - 1].tensor;
+}
+
+static uint32_t input_of(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[route->forward_step[layer]];
+  return step->n_accesses > 1 ? route->accesses[step->first_access].tensor : SN_NONE;
+}
+
+static bool is_dropped_layer(const sn_layer *layer) {
+  return !sn_op_of(layer)->checkpoint;
+}
+
+static uint64_t touched_bytes(const sn_route *route, const sn_step *step) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    sum += route->tensors[route->accesses[step->first_access + i].tensor].bytes;
+  return sum;
+}
+
+uint64_t sn_schedule_layer_peak(const sn_route *route) {
+  uint64_t peak = 0;
+  for (uint32_t s = route->n_layers; s < 2 * route->n_layers; s++)
+    peak = sn_max(peak, touched_bytes(route, &route->steps[s]));
+  return peak;
+}
+
+/* The gradients a layer's backward step reads and writes: all it touches but its x and y. */
+static uint64_t gradient_bytes(const sn_route *route, uint32_t layer) {
+  const sn_step *step = &route->steps[sn_route_backward_step(route, layer)];
+  uint32_t x = input_of(route, layer), y = output_of(route, layer);
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    uint32_t tensor = route->accesses[step->first_access + i].tensor;
+    if (tensor != x && tensor != y) sum += route->tensors[tensor].bytes;
+  }
+  return sum;
+}
+
+static uint32_t next_in_segment(const sn_net *net, uint32_t layer) {
+  uint32_t consumer = net->values[net->layers[layer].first_output].consumer;
+  return consumer != SN_NONE && is_dropped_layer(&net->layers[consumer]) ? consumer : SN_NONE;
+}
+
+/* Speed-centric memory of the segment that begins at `head` (reference, section 1). */
+static uint64_t segment_memory(const sn_route *route, uint32_t head) {
+  uint32_t root = input_of(route, head);
+  uint64_t outputs = root == SN_NONE ? 0 : route->tensors[root].bytes, most = 0;
+  for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route->net, layer)) {
+    outputs += route->tensors[output_of(route, layer)].bytes;
+    most = sn_max(most, outputs + gradient_bytes(route, layer));
+  }
+  return most;
+}
+
+/* MXNet decides layer by layer, and never for batch norm and dropout. */
+static void set_layer_modes(maker *m) {
+  const sn_net *net = m->route->net;
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    const sn_layer *layer = &net->layers[i];
+    if (is_dropped_layer(layer) && layer->op != SN_BN && layer->op != SN_DROPOUT)
+      m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
+  }
+}
+
+static void set_modes(maker *m, sn_recompute recompute) {
+  const sn_route *route = m->route;
+  const sn_net *net = route->net;
+  if (recompute == SN_RECOMPUTE_NONE) return;
+  if (recompute == SN_RECOMPUTE_LAYERS) {
+    set_layer_modes(m);
+    return;
+  }
+  uint64_t layer_peak = recompute == SN_RECOMPUTE_COST ? sn_schedule_layer_peak(route) : 0;
+  for (uint32_t head = 1; head < net->n_layers; head++) {
+    if (!is_dropped_layer(&net->layers[head])) continue;
+    if (is_dropped_layer(&net->layers[sn_layer_input(net, &net->layers[head], 0)->producer])) continue;
+    bool each = recompute == SN_RECOMPUTE_MEMORY ||
+                (recompute == SN_RECOMPUTE_COST && segment_memory(route, head) > layer_peak);
+    for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(net, layer))
+      m->mode[output_of(route, layer)] = each ? DROP_RERUN_EACH : DROP_RERUN_ONCE;
+  }
+}
+
+static sn_status add_execution(maker *m, uint32_t step, uint32_t at_step, bool rerun) {
+  sn_schedule *s = m->schedule;
+  if (s->n_executions == SN_MAX_EXECUTIONS)
+    return sn_fail(
+        m->err, SN_BAD_INPUT,
+        "network %s: recomputation needs more than %u forwards (a long chain of layers without a checkpoint); "
+        "use recompute=speed or none",
+        m->route->net->name, SN_MAX_EXECUTIONS);
+  if (s->n_executions == m->room) {
+    uint32_t room = 2 * m->room;
+    sn_execution *more = realloc(m->executions, (size_t)room * sizeof *more);
+    if (!more) return sn_fail_memory(m->err);
+    m->executions = more;
+    m->room = room;
+  }
+  m->executions[s->n_executions++] = (sn_execution){.step = step, .at_step = at_step, .rerun = rerun};
+  s->reruns += rerun;
+  return SN_OK;
+}
+
+/* Puts the forwards in that make `tensor` available, from the nearest available tensor of its chain on. */
+static sn_status rerun_chain(maker *m, uint32_t tensor, uint32_t at_step) {
+  uint32_t n = 0;
+  for (uint32_t t = tensor; t != SN_NONE && !m->available[t]; t = input_of(m->route, m->chain[n - 1]))
+    m->chain[n++] = m->route->tensors[t].layer;
+  while (n-- > 0) {
+    uint32_t layer = m->chain[n], made = output_of(m->route, layer);
+    sn_status status = add_execution(m, m->route->forward_step[layer], at_step, true);
+    if (status != SN_OK) return status;
+    m->available[made] = true;
+    if (m->mode[made] == DROP_RERUN_EACH) m->temporary[m->n_temporary++] = made;
+  }
+  return SN_OK;
+}
+
+static bool reads(const sn_route *route, const sn_step *step, uint32_t tensor) {
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    if (route->accesses[step->first_access + i].tensor == tensor) return true;
+  return false;
+}
+
+/* Memory-centric: what the step did not read is gone again. */
+static void forget_temporary(maker *m, const sn_step *step) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < m->n_temporary; i++) {
+    uint32_t tensor = m->temporary[i];
+    if (reads(m->route, step, tensor))
+      m->temporary[kept++] = tensor;
+    else
+      m->available[tensor] = false;
+  }
+  m->n_temporary = kept;
+}
+
+static sn_status add_backward(maker *m, uint32_t s) {
+  const sn_step *step = &m->route->steps[s];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = m->route->accesses[step->first_access + i];
+    if (access.mode == SN_WRITE || m->available[access.tensor]) continue;
+    sn_status status = rerun_chain(m, access.tensor, s);
+    if (status != SN_OK) return status;
+  }
+  forget_temporary(m, step);
+  for (uint32_t i = 0; i < step->n_accesses; i++)
+    m->available[m->route->accesses[step->first_access + i].tensor] = true;
+  return add_execution(m, s, s, false);
+}
+
+static sn_status make_executions(maker *m) {
+  const sn_route *route = m->route;
+  sn_status status = SN_OK;
+  for (uint32_t s = 0; s < route->n_layers && status == SN_OK; s++) status = add_execution(m, s, s, false);
+  for (uint32_t t = 0; t < route->n_tensors; t++)
+    m->available[t] = route->tensors[t].kind == SN_OUTPUT && m->mode[t] == KEEP;
+  for (uint32_t s = route->n_layers; s < 2 * route->n_layers && status == SN_OK; s++) status = add_backward(m, s);
+  for (uint32_t s = 2 * route->n_layers; s < route->n_steps && status == SN_OK; s++)
+    status = add_execution(m, s, s, false);
+  return status;
+}
+
+/* One backward scan: an access is the last where no later one needs the value. `available` serves as "needed later". */
+static sn_status find_last_uses(maker *m) {
+  sn_schedule *s = m->schedule;
+  size_t accesses = 0;
+  for (uint32_t e = 0; e < s->n_executions; e++) {
+    m->executions[e].first_last_use = (uint32_t)accesses;
+    accesses += m->route->steps[m->executions[e].step].n_accesses;
+  }
+  bool *last_use = calloc(accesses + 1, sizeof *last_use), *needed = m->available;
+  if (!last_use) return sn_fail_memory(m->err);
+  for (uint32_t t = 0; t < m->route->n_tensors; t++) needed[t] = false;
+  for (uint32_t e = s->n_executions; e-- > 0;) {
+    const sn_step *step = &m->route->steps[m->executions[e].step];
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      sn_access access = m->route->accesses[step->first_access + i];
+      last_use[m->executions[e].first_last_use + i] = !needed[access.tensor];
+      needed[access.tensor] = access.mode != SN_WRITE;
+    }
+  }
+  s->last_use = last_use;
+  return SN_OK;
+}
+
+static sn_status make(maker *m, sn_recompute recompute) {
+  size_t tensors = m->route->n_tensors, layers = m->route->n_layers;
+  m->room = 2 * m->route->n_steps;
+  m->executions = malloc(m->room * sizeof *m->executions);
+  m->mode = calloc(tensors, sizeof *m->mode);
+  m->available = calloc(tensors, sizeof *m->available);
+  m->temporary = calloc(tensors, sizeof *m->temporary);
+  m->chain = calloc(layers, sizeof *m->chain);
+  sn_status status =
+      m->executions && m->mode && m->available && m->temporary && m->chain ? SN_OK : sn_fail_memory(m->err);
+  if (status == SN_OK) {
+    set_modes(m, recompute);
+    status = make_executions(m);
+  }
+  if (status == SN_OK) status = find_last_uses(m);
+  m->schedule->executions = m->executions;
+  free(m->mode);
+  free(m->available);
+  free(m->temporary);
+  free(m->chain);
+  return status;
+}
+
+sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err) {
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  if (!schedule) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  schedule->route = route;
+  maker m = {.route = route, .schedule = schedule, .err = err};
+  if (make(&m, recompute) == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+void sn_schedule_free(sn_schedule *schedule) {
+  if (!schedule) return;
+  free((void *)schedule->executions);
+  free((void *)schedule->last_use);
+  free(schedule);
+}

@@ -1,0 +1,180 @@
+/* Strategy names; see the header. */
+#include "sim/plan/strategy.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The parts a name is made of, and what each sets; nothing stands twice. */
+typedef struct part {
+  const char *name;
+  bool alone; /* no other part beside it */
+  sn_liveness liveness;
+  sn_offload offload;
+  sn_recompute recompute;
+} part;
+
+static const part parts[] = {
+    {.name = "baseline", .alone = true},
+    {.name = "superneurons",
+     .alone = true,
+     .liveness = SN_LIVENESS_FULL,
+     .offload = SN_OFFLOAD_CACHE,
+     .recompute = SN_RECOMPUTE_COST},
+    {.name = "liveness", .liveness = SN_LIVENESS_FULL},
+    {.name = "offload", .offload = SN_OFFLOAD_CONV},
+    {.name = "offload=conv", .offload = SN_OFFLOAD_CONV},
+    {.name = "offload=checkpoints", .offload = SN_OFFLOAD_CHECKPOINTS},
+    {.name = "cache", .offload = SN_OFFLOAD_CACHE},
+    {.name = "recompute=speed", .recompute = SN_RECOMPUTE_SPEED},
+    {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
+    {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
+    {.name = "caffe", .alone = true, .liveness = SN_LIVENESS_TAKE_OVER},
+    {.name = "torch", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
+    {.name = "mxnet", .alone = true, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_LAYERS},
+    {.name = "tensorflow", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_LONG_LIVED},
+    {.name = "vdnn-all", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_INPUTS},
+    {.name = "vdnn-conv", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CONV_INPUTS},
+    {.name = "superneurons-paper",
+     .alone = true,
+     .liveness = SN_LIVENESS_FULL,
+     .offload = SN_OFFLOAD_NARROW_CACHE,
+     .recompute = SN_RECOMPUTE_COST},
+};
+
+enum { PARTS = sizeof parts / sizeof parts[0], FIRST_SYSTEM = PARTS - SN_STRATEGY_SYSTEMS };
+
+static const char alone_text[] = "baseline, superneurons and published systems stand alone";
+
+static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
+  const char *names[PARTS];
+  char hint[100], which[64] = "";
+  for (size_t i = 0; i < PARTS; i++) names[i] = parts[i].name;
+  if (!*word)
+    snprintf(which, sizeof which, ": a part of it is empty");
+  else if (strcmp(text, word) != 0)
+    snprintf(which, sizeof which, ": \"%.40s\"", word);
+  return sn_fail(err, SN_BAD_USAGE, "unknown strategy \"%.80s\"%s%s; snsim list strategies shows them", text, which,
+                 sn_text_suggest(word, names, PARTS, hint, sizeof hint));
+}
+
+static const part *find_part(const char *word) {
+  for (size_t i = 0; i < PARTS; i++)
+    if (strcmp(word, parts[i].name) == 0) return &parts[i];
+  return NULL;
+}
+
+/* Adds a part to what is there; the reason where it does not go with it. */
+static const char *add_part(const part *p, bool first, sn_strategy *s) {
+  if (p->alone && !first) return alone_text;
+  if (p->liveness && s->liveness) return "liveness stands twice";
+  if (p->offload && s->offload) return "only one of offload and cache";
+  if (p->recompute && s->recompute) return "only one kind of recompute";
+  if (p->liveness) s->liveness = p->liveness;
+  if (p->offload) s->offload = p->offload;
+  if (p->recompute) s->recompute = p->recompute;
+  return NULL;
+}
+
+sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err) {
+  sn_strategy s = {0};
+  const char *why = NULL;
+  bool alone = false;
+  for (const char *rest = text; rest && !why;) {
+    char word[SN_STRATEGY_TEXT];
+    size_t length = strcspn(rest, "+");
+    snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
+    const part *p = find_part(word);
+    if (!p) return unknown_part(text, word, err);
+    why = alone ? alone_text : add_part(p, rest == text, &s);
+    alone = p->alone;
+    rest = rest[length] ? rest + length + 1 : NULL;
+  }
+  if (!why && !s.liveness && (s.offload || s.recompute)) why = "offload, cache and recompute need liveness";
+  if (why)
+    return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": %s; snsim list strategies shows what goes together", text,
+                   why);
+  *strategy = s;
+  return SN_OK;
+}
+
+bool sn_strategy_same(sn_strategy a, sn_strategy b) {
+  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute;
+}
+
+sn_strategy sn_strategy_system(uint32_t index) {
+  const part *p = &parts[FIRST_SYSTEM + index];
+  return (sn_strategy){p->liveness, p->offload, p->recompute};
+}
+
+/* SN_STRATEGY_SYSTEMS where it is none of them. */
+static uint32_t system_number(sn_strategy s) {
+  uint32_t i = 0;
+  while (i < SN_STRATEGY_SYSTEMS && !sn_strategy_same(sn_strategy_system(i), s)) i++;
+  return i;
+}
+
+char *sn_strategy_name(sn_strategy s, char *text) {
+  static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
+  static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
+  uint32_t number = system_number(s);
+  if (number < SN_STRATEGY_SYSTEMS)
+    snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
+  else if (s.liveness)
+    snprintf(text, SN_STRATEGY_TEXT, "liveness%s%s", offload[s.offload], recompute[s.recompute]);
+  else
+    snprintf(text, SN_STRATEGY_TEXT, "baseline");
+  return text;
+}
+
+/* The order of the default table: what is added comes after what it is added to. */
+static const sn_strategy defaults[SN_STRATEGY_DEFAULTS] = {
+    {SN_LIVENESS_NONE, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_SPEED},  {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_MEMORY},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST},   {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_MEMORY}, {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_COST},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_SPEED}, {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_MEMORY},
+    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST},
+};
+
+sn_strategy sn_strategy_default(uint32_t index) {
+  return defaults[index];
+}
+
+const char *sn_strategy_summary(sn_strategy s) {
+  static const char *const summaries[4][4] = {
+      {"frees each tensor after its last use", "drops outputs of cheap layers, runs each again once",
+       "drops outputs of cheap layers, runs them again for every use",
+       "drops outputs of cheap layers, runs them again as l_peak allows"},
+      {"sends CONV outputs out after use and fetches them ahead of need", "offload, and re-runs cheap layers once",
+       "offload, and re-runs cheap layers for every use", "offload, and re-runs cheap layers as l_peak allows"},
+      {"offload, of JOIN, FORK and CONCAT outputs too", "offload=checkpoints, and re-runs cheap layers once",
+       "offload=checkpoints, and re-runs cheap layers for every use",
+       "offload=checkpoints, and re-runs cheap layers as l_peak allows"},
+      {"sends the least recently used tensors out, only when memory is short", "cache, and re-runs cheap layers once",
+       "cache, and re-runs cheap layers for every use",
+       "superneurons: cache, and re-runs cheap layers as l_peak allows"},
+  };
+  static const char *const systems[SN_STRATEGY_SYSTEMS] = {
+      "Caffe: everything has memory of its own, but gradients take over dead outputs on chains",
+      "Torch: outputs stay, gradients on chains share memory",
+      "MXNet: liveness, and re-runs ACT, LRN and POOL layers once",
+      "TensorFlow: liveness, and swaps outputs unused for 3/4 of the iteration, through pageable memory",
+      "vDNN: liveness, and sends the inputs of all layers out, fetching each one step ahead",
+      "vDNN: liveness, and sends the inputs of CONVs out, fetching each one CONV ahead",
+      "SuperNeurons as measured in its paper: superneurons, but only CONV and FORK outputs leave the device",
+  };
+  uint32_t number = system_number(s);
+  if (number < SN_STRATEGY_SYSTEMS) return systems[number];
+  return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
+}
+
+bool sn_strategy_has_cache(sn_strategy strategy) {
+  return strategy.offload == SN_OFFLOAD_CACHE || strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+}
+
+bool sn_strategy_is_pageable(sn_strategy strategy) {
+  return strategy.offload == SN_OFFLOAD_LONG_LIVED;
+}

@@ -1,0 +1,75 @@
+/* Strategy: which memory techniques of [SN] a plan uses, by the name people give it.
+ *
+ *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost]
+ *   caffe | torch | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
+ *
+ * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
+ * The second line are published systems: those that [SN]
+ * and vDNN compare themselves with, and [SN]'s own as it was measured; docs/baselines.md states the rules and where
+ * they come from.
+ */
+#ifndef SN_SIM_PLAN_STRATEGY_H
+#define SN_SIM_PLAN_STRATEGY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long tensors keep their memory (sim/plan/residency.h). */
+typedef enum sn_liveness {
+  SN_LIVENESS_NONE,      /* the whole iteration, all of them */
+  SN_LIVENESS_FULL,      /* from the first use to the last ([SN] 3.2) */
+  SN_LIVENESS_TAKE_OVER, /* caffe: the whole iteration, but gradients take over the memory of dead outputs */
+  SN_LIVENESS_GRADIENTS  /* torch: outputs the whole iteration, gradients from the first use to the last */
+} sn_liveness;
+
+typedef enum sn_offload {
+  SN_OFFLOAD_NONE,
+  SN_OFFLOAD_CONV,         /* CONV outputs, at fixed places ([SN] 3.3.1) */
+  SN_OFFLOAD_CHECKPOINTS,  /* JOIN, FORK and CONCAT outputs too */
+  SN_OFFLOAD_CACHE,        /* any tensor, only when memory is short: LRU ([SN] algorithm 2) */
+  SN_OFFLOAD_INPUTS,       /* vdnn-all: inputs of all layers before the classifier */
+  SN_OFFLOAD_CONV_INPUTS,  /* vdnn-conv: inputs of CONVs only */
+  SN_OFFLOAD_NARROW_CACHE, /* superneurons-paper: the cache, but only CONV and FORK outputs leave */
+  SN_OFFLOAD_LONG_LIVED,   /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
+  SN_OFFLOADS
+} sn_offload;
+
+typedef enum sn_recompute {
+  SN_RECOMPUTE_NONE,
+  SN_RECOMPUTE_SPEED,
+  SN_RECOMPUTE_MEMORY,
+  SN_RECOMPUTE_COST,
+  SN_RECOMPUTE_LAYERS, /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
+  SN_RECOMPUTES
+} sn_recompute;
+
+typedef struct sn_strategy {
+  sn_liveness liveness; /* the others are off unless it is SN_LIVENESS_FULL */
+  sn_offload offload;
+  sn_recompute recompute;
+} sn_strategy;
+
+enum { SN_STRATEGY_TEXT = 64, SN_STRATEGY_DEFAULTS = 13, SN_STRATEGY_SYSTEMS = 7 };
+
+sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err);
+
+/* The canonical name, into `text` of SN_STRATEGY_TEXT bytes; returns it. */
+char *sn_strategy_name(sn_strategy strategy, char *text);
+
+bool sn_strategy_same(sn_strategy a, sn_strategy b);
+
+/* The 13 combinations of the default table, index < SN_STRATEGY_DEFAULTS; the published systems, index <
+ * SN_STRATEGY_SYSTEMS; and one line on what each does. */
+sn_strategy sn_strategy_default(uint32_t index);
+sn_strategy sn_strategy_system(uint32_t index);
+const char *sn_strategy_summary(sn_strategy strategy);
+
+/* Its copies go to and come from pageable host memory (SN_PAGEABLE_SHARE in sim/device/device.h). */
+bool sn_strategy_is_pageable(sn_strategy strategy);
+
+/* It moves tensors only when memory is short. */
+bool sn_strategy_has_cache(sn_strategy strategy);
+
+#endif

@@ -1,0 +1,113 @@
+/* Simulated device; see the header. */
+#include "sim/play/device_model.h"
+
+#include "sim/play/engine.h"
+
+#include <math.h>
+
+static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  sn_device_model *m = self;
+  m->plan = plan;
+  m->trace = trace;
+  trace->known_ns = 0;
+  m->engine = sn_engine_new(SN_LANES, plan->n_fences, m->shared_link, trace->spans, err);
+  return m->engine ? SN_OK : err->code;
+}
+
+/* cudaMalloc or cudaFree: the device runs dry, then the host is busy. */
+static sn_status hold_up(sn_device_model *m, int64_t ns, sn_err *err) {
+  sn_status status = sn_engine_drain(m->engine, err);
+  if (status == SN_OK) status = sn_engine_pass(m->engine, ns, err);
+  m->trace->allocation_ns += ns;
+  return status;
+}
+
+static sn_status memory(sn_device_model *m, uint32_t index, int64_t ns, sn_err *err) {
+  if (m->allocator == SN_ALLOCATOR_POOL) {
+    m->trace->spans[index] = (sn_span){-1, -1};
+    return SN_OK;
+  }
+  sn_status status = hold_up(m, ns, err);
+  int64_t now = sn_engine_now(m->engine);
+  m->trace->spans[index] = (sn_span){now - ns, now};
+  return status;
+}
+
+static sn_status alloc(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  return memory(m, index, m->device->malloc_ns, err);
+}
+
+static sn_status release(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  return memory(m, index, m->device->free_ns, err);
+}
+
+static sn_status compute(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  const sn_instr *i = &m->plan->instrs[index];
+  const sn_step *step = &m->plan->route->steps[i->id];
+  bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
+  sn_status status = allocates ? hold_up(m, m->device->malloc_ns, err) : SN_OK;
+  int64_t ns = sn_costs_step(m->costs, step->layer, step->pass, i->algo);
+  m->trace->known_ns += sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
+  if (status == SN_OK && allocates) status = hold_up(m, m->device->free_ns, err);
+  return status;
+}
+
+static sn_status copy(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  const sn_instr *i = &m->plan->instrs[index];
+  double share = m->pageable && m->external == SN_EXTERNAL_HOST ? SN_PAGEABLE_SHARE : 1;
+  double seconds = (double)i->bytes / (m->device->link_bandwidth[m->external] * share);
+  int64_t ns = m->device->link_latency_ns + llround(fmin(seconds * 1e9, (double)SN_ENGINE_MAX_NS));
+  return sn_engine_copy(m->engine, i->lane, ns, index, err);
+}
+
+static sn_status signal_fence(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  const sn_instr *i = &m->plan->instrs[index];
+  return sn_engine_signal(m->engine, i->lane, i->id, index, err);
+}
+
+static sn_status wait_fence(void *self, uint32_t index, sn_err *err) {
+  sn_device_model *m = self;
+  const sn_instr *i = &m->plan->instrs[index];
+  return sn_engine_wait(m->engine, i->lane, i->id, index, err);
+}
+
+static sn_status sync_all(void *self, sn_err *err) {
+  sn_device_model *m = self;
+  sn_status status = sn_engine_drain(m->engine, err);
+  m->trace->end_ns = sn_engine_now(m->engine);
+  m->trace->events = sn_engine_events(m->engine);
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+    m->trace->busy_ns[lane] = sn_engine_busy(m->engine, lane);
+    m->trace->stall_ns[lane] = sn_engine_stalled(m->engine, lane);
+  }
+  return status;
+}
+
+static void close_model(void *self) {
+  sn_device_model *m = self;
+  sn_engine_free(m->engine);
+  m->engine = NULL;
+}
+
+static const sn_backend_ops model_ops = {
+    .name = "sim",
+    .reserve = reserve,
+    .alloc = alloc,
+    .release = release,
+    .compute = compute,
+    .copy = copy,
+    .signal = signal_fence,
+    .wait = wait_fence,
+    .sync = sync_all,
+    .close = close_model,
+};
+
+sn_backend sn_device_model_backend(sn_device_model *model) {
+  return (sn_backend){.self = model, .ops = &model_ops};
+}

@@ -1,0 +1,32 @@
+/* Simulated device: the back end that obeys a plan in simulated time.
+ *
+ * Three lanes on the event engine; steps last what the cost model says, copies bytes over link bandwidth plus latency.
+ * With the pool, alloc and release cost nothing: the addresses are the plan's. With SN_ALLOCATOR_CUDA every tensor and
+ * workspace is a cudaMalloc and a cudaFree: both wait for the device to be idle and then hold the host up, so that no
+ * lane has work meanwhile ([SN] table 2).
+ */
+#ifndef SN_SIM_PLAY_DEVICE_MODEL_H
+#define SN_SIM_PLAY_DEVICE_MODEL_H
+
+#include "base/err.h"
+#include "sim/device/cost.h"
+#include "sim/device/device.h"
+#include "sim/plan/options.h"
+#include "sim/play/backend.h"
+
+typedef struct sn_device_model {
+  const sn_device *device;
+  const sn_costs *costs;
+  sn_external external;
+  sn_allocator allocator;
+  bool shared_link, pageable;
+  /* while playing */
+  const sn_plan *plan;
+  sn_trace *trace;
+  struct sn_engine *engine;
+} sn_device_model;
+
+/* `model` has its first six members set and must outlive sn_play(). */
+sn_backend sn_device_model_backend(sn_device_model *model);
+
+#endif

@@ -1,0 +1,221 @@
+/* Event engine; see the header. */
+#include "sim/play/engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { UNITS_PER_NS = 840 };
+
+typedef enum task_kind { RUN, COPY, SIGNAL, WAIT } task_kind;
+
+typedef struct task {
+  int64_t ns;
+  uint32_t tag, fence;
+  task_kind kind;
+} task;
+
+typedef struct lane {
+  task *tasks;
+  uint32_t head, count, room;
+  bool busy, waiting;
+  bool on_link;       /* its task shares the link */
+  int64_t end_ns;     /* of the task that runs, while it does not share the link */
+  int64_t left_units; /* of the task that runs, while it shares the link */
+  int64_t busy_ns, stall_ns;
+} lane;
+
+struct sn_engine {
+  uint32_t n_lanes;
+  lane lanes[SN_ENGINE_LANES];
+  bool *passed; /* per fence */
+  bool shared_link;
+  sn_span *spans;
+  int64_t now;
+  int64_t queued_ns; /* all work so far: a bound of the clock */
+  uint64_t events;
+};
+
+sn_engine *sn_engine_new(uint32_t n_lanes, uint32_t n_fences, bool shared_link, sn_span *spans, sn_err *err) {
+  sn_engine *e = n_lanes <= SN_ENGINE_LANES ? calloc(1, sizeof *e) : NULL;
+  if (e) e->passed = calloc((size_t)n_fences + 1, sizeof *e->passed);
+  if (!e || !e->passed) {
+    free(e);
+    sn_fail_memory(err);
+    return NULL;
+  }
+  e->n_lanes = n_lanes;
+  e->shared_link = shared_link;
+  e->spans = spans;
+  return e;
+}
+
+void sn_engine_free(sn_engine *e) {
+  if (!e) return;
+  for (uint32_t l = 0; l < e->n_lanes; l++) free(e->lanes[l].tasks);
+  free(e->passed);
+  free(e);
+}
+
+static sn_status count_work(sn_engine *e, int64_t ns, sn_err *err) {
+  if (ns > SN_ENGINE_MAX_NS - e->queued_ns)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "the simulated iteration takes more than %" PRId64 " days; choose a smaller batch",
+                   SN_ENGINE_MAX_NS / (INT64_C(86400) * 1000000000));
+  e->queued_ns += ns;
+  return SN_OK;
+}
+
+static sn_status queue(sn_engine *e, uint32_t lane_number, task t, sn_err *err) {
+  lane *l = &e->lanes[lane_number];
+  if (count_work(e, t.ns, err) != SN_OK) return err->code;
+  if (l->count == l->room) {
+    uint32_t room = l->room ? 2 * l->room : 64;
+    task *more = room > l->room ? realloc(l->tasks, (size_t)room * sizeof *more) : NULL;
+    if (!more) return sn_fail_memory(err);
+    l->tasks = more;
+    l->room = room;
+  }
+  l->tasks[l->count++] = t;
+  return SN_OK;
+}
+
+sn_status sn_engine_run(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
+  return queue(e, lane_number, (task){.kind = RUN, .ns = ns, .tag = tag}, err);
+}
+
+sn_status sn_engine_copy(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
+  return queue(e, lane_number, (task){.kind = COPY, .ns = ns, .tag = tag}, err);
+}
+
+sn_status sn_engine_signal(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
+  return queue(e, lane_number, (task){.kind = SIGNAL, .fence = fence, .tag = tag}, err);
+}
+
+sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
+  return queue(e, lane_number, (task){.kind = WAIT, .fence = fence, .tag = tag}, err);
+}
+
+static void start(sn_engine *e, lane *l, const task *t) {
+  l->busy = true;
+  l->on_link = t->kind == COPY && e->shared_link;
+  l->end_ns = e->now + t->ns;
+  l->left_units = t->ns * UNITS_PER_NS;
+  e->spans[t->tag].begin_ns = e->now;
+}
+
+static void begin_waiting(sn_engine *e, lane *l, const task *t) {
+  if (l->waiting) return;
+  l->waiting = true;
+  e->spans[t->tag].begin_ns = e->now;
+}
+
+static void end_waiting(sn_engine *e, lane *l, const task *t) {
+  if (!l->waiting) e->spans[t->tag].begin_ns = e->now;
+  l->waiting = false;
+  e->spans[t->tag].end_ns = e->now;
+  l->stall_ns += e->now - e->spans[t->tag].begin_ns;
+}
+
+/* Takes tasks from a lane until it is busy, held at a fence or empty. True where a fence passed. */
+static bool advance(sn_engine *e, lane *l) {
+  bool signalled = false;
+  while (!l->busy && l->head < l->count) {
+    const task *t = &l->tasks[l->head];
+    if (t->kind == WAIT && !e->passed[t->fence]) {
+      begin_waiting(e, l, t);
+      break;
+    }
+    if (t->kind == RUN || t->kind == COPY) {
+      start(e, l, t);
+      break;
+    }
+    if (t->kind == WAIT) {
+      end_waiting(e, l, t);
+    } else {
+      e->passed[t->fence] = signalled = true;
+      e->spans[t->tag] = (sn_span){e->now, e->now};
+    }
+    l->head++;
+    e->events++;
+  }
+  return signalled;
+}
+
+static void advance_all(sn_engine *e) {
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t l = 0; l < e->n_lanes; l++) again |= advance(e, &e->lanes[l]);
+  }
+}
+
+static uint32_t copies_on_link(const sn_engine *e) {
+  uint32_t k = 0;
+  for (uint32_t l = 0; l < e->n_lanes; l++) k += e->lanes[l].busy && e->lanes[l].on_link;
+  return k;
+}
+
+static int64_t end_of(const sn_engine *e, const lane *l, uint32_t k) {
+  return l->on_link ? e->now + (l->left_units * k + UNITS_PER_NS - 1) / UNITS_PER_NS : l->end_ns;
+}
+
+static void finish(sn_engine *e, lane *l) {
+  const task *t = &l->tasks[l->head++];
+  l->busy = false;
+  e->spans[t->tag].end_ns = e->now;
+  l->busy_ns += e->now - e->spans[t->tag].begin_ns;
+  e->events++;
+}
+
+/* Moves the clock to the next end of a task. False where nothing runs. */
+static bool next_event(sn_engine *e) {
+  uint32_t k = copies_on_link(e);
+  lane *first = NULL;
+  int64_t end = 0;
+  for (uint32_t i = 0; i < e->n_lanes; i++) {
+    lane *l = &e->lanes[i];
+    if (!l->busy) continue;
+    int64_t its_end = end_of(e, l, k);
+    if (first && its_end >= end) continue;
+    first = l;
+    end = its_end;
+  }
+  if (!first) return false;
+  for (uint32_t i = 0; i < e->n_lanes && k > 0; i++)
+    if (e->lanes[i].busy && e->lanes[i].on_link) e->lanes[i].left_units -= (end - e->now) * UNITS_PER_NS / k;
+  e->now = end;
+  finish(e, first);
+  return true;
+}
+
+sn_status sn_engine_drain(sn_engine *e, sn_err *err) {
+  do advance_all(e);
+  while (next_event(e));
+  for (uint32_t l = 0; l < e->n_lanes; l++) {
+    if (e->lanes[l].head < e->lanes[l].count)
+      return sn_fail(err, SN_BUG, "simulation: lane %u waits for a fence that is never signalled", l);
+    e->lanes[l].head = e->lanes[l].count = 0;
+  }
+  return SN_OK;
+}
+
+int64_t sn_engine_now(const sn_engine *e) {
+  return e->now;
+}
+
+sn_status sn_engine_pass(sn_engine *e, int64_t ns, sn_err *err) {
+  sn_status status = count_work(e, ns, err);
+  if (status == SN_OK) e->now += ns;
+  return status;
+}
+
+int64_t sn_engine_busy(const sn_engine *e, uint32_t lane_number) {
+  return e->lanes[lane_number].busy_ns;
+}
+
+int64_t sn_engine_stalled(const sn_engine *e, uint32_t lane_number) {
+  return e->lanes[lane_number].stall_ns;
+}
+
+uint64_t sn_engine_events(const sn_engine *e) {
+  return e->events;
+}

@@ -1,0 +1,123 @@
+/* Timeline: a played plan as what people look at: bars on lanes, rectangles of memory, memory over time, and what
+ * waited for what. Made from any plan and its trace, of the simulated back end or a real one; holds no pointer into
+ * either.
+ *
+ *   compute  [conv1][relu1]~~~[conv2]            bars; ~~~ is a stall
+ *   out             [conv1.y]                    arrow: conv1 -> copy of conv1.y
+ *   in                          [conv1.y]        arrow: copy of conv1.y -> its first use
+ *
+ * Steps count from 1 and instructions from 0, as everywhere. Time is ns from the start of the iteration.
+ *
+ * A tensor's memory is taken by an instruction and given back by another; in the order of the plan no two rectangles
+ * overlap. A step is several instructions: sn_timeline_place() is where each stands on the step axis of a picture. In
+ * time, memory is taken when its lane gets there: when what the plan lists before it on the same
+ * lane is over. O(instructions log instructions).
+ */
+#ifndef SN_SIM_PLAY_TIMELINE_H
+#define SN_SIM_PLAY_TIMELINE_H
+
+#include "base/err.h"
+#include "sim/plan/plan.h"
+#include "sim/play/trace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum sn_bar_kind {
+  SN_BAR_COMPUTE,  /* a step */
+  SN_BAR_COPY_OUT, /* a tensor to the external pool */
+  SN_BAR_COPY_IN,  /* and back */
+  SN_BAR_STALL,    /* the lane waits at a fence; only where that takes time */
+  SN_BAR_ALLOC,    /* the lane is held up by the device's allocator; only where that takes time */
+  SN_BAR_RELEASE,
+  SN_BAR_KINDS
+} sn_bar_kind;
+
+typedef struct sn_bar {
+  uint8_t kind; /* sn_bar_kind */
+  uint8_t lane; /* sn_lane */
+  bool rerun;   /* compute: a recomputation */
+  uint32_t instr;
+  uint32_t step;    /* the step of the plan in which it stands */
+  uint32_t what;    /* compute: the step it computes (a re-run: that of the forward); stall: the bar it waits for,
+                       SN_NONE where the fence is no bar's; else: the tensor */
+  const char *name; /* "conv1", "conv1.y"; stall: "wait" */
+  int64_t begin_ns, end_ns;
+  uint64_t bytes; /* compute: workspace; else: of the tensor; stall: 0 */
+} sn_bar;
+
+/* Memory that one tensor or workspace holds: [offset, offset + bytes) of the pool, whole blocks. */
+typedef struct sn_rect {
+  uint32_t tensor;               /* SN_NONE: the workspace of `from_instr` */
+  uint32_t from_instr, to_instr; /* taken and given back by; `to_instr` is the number of all where it is kept */
+  uint32_t from_step, to_step;   /* the steps in which those stand; kept: the last step */
+  uint64_t offset, bytes;
+  int64_t from_ns, to_ns;
+} sn_rect;
+
+/* Memory from `ns` on, until the next level. */
+typedef struct sn_level {
+  int64_t ns;
+  uint64_t tensor_bytes, workspace_bytes;
+  uint32_t live_tensors;
+} sn_level;
+
+/* From the end of one bar to the beginning of another: a tensor's producer to its copy out, or its copy in to the first
+ * step that touches it. */
+typedef struct sn_arrow {
+  uint32_t from_bar, to_bar;
+  uint32_t tensor;
+} sn_arrow;
+
+typedef struct sn_timeline_step {
+  const char *layer, *op, *pass; /* "conv1", "CONV", "forward", "backward", "update" */
+  uint32_t first_instr, n_instrs;
+  uint32_t fullest; /* the step holds the most just before this instruction; see sn_rect_is_live() */
+  uint64_t tensor_bytes, workspace_bytes;
+  uint32_t live_tensors;
+} sn_timeline_step;
+
+typedef struct sn_timeline_tensor {
+  const char *name, *layer, *kind; /* "conv1.y", "conv1", "output" or "gradient" */
+  uint64_t bytes;                  /* its own, not whole blocks */
+} sn_timeline_tensor;
+
+typedef struct sn_timeline {
+  const char *net; /* the network's own name */
+  uint32_t batch;
+  uint32_t n_instrs; /* of the plan */
+  uint32_t n_steps;  /* updates included; forward and backward are the first 2 * n_layers */
+  uint32_t n_layers; /* DATA excluded */
+  uint32_t n_tensors, n_bars, n_rects, n_levels, n_arrows;
+  const sn_timeline_step *steps;     /* steps[0] is step 1 */
+  const sn_timeline_tensor *tensors; /* by number */
+  const sn_bar *bars;                /* in the plan's order, so each lane's in the order of time */
+  const sn_rect *rects;              /* in the order in which the plan takes them */
+  const sn_level *levels;            /* ascending ns, no two at the same */
+  const sn_arrow *arrows;            /* in the order of their ends in the plan */
+  const double *places;              /* by instruction; see sn_timeline_place() */
+  uint64_t pool_bytes, pool_limit, external_bytes;
+  int64_t end_ns, busy_ns[SN_LANES], stall_ns[SN_LANES], allocation_ns;
+  struct sn_arena *arena;
+} sn_timeline;
+
+/* `trace` is of a whole iteration. SN_BUG where it is not the plan's, or the plan goes back a step. */
+sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err *err);
+void sn_timeline_free(sn_timeline *timeline);
+
+/* Where an instruction begins on the step axis: step s has [s, s + 1), of which computing gets most, taking and giving
+ * back memory a little, and all else nothing. The number of all instructions is the end of the axis. */
+static inline double sn_timeline_place(const sn_timeline *timeline, uint32_t instr) {
+  return timeline->places[instr];
+}
+
+/* Whether a rectangle is held just before `instr`; of a workspace: while its instruction runs. */
+static inline bool sn_rect_is_live(const sn_rect *rect, uint32_t instr) {
+  if (rect->tensor == UINT32_MAX) return rect->from_instr == instr;
+  return rect->from_instr < instr && instr <= rect->to_instr;
+}
+
+/* "compute", "copy_out", "copy_in", "stall", "alloc", "release" */
+const char *sn_bar_kind_name(sn_bar_kind kind);
+
+#endif

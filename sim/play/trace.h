@@ -1,0 +1,32 @@
+/* Trace: what happened when a plan was played, in the same form from every back end.
+ *
+ * Entry i is about instruction i of the plan: when it began and ended, in ns from the start of the iteration. Lane,
+ * kind, tensor and bytes are the plan's.
+ */
+#ifndef SN_SIM_PLAY_TRACE_H
+#define SN_SIM_PLAY_TRACE_H
+
+#include "base/err.h"
+#include "sim/plan/plan.h"
+
+#include <stdint.h>
+
+typedef struct sn_span {
+  int64_t begin_ns, end_ns;
+} sn_span;
+
+typedef struct sn_trace {
+  uint32_t n_spans; /* the plan's instructions */
+  sn_span *spans;
+  int64_t end_ns;             /* the iteration is over */
+  int64_t busy_ns[SN_LANES];  /* lane computing or copying */
+  int64_t stall_ns[SN_LANES]; /* lane waiting at a fence */
+  int64_t allocation_ns;      /* spent in the device's own allocator */
+  int64_t known_ns; /* simulated: of the compute lane's time, what measured costs gave; the rest is formulas' */
+  uint64_t events;
+} sn_trace;
+
+sn_status sn_trace_init(sn_trace *trace, const sn_plan *plan, sn_err *err);
+void sn_trace_clear(sn_trace *trace);
+
+#endif
