@@ -42,7 +42,8 @@ static int64_t step_workspace(const sn_timeline *t, uint32_t i) {
 static int64_t bar_code(const sn_timeline *t, uint32_t i) {
   return t->bars[i].kind * 8 + t->bars[i].lane * 2 + t->bars[i].rerun;
 }
-/* The index of the step it computes, the tensor, or the bar it waits for; -1: none. */
+/* The index of the step it computes, the tensor, or the bar it waits for; -1: none, or the workspace of what is beside
+ * it. */
 static int64_t bar_what(const sn_timeline *t, uint32_t i) {
   const sn_bar *bar = &t->bars[i];
   if (bar->what == UINT32_MAX) return -1;

@@ -78,7 +78,7 @@ static void write_args(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   } else if (bar->kind == SN_BAR_STALL) {
     write_text("\"waits_for\":", bar->what < t->n_bars ? t->bars[bar->what].name : "a fence", out);
   } else {
-    write_text("\"tensor\":", bar->name, out);
+    write_text(bar->what == UINT32_MAX ? "\"workspace_of\":" : "\"tensor\":", bar->name, out);
     fprintf(out, ",\"bytes\":%" PRIu64, bar->bytes);
   }
   fputs("}}", out);
@@ -90,8 +90,11 @@ static void write_name(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   const char *name = bar->name;
   char text[200];
   if (bar->kind == SN_BAR_STALL && bar->what < t->n_bars) name = t->bars[bar->what].name;
+  bool of_workspace = bar->what == UINT32_MAX && bar->kind != SN_BAR_STALL;
   snprintf(text, sizeof text, "%s%s%s", is_idle(bar) ? "idle: " : before[bar->kind], name,
-           bar->rerun ? " (re-run)" : "");
+           of_workspace ? " (workspace)"
+           : bar->rerun ? " (re-run)"
+                        : "");
   write_text(",\"name\":", text, out);
 }
 

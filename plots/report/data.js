@@ -34,6 +34,10 @@ function unpackBars(r) {
     return {kind: BAR_KINDS[code >> 3], lane, rerun: (code & 1) === 1, what: r.bars.what[i], step: step[i], begin,
             end: end[lane]};
   });
+  r.bars.forEach((bar, i) => { /* a workspace's cudaMalloc and cudaFree stand around what has it */
+    if (bar.what < 0 && bar.kind === "alloc") bar.of = r.bars[i + 1];
+    if (bar.what < 0 && bar.kind === "release") bar.of = r.bars[i - 1];
+  });
   r.gaps = null;
 }
 
@@ -76,7 +80,7 @@ function barName(r, bar) {
   if (bar.kind === "compute") return stepName(bar.what + 1) + (bar.rerun ? ", run again" : "");
   if (bar.kind === "stall") return bar.what < 0 ? "waits" : "waits for " + barName(r, r.bars[bar.what]);
   const verb = {out: "copy out of ", in: "copy in of ", alloc: "cudaMalloc of ", release: "cudaFree of "};
-  return verb[bar.kind] + data.tensors[bar.what];
+  return verb[bar.kind] + (bar.of ? "the workspace of " + barName(r, bar.of) : data.tensors[bar.what]);
 }
 
 /* A moment of the iteration, fine enough to tell short bars apart. */

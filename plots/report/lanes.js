@@ -41,7 +41,8 @@ function paintBar(view, context, bar) {
   context.fillStyle = color;
   context.fillRect(from, y, width > 3 ? width - 0.6 : width, LANE_HEIGHT);
   context.fillStyle = view.color("on-bar");
-  return fit(context, bar.kind === "compute" ? data.layers[bar.what] : data.tensors[bar.what], from, y + 21, width);
+  const text = bar.kind === "compute" ? data.layers[bar.what] : bar.of ? "workspace" : data.tensors[bar.what];
+  return fit(context, text, from, y + 21, width);
 }
 
 /* Round marks on a time axis between low and high, with a unit that suits them. */

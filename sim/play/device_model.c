@@ -10,6 +10,8 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   m->plan = plan;
   m->trace = trace;
   trace->known_ns = 0;
+  trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
+  trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
   m->engine = sn_engine_new(SN_LANES, plan->n_fences, m->shared_link, trace->spans, err);
   return m->engine ? SN_OK : err->code;
 }
@@ -48,11 +50,11 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   const sn_instr *i = &m->plan->instrs[index];
   const sn_step *step = &m->plan->route->steps[i->id];
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
-  sn_status status = allocates ? hold_up(m, m->device->malloc_ns, err) : SN_OK;
+  sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
   int64_t ns = sn_costs_step(m->costs, step->layer, step->pass, i->algo);
   m->trace->known_ns += sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
-  if (status == SN_OK && allocates) status = hold_up(m, m->device->free_ns, err);
+  if (status == SN_OK && allocates) status = hold_up(m, m->trace->workspace_free_ns, err);
   return status;
 }
 

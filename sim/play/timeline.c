@@ -118,22 +118,26 @@ static void find_places(const walk *w) {
 
 static uint64_t bytes_of(const walk *w, const sn_instr *i, sn_bar_kind kind) {
   if (kind == SN_BAR_STALL) return 0;
-  return kind == SN_BAR_COMPUTE ? i->bytes : w->plan->route->tensors[i->id].bytes;
+  return i->kind == SN_COMPUTE ? i->bytes : w->plan->route->tensors[i->id].bytes;
 }
 
-static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name) {
+static uint32_t add_bar_at(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name, sn_span at) {
   const sn_instr *i = &w->plan->instrs[index];
   w->bars[w->made->n_bars] = (sn_bar){.kind = (uint8_t)kind,
                                       .lane = i->lane,
-                                      .rerun = i->rerun,
+                                      .rerun = i->rerun && kind == SN_BAR_COMPUTE,
                                       .instr = index,
                                       .step = i->step + 1,
                                       .what = what,
                                       .name = name,
-                                      .begin_ns = w->trace->spans[index].begin_ns,
-                                      .end_ns = w->trace->spans[index].end_ns,
+                                      .begin_ns = at.begin_ns,
+                                      .end_ns = at.end_ns,
                                       .bytes = bytes_of(w, i, kind)};
   return w->made->n_bars++;
+}
+
+static uint32_t add_bar(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name) {
+  return add_bar_at(w, index, kind, what, name, w->trace->spans[index]);
 }
 
 static void add_arrow(walk *w, uint32_t from, uint32_t to, uint32_t tensor) {
@@ -179,11 +183,19 @@ static void take_release(walk *w, uint32_t index) {
   close_rect(w, w->tensors[i->id].rect, index, i->step, timed ? w->trace->spans[index].end_ns : w->now[i->lane]);
 }
 
+/* Time that the device's allocator takes for a workspace. */
+static void add_workspace_bar(walk *w, uint32_t index, sn_bar_kind kind, int64_t begin_ns, int64_t end_ns) {
+  const sn_step *step = &w->plan->route->steps[w->plan->instrs[index].id];
+  if (end_ns > begin_ns) add_bar_at(w, index, kind, SN_NONE, w->layers[step->layer], (sn_span){begin_ns, end_ns});
+}
+
 static void take_compute(walk *w, uint32_t index) {
   const sn_instr *i = &w->plan->instrs[index];
   const sn_route *route = w->plan->route;
   const sn_step *step = &route->steps[i->id];
-  const sn_span *span = &w->trace->spans[index];
+  sn_span span = w->trace->spans[index], held = span; /* the workspace is held */
+  if (i->bytes > 0) held.begin_ns -= w->trace->workspace_alloc_ns, held.end_ns += w->trace->workspace_free_ns;
+  add_workspace_bar(w, index, SN_BAR_ALLOC, held.begin_ns, span.begin_ns);
   uint32_t bar = add_bar(w, index, SN_BAR_COMPUTE, i->id + 1, w->layers[step->layer]);
   w->last_bar[i->lane] = bar;
   for (uint32_t a = 0; a < step->n_accesses; a++) {
@@ -193,7 +205,9 @@ static void take_compute(walk *w, uint32_t index) {
     t->fetched = SN_NONE;
     if (access.mode != SN_READ) t->writer = bar;
   }
-  if (i->bytes > 0) close_rect(w, open_rect(w, index, SN_NONE, span->begin_ns), index + 1, i->step, span->end_ns);
+  add_workspace_bar(w, index, SN_BAR_RELEASE, span.end_ns, held.end_ns);
+  if (held.end_ns > w->now[i->lane]) w->now[i->lane] = held.end_ns;
+  if (i->bytes > 0) close_rect(w, open_rect(w, index, SN_NONE, held.begin_ns), index + 1, i->step, held.end_ns);
 }
 
 static void take_copy(walk *w, uint32_t index) {
@@ -294,14 +308,15 @@ static sn_status make_levels(walk *w, sn_err *err) {
 
 /* ---- all of it ---- */
 
-/* Room for the most there can be: an instruction makes at most one bar and one rectangle, a copy one arrow. */
+/* Room for the most there can be: an instruction makes at most one bar and one rectangle, a copy one arrow; with a
+ * workspace there are two bars more. */
 static sn_status make_room(walk *w, sn_err *err) {
   const sn_plan *plan = w->plan;
   sn_arena *arena = w->made->arena;
   uint32_t bars = 0, rects = 0, copies = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
-    bars += instr->kind != SN_SIGNAL;
+    bars += instr->kind == SN_COMPUTE && instr->bytes > 0 ? 3 : instr->kind != SN_SIGNAL;
     rects += instr->kind == SN_ALLOC || (instr->kind == SN_COMPUTE && instr->bytes > 0);
     copies += instr->kind == SN_COPY_OUT || instr->kind == SN_COPY_IN;
   }

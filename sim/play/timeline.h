@@ -40,10 +40,10 @@ typedef struct sn_bar {
   uint32_t instr;
   uint32_t step;    /* the step of the plan in which it stands */
   uint32_t what;    /* compute: the step it computes (a re-run: that of the forward); stall: the bar it waits for,
-                       SN_NONE where the fence is no bar's; else: the tensor */
-  const char *name; /* "conv1", "conv1.y"; stall: "wait" */
+                       SN_NONE where the fence is no bar's; else: the tensor, SN_NONE the workspace of `instr` */
+  const char *name; /* "conv1", "conv1.y", a workspace's: the layer's; stall: "wait" */
   int64_t begin_ns, end_ns;
-  uint64_t bytes; /* compute: workspace; else: of the tensor; stall: 0 */
+  uint64_t bytes; /* compute: workspace; else: of the tensor or workspace; stall: 0 */
 } sn_bar;
 
 /* Memory that one tensor or workspace holds: [offset, offset + bytes) of the pool, whole blocks. */

@@ -22,6 +22,8 @@ typedef struct sn_trace {
   int64_t busy_ns[SN_LANES];  /* lane computing or copying */
   int64_t stall_ns[SN_LANES]; /* lane waiting at a fence */
   int64_t allocation_ns;      /* spent in the device's own allocator */
+  /* Of it, what stands before and behind the span of each computation that has a workspace. */
+  int64_t workspace_alloc_ns, workspace_free_ns;
   int64_t known_ns; /* simulated: of the compute lane's time, what measured costs gave; the rest is formulas' */
   uint64_t events;
 } sn_trace;
