@@ -101,7 +101,7 @@ static void print_cause(const sn_binding *b, FILE *out) {
       [SN_CAUSE_HOLES] = "its tensors would fit, but the holes between those that are placed do not hold the next one",
       [SN_CAUSE_WORKSPACE] =
           "its tensors would fit, but not the workspace beside them: --workspace dynamic takes what is left",
-      [SN_CAUSE_RESIDENT] = "context, parameters, optimizer and input leave nothing for tensors"};
+      [SN_CAUSE_RESIDENT] = "context, parameters with gradients and momentum, and input leave nothing for tensors"};
   if (texts[b->cause]) fprintf(out, "%s\n", texts[b->cause]);
 }
 

@@ -13,7 +13,7 @@ static const sn_command commands[] = {
      "The table: \"fits\": the device has enough memory. \"peak MiB\": the most that functional tensors (layer outputs "
      "and gradients) take at any moment; \"live\": how many of them there are at that step; \"at step\", the last "
      "column: where that is. \"device GiB\": what the device must hold in all: CUDA context, parameters, their "
-     "gradients, optimizer state, input, and the pool for tensors and workspace. \"work GiB\": the largest convolution "
+     "gradients, their momentum, input, and the pool for tensors and workspace. \"work GiB\": the largest convolution "
      "workspace. \"frag %\": the share of the pool lost to holes when it was fullest. \"out/in GiB\": bytes copied to "
      "the external pool and back. \"cache\": hits, misses and evictions of the tensor cache. \"extra fwd\": layers "
      "whose "

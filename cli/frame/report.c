@@ -48,7 +48,7 @@ static void print_resident(const sn_result *r, FILE *out) {
   fprintf(out, "always resident: context %s", sn_print_bytes(r->context_bytes, text));
   print_size(out, "parameters", p->parameters);
   print_size(out, "gradients", p->parameter_gradients);
-  print_size(out, "optimizer", p->optimizer_state);
+  print_size(out, "momentum (SGD)", p->optimizer_state);
   print_size(out, "masks and statistics", p->auxiliary);
   print_size(out, "input", p->input_batch);
   print_size(out, "labels", p->labels);

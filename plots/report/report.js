@@ -72,7 +72,7 @@ function drawFacts() {
 
 function drawSplit(r) {
   const parts = [["context", "driver and libraries", "update"], ["parameter_bytes", "parameters", "out"],
-                 ["gradient_bytes", "their gradients", "in"], ["optimizer_bytes", "optimizer state", "rerun"],
+                 ["gradient_bytes", "their gradients", "in"], ["optimizer_bytes", "momentum (SGD)", "rerun"],
                  ["auxiliary_bytes", "masks and statistics", "alloc"], ["input_bytes", "input batch", "live"],
                  ["pool", "pool: tensors and workspace", "forward"]].filter(([key]) => r[key] > 0);
   const whole = Math.max(r.device, run.memory);
