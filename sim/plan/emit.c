@@ -110,6 +110,7 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
 sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
   for (sn_lane lane = 0; lane < SN_LANES; lane++) free(e->lanes[lane].fences);
   free(e->places);
+  free(e->changes);
   if (e->plan) {
     e->plan->pool_bytes = e->pool.high_water;
     e->plan->largest_hole = e->pool.largest_hole;
@@ -129,32 +130,39 @@ void sn__emit_step(sn__emit *e, uint32_t step) {
 void sn__emit_lock(sn__emit *e, const sn_step *step) {
   e->execution++;
   e->packed = false;
+  e->before = (sn__marks){e->pool.high_water, e->pool.reserved_peak, e->pool.largest_hole};
   for (uint32_t i = 0; i < step->n_accesses; i++)
     e->places[e->route->accesses[step->first_access + i].tensor].locked = e->execution;
 }
 
-/* Copies a tensor out unless the host has its value, or it has none yet, and releases it. */
-static sn_status evict(sn__emit *e, uint32_t tensor) {
-  const sn__place *p = &e->places[tensor];
-  sn_status status = SN_OK;
-  if (p->version != 0 && p->host_version != p->version) status = sn__emit_copy_out(e, tensor);
-  e->plan->counts.evictions += p->version != 0;
-  return status == SN_OK ? sn__emit_release(e, tensor) : status;
+/* ---- the books: who has which bytes, ahead of the plan ---- */
+
+static sn_status note_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
+  if (e->n_changes == e->changes_room &&
+      grow((void **)&e->changes, &e->changes_room, sizeof *e->changes, e->err) != SN_OK)
+    return e->err->code;
+  e->changes[e->n_changes++] = (sn__change){tensor, kind};
+  return SN_OK;
 }
 
-/* The least recently used unlocked tensor; *found is false where there is none. */
+static sn_status book_out(sn__emit *e, uint32_t tensor) {
+  sn__place *p = &e->places[tensor];
+  p->resident = false;
+  if (sn__emit_listed(e, tensor)) list_remove(e, tensor);
+  return sn_pool_give(&e->pool, p->offset, e->route->tensors[tensor].bytes) == SN_OK ? SN_OK : sn_fail_memory(e->err);
+}
+
+static sn_status book_eviction(sn__emit *e, uint32_t tensor) {
+  sn_status status = book_out(e, tensor);
+  return status == SN_OK ? note_change(e, tensor, SN__EVICT) : status;
+}
+
+/* Evicts the least recently used unlocked tensor; *found is false where there is none. */
 static sn_status evict_one(sn__emit *e, bool *found) {
   uint32_t victim = e->oldest;
   while (victim != SN_NONE && e->places[victim].locked == e->execution) victim = e->places[victim].newer;
   *found = victim != SN_NONE;
-  return *found ? evict(e, victim) : SN_OK;
-}
-
-sn_status sn__emit_evict_all(sn__emit *e) {
-  sn_status status = SN_OK;
-  while (e->oldest != SN_NONE && status == SN_OK) status = evict(e, e->oldest);
-  e->packed = true;
-  return status;
+  return *found ? book_eviction(e, victim) : SN_OK;
 }
 
 static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
@@ -169,28 +177,47 @@ static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
   return SN_OK;
 }
 
-sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
+sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
+  sn__place *p = &e->places[tensor];
+  sn_status status = SN_OK;
+  if (kind == SN__RELEASE || kind == SN__EVICT) {
+    status = book_out(e, tensor);
+  } else {
+    status = find_room(e, e->route->tensors[tensor].bytes, &p->offset);
+    if (status != SN_OK) return status;
+    p->resident = true;
+    if (sn__emit_listed(e, tensor)) list_push(e, tensor);
+  }
+  return status == SN_OK ? note_change(e, tensor, kind) : status;
+}
+
+sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
+  sn_status status = find_room(e, bytes, offset);
+  if (status == SN_OK && sn_pool_give(&e->pool, *offset, bytes) != SN_OK) return sn_fail_memory(e->err);
+  return status;
+}
+
+/* ---- and into the plan ---- */
+
+static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
   sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
-  sn_status status = find_room(e, bytes, &p->offset);
   /* Memory is given back on the compute lane only: being behind the last time covers whoever had it before. */
-  if (status == SN_OK) status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
+  sn_status status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
   if (status != SN_OK) return status;
   for (sn_lane l = 0; l < SN_LANES; l++) p->touched[l] = p->wrote[l] = 0;
-  p->resident = true;
   p->version = 0;
   e->live_bytes += bytes;
   e->live_tensors++;
   meter(e);
-  if (sn__emit_listed(e, tensor)) list_push(e, tensor);
   return add(
       e,
       (sn_instr){
           .kind = SN_ALLOC, .lane = (uint8_t)lane, .id = tensor, .offset = p->offset, .bytes = sn_pool_round(bytes)});
 }
 
-sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
-  sn__place *p = &e->places[tensor];
+static sn_status write_release(sn__emit *e, uint32_t tensor) {
+  const sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
   sn_status status = order_all(e, SN_LANE_COMPUTE, p->touched);
   if (status == SN_OK)
@@ -201,11 +228,9 @@ sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
   e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
-  p->resident = false;
   e->live_bytes -= bytes;
   e->live_tensors--;
-  if (sn__emit_listed(e, tensor)) list_remove(e, tensor);
-  return sn_pool_give(&e->pool, p->offset, bytes) == SN_OK ? SN_OK : sn_fail_memory(e->err);
+  return SN_OK;
 }
 
 static void take_host_slot(sn__emit *e, uint32_t tensor) {
@@ -234,11 +259,10 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
   return signal_lane(e, SN_LANE_OUT);
 }
 
-sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor) {
+static sn_status write_copy_in(sn__emit *e, uint32_t tensor) {
   sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
-  sn_status status = sn__emit_alloc(e, tensor, SN_LANE_IN);
-  if (status == SN_OK) status = order(e, SN_LANE_IN, SN_LANE_OUT, p->host_wrote);
+  sn_status status = order(e, SN_LANE_IN, SN_LANE_OUT, p->host_wrote);
   if (status == SN_OK)
     status = add(
         e, (sn_instr){.kind = SN_COPY_IN, .lane = SN_LANE_IN, .id = tensor, .offset = p->host_offset, .bytes = bytes});
@@ -250,19 +274,67 @@ sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor) {
   return signal_lane(e, SN_LANE_IN);
 }
 
+static sn_status write_change(sn__emit *e, sn__change change) {
+  const sn__place *p = &e->places[change.tensor];
+  sn_status status = SN_OK;
+  switch (change.kind) {
+  case SN__ALLOC:
+    return write_alloc(e, change.tensor, SN_LANE_COMPUTE);
+  case SN__FETCH:
+    status = write_alloc(e, change.tensor, SN_LANE_IN);
+    return status == SN_OK ? write_copy_in(e, change.tensor) : status;
+  case SN__EVICT: /* the host may have its value already */
+    e->plan->counts.evictions++;
+    if (p->host_version != p->version) status = sn__emit_copy_out(e, change.tensor);
+    return status == SN_OK ? write_release(e, change.tensor) : status;
+  case SN__RELEASE:
+    break;
+  }
+  return write_release(e, change.tensor);
+}
+
+sn_status sn__emit_settle(sn__emit *e) {
+  sn_status status = SN_OK;
+  for (uint32_t i = 0; i < e->n_changes && status == SN_OK; i++) status = write_change(e, e->changes[i]);
+  e->n_changes = 0;
+  return status;
+}
+
+sn_status sn__emit_pack(sn__emit *e) {
+  sn_status status = SN_OK;
+  uint32_t n = e->n_changes;
+  e->n_changes = 0;
+  for (uint32_t i = 0; i < n && status == SN_OK; i++) {
+    sn__change change = e->changes[i];
+    if (change.kind == SN__EVICT)
+      e->changes[e->n_changes++] = change;
+    else
+      status = book_out(e, change.tensor);
+  }
+  e->pool.high_water = e->before.high_water;
+  e->pool.reserved_peak = e->before.reserved_peak;
+  e->pool.largest_hole = e->before.largest_hole;
+  while (e->oldest != SN_NONE && status == SN_OK) status = book_eviction(e, e->oldest);
+  e->packed = true;
+  return status == SN_OK ? sn__emit_settle(e) : status;
+}
+
 void sn__emit_hit(sn__emit *e, uint32_t tensor) {
   list_remove(e, tensor);
   list_push(e, tensor);
 }
 
+/* One wait a lane, on the last that matters: what comes before it on that lane is behind it as well. */
 static sn_status order_accesses(sn__emit *e, const sn_step *step) {
-  sn_status status = SN_OK;
-  for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
+  uint32_t clocks[SN_LANES] = {0};
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
-    sn__place *p = &e->places[access.tensor];
-    status = order_all(e, SN_LANE_COMPUTE, access.mode == SN_READ ? p->wrote : p->touched);
+    const sn__place *p = &e->places[access.tensor];
+    const uint32_t *before = access.mode == SN_READ ? p->wrote : p->touched;
+    for (sn_lane lane = 0; lane < SN_LANES; lane++)
+      if (before[lane] > clocks[lane]) clocks[lane] = before[lane];
   }
-  return status;
+  return order_all(e, SN_LANE_COMPUTE, clocks);
 }
 
 static void note_accesses(sn__emit *e, const sn_step *step) {
@@ -275,12 +347,6 @@ static void note_accesses(sn__emit *e, const sn_step *step) {
     p->wrote[SN_LANE_COMPUTE] = clock;
     p->version++;
   }
-}
-
-sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
-  sn_status status = find_room(e, bytes, offset);
-  if (status == SN_OK && sn_pool_give(&e->pool, *offset, bytes) != SN_OK) return sn_fail_memory(e->err);
-  return status;
 }
 
 sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,

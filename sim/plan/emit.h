@@ -8,10 +8,13 @@
  * touched and that wrote it, and for each lane up to where it is known to be behind the others (a vector clock). Only
  * where that is not far enough a wait is written, on the earliest fence that reaches far enough, or a new one.
  *
+ * Changes. What a step needs is booked before any of it is written: who leaves, who comes, at which address
+ * (sn__emit_change), so that nothing is brought in for a step that then cannot be placed. sn__emit_settle() writes it.
+ *
  * Cache ([SN] algorithm 2). All resident tensors stand in a list, most recently used first. Where the pool has no hole
- * for an allocation, unlocked tensors leave from the other end, those the host does not have the same value of by a
- * copy. Where the holes between locked tensors are still too small, sn__emit_alloc() says SN_NO_FIT; the lowering then
- * empties the device (sn__emit_evict_all) and brings in what the step needs anew, side by side. So a step runs wherever
+ * for what is to come, unlocked tensors leave from the other end, those the host does not have the same value of by a
+ * copy. Where the holes between locked tensors are still too small, sn__emit_change() says SN_NO_FIT; the lowering then
+ * empties the device (sn__emit_pack) and books what the step needs anew, side by side. So a step runs wherever
  * its own tensors and workspace fit, more memory never makes a plan impossible, and only where not even that fits does
  * the pool grow beyond the device: the plan then says exactly how much it needs. A narrow cache lists, and so sends
  * out, only outputs of CONVs and FORKs; what it does not list stays, also when the device is emptied.
@@ -52,6 +55,24 @@ typedef struct sn__place {
   bool resident, has_host_slot;
 } sn__place;
 
+/* A change of what is on the device. */
+typedef enum sn__change_kind {
+  SN__ALLOC,   /* comes, to be written by a compute */
+  SN__FETCH,   /* comes from the external pool, on the in lane */
+  SN__RELEASE, /* goes, after its last use */
+  SN__EVICT    /* goes, and will come back */
+} sn__change_kind;
+
+typedef struct sn__change {
+  uint32_t tensor;
+  sn__change_kind kind;
+} sn__change;
+
+/* What the pool remembers of its past, to be put back where a booking did not lead to a plan. */
+typedef struct sn__marks {
+  uint64_t high_water, reserved_peak, largest_hole;
+} sn__marks;
+
 typedef struct sn__emit {
   const sn_route *route;
   sn_plan *plan;
@@ -64,6 +85,9 @@ typedef struct sn__emit {
   uint32_t room; /* of plan->instrs */
   sn__lane_state lanes[SN_LANES];
   sn__place *places;
+  sn__change *changes; /* booked, not yet written */
+  uint32_t n_changes, changes_room;
+  sn__marks before;  /* the step at hand */
   uint32_t freed_at; /* compute clock at which memory was last given back */
   uint32_t newest, oldest;
   uint32_t execution; /* locks of this number hold */
@@ -82,21 +106,24 @@ void sn__emit_step(sn__emit *e, uint32_t step);
 /* Locks the tensors of a step against eviction until the next call. */
 void sn__emit_lock(sn__emit *e, const sn_step *step);
 
-/* Sends everything off the device, locked or not; allocations of the same execution then may let the pool grow. */
-sn_status sn__emit_evict_all(sn__emit *e);
+/* Books a change: the pool, the list and `resident` follow at once, the plan with sn__emit_settle(). Who has to leave
+ * for what comes is booked before it. SN_NO_FIT (without an error recorded): see above; what was booked by then is
+ * kept, and sn__emit_pack() is to follow. */
+sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind);
+/* Finds a place for a workspace, as for a tensor; it stays free until the compute that follows at once. */
+sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset);
+/* Takes back what was booked to come and sends everything off the device, locked or not; what is booked after that, in
+ * the same execution, may let the pool grow. */
+sn_status sn__emit_pack(sn__emit *e);
+/* Writes what is booked, in the order in which it was. */
+sn_status sn__emit_settle(sn__emit *e);
 
-/* Allocates a tensor that `lane` will be the first to write. SN_NO_FIT (without an error recorded): see above. */
-sn_status sn__emit_alloc(sn__emit *e, uint32_t tensor, sn_lane lane);
-sn_status sn__emit_release(sn__emit *e, uint32_t tensor);
+/* Starts to copy a resident tensor to the external pool; it stays. */
 sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);
-/* Allocates on the in lane and copies in. SN_NO_FIT as sn__emit_alloc(). */
-sn_status sn__emit_fetch(sn__emit *e, uint32_t tensor);
 /* Is the tensor in the cache's list while it is resident? */
 bool sn__emit_listed(const sn__emit *e, uint32_t tensor);
 /* A listed, resident tensor is used. */
 void sn__emit_hit(sn__emit *e, uint32_t tensor);
-/* Finds a place for a workspace, as for a tensor; it stays free until the compute that follows at once. */
-sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset);
 /* Runs a step whose tensors are all resident, with `bytes` of workspace at `offset`. */
 sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
                            uint64_t bytes);

@@ -22,20 +22,26 @@ static sn_status allocate_held(lowering *l) {
   sn_status status = SN_OK;
   sn__emit_step(&l->emit, 0);
   for (uint32_t t = 0; t < l->route->n_tensors && status == SN_OK; t++)
-    if (l->residency.held[t]) status = sn__emit_alloc(&l->emit, t, SN_LANE_COMPUTE);
-  return status;
+    if (l->residency.held[t]) status = sn__emit_change(&l->emit, t, SN__ALLOC);
+  return status == SN_OK ? sn__emit_settle(&l->emit) : status;
+}
+
+/* Books a change and writes it at once. */
+static sn_status change(lowering *l, uint32_t tensor, sn__change_kind kind) {
+  sn_status status = sn__emit_change(&l->emit, tensor, kind);
+  return status == SN_OK ? sn__emit_settle(&l->emit) : status;
 }
 
 static sn_status begin_step(lowering *l, uint32_t step) {
   sn_status status = SN_OK;
   const sn_swaps *s = &l->swaps;
   for (; l->next_release < s->count && s->by_release[l->next_release].release_step == step; l->next_release++) {
-    status = sn__emit_release(&l->emit, s->by_release[l->next_release].tensor);
+    status = change(l, s->by_release[l->next_release].tensor, SN__RELEASE);
     if (status != SN_OK) return status;
   }
   sn__emit_step(&l->emit, step);
   for (; l->next_fetch < s->count && s->by_fetch[l->next_fetch].fetch_step == step; l->next_fetch++) {
-    status = sn__emit_fetch(&l->emit, s->by_fetch[l->next_fetch].tensor);
+    status = change(l, s->by_fetch[l->next_fetch].tensor, SN__FETCH);
     if (status != SN_OK) return status;
   }
   return status;
@@ -78,14 +84,14 @@ static uint64_t bytes_left(const lowering *l) {
   return UINT64_MAX;
 }
 
-static sn_status fetch_reads(lowering *l, const sn_step *step) {
+static sn_status book_reads(lowering *l, const sn_step *step) {
   sn_status status = SN_OK;
   for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
     sn_access access = l->route->accesses[step->first_access + i];
     if (access.mode == SN_WRITE) continue;
     if (!l->emit.places[access.tensor].resident) {
       l->emit.plan->counts.cache_misses++;
-      status = sn__emit_fetch(&l->emit, access.tensor);
+      status = sn__emit_change(&l->emit, access.tensor, SN__FETCH);
     } else if (sn__emit_listed(&l->emit, access.tensor)) {
       l->emit.plan->counts.cache_hits++;
       sn__emit_hit(&l->emit, access.tensor);
@@ -94,14 +100,14 @@ static sn_status fetch_reads(lowering *l, const sn_step *step) {
   return status;
 }
 
-static sn_status allocate_writes(lowering *l, const sn_step *step) {
+static sn_status book_writes(lowering *l, const sn_step *step) {
   sn_status status = SN_OK;
   for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
     sn_access access = l->route->accesses[step->first_access + i];
     if (access.mode != SN_WRITE || l->emit.places[access.tensor].resident) continue;
     uint32_t taken = l->residency.takes[access.tensor];
-    if (taken != SN_NONE) status = sn__emit_release(&l->emit, taken);
-    if (status == SN_OK) status = sn__emit_alloc(&l->emit, access.tensor, SN_LANE_COMPUTE);
+    if (taken != SN_NONE) status = sn__emit_change(&l->emit, taken, SN__RELEASE);
+    if (status == SN_OK) status = sn__emit_change(&l->emit, access.tensor, SN__ALLOC);
   }
   return status;
 }
@@ -112,11 +118,10 @@ typedef struct preparation {
   uint64_t workspace, offset;
 } preparation;
 
-/* Brings in what the step reads, makes room for what it makes and for its workspace. SN_NO_FIT: not with the holes that
- * the cache has left. */
+/* Books what the step reads, what it makes and its workspace. SN_NO_FIT: not with the holes that the cache has left. */
 static sn_status prepare(lowering *l, const sn_step *step, preparation *p) {
-  sn_status status = fetch_reads(l, step);
-  if (status == SN_OK) status = allocate_writes(l, step);
+  sn_status status = book_reads(l, step);
+  if (status == SN_OK) status = book_writes(l, step);
   if (status != SN_OK) return status;
   p->workspace =
       sn_max(pick_algos(l, step, bytes_left(l), p->algo), sn_costs_scratch(l->costs, step->layer, step->pass));
@@ -132,7 +137,7 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
         l->swaps.swapped[access.tensor])
       status = sn__emit_copy_out(&l->emit, access.tensor);
     if (status == SN_OK && !l->residency.held[access.tensor] && l->schedule->last_use[x->first_last_use + i])
-      status = sn__emit_release(&l->emit, access.tensor);
+      status = change(l, access.tensor, SN__RELEASE);
   }
   return status;
 }
@@ -147,9 +152,10 @@ static sn_status execute(lowering *l, const sn_execution *x) {
   if (status == SN_NO_FIT) {
     counts->cache_hits = hits; /* a touch is counted where it succeeds */
     counts->cache_misses = misses;
-    status = sn__emit_evict_all(&l->emit);
+    status = sn__emit_pack(&l->emit);
     if (status == SN_OK) status = prepare(l, step, &p);
   }
+  if (status == SN_OK) status = sn__emit_settle(&l->emit);
   if (status == SN_OK) status = sn__emit_compute(&l->emit, x->step, x->rerun, p.algo, p.offset, p.workspace);
   return status == SN_OK ? after_compute(l, x, step) : status;
 }

@@ -3,8 +3,9 @@
  *   first           allocate what is held for the whole iteration
  *   between steps   release what was offloaded and is due
  *   step begins     fetch what its CONV prefetches
- *   each execution  fetch what is missing (cache misses), allocate what it makes (a gradient may take over an output's
- *                   memory), pick the workspace, compute, start offloads, release what was used for the last time
+ *   each execution  book places for what is missing (cache misses), for what it makes (a gradient may take over an
+ *                   output's memory) and for its workspace; then fetch, allocate, compute, start offloads, release what
+ *                   was used for the last time
  *
  * O(executions log tensors). `pool_bytes` is the pool on offer: it bounds workspaces and drives the cache. A plan that
  * needs more is made all the same; plan->pool_bytes says how much.

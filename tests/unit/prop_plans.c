@@ -251,10 +251,11 @@ static void check_counts(const trial *t) {
   if (copied[SN_COPY_OUT] != c->offload_bytes || copied[SN_COPY_IN] != c->prefetch_bytes ||
       reruns != c->recomputed_layers || reruns != t->world->schedules[t->strategy.recompute]->reruns)
     fail_trial(t, "its counts are not those of its instructions");
+  if (lru_unread(t->plan) > 0) fail_trial(t, "brings in %u tensors that no step reads", lru_unread(t->plan));
   bool cache = sn_strategy_has_cache(t->strategy), offload = t->strategy.offload != SN_OFFLOAD_NONE && !cache;
   if (offload ? c->prefetch_bytes != c->offload_bytes : c->prefetch_bytes < c->offload_bytes)
     fail_trial(t, "copies %" PRIu64 " bytes out and %" PRIu64 " in", c->offload_bytes, c->prefetch_bytes);
-  if (cache ? c->cache_misses > n[SN_COPY_IN] || c->evictions < n[SN_COPY_OUT]
+  if (cache ? c->cache_misses != n[SN_COPY_IN] || c->evictions < n[SN_COPY_OUT]
             : c->cache_hits + c->cache_misses + c->evictions > 0)
     fail_trial(t, "%" PRIu64 " misses, %" PRIu64 " evictions", c->cache_misses, c->evictions);
   if (!cache && !offload && moves(t)) fail_trial(t, "moves bytes");

@@ -1,6 +1,7 @@
 /* Emitter and lowering: fences that only some orders of events need, the cache's choice of victims, what happens where
  * nothing is left to evict, workspaces that fit to the block. */
 #include "sim/plan/emit.h"
+#include "tests/unit/lru.h"
 #include "tests/unit/pipeline.h"
 
 /* A chain of ReLUs on a value of one block; "a".."d" are tensors 0..3. */
@@ -35,12 +36,18 @@ static bool resident(const bench *b, uint32_t tensor) {
   return b->emit.places[tensor].resident;
 }
 
+/* Books a change and writes it. */
+static void now(bench *b, uint32_t tensor, sn__change_kind kind) {
+  sn__emit_change(&b->emit, tensor, kind);
+  sn__emit_settle(&b->emit);
+}
+
 /* Forward of layer `step` as the lowering does it. */
 static void forward(bench *b, uint32_t step) {
   sn__emit_step(&b->emit, step);
   sn__emit_lock(&b->emit, &b->route->steps[step]);
   if (step > 0 && b->emit.cache) sn__emit_hit(&b->emit, step - 1);
-  sn__emit_alloc(&b->emit, step, SN_LANE_COMPUTE);
+  now(b, step, SN__ALLOC);
   sn__emit_compute(&b->emit, step, false, no_algo, 0, 0);
   must(&b->err);
 }
@@ -60,18 +67,18 @@ static void fetch_behind_a_workspace(void **state) {
   open_bench(&b, 10, false);
   forward(&b, A);
   sn__emit_copy_out(&b.emit, A);
-  sn__emit_release(&b.emit, A);
-  sn__emit_alloc(&b.emit, C, SN_LANE_IN); /* lane in is now behind that release */
-  sn__emit_release(&b.emit, C);
-  sn__emit_fetch(&b.emit, A);
+  now(&b, A, SN__RELEASE);
+  now(&b, C, SN__FETCH); /* lane in is now behind that release */
+  now(&b, C, SN__RELEASE);
+  now(&b, A, SN__FETCH);
   forward(&b, B);
-  sn__emit_alloc(&b.emit, C, SN_LANE_IN); /* and behind all releases so far */
+  now(&b, C, SN__FETCH); /* and behind all releases so far */
   uint32_t from = b.emit.plan->n_instrs;
   uint64_t offset;
   sn__emit_workspace(&b.emit, 2 * BLOCK, &offset);
   sn__emit_compute(&b.emit, B, true, no_algo, offset, 2 * BLOCK);
   assert_true(offset == 3 * BLOCK);
-  sn__emit_alloc(&b.emit, D, SN_LANE_IN);
+  now(&b, D, SN__FETCH);
   must(&b.err);
   assert_true(b.emit.places[D].offset == 3 * BLOCK);
   uint32_t wait = find_wait(b.emit.plan, SN_LANE_IN, from);
@@ -86,15 +93,15 @@ static void waits_only_where_needed(void **state) {
   open_bench(&b, 10, false);
   forward(&b, A);
   forward(&b, B);
-  sn__emit_release(&b.emit, B);
+  now(&b, B, SN__RELEASE);
   uint32_t from = b.emit.plan->n_instrs;
-  sn__emit_alloc(&b.emit, C, SN_LANE_IN);
+  now(&b, C, SN__FETCH);
   assert_int_not_equal(find_wait(b.emit.plan, SN_LANE_IN, from), SN_NONE);
   from = b.emit.plan->n_instrs;
-  sn__emit_alloc(&b.emit, D, SN_LANE_IN);
-  sn__emit_alloc(&b.emit, B, SN_LANE_COMPUTE);
+  now(&b, D, SN__FETCH);
+  now(&b, B, SN__ALLOC);
   must(&b.err);
-  assert_int_equal(b.emit.plan->n_instrs, from + 2);
+  assert_int_equal(b.emit.plan->n_instrs, from + 4); /* alloc, copy_in, signal; alloc */
   close_bench(&b);
 }
 
@@ -107,13 +114,13 @@ static void victims(void **state) {
   forward(&b, B);
   forward(&b, C);                             /* order now: a, b, c */
   sn__emit_lock(&b.emit, &b.route->steps[B]); /* b's forward again touches a and b */
-  sn__emit_alloc(&b.emit, D, SN_LANE_COMPUTE);
+  now(&b, D, SN__ALLOC);
   must(&b.err);
   assert_true(resident(&b, A) && resident(&b, B) && resident(&b, D));
   assert_false(resident(&b, C));
   sn__emit_hit(&b.emit, A);                   /* order now: b, d, a */
   sn__emit_lock(&b.emit, &b.route->steps[D]); /* c and d */
-  sn__emit_fetch(&b.emit, C);
+  now(&b, C, SN__FETCH);
   must(&b.err);
   assert_true(resident(&b, A) && resident(&b, C) && resident(&b, D));
   assert_false(resident(&b, B));
@@ -131,14 +138,14 @@ static void clean_copies(void **state) {
   sn__emit_copy_out(&b.emit, A);
   forward(&b, B);
   sn__emit_lock(&b.emit, &b.route->steps[D]);
-  sn__emit_alloc(&b.emit, D, SN_LANE_COMPUTE); /* a leaves, clean */
+  now(&b, D, SN__ALLOC); /* a leaves, clean */
   must(&b.err);
   assert_false(resident(&b, A));
   assert_int_equal(b.emit.plan->counts.evictions, 1);
   assert_true(b.emit.plan->counts.offload_bytes == BLOCK);
   b.emit.places[B].version++; /* as if changed in place */
   sn__emit_lock(&b.emit, &b.route->steps[A]);
-  sn__emit_fetch(&b.emit, A); /* b leaves, by a copy */
+  now(&b, A, SN__FETCH); /* b leaves, by a copy */
   must(&b.err);
   assert_true(b.emit.plan->counts.offload_bytes == 2 * BLOCK);
   close_bench(&b);
@@ -153,19 +160,19 @@ static void growing(void **state) {
   forward(&b, A);
   sn__emit_step(&b.emit, B);
   sn__emit_lock(&b.emit, &b.route->steps[B]); /* a and b */
-  assert_int_equal(sn__emit_alloc(&b.emit, B, SN_LANE_COMPUTE), SN_NO_FIT);
+  assert_int_equal(sn__emit_change(&b.emit, B, SN__ALLOC), SN_NO_FIT);
   must(&b.err); /* none is recorded */
   assert_true(resident(&b, A) && b.emit.pool.high_water == BLOCK);
-  assert_int_equal(sn__emit_evict_all(&b.emit), SN_OK);
+  assert_int_equal(sn__emit_pack(&b.emit), SN_OK);
   assert_false(resident(&b, A));
-  sn__emit_fetch(&b.emit, A);
-  sn__emit_alloc(&b.emit, B, SN_LANE_COMPUTE);
+  now(&b, A, SN__FETCH);
+  now(&b, B, SN__ALLOC);
   sn__emit_compute(&b.emit, B, false, no_algo, 0, 0);
   must(&b.err);
   assert_true(b.emit.pool.high_water == 2 * BLOCK);
   sn__emit_lock(&b.emit, &b.route->steps[D]);
-  sn__emit_release(&b.emit, A);
-  assert_int_equal(sn__emit_alloc(&b.emit, C, SN_LANE_COMPUTE), SN_OK); /* into a's place */
+  now(&b, A, SN__RELEASE);
+  now(&b, C, SN__ALLOC); /* into a's place */
   assert_true(resident(&b, B) && resident(&b, C));
   assert_int_equal(b.emit.plan->counts.evictions, 1);
   assert_true(b.emit.pool.high_water == 2 * BLOCK);
@@ -190,6 +197,46 @@ static void needs_no_more_than_its_largest_step(void **state) {
     assert_int_equal(p.plan->pool_bytes <= offered * BLOCK, offered * BLOCK >= most);
     assert_true(p.plan->pool_bytes <= most || offered * BLOCK >= most);
   }
+  pipeline_close(&p);
+}
+
+/* The plan at the least pool, and with a little more, where the device has to be emptied now and then: whoever is
+ * brought in is read. */
+static void nothing_comes_in_unread(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    uint32_t batch;
+  } nets[] = {{"alexnet", 64}, {"resnet50", 40}, {"densenet121", 8}, {"inception_v4", 8}};
+  static const char *const strategies[] = {"superneurons", "liveness+cache", "superneurons-paper"};
+  uint64_t emptied = 0;
+  for (size_t n = 0; n < sizeof nets / sizeof nets[0]; n++) {
+    pipeline p = pipeline_open(nets[n].net, nets[n].batch);
+    for (int s = 0; s < 3; s++) {
+      pipeline_plan(&p, strategies[s], SN_WORKSPACE_DYNAMIC, 0);
+      uint64_t least = p.plan->pool_bytes;
+      for (uint64_t share = 0; share <= 32; share += 4) {
+        pipeline_plan(&p, strategies[s], SN_WORKSPACE_DYNAMIC, least + least * share / 32);
+        assert_int_equal(lru_unread(p.plan), 0);
+        emptied += p.plan->counts.evictions > 0;
+      }
+    }
+    pipeline_close(&p);
+  }
+  assert_true(emptied > 50);
+}
+
+/* One tensor that came in at step 16, left for another and came in again to where it had been. */
+static void packs_before_it_fetches(void **state) {
+  (void)state;
+  pipeline p = pipeline_open("resnet50", 40);
+  pipeline_plan(&p, "superneurons", SN_WORKSPACE_DYNAMIC, 385351680);
+  assert_true(p.plan->pool_bytes == 385351680);
+  assert_int_equal(lru_unread(p.plan), 0);
+  uint32_t copies = 0;
+  for (uint32_t i = 0; i < p.plan->n_instrs; i++) copies += p.plan->instrs[i].kind == SN_COPY_IN;
+  assert_int_equal(copies, 90);
+  assert_int_equal(p.plan->counts.cache_misses, 90);
   pipeline_close(&p);
 }
 
@@ -270,6 +317,8 @@ int main(void) {
       cmocka_unit_test(clean_copies),
       cmocka_unit_test(growing),
       cmocka_unit_test(needs_no_more_than_its_largest_step),
+      cmocka_unit_test(nothing_comes_in_unread),
+      cmocka_unit_test(packs_before_it_fetches),
       cmocka_unit_test(workspace_to_the_block),
       cmocka_unit_test(workspace_of_backward),
       cmocka_unit_test(workspace_is_free),
