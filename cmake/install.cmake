@@ -1,6 +1,6 @@
 # What is installed beside the program: the manual page and the shells' completions, printed by the program itself from
-# its tables, the device files; and the Debian packages (cpack -G DEB in the build folder): snsim, and snsim-mpi with the
-# module that needs MPI's libraries, where it was built.
+# its tables, the device files; and the Debian packages (cpack -G DEB in the build folder): snsim, and where they were built
+# snsim-cpu and snsim-mpi with the modules that need oneDNN and MPI's libraries.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME snsim)
 if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
   message(STATUS "cross-compiling without an emulator: no manual page and no completions are made")
@@ -47,8 +47,17 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL snsim)
 set(CPACK_DEBIAN_SNSIM_PACKAGE_NAME snsim)
-set(CPACK_DEBIAN_SNSIM_PACKAGE_RECOMMENDS "gnuplot-nox | gnuplot")
+set(snsim_recommends "gnuplot-nox | gnuplot")
 set(CPACK_COMPONENT_SNSIM_DESCRIPTION "${CPACK_PACKAGE_DESCRIPTION}")
+if(TARGET snsim_cpu)
+  list(APPEND CPACK_COMPONENTS_ALL cpu)
+  string(APPEND snsim_recommends ", snsim-cpu")
+  set(CPACK_DEBIAN_CPU_PACKAGE_NAME snsim-cpu)
+  set(CPACK_DEBIAN_CPU_PACKAGE_DEPENDS "snsim (= ${PROJECT_VERSION})")
+  set(CPACK_COMPONENT_CPU_DESCRIPTION "Lets snsim train on the CPU, with the kernels of oneDNN: snsim run, validate and
+calibrate. Simulating needs none of it.")
+endif()
+set(CPACK_DEBIAN_SNSIM_PACKAGE_RECOMMENDS "${snsim_recommends}")
 if(TARGET snsim_mpi)
   list(APPEND CPACK_COMPONENTS_ALL mpi)
   set(CPACK_DEBIAN_SNSIM_PACKAGE_SUGGESTS snsim-mpi)

@@ -1,177 +1,63 @@
-/* CPU kernels: making, choosing and running them; see exec/cpu_kernels.h. What an operator does is in cpu_conv.c,
- * cpu_fc.c, cpu_pool.c (POOL, ACT), cpu_norm.c (BN, LRN) and cpu_loops.c (all others); cpu_primitive.c wraps oneDNN. */
+/* CPU kernels, the program's side: loads the module (exec/cpu_module.h) and hands everything on to it. */
 #include "exec/cpu_kernels.h"
 
-#include "base/checked.h"
-#include "exec/cpu_internal.h"
+#include "exec/cpu_module.h"
 
-#include <inttypes.h>
-#include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_THREADS = 4096 };
-
-/* Operators on oneDNN. */
-static const struct {
-  sn_status (*make)(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-  sn_status (*forward)(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-  sn_status (*backward)(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-} primitives[SN_OP_COUNT] = {
-    [SN_CONV] = {sn__cpu_conv_make, sn__cpu_conv_forward, sn__cpu_conv_backward},
-    [SN_FC] = {sn__cpu_fc_make, sn__cpu_fc_forward, sn__cpu_fc_backward},
-    [SN_POOL] = {sn__cpu_pool_make, sn__cpu_pool_forward, sn__cpu_pool_backward},
-    [SN_ACT] = {sn__cpu_act_make, sn__cpu_act_forward, sn__cpu_act_backward},
-    [SN_BN] = {sn__cpu_bn_make, sn__cpu_bn_forward, sn__cpu_bn_backward},
+struct sn_cpu_kernels {
+  const sn_cpu_table *module;
+  sn__cpu *made;
 };
 
-/* All others, which cannot fail. */
-static const struct {
-  void (*forward)(const sn_call *call);
-  void (*backward)(const sn_call *call);
-} loops[SN_OP_COUNT] = {
-    [SN_LRN] = {sn__cpu_lrn_forward, sn__cpu_lrn_backward},
-    [SN_DROPOUT] = {sn__cpu_dropout_forward, sn__cpu_dropout_backward},
-    [SN_SOFTMAX] = {sn__cpu_softmax_forward, sn__cpu_softmax_backward},
-    [SN_JOIN] = {sn__cpu_join_forward, sn__cpu_join_backward},
-    [SN_FORK] = {sn__cpu_fork_forward, sn__cpu_fork_backward},
-    [SN_CONCAT] = {sn__cpu_concat_forward, sn__cpu_concat_backward},
+static const sn_module cpu_module = {
+    .name = "CPU",
+    .file = "snsim_cpu.so",
+    .table = SN_CPU_TABLE,
+    .variable = "SNSIM_CPU_MODULE",
+    .absent = "install the package snsim-cpu, or build snsim with gcc where oneDNN is (Debian: libdnnl-dev). Only "
+              "training on the CPU needs it",
+    .needs = "oneDNN 2.6 and gcc's OpenMP where the loader finds them (Debian: apt-get install libdnnl2 libgomp1)",
 };
 
-static const char *isa_name(dnnl_cpu_isa_t isa) {
-  static const struct {
-    dnnl_cpu_isa_t isa;
-    const char *name;
-  } names[] = {
-      {dnnl_cpu_isa_sse41, "sse41"},
-      {dnnl_cpu_isa_avx, "avx"},
-      {dnnl_cpu_isa_avx2, "avx2"},
-      {dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
-      {dnnl_cpu_isa_avx512_core, "avx512_core"},
-      {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
-      {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
-      {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].isa == isa) return names[i].name;
-  return "other instructions";
-}
-
-static void describe(sn_cpu_kernels *k) {
-  const dnnl_version_t *v = dnnl_version();
-  snprintf(k->version, sizeof k->version, "oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
-           isa_name(dnnl_get_effective_cpu_isa()));
-}
-
-static uint32_t widest_bn(const sn_net *net) {
-  uint32_t widest = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_BN && net->layers[i].out.c > widest) widest = net->layers[i].out.c;
-  return widest;
-}
-
-static sn_status make_layers(sn_cpu_kernels *k, sn_err *err) {
-  for (uint32_t i = 0; i < k->net->n_layers; i++) {
-    const sn_layer *layer = &k->net->layers[i];
-    if (!primitives[layer->op].make || primitives[layer->op].make(k, i, err) == SN_OK) continue;
-    sn_err_prefix(err, "layer \"%s\"", layer->name);
-    return err->code;
-  }
-  return SN_OK;
-}
-
-static sn_status make(sn_cpu_kernels *k, sn_err *err) {
-  k->layers = calloc(k->net->n_layers, sizeof *k->layers);
-  k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
-  if (!k->layers || !k->variance) return sn_fail_memory(err);
-  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) ||
-      sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err))
-    return err->code;
-  omp_set_num_threads(k->threads);
-  describe(k);
-  return make_layers(k, err);
+/* Idle OpenMP threads spin, which costs far more than it gains where processors are shared. OpenMP reads its policy
+ * when the module is loaded. */
+static const sn_cpu_table *load(sn_err *err) {
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  return sn_module_load(&cpu_module, err);
 }
 
 sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
-  if (threads > MOST_THREADS) {
-    sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
-            MOST_THREADS);
-    return NULL;
-  }
   sn_cpu_kernels *k = calloc(1, sizeof *k);
   if (!k) {
     sn_fail_memory(err);
     return NULL;
   }
-  k->net = net;
-  k->threads = threads ? (int)threads : omp_get_num_procs();
-  if (make(k, err) == SN_OK) return k;
-  sn_cpu_kernels_free(k);
+  k->module = load(err);
+  if (k->module) k->made = k->module->make(net, threads, err);
+  if (k->made) return k;
+  free(k);
   return NULL;
 }
 
 void sn_cpu_kernels_free(sn_cpu_kernels *k) {
   if (!k) return;
-  for (uint32_t i = 0; k->layers && i < k->net->n_layers; i++) {
-    sn__primitive_free(&k->layers[i].forward);
-    sn__primitive_free(&k->layers[i].backward);
-    sn__primitive_free(&k->layers[i].weights);
-  }
-  dnnl_stream_destroy(k->stream);
-  dnnl_engine_destroy(k->engine);
-  free(k->variance);
-  free(k->layers);
+  k->module->free(k->made);
   free(k);
 }
 
 uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass pass) {
-  const sn__cpu_layer *made = &k->layers[layer];
-  if (pass == SN_FORWARD) return made->forward.scratch_bytes;
-  if (pass == SN_UPDATE) return 0;
-  if (k->net->layers[layer].op == SN_LRN) return sn__cpu_lrn_scratch(&k->net->layers[layer], k->threads);
-  return sn_max(made->backward.scratch_bytes, made->weights.scratch_bytes);
-}
-
-static sn_status check_workspace(const sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
-  uint64_t needed = sn_cpu_kernels_scratch(k, call->layer, call->pass);
-  if (needed == 0 || (call->workspace && call->workspace_bytes >= needed)) return SN_OK;
-  return sn_fail(err, SN_BUG, "layer \"%s\" %s needs %" PRIu64 " bytes of workspace and was given %" PRIu64,
-                 sn__call_layer(call)->name, sn_pass_name(call->pass), needed,
-                 call->workspace ? call->workspace_bytes : 0);
-}
-
-static sn_status check_labels(const sn_call *call, sn_err *err) {
-  sn_shape s = sn__call_layer(call)->out;
-  for (uint32_t n = 0; n < s.n; n++)
-    if (call->labels[n] < 0 || (uint32_t)call->labels[n] >= s.c)
-      return sn_fail(err, SN_BAD_INPUT,
-                     "label %" PRId32 " of image %" PRIu32 " is not one of the %" PRIu32
-                     " classes of layer \"%s\", which are 0 to %" PRIu32,
-                     call->labels[n], n, s.c, sn__call_layer(call)->name, s.c - 1);
-  return SN_OK;
+  return k->module->scratch(k->made, layer, pass);
 }
 
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
-  const sn_layer *layer = sn__call_layer(call);
-  bool forward = call->pass == SN_FORWARD;
-  sn_status status = check_workspace(k, call, err);
-  if (status == SN_OK && forward && layer->op == SN_SOFTMAX) status = check_labels(call, err);
-  if (status != SN_OK) return status;
-  omp_set_num_threads(k->threads);
-  if (call->pass == SN_UPDATE)
-    sn__cpu_update(call);
-  else if (primitives[layer->op].make)
-    status = (forward ? primitives[layer->op].forward : primitives[layer->op].backward)(k, call, err);
-  else
-    (forward ? loops[layer->op].forward : loops[layer->op].backward)(call);
-  if (status != SN_OK) sn_err_prefix(err, "layer \"%s\" %s", layer->name, sn_pass_name(call->pass));
-  return status;
+  return k->module->run(k->made, call, err);
 }
 
 unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *k) {
-  return (unsigned)k->threads;
+  return k->module->threads(k->made);
 }
 
 const char *sn_cpu_kernels_version(const sn_cpu_kernels *k) {
-  return k->version;
+  return k->module->version(k->made);
 }

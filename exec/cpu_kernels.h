@@ -4,6 +4,7 @@
  * Plain nchw and oihw layouts: a tensor is exactly n*c*h*w*4 bytes. oneDNN's scratchpads are the caller's: a step's
  * scratch is asked for before planning, planned as workspace, and handed in with the call. Results are bit-identical
  * from run to run and at any address for a fixed number of threads. One run at a time: kernels keep what a run needs.
+ * They are in a module of their own (exec/cpu/), loaded with the first ones made: only then must oneDNN be there.
  *
  *   sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
  *   bytes = sn_cpu_kernels_scratch(k, layer, SN_BACKWARD);
@@ -19,7 +20,7 @@ typedef struct sn_cpu_kernels sn_cpu_kernels;
 
 /* Makes the primitives of every layer once; threads 0: all processors. The net must outlive the kernels. Sets OpenMP's
  * number of threads for the calling thread, as every run does. SN_BAD_USAGE where there are too many threads,
- * SN_BAD_DEVICE where oneDNN fails. */
+ * SN_BAD_DEVICE where the module is missing or oneDNN fails. */
 sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err);
 void sn_cpu_kernels_free(sn_cpu_kernels *kernels);
 

@@ -155,7 +155,7 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
                    args->net ? "--batch" : "--net");
   if (check_name(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
-  sn_train_prepare(args);
+  sn_train_prepare();
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
   if (!net) return err->code;
   sn_session_options options = sn_train_options(args);

@@ -17,12 +17,6 @@
 
 enum { PATH_ROOM = 4096 };
 
-/* Idle OpenMP threads spin, which costs far more than it gains where processors are shared. OpenMP reads its policy
- * when it is loaded: set it and begin again. Where that fails the run is slower, not wrong. */
-static void wait_passively(char *const *argv) {
-  if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0) execv("/proc/self/exe", argv);
-}
-
 /* The signal waits until it is asked for. */
 static void hold_interrupt(void) {
   sigset_t set;
@@ -58,8 +52,7 @@ static bool is_interrupted(void *unused) {
   return sn_train_interrupted();
 }
 
-void sn_train_prepare(const sn_args *args) {
-  wait_passively(args->argv);
+void sn_train_prepare(void) {
   hold_interrupt();
 }
 
@@ -235,7 +228,7 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
   sn_timeline *last = NULL;
   if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
-  sn_train_prepare(args);
+  sn_train_prepare();
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
   if (!net) return err->code;
   options->want_steps = args->steps || !args->no_db;

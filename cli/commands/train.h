@@ -10,9 +10,8 @@
 
 #include <stdbool.h>
 
-/* Call it first in a command that trains: Ctrl-C is held back from here on, and the program may start itself again with
- * OpenMP's threads told to sleep where they have nothing to do. */
-void sn_train_prepare(const sn_args *args);
+/* Call it first in a command that trains: Ctrl-C is held back from here on. */
+void sn_train_prepare(void);
 
 /* The strategies of the command line, else the 13 default ones. Returns how many. */
 uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS_STRATEGIES]);

@@ -163,7 +163,6 @@ static sn_status check_options(const parser *p, sn_err *err) {
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
   *args = (sn_args){.command = sn_command_table(&count),
-                    .argv = argv,
                     .gpu = "k40c",
                     .iterations = 3,
                     .workspace = SN_WORKSPACE_DYNAMIC,

@@ -47,7 +47,6 @@ struct sn_command;
 
 typedef struct sn_args {
   const struct sn_command *command;
-  char *const *argv;
   const char *operand; /* the command's first operand, or NULL */
   const char *net, *gpu;
   uint32_t batch, image;        /* 0: not given */

@@ -1,6 +1,7 @@
 /* The module snsim_mpi.so: what cli/sweep/ranks.c needs of MPI, and the only file that knows MPI. Only the thread that
  * opened it makes calls (MPI_THREAD_FUNNELED); errors are returned, so that a lost rank is not the end of the others
  * where the launcher lets them live. */
+#include "base/build_id.h"
 #include "cli/sweep/ranks.h"
 
 #include <mpi.h>
@@ -33,5 +34,5 @@ static bool receive(int from, int tag, void *bytes, int count) {
   return MPI_Recv(bytes, count, MPI_BYTE, from, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS;
 }
 
-extern const sn_ranks_calls sn_ranks_module;
-const sn_ranks_calls sn_ranks_module = {open_mpi, close_mpi, send_bytes, probe, receive};
+extern SN_MODULE_TABLE const sn_ranks_calls sn_ranks_module;
+const sn_ranks_calls sn_ranks_module = {{sn_build_id}, open_mpi, close_mpi, send_bytes, probe, receive};

@@ -1,19 +1,9 @@
-/* Ranks; see the header. The module lies beside the program, where it was built, or in the library folder that it was
- * installed to; both are found from where the program itself is. */
+/* Ranks; see the header. */
 #include "cli/sweep/ranks.h"
 
-#include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#ifndef SNSIM_MODULES
-#define SNSIM_MODULES "../lib/snsim" /* from the program's folder */
-#endif
-
-enum { PATH_ROOM = 4096 };
 
 struct sn_ranks {
   const sn_ranks_calls *calls;
@@ -35,33 +25,20 @@ static bool is_alone(void) {
 }
 
 /* Open MPI loads parts of its own, which look for its symbols: hence global. */
-static void *load(const char *folder) {
-  char path[2 * PATH_ROOM];
-  snprintf(path, sizeof path, "%s/%s", folder, SN_RANKS_FILE);
-  if (access(path, F_OK) != 0) snprintf(path, sizeof path, "%s/%s/%s", folder, SNSIM_MODULES, SN_RANKS_FILE);
-  return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-}
-
-static const sn_ranks_calls *find_calls(sn_err *err) {
-  char folder[PATH_ROOM];
-  ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
-  folder[length > 0 ? length : 0] = '\0';
-  char *slash = strrchr(folder, '/');
-  if (slash) *slash = '\0';
-  void *module = load(folder);
-  const char *why = module ? NULL : dlerror();
-  const sn_ranks_calls *calls = module ? dlsym(module, SN_RANKS_SYMBOL) : NULL;
-  if (!calls)
-    sn_fail(err, SN_BAD_DEVICE,
-            "several processes were started, but this snsim has no MPI (%.300s); run it without mpirun, or build it "
-            "where CMake finds MPI (Debian: libopenmpi-dev)",
-            why ? why : "the module is damaged");
-  return calls;
-}
+static const sn_module mpi_module = {
+    .name = "MPI",
+    .file = "snsim_mpi.so",
+    .table = SN_RANKS_TABLE,
+    .absent =
+        "several processes were started, and this snsim cannot talk to the others. Run it without mpirun, install the "
+        "package snsim-mpi, or build it where CMake finds MPI (Debian: libopenmpi-dev)",
+    .needs = "the MPI library that it was built with; or run snsim without mpirun",
+    .global = true,
+};
 
 sn_ranks *sn_ranks_open(sn_err *err) {
   if (!sn_ranks_launched() || is_alone()) return NULL;
-  const sn_ranks_calls *calls = find_calls(err);
+  const sn_ranks_calls *calls = sn_module_load(&mpi_module, err);
   if (!calls) return NULL;
   sn_ranks *ranks = calloc(1, sizeof *ranks);
   if (!ranks) {

@@ -12,6 +12,7 @@
 #define SN_CLI_SWEEP_RANKS_H
 
 #include "base/err.h"
+#include "exec/module.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,11 +42,11 @@ bool sn_ranks_send(sn_ranks *ranks, uint32_t to, int tag, const void *bytes, siz
 /* The next message that has come; false: there is none now. */
 bool sn_ranks_poll(sn_ranks *ranks, sn_message *message);
 
-/* What the module offers, under the name SN_RANKS_SYMBOL. */
-#define SN_RANKS_SYMBOL "sn_ranks_module"
-#define SN_RANKS_FILE   "snsim_mpi.so"
+/* The module's table (exec/module.h). */
+#define SN_RANKS_TABLE "sn_ranks_module"
 
 typedef struct sn_ranks_calls {
+  sn_module_head head;
   bool (*open)(int *own, int *count);
   void (*close)(void);
   bool (*send)(int to, int tag, const void *bytes, int count);

@@ -1,13 +1,10 @@
-/* The CUDA machine's table of functions (exec/machine.h), and the entry of the module (exec/cuda_module.h). */
+/* The CUDA machine's table of functions (exec/machine.h), and the table of the module (exec/cuda_module.h). */
 #include "exec/cuda/cuda.h"
 
+#include "base/build_id.h"
 #include "exec/cuda_module.h"
 
 #include <stdlib.h>
-
-#ifndef SNSIM_VERSION
-#define SNSIM_VERSION "unknown"
-#endif
 
 static sn_status offer(void *self, sn_costs *costs, sn_err *err) {
   const sn__cuda *m = self;
@@ -90,10 +87,5 @@ static sn_status open_machine(const sn_route *route, const sn_machine_options *o
   return err->code;
 }
 
-/* Found by name; see exec/cuda_module.h. */
-__attribute__((visibility("default"))) const sn_cuda_module *sn_cuda_module_get(void);
-
-const sn_cuda_module *sn_cuda_module_get(void) {
-  static const sn_cuda_module module = {.abi = SN_CUDA_ABI, .version = SNSIM_VERSION, .open = open_machine};
-  return &module;
-}
+extern SN_MODULE_TABLE const sn_cuda_table sn_cuda_module;
+const sn_cuda_table sn_cuda_module = {{sn_build_id}, open_machine};

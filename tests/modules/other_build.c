@@ -1,9 +1,5 @@
 /* A CUDA module of another build: the program must refuse it before it looks at anything else. */
 #include "exec/cuda_module.h"
 
-__attribute__((visibility("default"))) const sn_cuda_module *sn_cuda_module_get(void);
-
-const sn_cuda_module *sn_cuda_module_get(void) {
-  static const sn_cuda_module module = {.abi = SN_CUDA_ABI + 1, .version = SNSIM_VERSION};
-  return &module;
-}
+extern SN_MODULE_TABLE const sn_cuda_table sn_cuda_module;
+const sn_cuda_table sn_cuda_module = {{"0.0.1-0123456789abcdef"}, NULL};

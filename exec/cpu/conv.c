@@ -1,7 +1,7 @@
 /* CPU kernels of CONV: oneDNN's convolution, weights as (outputs, inputs, height, width), with the groups in front
  * where there are any; backward is one primitive by data and one by weights and bias. On plain layouts it unfolds the
  * image and multiplies matrices (im2col); sums over the batch are in an order that the number of threads gives. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 /* Without bias `b` is a descriptor of no dimensions, as oneDNN wants it. */
 typedef struct shapes {
@@ -20,7 +20,7 @@ static sn_status describe(shapes *t, const sn_layer *layer, sn_shape in, sn_err 
 }
 
 /* The three primitives, from their descriptors. Bias is the last argument where there is one. */
-static sn_status make(sn_cpu_kernels *k, uint32_t index, const dnnl_convolution_desc_t *forward,
+static sn_status make(sn__cpu *k, uint32_t index, const dnnl_convolution_desc_t *forward,
                       const dnnl_convolution_desc_t *backward, const dnnl_convolution_desc_t *weights, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
   static const int backward_args[] = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
@@ -33,7 +33,7 @@ static sn_status make(sn_cpu_kernels *k, uint32_t index, const dnnl_convolution_
   return sn__primitive_new(k, weights, &made->forward, weights_args, n_args, &made->weights, err);
 }
 
-sn_status sn__cpu_conv_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
   const dnnl_dims_t stride = {layer->attr.stride_h, layer->attr.stride_w};
   const dnnl_dims_t pad = {layer->attr.pad_h, layer->attr.pad_w};
@@ -51,13 +51,13 @@ sn_status sn__cpu_conv_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
   return make(k, index, &forward, &backward, &weights, err);
 }
 
-sn_status sn__cpu_conv_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *w = call->parameters, *bias = w + sn__weights(sn__call_layer(call));
   float *const tensors[] = {call->x[0], w, call->y[0], bias};
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
 }
 
-sn_status sn__cpu_conv_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *dw = call->gradients, *bias = dw + sn__weights(sn__call_layer(call));
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->x[0], call->dy[0], dw, bias};

@@ -1,7 +1,7 @@
 /* CPU kernels in plain loops: DROPOUT, SOFTMAX with its loss, JOIN, FORK, CONCAT and the SGD update. oneDNN has no
  * dropout, loss or SGD, and the others only move memory. Every element is computed by one thread from inputs alone, so
  * results do not depend on the threads; the loss is summed by one. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 #include "base/checked.h"
 

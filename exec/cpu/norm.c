@@ -6,14 +6,14 @@
  * LRN is ours: oneDNN's wants a workspace of twice the tensor and is slow backward. Threads share blocks of pixels; all
  * channels of a block go through the cache once. Work is `size` multiply-adds and one power an element. Backward may
  * write over dy, so it first keeps, in scratch, what neighbouring channels need of it. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 #include "base/checked.h"
 
 #include <math.h>
 #include <omp.h>
 
-sn_status sn__cpu_bn_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_SCALE_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE,
                                      DNNL_ARG_DST};
   static const int backward_args[] = {
@@ -34,7 +34,7 @@ sn_status sn__cpu_bn_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
   return sn__primitive_new(k, &backward, &made->forward, backward_args, 7, &made->backward, err);
 }
 
-sn_status sn__cpu_bn_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   sn_shape s = sn__call_layer(call)->out;
   float *running_mean = call->statistics, *running_variance = running_mean + s.c;
   float *mean = running_variance + s.c, *variance = mean + s.c;
@@ -49,7 +49,7 @@ sn_status sn__cpu_bn_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err
   return SN_OK;
 }
 
-sn_status sn__cpu_bn_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_bn_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   uint32_t channels = sn__call_layer(call)->out.c;
   float *mean = call->statistics + 2 * (uint64_t)channels, *inverse = mean + channels;
   for (uint32_t c = 0; c < channels; c++) k->variance[c] = fmaxf(1 / (inverse[c] * inverse[c]) - SN_BN_EPSILON, 0);

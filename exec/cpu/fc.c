@@ -4,7 +4,7 @@
  *
  * by oneDNN's matmul and not its inner product: for few images that is several times slower here and packs the weights
  * into memory of its own, outside our pool. The bias gradient is a loop of ours. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static sn_status describe(dnnl_memory_desc_t *desc, dnnl_dim_t rows, dnnl_dim_t 
 }
 
 /* c = a * b, plus a row of biases to every row where there are any */
-static sn_status make_product(sn_cpu_kernels *k, const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b,
+static sn_status make_product(sn__cpu *k, const dnnl_memory_desc_t *a, const dnnl_memory_desc_t *b,
                               const dnnl_memory_desc_t *biases, const dnnl_memory_desc_t *c, sn__primitive *made,
                               sn_err *err) {
   static const int args[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
@@ -25,7 +25,7 @@ static sn_status make_product(sn_cpu_kernels *k, const dnnl_memory_desc_t *a, co
   return sn__primitive_new(k, &product, NULL, args, biases ? 4 : 3, made, err);
 }
 
-sn_status sn__cpu_fc_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
   const dnnl_dim_t i = (dnnl_dim_t)sn__image(sn_layer_input_shape(k->net, layer, 0));
   const dnnl_dim_t n = layer->out.n, o = layer->out.c;
@@ -41,7 +41,7 @@ sn_status sn__cpu_fc_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
   return make_product(k, &y_turned, &x, NULL, &w, &made->weights, err);
 }
 
-sn_status sn__cpu_fc_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *w = call->parameters, *bias = w + sn__weights(sn__call_layer(call));
   float *const tensors[] = {call->x[0], w, call->y[0], bias};
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
@@ -56,7 +56,7 @@ static void bias_gradient(const sn_call *call, float *gradients) {
   }
 }
 
-sn_status sn__cpu_fc_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->dy[0], call->x[0], call->gradients};

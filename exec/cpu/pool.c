@@ -1,10 +1,10 @@
 /* CPU kernels of POOL and ACT. Averages and ReLU are oneDNN's. Its maximum keeps a workspace of positions, which the
  * plan does not have: ours finds the position again from x and y, in as many comparisons as the forward made. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 #include <string.h>
 
-sn_status sn__cpu_act_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
   static const int backward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
   sn__cpu_layer *made = &k->layers[index];
@@ -19,12 +19,12 @@ sn_status sn__cpu_act_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
   return sn__primitive_new(k, &backward, &made->forward, backward_args, 3, &made->backward, err);
 }
 
-sn_status sn__cpu_act_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->y[0]};
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
 }
 
-sn_status sn__cpu_act_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->dy[0], call->dx[0]};
   return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
 }
@@ -34,7 +34,7 @@ static dnnl_dim_t trailing_pad(uint32_t out, uint32_t kernel, uint32_t stride, u
   return (dnnl_dim_t)(out - 1) * stride + kernel - in - pad;
 }
 
-sn_status sn__cpu_pool_make(sn_cpu_kernels *k, uint32_t index, sn_err *err) {
+sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST},
                    backward_args[] = {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
   const sn_layer *layer = &k->net->layers[index];
@@ -107,7 +107,7 @@ static maxima maxima_of(const sn_call *call) {
   return (maxima){sn__pooling_of(&layer->attr, in), in, layer->out};
 }
 
-sn_status sn__cpu_pool_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->y[0]};
   if (k->layers[call->layer].forward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
@@ -119,7 +119,7 @@ sn_status sn__cpu_pool_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *e
   return SN_OK;
 }
 
-sn_status sn__cpu_pool_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->dy[0], call->dx[0]};
   if (k->layers[call->layer].backward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);

@@ -1,6 +1,6 @@
-/* CPU kernels: making, running and freeing one oneDNN primitive; see exec/cpu_internal.h. The scratchpad is the
+/* CPU kernels: making, running and freeing one oneDNN primitive; see exec/cpu/cpu.h. The scratchpad is the
  * caller's: a primitive that has one crashes without it. A run costs one pointer per argument besides the kernel. */
-#include "exec/cpu_internal.h"
+#include "exec/cpu/cpu.h"
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
@@ -19,15 +19,14 @@ sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err) {
 }
 
 /* The memory object has no data yet; sn__primitive_run() gives it some. */
-static sn_status add_arg(sn_cpu_kernels *k, const_dnnl_primitive_desc_t desc, int arg, dnnl_exec_arg_t *made,
-                         sn_err *err) {
+static sn_status add_arg(sn__cpu *k, const_dnnl_primitive_desc_t desc, int arg, dnnl_exec_arg_t *made, sn_err *err) {
   const dnnl_memory_desc_t *memory = dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, arg);
   made->arg = arg;
   return sn__dnnl_check(dnnl_memory_create(&made->memory, memory, k->engine, DNNL_MEMORY_NONE), "make a memory object",
                         err);
 }
 
-static sn_status add_args(sn_cpu_kernels *k, const int *args, int n_args, sn__primitive *p, sn_err *err) {
+static sn_status add_args(sn__cpu *k, const int *args, int n_args, sn__primitive *p, sn_err *err) {
   const_dnnl_primitive_desc_t desc;
   if (sn__dnnl_check(dnnl_primitive_get_primitive_desc(p->handle, &desc), "describe a primitive", err))
     return err->code;
@@ -37,7 +36,7 @@ static sn_status add_args(sn_cpu_kernels *k, const int *args, int n_args, sn__pr
   return p->scratch_bytes ? add_arg(k, desc, DNNL_ARG_SCRATCHPAD, &p->args[n_args], err) : SN_OK;
 }
 
-static sn_status make(sn_cpu_kernels *k, const void *descriptor, const_dnnl_primitive_desc_t hint, sn__primitive *p,
+static sn_status make(sn__cpu *k, const void *descriptor, const_dnnl_primitive_desc_t hint, sn__primitive *p,
                       sn_err *err) {
   dnnl_primitive_attr_t attr = NULL;
   dnnl_primitive_desc_t desc = NULL;
@@ -50,7 +49,7 @@ static sn_status make(sn_cpu_kernels *k, const void *descriptor, const_dnnl_prim
   return sn__dnnl_check(status, "make a primitive", err);
 }
 
-sn_status sn__primitive_new(sn_cpu_kernels *k, const void *descriptor, const sn__primitive *forward, const int *args,
+sn_status sn__primitive_new(sn__cpu *k, const void *descriptor, const sn__primitive *forward, const int *args,
                             int n_args, sn__primitive *primitive, sn_err *err) {
   const_dnnl_primitive_desc_t hint = NULL;
   if (forward && sn__dnnl_check(dnnl_primitive_get_primitive_desc(forward->handle, &hint), "describe a primitive", err))
@@ -64,7 +63,7 @@ void sn__primitive_free(sn__primitive *primitive) {
   dnnl_primitive_destroy(primitive->handle);
 }
 
-sn_status sn__primitive_run(const sn_cpu_kernels *k, const sn__primitive *p, float *const *tensors, const sn_call *call,
+sn_status sn__primitive_run(const sn__cpu *k, const sn__primitive *p, float *const *tensors, const sn_call *call,
                             sn_err *err) {
   dnnl_status_t status = dnnl_success;
   for (int i = 0; i < p->n_args && status == dnnl_success; i++)

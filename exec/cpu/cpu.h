@@ -1,12 +1,12 @@
-/* The CPU kernels by operator and what they share; exec/cpu_kernels.c chooses. Internal to exec/.
+/* CPU module, internal: the kernels by operator and what they share; kernels.c chooses.
  *
  * A primitive is a oneDNN kernel made once, with a memory object per argument. A run points these at the call's
  * tensors, in the order of the arguments it was made with.
  */
-#ifndef SN_EXEC_CPU_INTERNAL_H
-#define SN_EXEC_CPU_INTERNAL_H
+#ifndef SN_EXEC_CPU_CPU_H
+#define SN_EXEC_CPU_CPU_H
 
-#include "exec/cpu_kernels.h"
+#include "exec/cpu_module.h"
 #include "exec/kernel_internal.h"
 
 #include <oneapi/dnnl/dnnl.h>
@@ -25,7 +25,7 @@ typedef struct sn__cpu_layer {
   sn__primitive forward, backward, weights;
 } sn__cpu_layer;
 
-struct sn_cpu_kernels {
+struct sn__cpu {
   const sn_net *net;
   int threads;
   dnnl_engine_t engine;
@@ -37,10 +37,10 @@ struct sn_cpu_kernels {
 
 /* `descriptor` is what oneDNN's ..._desc_init() has filled; `forward` is NULL but for a backward. What is made in part
  * is left to sn__primitive_free(). */
-sn_status sn__primitive_new(sn_cpu_kernels *k, const void *descriptor, const sn__primitive *forward, const int *args,
+sn_status sn__primitive_new(sn__cpu *k, const void *descriptor, const sn__primitive *forward, const int *args,
                             int n_args, sn__primitive *primitive, sn_err *err);
 void sn__primitive_free(sn__primitive *primitive);
-sn_status sn__primitive_run(const sn_cpu_kernels *k, const sn__primitive *primitive, float *const *tensors,
+sn_status sn__primitive_run(const sn__cpu *k, const sn__primitive *primitive, float *const *tensors,
                             const sn_call *call, sn_err *err);
 
 /* Records what oneDNN answered; SN_OK where it was content. */
@@ -51,21 +51,21 @@ sn_status sn__dnnl_tensor(dnnl_memory_desc_t *desc, int n_dims, const dnnl_dims_
 sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err);
 
 /* Operators with primitives. POOL has them for averages only. */
-sn_status sn__cpu_conv_make(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_conv_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_conv_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_fc_make(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_fc_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_fc_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_act_make(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_act_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_act_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_pool_make(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_pool_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_pool_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_bn_make(sn_cpu_kernels *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_bn_forward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_bn_backward(sn_cpu_kernels *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_act_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_bn_backward(sn__cpu *k, const sn_call *call, sn_err *err);
 
 /* Operators in loops of ours. Threads share them so that no result depends on which thread did what. */
 void sn__cpu_lrn_forward(const sn_call *call);

@@ -1,0 +1,182 @@
+/* CPU kernels: making, choosing and running them, and the module's table; see exec/cpu_kernels.h. What an operator does
+ * is in conv.c, fc.c, pool.c (POOL, ACT), norm.c (BN, LRN) and loops.c (all others); primitive.c wraps oneDNN. */
+#include "exec/cpu/cpu.h"
+
+#include "base/build_id.h"
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_THREADS = 4096 };
+
+/* Operators on oneDNN. */
+static const struct {
+  sn_status (*make)(sn__cpu *k, uint32_t layer, sn_err *err);
+  sn_status (*forward)(sn__cpu *k, const sn_call *call, sn_err *err);
+  sn_status (*backward)(sn__cpu *k, const sn_call *call, sn_err *err);
+} primitives[SN_OP_COUNT] = {
+    [SN_CONV] = {sn__cpu_conv_make, sn__cpu_conv_forward, sn__cpu_conv_backward},
+    [SN_FC] = {sn__cpu_fc_make, sn__cpu_fc_forward, sn__cpu_fc_backward},
+    [SN_POOL] = {sn__cpu_pool_make, sn__cpu_pool_forward, sn__cpu_pool_backward},
+    [SN_ACT] = {sn__cpu_act_make, sn__cpu_act_forward, sn__cpu_act_backward},
+    [SN_BN] = {sn__cpu_bn_make, sn__cpu_bn_forward, sn__cpu_bn_backward},
+};
+
+/* All others, which cannot fail. */
+static const struct {
+  void (*forward)(const sn_call *call);
+  void (*backward)(const sn_call *call);
+} loops[SN_OP_COUNT] = {
+    [SN_LRN] = {sn__cpu_lrn_forward, sn__cpu_lrn_backward},
+    [SN_DROPOUT] = {sn__cpu_dropout_forward, sn__cpu_dropout_backward},
+    [SN_SOFTMAX] = {sn__cpu_softmax_forward, sn__cpu_softmax_backward},
+    [SN_JOIN] = {sn__cpu_join_forward, sn__cpu_join_backward},
+    [SN_FORK] = {sn__cpu_fork_forward, sn__cpu_fork_backward},
+    [SN_CONCAT] = {sn__cpu_concat_forward, sn__cpu_concat_backward},
+};
+
+static const char *isa_name(dnnl_cpu_isa_t isa) {
+  static const struct {
+    dnnl_cpu_isa_t isa;
+    const char *name;
+  } names[] = {
+      {dnnl_cpu_isa_sse41, "sse41"},
+      {dnnl_cpu_isa_avx, "avx"},
+      {dnnl_cpu_isa_avx2, "avx2"},
+      {dnnl_cpu_isa_avx2_vnni, "avx2_vnni"},
+      {dnnl_cpu_isa_avx512_core, "avx512_core"},
+      {dnnl_cpu_isa_avx512_core_vnni, "avx512_core_vnni"},
+      {dnnl_cpu_isa_avx512_core_bf16, "avx512_core_bf16"},
+      {dnnl_cpu_isa_avx512_core_amx, "avx512_core_amx"},
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].isa == isa) return names[i].name;
+  return "other instructions";
+}
+
+static void describe(sn__cpu *k) {
+  const dnnl_version_t *v = dnnl_version();
+  snprintf(k->version, sizeof k->version, "oneDNN %d.%d.%d, %s", v->major, v->minor, v->patch,
+           isa_name(dnnl_get_effective_cpu_isa()));
+}
+
+static uint32_t widest_bn(const sn_net *net) {
+  uint32_t widest = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].op == SN_BN && net->layers[i].out.c > widest) widest = net->layers[i].out.c;
+  return widest;
+}
+
+static sn_status make_layers(sn__cpu *k, sn_err *err) {
+  for (uint32_t i = 0; i < k->net->n_layers; i++) {
+    const sn_layer *layer = &k->net->layers[i];
+    if (!primitives[layer->op].make || primitives[layer->op].make(k, i, err) == SN_OK) continue;
+    sn_err_prefix(err, "layer \"%s\"", layer->name);
+    return err->code;
+  }
+  return SN_OK;
+}
+
+static sn_status make(sn__cpu *k, sn_err *err) {
+  k->layers = calloc(k->net->n_layers, sizeof *k->layers);
+  k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
+  if (!k->layers || !k->variance) return sn_fail_memory(err);
+  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) ||
+      sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err))
+    return err->code;
+  omp_set_num_threads(k->threads);
+  describe(k);
+  return make_layers(k, err);
+}
+
+static void free_kernels(sn__cpu *k) {
+  if (!k) return;
+  for (uint32_t i = 0; k->layers && i < k->net->n_layers; i++) {
+    sn__primitive_free(&k->layers[i].forward);
+    sn__primitive_free(&k->layers[i].backward);
+    sn__primitive_free(&k->layers[i].weights);
+  }
+  dnnl_stream_destroy(k->stream);
+  dnnl_engine_destroy(k->engine);
+  free(k->variance);
+  free(k->layers);
+  free(k);
+}
+
+static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
+  if (threads > MOST_THREADS) {
+    sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
+            MOST_THREADS);
+    return NULL;
+  }
+  sn__cpu *k = calloc(1, sizeof *k);
+  if (!k) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  k->net = net;
+  k->threads = threads ? (int)threads : omp_get_num_procs();
+  if (make(k, err) == SN_OK) return k;
+  free_kernels(k);
+  return NULL;
+}
+
+static uint64_t scratch_of(const sn__cpu *k, uint32_t layer, sn_pass pass) {
+  const sn__cpu_layer *made = &k->layers[layer];
+  if (pass == SN_FORWARD) return made->forward.scratch_bytes;
+  if (pass == SN_UPDATE) return 0;
+  if (k->net->layers[layer].op == SN_LRN) return sn__cpu_lrn_scratch(&k->net->layers[layer], k->threads);
+  return sn_max(made->backward.scratch_bytes, made->weights.scratch_bytes);
+}
+
+static sn_status check_workspace(const sn__cpu *k, const sn_call *call, sn_err *err) {
+  uint64_t needed = scratch_of(k, call->layer, call->pass);
+  if (needed == 0 || (call->workspace && call->workspace_bytes >= needed)) return SN_OK;
+  return sn_fail(err, SN_BUG, "layer \"%s\" %s needs %" PRIu64 " bytes of workspace and was given %" PRIu64,
+                 sn__call_layer(call)->name, sn_pass_name(call->pass), needed,
+                 call->workspace ? call->workspace_bytes : 0);
+}
+
+static sn_status check_labels(const sn_call *call, sn_err *err) {
+  sn_shape s = sn__call_layer(call)->out;
+  for (uint32_t n = 0; n < s.n; n++)
+    if (call->labels[n] < 0 || (uint32_t)call->labels[n] >= s.c)
+      return sn_fail(err, SN_BAD_INPUT,
+                     "label %" PRId32 " of image %" PRIu32 " is not one of the %" PRIu32
+                     " classes of layer \"%s\", which are 0 to %" PRIu32,
+                     call->labels[n], n, s.c, sn__call_layer(call)->name, s.c - 1);
+  return SN_OK;
+}
+
+static sn_status run(sn__cpu *k, const sn_call *call, sn_err *err) {
+  const sn_layer *layer = sn__call_layer(call);
+  bool forward = call->pass == SN_FORWARD;
+  sn_status status = check_workspace(k, call, err);
+  if (status == SN_OK && forward && layer->op == SN_SOFTMAX) status = check_labels(call, err);
+  if (status != SN_OK) return status;
+  omp_set_num_threads(k->threads);
+  if (call->pass == SN_UPDATE)
+    sn__cpu_update(call);
+  else if (primitives[layer->op].make)
+    status = (forward ? primitives[layer->op].forward : primitives[layer->op].backward)(k, call, err);
+  else
+    (forward ? loops[layer->op].forward : loops[layer->op].backward)(call);
+  if (status != SN_OK) sn_err_prefix(err, "layer \"%s\" %s", layer->name, sn_pass_name(call->pass));
+  return status;
+}
+
+static unsigned threads_of(const sn__cpu *k) {
+  return (unsigned)k->threads;
+}
+
+static const char *version_of(const sn__cpu *k) {
+  return k->version;
+}
+
+extern SN_MODULE_TABLE const sn_cpu_table sn_cpu_module;
+const sn_cpu_table sn_cpu_module = {
+    {sn_build_id}, make_kernels, free_kernels, scratch_of, run, threads_of, version_of,
+};

@@ -1,0 +1,25 @@
+/* CPU module: what the program (exec/cpu_kernels.c) and the module with the CPU's kernels (exec/cpu/) agree on. The
+ * functions are those of exec/cpu_kernels.h. */
+#ifndef SN_EXEC_CPU_MODULE_H
+#define SN_EXEC_CPU_MODULE_H
+
+#include "exec/call.h"
+#include "exec/module.h"
+
+#include <stdint.h>
+
+typedef struct sn__cpu sn__cpu; /* the module's */
+
+typedef struct sn_cpu_table {
+  sn_module_head head;
+  sn__cpu *(*make)(const sn_net *net, unsigned threads, sn_err *err);
+  void (*free)(sn__cpu *made);
+  uint64_t (*scratch)(const sn__cpu *made, uint32_t layer, sn_pass pass);
+  sn_status (*run)(sn__cpu *made, const sn_call *call, sn_err *err);
+  unsigned (*threads)(const sn__cpu *made);
+  const char *(*version)(const sn__cpu *made);
+} sn_cpu_table;
+
+#define SN_CPU_TABLE "sn_cpu_module"
+
+#endif

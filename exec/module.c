@@ -1,0 +1,69 @@
+/* Modules; see the header. */
+#include "exec/module.h"
+
+#include "base/build_id.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* From the program's folder to that of the installed modules. */
+#ifndef SN_MODULE_DIR
+#define SN_MODULE_DIR "../lib/snsim"
+#endif
+
+enum { PATH_ROOM = PATH_MAX + 256 };
+
+/* The folder of the running program, without a slash at its end; false where the system does not say. */
+static bool find_program_folder(char *folder, size_t room) {
+  ssize_t length = readlink("/proc/self/exe", folder, room - 1);
+  if (length <= 0) return false;
+  folder[length] = '\0';
+  char *slash = strrchr(folder, '/');
+  if (slash) *slash = '\0';
+  return slash != NULL;
+}
+
+static bool is_there(char *path, const char *folder, const char *between, const char *file) {
+  snprintf(path, PATH_ROOM, "%s/%s%s", folder, between, file);
+  return access(path, F_OK) == 0;
+}
+
+/* A path with a slash in it: the loader must not search for it. */
+static sn_status find(const sn_module *m, char *path, sn_err *err) {
+  char folder[PATH_MAX];
+  const char *asked = m->variable ? getenv(m->variable) : NULL;
+  if (asked) {
+    snprintf(path, PATH_ROOM, "%s%s", strchr(asked, '/') ? "" : "./", asked);
+    if (access(path, F_OK) == 0) return SN_OK;
+    return sn_fail(err, SN_BAD_DEVICE, "the %s module %.200s, which %s names, does not exist", m->name, asked,
+                   m->variable);
+  }
+  if (find_program_folder(folder, sizeof folder) &&
+      (is_there(path, folder, "", m->file) || is_there(path, folder, SN_MODULE_DIR "/", m->file)))
+    return SN_OK;
+  return sn_fail(err, SN_BAD_DEVICE, "there is no %s module (%s): %s", m->name, m->file, m->absent);
+}
+
+const void *sn_module_load(const sn_module *m, sn_err *err) {
+  char path[PATH_ROOM];
+  if (find(m, path, err) != SN_OK) return NULL;
+  void *library = dlopen(path, RTLD_NOW | (m->global ? RTLD_GLOBAL : RTLD_LOCAL));
+  if (!library) {
+    const char *why = dlerror();
+    sn_fail(err, SN_BAD_DEVICE, "the %s module cannot be loaded: %.300s. It needs %s", m->name, why ? why : path,
+            m->needs);
+    return NULL;
+  }
+  const sn_module_head *table = dlsym(library, m->table);
+  if (table && strcmp(table->build, sn_build_id) == 0) return table;
+  if (!table)
+    sn_fail(err, SN_BAD_DEVICE, "%.200s is not a %s module of snsim", path, m->name);
+  else
+    sn_fail(err, SN_BAD_DEVICE,
+            "the %s module %.200s is of another build than this program; install both from one build", m->name, path);
+  return NULL;
+}
