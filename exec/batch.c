@@ -4,6 +4,7 @@
 #include "exec/batch.h"
 
 #include "exec/batch_source.h"
+#include "exec/image_set.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -125,6 +126,11 @@ sn_batches *sn_batches_synthetic(const sn_net *net, uint64_t seed, sn_err *err) 
 sn_batches *sn_batches_open(const char *path, const sn_net *net, uint64_t seed, sn_err *err) {
   sn__source source;
   return sn__source_file(path, net, seed, &source, err) == SN_OK ? make(net, &source, err) : NULL;
+}
+
+char *sn_batches_labels(const char *path) {
+  sn_err none = SN_ERR_INIT;
+  return sn__image_set_labels(path, &none);
 }
 
 const sn_batch *sn_batches_next(sn_batches *b, sn_err *err) {

@@ -32,6 +32,10 @@ sn_batches *sn_batches_synthetic(const sn_net *net, uint64_t seed, sn_err *err);
  * than a batch. */
 sn_batches *sn_batches_open(const char *path, const sn_net *net, uint64_t seed, sn_err *err);
 
+/* The second file of a set whose labels lie beside its images, by the name of the first; to be freed. NULL where the
+ * name tells of none. */
+char *sn_batches_labels(const char *path);
+
 /* The buffers and the thread are made by the first of these calls: SN_NO_MEMORY. next(): SN_BAD_FILE where the file
  * cannot be read any more or was changed, until a rewind finds it otherwise. */
 const sn_batch *sn_batches_next(sn_batches *source, sn_err *err);

@@ -112,8 +112,8 @@ static const char *find_images(const char *path) {
   return last;
 }
 
-/* To be freed. That "images" becomes "labels", and an idx3 or idx4 behind it idx1. */
-static char *label_path(const char *path, sn_err *err) {
+/* That "images" becomes "labels", and an idx3 or idx4 behind it idx1. */
+char *sn__image_set_labels(const char *path, sn_err *err) {
   const char *images = find_images(path);
   size_t room = strlen(path) + 1;
   if (!images) {
@@ -166,7 +166,7 @@ static sn_status read_idx_labels(sn__image_set *s, const sn__data_file *file, sn
 
 static sn_status open_idx_labels(sn__image_set *s, sn_err *err) {
   sn__data_file file;
-  char *path = label_path(s->file.path, err);
+  char *path = sn__image_set_labels(s->file.path, err);
   if (!path) return err->code;
   if (sn__data_file_open(path, &file, err) == SN_OK) {
     read_idx_labels(s, &file, err);

@@ -34,4 +34,8 @@ sn_status sn__image_set_read(const sn__image_set *set, uint64_t image, void *byt
 
 void sn__image_set_close(sn__image_set *set);
 
+/* The file in which the labels of the IDX file at `path` are looked for; to be freed. NULL and SN_BAD_INPUT where the
+ * name tells of none. */
+char *sn__image_set_labels(const char *path, sn_err *err);
+
 #endif

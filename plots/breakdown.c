@@ -8,6 +8,7 @@
 #include "plots/plot_internal.h"
 
 #include "base/arena.h"
+#include "base/utf8.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -77,13 +78,13 @@ static unsigned part_of_tensor(const char *tensor, const owner *owners, uint32_t
 }
 
 static void sum_time(const sn_result *r, bar *b) {
-  int64_t rest = r->iteration_ns;
+  double rest = (double)r->iteration_ns; /* the store's steps may add up to more than a clock holds */
   for (uint32_t i = 0; i < r->n_steps; i++) {
-    int64_t ns = r->steps[i].end_ns - r->steps[i].begin_ns;
-    b->time_ms[part_of(r->steps[i].op)] += (double)ns / 1e6;
+    double ns = (double)r->steps[i].end_ns - (double)r->steps[i].begin_ns;
+    b->time_ms[part_of(r->steps[i].op)] += ns / 1e6;
     rest -= ns;
   }
-  b->time_ms[WAITING] = rest > 0 ? (double)rest / 1e6 : 0;
+  b->time_ms[WAITING] = fmax(rest, 0) / 1e6;
   b->all_ms = (double)r->iteration_ns / 1e6;
 }
 
@@ -243,7 +244,8 @@ static void put_letters(FILE *out, const double *values, double most, unsigned c
   unsigned at = 0;
   for (unsigned p = 0; p < N_PARTS; p++) {
     sum += values[p];
-    for (; at < (unsigned)(sum / most * columns + 0.5); at++) putc(parts[p].letter, out);
+    unsigned end = (unsigned)(fmin(sum / most, 1) * columns + 0.5); /* a stored sum may be more than its whole */
+    for (; at < end; at++) putc(parts[p].letter, out);
   }
   putc('\n', out);
 }
@@ -256,9 +258,9 @@ static void put_text_panel(FILE *out, const breakdown *d, bool time) {
   else
     fprintf(out, "\nfunctional tensors at the peak (%s)\n", d->unit.name);
   for (unsigned i = 0; i < d->chart->n_curves; i++) {
-    const sn_result *r = d->chart->curves[i].result;
-    fprintf(out, "%-*.*s%9.2f ", NAME_COLUMNS, NAME_COLUMNS, r->strategy,
-            time ? d->bars[i].all_ms : d->bars[i].all_memory);
+    char name[NAME_COLUMNS + 1];
+    snprintf(name, sizeof name, "%s", d->chart->curves[i].result->strategy);
+    fprintf(out, "%-*s%9.2f ", NAME_COLUMNS, sn_utf8_clean(name), time ? d->bars[i].all_ms : d->bars[i].all_memory);
     put_letters(out, time ? d->bars[i].time_ms : d->bars[i].memory, most, room - 1);
   }
 }

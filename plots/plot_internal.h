@@ -104,7 +104,8 @@ const sn__look *sn__look_of(sn__form form);
 void sn__put_terminal(FILE *out, sn__form form, unsigned columns, unsigned rows);
 
 /* The last `most` characters of a text for single quotes, within which gnuplot replaces nothing: names come from users,
- * so quotes are doubled, control characters and broken UTF-8 are '?'. Of a long path the end says more. */
+ * so quotes are doubled; controls, C1 and bidirectional ones too, and broken UTF-8 are '?'. Of a long path the end says
+ * more. */
 void sn__put_text(FILE *out, const char *text, size_t most);
 /* The same, not for quotes. */
 void sn__put_plain(FILE *out, const char *text, size_t most);

@@ -3,42 +3,37 @@
  * Everything outside a script's own words is numbers or quoted text: names that users choose are cleaned and stand in
  * single quotes, within which gnuplot replaces nothing. Colours are Okabe and Ito's, which colour-blind people can tell
  * apart (Color Universal Design, 2008). */
+#include "base/utf8.h"
 #include "plots/plot_internal.h"
 
-/* Length of the UTF-8 character at `s`, 0 where there is none (RFC 3629, without looking for surrogates). */
-static unsigned utf8_length(const unsigned char *s) {
-  unsigned n = s[0] < 0x80                   ? 1
-               : s[0] >= 0xc2 && s[0] < 0xe0 ? 2
-               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                             : 0;
-  for (unsigned i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  return n;
+/* The character at `text` and its bytes; what is no UTF-8 is a byte of its own, and a control like any other. */
+static size_t next(const char *text, uint32_t *point) {
+  size_t bytes = sn_utf8_next(text, point);
+  if (bytes == 0) *point = 0;
+  return bytes ? bytes : 1;
 }
 
-/* Writes one character, `quote` for a quote; control characters and broken UTF-8 as '?'. Returns how many bytes it
- * took.
- */
-static unsigned put_character(FILE *out, const unsigned char *s, const char *quote) {
-  unsigned n = utf8_length(s);
-  if (n == 0 || *s < 0x20 || *s == 0x7f)
+/* Writes one character, `quote` for a quote; what moves or reorders text as '?'. Returns how many bytes it took. */
+static size_t put_character(FILE *out, const char *text, const char *quote) {
+  uint32_t point;
+  size_t bytes = next(text, &point);
+  if (sn_utf8_is_control(point))
     putc('?', out);
-  else if (*s == '\'')
+  else if (*text == '\'')
     fputs(quote, out);
   else
-    fwrite(s, 1, n, out);
-  return n ? n : 1;
+    fwrite(text, 1, bytes, out);
+  return bytes;
 }
 
 /* Writes the last `most` characters of `text`: of a long path the end says more. */
 static void put_end(FILE *out, const char *text, size_t most, const char *quote) {
-  const unsigned char *s = (const unsigned char *)text;
   size_t length = 0;
-  for (const unsigned char *c = s; *c; length++) c += utf8_length(c) ? utf8_length(c) : 1;
+  uint32_t point;
+  for (const char *at = text; *at; length++) at += next(at, &point);
   if (length > most) fputs("...", out);
-  for (; length > most; length--) s += utf8_length(s) ? utf8_length(s) : 1;
-  while (*s) s += put_character(out, s, quote);
+  for (; length > most; length--) text += next(text, &point);
+  while (*text) text += put_character(out, text, quote);
 }
 
 void sn__put_text(FILE *out, const char *text, size_t most) {

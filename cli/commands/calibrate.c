@@ -128,13 +128,12 @@ static sn_status print(const sn_args *args, const sn_calibration *c, sn_err *err
 }
 
 static sn_status keep(const sn_args *args, const sn_calibration *c, sn_err *err) {
-  char path[PATH_ROOM], name[4 * SN_DEVICE_NAME], quoted[4 * PATH_ROOM];
+  char path[PATH_ROOM], name[4 * SN_DEVICE_NAME], db[SN_ARGS_DB_ROOM];
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open(path, err);
   if (store && sn_store_put_calibration(store, c, err) == SN_OK)
-    sn_out_say("stored in %s; snsim --gpu %s%s%s simulates this machine, snsim validate compares", path,
-               sn_out_quote(c->name, name, sizeof name), args->db ? " --db " : "",
-               args->db ? sn_out_quote(args->db, quoted, sizeof quoted) : "");
+    sn_out_say("stored in %s; snsim --gpu %s%s simulates this machine, snsim validate%s compares", path,
+               sn_out_quote(c->name, name, sizeof name), sn_args_db_option(args, db), db);
   sn_store_close(store);
   return err->code;
 }

@@ -5,6 +5,7 @@
  * As in a run's own table, columns are left out where a terminal is too narrow, the least important first. */
 #include "cli/commands/difference.h"
 #include "cli/frame/options.h"
+#include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 
 #include "base/text.h"
@@ -404,7 +405,8 @@ static sn_status compare(const sn_args *args, sn_difference *d, sn_err *err) {
 }
 
 static sn_status diff(const sn_args *args, sn_store *store, const int64_t *ids, sn_err *err) {
-  sn_run *before = sn_store_get(store, ids[0], err), *after = before ? sn_store_get(store, ids[1], err) : NULL;
+  sn_run *before = sn_stored_take(args, store, ids[0], err),
+         *after = before ? sn_stored_take(args, store, ids[1], err) : NULL;
   if (after) {
     sn_difference d = {.before = before, .after = after, .arena = after->arena};
     compare(args, &d, err);

@@ -6,6 +6,7 @@
 #include "cli/frame/csv.h"
 #include "cli/frame/fields.h"
 #include "cli/frame/options.h"
+#include "cli/frame/stored.h"
 
 #include "base/text.h"
 #include "db/store.h"
@@ -95,32 +96,34 @@ static sn_status write_tensors(const sn_run *run, FILE *out, sn_err *err) {
 
 typedef sn_status run_writer(const sn_run *run, FILE *out, sn_err *err);
 
-static sn_status write_run(sn_store *store, int64_t id, run_writer *writer, FILE *out, sn_err *err) {
-  sn_run *run = sn_store_get(store, id, err);
+static sn_status write_run(const sn_args *args, sn_store *store, int64_t id, run_writer *writer, FILE *out,
+                           sn_err *err) {
+  sn_run *run = sn_stored_take(args, store, id, err);
   if (run) writer(run, out, err);
   sn_run_free(run);
   return err->code;
 }
 
-static sn_status export_results(sn_store *store, int64_t id, FILE *out, sn_err *err) {
-  return write_run(store, id, write_results, out, err);
+static sn_status export_results(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(args, store, id, write_results, out, err);
 }
 
-static sn_status export_steps(sn_store *store, int64_t id, FILE *out, sn_err *err) {
-  return write_run(store, id, write_steps, out, err);
+static sn_status export_steps(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(args, store, id, write_steps, out, err);
 }
 
-static sn_status export_peaks(sn_store *store, int64_t id, FILE *out, sn_err *err) {
-  return write_run(store, id, write_peaks, out, err);
+static sn_status export_peaks(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(args, store, id, write_peaks, out, err);
 }
 
-static sn_status export_tensors(sn_store *store, int64_t id, FILE *out, sn_err *err) {
-  return write_run(store, id, write_tensors, out, err);
+static sn_status export_tensors(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  return write_run(args, store, id, write_tensors, out, err);
 }
 
 typedef struct exporter {
   const char *table;
-  sn_status (*write)(sn_store *store, int64_t id, FILE *out, sn_err *err); /* id 0: the newest */
+  /* id 0: the newest */
+  sn_status (*write)(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err);
 } exporter;
 
 static const exporter exporters[] = {
@@ -147,7 +150,7 @@ static const exporter *find_exporter(const char *table, sn_err *err) {
 static sn_status write(const sn_args *args, const exporter *e, sn_store *store, int64_t id, sn_err *err) {
   sn_out out;
   if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
-  e->write(store, id, out.stream, err);
+  e->write(args, store, id, out.stream, err);
   return sn_out_close(&out, err);
 }
 

@@ -3,6 +3,7 @@
 #include "plots/page.h"
 
 #include "base/arena.h"
+#include "cli/frame/clash.h"
 #include "cli/frame/options.h"
 #include "cli/frame/stored.h"
 #include "db/store.h"
@@ -30,7 +31,7 @@ static sn_status choose(report *r, sn_err *err) {
   if (!r->entries || !r->timelines) return sn_fail_memory(err);
   if (r->n_entries == 0) return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", r->run->id);
   for (uint32_t i = 0; i < r->n_entries; i++) {
-    r->entries[i].result = asked ? sn_stored_result(r->run, r->args->strategies[i], err) : &r->run->results[i];
+    r->entries[i].result = asked ? sn_stored_result(r->args, r->run, r->args->strategies[i], err) : &r->run->results[i];
     if (!r->entries[i].result) return err->code;
   }
   return SN_OK;
@@ -87,7 +88,8 @@ static sn_status report_sweep(const sn_args *args, sn_err *err) {
   sn_store *store = sn_store_open_read(path, err);
   sn_sweep *sweep = store ? sn_sweep_get(store, id, err) : NULL;
   sn_store_close(store);
-  if (sweep) write_page(&(const report){.args = args, .sweep = sweep}, err);
+  if (sweep && sn_clash_check_sweep(args, sweep->head.grid, err) == SN_OK)
+    write_page(&(const report){.args = args, .sweep = sweep}, err);
   sn_sweep_free(sweep);
   return err->code;
 }

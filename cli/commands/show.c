@@ -3,6 +3,7 @@
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/report.h"
+#include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 #include "cli/sweep/sweep.h"
 #include "db/calibrations.h"
@@ -86,7 +87,7 @@ static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) 
 static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
   int64_t id;
   if (sn_args_run(args, &id, err) != SN_OK) return err->code;
-  sn_run *run = sn_store_get(store, id, err);
+  sn_run *run = sn_stored_take(args, store, id, err);
   if (run) print_run(args, run, err);
   sn_run_free(run);
   return err->code;

@@ -90,12 +90,12 @@ static void tell_left_out(const sn_question *q) {
 }
 
 static void tell(const sn_question *q, const stored *kept, bool lost) {
-  char room[4 * PATH_ROOM];
+  char db[SN_ARGS_DB_ROOM];
   if (kept->id == 0) return;
-  const char *db = q->args->db, *verb = lost || !q->options.want_steps ? "show" : "plot";
-  sn_out_say("run %" PRId64 " %sstored in %s; snsim %s %" PRId64 "%s%s %s it", kept->id,
-             lost ? "could not be printed but is " : "", kept->path, verb, kept->id, db ? " --db " : "",
-             db ? sn_out_quote(db, room, sizeof room) : "", strcmp(verb, "plot") == 0 ? "draws" : "prints");
+  const char *verb = lost || !q->options.want_steps ? "show" : "plot";
+  sn_out_say("run %" PRId64 " %sstored in %s; snsim %s %" PRId64 "%s %s it", kept->id,
+             lost ? "could not be printed but is " : "", kept->path, verb, kept->id, sn_args_db_option(q->args, db),
+             strcmp(verb, "plot") == 0 ? "draws" : "prints");
   tell_left_out(q);
 }
 

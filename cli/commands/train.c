@@ -154,13 +154,14 @@ sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_option
 }
 
 sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
-  char path[PATH_ROOM];
+  char path[PATH_ROOM], db[SN_ARGS_DB_ROOM];
   int64_t id = 0;
   if (args->no_db) return SN_OK;
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
   sn_store *store = sn_store_open(path, err);
   if (store && sn_store_put(store, run, &id, err) == SN_OK)
-    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 " prints it", id, path, id);
+    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 "%s prints it", id, path, id,
+               sn_args_db_option(args, db));
   sn_store_close(store);
   return err->code;
 }

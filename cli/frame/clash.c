@@ -1,15 +1,29 @@
-/* Files that must differ; see the header. Every pair is compared: there are twenty-eight. */
+/* Files that must differ; see the header. Every pair is compared: there are fewer than a hundred. */
 #include "cli/frame/clash.h"
 
 #include "base/path.h"
+#include "exec/batch.h"
+#include "models/zoo.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PATH_ROOM = 4096 };
+enum { PATH_ROOM = 4096, MOST_USES = 12, SIDECARS = 3, ENDING_ROOM = 16 };
 
 typedef struct use {
-  const char *option, *path; /* NULL: no file */
+  const char *what, *path;
 } use;
+
+typedef struct uses {
+  use all[MOST_USES];
+  unsigned count;
+} uses;
+
+static void add(uses *u, const char *what, const char *path) {
+  if (path && path[0]) u->all[u->count++] = (use){what, path};
+}
 
 /* The file behind a name of a network or GPU, which is a path as sn_net_load() and sn_device_load() have it. */
 static const char *file_of(const char *name) {
@@ -22,22 +36,70 @@ static const char *written(const char *path) {
   return path && strcmp(path, "-") != 0 ? path : NULL;
 }
 
-sn_status sn_clash_check(const sn_args *args, sn_err *err) {
-  char database[PATH_ROOM];
-  sn_err reason = SN_ERR_INIT; /* told where the database is needed */
-  bool known = sn_args_database(args, database, sizeof database, &reason) == SN_OK;
-  const use uses[] = {{"--net", file_of(args->net)},
-                      {"--gpu", file_of(args->gpu)},
-                      {"--grid", args->grid},
-                      {"--data", args->data},
-                      {"the database", known ? database : NULL},
-                      {"--plan", written(args->plan)},
-                      {"--trace", written(args->trace)},
-                      {"--output", written(args->output)}};
-  for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++)
-    for (size_t j = 0; j < i; j++)
-      if (uses[i].path && uses[j].path && sn_path_same(uses[i].path, uses[j].path))
-        return sn_fail(err, SN_BAD_USAGE, "%s and %s are the same file, %.300s; give each its own", uses[j].option,
-                       uses[i].option, uses[i].path);
+/* The files that SQLite keeps beside a database, links followed. */
+static void print_sidecars(const char *database, char paths[SIDECARS][PATH_ROOM + ENDING_ROOM]) {
+  static const char *const endings[SIDECARS] = {"-wal", "-shm", "-journal"};
+  char *real = sn_path_real(database);
+  for (int i = 0; i < SIDECARS; i++) {
+    int length = real ? snprintf(paths[i], PATH_ROOM + ENDING_ROOM, "%s%s", real, endings[i]) : 0;
+    if (length <= 0 || length >= PATH_ROOM + ENDING_ROOM) paths[i][0] = '\0';
+  }
+  free(real);
+}
+
+static sn_status compare(const uses *u, sn_err *err) {
+  for (unsigned i = 0; i < u->count; i++)
+    for (unsigned j = 0; j < i; j++)
+      if (sn_path_same(u->all[i].path, u->all[j].path))
+        return sn_fail(err, SN_BAD_USAGE, "%s and %s are the same file, %.300s; give each its own", u->all[j].what,
+                       u->all[i].what, u->all[i].path);
   return SN_OK;
+}
+
+sn_status sn_clash_check(const sn_args *args, sn_err *err) {
+  char database[PATH_ROOM], sidecars[SIDECARS][PATH_ROOM + ENDING_ROOM];
+  uses u = {.count = 0};
+  sn_err reason = SN_ERR_INIT; /* told where the database is needed */
+  char *labels = args->data ? sn_batches_labels(args->data) : NULL;
+  add(&u, "--net", file_of(args->net));
+  add(&u, "--gpu", file_of(args->gpu));
+  add(&u, "--grid", args->grid);
+  add(&u, "--data", args->data);
+  add(&u, "the labels of --data", labels);
+  if (sn_args_database(args, database, sizeof database, &reason) == SN_OK) {
+    print_sidecars(database, sidecars);
+    add(&u, "the database", database);
+    for (int i = 0; i < SIDECARS; i++) add(&u, "a file of the database", sidecars[i]);
+  }
+  add(&u, "--plan", written(args->plan));
+  add(&u, "--trace", written(args->trace));
+  add(&u, "--output", written(args->output));
+  compare(&u, err);
+  free(labels);
+  return err->code;
+}
+
+sn_status sn_clash_check_run(const sn_args *args, const sn_run *run, sn_err *err) {
+  const char *output = written(args->output);
+  if (!output || !sn_net_is_file(run->net) || !sn_path_same(output, run->net)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "the network of run %" PRId64 " and --output are the same file, %.300s; give each its own", run->id,
+                 output);
+}
+
+sn_status sn_clash_check_grid(const sn_args *args, const sn_grid *grid, sn_err *err) {
+  const char *output = written(args->output);
+  for (uint32_t i = 0; output && i < grid->n_files; i++)
+    if (sn_path_same(output, grid->files[i].path))
+      return sn_fail(err, SN_BAD_USAGE, "--output and a network or GPU are the same file, %.300s; give each its own",
+                     output);
+  return SN_OK;
+}
+
+sn_status sn_clash_check_sweep(const sn_args *args, const char *text, sn_err *err) {
+  sn_err unread = SN_ERR_INIT;
+  sn_grid *grid = written(args->output) ? sn_grid_parse("the grid", text, strlen(text), &unread) : NULL;
+  if (grid) sn_clash_check_grid(args, grid, err);
+  sn_grid_free(grid);
+  return err->code;
 }

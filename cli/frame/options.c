@@ -181,6 +181,14 @@ sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err 
   return sn_fail(err, SN_BAD_USAGE, "--db: the path is longer than %zu bytes", room - 1);
 }
 
+const char *sn_args_db_option(const sn_args *args, char text[SN_ARGS_DB_ROOM]) {
+  static const char option[] = " --db ";
+  char quoted[SN_ARGS_DB_ROOM - sizeof option];
+  text[0] = '\0';
+  if (args->db) snprintf(text, SN_ARGS_DB_ROOM, "%s%s", option, sn_out_quote(args->db, quoted, sizeof quoted));
+  return text;
+}
+
 sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err) {
   const char *text = index < args->n_operands ? args->operands[index] : "last";
   uint64_t number = 0;

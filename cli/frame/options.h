@@ -138,6 +138,10 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
 
 /* The database to use: --db, or the default one. */
 sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err);
+/* " --db FILE" as a shell reads it, where the next command needs it to find the same database; "" else. Returns text.
+ */
+enum { SN_ARGS_DB_ROOM = 4 * 4096 };
+const char *sn_args_db_option(const sn_args *args, char text[SN_ARGS_DB_ROOM]);
 /* The operand as the number of a run; 0, the newest, where there is none or it is "last". */
 sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
 /* The same of operand `index`, of which there may be fewer. */

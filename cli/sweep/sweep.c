@@ -7,8 +7,8 @@
  * interrupted. */
 #include "cli/sweep/sweep.h"
 
-#include "base/path.h"
 #include "base/units.h"
+#include "cli/frame/clash.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -76,20 +76,11 @@ static sn_grid *grid_of_store(const sn_args *args, sn_store *store, int64_t *id,
   return grid;
 }
 
-/* The other files are looked at by sn_clash_check(), which does not know those in lists. */
-static sn_status check_output(const sn_args *args, const sn_grid *grid, sn_err *err) {
-  for (uint32_t i = 0; args->output && i < grid->n_files; i++)
-    if (sn_path_same(args->output, grid->files[i].path))
-      return sn_fail(err, SN_BAD_USAGE, "--output and a network or GPU are the same file, %.300s; give each its own",
-                     args->output);
-  return SN_OK;
-}
-
 static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_err *err) {
   sn_grid *grid = args->operand ? grid_of_store(args, store, id, err)
                   : args->grid  ? sn_grid_load(args->grid, err)
                                 : grid_of_args(args, err);
-  if (grid && sn_grid_finish(grid, err) == SN_OK && check_output(args, grid, err) == SN_OK) return grid;
+  if (grid && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK) return grid;
   sn_grid_free(grid);
   return NULL;
 }
@@ -155,20 +146,10 @@ static sn_status judge(const sn_sweep *sweep, sn_err *err) {
       sn_print_bytes(least->memory_bytes, memory), least->gpu);
 }
 
-enum { QUOTED_ROOM = 4 * PATH_ROOM };
-
-/* " --db FILE", where the next command needs it. */
-static const char *db_option(const sn_args *args, char *out) {
-  char room[QUOTED_ROOM];
-  out[0] = '\0';
-  if (args->db) snprintf(out, QUOTED_ROOM + 8, " --db %s", sn_out_quote(args->db, room, sizeof room));
-  return out;
-}
-
 static void tell(const sn_args *args, const sn_sweep_job *job, const char *path) {
-  char db[QUOTED_ROOM + 8];
+  char db[SN_ARGS_DB_ROOM];
   if (args->no_db) return;
-  db_option(args, db);
+  sn_args_db_option(args, db);
   sn_out_say("sweep %" PRId64 " stored in %s; snsim show sweep:%" PRId64 "%s prints it, snsim plot sweep:%" PRId64
              "%s draws it",
              job->id, path, job->id, db, job->id, db);
@@ -186,12 +167,12 @@ static sn_status conclude(const sn_args *args, const sn_sweep_job *job, const ch
 
 /* The signal that was held back ends the program, now that all is stored. */
 static void end_by(const sn_args *args, const sn_sweep_job *job, int number) {
-  char db[QUOTED_ROOM + 8];
+  char db[SN_ARGS_DB_ROOM];
   if (args->no_db)
     sn_out_say("interrupted; with --no-db nothing is kept");
   else
     sn_out_say("interrupted; what is finished is stored, snsim sweep %" PRId64 "%s goes on", job->id,
-               db_option(args, db));
+               sn_args_db_option(args, db));
   raise(number);
 }
 
