@@ -169,7 +169,7 @@ static sn_status add_algorithms(calibrator *c, const sn_costs *formulas) {
                    .workspace_bytes = a->choice.workspace,
                    .ns = a->choice.ns,
                    .formula_ns = formula_of(formulas, a),
-                   .samples = 1};
+                   .samples = a->choice.measured};
     if (add_timing(c, t) != SN_OK) return c->err->code;
   }
   return SN_OK;
@@ -181,7 +181,9 @@ static void subtract_algorithms(const calibrator *c, const sn_costs *formulas, u
   for (uint32_t i = 0; i < c->n_algorithms; i++) {
     const algorithm *a = &c->algorithms[i];
     bool belongs = a->layer == layer && pass != SN_UPDATE && (a->kernel == SN_CONV_FORWARD) == (pass == SN_FORWARD);
-    if (!belongs || a->choice.algo != c->algo[slot(layer, pass)][a->kernel == SN_CONV_BACKWARD_FILTER]) continue;
+    if (!belongs || !a->choice.measured ||
+        a->choice.algo != c->algo[slot(layer, pass)][a->kernel == SN_CONV_BACKWARD_FILTER])
+      continue;
     t->ns = t->ns > a->choice.ns ? t->ns - a->choice.ns : 0;
     int64_t formula = formula_of(formulas, a);
     t->formula_ns = t->formula_ns > formula ? t->formula_ns - formula : 0;
@@ -318,6 +320,7 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
   sn_session_options own = *options;
   own.visit = visit;
   own.visitor = &c;
+  own.compare = false;
   sn_session *session = NULL;
   if (!allocate(&c))
     sn_fail_memory(err);

@@ -22,6 +22,7 @@
 #include "exec/batch.h"
 #include "exec/call.h"
 #include "exec/state.h"
+#include "sim/ask/run.h"
 #include "sim/device/cost.h"
 #include "sim/graph/route.h"
 #include "sim/play/backend.h"
@@ -45,6 +46,7 @@ typedef struct sn_machine_info {
   char device[SN_MACHINE_TEXT];    /* "AMD EPYC 7B13, avx2, 2 threads"; "NVIDIA H200" */
   char libraries[SN_MACHINE_TEXT]; /* "oneDNN 2.6.3"; "driver 580.65, CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0" */
   uint64_t memory_bytes;           /* of the device, as the driver or the system reports it */
+  sn_persistent persistent;        /* what lies there for the whole training, alignment included */
 } sn_machine_info;
 
 /* Of the last whole iteration. */
@@ -69,8 +71,11 @@ typedef struct sn_machine_ops {
   /* Bytes of the device in use now beyond what was in use when the machine was opened, by whatever the system counts:
    * cudaMemGetInfo, the resident set. */
   sn_status (*used_bytes)(void *self, uint64_t *bytes, sn_err *err);
-  /* Measures every convolution algorithm that offer() named and calls `note` for each; NULL where there is only one
-   * algorithm, whose time the trace of a play has. */
+  /* The largest pool that the device can give now; NULL: it cannot be said. */
+  sn_status (*room)(void *self, uint64_t *bytes, sn_err *err);
+  /* Measures every convolution algorithm that offer() named and calls `note` for each. One that turns out not to run is
+   * noted as not `measured`, and offered no more. NULL where there is only one algorithm, whose time the trace of a
+   * play has. */
   sn_status (*time_algorithms)(void *self,
                                void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
                                void *user, sn_err *err);

@@ -2,6 +2,7 @@
 #include "exec/session.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
 #include "sim/plan/check.h"
@@ -32,7 +33,8 @@ struct sn_session {
   sn_device device;            /* the profile, or any: a machine that offers one algorithm for each convolution gets the
                                 * same plans from every device */
   sn_costs *costs;
-  float *first; /* gradients and parameters of the first measured result that is whole */
+  uint64_t room; /* the largest pool that the device can give */
+  float *first;  /* gradients and parameters of the first measured result that is whole */
   sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
   sn_result results[MOST_RESULTS];
@@ -76,6 +78,8 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
     s->device = *s->profile;
   else if (sn_device_known(0, &s->device, err) != SN_OK)
     return err->code;
+  s->room = SN_MAX_NET_BYTES;
+  if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;
   s->costs = make_costs(s, err);
   return err->code;
 }
@@ -109,7 +113,7 @@ void sn_session_close(sn_session *s) {
 
 static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn_schedule **schedule = &s->schedules[strategy.recompute];
-  uint64_t limit = s->options.pool_bytes ? s->options.pool_bytes : SN_MAX_NET_BYTES;
+  uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
   if (!*schedule) *schedule = sn_schedule_new(s->route, strategy.recompute, err);
   sn_plan *plan = *schedule ? sn_lower(*schedule, strategy, s->options.workspace, s->costs, limit, err) : NULL;
   if (!plan || sn_check(plan, NULL, err) == SN_OK) return plan;
@@ -121,7 +125,7 @@ static sn_result_source source_of(const sn_session *s, const sn_plan *plan, cons
   return (sn_result_source){.plan = plan,
                             .use = plan->use,
                             .trace = trace,
-                            .persistent = sn_persistent_of(s->net),
+                            .persistent = s->machine.info.persistent,
                             .context_bytes = s->profile ? s->profile->context_bytes : 0,
                             .want_steps = s->options.want_steps};
 }
@@ -240,6 +244,7 @@ static double relative_difference(const float *a, const float *b, uint64_t count
 static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
   sn_session *s = p->session;
   uint64_t n = s->net->parameters;
+  if (!s->options.compare) return SN_OK;
   if (!s->first) {
     s->first = malloc((2 * n + 1) * sizeof *s->first);
     if (!s->first) return sn_fail_memory(err);
@@ -337,16 +342,27 @@ static sn_status measure(sn_session *s, sn_strategy strategy, const sn_plan *pla
   return status;
 }
 
+static double mib(uint64_t bytes) {
+  return (double)bytes / 1048576;
+}
+
+static sn_status check_room(const sn_session *s, const sn_plan *plan, sn_err *err) {
+  if (plan->pool_bytes > s->room)
+    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and the device has %.3f MiB left for one",
+                   mib(plan->pool_bytes), mib(s->room));
+  if (s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
+    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB", mib(plan->pool_bytes),
+                   mib(plan->pool_limit));
+  return SN_OK;
+}
+
 sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn_trace trace = {0};
   char name[SN_STRATEGY_TEXT];
   if (s->n_results + 2 > MOST_RESULTS) return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
   uint32_t before = s->n_results;
   sn_plan *plan = make_plan(s, strategy, err);
-  if (plan && s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
-    sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB",
-            (double)plan->pool_bytes / 1048576, (double)plan->pool_limit / 1048576);
-  sn_status status = plan && err->code == SN_OK ? sn_trace_init(&trace, plan, err) : err->code;
+  sn_status status = plan && check_room(s, plan, err) == SN_OK ? sn_trace_init(&trace, plan, err) : err->code;
   if (status == SN_OK && s->options.predict) status = predict(s, strategy, plan, &trace, err);
   if (status == SN_OK) status = measure(s, strategy, plan, &trace, err);
   if (s->n_results == before + s->options.predict) s->n_results = before; /* a prediction alone is not kept */
@@ -392,6 +408,22 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
   return run->net && run->gpu && run->device && run->data ? SN_OK : sn_fail_memory(err);
 }
 
+/* Kernels are loaded when they are first used, and stay: only when all strategies have run is the context what it is
+ * for each. Read while there is no pool. A device that is lost by now leaves what was read during the first iterations.
+ */
+static void settle_context(sn_session *s) {
+  sn_err lost = SN_ERR_INIT;
+  uint64_t idle;
+  if (!s->machine.ops->room || s->machine.ops->used_bytes(s->machine.self, &idle, &lost) != SN_OK) return;
+  for (uint32_t i = 0; i < s->n_results; i++) {
+    sn_result *r = &s->results[i];
+    uint64_t persistent = sn_persistent_total(&r->persistent);
+    if (r->iterations == 0) continue; /* predicted */
+    r->context_bytes = idle > persistent ? idle - persistent : 0;
+    r->peak_device_bytes = idle + r->reserved_pool_bytes;
+  }
+}
+
 sn_run *sn_session_take(sn_session *s, sn_err *err) {
   sn_run *run = sn_arena_alloc(s->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *results);
@@ -400,6 +432,7 @@ sn_run *sn_session_take(sn_session *s, sn_err *err) {
     return NULL;
   }
   if (fill_head(s, run, err) != SN_OK) return NULL;
+  settle_context(s);
   memcpy(results, s->results, s->n_results * sizeof *results);
   run->results = results;
   s->arena = NULL; /* the run's now */

@@ -39,8 +39,11 @@ typedef struct sn_session_options {
   sn_exec_backend backend;
   sn_machine_options machine;
   uint64_t iterations; /* at least 1 */
-  uint64_t pool_bytes; /* the pool on offer; 0: as much as the plan likes. Small ones make the cache work */
-  bool strict_pool;    /* what needs a larger pool is not trained */
+  uint64_t pool_bytes; /* the pool on offer; 0: what the device has left, or as much as the plan likes where that cannot
+                        * be said. Small ones make the cache work */
+  bool strict_pool;    /* what needs a larger pool than pool_bytes is not trained; what needs more than the device has
+                        * left never is */
+  bool compare; /* keep the first result's gradients and parameters: the later ones say how far they are from it */
   sn_workspace workspace;
   const char *data; /* a labelled image set; NULL: synthetic batches */
   bool want_steps;
@@ -59,7 +62,7 @@ typedef struct sn_session_options {
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
   {                                                                                                                    \
-    .iterations = 3, .workspace = SN_WORKSPACE_NONE,                                                                   \
+    .iterations = 3, .compare = true, .workspace = SN_WORKSPACE_NONE,                                                  \
     .machine.hyper = {.seed = 1, .learning_rate = 0.001f, .momentum = 0.9f, .weight_decay = 0.0005f},                  \
   }
 
@@ -69,9 +72,9 @@ typedef struct sn_session sn_session;
  * user called the net; net, profile and texts must outlive the session. */
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err);
 
-/* Plans, checks, predicts and trains. SN_NO_FIT where the options say `strict_pool` and the plan needs a larger pool
- * than is on offer; nothing is added then. What was measured before an error or a stop is kept: the result's
- * `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
+/* Plans, checks, predicts and trains. SN_NO_FIT where the plan needs a larger pool than the device has left or, with
+ * `strict_pool`, than is on offer; nothing is added then. What was measured before an error or a stop is kept: the
+ * result's `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
 
 /* The run of everything added so far; the caller's. Nothing can be added any more. */

@@ -60,6 +60,7 @@ sn_state *sn_state_new(const sn_net *net, uint64_t seed, sn_err *err) {
   }
   for (uint32_t i = 0; i < net->n_layers; i++)
     if (net->layers[i].parameters > 0) draw_parameters(s, i, seed);
+  s->fresh = true;
   return s;
 }
 

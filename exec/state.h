@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "models/net.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,7 @@ typedef struct sn_state {
   float *statistics;
   const uint64_t *parameter_offset, *statistics_offset; /* per layer, in floats */
   uint64_t n_statistics;                                /* floats */
+  bool fresh; /* gradients and momentum are still all 0, so that nobody has to carry them anywhere */
   struct sn_arena *arena;
 } sn_state;
 

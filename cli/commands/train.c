@@ -142,6 +142,7 @@ sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_option
   sn_session_options options = *wanted;
   sn_err taking = SN_ERR_INIT;
   sn_train_attach(&watch, &options);
+  options.compare = watch.n_strategies > 1;
   sn_session *session = sn_session_open(args->net, net, &options, err);
   if (!session) return NULL;
   train_all(args, session, err);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "exec/kernel_internal.h"
+#include "exec/random.h"
 #include "sim/device/calibration.h"
 
 #include <math.h>
@@ -137,13 +138,47 @@ static bool find_workspace(const sn__cuda *m, uint32_t layer, sn_conv_kernel ker
   return code == CUDNN_STATUS_SUCCESS;
 }
 
-static uint32_t find_choices(const sn__cuda *m, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice *choices) {
+typedef struct conv_shape {
+  char text[SN_SHAPE_TEXT];
+  uint32_t layer;
+} conv_shape;
+
+static int compare_shapes(const void *a, const void *b) {
+  const conv_shape *x = a, *y = b;
+  int order = strcmp(x->text, y->text);
+  return order ? order : x->layer < y->layer ? -1 : x->layer > y->layer;
+}
+
+static void find_choices(const sn__cuda *m, uint32_t layer) {
+  sn__layer *l = &m->layers[layer];
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++)
+    for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
+      uint64_t workspace;
+      if (find_workspace(m, layer, kernel, algo, &workspace))
+        l->choices[kernel][l->n_choices[kernel]++] = (sn_conv_choice){.algo = algo, .workspace = workspace};
+    }
+}
+
+/* Deep networks repeat few shapes, and cuDNN answers slowly. */
+sn_status sn__conv_open(sn__cuda *m, sn_err *err) {
+  const sn_net *net = m->route->net;
+  conv_shape *shapes = calloc(net->n_layers, sizeof *shapes);
   uint32_t count = 0;
-  for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
-    choices[count] = (sn_conv_choice){.algo = algo};
-    if (find_workspace(m, layer, kernel, algo, &choices[count].workspace)) count++;
+  if (!shapes) return sn_fail_memory(err);
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    if (net->layers[i].op != SN_CONV) continue;
+    sn_shape_text(net, &net->layers[i], shapes[count].text, sizeof shapes[count].text);
+    shapes[count++].layer = i;
   }
-  return count;
+  qsort(shapes, count, sizeof *shapes, compare_shapes);
+  for (uint32_t i = 0; i < count; i++) {
+    bool same = i > 0 && strcmp(shapes[i].text, shapes[i - 1].text) == 0;
+    uint32_t layer = shapes[i].layer;
+    m->layers[layer].twin = same ? m->layers[shapes[i - 1].layer].twin : layer;
+    if (!same) find_choices(m, layer);
+  }
+  free(shapes);
+  return SN_OK;
 }
 
 /* The formulas' time; of an algorithm that they have left out, that of their slowest. */
@@ -158,12 +193,14 @@ static int64_t formula_ns(const sn_conv_choice *known, uint32_t count, sn_conv_a
 
 static sn_status offer_kernel(const sn__cuda *m, uint32_t layer, sn_conv_kernel kernel, sn_costs *costs, sn_err *err) {
   static const char *const names[SN_CONV_KERNELS] = {"forward", "backward data", "backward filter"};
-  sn_conv_choice choices[SN_CONV_ALGOS + 1];
-  uint32_t n_known, count = find_choices(m, layer, kernel, choices);
+  const sn__layer *twin = &m->layers[m->layers[layer].twin];
+  sn_conv_choice choices[SN_CONV_ALGOS];
+  uint32_t n_known, count = twin->n_choices[kernel];
   const sn_conv_choice *known = sn_costs_conv(costs, layer, kernel, &n_known);
   if (count == 0)
     return sn_fail(err, SN_BAD_DEVICE, "layer \"%.80s\": cuDNN has no %salgorithm for its %s convolution here",
                    m->route->net->layers[layer].name, m->options.deterministic ? "deterministic " : "", names[kernel]);
+  memcpy(choices, twin->choices[kernel], sizeof choices);
   for (uint32_t i = 0; i < count; i++) choices[i].ns = formula_ns(known, n_known, choices[i].algo);
   return sn_costs_set_conv(costs, layer, kernel, choices, count, err);
 }
@@ -178,11 +215,12 @@ sn_status sn__conv_offer(const sn__cuda *m, uint32_t layer, sn_costs *costs, sn_
 /* ---- how long each takes ---- */
 
 typedef struct timer {
-  const sn__cuda *m;
+  sn__cuda *m;
   void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice);
   void *user;
   cudaEvent_t begin, end;
   float *x, *y, *w; /* scratch for one layer */
+  float *numbers;   /* RANDOM_FLOATS of them, in host memory */
 } timer;
 
 static sn_status time_once(const timer *t, const conv_run *run, float *ms, sn_err *err) {
@@ -217,85 +255,109 @@ static conv_run run_of(const timer *t, uint32_t layer, sn_conv_kernel kernel, co
   return run;
 }
 
-/* One whose workspace the device has no room for cannot be used either: it is passed over. */
-static sn_status time_choice(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice *choice,
-                             sn_err *err) {
-  sn_err no_room = SN_ERR_INIT;
-  conv_run run = run_of(t, layer, kernel, choice);
-  if (sn__gpu_malloc(&run.workspace, choice->workspace, "a convolution workspace", &no_room) != SN_OK) return SN_OK;
-  sn_status status = time_run(t, &run, &choice->ns, err);
-  choice->measured = status == SN_OK;
-  if (run.workspace) cudaFree(run.workspace);
-  if (status != SN_OK)
-    sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->net->layers[layer].name,
-                  sn_conv_algo_name(choice->algo));
-  return status;
+/* Whether the device can go on after a call that failed: then only what was tried cannot be had. */
+static bool is_usable(void) {
+  cudaGetLastError();
+  return cudaDeviceSynchronize() == cudaSuccess;
 }
 
-static bool same_conv(const sn_net *net, uint32_t a, uint32_t b) {
-  char first[SN_SHAPE_TEXT], second[SN_SHAPE_TEXT];
-  return net->layers[b].op == SN_CONV && strcmp(sn_shape_text(net, &net->layers[a], first, sizeof first),
-                                                sn_shape_text(net, &net->layers[b], second, sizeof second)) == 0;
+/* Times one algorithm: `measured`, or *unavailable where cuDNN offers it and cannot run it. One whose workspace the
+ * device has no room for now is neither. */
+static sn_status time_choice(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice *choice,
+                             bool *unavailable, sn_err *err) {
+  sn_err failed = SN_ERR_INIT;
+  conv_run run = run_of(t, layer, kernel, choice);
+  *unavailable = false;
+  if (sn__gpu_malloc(&run.workspace, choice->workspace, "a convolution workspace", &failed) != SN_OK) return SN_OK;
+  choice->measured = time_run(t, &run, &choice->ns, &failed) == SN_OK;
+  if (run.workspace) cudaFree(run.workspace);
+  if (choice->measured) return SN_OK;
+  *unavailable = is_usable();
+  if (*unavailable) return SN_OK;
+  *err = failed;
+  sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->net->layers[layer].name,
+                sn_conv_algo_name(choice->algo));
+  return err->code;
 }
 
 /* Layers of one shape take the same time. */
 static void note_all(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
   const sn_net *net = t->m->route->net;
   for (uint32_t i = layer; i < net->n_layers; i++)
-    if (i == layer || same_conv(net, layer, i)) t->note(t->user, i, kernel, choice);
+    if (net->layers[i].op == SN_CONV && t->m->layers[i].twin == layer) t->note(t->user, i, kernel, choice);
+}
+
+/* An algorithm that cannot run is not offered again, unless it is the only one. */
+static void forget_choice(sn__layer *l, sn_conv_kernel kernel, uint32_t index) {
+  uint32_t left = l->n_choices[kernel] - 1;
+  if (left == 0) return;
+  memmove(&l->choices[kernel][index], &l->choices[kernel][index + 1], (left - index) * sizeof l->choices[kernel][0]);
+  l->n_choices[kernel] = left;
 }
 
 static sn_status time_kernels(const timer *t, uint32_t layer, sn_err *err) {
-  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
-    sn_conv_choice choices[SN_CONV_ALGOS + 1];
-    uint32_t count = find_choices(t->m, layer, kernel, choices);
-    for (uint32_t i = 0; i < count; i++) {
-      if (time_choice(t, layer, kernel, &choices[i], err) != SN_OK) return err->code;
-      if (choices[i].measured) note_all(t, layer, kernel, choices[i]);
+  sn__layer *l = &t->m->layers[layer];
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++)
+    for (uint32_t i = l->n_choices[kernel]; i-- > 0;) {
+      sn_conv_choice choice = l->choices[kernel][i];
+      bool unavailable;
+      if (time_choice(t, layer, kernel, &choice, &unavailable, err) != SN_OK) return err->code;
+      if (unavailable) forget_choice(l, kernel, i);
+      if (unavailable || choice.measured) note_all(t, layer, kernel, choice);
     }
+  return SN_OK;
+}
+
+enum { RANDOM_FLOATS = 65536 };
+
+/* Ordinary numbers, as activations and weights are: recent GPUs are faster on data whose bits do not change. */
+static sn_status fill(float *to, const float *numbers, uint64_t count, sn_err *err) {
+  for (uint64_t done = 0; done < count;) {
+    uint64_t n = sn_min(count - done, done ? done : RANDOM_FLOATS);
+    if (CUDA(cudaMemcpy(to + done, done ? to : numbers, n * sizeof *to,
+                        done ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice)) != SN_OK)
+      return err->code;
+    done += n;
   }
   return SN_OK;
 }
 
-/* Tensors of its own, as large as the layer's, filled with an ordinary small number. */
+/* Tensors of its own, as large as the layer's. */
 static sn_status time_layer(timer *t, uint32_t layer, sn_err *err) {
   const sn_net *net = t->m->route->net;
   const sn_layer *l = &net->layers[layer];
-  const char *what = "measuring a convolution";
-  uint64_t x = sn__count(sn_layer_input_shape(net, l, 0)) * sizeof(float), y = sn__count(l->out) * sizeof(float);
-  uint64_t w = t->m->layers[layer].head * sizeof(float);
+  const uint64_t counts[3] = {sn__count(sn_layer_input_shape(net, l, 0)), sn__count(l->out), t->m->layers[layer].head};
+  float **const tensors[3] = {&t->x, &t->y, &t->w};
   void *memory[3] = {NULL, NULL, NULL};
-  const int pattern = 0x3c; /* four of them are 0.0115 */
-  if (sn__gpu_malloc(&memory[0], x, what, err) == SN_OK && sn__gpu_malloc(&memory[1], y, what, err) == SN_OK &&
-      sn__gpu_malloc(&memory[2], w, what, err) == SN_OK && CUDA(cudaMemset(memory[0], pattern, x)) == SN_OK &&
-      CUDA(cudaMemset(memory[1], pattern, y)) == SN_OK && CUDA(cudaMemset(memory[2], pattern, w)) == SN_OK &&
-      CUDA(cudaDeviceSynchronize()) == SN_OK) {
-    t->x = memory[0];
-    t->y = memory[1];
-    t->w = memory[2];
-    time_kernels(t, layer, err);
+  for (int i = 0; i < 3 && err->code == SN_OK; i++) {
+    if (sn__gpu_malloc(&memory[i], counts[i] * sizeof(float), "measuring a convolution", err) != SN_OK) break;
+    *tensors[i] = memory[i];
+    fill(memory[i], t->numbers, counts[i], err);
   }
+  if (err->code == SN_OK && CUDA(cudaDeviceSynchronize()) == SN_OK) time_kernels(t, layer, err);
   for (int i = 0; i < 3; i++)
     if (memory[i]) cudaFree(memory[i]);
   return err->code;
 }
 
-static bool is_first_of_its_shape(const sn_net *net, uint32_t layer) {
-  uint32_t i = 1;
-  while (i < layer && !same_conv(net, layer, i)) i++;
-  return i == layer;
+static float *draw_numbers(void) {
+  float *numbers = malloc(RANDOM_FLOATS * sizeof *numbers);
+  uint64_t key = sn__random_key(1, 0);
+  for (uint64_t i = 0; numbers && i < RANDOM_FLOATS; i++) numbers[i] = sn__random_normal(key, i);
+  return numbers;
 }
 
-sn_status sn__conv_time_all(const sn__cuda *m,
+sn_status sn__conv_time_all(sn__cuda *m,
                             void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
                             void *user, sn_err *err) {
   const sn_net *net = m->route->net;
-  timer t = {.m = m, .note = note, .user = user};
-  sn_status status = CUDA(cudaEventCreateWithFlags(&t.begin, cudaEventDefault));
+  timer t = {.m = m, .note = note, .user = user, .numbers = draw_numbers()};
+  sn_status status = t.numbers ? CUDA(cudaEventCreateWithFlags(&t.begin, cudaEventDefault)) : sn_fail_memory(err);
   if (status == SN_OK) status = CUDA(cudaEventCreateWithFlags(&t.end, cudaEventDefault));
   for (uint32_t i = 1; i < net->n_layers && status == SN_OK; i++)
-    if (net->layers[i].op == SN_CONV && is_first_of_its_shape(net, i)) status = time_layer(&t, i, err);
+    if (net->layers[i].op == SN_CONV && m->layers[i].twin == i) status = time_layer(&t, i, err);
   if (t.begin) cudaEventDestroy(t.begin);
   if (t.end) cudaEventDestroy(t.end);
+  free(t.numbers);
   return status;
 }

@@ -5,12 +5,13 @@
  *   layers.c    cuDNN descriptors and places of parameters, per layer
  *   conv.c      CONV: algorithms, workspaces, times
  *   kernels.c   every other operator, and the update
- *   store.c     what lies outside the pool: parameters, statistics, batch; masks and labels on the host
+ *   store.c     what lies outside the pool: parameters, statistics, batch, masks, labels
  *   play.c      the back end that obeys a plan
  *   machine.c   the table of functions (exec/machine.h) and the module's entry
  *
- * Device memory: the pool of the play at hand, exactly as planned, and one block for what is trained. Pinned host
- * memory: the external pool, and what kernels exchange with the host (masks, one-hot labels, logits). There are no
+ * Device memory: the pool of the play at hand, exactly as planned, one block for what is trained and given (batch,
+ * masks, one-hot labels), and cuBLAS's workspace. Pinned host memory: the external pool, and what the host exchanges
+ * with the device between iterations (masks, one-hot labels, logits). There are no
  * kernels of our own: everything is done by cuDNN, cuBLAS and copies. docs/cuda.md has the whole picture.
  */
 #ifndef SN_EXEC_CUDA_CUDA_H
@@ -43,14 +44,17 @@ typedef struct sn__gpu {
   cudaStream_t streams[SN_LANES];
   cudnnHandle_t cudnn; /* both run on the compute stream */
   cublasHandle_t cublas;
-  void *nvml;          /* see below; NULL: not there */
-  uint64_t base_bytes; /* in use when it was opened */
+  void *cublas_workspace; /* device; it would take memory of its own */
+  void *nvml;             /* see below; NULL: not there */
+  uint64_t base_bytes;    /* in use when it was opened */
 } sn__gpu;
 
 /* `gpu` and `info` are zeroed by the caller; sn__gpu_close() after an error as well. */
 sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *err);
 void sn__gpu_close(sn__gpu *gpu);
 sn_status sn__gpu_used(const sn__gpu *gpu, uint64_t *bytes, sn_err *err);
+/* The largest pool that can be had: what is free but for what kernels take when they are loaded. */
+sn_status sn__gpu_room(uint64_t *bytes, sn_err *err);
 
 /* Device or pinned host memory; `what` it is for stands in the error. 0 bytes are NULL. */
 sn_status sn__gpu_malloc(void **memory, uint64_t bytes, const char *what, sn_err *err);
@@ -70,6 +74,7 @@ void sn__nvml_close(void *nvml);
 typedef struct sn__layer {
   cudnnTensorDescriptor_t x, y;     /* input 0, output */
   cudnnTensorDescriptor_t channels; /* 1 x c x 1 x 1: bias, BN's parameters and statistics */
+  cudnnTensorDescriptor_t trained;  /* 1 x 1 x 1 x span: parameters, their gradients, momentum */
   cudnnFilterDescriptor_t w;
   cudnnConvolutionDescriptor_t conv;
   cudnnPoolingDescriptor_t pool;
@@ -80,8 +85,11 @@ typedef struct sn__layer {
   uint64_t span;                      /* both with what is between and behind: at .. at + span */
   uint64_t statistics_at;             /* floats; four of them, each `statistics_step` */
   uint64_t statistics_step;
-  uint64_t host_at;   /* pinned, in floats: DROPOUT's mask; SOFTMAX's one-hot labels, then its input */
-  uint64_t host_size; /* floats of one of them */
+  uint64_t given_at;  /* floats, in host and device memory: DROPOUT's mask, SOFTMAX's one-hot labels */
+  uint64_t logits_at; /* floats, in host memory: SOFTMAX's input */
+  uint32_t twin;      /* CONV: the first layer of the same shape, which has the choices of all of them */
+  uint32_t n_choices[SN_CONV_KERNELS];
+  sn_conv_choice choices[SN_CONV_KERNELS][SN_CONV_ALGOS]; /* algorithms that cuDNN has for it, and workspaces */
 } sn__layer;
 
 typedef struct sn__cuda {
@@ -91,12 +99,12 @@ typedef struct sn__cuda {
   sn__layer *layers;
   cudnnActivationDescriptor_t relu;
   cudnnOpTensorDescriptor_t add, multiply;
-  uint64_t n_parameters, n_statistics, n_host; /* floats, with what alignment adds */
-  void *resident;                              /* device: everything below in one block */
-  float *parameters, *gradients, *momentum, *statistics, *data;
-  float *host;           /* pinned */
-  sn_state *state;       /* of start(), or NULL */
-  const sn_batch *batch; /* of feed(), until its iteration is over; else NULL */
+  uint64_t n_parameters, n_statistics, n_given, n_logits; /* floats, with what alignment adds */
+  void *resident;                                         /* device: everything below in one block */
+  float *parameters, *gradients, *momentum, *statistics, *data, *given;
+  float *host_given, *host_logits; /* pinned */
+  sn_state *state;                 /* of start(), or NULL */
+  const sn_batch *batch;           /* of feed(), until its iteration is over; else NULL */
   sn_outcome outcome;
   struct sn__cuda_play *play;
 } sn__cuda;
@@ -118,21 +126,25 @@ uint64_t sn__kernel_scratch(const sn__cuda *m, uint32_t layer, sn_pass pass);
 
 sn_status sn__conv_forward(const sn__cuda *m, const sn__step *step, sn_err *err);
 sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err);
+/* Fills twins and choices, once a shape. */
+sn_status sn__conv_open(sn__cuda *m, sn_err *err);
 sn_status sn__conv_offer(const sn__cuda *m, uint32_t layer, sn_costs *costs, sn_err *err);
 /* See sn_machine_ops. */
-sn_status sn__conv_time_all(const sn__cuda *m,
+sn_status sn__conv_time_all(sn__cuda *m,
                             void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
                             void *user, sn_err *err);
 
 /* ---- what lies outside the pool ---- */
 
-sn_status sn__store_open(sn__cuda *m, sn_err *err);
+/* *persistent, zeroed by the caller: what it keeps on the device; one-hot labels are auxiliary there. */
+sn_status sn__store_open(sn__cuda *m, sn_persistent *persistent, sn_err *err);
 void sn__store_close(sn__cuda *m);
 sn_status sn__store_upload(sn__cuda *m, sn_err *err);   /* from m->state */
 sn_status sn__store_download(sn__cuda *m, sn_err *err); /* to m->state */
 sn_status sn__store_feed(sn__cuda *m, const sn_batch *batch, sn_err *err);
-/* Masks of the iteration and one-hot labels, on the host. */
-void sn__store_draw(sn__cuda *m, uint64_t iteration);
+/* Masks of the iteration and one-hot labels: drawn on the host; their copy to the device is started on the compute
+ * stream. */
+sn_status sn__store_draw(sn__cuda *m, uint64_t iteration, sn_err *err);
 /* The outcome from the inputs of the SOFTMAX layers, which have been copied to the host. */
 void sn__store_judge(sn__cuda *m);
 

@@ -1,6 +1,8 @@
 /* The device: what is missing is said in words, in the order in which it can be missing: driver, device, memory. */
 #include "exec/cuda/cuda.h"
 
+#include "base/checked.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +79,18 @@ sn_status sn__gpu_used(const sn__gpu *gpu, uint64_t *bytes, sn_err *err) {
   return SN_OK;
 }
 
+/* Kernels are loaded when they are first launched, and cuDNN has many. Measured on no device yet: a guess on the safe
+ * side, and less of a small card. */
+#define LAZY_KERNEL_BYTES (UINT64_C(384) << 20)
+
+sn_status sn__gpu_room(uint64_t *bytes, sn_err *err) {
+  size_t unused = 0, total = 0;
+  if (CUDA(cudaMemGetInfo(&unused, &total)) != SN_OK) return err->code;
+  uint64_t kept = sn_min(LAZY_KERNEL_BYTES, total / 16);
+  *bytes = unused > kept ? unused - kept : 0;
+  return SN_OK;
+}
+
 /* ---- opening ---- */
 
 static sn_status fail_driver(sn_err *err) {
@@ -99,23 +113,34 @@ static sn_status find_device(sn_err *err) {
   return sn__cuda_check(code, "cudaGetDeviceCount", err);
 }
 
-/* Device 0: CUDA_VISIBLE_DEVICES says which that is. */
-static sn_status describe(sn__gpu *gpu, sn_machine_info *info, sn_err *err) {
+/* As much as cuBLAS takes by itself unless it is given some (its documentation, cublasSetWorkspace): then the device's
+ * memory is known before the first product. */
+static sn_status open_workspace(sn__gpu *gpu, int major, sn_err *err) {
+  enum { HOPPER = 9 };
+  uint64_t bytes = major >= HOPPER ? UINT64_C(32) << 20 : (UINT64_C(8) << 20) + (UINT64_C(128) << 10);
+  if (sn__gpu_malloc(&gpu->cublas_workspace, bytes, "cuBLAS's workspace", err) != SN_OK) return err->code;
+  return CUBLAS(cublasSetWorkspace(gpu->cublas, gpu->cublas_workspace, bytes));
+}
+
+/* Device 0: CUDA_VISIBLE_DEVICES says which that is. TF32 is named with the libraries because times, and so
+ * calibrations, are those of one or the other. */
+static sn_status describe(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *err) {
   struct cudaDeviceProp device;
   char driver[32];
   int supported = 0, runtime = 0, cublas = 0;
   size_t cudnn = cudnnGetVersion();
-  if (CUDA(cudaGetDeviceProperties(&device, 0)) != SN_OK || CUDA(cudaDriverGetVersion(&supported)) != SN_OK ||
-      CUDA(cudaRuntimeGetVersion(&runtime)) != SN_OK || CUBLAS(cublasGetVersion(gpu->cublas, &cublas)) != SN_OK)
+  if (CUDA(cudaGetDeviceProperties(&device, 0)) != SN_OK || open_workspace(gpu, device.major, err) != SN_OK ||
+      CUDA(cudaDriverGetVersion(&supported)) != SN_OK || CUDA(cudaRuntimeGetVersion(&runtime)) != SN_OK ||
+      CUBLAS(cublasGetVersion(gpu->cublas, &cublas)) != SN_OK)
     return err->code;
   info->backend = "cuda";
   info->memory_bytes = device.totalGlobalMem;
   snprintf(info->device, sizeof info->device, "%.100s", device.name);
   if (!sn__nvml_driver(gpu->nvml, driver, sizeof driver))
     snprintf(driver, sizeof driver, "for CUDA %d.%d", supported / 1000, supported % 1000 / 10);
-  snprintf(info->libraries, sizeof info->libraries, "driver %s, CUDA %d.%d, cuDNN %zu.%zu.%zu, cuBLAS %d.%d.%d", driver,
-           runtime / 1000, runtime % 1000 / 10, cudnn / 10000, cudnn % 10000 / 100, cudnn % 100, cublas / 10000,
-           cublas % 10000 / 100, cublas % 100);
+  snprintf(info->libraries, sizeof info->libraries, "driver %s, CUDA %d.%d, cuDNN %zu.%zu.%zu, cuBLAS %d.%d.%d%s",
+           driver, runtime / 1000, runtime % 1000 / 10, cudnn / 10000, cudnn % 10000 / 100, cudnn % 100, cublas / 10000,
+           cublas % 10000 / 100, cublas % 100, tf32 ? ", TF32" : "");
   return SN_OK;
 }
 
@@ -139,12 +164,13 @@ sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *e
   for (int lane = 0; lane < SN_LANES; lane++)
     if (CUDA(cudaStreamCreateWithFlags(&gpu->streams[lane], cudaStreamNonBlocking)) != SN_OK) return err->code;
   if (open_libraries(gpu, tf32, err) != SN_OK) return err->code;
-  return describe(gpu, info, err);
+  return describe(gpu, tf32, info, err);
 }
 
 /* What fails here fails because the device is gone, and then nothing is left to free. */
 void sn__gpu_close(sn__gpu *gpu) {
   if (gpu->cublas) cublasDestroy(gpu->cublas);
+  if (gpu->cublas_workspace) cudaFree(gpu->cublas_workspace);
   if (gpu->cudnn) cudnnDestroy(gpu->cudnn);
   for (int lane = 0; lane < SN_LANES; lane++)
     if (gpu->streams[lane]) cudaStreamDestroy(gpu->streams[lane]);

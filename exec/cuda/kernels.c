@@ -1,12 +1,13 @@
 /* Kernels: every operator but CONV, and the update, by cuDNN, cuBLAS and copies on the compute stream. The gradient
  * rules are the operator table's (models/op.h); exec/reference.h says what must come out.
  *
- * Three operators need what no library function does, and get it from the host:
+ * Three operators need what no library function does:
  *   DROPOUT   its mask is a function of seed, layer and iteration (exec/call.h) for every back end alike. The host
- * draws it as factors, 0 or 1 / (1 - ratio), and each run copies them into the step's workspace and multiplies. So a
- * re-run gives the same bits. SOFTMAX   its gradient takes one-hot labels, also copied into the workspace. Its input
- * goes to the host, where loss and hits are computed after the iteration. LRN       backward is in place in the plan,
- * which cuDNN does not promise to stand: dy is copied to the workspace, a few images at a time. */
+ *             draws it as factors, 0 or 1 / (1 - ratio), and it is copied once an iteration (store.c); so every pass
+ * and re-run multiplies by the same bits, and none waits for the link. SOFTMAX   its gradient takes one-hot labels,
+ * which come the same way. Its input goes to the host, where loss and hits are computed after the iteration. LRN
+ * backward is in place in the plan, which cuDNN does not promise to stand: dy is copied to the workspace, a few images
+ * at a time. */
 #include "exec/cuda/cuda.h"
 
 #include "base/checked.h"
@@ -20,12 +21,6 @@ static cudaStream_t stream_of(const sn__cuda *m) {
 
 static sn_status copy(const sn__cuda *m, float *to, const float *from, uint64_t count, sn_err *err) {
   return CUDA(cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDeviceToDevice, stream_of(m)));
-}
-
-/* From the host into the step's workspace. */
-static sn_status fetch(const sn__cuda *m, const sn_call *call, const float *from, sn_err *err) {
-  uint64_t bytes = sn__count(sn__call_layer(call)->out) * sizeof(float);
-  return CUDA(cudaMemcpyAsync(call->workspace, from, bytes, cudaMemcpyHostToDevice, stream_of(m)));
 }
 
 /* ---- FC: y = x w' + b. cuBLAS counts by columns, so every matrix is its own transpose to it. ---- */
@@ -126,9 +121,8 @@ static sn_status bn_backward(const sn__cuda *m, const sn_call *call, sn_err *err
 
 static sn_status drop(const sn__cuda *m, const sn_call *call, const float *from, float *to, sn_err *err) {
   const sn__layer *l = &m->layers[call->layer];
-  if (fetch(m, call, m->host + l->host_at, err) != SN_OK) return err->code;
   return CUDNN(
-      cudnnOpTensor(m->gpu.cudnn, m->multiply, &one, l->y, from, &one, l->y, call->workspace, &zero, l->y, to));
+      cudnnOpTensor(m->gpu.cudnn, m->multiply, &one, l->y, from, &one, l->y, m->given + l->given_at, &zero, l->y, to));
 }
 
 static sn_status dropout_forward(const sn__cuda *m, const sn_call *call, sn_err *err) {
@@ -141,7 +135,7 @@ static sn_status dropout_backward(const sn__cuda *m, const sn_call *call, sn_err
 
 static sn_status softmax_forward(const sn__cuda *m, const sn_call *call, sn_err *err) {
   const sn__layer *l = &m->layers[call->layer];
-  float *logits = m->host + l->host_at + l->host_size;
+  float *logits = m->host_logits + l->logits_at;
   uint64_t bytes = sn__count(sn__call_layer(call)->out) * sizeof(float);
   if (CUDNN(cudnnSoftmaxForward(m->gpu.cudnn, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &one, l->x,
                                 call->x[0], &zero, l->y, call->y[0])) != SN_OK)
@@ -153,9 +147,8 @@ static sn_status softmax_forward(const sn__cuda *m, const sn_call *call, sn_err 
 static sn_status softmax_backward(const sn__cuda *m, const sn_call *call, sn_err *err) {
   int count = (int)sn__count(sn__call_layer(call)->out);
   float share = 1 / (float)sn__call_layer(call)->out.n, minus = -1;
-  if (fetch(m, call, m->host + m->layers[call->layer].host_at, err) != SN_OK ||
-      CUBLAS(cublasSaxpy(m->gpu.cublas, count, &minus, call->workspace, 1, call->dx[0], 1)) != SN_OK)
-    return err->code;
+  const float *one_hot = m->given + m->layers[call->layer].given_at;
+  if (CUBLAS(cublasSaxpy(m->gpu.cublas, count, &minus, one_hot, 1, call->dx[0], 1)) != SN_OK) return err->code;
   return CUBLAS(cublasSscal(m->gpu.cublas, count, &share, call->dx[0], 1));
 }
 
@@ -227,17 +220,17 @@ static sn_status concat_backward(const sn__cuda *m, const sn_call *call, sn_err 
   return concat(m, call, call->dy[0], call->dx, false, err);
 }
 
-/* v = momentum v + g + decay w;  w = w - rate v. Over weights and bias at once: what lies between them is 0 and stays
- * 0. */
+/* v = decay w + g + momentum v;  w = w - rate v: two launches, which read and write seven times what there are
+ * parameters. Over weights and bias at once: what lies between them is 0 and stays 0. */
 static sn_status update(const sn__cuda *m, const sn_call *call, sn_err *err) {
   const sn_hyper *h = call->hyper;
+  const sn__layer *l = &m->layers[call->layer];
+  cudnnTensorDescriptor_t d = l->trained;
   float *w = call->parameters, *v = call->momentum, down = -h->learning_rate;
-  int count = (int)m->layers[call->layer].span;
-  if (CUBLAS(cublasSscal(m->gpu.cublas, count, &h->momentum, v, 1)) != SN_OK ||
-      CUBLAS(cublasSaxpy(m->gpu.cublas, count, &one, call->gradients, 1, v, 1)) != SN_OK ||
-      CUBLAS(cublasSaxpy(m->gpu.cublas, count, &h->weight_decay, w, 1, v, 1)) != SN_OK)
+  if (CUDNN(cudnnOpTensor(m->gpu.cudnn, m->add, &h->weight_decay, d, w, &one, d, call->gradients, &h->momentum, d,
+                          v)) != SN_OK)
     return err->code;
-  return CUBLAS(cublasSaxpy(m->gpu.cublas, count, &down, v, 1, w, 1));
+  return CUBLAS(cublasSaxpy(m->gpu.cublas, (int)l->span, &down, v, 1, w, 1));
 }
 
 /* ---- dispatch ---- */
@@ -259,9 +252,6 @@ static const kernel backward_kernels[SN_OP_COUNT] = {
 
 uint64_t sn__kernel_scratch(const sn__cuda *m, uint32_t layer, sn_pass pass) {
   const sn_layer *l = &m->route->net->layers[layer];
-  uint64_t whole = sn__count(l->out) * sizeof(float);
-  if (l->op == SN_DROPOUT && pass != SN_UPDATE) return whole;
-  if (l->op == SN_SOFTMAX && pass == SN_BACKWARD) return whole;
   if (l->op == SN_LRN && pass == SN_BACKWARD) return m->layers[layer].chunk * sn__image(l->out) * sizeof(float);
   return 0;
 }

@@ -97,9 +97,11 @@ static void place(sn__cuda *m, const sn_layer *layer, sn__layer *l) {
   l->statistics_at = m->n_statistics;
   l->statistics_step = layer->op == SN_BN ? aligned(layer->out.c) : 0;
   m->n_statistics += 4 * l->statistics_step;
-  l->host_at = m->n_host;
-  l->host_size = layer->op == SN_DROPOUT || layer->op == SN_SOFTMAX ? aligned(sn__count(layer->out)) : 0;
-  m->n_host += (layer->op == SN_SOFTMAX ? 2 : 1) * l->host_size;
+  uint64_t size = aligned(sn__count(layer->out));
+  l->given_at = m->n_given;
+  if (layer->op == SN_DROPOUT || layer->op == SN_SOFTMAX) m->n_given += size;
+  l->logits_at = m->n_logits;
+  if (layer->op == SN_SOFTMAX) m->n_logits += size;
 }
 
 /* cuDNN and cuBLAS count in int. */
@@ -117,7 +119,8 @@ static sn_status open_layer(sn__cuda *m, uint32_t index, sn_err *err) {
   sn_shape in = sn_layer_input_shape(net, layer, 0);
   place(m, layer, l);
   if (check_size(layer, in, l, err) == SN_OK && describe_shape(&l->x, in, err) == SN_OK &&
-      describe_shape(&l->y, layer->out, err) == SN_OK && describe(&l->channels, 1, layer->out.c, 1, 1, err) == SN_OK)
+      describe_shape(&l->y, layer->out, err) == SN_OK && describe(&l->channels, 1, layer->out.c, 1, 1, err) == SN_OK &&
+      (l->span == 0 || describe(&l->trained, 1, 1, 1, (uint32_t)l->span, err) == SN_OK))
     open_operator(m, layer, in, l, err);
   if (err->code != SN_OK) sn_err_prefix(err, "layer \"%.80s\"", layer->name);
   return err->code;
@@ -138,11 +141,11 @@ sn_status sn__layers_open(sn__cuda *m, sn_err *err) {
   if (!m->layers) return sn_fail_memory(err);
   sn_status status = open_shared(m, err);
   for (uint32_t i = 1; i < m->route->net->n_layers && status == SN_OK; i++) status = open_layer(m, i, err);
-  return status;
+  return status == SN_OK ? sn__conv_open(m, err) : status;
 }
 
 static void close_layer(const sn__layer *l) {
-  cudnnTensorDescriptor_t tensors[] = {l->x, l->y, l->channels, l->some, l->rest};
+  cudnnTensorDescriptor_t tensors[] = {l->x, l->y, l->channels, l->trained, l->some, l->rest};
   for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
     if (tensors[i]) cudnnDestroyTensorDescriptor(tensors[i]);
   if (l->w) cudnnDestroyFilterDescriptor(l->w);

@@ -44,6 +44,11 @@ static sn_status used_bytes(void *self, uint64_t *bytes, sn_err *err) {
   return sn__gpu_used(&((const sn__cuda *)self)->gpu, bytes, err);
 }
 
+static sn_status room(void *self, uint64_t *bytes, sn_err *err) {
+  (void)self;
+  return sn__gpu_room(bytes, err);
+}
+
 static sn_status time_algorithms(void *self,
                                  void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
                                  void *user, sn_err *err) {
@@ -68,6 +73,7 @@ static const sn_machine_ops machine_ops = {
     .outcome = outcome,
     .fetch = fetch,
     .used_bytes = used_bytes,
+    .room = room,
     .time_algorithms = time_algorithms,
     .close = close_machine,
 };
@@ -80,7 +86,7 @@ static sn_status open_machine(const sn_route *route, const sn_machine_options *o
   m->options = *options;
   *machine = (sn_machine){.self = m, .ops = &machine_ops};
   if (sn__gpu_open(&m->gpu, options->tf32, &machine->info, err) == SN_OK && sn__layers_open(m, err) == SN_OK &&
-      sn__store_open(m, err) == SN_OK)
+      sn__store_open(m, &machine->info.persistent, err) == SN_OK)
     return SN_OK;
   close_machine(m);
   *machine = (sn_machine){0};

@@ -107,7 +107,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   p->iteration = iteration;
   p->fed = 0;
   memset(p->place, 0, m->route->n_tensors * sizeof *p->place);
-  if (m->batch) sn__store_draw(m, iteration); /* a play of copies alone needs none */
+  if (m->batch && sn__store_draw(m, iteration, err) != SN_OK) return err->code; /* a play of copies alone needs none */
   if (CUDA(cudaEventRecord(p->start, m->gpu.streams[SN_LANE_COMPUTE])) != SN_OK) return err->code;
   for (int lane = 0; lane < SN_LANES; lane++)
     if (CUDA(cudaStreamWaitEvent(m->gpu.streams[lane], p->start, 0)) != SN_OK) return err->code;

@@ -1,6 +1,6 @@
 /* What lies outside the pool for the whole training: on the device one block with parameters, gradients, momentum,
- * statistics and the input batch, as sn_persistent counts them and what alignment adds (at most 512 bytes a layer and
- * kind); on the host, pinned, what kernels.c exchanges with it. Everything here runs between iterations and waits. */
+ * statistics, masks, one-hot labels and the input batch, with what alignment adds (at most 512 bytes a layer and kind);
+ * on the host, pinned, what is drawn there and the logits. Everything here runs between iterations. */
 #include "exec/cuda/cuda.h"
 
 #include "exec/kernel_internal.h"
@@ -8,27 +8,33 @@
 #include <math.h>
 #include <string.h>
 
-sn_status sn__store_open(sn__cuda *m, sn_err *err) {
+sn_status sn__store_open(sn__cuda *m, sn_persistent *persistent, sn_err *err) {
   const sn_net *net = m->route->net;
-  uint64_t floats = 3 * m->n_parameters + m->n_statistics + net->data_bytes / sizeof(float);
+  uint64_t floats = 3 * m->n_parameters + m->n_statistics + m->n_given + net->data_bytes / sizeof(float);
   void *host = NULL;
   if (sn__gpu_malloc(&m->resident, floats * sizeof(float), "what is trained (parameters and the batch)", err) !=
           SN_OK ||
       CUDA(cudaMemset(m->resident, 0, floats * sizeof(float))) != SN_OK ||
-      sn__gpu_pin(&host, m->n_host * sizeof(float), "masks and labels", err) != SN_OK)
+      sn__gpu_pin(&host, (m->n_given + m->n_logits) * sizeof(float), "masks and labels", err) != SN_OK)
     return err->code;
   m->parameters = m->resident;
   m->gradients = m->parameters + m->n_parameters;
   m->momentum = m->gradients + m->n_parameters;
   m->statistics = m->momentum + m->n_parameters;
-  m->data = m->statistics + m->n_statistics;
-  m->host = host;
+  m->given = m->statistics + m->n_statistics;
+  m->data = m->given + m->n_given;
+  m->host_given = host;
+  persistent->parameters = persistent->parameter_gradients = persistent->optimizer_state =
+      m->n_parameters * sizeof(float);
+  persistent->auxiliary = (m->n_statistics + m->n_given) * sizeof(float);
+  persistent->input_batch = net->data_bytes;
+  m->host_logits = m->host_given + m->n_given;
   return SN_OK;
 }
 
 void sn__store_close(sn__cuda *m) {
   if (m->resident) cudaFree(m->resident);
-  if (m->host) cudaFreeHost(m->host);
+  if (m->host_given) cudaFreeHost(m->host_given);
 }
 
 /* ---- state ---- */
@@ -41,13 +47,15 @@ static sn_status move(float *host, float *device, uint64_t count, bool up, sn_er
   return CUDA(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
 }
 
+/* What is 0 on both sides need not cross the link: two thirds of a state that nobody has trained. */
 static sn_status move_layer(const sn__cuda *m, uint32_t index, bool up, sn_err *err) {
   const sn__layer *l = &m->layers[index];
   const sn_state *s = m->state;
   uint64_t at = s->parameter_offset[index], channels = m->route->net->layers[index].out.c;
   float *const host[] = {s->parameters, s->gradients, s->momentum};
   float *const device[] = {m->parameters, m->gradients, m->momentum};
-  for (int i = 0; i < 3; i++)
+  int moved = up && s->fresh ? 1 : 3;
+  for (int i = 0; i < moved; i++)
     if (move(host[i] + at, device[i] + l->at, l->head, up, err) != SN_OK ||
         move(host[i] + at + l->head, device[i] + l->tail_at, l->tail, up, err) != SN_OK)
       return err->code;
@@ -66,10 +74,13 @@ static sn_status move_state(const sn__cuda *m, bool up, sn_err *err) {
 }
 
 sn_status sn__store_upload(sn__cuda *m, sn_err *err) {
+  if (m->state->fresh && CUDA(cudaMemset(m->gradients, 0, 2 * m->n_parameters * sizeof(float))) != SN_OK)
+    return err->code;
   return move_state(m, true, err);
 }
 
 sn_status sn__store_download(sn__cuda *m, sn_err *err) {
+  m->state->fresh = false;
   return move_state(m, false, err);
 }
 
@@ -97,23 +108,26 @@ static void draw_mask(const sn__cuda *m, uint32_t index, uint64_t iteration) {
   sn_call call = {.net = net, .layer = index, .iteration = iteration, .hyper = &m->options.hyper};
   sn__mask mask = sn__mask_of(&call);
   uint64_t count = sn__count(net->layers[index].out);
-  float *to = m->host + m->layers[index].host_at, kept = (float)(1 / (1 - net->layers[index].attr.ratio));
+  float *to = m->host_given + m->layers[index].given_at, kept = (float)(1 / (1 - net->layers[index].attr.ratio));
   for (uint64_t i = 0; i < count; i++) to[i] = sn__mask_keeps(mask, i) ? kept : 0;
 }
 
 static void draw_labels(const sn__cuda *m, uint32_t index) {
   sn_shape s = m->route->net->layers[index].out;
-  float *to = m->host + m->layers[index].host_at;
+  float *to = m->host_given + m->layers[index].given_at;
   memset(to, 0, sn__count(s) * sizeof *to);
   for (uint32_t n = 0; n < s.n; n++) to[(uint64_t)n * s.c + (uint32_t)m->batch->labels[n]] = 1;
 }
 
-void sn__store_draw(sn__cuda *m, uint64_t iteration) {
+sn_status sn__store_draw(sn__cuda *m, uint64_t iteration, sn_err *err) {
   const sn_net *net = m->route->net;
   for (uint32_t i = 1; i < net->n_layers; i++) {
     if (net->layers[i].op == SN_DROPOUT) draw_mask(m, i, iteration);
     if (net->layers[i].op == SN_SOFTMAX) draw_labels(m, i);
   }
+  if (m->n_given == 0) return SN_OK;
+  return CUDA(cudaMemcpyAsync(m->given, m->host_given, m->n_given * sizeof(float), cudaMemcpyHostToDevice,
+                              m->gpu.streams[SN_LANE_COMPUTE]));
 }
 
 /* ---- the outcome ---- */
@@ -136,7 +150,7 @@ void sn__store_judge(sn__cuda *m) {
     uint32_t index = m->route->steps[r].layer;
     sn_shape s = net->layers[index].out;
     if (net->layers[index].op != SN_SOFTMAX) continue;
-    const float *x = m->host + m->layers[index].host_at + m->layers[index].host_size;
+    const float *x = m->host_logits + m->layers[index].logits_at;
     double loss = 0;
     m->outcome.correct = 0; /* of the last one */
     for (uint32_t n = 0; n < s.n; n++)

@@ -72,6 +72,7 @@ static void fit_factors(sn_calibration *c) {
   double measured[SN_OP_COUNT][SN_PASSES] = {{0}}, formula[SN_OP_COUNT][SN_PASSES] = {{0}};
   for (uint32_t i = 0; i < c->n_timings; i++) {
     const sn_timing *t = &c->timings[i];
+    if (t->samples == 0) continue;
     measured[t->op][t->pass] += (double)t->ns;
     formula[t->op][t->pass] += (double)t->formula_ns;
   }
@@ -102,6 +103,10 @@ static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uin
     for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
       const sn_timing *t = find(c, shape, pass, kernel, algo);
       if (!t) continue;
+      if (t->samples == 0) {
+        sn_costs_drop_algorithm(costs, layer, kernel, algo);
+        continue;
+      }
       sn_costs_set_algorithm(costs, layer, kernel, algo, t->workspace_bytes, t->ns);
       known++;
     }

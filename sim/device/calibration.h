@@ -33,7 +33,7 @@ typedef struct sn_timing {
   uint64_t workspace_bytes; /* of the algorithm; of a step, what it needs in any case */
   int64_t ns;               /* median of the samples */
   int64_t formula_ns;       /* what the formulas say for the profile */
-  uint32_t samples;
+  uint32_t samples;         /* 0: an algorithm that the library offers and that failed when it was run */
 } sn_timing;
 
 typedef struct sn_calibration {

@@ -215,6 +215,18 @@ void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kern
   sort_list(list);
 }
 
+void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo) {
+  conv_list *list = &costs->layers[layer].conv[kernel];
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < list->n_all; i++) kept += list->all[i].algo != algo;
+  if (kept == 0 || kept == list->n_all) return;
+  kept = 0;
+  for (uint32_t i = 0; i < list->n_all; i++)
+    if (list->all[i].algo != algo) list->all[kept++] = list->all[i];
+  list->n_all = kept;
+  sort_list(list);
+}
+
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
   layer_cost *cost = &costs->layers[layer];
   cost->ns[pass] = ns;

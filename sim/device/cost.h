@@ -47,6 +47,9 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
 void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
                             uint64_t workspace, int64_t ns);
 
+/* An algorithm that does not run on the device; the only one stays. */
+void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo);
+
 /* Arithmetic and memory traffic of a step, as the formulas count them for direct convolution. */
 typedef struct sn_work {
   double flops, bytes;

@@ -6,6 +6,8 @@
 
 struct fake_cublas {
   cudaStream_t stream;
+  void *workspace; /* a real one takes memory of its own where it is given none */
+  size_t workspace_bytes;
 };
 
 typedef struct args {
@@ -14,6 +16,8 @@ typedef struct args {
   float alpha, beta;
   const float *a, *b;
   float *c;
+  const void *workspace;
+  size_t workspace_bytes;
 } args;
 
 static cublasStatus_t start(cublasHandle_t handle, void (*run)(const void *), const args *a) {
@@ -40,6 +44,13 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle) {
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
   handle->stream = stream;
+  handle->workspace = NULL; /* as documented */
+  return status(gpu_enter());
+}
+
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes) {
+  handle->workspace = workspace;
+  handle->workspace_bytes = bytes;
   return status(gpu_enter());
 }
 
@@ -87,6 +98,8 @@ static size_t matrix_bytes(int rows, int columns, int leading) {
 
 static void run_gemm(const void *p) {
   const args *g = p;
+  if (!g->workspace) gpu_complain("cublasSgemm has no workspace and takes memory that nobody planned");
+  if (!g->workspace || !gpu_is_device(g->workspace, g->workspace_bytes)) return;
   bool ta = g->ta == CUBLAS_OP_T, tb = g->tb == CUBLAS_OP_T;
   if (!gpu_is_device(g->a, matrix_bytes(ta ? g->k : g->m, ta ? g->m : g->k, g->lda)) ||
       !gpu_is_device(g->b, matrix_bytes(tb ? g->n : g->k, tb ? g->k : g->n, g->ldb)) ||
@@ -109,5 +122,7 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t ta, cublasOp
                            float *c, int ldc) {
   if (lda < (ta == CUBLAS_OP_T ? k : m) || ldb < (tb == CUBLAS_OP_T ? n : k) || ldc < m)
     return CUBLAS_STATUS_INVALID_VALUE;
-  return start(handle, run_gemm, &(args){ta, tb, m, n, k, lda, ldb, ldc, *alpha, *beta, a, b, c});
+  return start(
+      handle, run_gemm,
+      &(args){ta, tb, m, n, k, lda, ldb, ldc, *alpha, *beta, a, b, c, handle->workspace, handle->workspace_bytes});
 }

@@ -51,9 +51,7 @@ static struct {
   int64_t clock_ns;
 } gpu = {.face = FAKE_CUDA_INIT};
 
-__attribute__((visibility("default"))) fake_cuda *fake_cuda_state(void);
-
-fake_cuda *fake_cuda_state(void) {
+__attribute__((visibility("default"))) fake_cuda *fake_cuda_state(void) {
   return &gpu.face;
 }
 
@@ -458,7 +456,7 @@ cudaError_t cudaSetDevice(int device) {
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *device, int index) {
-  *device = (struct cudaDeviceProp){.name = "Fake GPU", .totalGlobalMem = gpu.face.device_bytes};
+  *device = (struct cudaDeviceProp){.name = "Fake GPU", .totalGlobalMem = gpu.face.device_bytes, .major = 8};
   return index == 0 ? gpu_enter() : give(cudaErrorInvalidValue);
 }
 

@@ -131,7 +131,8 @@ static void algorithms_are_chosen_by_measured_times(void **state) {
                        .kernel = SN_CONV_FORWARD,
                        .algo = i ? smallest : slow,
                        .ns = i ? 1 : 1000000000,
-                       .formula_ns = 1000};
+                       .formula_ns = 1000,
+                       .samples = 1};
   qsort(t, 2, sizeof *t, sn_timing_compare);
   sn_calibration c = {.profile = gpu, .timings = t, .n_timings = 2};
   sn_calibration_fit(&c);
@@ -216,11 +217,49 @@ static void a_machine_is_calibrated(void **state) {
   sn_net_free(net);
 }
 
+/* What failed when it was run is not chosen, whatever the formulas say; but something must be. */
+static void failed_algorithms_are_left_out(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 16);
+  sn_device gpu = load_gpu("v100_16");
+  uint32_t layer = 1, before, count;
+  while (net->layers[layer].op != SN_CONV) layer++;
+  sn_costs *costs = sn_costs_new(net, &gpu, &err);
+  must(&err);
+  const sn_conv_choice *choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &before);
+  sn_conv_algo fastest = choices[0].algo;
+  char shape[SN_SHAPE_TEXT];
+  sn_timing t[SN_CONV_ALGOS] = {{.shape = sn_shape_text(net, &net->layers[layer], shape, sizeof shape),
+                                 .op = SN_CONV,
+                                 .pass = SN_FORWARD,
+                                 .kernel = SN_CONV_FORWARD,
+                                 .algo = fastest,
+                                 .formula_ns = 1000}};
+  sn_calibration c = {.profile = gpu, .timings = t, .n_timings = 1};
+  sn_calibration_fit(&c);
+  assert_true(c.factor[SN_CONV][SN_FORWARD] == 1);
+  sn_calibration_apply(&c, net, costs);
+  choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
+  for (uint32_t i = 0; i < count; i++) assert_int_not_equal(choices[i].algo, fastest);
+  for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
+    t[algo] = t[0];
+    t[algo].algo = algo;
+  }
+  c.n_timings = SN_CONV_ALGOS;
+  sn_calibration_apply(&c, net, costs);
+  sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
+  assert_int_equal(count, 1);
+  sn_costs_free(costs);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(measured_times_replace_formulas),
       cmocka_unit_test(other_shapes_are_corrected),
       cmocka_unit_test(algorithms_are_chosen_by_measured_times),
+      cmocka_unit_test(failed_algorithms_are_left_out),
       cmocka_unit_test(the_store_gives_them_back),
       cmocka_unit_test(a_machine_is_calibrated),
   };

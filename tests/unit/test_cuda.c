@@ -61,8 +61,10 @@ static void memory_missing(void **state) {
   (void)state;
   fake_cuda *fake = cuda_fake();
   fake->device_bytes = 1 << 20;
-  says("what is trained (parameters and the batch) needs 4.9 MiB in one piece, of the device's 1.0 MiB only 1.0 MiB");
-  fake->device_bytes = 6 << 20;
+  says("cuBLAS's workspace needs 8.1 MiB in one piece, of the device's 1.0 MiB only 1.0 MiB");
+  fake->device_bytes = 10 << 20;
+  says("what is trained (parameters and the batch) needs 4.9 MiB in one piece, of the device's 10.0 MiB only 1.9 MiB");
+  fake->device_bytes = 14 << 20;
   sn_err err = SN_ERR_INIT;
   cuda_lab lab = cuda_lab_open(cuda_net("lenet", 8, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
   cuda_lab_start(&lab);
@@ -83,6 +85,74 @@ static void describes_itself(void **state) {
   assert_string_equal(machine.info.device, "Fake GPU");
   assert_string_equal(machine.info.libraries, "driver for CUDA 13.0, CUDA 13.0, cuDNN 9.19.0, cuBLAS 13.1.0");
   assert_int_equal(machine.info.memory_bytes, UINT64_C(1) << 32);
+  assert_int_equal(fake->live, 0);
+}
+
+/* Times with and without TF32 are times of two machines: calibrations are told apart by the libraries' text. */
+static void tf32_is_named(void **state) {
+  (void)state;
+  cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  sn_machine machine;
+  sn_machine_options options = {.hyper.seed = 1, .tf32 = true};
+  sn_net *net = cuda_net("lenet", 2, 0);
+  sn_route *route = sn_route_new(net, &err);
+  sn_machine_open_cuda(route, &options, &machine, &err);
+  cuda_must(&err);
+  assert_non_null(strstr(machine.info.libraries, "cuBLAS 13.1.0, TF32"));
+  machine.ops->close(machine.self);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+/* Masks and one-hot labels lie on the device for the iteration: no step waits for the link or has a place for them. */
+static void masks_are_there(void **state) {
+  (void)state;
+  cuda_fake();
+  cuda_lab lab =
+      cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  const sn_net *net = lab.net;
+  uint64_t given = 0;
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    if (net->layers[i].op != SN_DROPOUT && net->layers[i].op != SN_SOFTMAX) continue;
+    sn_shape s = net->layers[i].out;
+    given += UINT64_C(4) * s.n * s.c * s.h * s.w;
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++) assert_int_equal(sn_costs_scratch(lab.costs, i, pass), 0);
+  }
+  const sn_persistent *p = &lab.machine.info.persistent;
+  assert_true(given > 0 && p->auxiliary >= given && p->labels == 0);
+  cuda_lab_close(&lab);
+}
+
+/* Without --pool the pool is what the device has left: what needs more is told and left out, the cache evicts, and the
+ * strategies after it run. */
+static void device_limits_the_pool(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = cuda_net("/tests/nets/small_alexnet.json", 16, 0);
+  sn_session_options options = cuda_options(0);
+  sn_session *session = sn_session_open(net->name, net, &options, &err);
+  cuda_must(&err);
+  uint64_t resident = fake->used_bytes;
+  sn_session_close(session);
+  fake->device_bytes = (resident + cuda_tight_pool(cuda_net("/tests/nets/small_alexnet.json", 16, 0))) / 15 * 16;
+  session = sn_session_open(net->name, net, &options, &err);
+  cuda_must(&err);
+  assert_int_equal(sn_session_add(session, sn_strategy_default(0), &err), SN_NO_FIT);
+  assert_non_null(strstr(err.text, "strategy baseline: it needs a pool of"));
+  assert_non_null(strstr(err.text, "and the device has"));
+  err = (sn_err)SN_ERR_INIT;
+  sn_strategy cache = {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE};
+  sn_session_add(session, cache, &err);
+  cuda_must(&err);
+  sn_run *run = sn_session_take(session, &err);
+  sn_session_close(session);
+  assert_int_equal(run->n_results, 1);
+  assert_true(run->results[0].evictions > 0 && run->results[0].iterations == 3);
+  assert_true(run->results[0].peak_device_bytes <= fake->device_bytes);
+  sn_run_free(run);
+  sn_net_free(net);
   assert_int_equal(fake->live, 0);
 }
 
@@ -220,6 +290,79 @@ static void algorithms_are_timed(void **state) {
   assert_int_equal(fake->live, 0);
 }
 
+typedef struct failures {
+  uint32_t noted, timed;
+} failures;
+
+static void note_failure(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
+  failures *f = user;
+  (void)layer;
+  if (kernel == SN_CONV_FORWARD && choice.algo == SN_PRECOMPUTED_GEMM)
+    f->noted += !choice.measured;
+  else
+    f->timed += choice.measured;
+}
+
+static bool offers(const cuda_lab *lab, sn_conv_algo algo) {
+  uint32_t count;
+  const sn_conv_choice *choices = sn_costs_conv(lab->costs, op_net_layer(lab->net, SN_CONV), SN_CONV_FORWARD, &count);
+  for (uint32_t i = 0; i < count; i++)
+    if (choices[i].algo == algo) return true;
+  return false;
+}
+
+/* cuDNN offers algorithms that fail when they run: those are noted, the others are timed, and plans leave them out. */
+static void failing_algorithm_is_noted(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab =
+      cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+  failures f = {0};
+  uint32_t convs = 0;
+  for (uint32_t i = 1; i < lab.net->n_layers; i++) convs += lab.net->layers[i].op == SN_CONV;
+  assert_true(offers(&lab, SN_PRECOMPUTED_GEMM));
+  fake->broken_algo = 1;
+  lab.machine.ops->time_algorithms(lab.machine.self, note_failure, &f, &err);
+  cuda_must(&err);
+  assert_int_equal(f.noted, convs);
+  assert_true(f.timed > convs);
+  lab.machine.ops->offer(lab.machine.self, lab.costs, &err);
+  cuda_must(&err);
+  assert_false(offers(&lab, SN_PRECOMPUTED_GEMM));
+  cuda_lab_close(&lab);
+  assert_int_equal(fake->live, 0);
+}
+
+/* A network's few shapes are asked for once, whatever its depth. */
+static void shapes_are_queried_once(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  sn_machine_options options = cuda_options(0).machine;
+  uint64_t calls[2];
+  for (uint32_t deep = 0; deep < 2; deep++) {
+    sn_net *net = cuda_net(deep ? "resnet:n1=3,n2=9,n3=3,n4=3" : "resnet:n1=3,n2=3,n3=3,n4=3", 1, 64);
+    sn_route *route = sn_route_new(net, &err);
+    sn_machine machine;
+    sn_device device;
+    sn_device_load("k40c", &device, &err);
+    sn_costs *costs = sn_costs_new(net, &device, &err);
+    cuda_must(&err);
+    sn_machine_open_cuda(route, &options, &machine, &err);
+    cuda_must(&err);
+    calls[deep] = fake->calls;
+    machine.ops->offer(machine.self, costs, &err);
+    calls[deep] = fake->calls - calls[deep];
+    machine.ops->close(machine.self);
+    sn_costs_free(costs);
+    sn_route_free(route);
+    sn_net_free(net);
+  }
+  cuda_must(&err);
+  assert_int_equal(calls[0], calls[1]);
+}
+
 /* ---- times and stops ---- */
 
 static void check_trace(const cuda_lab *lab) {
@@ -319,12 +462,17 @@ int main(void) {
       cmocka_unit_test(device_missing),
       cmocka_unit_test(memory_missing),
       cmocka_unit_test(describes_itself),
+      cmocka_unit_test(tf32_is_named),
+      cmocka_unit_test(masks_are_there),
+      cmocka_unit_test(device_limits_the_pool),
       cmocka_unit_test(linear_matches),
       cmocka_unit_test(pool_matches),
       cmocka_unit_test(others_match),
       cmocka_unit_test(large_lrn_matches),
       cmocka_unit_test(atomics_only_where_allowed),
       cmocka_unit_test(algorithms_are_timed),
+      cmocka_unit_test(failing_algorithm_is_noted),
+      cmocka_unit_test(shapes_are_queried_once),
       cmocka_unit_test(trace_is_in_order),
       cmocka_unit_test(stopped_iteration),
       cmocka_unit_test(refusals),

@@ -31,6 +31,7 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpy
 struct cudaDeviceProp {
   char name[256];
   size_t totalGlobalMem;
+  int major;
 };
 
 #include "cuda_functions.h"
