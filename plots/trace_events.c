@@ -142,7 +142,8 @@ static void write_other(const sn_timeline *t, const sn_trace_head *head, FILE *o
   write_text(",\"strategy\":", head->strategy, out);
   write_text(",\"snsim\":", head->version, out);
   fprintf(out,
-          ",\"batch\":%u,\"iteration_ns\":%" PRId64 ",\"pool_bytes\":%" PRIu64 ",\"pool_limit_bytes\":%" PRIu64 "}}\n",
+          ",\"batch\":%u,\"iteration_ns\":%" PRId64 ",\"pool_bytes\":%" PRIu64 ",\"pool_offered_bytes\":%" PRIu64
+          "}}\n",
           head->batch, t->end_ns, t->pool_bytes, t->pool_limit);
 }
 

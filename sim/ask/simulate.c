@@ -182,7 +182,8 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
   question q = {.net = net, .device = device, .options = options, .err = err};
   char name[SN_STRATEGY_TEXT];
   sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
-  sn_status status = plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), out, err) : err->code;
+  sn_status status =
+      plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), device, options, out, err) : err->code;
   sn_plan_free(plan);
   close_question(&q);
   return status;

@@ -128,22 +128,39 @@ static bool write_instrs(const sn_plan *plan, FILE *out) {
   return good && fputs("\n]\n}\n", out) >= 0;
 }
 
-static bool write_head(const sn_plan *plan, const char *strategy, FILE *out) {
-  const sn_net *net = plan->route->net;
+/* What was asked, by the names of docs/json.md. */
+static bool write_question(const sn_net *net, const char *strategy, const sn_device *device, const sn_options *o,
+                           FILE *out) {
+  sn_shape image = net->layers[0].out;
   return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
-         fprintf(out, ",\n\"batch\": %u,\n\"strategy\": \"%s\",\n\"lanes\": [\"compute\", \"out\", \"in\"],\n",
-                 net->batch, strategy) > 0 &&
          fprintf(out,
-                 "\"fits\": %s,\n\"pool_limit_bytes\": %" PRIu64 ",\n\"pool_bytes\": %" PRIu64
-                 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64 ",\n\"fences\": %u,\n",
+                 ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
+                 net->batch, image.h, image.w, strategy) > 0 &&
+         write_text(out, device->name) &&
+         fprintf(out, ",\n\"memory_bytes\": %" PRIu64 ",\n\"pool_limit_bytes\": %" PRIu64 ",\n", device->memory_bytes,
+                 o->pool_bytes) > 0 &&
+         fprintf(out,
+                 "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"shared_link\": %s,\n"
+                 "\"costs\": \"%s\",\n",
+                 sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
+                 o->shared_link ? "true" : "false", o->calibration ? "measured" : "model") > 0;
+}
+
+static bool write_sizes(const sn_plan *plan, FILE *out) {
+  return fprintf(out,
+                 "\"lanes\": [\"compute\", \"out\", \"in\"],\n\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64
+                 ",\n\"pool_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
+                 ",\n\"fences\": %u,\n",
                  plan->pool_bytes <= plan->pool_limit ? "true" : "false", plan->pool_limit, plan->pool_bytes,
                  plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
 }
 
-sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn_err *err) {
+sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,
+                        FILE *out, sn_err *err) {
   errno = 0;
-  bool good = write_head(plan, strategy, out) && write_tensors(plan->route, out) && write_steps(plan->route, out) &&
-              write_instrs(plan, out) && fflush(out) == 0;
+  bool good = write_question(plan->route->net, strategy, device, options, out) && write_sizes(plan, out) &&
+              write_tensors(plan->route, out) && write_steps(plan->route, out) && write_instrs(plan, out) &&
+              fflush(out) == 0;
   if (good) return SN_OK;
   if (errno == ENOMEM) return sn_fail_memory(err);
   return sn_fail(err, SN_BAD_FILE, "the plan cannot be written: %s", strerror(errno));

@@ -14,7 +14,9 @@
 #define SN_SIM_PLAN_PLAN_H
 
 #include "base/err.h"
+#include "sim/device/device.h"
 #include "sim/graph/route.h"
+#include "sim/plan/options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,8 +83,9 @@ void sn_plan_free(sn_plan *plan);
 const char *sn_instr_kind_name(sn_instr_kind kind);
 const char *sn_lane_name(sn_lane lane);
 
-/* Writes the plan as JSON, one tensor, step and instruction a line (docs/plan-format.md). SN_BAD_FILE where writing
- * fails. */
-sn_status sn_plan_write(const sn_plan *plan, const char *strategy, FILE *out, sn_err *err);
+/* Writes the plan as JSON, one tensor, step and instruction a line (docs/plan-format.md), with the question that it
+ * answers in front. SN_BAD_FILE where writing fails. */
+sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,
+                        FILE *out, sn_err *err);
 
 #endif
