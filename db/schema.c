@@ -275,7 +275,18 @@ static const char sweep_tables[] =
     "  FROM points WHERE fits"
     "  GROUP BY sweep_id, net, gpu, workspace, external, allocator, pool_limit_bytes, batch;";
 
-static const char *const migrations[] = {version_1, version_2, sweep_tables};
+/* What sets a result's pool; step 0 where the run was made before. */
+static const char pool_columns[] = "ALTER TABLE results ADD COLUMN peak_fork_bytes INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE results ADD COLUMN pool_step INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE results ADD COLUMN pool_layer TEXT NOT NULL DEFAULT '';"
+                                   "ALTER TABLE results ADD COLUMN pool_pass TEXT NOT NULL DEFAULT '';"
+                                   "ALTER TABLE results ADD COLUMN pool_cause TEXT NOT NULL DEFAULT '';"
+                                   "ALTER TABLE results ADD COLUMN pool_tensor_bytes INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE results ADD COLUMN pool_workspace_bytes INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE results ADD COLUMN pool_hole_bytes INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE results ADD COLUMN pool_bare_bytes INTEGER NOT NULL DEFAULT 0;";
+
+static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -8,6 +8,7 @@
 #include "plots/page_internal.h"
 
 #include "base/quote.h"
+#include "sim/ask/explain.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -234,14 +235,27 @@ static void write_persistent(const sn_result *r, FILE *out) {
   write_count("pool", r->pool_bytes, out);
 }
 
-static void write_figures(const sn_result *r, FILE *out) {
+/* What sets the pool, where that is known. */
+static void write_pool(const sn_run *run, const sn_result *r, FILE *out) {
+  char advice[200];
+  write_count("pool_step", r->pool_step, out);
+  write_text("pool_cause", r->pool_cause, out);
+  write_count("pool_tensors", r->pool_tensor_bytes, out);
+  write_count("pool_workspace", r->pool_workspace_bytes, out);
+  write_count("pool_holes", r->pool_hole_bytes, out);
+  write_text("pool_advice", sn_explain_pool(run, r, advice, sizeof advice), out);
+}
+
+static void write_figures(const sn_run *run, const sn_result *r, FILE *out) {
   fputs("{\"strategy\":", out);
   sn_quote_json(r->strategy, out);
   write_bool("fits", r->fits, out);
   write_persistent(r, out);
+  write_pool(run, r, out);
   write_count("device", r->peak_device_bytes, out);
   write_count("peak", r->peak_tensor_bytes, out);
   write_count("peak_step", r->peak_step, out);
+  write_count("forks", r->peak_fork_bytes, out);
   write_count("live_at_peak", r->live_tensors_at_peak, out);
   write_count("workspace", r->workspace_peak_bytes, out);
   write_count("out", r->offload_bytes, out);
@@ -281,7 +295,7 @@ void sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32
   fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_layers);
   for (uint32_t i = 0; i < n_entries; i++) {
     if (i > 0) fputs(",\n", out);
-    write_figures(entries[i].result, out);
+    write_figures(run, entries[i].result, out);
     write_peak(entries[i].result, out);
     write_timeline(entries[i].timeline, out);
     fputs("}", out);

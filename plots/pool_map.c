@@ -18,7 +18,7 @@ static const struct paint {
                    [GRADIENT] = {"gradients", SN__ORANGE, 'g'},
                    [WORKSPACE] = {"workspace", WORKSPACE_COLOUR, 'w'}};
 
-enum { LABEL_COLUMNS = 9, OTHER_ROWS = 8 /* of the text: heading, axis, legend */ };
+enum { LABEL_COLUMNS = 9, OTHER_ROWS = 9 /* of the text: heading, axis, legend */ };
 
 static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
   if (rect->tensor >= t->n_tensors) return WORKSPACE;
@@ -60,6 +60,34 @@ static void put_plot(FILE *out, const sn_timeline *t) {
             k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
 }
 
+/* What sets the pool: through what lies highest, in the step that takes it there. */
+static double mark_at(const sn_timeline *t, uint32_t step) {
+  for (uint32_t i = 0; i < t->n_rects; i++) {
+    const sn_rect *rect = &t->rects[i];
+    if (rect->from_step != step || rect->offset + rect->bytes != t->pool_bytes) continue;
+    double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
+    return (left + (right < step + 1.0 ? right : step + 1.0)) / 2;
+  }
+  return step + 0.5;
+}
+
+static void put_mark(FILE *out, const sn__chart *chart, double high) {
+  const sn_result *r = chart->curves[0].result;
+  if (r->pool_step == 0) return;
+  double at = mark_at(chart->timeline, r->pool_step);
+  fprintf(out, "set arrow from %.9g,0 to %.9g,%.9g nohead front linecolor rgb '" SN__VERMILLION "' linewidth 1\n", at,
+          at, high);
+}
+
+static void put_high_water(FILE *out, const sn_result *r, const sn__unit *unit, double high) {
+  fprintf(out,
+          ", %.9g with lines linecolor rgb '" SN__VERMILLION "' dashtype (14,8) linewidth 1 title 'pool needed: "
+          "%.*f %s",
+          high, unit->bytes > 1e9 ? 2 : 0, high, unit->name);
+  if (r->pool_step) fprintf(out, ", set at step %" PRIu32 " (%s)", r->pool_step, r->pool_cause);
+  fputs("'\n", out);
+}
+
 void sn__pool_write(FILE *out, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
   sn__unit unit = sn__unit_for(t->pool_bytes);
@@ -78,11 +106,9 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
           "spacing 1.25 height 0.8 font ',%s'\n",
           sn__look_of(chart->form)->key_font);
   sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t));
+  put_mark(out, chart, high);
   put_plot(out, t);
-  fprintf(out,
-          ", %.9g with lines linecolor rgb '" SN__VERMILLION "' dashtype (14,8) linewidth 1 title 'pool needed: "
-          "%.*f %s'\n",
-          high, unit.bytes > 1e9 ? 2 : 0, high, unit.name);
+  put_high_water(out, chart->curves[0].result, &unit, high);
 }
 
 /* ---- text ---- */
@@ -148,6 +174,8 @@ sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, 2 * t->n_layers);
   for (int k = 0; k < KINDS; k++) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
   fputs("\n", out);
+  const sn_result *r = chart->curves[0].result;
+  if (r->pool_step) fprintf(out, "set at step %" PRIu32 ", %s (%s)\n", r->pool_step, r->pool_pass, r->pool_cause);
   free(g.area);
   return SN_OK;
 }

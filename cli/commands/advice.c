@@ -80,7 +80,7 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   if (largest) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, strategy[0] ? " or" : "", largest);
   print_amounts(run, r, amounts, sizeof amounts);
   bool hope = strategy[0] || batch[0];
-  return sn_fail(err, SN_NO_FIT, "%s, at %s %s; %s%s%s", amounts, r->peak_layer, r->peak_pass,
+  return sn_fail(err, SN_NO_FIT, "%s, at %s %s; %s%s%s", amounts, r->pool_layer, r->pool_pass,
                  hope                    ? "try"
                  : run->pool_limit_bytes ? "not even --batch 1 fits: a larger --pool is needed"
                                          : "not even --batch 1 fits: more memory is needed",

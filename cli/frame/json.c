@@ -110,6 +110,7 @@ static void put_memory(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "peak_step", r->peak_step);
   sn_json_put_text(o, "peak_layer", r->peak_layer);
   sn_json_put_text(o, "peak_pass", r->peak_pass);
+  sn_json_put_count(o, "peak_fork_bytes", r->peak_fork_bytes);
   sn_json_put_count(o, "live_tensors_at_peak", r->live_tensors_at_peak);
   sn_json_put_count(o, "max_live_tensors", r->max_live_tensors);
   sn_json_put_count(o, "peak_device_bytes", r->peak_device_bytes);
@@ -142,11 +143,23 @@ static void put_persistent(sn_json_object *o, const sn_persistent *p) {
   o->lost = o->lost || inner.lost;
 }
 
+static void put_pool(sn_json_object *o, const sn_result *r) {
+  sn_json_put_count(o, "pool_bytes", r->pool_bytes);
+  sn_json_put_count(o, "pool_step", r->pool_step);
+  sn_json_put_text(o, "pool_layer", r->pool_layer);
+  sn_json_put_text(o, "pool_pass", r->pool_pass);
+  sn_json_put_text(o, "pool_cause", r->pool_cause);
+  sn_json_put_count(o, "pool_tensor_bytes", r->pool_tensor_bytes);
+  sn_json_put_count(o, "pool_workspace_bytes", r->pool_workspace_bytes);
+  sn_json_put_count(o, "pool_hole_bytes", r->pool_hole_bytes);
+  sn_json_put_count(o, "pool_bare_bytes", r->pool_bare_bytes);
+  sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
+}
+
 static void put_extra(sn_json_object *o, const sn_result *r) {
   put_persistent(o, &r->persistent);
   sn_json_put_count(o, "context_bytes", r->context_bytes);
-  sn_json_put_count(o, "pool_bytes", r->pool_bytes);
-  sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
+  put_pool(o, r);
   sn_json_put_count(o, "external_bytes", r->external_bytes);
   sn_json_put_time(o, "compute_ns", r->compute_ns);
   sn_json_put_time(o, "allocation_ns", r->allocation_ns);

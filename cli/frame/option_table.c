@@ -330,7 +330,7 @@ static const sn_option options[] = {
      "Also a row for every step, strategy by strategy.", parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
-     "remove them.",
+     "remove them; and what sets the pool and would lower it.",
      parse_switch, offsetof(sn_args, explain)},
     {"explain", NULL, 0, SN_CMD_DIFF, "What to print",
      "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.", parse_switch,

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "cli/frame/table.h"
+#include "sim/ask/explain.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -97,11 +98,16 @@ static const char *gib(uint64_t bytes, char *text) {
   return text;
 }
 
+static double share(uint64_t part, uint64_t whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
 static void memory_cells(sn_table *table, const sn_result *r) {
   char text[SN_UNIT_TEXT];
   sn_table_cell(table, "%s", r->strategy);
   sn_table_cell(table, r->fits ? "yes" : "no");
   sn_table_cell(table, "%.3f", (double)r->peak_tensor_bytes / MIB);
+  sn_table_cell(table, r->peak_fork_bytes ? "%.0f%%" : "-", 100 * share(r->peak_fork_bytes, r->peak_tensor_bytes));
   sn_table_cell(table, "%" PRIu32, r->live_tensors_at_peak);
   sn_table_cell(table, "%s", gib(r->peak_device_bytes, text));
   sn_table_cell(table, "%s", gib(r->workspace_peak_bytes, text));
@@ -129,7 +135,10 @@ static void time_cells(sn_table *table, const sn_result *r) {
   sn_table_cell(table, r->fits && r->stall_ns ? "%.2f" : "-", (double)r->stall_ns / MS);
   sn_table_cell(table, r->fits && r->allocation_ns ? "%.2f" : "-", (double)r->allocation_ns / MS);
   sn_table_cell(table, r->fits ? "%.2f" : "-", r->images_per_second);
-  sn_table_cell(table, "%" PRIu32 " %s %s", r->peak_step, r->peak_layer, r->peak_pass);
+  if (r->pool_step)
+    sn_table_cell(table, "%" PRIu32 " %s %s (%s)", r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause);
+  else
+    sn_table_cell(table, "-");
   if (!r->fits) sn_table_dim(table);
 }
 
@@ -137,6 +146,7 @@ enum {
   STRATEGY,
   FITS,
   PEAK,
+  FORKS,
   LIVE,
   DEVICE,
   WORK,
@@ -156,6 +166,7 @@ static const sn_table_column result_columns[COLUMNS] = {
     [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
     [FITS] = {"", "fits", SN_TABLE_TEXT},
     [PEAK] = {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [FORKS] = {"FORK", "copies", SN_TABLE_NUMBER},
     [LIVE] = {"", "live", SN_TABLE_NUMBER},
     [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
     [WORK] = {"work", "GiB", SN_TABLE_NUMBER},
@@ -167,12 +178,18 @@ static const sn_table_column result_columns[COLUMNS] = {
     [STALL] = {"stall", "ms", SN_TABLE_NUMBER},
     [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
     [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
-    [STEP] = {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+    [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
 };
 
 /* What a narrow terminal does without, the least important first. */
-static const uint32_t least_first[] = {CACHE, FRAG, LIVE, WORK, STALL, EXTRA, TRAFFIC, STEP};
+static const uint32_t least_first[] = {CACHE, FRAG, LIVE, WORK, FORKS, STALL, EXTRA, TRAFFIC, STEP};
 enum { MOST_LEFT_OUT = sizeof least_first / sizeof least_first[0] };
+
+static bool has_forks(const sn_run *run) {
+  bool any = false;
+  for (uint32_t i = 0; i < run->n_results; i++) any = any || run->results[i].peak_fork_bytes;
+  return any;
+}
 
 /* Returns how many columns were left out. */
 static uint32_t fit_columns(const sn_run *run, sn_table *table, unsigned columns) {
@@ -180,13 +197,15 @@ static uint32_t fit_columns(const sn_run *run, sn_table *table, unsigned columns
   bool allocates = false;
   for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
   if (!allocates) sn_table_hide(table, ALLOC);
+  if (!has_forks(run)) sn_table_hide(table, FORKS);
   for (; columns && gone < MOST_LEFT_OUT && sn_table_width(table) > columns; gone++)
     sn_table_hide(table, least_first[gone]);
   return gone;
 }
 
-static void print_left_out(uint32_t gone, FILE *out) {
+static void print_left_out(const sn_run *run, uint32_t gone, FILE *out) {
   for (uint32_t i = 0; i < gone; i++) {
+    if (least_first[i] == FORKS && !has_forks(run)) continue;
     const sn_table_column *c = &result_columns[least_first[i]];
     fprintf(out, "%s%s", i ? ", " : "left out for want of width: ", *c->top ? c->top : c->heading);
   }
@@ -203,7 +222,7 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   uint32_t gone = fit_columns(run, table, out->columns);
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
-  print_left_out(gone, out->stream);
+  print_left_out(run, gone, out->stream);
   return status;
 }
 
@@ -261,7 +280,19 @@ static void print_rest(const sn_result *r, FILE *out) {
             sn_print_bytes(bytes, text));
 }
 
-static sn_status print_peak(const sn_result *r, const sn_out *out, sn_err *err) {
+/* What sets the pool, of what it consists there, and what would lower it. */
+static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
+  char advice[200];
+  if (r->pool_step == 0) return;
+  fprintf(out, "the pool of %.3f MiB is set at step %" PRIu32 ", ", (double)r->pool_bytes / MIB, r->pool_step);
+  print_clean(out, r->pool_layer);
+  fprintf(out, " %s (%s):\ntensors %.3f MiB", r->pool_pass, r->pool_cause, (double)r->pool_tensor_bytes / MIB);
+  if (r->pool_workspace_bytes) fprintf(out, ", workspace %.3f MiB", (double)r->pool_workspace_bytes / MIB);
+  if (r->pool_hole_bytes) fprintf(out, ", holes %.3f MiB", (double)r->pool_hole_bytes / MIB);
+  fprintf(out, "\nwhat would lower it: %s\n", sn_explain_pool(run, r, advice, sizeof advice));
+}
+
+static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "MiB", SN_TABLE_NUMBER},
       {"", "tensor", SN_TABLE_TEXT | SN_TABLE_GAP},
@@ -275,6 +306,9 @@ static sn_status print_peak(const sn_result *r, const sn_out *out, sn_err *err) 
           (double)r->peak_tensor_bytes / MIB, r->peak_step);
   print_clean(out->stream, r->peak_layer);
   fprintf(out->stream, " %s: %" PRIu32 " tensors\n", r->peak_pass, r->n_peak);
+  if (r->peak_fork_bytes)
+    fprintf(out->stream, "of which FORK copies: %.3f MiB (%.0f %%)\n", (double)r->peak_fork_bytes / MIB,
+            100 * share(r->peak_fork_bytes, r->peak_tensor_bytes));
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < r->n_peak && i < EXPLAINED_ROWS; i++) {
     const sn_peak_row *p = &r->peak[i];
@@ -289,6 +323,7 @@ static sn_status print_peak(const sn_result *r, const sn_out *out, sn_err *err) 
   sn_status status = sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
   print_rest(r, out->stream);
+  print_pool(run, r, out->stream);
   return status;
 }
 
@@ -297,7 +332,7 @@ sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_ou
   if (print_results(run, out, err) != SN_OK) return err->code;
   print_summary(run, out->stream);
   for (uint32_t i = 0; explain && i < run->n_results; i++)
-    if (print_peak(&run->results[i], out, err) != SN_OK) return err->code;
+    if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; steps && i < run->n_results; i++)
     if (print_steps(&run->results[i], out, err) != SN_OK) return err->code;
   return SN_OK;

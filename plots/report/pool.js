@@ -39,6 +39,13 @@ function paintPoolAxes(view, context, r) {
   context.textAlign = "left";
 }
 
+/* Where the pool is highest: on what lies there, in the step that sets it. */
+function poolMark(r) {
+  const step = r.pool_step || r.peak_step;
+  const top = r.rects.find((rect) => rect.offset + rect.bytes === r.pool && Math.floor(rect.x0) === step);
+  return top ? (top.x0 + Math.min(top.x1, step + 1)) / 2 : step + 0.5;
+}
+
 function paintMarks(view, context, r) {
   const line = (x, color, dash) => {
     if (x < view.left || x > view.right) return;
@@ -52,7 +59,8 @@ function paintMarks(view, context, r) {
     context.setLineDash([]);
   };
   line(view.x(N + 1), "ink", [4, 3]);
-  line(view.x(r.peak_step + 0.5), "bad", []);
+  if (r.pool_step !== r.peak_step) line(view.x(r.peak_step + 0.5), "bad", [2, 3]);
+  line(view.x(poolMark(r)), "bad", []);
 }
 
 function paintPool(r) {
@@ -100,8 +108,24 @@ function readRect(r) {
   };
 }
 
+/* What sets the pool, and where tensors are the most if that is somewhere else. */
+function poolLegend(r) {
+  if (!r.pool_step) return [["var(--bad)", "the peak of the tensors", "rule"]];
+  const set = ["var(--bad)", "sets the pool: step " + r.pool_step + ", " + r.pool_cause, "rule"];
+  return r.pool_step === r.peak_step ? [set] : [set, ["var(--bad)", "the peak of the tensors: step " + r.peak_step, "dash"]];
+}
+
+function describePool(r) {
+  if (!r.pool_step) return fill("pool-text");
+  const parts = [["tensors", r.pool_tensors], ["workspace", r.pool_workspace], ["holes", r.pool_holes]].filter(([, size]) => size > 0);
+  return fill("pool-text", "The pool of " + bytes(r.pool) + " is set at step " + r.pool_step + ", " + stepName(r.pool_step) + " (" +
+              r.pool_cause + "): " + parts.map(([name, size]) => name + " " + bytes(size)).join(", ") +
+              ". What would lower it: " + r.pool_advice + ".");
+}
+
 function drawPool(r) {
-  const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ["var(--bad)", "the peak", "rule"],
+  describePool(r);
+  const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ...poolLegend(r),
                   ["var(--ink)", "forward | backward", "dash"]];
   if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
   fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));

@@ -6,7 +6,9 @@ const columns = [
    cell: (r) => element("span", {class: r.fits ? "yes" : "no"}, r.fits ? "yes" : "no")},
   {head: "GPU memory\nGiB", by: (r) => r.device, cell: (r) => memoryCell(r.device, run.memory, r.fits)},
   {head: "tensors at\npeak, MiB", by: (r) => r.peak, cell: (r) => (r.peak / MIB).toFixed(3)},
-  {head: "at\nstep", by: (r) => r.peak_step, cell: (r) => String(r.peak_step)},
+  ...(results.some((r) => r.forks) ? [{head: "of it FORK\ncopies, %", by: (r) => r.forks / r.peak,
+                                       cell: (r) => (100 * r.forks / r.peak).toFixed(0)}] : []),
+  {head: "pool set\nat step", by: (r) => r.pool_step, cell: (r) => (r.pool_step ? r.pool_step + " (" + r.pool_cause + ")" : "-")},
   {head: "iteration\nms", by: (r) => (r.fits ? r.iteration_ns : null),
    cell: (r) => (r.fits ? (r.iteration_ns / 1e6).toFixed(2) : "-")},
   {head: "images\n/s", falling: true, by: (r) => (r.fits ? imagesPerSecond(r) : null),
@@ -58,6 +60,7 @@ function drawPeak(r) {
   }
   fill("peak-text", "The most that tensors take at any moment is " + bytes(r.peak) + ", at step " + r.peak_step + ", " +
        stepName(r.peak_step) + ", in " + r.peak_rows.length + (r.peak_rows.length === 1 ? " tensor" : " tensors") +
+       (r.forks ? "; " + bytes(r.forks) + " of it (" + percent(r.forks, r.peak) + ") are copies that FORKs make" : "") +
        ". To need less, remove the large ones that the step does not need.");
   return drawPeakRows(r, PEAK_ROWS);
 }

@@ -1,10 +1,17 @@
 /* Explain: one walk along the plan up to the moment of the peak notes who is resident; see the header. */
 #include "sim/ask/explain.h"
 
+#include "base/units.h"
 #include "models/op.h"
+#include "sim/plan/high_water.h"
+#include "sim/plan/options.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define NEEDED "needed by this step"
 
 typedef struct resident {
   uint32_t since_step, writer_step, next_step; /* indices; SN_NONE: none */
@@ -79,7 +86,7 @@ static const char *advise(const walk *w, uint32_t tensor) {
   const sn_op_info *op = sn_op_of(&w->route->net->layers[t->layer]);
   bool used_here = r->next_step == w->peak_step && r->first_use <= w->peak_step;
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
-  if (live ? used_here : used_here && r->last_use >= w->peak_step) return "needed by this step";
+  if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;
   if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
   bool output = t->kind == SN_OUTPUT;
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute";
@@ -150,4 +157,47 @@ sn_status sn_explain_peak(const sn_plan *plan, sn_strategy strategy, uint32_t pe
   sn_status status = make_rows(&w, arena, rows, count, err);
   free(w.tensors);
   return status;
+}
+
+/* ---- the pool ---- */
+
+static bool caches(const sn_result *r) {
+  sn_err reason = SN_ERR_INIT;
+  sn_strategy s;
+  return sn_strategy_parse(r->strategy, &s, &reason) == SN_OK && sn_strategy_has_cache(s);
+}
+
+/* Whether the step of the peak needs all that is there; not known without the rows. */
+static bool needs_all(const sn_result *r) {
+  uint32_t needed = 0;
+  for (uint32_t i = 0; r->peak && i < r->n_peak; i++) needed += strcmp(r->peak[i].advice, NEEDED) == 0;
+  return needed > 0 && needed == r->n_peak;
+}
+
+static const char *fewer_tensors(const sn_result *r) {
+  if (r->pool_step != r->peak_step) return "fewer tensors at that step";
+  return needs_all(r) ? "a smaller batch: the step needs all of its tensors" : "removing tensors of the peak";
+}
+
+/* Without workspaces tensors lie where they lie, unless the cache has to send other ones away. */
+static void lower_workspace(const sn_run *run, const sn_result *r, char *text, size_t room) {
+  char bare[SN_UNIT_TEXT], to[SN_UNIT_TEXT + 8] = "";
+  bool dynamic = strcmp(run->workspace, sn_workspace_name(SN_WORKSPACE_DYNAMIC)) == 0;
+  if (r->evictions == 0) snprintf(to, sizeof to, " (to %s)", sn_print_bytes(r->pool_bare_bytes, bare));
+  snprintf(text, room, "--workspace none%s, or %sless --memory", to, dynamic ? "" : "dynamic with ");
+}
+
+char *sn_explain_pool(const sn_run *run, const sn_result *r, char *text, size_t room) {
+  bool none = strcmp(run->workspace, sn_workspace_name(SN_WORKSPACE_NONE)) == 0;
+  if (r->pool_step == 0)
+    snprintf(text, room, "%s", "");
+  else if (strcmp(r->pool_cause, sn_cause_name(SN_CAUSE_WORKSPACE)) == 0 && !none)
+    lower_workspace(run, r, text, room);
+  else if (caches(r) && !needs_all(r))
+    snprintf(text, room, "less --memory: the cache takes what there is");
+  else if (strcmp(r->pool_cause, sn_cause_name(SN_CAUSE_HOLES)) == 0)
+    snprintf(text, room, "fewer tensors there, or placing them better");
+  else
+    snprintf(text, room, "%s", fewer_tensors(r));
+  return text;
 }

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/plan/high_water.h"
 
 sn_persistent sn_persistent_of(const sn_net *net) {
   sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
@@ -30,12 +31,42 @@ uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
   return peak;
 }
 
+/* Copies that FORKs make, at the step's fullest moment. */
+static uint64_t fork_bytes(const sn_plan *plan, uint32_t step) {
+  const sn_route *route = plan->route;
+  uint64_t live = 0, copies = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    if (i->step == step && live == plan->use[step].tensor_bytes) break;
+    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
+    const sn_tensor *t = &route->tensors[i->id];
+    bool copy = t->kind == SN_OUTPUT && route->net->layers[t->layer].op == SN_FORK;
+    live = i->kind == SN_ALLOC ? live + t->bytes : live - t->bytes;
+    if (copy) copies = i->kind == SN_ALLOC ? copies + t->bytes : copies - t->bytes;
+  }
+  return copies;
+}
+
+static bool add_high_water(const sn_result_source *s, sn_arena *arena, sn_result *r) {
+  sn_high_water high = sn_plan_high_water(s->plan);
+  r->pool_step = high.step + 1;
+  r->pool_layer = sn_arena_text(arena, layer_of(s, high.step)->name);
+  r->pool_pass = sn_pass_name(s->plan->route->steps[high.step].pass);
+  r->pool_cause = sn_cause_name(high.cause);
+  r->pool_tensor_bytes = high.tensor_bytes;
+  r->pool_workspace_bytes = high.workspace_bytes;
+  r->pool_hole_bytes = high.hole_bytes;
+  r->pool_bare_bytes = high.bare_bytes;
+  return r->pool_layer != NULL;
+}
+
 static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   uint32_t peak = sn_result_peak(s->plan, s->use);
   r->peak_tensor_bytes = s->use[peak].tensor_bytes;
   r->peak_step = peak + 1;
   r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);
   r->peak_pass = sn_pass_name(s->plan->route->steps[peak].pass);
+  r->peak_fork_bytes = fork_bytes(s->plan, peak);
   r->live_tensors_at_peak = s->use[peak].live_tensors;
   for (uint32_t step = 0; step < count_steps(s); step++) {
     if (s->use[step].live_tensors > r->max_live_tensors) r->max_live_tensors = s->use[step].live_tensors;
@@ -122,7 +153,7 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   char name[SN_STRATEGY_TEXT];
   *r = (sn_result){.source = "sim"};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
-  if (!r->strategy || !add_use(source, arena, r)) return sn_fail_memory(err);
+  if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
   add_memory(source, r);
   add_times(source, r);
   add_copy_times(source, r);

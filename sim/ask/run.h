@@ -55,12 +55,19 @@ typedef struct sn_result {
   uint64_t peak_tensor_bytes;
   uint32_t peak_step; /* the first step that reaches the peak */
   const char *peak_layer, *peak_pass;
+  uint64_t peak_fork_bytes;      /* of the peak: copies that FORKs make */
   uint32_t live_tensors_at_peak; /* the step row's live_tensors */
   uint32_t max_live_tensors;     /* the most in any step */
   uint64_t peak_device_bytes; /* context + persistent + pool high water: what is needed, also where it does not fit */
   uint64_t context_bytes;
   sn_persistent persistent;
-  uint64_t pool_bytes;        /* high water of the pool's addresses */
+  uint64_t pool_bytes; /* high water of the pool's addresses */
+  /* What sets it (sim/plan/high_water.h). The plan's also where the result is measured. */
+  uint32_t pool_step; /* 0: not known, the run was made by a snsim that did not say */
+  const char *pool_layer, *pool_pass;
+  const char *pool_cause;                                            /* "tensors", "holes", "workspace" */
+  uint64_t pool_tensor_bytes, pool_workspace_bytes, pool_hole_bytes; /* in that step */
+  uint64_t pool_bare_bytes;                                          /* of it, if there were no workspaces */
   uint64_t pool_largest_hole; /* the largest hole below the high water when it was reached */
   double pool_fragmentation;  /* 1 - largest sum of reserved blocks / pool_bytes; 0 .. 1 */
   uint64_t workspace_peak_bytes;

@@ -288,20 +288,13 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   return answer(&planner->q, strategy, result);
 }
 
-/* The instruction with which the plan first takes as much as it ever does. */
-static const sn_instr *highest(const sn_plan *plan) {
-  const sn_instr *i = plan->instrs;
-  while ((i->kind != SN_ALLOC && i->kind != SN_COMPUTE) || i->offset + i->bytes != plan->pool_bytes) i++;
-  return i;
-}
-
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err) {
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
   if (!plan) return err->code;
-  const sn_instr *top = highest(plan);
-  uint32_t peak = sn_result_peak(plan, plan->use), at = top->step;
-  sn_cause cause = top->kind == SN_COMPUTE ? SN_CAUSE_WORKSPACE : SN_CAUSE_HOLES;
+  sn_high_water high = sn_plan_high_water(plan);
+  uint32_t peak = sn_result_peak(plan, plan->use), at = high.step;
+  sn_cause cause = high.cause == SN_CAUSE_TENSORS ? SN_CAUSE_HOLES : high.cause; /* the tensors alone would fit */
   if (plan->use[peak].tensor_bytes > plan->pool_limit) {
     cause = plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
     at = peak;
@@ -320,9 +313,4 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
     sn_fail_memory(err);
   sn_plan_free(plan);
   return err->code;
-}
-
-const char *sn_cause_name(sn_cause cause) {
-  static const char *const names[SN_CAUSES] = {"tensors", "holes", "workspace", "resident"};
-  return names[cause];
 }

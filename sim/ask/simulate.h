@@ -18,6 +18,7 @@
 #include "models/net.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
+#include "sim/plan/high_water.h"
 #include "sim/plan/options.h"
 #include "sim/plan/strategy.h"
 #include "sim/play/timeline.h"
@@ -67,16 +68,8 @@ sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                             sn_result *result, sn_err *err);
 
-/* Where and why a plan needs the most memory. */
-typedef enum sn_cause {
-  SN_CAUSE_TENSORS,   /* the tensors of one moment */
-  SN_CAUSE_HOLES,     /* they would fit, but not around the holes of the pool */
-  SN_CAUSE_WORKSPACE, /* a convolution's */
-  SN_CAUSE_RESIDENT,  /* what stays on the device leaves no room for a pool */
-  SN_CAUSES
-} sn_cause;
-const char *sn_cause_name(sn_cause cause); /* "tensors", "holes", "workspace", "resident" */
-
+/* What keeps a plan from fitting into less: the tensors of its fullest step where they alone are too large, else what
+ * sets its pool. */
 typedef struct sn_binding {
   sn_cause cause;
   uint32_t step; /* from 1 */

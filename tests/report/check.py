@@ -92,8 +92,8 @@ def says_what_the_store_says(page, stored):
         cells = [cell.strip() for cell in plain(row).replace("\n", "").split("\t")]
         equal("row", cells[:7],
               [result["strategy"], "yes", f"{result['peak_device_bytes'] / 2**30:.2f}",
-               f"{result['peak_tensor_bytes'] / 2**20:.3f}", str(result["peak_step"]), f"{result['iteration_ns'] / 1e6:.2f}",
-               f"{result['images_per_second']:.2f}"])
+               f"{result['peak_tensor_bytes'] / 2**20:.3f}", f"{result['pool_step']} ({result['pool_cause']})",
+               f"{result['iteration_ns'] / 1e6:.2f}", f"{result['images_per_second']:.2f}"])
 
 
 def does_not_fit(page, stored):
@@ -203,6 +203,12 @@ def shows_the_pool(page, stored):
     assert "steps 1 to 46" not in page.text("#pool .tools span")
     page.press("0")
     equal("range", page.text("#pool .tools span"), "steps 1 to 46")
+    for result in stored["results"]:
+        choose(page, result["strategy"])
+        said = plain(page.text("#pool-text"))
+        for part in (f"is set at step {result['pool_step']}, {result['pool_layer']} {result['pool_pass']} (workspace)",
+                     f"workspace {result['pool_workspace_bytes'] / 2**20:.2f} MiB", "--workspace none"):
+            assert part in said, f"{part!r} is not in {said!r}"
 
 
 def shows_names_as_text(page, stored):

@@ -55,7 +55,10 @@ static inline void curve_result(sn_result *r, sn_arena *arena, const curve_layer
                    .source = "sim",
                    .fits = true,
                    .peak_layer = layers[0].name,
-                   .peak_pass = "forward"};
+                   .peak_pass = "forward",
+                   .pool_layer = "",
+                   .pool_pass = "",
+                   .pool_cause = ""};
   r->context_bytes = UINT64_C(300) << 20;
   r->persistent.parameters = UINT64_C(240) << 20;
   r->persistent.parameter_gradients = UINT64_C(240) << 20;

@@ -99,6 +99,7 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->peak_step = sample_u32(s);
   r->peak_layer = sample_text(s, arena);
   r->peak_pass = sample_text(s, arena);
+  r->peak_fork_bytes = sample_u64(s);
   r->live_tensors_at_peak = sample_u32(s);
   r->max_live_tensors = sample_u32(s);
   r->peak_device_bytes = sample_u64(s);
@@ -110,6 +111,14 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->persistent.input_batch = sample_u64(s);
   r->persistent.labels = sample_u64(s);
   r->pool_bytes = sample_u64(s);
+  r->pool_step = sample_u32(s);
+  r->pool_layer = sample_text(s, arena);
+  r->pool_pass = sample_text(s, arena);
+  r->pool_cause = sample_text(s, arena);
+  r->pool_tensor_bytes = sample_u64(s);
+  r->pool_workspace_bytes = sample_u64(s);
+  r->pool_hole_bytes = sample_u64(s);
+  r->pool_bare_bytes = sample_u64(s);
   r->pool_largest_hole = sample_u64(s);
   r->pool_fragmentation = sample_real(s);
   r->workspace_peak_bytes = sample_u64(s);
@@ -227,6 +236,9 @@ static inline void dump_result(FILE *out, const sn_result *r) {
   fprintf(out, "pool %" PRIu64 " %" PRIu64 " %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->pool_bytes,
           r->pool_largest_hole, r->pool_fragmentation, r->workspace_peak_bytes, r->offload_bytes, r->prefetch_bytes,
           r->external_bytes);
+  fprintf(out, "set %u %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " forks %" PRIu64 "\n", r->pool_step,
+          r->pool_layer, r->pool_pass, r->pool_cause, r->pool_tensor_bytes, r->pool_workspace_bytes, r->pool_hole_bytes,
+          r->pool_bare_bytes, r->peak_fork_bytes);
   fprintf(out, "cache %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", r->cache_hits, r->cache_misses, r->evictions,
           r->recomputed_layers);
   fprintf(out, "time %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %a %" PRIu64 " %" PRIu64 "\n", r->iteration_ns,

@@ -19,8 +19,15 @@ static void must(const sn_err *err) {
 /* ---- by hand ---- */
 
 static sn_result result(const char *strategy, const sn_peak_row *peak, uint32_t n_peak) {
-  return (sn_result){
-      .strategy = strategy, .source = "sim", .peak_layer = "", .peak_pass = "", .peak = peak, .n_peak = n_peak};
+  return (sn_result){.strategy = strategy,
+                     .source = "sim",
+                     .peak_layer = "",
+                     .peak_pass = "",
+                     .pool_layer = "",
+                     .pool_pass = "",
+                     .pool_cause = "",
+                     .peak = peak,
+                     .n_peak = n_peak};
 }
 
 static void tensors_are_classed(void **state) {

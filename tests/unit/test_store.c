@@ -89,9 +89,24 @@ static void what_is_put_comes_back(void **unused) {
 static void limits_come_back(void **unused) {
   (void)unused;
   sn_step_row step = {1, "", "", "", INT64_MAX, UINT32_MAX, INT64_MAX, INT64_MAX, INT64_MIN, INT64_MAX};
-  sn_result results[2] = {
-      {.strategy = "", .source = "", .peak_layer = "", .peak_pass = "", .n_steps = 1, .steps = &step},
-      {.strategy = "b", .source = "", .peak_layer = "", .peak_pass = "", .n_steps = UINT32_MAX, .n_peak = UINT32_MAX}};
+  sn_result results[2] = {{.strategy = "",
+                           .source = "",
+                           .peak_layer = "",
+                           .peak_pass = "",
+                           .pool_layer = "",
+                           .pool_pass = "",
+                           .pool_cause = "",
+                           .n_steps = 1,
+                           .steps = &step},
+                          {.strategy = "b",
+                           .source = "",
+                           .peak_layer = "",
+                           .peak_pass = "",
+                           .pool_layer = "",
+                           .pool_pass = "",
+                           .pool_cause = "",
+                           .n_steps = UINT32_MAX,
+                           .n_peak = UINT32_MAX}};
   results[0].persistent.labels = INT64_MAX;
   results[0].pool_fragmentation = 0x1.fffffffffffffp1023;
   results[0].images_per_second = 0x1p-1074;
@@ -213,16 +228,26 @@ static void bad_runs_leave_nothing(void **unused) {
                       {.step = 2, .layer = "x", .op = "CONV", .pass = "backward"}};
   sn_step_row b[2] = {a[0], a[1]};
   sn_peak_row peak = {.tensor = "x.y", .producer = "x", .bytes = (uint64_t)INT64_MAX + 1, .advice = "offload"};
-  sn_result results[2] = {
-      {.strategy = "a", .source = "sim", .peak_layer = "x", .peak_pass = "forward", .n_steps = 2, .steps = a},
-      {.strategy = "b",
-       .source = "sim",
-       .peak_layer = "x",
-       .peak_pass = "forward",
-       .n_steps = 2,
-       .steps = b,
-       .n_peak = 1,
-       .peak = &peak}};
+  sn_result results[2] = {{.strategy = "a",
+                           .source = "sim",
+                           .peak_layer = "x",
+                           .peak_pass = "forward",
+                           .pool_layer = "",
+                           .pool_pass = "",
+                           .pool_cause = "",
+                           .n_steps = 2,
+                           .steps = a},
+                          {.strategy = "b",
+                           .source = "sim",
+                           .peak_layer = "x",
+                           .peak_pass = "forward",
+                           .pool_layer = "",
+                           .pool_pass = "",
+                           .pool_cause = "",
+                           .n_steps = 2,
+                           .steps = b,
+                           .n_peak = 1,
+                           .peak = &peak}};
   sn_run run = {.version = "1",
                 .net = "n",
                 .gpu = "g",
