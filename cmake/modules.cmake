@@ -52,22 +52,52 @@ else()
   message(STATUS "no MPI (libopenmpi-dev): snsim sweep will run on one machine only")
 endif()
 
-# CUDA. The tests build this module a second time against a GPU in software (tests/fake_cuda), with or without the toolkit.
+# CUDA: one module for each major version that is found, since a library of one does not load with the driver or the
+# libraries of another; the program takes the newest that works (exec/cuda_machine.c). A root is a toolkit's folder, or
+# the folder `nvidia` of a Python environment. The tests build the module once more against a GPU in software
+# (tests/fake_cuda), with or without a toolkit.
+set(SNSIM_CUDA_ROOTS "" CACHE STRING "Folders of further CUDA toolkits with cuDNN 9: a module is built for each major version")
 file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/call.c)
-find_package(CUDAToolkit 12 QUIET)
-if(CUDAToolkit_FOUND)
-  find_path(CUDNN_INCLUDE cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
-  if(CUDNN_INCLUDE)
-    file(STRINGS "${CUDNN_INCLUDE}/cudnn_version.h" cudnn_version REGEX "define CUDNN_MAJOR +(9|[1-9][0-9])")
+
+# A header or library below a root, or where CMake looks; sets NAME in the caller.
+macro(sn_find_cuda kind name root)
+  cmake_language(CALL find_${kind} ${name} NAMES ${ARGN} HINTS "${root}" NO_CACHE
+    PATH_SUFFIXES include lib lib64 cu13/include cu13/lib cuda_runtime/include cuda_runtime/lib cublas/include cublas/lib
+      cudnn/include cudnn/lib)
+endmacro()
+
+# sn_cuda_module(ROOT): snsim_cuda<major>, unless it is there already or something is missing.
+function(sn_cuda_module root)
+  sn_find_cuda(path runtime "${root}" cuda_runtime_api.h)
+  sn_find_cuda(path blas "${root}" cublas_v2.h)
+  sn_find_cuda(path dnn "${root}" cudnn.h)
+  if(NOT runtime OR NOT blas OR NOT dnn)
+    return()
   endif()
-endif()
-if(CUDAToolkit_FOUND AND TARGET CUDA::cublas AND cudnn_version AND CUDNN_LIBRARY)
-  message(STATUS "CUDA module: CUDA ${CUDAToolkit_VERSION}, cuDNN in ${CUDNN_LIBRARY}")
-  sn_module(snsim_cuda ${cuda_sources})
-  target_include_directories(snsim_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} "${CUDNN_INCLUDE}")
-  target_link_libraries(snsim_cuda PRIVATE CUDA::cudart CUDA::cublas "${CUDNN_LIBRARY}")
-  sn_install_module(snsim_cuda cuda) # in no Debian package: its libraries are NVIDIA's
-else()
+  file(STRINGS "${runtime}/cuda_runtime_api.h" version REGEX "define CUDART_VERSION +[0-9]+")
+  file(STRINGS "${dnn}/cudnn_version.h" dnn_major REGEX "define CUDNN_MAJOR +(9|[1-9][0-9])")
+  string(REGEX REPLACE ".* ([0-9]+)[0-9][0-9][0-9].*" "\\1" major "${version}")
+  sn_find_cuda(library cudart "${root}" libcudart.so.${major})
+  sn_find_cuda(library cublas "${root}" libcublas.so.${major})
+  sn_find_cuda(library cudnn "${root}" libcudnn.so.9)
+  if(major LESS 12 OR NOT dnn_major OR NOT cudart OR NOT cublas OR NOT cudnn OR TARGET snsim_cuda${major})
+    return()
+  endif()
+  message(STATUS "CUDA module: CUDA ${major} in ${cudart}, cuDNN in ${cudnn}")
+  sn_module(snsim_cuda${major} ${cuda_sources})
+  target_include_directories(snsim_cuda${major} SYSTEM PRIVATE "${runtime}" "${blas}" "${dnn}")
+  target_link_libraries(snsim_cuda${major} PRIVATE "${cudart}" "${cublas}" "${cudnn}")
+  sn_install_module(snsim_cuda${major} cuda) # in no Debian package: its libraries are NVIDIA's
+  set(snsim_cuda_modules ${snsim_cuda_modules} snsim_cuda${major} PARENT_SCOPE)
+  set(snsim_cuda_includes "${runtime}" "${blas}" "${dnn}" PARENT_SCOPE)
+endfunction()
+
+set(snsim_cuda_modules "")
+find_package(CUDAToolkit 12 QUIET)
+foreach(root IN LISTS CUDAToolkit_INCLUDE_DIRS SNSIM_CUDA_ROOTS)
+  string(REGEX REPLACE "/include$" "" root "${root}")
+  sn_cuda_module("${root}")
+endforeach()
+if(NOT snsim_cuda_modules)
   message(STATUS "no CUDA module: it needs the CUDA toolkit (12 or newer) and cuDNN 9; see docs/cuda.md")
 endif()

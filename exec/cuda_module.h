@@ -8,6 +8,8 @@
 
 typedef struct sn_cuda_table {
   sn_module_head head;
+  /* Whether its version of CUDA finds a driver that is new enough, and a device. */
+  sn_status (*probe)(sn_err *err);
   sn_status (*open)(const sn_route *route, const sn_machine_options *options, sn_machine *machine, sn_err *err);
 } sn_cuda_table;
 

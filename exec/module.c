@@ -48,6 +48,12 @@ static sn_status find(const sn_module *m, char *path, sn_err *err) {
   return sn_fail(err, SN_BAD_DEVICE, "there is no %s module (%s): %s", m->name, m->file, m->absent);
 }
 
+bool sn_module_is_there(const sn_module *m) {
+  char path[PATH_ROOM];
+  sn_err err = SN_ERR_INIT;
+  return find(m, path, &err) == SN_OK;
+}
+
 const void *sn_module_load(const sn_module *m, sn_err *err) {
   char path[PATH_ROOM];
   if (find(m, path, err) != SN_OK) return NULL;

@@ -2,7 +2,7 @@
  * it is needed, so that everything else works without those libraries:
  *
  *   snsim_cpu.so    the CPU's kernels on oneDNN (exec/cpu/)
- *   snsim_cuda.so   the CUDA machine (exec/cuda/)
+ *   snsim_cuda13.so the CUDA machine (exec/cuda/), one for each major version of CUDA
  *   snsim_mpi.so    messages of a sweep's ranks (cli/sweep/mpi_module.c)
  *
  * A module lies in the program's folder, as in the build tree, or in snsim/ of the library folder that it is installed
@@ -29,13 +29,16 @@ typedef struct sn_module_head {
 
 typedef struct sn_module {
   const char *name;     /* "CUDA", for errors */
-  const char *file;     /* "snsim_cuda.so" */
+  const char *file;     /* "snsim_cuda13.so" */
   const char *table;    /* the name of the object that it exports */
   const char *variable; /* an environment variable that may name another file; NULL: none */
   const char *absent;   /* what to do where there is no such file: whole sentences, the first begins after a colon */
   const char *needs;    /* what it needs where the loader finds it */
   bool global;          /* what it loads in turn must find its symbols */
 } sn_module;
+
+/* Whether there is such a file; it may still not load. */
+bool sn_module_is_there(const sn_module *module);
 
 /* The module's table; NULL and SN_BAD_DEVICE where it is missing, cannot be loaded, or is of another build. */
 const void *sn_module_load(const sn_module *module, sn_err *err);

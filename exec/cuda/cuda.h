@@ -49,6 +49,8 @@ typedef struct sn__gpu {
   uint64_t base_bytes;    /* in use when it was opened */
 } sn__gpu;
 
+/* What is missing, in words: driver, device. */
+sn_status sn__gpu_find(sn_err *err);
 /* `gpu` and `info` are zeroed by the caller; sn__gpu_close() after an error as well. */
 sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *err);
 void sn__gpu_close(sn__gpu *gpu);

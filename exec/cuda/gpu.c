@@ -103,7 +103,7 @@ static sn_status fail_driver(sn_err *err) {
                  driver / 1000, driver % 100 / 10, runtime / 1000, runtime % 100 / 10);
 }
 
-static sn_status find_device(sn_err *err) {
+sn_status sn__gpu_find(sn_err *err) {
   int count = 0;
   cudaError_t code = cudaGetDeviceCount(&count);
   if (code == cudaErrorInsufficientDriver || code == cudaErrorStubLibrary) return fail_driver(err);
@@ -154,7 +154,7 @@ static sn_status open_libraries(sn__gpu *gpu, bool tf32, sn_err *err) {
 }
 
 sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *err) {
-  if (find_device(err) != SN_OK) return err->code;
+  if (sn__gpu_find(err) != SN_OK) return err->code;
   gpu->nvml = sn__nvml_open(0);
   if (sn__nvml_used(gpu->nvml, &gpu->base_bytes)) { /* before there is a context */
     if (CUDA(cudaSetDevice(0)) != SN_OK) return err->code;

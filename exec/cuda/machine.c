@@ -94,4 +94,4 @@ static sn_status open_machine(const sn_route *route, const sn_machine_options *o
 }
 
 extern SN_MODULE_TABLE const sn_cuda_table sn_cuda_module;
-const sn_cuda_table sn_cuda_module = {{sn_build_id}, open_machine};
+const sn_cuda_table sn_cuda_module = {{sn_build_id}, sn__gpu_find, open_machine};

@@ -2,4 +2,4 @@
 #include "exec/cuda_module.h"
 
 extern SN_MODULE_TABLE const sn_cuda_table sn_cuda_module;
-const sn_cuda_table sn_cuda_module = {{"0.0.1-0123456789abcdef"}, NULL};
+const sn_cuda_table sn_cuda_module = {{"0.0.1-0123456789abcdef"}, NULL, NULL};

@@ -47,7 +47,7 @@ static void strategies_agree(void **state) {
 static void agrees(const char *name, uint32_t batch, sn_workspace workspace, double tolerance) {
   fake_cuda *fake = cuda_fake();
   cuda_lab lab = cuda_lab_open(cuda_net(name, batch, 0), "liveness+offload+recompute=cost", workspace, UINT64_MAX);
-  cuda_agrees(&lab, 2, tolerance);
+  cuda_agrees(&lab, 2, cuda_elements(tolerance));
   cuda_lab_close(&lab);
   check_idle(fake);
 }

@@ -24,10 +24,11 @@ static void strategies_agree(void **state) {
   conforms("alexnet", 32, 0);
 }
 
-/* Sums of float32 in another order; behind a BN differences grow. */
-static void agrees(const char *name, uint32_t batch, sn_workspace workspace, double tolerance) {
-  cuda_lab lab = cuda_lab_open(cuda_net(name, batch, 0), "liveness+offload+recompute=cost", workspace, UINT64_MAX);
-  cuda_agrees(&lab, 1, tolerance);
+/* Sums of float32 in another order; a ReLU that flips in these small networks is up to some per cent of a gradient. */
+static void agrees(const char *name, sn_workspace workspace) {
+  enum { BATCH = 4 };
+  cuda_lab lab = cuda_lab_open(cuda_net(name, BATCH, 0), "liveness+offload+recompute=cost", workspace, UINT64_MAX);
+  cuda_agrees(&lab, 1, cuda_norms(2e-2));
   cuda_lab_close(&lab);
 }
 
@@ -35,11 +36,11 @@ static void reference_agrees(void **state) {
   (void)state;
   cuda_real();
   for (sn_workspace w = SN_WORKSPACE_NONE; w < SN_WORKSPACE_COUNT; w++) {
-    agrees("lenet", 4, w, 1e-3);
-    agrees("/tests/nets/small_alexnet.json", 4, w, 1e-3);
-    agrees("/models/examples/small_resnet.json", 4, w, 1e-2);
-    agrees("/tests/nets/small_inception.json", 4, w, 1e-2);
-    agrees("/tests/nets/small_densenet.json", 4, w, 1e-2);
+    agrees("lenet", w);
+    agrees("/tests/nets/small_alexnet.json", w);
+    agrees("/models/examples/small_resnet.json", w);
+    agrees("/tests/nets/small_inception.json", w);
+    agrees("/tests/nets/small_densenet.json", w);
   }
 }
 

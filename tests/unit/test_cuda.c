@@ -29,8 +29,8 @@ static void says(const char *text) {
 
 static void module_missing(void **state) {
   (void)state;
-  setenv("SNSIM_CUDA_MODULE", "/nowhere/snsim_cuda.so", 1);
-  says("/nowhere/snsim_cuda.so, which SNSIM_CUDA_MODULE names, does not exist");
+  setenv("SNSIM_CUDA_MODULE", "/nowhere/mine.so", 1);
+  says("/nowhere/mine.so, which SNSIM_CUDA_MODULE names, does not exist");
   setenv("SNSIM_CUDA_MODULE", SNSIM_SOURCE_DIR "/README.md", 1);
   says("cannot be loaded");
   setenv("SNSIM_CUDA_MODULE", SNSIM_NEEDS_MORE, 1);
@@ -164,7 +164,7 @@ static void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t input
     fake_cuda *fake = cuda_fake();
     cuda_lab lab = cuda_lab_open(op_net(op, attr, data, inputs), strategies[i],
                                  i == 0 ? SN_WORKSPACE_NONE : SN_WORKSPACE_MAX, UINT64_MAX);
-    cuda_agrees(&lab, 2, 2e-5);
+    cuda_agrees(&lab, 2, cuda_elements(2e-5));
     cuda_lab_close(&lab);
     assert_string_equal(fake->complaint, "");
   }
@@ -225,7 +225,7 @@ static void large_lrn_matches(void **state) {
   fake_cuda *fake = cuda_fake();
   cuda_lab lab = cuda_lab_open(op_net(SN_LRN, lrn_attr(3, 1, 1, 1), (sn_shape){5, 3, 587, 598}, 1), "baseline",
                                SN_WORKSPACE_NONE, UINT64_MAX);
-  cuda_agrees(&lab, 1, 2e-5);
+  cuda_agrees(&lab, 1, cuda_elements(2e-5));
   cuda_lab_close(&lab);
   assert_string_equal(fake->complaint, "");
 }
