@@ -324,6 +324,17 @@ sn_status sn_json_count(const sn_json *doc, const cJSON *object, const char *key
   return item ? sn_json_item_count(doc, item, key, low, high, out, err) : err->code;
 }
 
+/* " (did you mean "pad"?)", or all there are where none is near. */
+static sn_status fail_key(const sn_json *doc, const cJSON *item, const char *const *keys, size_t count, sn_err *err) {
+  char hint[400];
+  if (!*sn_text_suggest(item->string, keys, count, hint, sizeof hint)) {
+    size_t used = (size_t)snprintf(hint, sizeof hint, "; there are ");
+    for (size_t i = 0; i < count && used < sizeof hint; i++)
+      used += (size_t)snprintf(hint + used, sizeof hint - used, "%s\"%s\"", i ? ", " : "", keys[i]);
+  }
+  return sn_json_fail(doc, item, err, "unknown key \"%.60s\"%s", item->string, hint);
+}
+
 sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err) {
   assert(count <= 64);
   uint64_t seen = 0;
@@ -331,10 +342,7 @@ sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *cons
   for (const cJSON *item = object->child; item; item = item->next) {
     size_t i = 0;
     while (i < count && strcmp(item->string, keys[i]) != 0) i++;
-    char hint[120];
-    if (i == count)
-      return sn_json_fail(doc, item, err, "unknown key \"%.60s\"%s", item->string,
-                          sn_text_suggest(item->string, keys, count, hint, sizeof hint));
+    if (i == count) return fail_key(doc, item, keys, count, err);
     if (seen >> i & 1) return sn_json_fail(doc, item, err, "the key \"%s\" stands twice", keys[i]);
     seen |= UINT64_C(1) << i;
   }

@@ -51,7 +51,8 @@ sn_status sn_json_bool(const sn_json *doc, const cJSON *object, const char *key,
 sn_status sn_json_item_count(const sn_json *doc, const cJSON *item, const char *what, uint64_t low, uint64_t high,
                              uint64_t *out, sn_err *err);
 
-/* Fails at the first key of `object` that is not among `keys` (nearest offered) or that stands twice. */
+/* Fails at the first key of `object` that is not among `keys` (the nearest offered, or all of
+ * them) or that stands twice. */
 sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err);
 
 #endif

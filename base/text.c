@@ -1,14 +1,15 @@
 /* Nearest name: the first that begins with what was given, else by optimal string alignment distance (insert, delete,
- * replace, swap neighbours). */
+ * replace, swap neighbours), else one of which the one is a part of the other. */
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 63 };
+enum { LONGEST = 63, PART = 3 };
 
 static size_t min3(size_t a, size_t b, size_t c) {
   size_t m = a < b ? a : b;
@@ -32,6 +33,21 @@ static size_t distance(const char *a, const char *b) {
   return d[rows][columns];
 }
 
+/* Whether `part` stands in `whole`, case ignored; what is too short stands everywhere. */
+static bool holds(const char *whole, const char *part) {
+  size_t length = strlen(part);
+  for (; length >= PART && *whole; whole++)
+    if (strncasecmp(whole, part, length) == 0) return true;
+  return false;
+}
+
+static const char *longest_related(const char *text, const char *const *names, size_t count) {
+  const char *best = NULL;
+  for (size_t i = 0; i < count; i++)
+    if ((holds(names[i], text) || holds(text, names[i])) && (!best || strlen(names[i]) > strlen(best))) best = names[i];
+  return best;
+}
+
 const char *sn_text_nearest(const char *text, const char *const *names, size_t count) {
   const char *best = NULL;
   size_t length = strlen(text), best_distance = length / 3 + 2;
@@ -43,7 +59,7 @@ const char *sn_text_nearest(const char *text, const char *const *names, size_t c
     best = names[i];
     best_distance = d;
   }
-  return best;
+  return best ? best : longest_related(text, names, count);
 }
 
 char *sn_text_suggest(const char *text, const char *const *names, size_t count, char *out, size_t room) {

@@ -5,8 +5,9 @@
 #include <stddef.h>
 
 /* The name among `names` that is nearest to `text`, case ignored: the first that begins with it, else the one of least
- * edit distance (with swaps); NULL where none is near enough to be worth offering (more than a third of the letters
- * differ). Cost: O(count * length^2). */
+ * edit distance (with swaps), else one that holds it or stands in it ("3090", "kernel_size"; three letters or more, the
+ * longest); NULL where none is near enough to be worth offering (more than a third of the letters differ). Cost:
+ * O(count * length^2). */
 const char *sn_text_nearest(const char *text, const char *const *names, size_t count);
 
 /* Prints ` (did you mean "name"?)` or nothing into `out`; returns out. */

@@ -46,15 +46,32 @@ static size_t number_length(const char *text) {
   return whole && part ? whole + 1 + part : whole;
 }
 
+/* What is wrong with a size that begins with a number of `length` bytes, and what was probably meant. */
+static sn_status fail_size(const char *text, size_t length, const char *unit, const char *what, sn_err *err) {
+  int digits = length < 20 ? (int)length : 20;
+  char letter = (char)toupper((unsigned char)unit[0]), whole = letter == 'K' ? 'k' : letter;
+  bool factor = length > 0 && letter && strchr("KMGTP", letter) && (!unit[1] || strcasecmp(unit + 1, "i") == 0);
+  if (factor && !unit[1])
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%.80s\" leaves open which: %.*s%ciB (powers of 1024) or %.*s%cB (of 1000)?", what, text,
+                   digits, text, letter, digits, text, whole);
+  if (factor)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a size (did you mean %.*s%ciB?)", what, text, digits, text,
+                   letter);
+  if (length > 0 && !*unit)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" has no unit: %.*sGiB, %.*sMiB, %.*sGB?", what, text, digits, text,
+                   digits, text, digits, text);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s: \"%.80s\" is not a size; write a number and its unit, for instance 8GiB, 512MiB or 12GB", what,
+                 text);
+}
+
 sn_status sn_parse_bytes(const char *text, const char *what, uint64_t low, uint64_t *out, sn_err *err) {
   size_t length = number_length(text);
   const char *unit = text + length;
   while (*unit == ' ') unit++;
   double factor = strcmp(text, "0") == 0 ? 1 : byte_factor(unit);
-  if (length == 0 || factor == 0)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "%s: \"%.80s\" is not a size; write a number and its unit, for instance 8GiB, 512MiB or 12GB", what,
-                   text);
+  if (length == 0 || factor == 0) return fail_size(text, length, unit, what, err);
   double bytes = strtod(text, NULL) * factor;
   if (!(bytes >= (double)low) || bytes > 0x1p53)
     return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is out of range (%" PRIu64 "B to 8PiB)", what, text, low);

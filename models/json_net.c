@@ -14,8 +14,10 @@
 #include "models/zoo_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct reader {
   const sn_json *doc;
@@ -49,12 +51,32 @@ static const struct {
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
+/* How the names of other frameworks' operators begin that are not like ours. */
+static const struct {
+  const char *begin;
+  sn_op op;
+} foreign[] = {
+    {"relu", SN_ACT}, {"activation", SN_ACT}, {"linear", SN_FC},    {"dense", SN_FC},
+    {"gemm", SN_FC},  {"inner", SN_FC},       {"batch", SN_BN},     {"add", SN_JOIN},
+    {"sum", SN_JOIN}, {"eltwise", SN_JOIN},   {"loss", SN_SOFTMAX},
+};
+
+static const char *translate(const char *name) {
+  for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+    if (strncasecmp(name, foreign[i].begin, strlen(foreign[i].begin)) == 0) return sn_op_table[foreign[i].op].name;
+  return name;
+}
+
 static sn_status fail_op(const sn_json *doc, const cJSON *layer, const char *name, sn_err *err) {
   const char *names[RULES];
-  char hint[80];
+  char hint[160];
   for (size_t i = 0; i < RULES; i++) names[i] = sn_op_table[rules[i].op].name;
-  sn_text_suggest(name, names, RULES, hint, sizeof hint);
-  return sn_json_fail(doc, layer, err, "unknown op \"%.60s\"%s", name, hint);
+  if (!*sn_text_suggest(translate(name), names, RULES, hint, sizeof hint)) {
+    size_t used = (size_t)snprintf(hint, sizeof hint, "; there are ");
+    for (size_t i = 0; i < RULES && used < sizeof hint; i++)
+      used += (size_t)snprintf(hint + used, sizeof hint - used, "%s%s", i ? ", " : "", names[i]);
+  }
+  return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(layer, "op"), err, "unknown op \"%.60s\"%s", name, hint);
 }
 
 /* Only keys the layer's operator has. */

@@ -1,5 +1,4 @@
-/* `snsim export [RUN]`: a table of the store as CSV (RFC 4180): lines end in CR LF, fields that hold a comma, a quote,
- * a line end or a blank at either end stand in quotes, quotes in them twice. Numbers are exact, units are in the names.
+/* `snsim export [RUN]`: a table of the store as CSV (cli/frame/csv.h).
  *
  * An exporter is a row of `exporters`: it gets the store and the number that was asked for and writes its own header.
  * What it reads need not be a run. */
@@ -31,7 +30,7 @@ static void put_fields(FILE *out, const sn_fields *fields, const void *row) {
 static void put_header(FILE *out, const char *columns, const sn_fields *fields) {
   fputs(columns, out);
   put_names(out, fields);
-  fputs("\r\n", out);
+  sn_csv_end(out);
 }
 
 static void put_row(FILE *out, const sn_run *run, const sn_result *result, const sn_fields *fields, const void *row) {
@@ -39,14 +38,14 @@ static void put_row(FILE *out, const sn_run *run, const sn_result *result, const
   if (result) sn_csv_put(out, result->strategy, false);
   if (result) sn_csv_put(out, result->source, false);
   put_fields(out, fields, row);
-  fputs("\r\n", out);
+  sn_csv_end(out);
 }
 
 /* ---- the tables of a run ---- */
 
 static sn_status write_results(const sn_run *run, FILE *out, sn_err *err) {
   (void)err;
-  fputs("run,created_utc", out);
+  fputs("run,created", out);
   put_names(out, &sn_run_fields);
   put_header(out, "", &sn_result_fields);
   for (uint32_t i = 0; i < run->n_results; i++) {
@@ -54,7 +53,7 @@ static sn_status write_results(const sn_run *run, FILE *out, sn_err *err) {
     sn_csv_put(out, run->created, false);
     put_fields(out, &sn_run_fields, run);
     put_fields(out, &sn_result_fields, &run->results[i]);
-    fputs("\r\n", out);
+    sn_csv_end(out);
   }
   return SN_OK;
 }

@@ -74,20 +74,12 @@ static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
   return ask(r->question, c, err);
 }
 
-static bool known(const char *name) {
-  sn_device device;
-  sn_err reason = SN_ERR_INIT;
-  for (uint32_t i = 0; i < sn_device_count(); i++)
-    if (sn_device_known(i, &device, &reason) == SN_OK && strcmp(device.name, name) == 0) return true;
-  return false;
-}
-
 static sn_status rank(ranking *r, sn_err *err) {
   sn_device device;
   for (uint32_t i = 0; i < sn_device_count(); i++)
     if (sn_device_known(i, &device, err) != SN_OK || add(r, &device, err) != SN_OK) return err->code;
   const sn_question *q = r->question;
-  if (!known(q->args->gpu)) {
+  if (!sn_device_is_known(q->args->gpu)) {
     if (q->calibration)
       device = q->calibration->profile;
     else if (sn_device_load(q->args->gpu, &device, err) != SN_OK)

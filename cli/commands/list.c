@@ -1,16 +1,23 @@
-/* `snsim list nets|gpus|strategies`. Every network is built once, for one image, to tell its size. */
+/* `snsim list nets|gpus|strategies`. Every network is built once, for one image, to tell its size. GPUs are those known
+ * and those measured by `snsim calibrate`, which stand in for a known one of their name as they do in simulations. */
+#include "base/arena.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/table.h"
+#include "db/calibrations.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { PATH_ROOM = 4096 };
 
 /* One row of any of the lists goes to a table or to a JSON array. */
 typedef struct lister {
+  const sn_args *args;
   const sn_out *out;
   sn_table *table; /* NULL: JSON */
   bool begun;
@@ -66,7 +73,7 @@ static void gpu_cells(sn_table *table, const sn_device *d) {
   sn_table_cell(table, "%s", d->description);
 }
 
-static sn_status write_gpu(lister *l, const sn_device *d, sn_err *err) {
+static sn_status write_gpu(lister *l, const sn_device *d, bool calibrated, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "name", d->name);
   sn_json_put_count(&o, "memory_bytes", d->memory_bytes);
@@ -77,20 +84,79 @@ static sn_status write_gpu(lister *l, const sn_device *d, sn_err *err) {
   sn_json_put_real(&o, "host_bandwidth", d->link_bandwidth[SN_EXTERNAL_HOST]);
   sn_json_put_real(&o, "peer_bandwidth", d->link_bandwidth[SN_EXTERNAL_PEER]);
   sn_json_put_real(&o, "remote_bandwidth", d->link_bandwidth[SN_EXTERNAL_REMOTE]);
+  sn_json_put_bool(&o, "calibrated", calibrated);
   sn_json_put_text(&o, "description", d->description);
   return sn_json_end(&o, separator(l), false, "", l->out->stream, err);
 }
 
-static sn_status list_gpus(lister *l, sn_err *err) {
+static sn_status put_gpu(lister *l, const sn_device *device, bool calibrated, sn_err *err) {
+  if (!l->table) return write_gpu(l, device, calibrated, err);
+  gpu_cells(l->table, device);
+  return SN_OK;
+}
+
+/* What was measured, the newest of each name. */
+typedef struct measured {
+  sn_arena *arena;
+  sn_device *devices;
+  uint32_t count, room;
+} measured;
+
+static const sn_device *find_measured(const measured *m, const char *name) {
+  for (uint32_t i = 0; i < m->count; i++)
+    if (strcmp(m->devices[i].name, name) == 0) return &m->devices[i];
+  return NULL;
+}
+
+static sn_status add_measured(void *user, const sn_calibration *c, sn_err *err) {
+  measured *m = user;
+  if (find_measured(m, c->name)) return SN_OK;
+  if (m->count == m->room) {
+    uint32_t room = m->room ? 2 * m->room : 8;
+    sn_device *devices = sn_arena_alloc(m->arena, room, sizeof *devices);
+    if (!devices) return sn_fail_memory(err);
+    if (m->count) memcpy(devices, m->devices, m->count * sizeof *devices);
+    m->devices = devices;
+    m->room = room;
+  }
+  sn_device *d = &m->devices[m->count++];
+  *d = c->profile;
+  snprintf(d->name, sizeof d->name, "%s", c->name);
+  snprintf(d->description, sizeof d->description, "measured: %.180s", c->hardware);
+  return SN_OK;
+}
+
+/* A store that is not there has none; one that is asked for must be there. */
+static sn_status read_measured(const sn_args *args, measured *m, sn_err *err) {
+  char path[PATH_ROOM];
+  sn_err nothing = SN_ERR_INIT;
+  m->arena = sn_arena_new();
+  if (!m->arena) return sn_fail_memory(err);
+  if (sn_args_database(args, path, sizeof path, args->db ? err : &nothing) != SN_OK) return err->code;
+  if (!args->db && access(path, F_OK) != 0) return SN_OK;
+  sn_store *store = sn_store_open_read(path, err);
+  if (store) sn_store_each_calibration(store, add_measured, m, err);
+  sn_store_close(store);
+  return err->code;
+}
+
+static sn_status put_gpus(lister *l, const measured *m, sn_err *err) {
   sn_device device;
   for (uint32_t i = 0; i < sn_device_count(); i++) {
     if (sn_device_known(i, &device, err) != SN_OK) return err->code;
-    if (l->table)
-      gpu_cells(l->table, &device);
-    else if (write_gpu(l, &device, err) != SN_OK)
-      return err->code;
+    const sn_device *own = find_measured(m, device.name);
+    if (put_gpu(l, own ? own : &device, own != NULL, err) != SN_OK) return err->code;
   }
+  for (uint32_t i = 0; i < m->count; i++)
+    if (!sn_device_is_known(m->devices[i].name) && put_gpu(l, &m->devices[i], true, err) != SN_OK) return err->code;
   return SN_OK;
+}
+
+static sn_status list_gpus(lister *l, sn_err *err) {
+  measured m = {0};
+  if (read_measured(l->args, &m, err) == SN_OK) put_gpus(l, &m, err);
+  sn_arena_free(m.arena);
+  return err->code;
 }
 
 static sn_status put_strategy(lister *l, const char *name, const char *summary, sn_err *err) {
@@ -152,8 +218,9 @@ static const struct list {
 } lists[] = {
     {"nets", "Layers with FORK and DATA. For a network of your own: --net FILE.json.", list_nets, net_columns,
      sizeof net_columns / sizeof net_columns[0]},
-    {"gpus", "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu FILE.json.", list_gpus,
-     gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
+    {"gpus",
+     "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu\nFILE.json, or snsim calibrate.",
+     list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
      "The first 13 are simulated where no --strategy is given. offload=checkpoints goes with recompute as well; the\n"
      "last seven, published systems (docs/baselines.md), stand alone.",
@@ -162,9 +229,9 @@ static const struct list {
 
 enum { N_LISTS = sizeof lists / sizeof lists[0] };
 
-static sn_status print_list(const struct list *list, bool json, const sn_out *out, sn_err *err) {
-  lister l = {.out = out};
-  if (json) {
+static sn_status print_list(const struct list *list, const sn_args *args, const sn_out *out, sn_err *err) {
+  lister l = {.args = args, .out = out};
+  if (args->json) {
     fprintf(out->stream, "{\"%s\":[", list->name);
     if (list->rows(&l, err) == SN_OK) fputs("\n]}\n", out->stream);
     return err->code;
@@ -193,6 +260,6 @@ sn_status sn_cli_list(const sn_args *args, sn_err *err) {
   sn_out out;
   const struct list *list = find_list(args->operand, err);
   if (!list || sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
-  print_list(list, args->json, &out, err);
+  print_list(list, args, &out, err);
   return sn_out_close(&out, err);
 }

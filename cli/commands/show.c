@@ -99,6 +99,31 @@ static bool is_calibrations(const sn_args *args) {
   return args->operand && strcmp(args->operand, "calibrations") == 0;
 }
 
+typedef struct writer {
+  FILE *out;
+  uint32_t count;
+} writer;
+
+static sn_status write_calibration(void *user, const sn_calibration *c, sn_err *err) {
+  writer *w = user;
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "name", c->name);
+  sn_json_put_text(&o, "backend", c->backend);
+  sn_json_put_text(&o, "device", c->hardware);
+  sn_json_put_text(&o, "libraries", c->libraries);
+  sn_json_put_text(&o, "created", c->created);
+  sn_json_put_count(&o, "timings", c->n_timings);
+  sn_json_put_real(&o, "residual", c->residual);
+  return sn_json_end(&o, w->count++ ? ",\n" : "\n", false, "", w->out, err);
+}
+
+static sn_status print_calibrations_json(sn_store *store, FILE *out, sn_err *err) {
+  writer w = {.out = out};
+  fputs("{\"calibrations\":[", out);
+  if (sn_store_each_calibration(store, write_calibration, &w, err) == SN_OK) fputs("\n]}\n", out);
+  return err->code;
+}
+
 static sn_status put_calibration(void *table, const sn_calibration *c, sn_err *err) {
   (void)err;
   sn_table_cell(table, "%s", c->name);
@@ -111,7 +136,7 @@ static sn_status put_calibration(void *table, const sn_calibration *c, sn_err *e
   return SN_OK;
 }
 
-static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err *err) {
+static sn_status print_calibrations(sn_store *store, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {{"", "name", SN_TABLE_TEXT},
                                             {"", "backend", SN_TABLE_TEXT | SN_TABLE_GAP},
                                             {"", "timings", SN_TABLE_GAP},
@@ -120,14 +145,20 @@ static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err 
                                             {"", "hardware", SN_TABLE_TEXT | SN_TABLE_GAP},
                                             {"", "libraries", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  sn_out out;
-  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK &&
-      sn_out_open(&out, args->output, args->color, err) == SN_OK) {
-    sn_table_print(table, out.stream, out.color, err);
-    sn_out_close(&out, err);
-  }
+  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK)
+    sn_table_print(table, out->stream, out->color, err);
   sn_table_free(table);
   return err->code;
+}
+
+static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err *err) {
+  sn_out out;
+  if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
+  if (args->json)
+    print_calibrations_json(store, out.stream, err);
+  else
+    print_calibrations(store, &out, err);
+  return sn_out_close(&out, err);
 }
 
 sn_status sn_cli_show(const sn_args *args, sn_err *err) {
@@ -136,8 +167,6 @@ sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   if ((!args->operand || sweeps) && (args->steps || args->explain))
     return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
                    args->steps ? "steps" : "explain");
-  if (is_calibrations(args) && args->json)
-    return sn_fail(err, SN_BAD_USAGE, "show calibrations has no --json; query the view measured_times (docs/store.md)");
   if (args->csv && !sn_args_is_sweep(args))
     return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;

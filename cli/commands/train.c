@@ -101,7 +101,7 @@ static sn_calibration *find_calibration(void *user, const sn_machine_info *info,
   const sn_args *args = ((const sn_train_watch *)user)->args;
   char path[PATH_ROOM];
   sn_calibration *c = NULL;
-  bool wanted = !args->no_db && args->costs != SN_COSTS_MODEL;
+  bool wanted = args->costs != SN_COSTS_MODEL;
   if (wanted && sn_args_database(args, path, sizeof path, err) == SN_OK && access(path, F_OK) == 0) {
     sn_store *store = sn_store_open_read(path, err);
     if (store) c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);

@@ -216,8 +216,8 @@ static const sn_command commands[] = {
      "snsim diff 11 12 --json",
      "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
     {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
-     "Writes a table of a stored run as CSV (RFC 4180): a header with the units in the names, exact whole numbers, "
-     "lines that end in CR LF, every row with the run's number. RUN is a number or \"last\" (the default). "
+     "Writes a table of a stored run as CSV: a header with the units in the names, exact whole numbers, true and "
+     "false, every row with the run's number (docs/store.md). RUN is a number or \"last\" (the default). "
      "Sweeps: snsim show sweep:3 --csv.",
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv",

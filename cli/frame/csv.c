@@ -40,3 +40,11 @@ void sn_csv_put(FILE *out, const char *text, bool first) {
   while (*text) text += put_character(out, text);
   if (quoted) putc('"', out);
 }
+
+const char *sn_csv_bool(bool value) {
+  return value ? "true" : "false";
+}
+
+void sn_csv_end(FILE *out) {
+  putc('\n', out);
+}

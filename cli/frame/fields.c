@@ -2,6 +2,7 @@
 #include "cli/frame/fields.h"
 
 #include "base/units.h"
+#include "cli/frame/csv.h"
 #include "sim/ask/run.h"
 
 #include <inttypes.h>
@@ -54,12 +55,12 @@ static const sn_field result_fields[] = {
     FIELD(sn_result, max_live_tensors),
     FIELD(sn_result, peak_device_bytes),
     FIELD(sn_result, context_bytes),
-    NAMED("parameter_bytes", sn_result, persistent.parameters),
-    NAMED("parameter_gradient_bytes", sn_result, persistent.parameter_gradients),
-    NAMED("optimizer_state_bytes", sn_result, persistent.optimizer_state),
-    NAMED("auxiliary_bytes", sn_result, persistent.auxiliary),
-    NAMED("input_batch_bytes", sn_result, persistent.input_batch),
-    NAMED("label_bytes", sn_result, persistent.labels),
+    FIELD(sn_result, persistent.parameters),
+    FIELD(sn_result, persistent.parameter_gradients),
+    FIELD(sn_result, persistent.optimizer_state),
+    FIELD(sn_result, persistent.auxiliary),
+    FIELD(sn_result, persistent.input_batch),
+    FIELD(sn_result, persistent.labels),
     FIELD(sn_result, pool_bytes),
     FIELD(sn_result, pool_step),
     FIELD(sn_result, pool_layer),
@@ -130,7 +131,7 @@ const char *sn_field_print(const sn_field *field, const void *row, char *room) {
   case SN_FIELD_TEXT:
     return *(const char *const *)member;
   case SN_FIELD_BOOL:
-    return *(const bool *)member ? "true" : "false";
+    return sn_csv_bool(*(const bool *)member);
   case SN_FIELD_U32:
     snprintf(room, SN_FIELD_ROOM, "%" PRIu32, *(const uint32_t *)member);
     return room;

@@ -7,8 +7,11 @@
 #include "sim/ask/fit.h"
 #include "sim/ask/workers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LONGEST_STRATEGY = 200 };
 
 static sn_status parse_switch(const char *what, const char *text, void *place, sn_err *err) {
   (void)what, (void)text, (void)err;
@@ -81,8 +84,7 @@ static sn_status parse_bytes_or_0(const char *what, const char *text, void *plac
   return take_bytes(what, text, 0, place, err);
 }
 
-static sn_status parse_strategy(const char *what, const char *text, void *place, sn_err *err) {
-  sn_args *args = place;
+static sn_status take_strategy(const char *what, const char *text, sn_args *args, sn_err *err) {
   sn_strategy s;
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
@@ -91,6 +93,18 @@ static sn_status parse_strategy(const char *what, const char *text, void *place,
   if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
   args->strategies[args->n_strategies++] = s;
   return SN_OK;
+}
+
+/* One, or several parted by commas. */
+static sn_status parse_strategy(const char *what, const char *text, void *place, sn_err *err) {
+  for (const char *at = text; err->code == SN_OK && at;) {
+    char one[LONGEST_STRATEGY];
+    size_t length = strcspn(at, ",");
+    snprintf(one, sizeof one, "%.*s", (int)length, at); /* what is longer is none, and cut none either */
+    take_strategy(what, one, place, err);
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  return err->code;
 }
 
 /* Read when the grid is made of it. */
@@ -273,13 +287,18 @@ static const sn_option options[] = {
      parse_external, offsetof(sn_args, external)},
     {"shared-link", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
      "Copies out and in share the bandwidth of one direction.", parse_switch, offsetof(sn_args, shared_link)},
-    {"strategy", "S", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "A strategy of `snsim list strategies`; may be given several times. Default: the first 13 of that list.",
+    {"strategy", "S,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "A strategy of `snsim list strategies`, or several parted by commas; may be given several times. Default: the "
+     "first "
+     "13 of that list.",
      parse_strategy, 0},
-    {"strategy", "S", 0, SN_CMD_PLOT, "How", "A strategy to draw; may be given several times.", parse_strategy, 0},
-    {"strategy", "S", 0, SN_CMD_DIFF, "How", "A strategy to compare; may be given several times.", parse_strategy, 0},
-    {"strategy", "S", 0, SN_CMD_REPORT, "How",
-     "A strategy to report on; may be given several times. Default: all that the run has.", parse_strategy, 0},
+    {"strategy", "S,..", 0, SN_CMD_PLOT, "How", "Strategies to draw, parted by commas; may be given several times.",
+     parse_strategy, 0},
+    {"strategy", "S,..", 0, SN_CMD_DIFF, "How", "Strategies to compare, parted by commas; may be given several times.",
+     parse_strategy, 0},
+    {"strategy", "S,..", 0, SN_CMD_REPORT, "How",
+     "Strategies to report on, parted by commas; may be given several times. Default: all that the run has.",
+     parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_TRACE, "How",
      "The strategy to trace. Default: the fastest that fits; where none fits, the one that needs the least.",
      parse_strategy, 0},
@@ -382,16 +401,19 @@ static const sn_option options[] = {
      "auto (default: on a terminal, unless NO_COLOR is set), always, never.", parse_color, offsetof(sn_args, color)},
     {"db", "FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
+         SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
-    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs", "Stores nothing.",
+    {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
+     "Stores nothing. What was measured (`snsim calibrate`) is read all the same; --costs model leaves it out.",
      parse_switch, offsetof(sn_args, no_db)},
+    {"no-db", NULL, 0, SN_CMD_SWEEP, "Stored runs", "Stores nothing.", parse_switch, offsetof(sn_args, no_db)},
     {"new", NULL, 0, SN_CMD_SWEEP, "Stored runs",
      "Begins a sweep of its own, where one of the same points would be gone on with.", parse_switch,
      offsetof(sn_args, fresh)},
-    {"no-db", NULL, 0, SN_CMD_FIT | SN_CMD_ADVISE, "Stored runs", "Looks for no measured times in the database.",
-     parse_switch, offsetof(sn_args, no_db)},
+    {"no-db", NULL, 0, SN_CMD_FIT | SN_CMD_ADVISE, "Stored runs",
+     "Changes nothing: this command reads measured times (not with --costs model) and stores nothing.", parse_switch,
+     offsetof(sn_args, no_db)},
     {"help", NULL, 'h', SN_CMD_ALL, "About", "Help on the command.", parse_switch, offsetof(sn_args, help)},
     {"version", NULL, 0, SN_CMD_ALL, "About", "The version of snsim.", parse_switch, offsetof(sn_args, version)},
 };

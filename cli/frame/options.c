@@ -28,15 +28,43 @@ typedef struct parser {
   uint32_t n_operands;
 } parser;
 
-/* Dashes are no part of a name: -net means --net. */
+/* The command named so far, which may still come; by default the first. */
+static const sn_command *command_so_far(const parser *p) {
+  sn_err reason = SN_ERR_INIT; /* of a name that is none, which is told where no option is wrong */
+  const sn_command *named = p->n_operands ? sn_command_find(p->operands[0], &reason) : NULL;
+  return named ? named : p->args->command;
+}
+
+/* What is given by its number alone: --id 3, --run=3. */
+static bool means_operand(const sn_command *command, const char *name) {
+  static const char *const names[] = {"id", "run", "run-id", "number", "sweep", "sweep-id"};
+  bool any = false;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) any = any || strcmp(name, names[i]) == 0;
+  return any && command->operand && (strstr(command->operand, "RUN") || strstr(command->operand, "SWEEP"));
+}
+
+/* Dashes are no part of a name: -net means --net. Names the command takes are offered before others. */
 static sn_status unknown_option(const parser *p, const char *text, size_t length, sn_err *err) {
-  const char *names[MOST_OPTIONS];
+  const sn_command *command = command_so_far(p);
+  const char *own[MOST_OPTIONS], *all[MOST_OPTIONS];
   char given[88], suggestion[80] = "";
-  for (uint32_t i = 0; i < p->n_options; i++) names[i] = p->options[i].name;
+  uint32_t n_own = 0;
+  for (uint32_t i = 0; i < p->n_options; i++) {
+    all[i] = p->options[i].name;
+    if (sn_option_belongs(&p->options[i], command)) own[n_own++] = all[i];
+  }
   snprintf(given, sizeof given, "%.*s", (int)(length < 80 ? length : 80), text);
-  const char *near = sn_text_nearest(given + strspn(given, "-"), names, p->n_options);
+  const char *name = given + strspn(given, "-"), *near = sn_text_nearest(name, own, n_own);
+  if (means_operand(command, name)) {
+    const char *kind = strncmp(name, "sweep", 5) == 0 && strcmp(command->name, "sweep") != 0 ? "sweep:" : "";
+    return sn_fail(err, SN_BAD_USAGE, "unknown option %s; the number stands alone: snsim %s %s3, snsim %s %slast",
+                   given, command->name, kind, command->name, kind);
+  }
+  if (!near) near = sn_text_nearest(name, all, p->n_options);
   if (near) snprintf(suggestion, sizeof suggestion, " (did you mean --%s?)", near);
-  return sn_fail(err, SN_BAD_USAGE, "unknown option %s%s; snsim help lists the options", given, suggestion);
+  bool first = command == p->args->command; /* which the overview explains */
+  return sn_fail(err, SN_BAD_USAGE, "unknown option %s%s; snsim help%s%s lists the options", given, suggestion,
+                 first ? "" : " ", first ? "" : command->name);
 }
 
 /* Reads the value of option `index`: what stands behind '=' or the next argument. */
@@ -156,7 +184,6 @@ static sn_status check_options(const parser *p, sn_err *err) {
     if (p->given[i] && !takes(p, p->options[i].name))
       return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
                      args->command->name, args->command->name);
-  if (args->db && args->no_db) return sn_fail(err, SN_BAD_USAGE, "--db and --no-db exclude each other");
   return SN_OK;
 }
 

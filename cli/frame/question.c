@@ -28,7 +28,7 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
 static sn_calibration *find_calibration(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   sn_err nothing = SN_ERR_INIT; /* a store that is not there, or cannot be read, is no reason not to simulate */
-  if (args->no_db || args->costs == SN_COSTS_MODEL) return NULL;
+  if (args->costs == SN_COSTS_MODEL) return NULL;
   if (sn_args_database(args, path, sizeof path, &nothing) != SN_OK || access(path, F_OK) != 0) return NULL;
   sn_store *store = sn_store_open_read(path, &nothing);
   if (!store) return NULL;

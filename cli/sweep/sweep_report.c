@@ -161,7 +161,7 @@ static void put_bool(put *p, const char *name, bool value) {
   if (p->json)
     sn_json_put_bool(p->json, name, value);
   else
-    put_csv(p, name, value ? "1" : "0");
+    put_csv(p, name, sn_csv_bool(value));
 }
 
 /* The members of a point; times are below 2^63. */
@@ -194,11 +194,11 @@ static void put_row(put *p, const sn_sweep_row *r) {
 static void print_csv(const sn_sweep *sweep, FILE *out) {
   put names = {.heads = true, .out = out};
   put_row(&names, &(const sn_sweep_row){.net = "", .gpu = ""});
-  fputs("\n", out);
+  sn_csv_end(out);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     put line = {.out = out};
     put_row(&line, &sweep->rows[i]);
-    fputs("\n", out);
+    sn_csv_end(out);
   }
 }
 

@@ -171,13 +171,18 @@ static sn_status unknown_name(const char *name, sn_err *err) {
                  name, sn_text_suggest(name, names, count, hint, sizeof hint));
 }
 
+static const sn_embedded_file *find_embedded(const char *name) {
+  for (size_t i = 0; i < sn_embedded_device_count; i++)
+    if (strcmp(name, sn_embedded_devices[i].name) == 0) return &sn_embedded_devices[i];
+  return NULL;
+}
+
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
   size_t length = strlen(name);
   bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
   if (is_path) return take_document(sn_json_load(name, err), device, err);
-  for (size_t i = 0; i < sn_embedded_device_count; i++)
-    if (strcmp(name, sn_embedded_devices[i].name) == 0) return load_embedded(&sn_embedded_devices[i], device, err);
-  return unknown_name(name, err);
+  const sn_embedded_file *known = find_embedded(name);
+  return known ? load_embedded(known, device, err) : unknown_name(name, err);
 }
 
 uint32_t sn_device_count(void) {
@@ -186,6 +191,10 @@ uint32_t sn_device_count(void) {
 
 sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err) {
   return load_embedded(&sn_embedded_devices[index], device, err);
+}
+
+bool sn_device_is_known(const char *name) {
+  return find_embedded(name) != NULL;
 }
 
 const char *sn_external_name(sn_external external) {

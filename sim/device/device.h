@@ -47,6 +47,7 @@ sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
 /* Known profiles by number (below sn_device_count()), in alphabetical order of their names. */
 uint32_t sn_device_count(void);
 sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err);
+bool sn_device_is_known(const char *name);
 
 /* "host", "peer", "remote" */
 const char *sn_external_name(sn_external external);

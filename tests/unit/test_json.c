@@ -227,7 +227,8 @@ static void only_known_keys(void **state) {
       {"{\"kernel\": 1,\n\"channels\": 2}", NULL},
       {"{}", NULL},
       {"{\"kernel\": 1,\n\"chanels\": 2}", "t.json:2: unknown key \"chanels\" (did you mean \"channels\"?)"},
-      {"{\"kernel\": 1,\n\"zzzzzz\": 2}", "t.json:2: unknown key \"zzzzzz\""},
+      {"{\"kernel\": 1,\n\"zzzzzz\": 2}",
+       "t.json:2: unknown key \"zzzzzz\"; there are \"channels\", \"kernel\", \"list\""},
       {"{\"kernel\": 1,\n\"list\": [\n3],\n\"kernel\": 2}", "t.json:4: the key \"kernel\" stands twice"},
       {"\n[1]", "t.json:2: expected an object: {...}"},
   };

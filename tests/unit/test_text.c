@@ -31,6 +31,9 @@ static void offers(void **state) {
       {"vgg", "vgg16"},        /* the first that begins with it */
       {"INC", "inception_v4"}, /* however much is missing */
       {"inceptionv4", "inception_v4"},
+      {"101", "resnet101"},      /* a part of it */
+      {"my_alexnet", "alexnet"}, /* which is a part */
+      {"10", NULL},              /* two letters are a part of too much */
       {"transformer", NULL},
       {"gpt", NULL},
       {"", NULL},

@@ -90,9 +90,9 @@ static void bad_sizes(void **state) {
     const char *text, *said;
   } bad[] = {
       {"", "--memory: \"\" is not a size; write a number and its unit, for instance 8GiB, 512MiB or 12GB"},
-      {"8", "--memory: \"8\" is not a size"}, /* bytes? GiB? */
-      {"4096 ", "is not a size"},
-      {"00", "is not a size"},
+      {"8", "--memory: \"8\" has no unit: 8GiB, 8MiB, 8GB?"},
+      {"4096 ", "has no unit: 4096GiB"},
+      {"00", "has no unit"},
       {"0x10GiB", "is not a size"},
       {"0x1p3GiB", "is not a size"},
       {"1e3GiB", "is not a size"},
@@ -105,7 +105,9 @@ static void bad_sizes(void **state) {
       {"infGiB", "is not a size"},
       {"1GiB\t", "is not a size"},
       {"GiB", "is not a size"},
-      {"12G", "is not a size"}, /* 10^9 or 2^30? */
+      {"12G", "--memory: \"12G\" leaves open which: 12GiB (powers of 1024) or 12GB (of 1000)?"},
+      {"1.5 k", "leaves open which: 1.5KiB (powers of 1024) or 1.5kB (of 1000)?"},
+      {"12Gi", "is not a size (did you mean 12GiB?)"},
       {"12Gb/s", "is not a size"},
       {"-1GiB", "is not a size"},
       {"+1GiB", "is not a size"},
