@@ -159,7 +159,7 @@ static const sn_command commands[] = {
      "snsim show 12 --explain\n"
      "snsim show last --json\n"
      "snsim show sweep:3 --csv",
-     "[RUN]", SN_CMD_SHOW, sn_cli_show},
+     "[RUN|SWEEP|sweeps|calibrations]", SN_CMD_SHOW, sn_cli_show},
     {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
      "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
      "terminal. Needs gnuplot, but for the text of breakdown, timeline and pool.\n"
@@ -181,7 +181,7 @@ static const sn_command commands[] = {
      "snsim plot 11 12 -o batches.png --strategy superneurons\n"
      "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
      "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
-     "[RUN]..", SN_CMD_PLOT, sn_cli_plot},
+     "[RUN|SWEEP]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
      "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
@@ -197,7 +197,7 @@ static const sn_command commands[] = {
      "snsim report 12 -o report.html --strategy baseline --strategy superneurons\n"
      "snsim report 12 -o report.html --gpu ./my-gpu.json\n"
      "snsim report sweep:3 -o sweep.html",
-     "[RUN]", SN_CMD_REPORT, sn_cli_report},
+     "[RUN|SWEEP]", SN_CMD_REPORT, sn_cli_report},
     {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
      "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
      "their lanes, memory and live tensors over time, arrows from what makes a tensor to its copy out and from its "

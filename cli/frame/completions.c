@@ -3,8 +3,9 @@
  *
  * Each script is a fixed text that goes along the words typed so far, and lists made here: which options a command
  * takes, what the value of an option or an operand may be. The last is said in kinds, as in the tables: "NET|FILE",
- * "bash|zsh|fish"; the scripts know the words of a kind, and ask `snsim show` for the runs there are. A word that is
- * not complete, a family of networks with its parameters for one, is left to the user. */
+ * "bash|zsh|fish"; the scripts know the words of a kind, and ask `snsim show` for the runs and sweeps there are. Of
+ * "NET|FILE.json,..", a list parted by commas, the last item is completed. A word that is not complete, a family of
+ * networks with its parameters for one, is left to the user. */
 #include "cli/frame/options.h"
 
 #include "base/text.h"
@@ -131,6 +132,7 @@ static void put_bash_lists(FILE *out) {
     fputs("' ;;\n", out);
   }
   fputs("  RUN) echo last; snsim show 2>/dev/null | awk 'NR > 1 { print $1 }' ;;\n"
+        "  SWEEP) echo sweep:last; snsim show sweeps 2>/dev/null | awk 'NR > 1 { print \"sweep:\" $1 }' ;;\n"
         "  *[A-Z]*) ;;\n"
         "  *) echo \"$1\" ;;\n"
         "  esac\n}\n",
@@ -140,13 +142,17 @@ static void put_bash_lists(FILE *out) {
 static const char bash_body[] =
     "\n# _snsim_offer KINDS WORD: what begins with WORD, one a line\n"
     "_snsim_offer() {\n"
-    "  local kind\n"
-    "  for kind in ${1//|/ }; do\n"
-    "    if [[ $kind = FILE ]]; then\n"
-    "      compopt -o filenames 2>/dev/null\n"
-    "      compgen -f -- \"$2\"\n"
+    "  local kind kinds=${1%,..} word=$2 head=\n"
+    "  if [[ $1 = *,.. && $2 = *,* ]]; then\n"
+    "    head=${2%,*},\n"
+    "    word=${2##*,}\n"
+    "  fi\n"
+    "  for kind in ${kinds//|/ }; do\n"
+    "    if [[ $kind = FILE* ]]; then\n"
+    "      compgen -P \"$head\" -d -- \"$word\"\n"
+    "      compgen -P \"$head\" -f -X \"!*${kind#FILE}\" -- \"$word\"\n"
     "    else\n"
-    "      compgen -W \"$(_snsim_words \"$kind\")\" -- \"$2\"\n"
+    "      compgen -P \"$head\" -W \"$(_snsim_words \"$kind\")\" -- \"$word\"\n"
     "    fi\n"
     "  done\n"
     "}\n"
@@ -201,7 +207,7 @@ static const char zsh_specials[] = "[]:\\";
 /* "'(-o --output)'{-o+,--output=}'[Writes to FILE]:FILE:_snsim_offer \"FILE\"'", as _arguments takes it. */
 static void put_zsh_option(FILE *out, const sn_option *o) {
   const char *equals = o->argument ? "=" : "";
-  bool repeats = o->argument && strcmp(o->argument, "S") == 0;
+  bool repeats = o->argument && strstr(o->argument, ",..");
   fputs("      ", out);
   if (o->letter)
     fprintf(out, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, o->argument ? "+" : "", o->name,
@@ -239,7 +245,9 @@ static void put_zsh_offer(FILE *out) {
   }
   fputs("  )\n  _describe command commands\n}\n"
         "\n# _snsim_offer OPTION... KINDS: the options are those of compadd\n_snsim_offer() {\n"
-        "  local kind\n  local -a offered\n  for kind in ${(s:|:)@[-1]}; do\n    case $kind in\n",
+        "  local kind kinds=${@[-1]}\n  local -a offered\n"
+        "  [[ $kinds = *,.. ]] && compset -P '*,'\n"
+        "  for kind in ${(s:|:)${kinds%,..}}; do\n    case $kind in\n",
         out);
   for (uint32_t k = 0; k < N_KINDS; k++) {
     fprintf(out, "    %s) offered+=(", kinds[k].name);
@@ -247,7 +255,10 @@ static void put_zsh_offer(FILE *out) {
     fputs(") ;;\n", out);
   }
   fputs("    RUN) offered+=(last ${(f)\"$(snsim show 2>/dev/null | awk 'NR > 1 { print $1 }')\"}) ;;\n"
+        "    SWEEP) offered+=(sweep:last ${(f)\"$(snsim show sweeps 2>/dev/null | awk 'NR > 1 { print \"sweep:\" $1 "
+        "}')\"}) ;;\n"
         "    FILE) _files \"${@[1,-2]}\" ;;\n"
+        "    FILE.*) _files \"${@[1,-2]}\" -g \"*${kind#FILE}\" ;;\n"
         "    *[A-Z]*) ;;\n"
         "    *) offered+=($kind) ;;\n"
         "    esac\n  done\n  compadd \"${@[1,-2]}\" -a offered\n}\n",
@@ -310,7 +321,29 @@ static void put_fish_head(FILE *out) {
   fputs("            case RUN\n"
         "                echo last\n"
         "                snsim show 2>/dev/null | awk 'NR > 1 { print $1 }'\n"
-        "        end\n    end\nend\n\ncomplete -c snsim -f\n",
+        "            case SWEEP\n"
+        "                echo sweep:last\n"
+        "                snsim show sweeps 2>/dev/null | awk 'NR > 1 { print \"sweep:\" $1 }'\n"
+        "            case 'FILE.*'\n"
+        "                __snsim_files (string replace FILE '' $kind)\n"
+        "            case '*'\n"
+        "                string match -rv '[A-Z]' -- $kind\n"
+        "        end\n    end\nend\n"
+        "\n# The value that is being typed, without the option before it.\n"
+        "function __snsim_typed\n    string replace -r '^--[a-z-]+=' '' -- (commandline -ct)\nend\n"
+        "\nfunction __snsim_files --description 'files that end so, and folders'\n"
+        "    set -l begin (__snsim_typed | string replace -r '.*,' '')\n"
+        "    for file in $begin*$argv[1] $begin*/\n"
+        "        echo $file\n"
+        "    end\n"
+        "end\n"
+        "\nfunction __snsim_list --description 'the same behind the commas typed so far'\n"
+        "    set -l head (__snsim_typed | string match -r '.*,')\n"
+        "    for word in (__snsim_offer $argv)\n"
+        "        echo \"$head$word\"\n"
+        "    end\n"
+        "end\n"
+        "\ncomplete -c snsim -f\n",
         out);
 }
 
@@ -318,9 +351,11 @@ static void put_fish_head(FILE *out) {
 static void put_fish_kinds(FILE *out, const char *kinds_text, size_t length) {
   char words[160];
   snprintf(words, sizeof words, "%.*s", (int)length, kinds_text);
+  char *list = strstr(words, ",..");
+  if (list) *list = '\0';
   for (char *c = words; *c; c++) *c = *c == '|' ? ' ' : *c;
-  bool literal = strpbrk(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;
-  fprintf(out, literal ? " -a '%s'" : " -a '(__snsim_offer %s)'", words);
+  bool literal = !list && strpbrk(words, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == NULL;
+  fprintf(out, literal ? " -a '%s'" : list ? " -a '(__snsim_list %s)'" : " -a '(__snsim_offer %s)'", words);
 }
 
 static void put_fish_takers(FILE *out, const sn_option *option) {
@@ -338,7 +373,8 @@ static void put_fish_option(FILE *out, const sn_option *o) {
   if (o->letter) fprintf(out, " -s %c", o->letter);
   fprintf(out, " -l %s", o->name);
   if (o->argument) {
-    fputs(strstr(o->argument, "FILE") ? " -r -F" : " -x", out);
+    const char *file = strstr(o->argument, "FILE");
+    fputs(file && file[4] != '.' ? " -r -F" : " -x", out);
     put_fish_kinds(out, o->argument, strlen(o->argument));
   }
   fputs(" -d '", out);

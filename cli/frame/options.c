@@ -35,12 +35,13 @@ static const sn_command *command_so_far(const parser *p) {
   return named ? named : p->args->command;
 }
 
-/* What is given by its number alone: --id 3, --run=3. */
-static bool means_operand(const sn_command *command, const char *name) {
-  static const char *const names[] = {"id", "run", "run-id", "number", "sweep", "sweep-id"};
-  bool any = false;
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) any = any || strcmp(name, names[i]) == 0;
-  return any && command->operand && (strstr(command->operand, "RUN") || strstr(command->operand, "SWEEP"));
+/* What is given by its number alone, --id 3, --run=3, --sweep 3: what stands before the number; else NULL. */
+static const char *number_prefix(const sn_command *command, const char *name) {
+  static const char *const names[] = {"id", "run", "run-id", "number"};
+  bool sweep = strcmp(name, "sweep") == 0, run = false;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) run = run || strcmp(name, names[i]) == 0;
+  if (sweep && command->operand && strstr(command->operand, "SWEEP")) return "sweep:";
+  return run && command->operand && strstr(command->operand, "RUN") ? "" : NULL;
 }
 
 /* Dashes are no part of a name: -net means --net. Names the command takes are offered before others. */
@@ -55,11 +56,10 @@ static sn_status unknown_option(const parser *p, const char *text, size_t length
   }
   snprintf(given, sizeof given, "%.*s", (int)(length < 80 ? length : 80), text);
   const char *name = given + strspn(given, "-"), *near = sn_text_nearest(name, own, n_own);
-  if (means_operand(command, name)) {
-    const char *kind = strncmp(name, "sweep", 5) == 0 && strcmp(command->name, "sweep") != 0 ? "sweep:" : "";
+  const char *prefix = number_prefix(command, name);
+  if (prefix)
     return sn_fail(err, SN_BAD_USAGE, "unknown option %s; the number stands alone: snsim %s %s3, snsim %s %slast",
-                   given, command->name, kind, command->name, kind);
-  }
+                   given, command->name, prefix, command->name, prefix);
   if (!near) near = sn_text_nearest(name, all, p->n_options);
   if (near) snprintf(suggestion, sizeof suggestion, " (did you mean --%s?)", near);
   bool first = command == p->args->command; /* which the overview explains */

@@ -114,7 +114,8 @@ typedef struct sn_command {
  * the same way, with what it means to different commands.
  *
  * Arguments and operands are words parted by '|': small letters stand for themselves, capitals for something of that
- * kind, which completions offer where they know it: NET, GPU, S (strategy), RUN, COMMAND, FILE. */
+ * kind, which completions offer where they know it: NET, GPU, S (strategy), RUN, SWEEP (as "sweep:3"), COMMAND, FILE,
+ * FILE.json (one whose name ends so). ",.." behind them: several, parted by commas. */
 typedef struct sn_option {
   const char *name, *argument; /* "batch", "N"; no argument: a switch */
   char letter;                 /* 'o' for -o, or 0 */

@@ -39,6 +39,16 @@ UNIQUE = [
     ("snsim show --db a_fi", "a_file.csv"),
     ("snsim --net a_fo", "a_folder/"),
     ("snsim run --iter", "--iterations"),
+    ("snsim fit --max de", "depth"),
+    ("snsim fit --which g", "gpu"),
+    ("snsim --gpu a_pro", "a_profile.json"),
+    ("snsim --strategy baseline,liveness+cache+recompute=c", "baseline,liveness+cache+recompute=cost"),
+    ("snsim sweep --nets alexnet,lene", "alexnet,lenet"),
+    ("snsim sweep --gpus k40c,v100_3", "k40c,v100_32"),
+    ("snsim sweep --workspaces none,dy", "none,dynamic"),
+    ("snsim show sweep:la", "sweep:last"),
+    ("snsim plot sweep:1", "sweep:1"),
+    ("snsim show cal", "calibrations"),
 ]
 
 # A line, words that must be offered, words that must not.
@@ -49,6 +59,10 @@ OFFERED = [
     ("snsim --", {"--net", "--strategy", "--no-db"}, {"--table", "--check"}),
     ("snsim export --table ", {"results", "steps", "peaks", "tensors"}, {"a_file.csv", "last"}),
     ("snsim list ", {"nets", "gpus", "strategies"}, {"a_file.csv"}),
+    ("snsim --gpu ", {"k40c", "a_profile.json"}, {"a_page.html", "a_file.csv"}),
+    ("snsim --gpu a_", {"a_profile.json", "a_folder/"}, {"a_page.html", "a_file.csv"}),
+    ("snsim sweep --nets alexnet,", {"alexnet,lenet", "alexnet,vgg16"}, {"lenet", "alexnet,a_page.html"}),
+    ("snsim show ", {"1", "last", "sweep:1", "sweep:last", "sweeps", "calibrations"}, set()),
     ("snsim --batch ", set(), {"alexnet", "a_file.csv", "last"}),
     ("snsim --strategy liveness+off", {"liveness+offload", "liveness+offload+recompute=cost"}, {"liveness"}),
 ]
@@ -65,8 +79,10 @@ def prepare(folder, shell):
     os.mkdir(os.path.join(folder, "bin"))
     os.symlink(BINARY, os.path.join(folder, "bin", "snsim"))
     os.mkdir(os.path.join(folder, "a_folder"))
-    open(os.path.join(folder, "a_file.csv"), "w").close()
+    for name in ("a_file.csv", "a_profile.json", "a_page.html"):
+        open(os.path.join(folder, name), "w").close()
     run(folder, ["snsim", "--net", "lenet", "--batch", "2", "--strategy", "liveness"])
+    run(folder, ["snsim", "sweep", "--nets", "lenet", "--batches", "2", "--strategy", "liveness"])
     run(folder, ["snsim", "completions", shell, "-o", "script"])
     os.mkdir(os.path.join(folder, "functions"))
     os.symlink("../script", os.path.join(folder, "functions", "_snsim"))

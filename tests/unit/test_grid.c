@@ -91,7 +91,7 @@ static void choices_are_checked(void **unused) {
   refuse(SN_AXIS_WORKSPACES, "dynamic,some", "workspaces: \"some\" is none of: none, dynamic, max");
   refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
   refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda");
-  refuse(SN_AXIS_POOLS, "3", "pools: \"3\" is not a size");
+  refuse(SN_AXIS_POOLS, "3", "pools: \"3\" has no unit");
   refuse(SN_AXIS_STRATEGIES, "liveness+magic", "strategy");
   sn_grid *grid = new_grid();
   add(grid, SN_AXIS_WORKSPACES, "max,none,max");
@@ -319,7 +319,7 @@ static void faults_of_files_have_a_line(void **unused) {
   refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\"],\n\"batches\": [1,\n true]}",
               "g.json:4: a value of \"batches\" must be a text in quotes or a number");
   refuse_file("{\"snsim_grid\": 1,\n\"nets\": [\"lenet\"],\n\"batches\": [1,\n 2.5]}", "g.json:4: batches: \"2.5\"");
-  refuse_file("{\"snsim_grid\": 1,\n\"pools\": [\"3\"]}", "g.json:2: pools: \"3\" is not a size");
+  refuse_file("{\"snsim_grid\": 1,\n\"pools\": [\"3\"]}", "g.json:2: pools: \"3\" has no unit");
   refuse_file("{\"snsim_grid\": 1,\n\"strategies\": [\"bestline\"]}", "g.json:2: unknown strategy");
   refuse_file("{\"snsim_grid\": 1,\n\"files\": [{\"path\": \"a\", \"digest\": \"12\"}]}", "g.json:2: \"digest\"");
   refuse_file("{\"snsim_grid\": 1,\n\"image\": 0}", "g.json:2: ");

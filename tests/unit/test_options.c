@@ -187,7 +187,6 @@ static void mistakes_are_named(void **state) {
   bad("list", "nets|gpus|strategies");
   bad("show --batch 3", "does not go with show");
   bad("plot --json", "does not go with plot");
-  bad("--db a --no-db", "exclude");
   bad("--batch abc", "abc");
   bad("--batch 0", "--batch");
   bad("--batch -3", "-3");
