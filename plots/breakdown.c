@@ -15,22 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Types of layers with a colour of their own, the same in every picture; the last two are all other types, and time
- * that is no step's. */
-static const struct part {
-  const char *op, *name, *colour;
-  char letter;
-} parts[] = {
-    {"CONV", "CONV", SN__BLUE, 'C'},       {"FC", "FC", SN__VERMILLION, 'F'},        {"BN", "BN", SN__GREEN, 'B'},
-    {"ACT", "ACT", SN__ORANGE, 'A'},       {"POOL", "POOL", SN__SKY_BLUE, 'P'},      {"LRN", "LRN", SN__PURPLE, 'L'},
-    {"CONCAT", "CONCAT", SN__YELLOW, 'T'}, {"JOIN", "JOIN", SN__BLACK, 'J'},         {"FORK", "FORK", SN__GREY, 'Y'},
-    {"", "other layers", "#5c5c5c", 'o'},  {"", "waiting, updates", "#e0e0e0", '~'},
-};
-
-enum { N_PARTS = sizeof parts / sizeof parts[0], OTHER = N_PARTS - 2, WAITING = N_PARTS - 1, NAME_COLUMNS = 33 };
+enum { NAME_COLUMNS = 33 };
 
 typedef struct bar {
-  double time_ms[N_PARTS], memory[N_PARTS]; /* memory in units of the chart */
+  double time_ms[SN__PARTS], memory[SN__PARTS]; /* memory in units of the chart */
   double all_ms, all_memory;
 } bar;
 
@@ -38,58 +26,42 @@ typedef struct breakdown {
   const sn__chart *chart;
   sn__unit unit;
   double most_ms, most_memory;
-  bool used[N_PARTS];
+  bool used[SN__PARTS];
   bar bars[]; /* one per curve */
 } breakdown;
 
 /* ---- sums ---- */
 
-static unsigned part_of(const char *op) {
-  for (unsigned i = 0; i < OTHER; i++)
-    if (strcmp(parts[i].op, op) == 0) return i;
-  return OTHER;
-}
-
-typedef struct owner {
-  const char *layer, *op;
-} owner;
-
-static int by_layer(const void *a, const void *b) {
-  const owner *x = a, *y = b;
-  return strcmp(x->layer, y->layer);
-}
-
 /* The layers in the order of their names, for looking up; NULL: out of memory. */
-static owner *sort_layers(const sn_result *r) {
-  owner *owners = calloc((size_t)r->n_steps + 1, sizeof *owners);
+static sn__owner *sort_layers(const sn_result *r) {
+  sn__owner *owners = calloc((size_t)r->n_steps + 1, sizeof *owners);
   if (!owners) return NULL;
-  for (uint32_t i = 0; i < r->n_steps; i++) owners[i] = (owner){r->steps[i].layer, r->steps[i].op};
-  qsort(owners, r->n_steps, sizeof *owners, by_layer);
+  for (uint32_t i = 0; i < r->n_steps; i++) owners[i] = (sn__owner){r->steps[i].layer, r->steps[i].op};
+  sn__owners_sort(owners, r->n_steps);
   return owners;
 }
 
 /* A tensor is called after its layer: "stem/conv1.y", "pool1.dx". */
-static unsigned part_of_tensor(const char *tensor, const owner *owners, uint32_t count) {
+static unsigned part_of_tensor(const char *tensor, const sn__owner *owners, uint32_t count) {
   char layer[192];
   const char *dot = strrchr(tensor, '.');
   snprintf(layer, sizeof layer, "%.*s", (int)(dot ? dot - tensor : 0), tensor);
-  const owner *found = bsearch(&(owner){.layer = layer}, owners, count, sizeof *owners, by_layer);
-  return found ? part_of(found->op) : OTHER;
+  return sn__owner_part(owners, count, layer);
 }
 
 static void sum_time(const sn_result *r, bar *b) {
   double rest = (double)r->iteration_ns; /* the store's steps may add up to more than a clock holds */
   for (uint32_t i = 0; i < r->n_steps; i++) {
     double ns = (double)r->steps[i].end_ns - (double)r->steps[i].begin_ns;
-    b->time_ms[part_of(r->steps[i].op)] += ns / 1e6;
+    b->time_ms[sn__part_of(r->steps[i].op)] += ns / 1e6;
     rest -= ns;
   }
-  b->time_ms[WAITING] = fmax(rest, 0) / 1e6;
+  b->time_ms[SN__PART_WAITING] = fmax(rest, 0) / 1e6;
   b->all_ms = (double)r->iteration_ns / 1e6;
 }
 
 static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {
-  owner *owners = sort_layers(r);
+  sn__owner *owners = sort_layers(r);
   if (!owners) return sn_fail_memory(err);
   for (uint32_t i = 0; i < r->n_peak; i++)
     b->memory[part_of_tensor(r->peak[i].tensor, owners, r->n_steps)] += (double)r->peak[i].bytes / unit->bytes;
@@ -101,7 +73,7 @@ static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn
 static void note_most(breakdown *d, const bar *b) {
   if (b->all_ms > d->most_ms) d->most_ms = b->all_ms;
   if (b->all_memory > d->most_memory) d->most_memory = b->all_memory;
-  for (unsigned p = 0; p < N_PARTS; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
+  for (unsigned p = 0; p < SN__PARTS; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
 }
 
 static uint64_t most_bytes(const sn__chart *chart) {
@@ -136,7 +108,7 @@ static breakdown *sum_up(const sn__chart *chart, sn_err *err) {
 
 /* Data block $p<part>: one line per bar, low and high end of the part in both panels, and the bar's place. */
 static void put_data(FILE *out, const breakdown *d) {
-  for (unsigned p = 0; p < N_PARTS; p++) {
+  for (unsigned p = 0; p < SN__PARTS; p++) {
     if (!d->used[p]) continue;
     fprintf(out, "$p%u << END\n", p);
     for (unsigned i = 0; i < d->chart->n_curves; i++) {
@@ -183,10 +155,10 @@ static void put_panel(FILE *out, const breakdown *d, bool time) {
   fprintf(out, "set xlabel '%s (%s)'\n", time ? "time of an iteration" : "functional tensors at the peak",
           time ? "ms" : d->unit.name);
   put_totals(out, d, time);
-  for (unsigned p = 0; p < N_PARTS; p++) {
+  for (unsigned p = 0; p < SN__PARTS; p++) {
     if (!d->used[p]) continue;
     fprintf(out, "%s $p%u using %s with boxxyerror fillcolor rgb '%s' fillstyle solid border rgb 'white' linewidth 0.4",
-            separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)", parts[p].colour);
+            separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)", sn__parts[p].colour);
     separator = ",";
   }
   fputs("\n", out);
@@ -195,9 +167,9 @@ static void put_panel(FILE *out, const breakdown *d, bool time) {
 static void put_key(FILE *out, const breakdown *d) {
   const char *separator = "plot";
   sn__put_key_panel(out, d->chart, 0.11);
-  for (unsigned p = 0; p < N_PARTS; p++) {
+  for (unsigned p = 0; p < SN__PARTS; p++) {
     if (!d->used[p]) continue;
-    sn__put_key_entry(out, separator, parts[p].colour, parts[p].name);
+    sn__put_key_entry(out, separator, sn__parts[p].colour, sn__parts[p].name);
     separator = ",";
   }
   fputs("\n", out);
@@ -242,10 +214,10 @@ sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err) {
 static void put_letters(FILE *out, const double *values, double most, unsigned columns) {
   double sum = 0;
   unsigned at = 0;
-  for (unsigned p = 0; p < N_PARTS; p++) {
+  for (unsigned p = 0; p < SN__PARTS; p++) {
     sum += values[p];
     unsigned end = (unsigned)(fmin(sum / most, 1) * columns + 0.5); /* a stored sum may be more than its whole */
-    for (; at < end; at++) putc(parts[p].letter, out);
+    for (; at < end; at++) putc(sn__parts[p].letter, out);
   }
   putc('\n', out);
 }
@@ -274,8 +246,8 @@ sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err) {
   put_text_panel(out, d, true);
   put_text_panel(out, d, false);
   fputs("\n", out);
-  for (unsigned p = 0; p < N_PARTS; p++)
-    if (d->used[p]) at = sn__put_letter(out, chart, at, parts[p].letter, parts[p].name);
+  for (unsigned p = 0; p < SN__PARTS; p++)
+    if (d->used[p]) at = sn__put_letter(out, chart, at, sn__parts[p].letter, sn__parts[p].name);
   fputs("\n", out);
   free(d);
   return SN_OK;

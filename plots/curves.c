@@ -115,9 +115,9 @@ static void put_y_axes(FILE *out, const frame *f) {
 
 static void put_passes(FILE *out, const frame *f) {
   if (f->share)
-    sn__put_passes(out, f->chart, 0, 50, 100);
+    sn__put_passes(out, f->chart, 0, 50, 100, 1);
   else if (f->first_back > 1)
-    sn__put_passes(out, f->chart, 0.5, f->first_back - 0.5, f->n_steps + 0.5);
+    sn__put_passes(out, f->chart, 0.5, f->first_back - 0.5, f->n_steps + 0.5, 1);
 }
 
 static void put_style(FILE *out, const frame *f) {

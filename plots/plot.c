@@ -158,10 +158,14 @@ sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_
 
 /* ---- kinds ---- */
 
-static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "breakdown", "timeline", "pool"};
+static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "device", "breakdown", "timeline", "pool"};
 
 const char *sn_plot_kind_name(sn_plot_kind kind) {
   return kinds[kind];
+}
+
+bool sn_plot_kind_is_played(sn_plot_kind kind) {
+  return kind == SN_PLOT_DEVICE || kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
 }
 
 sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) {
@@ -172,6 +176,6 @@ sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) 
     return SN_OK;
   }
   sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
-  return sn_fail(err, SN_BAD_USAGE, "--kind: \"%.80s\" is none of steps, live, breakdown, timeline, pool%s", text,
-                 suggestion);
+  return sn_fail(err, SN_BAD_USAGE, "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool%s",
+                 text, suggestion);
 }

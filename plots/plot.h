@@ -3,15 +3,17 @@
  *   steps      functional-tensor memory over the steps, the form of figure 10 of [SN]; live tensors on a second axis;
  *              several runs in one picture, e.g. of two batch sizes or two GPUs
  *   live       live tensors over the steps; several runs too
+ *   device     everything on the device over one strategy's steps, as a stack against the memory it has
  *   breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy
  *   timeline   the three lanes and the memory over the time of one strategy's iteration
  *   pool       the addresses of one strategy's pool over the steps, a rectangle per tensor
  *
- * Drawn from what the store holds; timeline and pool from a timeline, for which a run is simulated again
- * (sim/ask/replay.h).
+ * Drawn from what the store holds; device, timeline and pool from a timeline, for which a run is simulated
+ * again (sim/ask/replay.h).
  *
  * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
- * was. gnuplot missing: SN_BAD_DEVICE with how to install it; only text of breakdown, timeline and pool does without.
+ * was. gnuplot missing: SN_BAD_DEVICE with how to install it; only text of device, breakdown, timeline and pool
+ * does without.
  */
 #ifndef SN_PLOTS_PLOT_H
 #define SN_PLOTS_PLOT_H
@@ -21,11 +23,13 @@
 #include "sim/ask/run.h"
 #include "sim/play/timeline.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef enum sn_plot_kind {
   SN_PLOT_STEPS,
   SN_PLOT_LIVE,
+  SN_PLOT_DEVICE,
   SN_PLOT_BREAKDOWN,
   SN_PLOT_TIMELINE,
   SN_PLOT_POOL,
@@ -35,6 +39,8 @@ typedef enum sn_plot_kind {
 /* "steps", ..; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_plot_kind_name(sn_plot_kind kind);
 sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err);
+/* Whether a kind needs a timeline: sn_plot_timeline() draws it. */
+bool sn_plot_kind_is_played(sn_plot_kind kind);
 
 typedef struct sn_plot_options {
   sn_plot_kind kind;
@@ -51,7 +57,7 @@ typedef struct sn_plot_options {
  * than 6 curves as text, SN_BAD_INPUT for a run that was stored without step rows, or for breakdown without peaks. */
 sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err);
 
-/* Timeline and pool of one result of a run; the options' strategies do not count. */
+/* Device, timeline and pool of one result of a run; the options' strategies do not count. */
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err);
 

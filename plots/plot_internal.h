@@ -5,7 +5,9 @@
  *   style.c     what all pictures look like
  *   script.c    what the scripts of a run's pictures have in common
  *   curves.c    steps and live       as gnuplot scripts
+ *   device.c    all memory by what it is of, over the steps: as a script, and as text
  *   breakdown.c by type of layer     as a script, and as text
+ *   parts.c     what memory and time are made of, and its colours
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
  *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script
@@ -117,6 +119,49 @@ const char *sn__colour(unsigned curve);
 unsigned sn__width(unsigned curve);
 int sn__mark(unsigned curve);
 
+/* ---- parts.c ---- */
+/* What memory and time are made of, from the bottom of a stack to its top: what stays, tensors by the operator of their
+ * layer, the rest of the pool; and time that is no step's. */
+enum {
+  SN__PART_CONTEXT,
+  SN__PART_PARAMETERS,
+  SN__PART_GRADIENTS,
+  SN__PART_OPTIMIZER,
+  SN__PART_DATA,
+  SN__PART_CONV,
+  SN__PART_FC,
+  SN__PART_BN,
+  SN__PART_ACT,
+  SN__PART_POOL,
+  SN__PART_LRN,
+  SN__PART_CONCAT,
+  SN__PART_JOIN,
+  SN__PART_FORK,
+  SN__PART_OTHER,
+  SN__PART_WORKSPACE,
+  SN__PART_HOLES,
+  SN__PART_WAITING,
+  SN__PARTS
+};
+typedef struct sn__part {
+  const char *op, *name, *colour;
+  char letter;
+} sn__part;
+extern const sn__part sn__parts[SN__PARTS];
+
+/* SN__PART_CONV .. SN__PART_OTHER. */
+unsigned sn__part_of(const char *op);
+/* By name of layer, for looking its operator up. */
+typedef struct sn__owner {
+  const char *layer, *op;
+} sn__owner;
+void sn__owners_sort(sn__owner *owners, uint32_t count);
+unsigned sn__owner_part(const sn__owner *owners, uint32_t count, const char *layer);
+/* The part of each of a timeline's tensors; the caller frees it. NULL: out of memory. */
+uint8_t *sn__tensor_parts(const sn_timeline *timeline, sn_err *err);
+/* Bytes that stay, of SN__PART_CONTEXT .. SN__PART_DATA; of others 0. */
+uint64_t sn__resident_part(const sn_result *result, unsigned part);
+
 /* ---- draw.c ---- */
 typedef struct sn__drawing {
   sn_status (*write)(FILE *out, const void *chart, sn_err *err); /* the gnuplot script */
@@ -146,9 +191,9 @@ sn__unit sn__unit_for(uint64_t most);
  * text on a line of its own. */
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
 
-/* The line between the passes at `divide` of an axis from `low` to `high`, and their names above the frame, where
- * nothing is drawn. */
-void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high);
+/* The line between the passes at `divide` of an axis from `low` to `high`, up to `top` (1: the frame's), and their
+ * names above the frame, where nothing is drawn. */
+void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high, double top);
 
 /* The legend of a picture of several panels: a panel of its own, as wide as the picture, `top` of it high. Behind this
  * come its entries, the first with the separator "plot", the others with ",". */
@@ -165,6 +210,8 @@ sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__device_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__device_text(FILE *out, const sn__chart *chart, sn_err *err);
 void sn__pool_write(FILE *out, const sn__chart *chart);
 sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err);
 

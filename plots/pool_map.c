@@ -105,7 +105,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
           "set xtics nomirror\nset ytics nomirror\nset key below center horizontal Left reverse samplen 1.5 "
           "spacing 1.25 height 0.8 font ',%s'\n",
           sn__look_of(chart->form)->key_font);
-  sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t));
+  sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t), 1);
   put_mark(out, chart, high);
   put_plot(out, t);
   put_high_water(out, chart->curves[0].result, &unit, high);

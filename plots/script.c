@@ -31,12 +31,12 @@ void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, c
   put(out, chart->curves[0].result->strategy, 60);
 }
 
-void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high) {
+void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high, double top) {
   const char *lift = sn__look_of(chart->form)->lift;
-  fprintf(
-      out,
-      "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead linecolor rgb '#808080' linewidth 0.7 front\n",
-      divide, divide);
+  fprintf(out,
+          "set arrow from first %.9g, graph 0 to first %.9g, graph %.4g nohead linecolor rgb '#808080' linewidth 0.7 "
+          "front\n",
+          divide, divide, top);
   fprintf(out, "set label 'forward' at first %.9g, graph 1 center offset 0,%s\n", (low + divide) / 2, lift);
   fprintf(out, "set label 'backward' at first %.9g, graph 1 center offset 0,%s\n", (divide + high) / 2, lift);
 }
@@ -65,6 +65,8 @@ unsigned sn__put_letter(FILE *out, const sn__chart *chart, unsigned at, char let
 
 sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err) {
   switch (chart->kind) {
+  case SN_PLOT_DEVICE:
+    return sn__device_write(out, chart, err);
   case SN_PLOT_BREAKDOWN:
     return sn__breakdown_write(out, chart, err);
   case SN_PLOT_TIMELINE:
@@ -80,6 +82,8 @@ sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err) {
 
 sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err) {
   switch (chart->kind) {
+  case SN_PLOT_DEVICE:
+    return sn__device_text(out, chart, err);
   case SN_PLOT_BREAKDOWN:
     return sn__breakdown_text(out, chart, err);
   case SN_PLOT_TIMELINE:

@@ -1,5 +1,5 @@
-/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Timeline and pool need a plan, which
- * the store does not keep: for them the run is simulated again and must come out as it was. */
+/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Device, timeline and pool need a
+ * plan, which the store does not keep: for them the run is simulated again and must come out as it was. */
 #include "plots/plot.h"
 
 #include "cli/frame/options.h"
@@ -13,7 +13,7 @@ typedef struct plot {
   const sn_args *args;
   sn_run *runs[SN_ARGS_OPERANDS];
   unsigned n_runs;
-  const sn_result *result; /* of timeline and pool, with what was played */
+  const sn_result *result; /* of kinds that are played, with what was */
   const sn_timeline *timeline;
   sn_store *store; /* of a sweep, and its number */
   int64_t sweep;
@@ -67,22 +67,18 @@ static sn_status draw_again(plot *p, sn_err *err) {
   return err->code;
 }
 
-static bool is_replayed(sn_plot_kind kind) {
-  return kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
-}
-
 static sn_status check(const sn_args *args, sn_err *err) {
   const char *name = sn_plot_kind_name(args->kind);
   if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
-  if (args->n_strategies > 1 && is_replayed(args->kind))
+  if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind))
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
   bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
                 args->allocator != SN_ALLOCATOR_POOL || args->pool.given;
-  if (chosen || ((args->net || args->profile) && !is_replayed(args->kind)))
+  if (chosen || ((args->net || args->profile) && !sn_plot_kind_is_played(args->kind)))
     return sn_fail(err, SN_BAD_USAGE,
                    "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "
-                   "--gpu also go with --kind timeline and pool, which simulate the run again");
+                   "--gpu also go with --kind device, timeline and pool, which simulate the run again");
   return SN_OK;
 }
 
@@ -123,7 +119,7 @@ static sn_status plot_sweep(plot *p, sn_err *err) {
 
 static sn_status plot_runs(plot *p, sn_err *err) {
   if (check(p->args, err) != SN_OK) return err->code;
-  if (load(p, err) == SN_OK && is_replayed(p->args->kind))
+  if (load(p, err) == SN_OK && sn_plot_kind_is_played(p->args->kind))
     draw_again(p, err);
   else if (err->code == SN_OK)
     draw(p, err);

@@ -62,13 +62,9 @@ static void drop(scene *s) {
   sn_run_free(s->run);
 }
 
-static bool is_played(sn_plot_kind kind) {
-  return kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
-}
-
 static void plot(const scene *s, const sn_plot_options *options) {
   sn_err err = SN_ERR_INIT;
-  if (is_played(options->kind))
+  if (sn_plot_kind_is_played(options->kind))
     sn_plot_timeline(s->run, s->result, s->timeline, options, &err);
   else
     sn_plot_runs((const sn_run *const *)&s->run, 1, options, &err);
@@ -205,7 +201,7 @@ static void breakdown_adds_up(void **state) {
   char *script = runs_script((const sn_run *const *)&run, 1, SN_PLOT_BREAKDOWN), block[16];
   double ms[N_NAMES] = {0}, mib[N_NAMES] = {0};
   unsigned parts = 0;
-  for (int p = 0; p < 20; p++) {
+  for (int p = SN__PART_CONV; p < SN__PARTS; p++) {
     double rows[N_NAMES][5];
     snprintf(block, sizeof block, "p%d", p);
     if (read_block(script, block, rows, N_NAMES) == 0) continue;
@@ -237,7 +233,7 @@ static void breakdown_knows_whose_a_tensor_is(void **state) {
     if (strncmp(r->peak[i].tensor, "conv", 4) == 0) bytes += (double)r->peak[i].bytes;
   for (uint32_t i = 0; i < r->n_steps; i++)
     if (strcmp(r->steps[i].op, "CONV") == 0) ns += (double)(r->steps[i].end_ns - r->steps[i].begin_ns);
-  assert_int_equal(read_block(script, "p0", rows, N_NAMES), N_NAMES);
+  assert_int_equal(read_block(script, "p5", rows, N_NAMES), N_NAMES);
   assert_true(bytes > 0 && fabs(rows[0][3] - bytes / 1048576) < 1e-4);
   assert_true(ns > 0 && fabs(rows[0][1] - ns / 1e6) < 1e-4);
   free(script);
@@ -253,6 +249,63 @@ static void breakdown_needs_peaks(void **state) {
   assert_int_equal(err.code, SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "--explain"));
   sn_run_free(run);
+}
+
+/* ---- device ---- */
+
+/* Numbers of a line of data block $d: where the step begins, and how high the stack is with each part on it. */
+enum { STACK = SN__PART_HOLES + 2 };
+
+static const char *read_stack(const char *line, double *numbers) {
+  char *at = (char *)(uintptr_t)line;
+  for (int i = 0; i < STACK; i++) numbers[i] = strtod(at, &at);
+  assert_true(*at == '\n');
+  return at + 1;
+}
+
+/* A step's stack is all it needs; the highest is what the strategy needs, and the picture names the step. */
+static void device_adds_up(void **state) {
+  (void)state;
+  for (uint32_t n = 0; n < N_NAMES; n++) {
+    scene s = play("alexnet", 200, n);
+    const sn_result *r = s.result;
+    char *script = played_script(&s, SN_PLOT_DEVICE), words[120];
+    const char *at = strchr(strstr(script, "$d << END"), '\n') + 1;
+    uint64_t resident = r->context_bytes + sn_persistent_total(&r->persistent);
+    double unit = strstr(script, "memory of the device (GiB)") ? 1073741824 : 1048576, numbers[STACK], most = 0;
+    uint32_t peak = 0;
+    for (uint32_t step = 0; step < r->n_steps; step++) {
+      at = read_stack(at, numbers);
+      assert_true(numbers[0] == step + 1);
+      for (int i = 2; i < STACK; i++) assert_true(numbers[i] >= numbers[i - 1]);
+      assert_true(fabs(numbers[1] * unit - (double)r->context_bytes) < 1e3);
+      assert_true(fabs(numbers[1 + SN__PART_DATA] * unit - (double)resident) < 1e3);
+      assert_true(numbers[STACK - 1] * unit > (double)(resident + r->steps[step].tensor_bytes) - 1e3);
+      if (numbers[STACK - 1] > most) most = numbers[STACK - 1], peak = step;
+    }
+    assert_true(fabs(most * unit - (double)r->peak_device_bytes) < 1e3);
+    snprintf(words, sizeof words, "step %u, %s %s'", peak + 1, r->steps[peak].layer, r->steps[peak].pass);
+    if (!strstr(script, words)) fail_msg("no \"%s\"", words);
+    free(script);
+    drop(&s);
+  }
+}
+
+static void device_says_what_does_not_fit(void **state) {
+  (void)state;
+  scene s = play("alexnet", 200, 0);
+  char *script = played_script(&s, SN_PLOT_DEVICE), *text = NULL;
+  assert_null(strstr(script, "does not fit"));
+  free(script);
+  s.run->memory_bytes = UINT64_C(2) << 30;
+  script = played_script(&s, SN_PLOT_DEVICE);
+  assert_non_null(strstr(script, ": does not fit'"));
+  assert_non_null(strstr(script, "k40c has 2.00 GiB'"));
+  draw_text(&s, (sn_plot_options){.kind = SN_PLOT_DEVICE, .columns = 80, .rows = 24}, &text);
+  assert_non_null(strstr(text, "the GPU has 2.00 GiB: does not fit"));
+  free(text);
+  free(script);
+  drop(&s);
 }
 
 /* ---- timeline ---- */
@@ -448,6 +501,8 @@ int main(void) {
       cmocka_unit_test(breakdown_adds_up),
       cmocka_unit_test(breakdown_knows_whose_a_tensor_is),
       cmocka_unit_test(breakdown_needs_peaks),
+      cmocka_unit_test(device_adds_up),
+      cmocka_unit_test(device_says_what_does_not_fit),
       cmocka_unit_test(timeline_shows_every_kind_for_its_time),
       cmocka_unit_test(timeline_shows_the_memory),
       cmocka_unit_test(pool_shows_every_rectangle),

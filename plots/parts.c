@@ -1,0 +1,82 @@
+/* Parts: what memory and time are made of, each with one colour and letter in every picture and page. The report's page
+ * gets its colours from here too (page_data.c). */
+#include "plots/plot_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const sn__part sn__parts[SN__PARTS] = {
+    [SN__PART_CONTEXT] = {"", "context", "#5f6f80", 'x'},
+    [SN__PART_PARAMETERS] = {"", "parameters", "#8797a8", 'p'},
+    [SN__PART_GRADIENTS] = {"", "their gradients", "#a9b7c4", 'g'},
+    [SN__PART_OPTIMIZER] = {"", "momentum", "#c6d1da", 'm'},
+    [SN__PART_DATA] = {"", "input, masks", "#dfe6ec", 'd'},
+    [SN__PART_CONV] = {"CONV", "CONV", SN__BLUE, 'C'},
+    [SN__PART_FC] = {"FC", "FC", SN__VERMILLION, 'F'},
+    [SN__PART_BN] = {"BN", "BN", SN__GREEN, 'B'},
+    [SN__PART_ACT] = {"ACT", "ACT", SN__ORANGE, 'A'},
+    [SN__PART_POOL] = {"POOL", "POOL", SN__SKY_BLUE, 'P'},
+    [SN__PART_LRN] = {"LRN", "LRN", SN__PURPLE, 'L'},
+    [SN__PART_CONCAT] = {"CONCAT", "CONCAT", SN__YELLOW, 'T'},
+    [SN__PART_JOIN] = {"JOIN", "JOIN", "#7e57c2", 'J'},
+    [SN__PART_FORK] = {"FORK", "FORK", "#9c6b3f", 'Y'},
+    [SN__PART_OTHER] = {"", "other layers", "#777777", 'o'},
+    [SN__PART_WORKSPACE] = {"", "workspace", "#404040", 'w'},
+    [SN__PART_HOLES] = {"", "holes", "#f6c9bd", '.'},
+    [SN__PART_WAITING] = {"", "waiting, updates", "#e0e0e0", '~'},
+};
+
+unsigned sn__part_of(const char *op) {
+  for (unsigned i = SN__PART_CONV; i < SN__PART_OTHER; i++)
+    if (strcmp(sn__parts[i].op, op) == 0) return i;
+  return SN__PART_OTHER;
+}
+
+static int by_layer(const void *a, const void *b) {
+  const sn__owner *x = a, *y = b;
+  return strcmp(x->layer, y->layer);
+}
+
+void sn__owners_sort(sn__owner *owners, uint32_t count) {
+  qsort(owners, count, sizeof *owners, by_layer);
+}
+
+unsigned sn__owner_part(const sn__owner *owners, uint32_t count, const char *layer) {
+  const sn__owner *found = bsearch(&(sn__owner){.layer = layer}, owners, count, sizeof *owners, by_layer);
+  return found ? sn__part_of(found->op) : SN__PART_OTHER;
+}
+
+uint8_t *sn__tensor_parts(const sn_timeline *t, sn_err *err) {
+  sn__owner *owners = calloc((size_t)t->n_steps + 1, sizeof *owners);
+  uint8_t *parts = malloc((size_t)t->n_tensors + 1);
+  if (!owners || !parts) {
+    sn_fail_memory(err);
+    free(owners);
+    free(parts);
+    return NULL;
+  }
+  for (uint32_t i = 0; i < t->n_steps; i++) owners[i] = (sn__owner){t->steps[i].layer, t->steps[i].op};
+  sn__owners_sort(owners, t->n_steps);
+  for (uint32_t i = 0; i < t->n_tensors; i++)
+    parts[i] = (uint8_t)sn__owner_part(owners, t->n_steps, t->tensors[i].layer);
+  free(owners);
+  return parts;
+}
+
+uint64_t sn__resident_part(const sn_result *r, unsigned part) {
+  const sn_persistent *p = &r->persistent;
+  switch (part) {
+  case SN__PART_CONTEXT:
+    return r->context_bytes;
+  case SN__PART_PARAMETERS:
+    return p->parameters;
+  case SN__PART_GRADIENTS:
+    return p->parameter_gradients;
+  case SN__PART_OPTIMIZER:
+    return p->optimizer_state;
+  case SN__PART_DATA:
+    return p->auxiliary + p->input_batch + p->labels;
+  default:
+    return 0;
+  }
+}
