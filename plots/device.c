@@ -21,6 +21,7 @@ static const double far_above = 3;
 typedef struct stack {
   const sn__chart *chart;
   const sn_footprint *footprint;
+  uint32_t peak;    /* the step that sets the pool, from 0 */
   uint32_t n_steps; /* forward and backward: updates hold nothing of their own */
   uint64_t resident, need, memory;
   sn__unit unit;
@@ -41,6 +42,8 @@ static stack measure(const sn__chart *chart, const sn_footprint *footprint) {
   const sn_result *r = chart->curves[0].result;
   stack k = {.chart = chart, .footprint = footprint, .n_steps = 2 * chart->timeline->n_layers};
   for (unsigned p = 0; p < SN__PART_CONV; p++) k.resident += sn__resident_part(r, p);
+  /* Of several steps that are as high the run names the one that is full of tensors. */
+  k.peak = r->pool_step && r->pool_step <= k.n_steps ? r->pool_step - 1 : footprint->peak;
   k.need = k.resident + footprint->steps[footprint->peak].top_bytes;
   k.memory = chart->curves[0].run->memory_bytes;
   k.shows_memory = (double)k.memory <= far_above * (double)k.need;
@@ -67,8 +70,8 @@ static bool is_used(const stack *k, unsigned part) {
 /* "step 42, conv2 backward" */
 static void put_peak_step(FILE *out, const stack *k, size_t most,
                           void (*put)(FILE *out, const char *text, size_t most)) {
-  const sn_timeline_step *step = &k->chart->timeline->steps[k->footprint->peak];
-  fprintf(out, "step %" PRIu32 ", ", k->footprint->peak + 1);
+  const sn_timeline_step *step = &k->chart->timeline->steps[k->peak];
+  fprintf(out, "step %" PRIu32 ", ", k->peak + 1);
   put(out, step->layer, most);
   fprintf(out, " %s", step->pass);
 }
@@ -76,7 +79,7 @@ static void put_peak_step(FILE *out, const stack *k, size_t most,
 /* "CONV 274.95 MiB"; of what the peak has nothing "CONV -". */
 static const char *name_entry(const stack *k, unsigned part, char *name, size_t room) {
   char text[SN_UNIT_TEXT];
-  uint64_t bytes = bytes_of(k, k->footprint->peak, part);
+  uint64_t bytes = bytes_of(k, k->peak, part);
   snprintf(name, room, "%s %s", sn__parts[part].name, bytes ? sn_print_bytes(bytes, text) : "-");
   return name;
 }
@@ -137,7 +140,7 @@ static void put_memory(FILE *out, const stack *k) {
  * which there is more room. */
 static void put_peak(FILE *out, const stack *k) {
   char text[SN_UNIT_TEXT];
-  double x = k->footprint->peak + 1.5, share = (x - 1) / k->n_steps, unit = k->unit.bytes;
+  double x = k->peak + 1.5, share = (x - 1) / k->n_steps, unit = k->unit.bytes;
   double need = (double)k->need / unit, memory = (double)k->memory / unit, place = need + 0.08 * k->high;
   if (k->shows_memory && memory > need - 0.05 * k->high && memory < place + 0.1 * k->high)
     place = memory + 0.13 * k->high;
@@ -220,7 +223,7 @@ static void put_row(FILE *out, const stack *k, unsigned row, unsigned rows, unsi
 
 /* The peak's place, below the axis. */
 static void put_axis(FILE *out, const stack *k, unsigned columns) {
-  uint64_t twice = 2 * (uint64_t)k->footprint->peak + 1; /* the middle of the step */
+  uint64_t twice = 2 * (uint64_t)k->peak + 1; /* the middle of the step */
   fprintf(out, "%*s^\n", LABEL_COLUMNS + (int)(twice * columns / (2 * (uint64_t)k->n_steps)), "");
 }
 

@@ -77,9 +77,7 @@ static sn_status write_title(const void *content, FILE *out, sn_err *err) {
 
 static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   const run_page *p = content;
-  (void)err;
-  sn__page_write_data(p->run, p->entries, p->n_entries, out);
-  return SN_OK;
+  return sn__page_write_data(p->run, p->entries, p->n_entries, out, err);
 }
 
 static sn_status check_size(const run_page *p, sn_err *err) {

@@ -6,12 +6,16 @@
  * `bars`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to the end of
  * the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js undoes it. */
 #include "plots/page_internal.h"
+#include "plots/plot_internal.h"
 
 #include "base/quote.h"
 #include "sim/ask/explain.h"
+#include "sim/plan/strategy.h"
+#include "sim/play/footprint.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 /* ---- columns ---- */
 
@@ -147,6 +151,17 @@ static void write_timeline(const sn_timeline *t, FILE *out) {
   write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
 }
 
+/* Where each step's highest address is in use, and that address in blocks, as columns of `needs`. */
+static void write_needs(const sn_timeline *t, const sn_footprint *f, FILE *out) {
+  fputs(",\n\"needs\":{\"moment\":[", out);
+  for (uint32_t s = 0; s < f->n_steps; s++)
+    fprintf(out, s ? ",%" PRIu32 : "%" PRIu32, f->steps[s].moment - t->steps[s].first_instr);
+  fputs("],\"top\":[", out);
+  for (uint32_t s = 0; s < f->n_steps; s++)
+    fprintf(out, s ? ",%" PRIu64 : "%" PRIu64, f->steps[s].top_bytes / SN_POOL_BLOCK);
+  fputs("]}", out);
+}
+
 /* ---- members ---- */
 
 /* Members of an object; the first has no comma. */
@@ -246,9 +261,19 @@ static void write_pool(const sn_run *run, const sn_result *r, FILE *out) {
   write_text("pool_advice", sn_explain_pool(run, r, advice, sizeof advice), out);
 }
 
+/* What the strategy does, for one that this snsim knows. */
+static void write_sentence(const sn_result *r, FILE *out) {
+  sn_err ignored = SN_ERR_INIT;
+  sn_strategy strategy;
+  char text[SN_STRATEGY_SENTENCE] = "";
+  if (sn_strategy_parse(r->strategy, &strategy, &ignored) == SN_OK) sn_strategy_sentence(strategy, text);
+  write_text("does", text, out);
+}
+
 static void write_figures(const sn_run *run, const sn_result *r, FILE *out) {
   fputs("{\"strategy\":", out);
   sn_quote_json(r->strategy, out);
+  write_sentence(r, out);
   write_bool("fits", r->fits, out);
   write_persistent(r, out);
   write_pool(run, r, out);
@@ -287,18 +312,44 @@ static void write_peak(const sn_result *r, FILE *out) {
   if (r->peak) putc(']', out);
 }
 
-void sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out) {
+/* What memory is made of, from the bottom of a stack to its top, and which of it each tensor is. */
+static void write_parts(const sn_timeline *t, const uint8_t *parts, FILE *out) {
+  fputs(",\n\"parts\":[", out);
+  for (unsigned p = 0; p <= SN__PART_HOLES; p++)
+    fprintf(out, "%s[\"%s\",\"%s\"]", p ? "," : "", sn__parts[p].name, sn__parts[p].colour);
+  fputs("],\n\"part\":[", out);
+  for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%u" : "%u", (unsigned)parts[i]);
+  fputs("]", out);
+}
+
+static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, const uint8_t *parts, FILE *out,
+                             sn_err *err) {
+  sn_footprint *f = sn_footprint_new(entry->timeline, parts, SN__PART_OTHER + 1, err);
+  if (!f) return err->code;
+  write_figures(run, entry->result, out);
+  write_peak(entry->result, out);
+  write_timeline(entry->timeline, out);
+  write_needs(entry->timeline, f, out);
+  fputs("}", out);
+  sn_footprint_free(f);
+  return SN_OK;
+}
+
+sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out,
+                              sn_err *err) {
+  uint8_t *parts = sn__tensor_parts(entries[0].timeline, err);
+  if (!parts) return err->code;
   fputs("{", out);
   write_head(run, out);
   write_steps(entries[0].timeline, out);
   write_tensors(entries[0].timeline, out);
+  write_parts(entries[0].timeline, parts, out);
   fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_layers);
-  for (uint32_t i = 0; i < n_entries; i++) {
+  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
     if (i > 0) fputs(",\n", out);
-    write_figures(run, entries[i].result, out);
-    write_peak(entries[i].result, out);
-    write_timeline(entries[i].timeline, out);
-    fputs("}", out);
+    write_entry(run, &entries[i], parts, out, err);
   }
+  free(parts);
   fputs("]}", out);
+  return err->code;
 }

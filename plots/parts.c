@@ -20,8 +20,8 @@ const sn__part sn__parts[SN__PARTS] = {
     [SN__PART_CONCAT] = {"CONCAT", "CONCAT", SN__YELLOW, 'T'},
     [SN__PART_JOIN] = {"JOIN", "JOIN", "#7e57c2", 'J'},
     [SN__PART_FORK] = {"FORK", "FORK", "#9c6b3f", 'Y'},
-    [SN__PART_OTHER] = {"", "other layers", "#777777", 'o'},
-    [SN__PART_WORKSPACE] = {"", "workspace", "#404040", 'w'},
+    [SN__PART_OTHER] = {"", "other layers", "#8c8c8c", 'o'},
+    [SN__PART_WORKSPACE] = {"", "workspace", "#555555", 'w'},
     [SN__PART_HOLES] = {"", "holes", "#f6c9bd", '.'},
     [SN__PART_WAITING] = {"", "waiting, updates", "#e0e0e0", '~'},
 };

@@ -9,7 +9,7 @@
 
 typedef enum kind { OUTPUT, GRADIENT, WORKSPACE, KINDS } kind;
 
-#define WORKSPACE_COLOUR "#404040"
+#define WORKSPACE_COLOUR "#555555"
 
 static const struct paint {
   const char *name, *colour;

@@ -187,7 +187,8 @@ static const sn_command commands[] = {
      "[RUN|SWEEP]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
-     "fits, all strategies in a table that sorts, where the memory goes, memory over the steps with the tensors of "
+     "fits, everything on the device against its memory, all strategies in a table that sorts, memory over the steps "
+     "with the tensors of "
      "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
      "\"last\" "
      "(the default).\n"

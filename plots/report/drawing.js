@@ -23,8 +23,11 @@ function wholeMarks(most, wanted) {
   return marks(most, wanted).filter((m) => Number.isInteger(m));
 }
 
+/* With as many decimals as the step needs: 2.5 has one. */
 function digits(value, step) {
-  return value.toFixed(step >= 1 || value === 0 ? 0 : Math.min(3, Math.ceil(-Math.log10(step) - 1e-9)));
+  let decimals = 0;
+  while (decimals < 3 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6 * step * 10 ** decimals) decimals++;
+  return value.toFixed(value === 0 ? 0 : decimals);
 }
 
 function label(x, y, anchor, text, style) {

@@ -57,9 +57,10 @@ function keys(rows) { /* [colour, text, class] */
                                     style: kind === "dash" || kind === "rule" ? "border-color:" + color : "background-color:" + color}), text)));
 }
 
-/* A name of parts may be broken behind each plus. */
-function breakable(name) {
-  return name.split("+").flatMap((part, i) => (i ? ["+", document.createElement("wbr"), part] : [part]));
+/* A name of parts may be broken behind each plus, and where there is little room (`tight`) behind each equals sign. */
+function breakable(name, tight) {
+  const parts = name.match(tight ? /[^+=]*[+=]|[^+=]+/g : /[^+]*\+|[^+]+/g) || [];
+  return parts.flatMap((part, i) => (i ? [document.createElement("wbr"), part] : [part]));
 }
 
 function options(id, all, chosen) {

@@ -12,6 +12,12 @@ function fastest() {
   return results.filter((r) => r.fits).reduce((best, r) => (!best || r.iteration_ns < best.iteration_ns ? r : best), null);
 }
 
+/* What is shown at first: the fastest that fits, of equally fast ones the one that needs least. */
+function interesting() {
+  const best = fastest();
+  return best && results.filter((r) => r.fits && r.iteration_ns === best.iteration_ns).reduce((a, b) => (b.device < a.device ? b : a));
+}
+
 function smallest() {
   return results.reduce((best, r) => (r.device < best.device ? r : best));
 }
@@ -50,7 +56,7 @@ function drawVerdict() {
   fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
   at("verdict").className = best ? "fits" : "fails";
   const r = best || smallest();
-  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value), element("small", {}, note)));
+  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value, true), element("small", {}, note)));
   fill("tiles",
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
        tile("GPU memory needed", bytes(r.device), percent(r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
@@ -68,23 +74,6 @@ function drawFacts() {
        ". Sizes are powers of 1024. Times are of the simulator's model of the GPU, not measured.");
 }
 
-/* ---- where the memory goes ---- */
-
-function drawSplit(r) {
-  const parts = [["context", "driver and libraries", "update"], ["parameter_bytes", "parameters", "out"],
-                 ["gradient_bytes", "their gradients", "in"], ["optimizer_bytes", "momentum (SGD)", "rerun"],
-                 ["auxiliary_bytes", "masks and statistics", "alloc"], ["input_bytes", "input batch", "live"],
-                 ["pool", "pool: tensors and workspace", "forward"]].filter(([key]) => r[key] > 0);
-  const whole = Math.max(r.device, run.memory);
-  const pieces = parts.map(([key, , color]) => element("i", {style: "width:" + (100 * r[key] / whole).toFixed(3) + "%;background:var(--" + color + ")"}));
-  if (r.device > run.memory) pieces.push(element("b", {style: "left:" + (100 * run.memory / whole).toFixed(3) + "%", title: "the GPU's memory"}));
-  const legend = parts.map(([key, name, color]) => ["var(--" + color + ")", name + " " + bytes(r[key])]);
-  if (r.device <= run.memory) legend.push(["var(--grid)", "free " + bytes(run.memory - r.device)]);
-  else legend.push(["var(--ink)", "all the GPU has: " + bytes(run.memory), "dash"]);
-  fill("split", element("div", {class: "stack", role: "img", "aria-label": r.strategy + " needs " + ofMemory(r)}, ...pieces),
-       keys(legend));
-}
-
 /* ---- the strategy shown ---- */
 
 function explain(r) {
@@ -94,7 +83,8 @@ function explain(r) {
   if (r.stall_ns) parts.push("waits " + time(r.stall_ns) + " for copies");
   if (r.allocation_ns) parts.push("waits " + time(r.allocation_ns) + " for cudaMalloc and cudaFree");
   const times = r.fits ? "; an iteration takes " + time(r.iteration_ns) : "; times are those of a GPU with enough memory";
-  fill("explained", element("strong", {}, r.strategy), " " + parts.join(", ") + times + ".");
+  fill("explained", element("strong", {}, ...breakable(r.strategy)), (r.does ? ": " + r.does + ". It " : " ") + parts.join(", ") + times + ".");
+  fill("device-text", stackSentence(r) + " Point, tap or use the arrow keys to look at a step.");
 }
 
 function drawChooser() {
@@ -107,7 +97,7 @@ function drawShown() {
   const r = unpack(shown.result);
   if (shown.other) unpack(shown.other);
   explain(r);
-  drawSplit(r);
+  drawStack();
   drawCurve();
   shown.views = [drawLanes(r), drawPool(r)];
   drawPeak(r);
@@ -117,6 +107,7 @@ function show(r) {
   shown.result = r;
   if (shown.other === r) shown.other = null;
   curve.step = r.peak_step - 1;
+  stack.step = stackOf(unpack(r)).peak;
   const had = at("strategies").contains(document.activeElement);
   drawChooser();
   strategies.draw();
@@ -124,17 +115,26 @@ function show(r) {
   if (had) at("strategies").querySelector("tr.shown button").focus();
 }
 
+/* A sentence for each strategy that the table has. */
+function drawSentences() {
+  const known = results.filter((r) => r.does);
+  fill("does", ...known.flatMap((r) => [element("dt", {}, ...breakable(r.strategy)), element("dd", {}, r.does + ".")]));
+  at("does").parentElement.hidden = known.length === 0;
+}
+
 function redrawAll() {
+  drawStack();
   drawCurve();
   for (const view of shown.views) view.redraw();
 }
 
 function start() {
-  const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
+  const best = interesting() || smallest(), plain = results.find((r) => r.strategy === "baseline");
   shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();
   strategies.set(results);
+  drawSentences();
   show(best);
   at("strategy").addEventListener("change", (event) => show(results[Number(event.target.value)]));
   at("other").addEventListener("change", (event) => {

@@ -76,10 +76,11 @@ class Table {
   }
 }
 
-/* GiB over a bar: how much of the device that is. */
-function memoryCell(value, memory, fits) {
-  const share = Math.min(1, value / memory);
+/* GiB over a bar, of which all have one scale, from 0 to `most`; beyond the mark is more than there is. */
+function memoryCell(value, memory, fits, most) {
+  const whole = Math.max(most, memory), percentOf = (size) => (100 * size / whole).toFixed(1) + "%";
   return element("span", {}, (value / GIB).toFixed(2),
                  element("span", {class: "meter" + (fits ? "" : " over"), "aria-hidden": "true"},
-                         element("i", {style: "width:" + (100 * share).toFixed(1) + "%"})));
+                         element("i", {style: "width:" + percentOf(value)}),
+                         ...(most > memory ? [element("b", {style: "left:" + percentOf(memory)})] : [])));
 }

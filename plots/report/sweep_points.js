@@ -15,6 +15,10 @@ function figure(head, value, text, more) {
   return {head, by: (i) => (has(i) ? value(i) : null), cell: (i) => (has(i) ? text(value(i), i) : "-"), ...more};
 }
 
+/* By GPU: the most memory that a point needs. */
+const mostOf = names.gpu.map(() => 0);
+for (let i = 0; i < N; i++) mostOf[columns.gpu[i]] = Math.max(mostOf[columns.gpu[i]], columns.device[i]);
+
 const inGib = (value) => (value / GIB).toFixed(2);
 const named = (key, head) => ({head, text: true, by: (i) => columns[key][i], cell: (i) => name(key, i)});
 
@@ -23,7 +27,7 @@ const pointColumns = [
   {head: "batch", by: (i) => columns.batch[i], cell: (i) => String(columns.batch[i])},
   named("strategy", "strategy"),
   {head: "fits", text: true, by: outcome, falling: true, cell: outcomeCell},
-  figure("GPU memory\nGiB", (i) => columns.device[i], (value, i) => memoryCell(value, memory(i), fits(i))),
+  figure("GPU memory\nGiB", (i) => columns.device[i], (value, i) => memoryCell(value, memory(i), fits(i), mostOf[columns.gpu[i]])),
   figure("tensors at\npeak, MiB", (i) => columns.peak[i], (value) => (value / MIB).toFixed(3)),
   figure("pool\nGiB", (i) => columns.pool[i], inGib),
   figure("iteration\nms", (i) => columns.iteration[i], (value) => (value / 1e6).toFixed(2), {timed: true}),

@@ -1,10 +1,12 @@
 /* The report's tables: the strategies, which sort, and the tensors of the peak. */
 
+const most = results.reduce((all, r) => Math.max(all, r.device), 0);
+
 const columns = [
   {head: "strategy", text: true, by: (r) => results.indexOf(r), cell: strategyCell},
   {head: "fits", text: true, by: (r) => (r.fits ? 0 : 1),
    cell: (r) => element("span", {class: r.fits ? "yes" : "no"}, r.fits ? "yes" : "no")},
-  {head: "GPU memory\nGiB", by: (r) => r.device, cell: (r) => memoryCell(r.device, run.memory, r.fits)},
+  {head: "GPU memory\nGiB", by: (r) => r.device, cell: (r) => memoryCell(r.device, run.memory, r.fits, most)},
   {head: "tensors at\npeak, MiB", by: (r) => r.peak, cell: (r) => (r.peak / MIB).toFixed(3)},
   ...(results.some((r) => r.forks) ? [{head: "of it FORK\ncopies, %", by: (r) => r.forks / r.peak,
                                        cell: (r) => (100 * r.forks / r.peak).toFixed(0)}] : []),

@@ -66,6 +66,11 @@ sn_strategy sn_strategy_default(uint32_t index);
 sn_strategy sn_strategy_system(uint32_t index);
 const char *sn_strategy_summary(sn_strategy strategy);
 
+/* What it does in a sentence for people who do not know the names, without its full stop: "frees each tensor after its
+ * last use, and ..". Into `text` of SN_STRATEGY_SENTENCE bytes; returns it. */
+enum { SN_STRATEGY_SENTENCE = 320 };
+char *sn_strategy_sentence(sn_strategy strategy, char *text);
+
 /* Its copies go to and come from pageable host memory (SN_PAGEABLE_SHARE in sim/device/device.h). */
 bool sn_strategy_is_pageable(sn_strategy strategy);
 

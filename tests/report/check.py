@@ -137,6 +137,74 @@ def check_step(page, row):
     assert 0 < len(sizes) <= row["live_tensors"], f"{len(sizes)} tensors are listed, {row}"
 
 
+STACK = """[...document.querySelectorAll("#device-step ol li")].map((row) => [row.children[1].innerText, row.children[2].innerText])"""
+
+
+def in_bytes(text):
+    value, unit = plain(text).split(" ")
+    return float(value) * {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}[unit]
+
+
+def stacks_everything_on_the_device(page, stored):
+    """At the step that sets the memory the stack is what the store says the device must hold; its parts add up to it."""
+    for result in stored["results"]:
+        page.open("alexnet.html", *DESKTOP)
+        choose(page, result["strategy"])
+        need = result["peak_device_bytes"]
+        said = plain(page.text("#device-step p"))
+        assert "the most of all steps" in said and abs(in_bytes(" ".join(said.split()[:2])) - need) < 0.006 * 2**30, (said, need)
+        rows = page.evaluate(STACK)
+        total = sum(in_bytes(size) for _, size in rows if size != "-")
+        assert abs(total - need) < 0.006 * 2**20 * len(rows), f"{rows} add up to {total}, not to {need}"
+        sentence = plain(page.text("#device-text"))
+        assert sentence.startswith(result["strategy"] + " needs ") and "holes" in sentence or "workspace" in sentence, sentence
+        page.evaluate("document.querySelector('#device svg').focus()")
+        page.press("Home")
+        equal("step", page.text("#device-step h3"), "Step 1 of 46: conv1 forward")
+        equal("rows", len(page.evaluate(STACK)), len(rows))
+
+
+def begins_with_the_interesting_strategy(page, stored):
+    """Of equally fast ones the one that needs least: baseline is as fast as liveness where both fit."""
+    page.open("alexnet.html", *DESKTOP)
+    fastest = min(r["iteration_ns"] for r in stored["results"] if r["fits"])
+    least = min((r for r in stored["results"] if r["fits"] and r["iteration_ns"] == fastest), key=lambda r: r["peak_device_bytes"])
+    equal("shown", page.evaluate("document.querySelector('#strategy').selectedOptions[0].textContent"), least["strategy"])
+
+
+def explains_every_strategy(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    equal("names", page.evaluate("[...document.querySelectorAll('#does dt')].map((t) => t.textContent)"), [r["strategy"] for r in stored["results"]])
+    for text in page.evaluate("[...document.querySelectorAll('#does dd')].map((t) => t.textContent)"):
+        assert len(text.split()) > 6 and text.endswith("."), text
+    choose(page, "baseline")
+    assert "keeps every tensor in memory of its own" in page.text("#explained"), page.text("#explained")
+
+
+BROKEN = """[...document.querySelectorAll("#tiles dd, #strategies td:first-child button")].flatMap((e) =>
+  [...e.childNodes].filter((n) => n.nodeType === 3).filter((n) => { const r = document.createRange(); r.selectNode(n);
+    return new Set([...r.getClientRects()].map((b) => Math.round(b.top))).size > 1; }).map((n) => n.data))"""
+
+
+def breaks_no_word(page, stored):
+    for name in ("alexnet", "large", "single"):
+        for size in (DESKTOP, (1000, 800), PHONE):
+            page.open(f"{name}.html", *size)
+            equal(f"{name}.html at {size[0]}: words on two lines", page.evaluate(BROKEN), [])
+
+
+METERS = """[...document.querySelectorAll("#strategies .meter")].map((m) =>
+  [m.firstChild.getBoundingClientRect().width / m.getBoundingClientRect().width, m.children.length])"""
+
+
+def keeps_proportions(page, stored):
+    """What does not fit has a bar as long as it needs, beyond the mark of what there is."""
+    page.open("large.html", *DESKTOP)
+    needs = page.evaluate("[...document.querySelectorAll('#strategies tbody tr')].map((r) => parseFloat(r.cells[2].innerText))")
+    for (share, parts), need in zip(page.evaluate(METERS), needs):
+        assert parts == 2 and abs(share - need / max(needs)) < 0.01, f"{share} of the bar for {need} of {max(needs)}"
+
+
 def follows_the_pointer(page, stored):
     rows = next(r for r in stored["results"] if r["strategy"] == STRATEGY)["steps_table"]
     page.open("alexnet.html", *DESKTOP)
@@ -270,7 +338,9 @@ def is_legible_in_light_and_dark(page, stored):
     equal("background follows", len(set(backgrounds)), 2)
 
 
-TESTS = (loads_alone, says_what_the_store_says, does_not_fit, sorts, follows_the_pointer, follows_the_keyboard,
+TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
+         begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
+         follows_the_pointer, follows_the_keyboard,
          follows_the_finger, shows_the_lanes, shows_the_pool, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)
 
