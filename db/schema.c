@@ -286,7 +286,10 @@ static const char pool_columns[] = "ALTER TABLE results ADD COLUMN peak_fork_byt
                                    "ALTER TABLE results ADD COLUMN pool_hole_bytes INTEGER NOT NULL DEFAULT 0;"
                                    "ALTER TABLE results ADD COLUMN pool_bare_bytes INTEGER NOT NULL DEFAULT 0;";
 
-static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns};
+/* What a network calls itself. */
+static const char net_names[] = "ALTER TABLE runs ADD COLUMN net_name TEXT NOT NULL DEFAULT '';";
+
+static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns, net_names};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

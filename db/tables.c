@@ -29,13 +29,28 @@ static const sn__column device_columns[] = {
 };
 
 static const sn__column run_columns[] = {
-    COLUMN(sn_run, version),      COLUMN(sn_run, net),         COLUMN(sn_run, batch),
-    COLUMN(sn_run, image_height), COLUMN(sn_run, image_width), COLUMN(sn_run, pool_limit_bytes),
-    COLUMN(sn_run, workspace),    COLUMN(sn_run, external),    COLUMN(sn_run, allocator),
-    COLUMN(sn_run, shared_link),  COLUMN(sn_run, costs),       COLUMN(sn_run, device),
-    COLUMN(sn_run, data),         COLUMN(sn_run, iterations),  COLUMN(sn_run, layers),
-    COLUMN(sn_run, n_steps),      COLUMN(sn_run, parameters),  COLUMN(sn_run, macs),
-    COLUMN(sn_run, n_results),    COLUMN(sn_run, n_tensors),   NAMED("has_tensors", sn_run, tensors),
+    COLUMN(sn_run, version),
+    COLUMN(sn_run, net),
+    COLUMN(sn_run, net_name),
+    COLUMN(sn_run, batch),
+    COLUMN(sn_run, image_height),
+    COLUMN(sn_run, image_width),
+    COLUMN(sn_run, pool_limit_bytes),
+    COLUMN(sn_run, workspace),
+    COLUMN(sn_run, external),
+    COLUMN(sn_run, allocator),
+    COLUMN(sn_run, shared_link),
+    COLUMN(sn_run, costs),
+    COLUMN(sn_run, device),
+    COLUMN(sn_run, data),
+    COLUMN(sn_run, iterations),
+    COLUMN(sn_run, layers),
+    COLUMN(sn_run, n_steps),
+    COLUMN(sn_run, parameters),
+    COLUMN(sn_run, macs),
+    COLUMN(sn_run, n_results),
+    COLUMN(sn_run, n_tensors),
+    NAMED("has_tensors", sn_run, tensors),
 };
 
 static const sn__column result_columns[] = {

@@ -385,6 +385,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
   *run = (sn_run){.created = "",
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(s->arena, s->spec),
+                  .net_name = sn_arena_text(s->arena, s->net->name),
                   .batch = s->net->batch,
                   .image_height = s->net->layers[0].out.h,
                   .image_width = s->net->layers[0].out.w,

@@ -263,12 +263,22 @@ static sn_status check_document(reader *r) {
   return sn_json_only(r->doc, root, keys, sizeof keys / sizeof keys[0], r->err);
 }
 
-static sn_status begin(reader *r, uint32_t batch) {
+/* Another height and width of the images than the file's: `side` has channels, height, width. */
+static sn_status set_image(reader *r, const cJSON *input, uint32_t image, uint64_t side[3]) {
+  if (!image) return SN_OK;
+  if (side[1] != side[2])
+    return sn_json_fail(r->doc, input, r->err, "its images of %ux%u are not square; change \"input\" instead",
+                        (unsigned)side[1], (unsigned)side[2]);
+  side[1] = side[2] = image;
+  return SN_OK;
+}
+
+static sn_status begin(reader *r, uint32_t batch, uint32_t image) {
   const cJSON *root = sn_json_root(r->doc);
   const char *name = sn_json_text(r->doc, root, "name", r->err);
   const cJSON *input = name ? sn_json_array(r->doc, root, "input", r->err) : NULL;
   if (!input) return r->err->code;
-  if (!*name || strlen(name) > 200)
+  if (!*name || strlen(name) >= SN_NET_NAME)
     return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(root, "name"), r->err,
                         "the network's name must have 1 to 200 bytes");
   uint64_t side[3] = {0};
@@ -277,6 +287,7 @@ static sn_status begin(reader *r, uint32_t batch) {
     if (sn_json_item_count(r->doc, at, "input", 1, SN_MAX_DIM, &side[i], r->err)) return r->err->code;
   if (at || !side[2])
     return sn_json_fail(r->doc, input, r->err, "\"input\" must be three numbers: [channels, height, width]");
+  if (set_image(r, input, image, side) != SN_OK) return r->err->code;
   r->b = sn_builder_new(name, batch, (uint32_t)side[0], (uint32_t)side[1], (uint32_t)side[2], r->err);
   return r->err->code;
 }
@@ -312,17 +323,18 @@ static sn_net *finish(reader *r) {
   return net;
 }
 
-static sn_net *read_net(reader *r, uint32_t batch) {
-  if (check_document(r) || begin(r, batch) || sn__json_list_read(&r->list, r->doc, check_layer, r->err)) return NULL;
+static sn_net *read_net(reader *r, uint32_t batch, uint32_t image) {
+  if (check_document(r) || begin(r, batch, image) || sn__json_list_read(&r->list, r->doc, check_layer, r->err))
+    return NULL;
   for (uint32_t i = 1; i < r->list.n_layers; i++)
     if (declare(r, i) != SN_OK) break;
   return r->err->code == SN_OK ? finish(r) : NULL;
 }
 
-static sn_net *read_and_free(sn_json *doc, uint32_t depth, uint32_t batch, sn_err *err) {
+static sn_net *read_and_free(sn_json *doc, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   if (!doc) return NULL;
   reader r = {.doc = doc, .err = err, .list = {.depth = depth}};
-  sn_net *net = read_net(&r, batch);
+  sn_net *net = read_net(&r, batch, image);
   sn__builder_free(r.b); /* after an error before finish() */
   free(r.inputs);
   sn__json_list_free(&r.list);
@@ -331,13 +343,13 @@ static sn_net *read_and_free(sn_json *doc, uint32_t depth, uint32_t batch, sn_er
 }
 
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err) {
-  return read_and_free(sn_json_parse(file, text, bytes, err), 0, batch, err);
+  return read_and_free(sn_json_parse(file, text, bytes, err), 0, batch, 0, err);
 }
 
 sn_net *sn_net_from_file(const char *path, uint32_t batch, sn_err *err) {
-  return sn__net_from_file(path, 0, batch, err);
+  return sn__net_from_file(path, 0, batch, 0, err);
 }
 
-sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, sn_err *err) {
-  return read_and_free(sn_json_load(path, err), depth, batch, err);
+sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  return read_and_free(sn_json_load(path, err), depth, batch, image, err);
 }

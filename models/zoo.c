@@ -108,9 +108,25 @@ bool sn_net_is_file(const char *spec) {
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
 }
 
+char *sn_net_title(const char *spec, const char *name, char *text, size_t room) {
+  if (sn_net_is_file(spec) && *name)
+    snprintf(text, room, "%s (%s)", spec, name);
+  else
+    snprintf(text, room, "%s", spec);
+  return text;
+}
+
+/* A file may be right at its own image size and not at another, which is then the caller's fault. */
 static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
-  if (image == 0) return sn__net_from_file(path, depth, batch, err);
-  sn_fail(err, SN_BAD_USAGE, "%s: the size of its images is stated in the file; give none or change it there", path);
+  sn_net *net = sn__net_from_file(path, depth, batch, image, err);
+  if (net || !image || err->code != SN_BAD_INPUT) return net;
+  sn_err reason = SN_ERR_INIT; /* of the file itself: what was said of it with the other images stands */
+  sn_net *own = sn__net_from_file(path, depth, batch, 0, &reason);
+  if (own) {
+    err->code = SN_BAD_USAGE;
+    sn_err_prefix(err, "with images of %ux%u", image, image);
+  }
+  sn_net_free(own);
   return NULL;
 }
 

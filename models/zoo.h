@@ -10,6 +10,9 @@
 #include "models/net.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+enum { SN_NET_NAME = 201 }; /* room for the longest name of a network */
 
 typedef struct sn_zoo_entry {
   const char *name;        /* "resnet50"; "resnet" is the one that takes parameters */
@@ -24,8 +27,9 @@ typedef struct sn_zoo_entry {
 const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
 
 /* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a JSON network (it holds a
- * '/' or ends in ".json"; docs/networks.md is the schema). image 0 means the network's own size. Errors: SN_BAD_USAGE
- * for an unknown name (nearest offered) or a bad parameter, SN_BAD_INPUT with file and line for a bad file. */
+ * '/' or ends in ".json"; docs/networks.md is the schema). image is height and width; 0 means the network's own
+ * size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the network cannot
+ * have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
 
 /* The same at another depth: the parameter n3 of "resnet", or how often the repeat of a JSON network is written out
@@ -33,6 +37,10 @@ sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *er
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
 /* What a depth is called: "n3", "repeat"; NULL for a network of the zoo that has none. */
 const char *sn_net_depth_name(const char *spec);
+
+/* What people read of a network: `spec` as given, and behind a file the name it gives itself, "mine.json
+ * (small_resnet)". Where `name` is "" it is not known. Returns text. */
+char *sn_net_title(const char *spec, const char *name, char *text, size_t room);
 
 /* Whether sn_net_load() takes `spec` for the path of a file. */
 bool sn_net_is_file(const char *spec);

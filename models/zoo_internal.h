@@ -32,8 +32,9 @@ typedef struct sn__zoo_keys {
 sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, const sn__zoo_keys *keys,
                              uint32_t *values, sn_err *err);
 
-/* sn_net_from_file() with its repeat of the depth written out `depth` times; 0: as the file says. */
-sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, sn_err *err);
+/* sn_net_from_file() with its repeat of the depth written out `depth` times and square images of side `image`; 0: as
+ * the file says. */
+sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
 
 /* A builder for square images, named after the entry; NULL and SN_BAD_USAGE where there are parameters. A family need
  * not look: a builder that is NULL is accepted everywhere, and sn_builder_finish() keeps the error. */

@@ -6,6 +6,7 @@
 #include "plots/page.h"
 
 #include "base/quote.h"
+#include "models/zoo.h"
 #include "plots/page_internal.h"
 
 #include <errno.h>
@@ -69,7 +70,8 @@ typedef struct run_page {
 static sn_status write_title(const void *content, FILE *out, sn_err *err) {
   const sn_run *run = ((const run_page *)content)->run;
   (void)err;
-  sn_quote_html(run->net, out);
+  char title[600];
+  sn_quote_html(sn_net_title(run->net, run->net_name, title, sizeof title), out);
   fprintf(out, ", batch %" PRIu32 ", on ", run->batch);
   sn_quote_html(run->gpu, out);
   return SN_OK;

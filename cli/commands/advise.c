@@ -42,7 +42,7 @@ static step step_between(const sn_combination *from, const sn_combination *to) {
 static void print_heading(const adviser *a, FILE *out) {
   uint32_t fit = 0;
   for (uint32_t i = 0; i < SN_COMBINATIONS; i++) fit += a->advice->all[i].result->fits;
-  sn_capacity_print_net("advice for", a->args->net, out);
+  sn_capacity_print_net("advice for", a->args->net, a->question.net->name, out);
   sn_capacity_print_batch(a->question.net, out);
   sn_capacity_print_where(&a->question, out);
   fprintf(out, "\n%d combinations of strategy and workspace: %" PRIu32 " fit, %" PRIu32 " are on the front\n\n",

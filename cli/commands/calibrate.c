@@ -5,6 +5,7 @@
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
+#include "cli/frame/question.h"
 #include "cli/frame/table.h"
 #include "db/calibrations.h"
 #include "models/op.h"
@@ -155,7 +156,7 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
                    args->net ? "--batch" : "--net");
   if (check_name(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
   sn_train_prepare();
-  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
   sn_session_options options = sn_train_options(args);
   sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = 2};

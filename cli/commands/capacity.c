@@ -3,16 +3,16 @@
 
 #include "base/units.h"
 #include "cli/frame/table.h"
+#include "models/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { SHOWN_TENSORS = 8, MOST_ADVICES = 12 };
 
-void sn_capacity_print_net(const char *what, const char *net, FILE *out) {
-  char copy[300];
-  snprintf(copy, sizeof copy, "%s", net);
-  fprintf(out, "%s %s", what, sn_table_clean(copy));
+void sn_capacity_print_net(const char *what, const char *net, const char *name, FILE *out) {
+  char title[512];
+  fprintf(out, "%s %s", what, sn_table_clean(sn_net_title(net, name, title, sizeof title)));
 }
 
 void sn_capacity_print_batch(const sn_net *net, FILE *out) {

@@ -16,7 +16,7 @@
 /* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224"; "external memory host, allocator
  * pool".
  */
-void sn_capacity_print_net(const char *what, const char *net, FILE *out);
+void sn_capacity_print_net(const char *what, const char *net, const char *name, FILE *out);
 void sn_capacity_print_batch(const sn_net *net, FILE *out);
 void sn_capacity_print_switches(const sn_question *question, FILE *out);
 

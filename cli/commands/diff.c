@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "db/store.h"
+#include "models/zoo.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -40,8 +41,8 @@ bool sn_difference_asked(const sn_difference *d, const sn_field *field) {
 }
 
 static void print_run(const sn_run *run, const char *side, FILE *out) {
-  char net[256], gpu[128];
-  snprintf(net, sizeof net, "%s", run->net);
+  char net[512], gpu[128];
+  sn_net_title(run->net, run->net_name, net, sizeof net);
   snprintf(gpu, sizeof gpu, "%s", run->gpu);
   fprintf(out, "%s  run %" PRId64 ": %s, batch %" PRIu32 ", on %s, stored %s\n", side, run->id, sn_table_clean(net),
           run->batch, sn_table_clean(gpu), run->created);

@@ -94,7 +94,7 @@ static sn_status rank(ranking *r, sn_err *err) {
 
 static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
-  sn_capacity_print_net("GPUs for", q->args->net, out);
+  sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
   fputs(", fastest first\n", out);
   sn_capacity_print_switches(q, out);

@@ -15,6 +15,7 @@ typedef struct asked {
   sn_knob_spec spec;
   sn_knob knob;
   sn_fit *fit;
+  char name[SN_NET_NAME]; /* what a file calls its network */
 } asked;
 
 static const char *knob_name(const asked *a) {
@@ -28,7 +29,7 @@ static void print_heading(const asked *a, FILE *out) {
   char what[40];
   snprintf(what, sizeof what, "largest %s%s%s%s of", knob_name(a), depth ? " (" : "", depth ? depth : "",
            depth ? ")" : "");
-  sn_capacity_print_net(what, a->args->net, out);
+  sn_capacity_print_net(what, a->args->net, a->name, out);
   if (a->spec.kind != SN_KNOB_BATCH) fprintf(out, ", batch %" PRIu32, a->args->batch);
   if (a->args->image) fprintf(out, ", images of %" PRIu32 "x%" PRIu32, a->args->image, a->args->image);
   sn_capacity_print_where(&a->question, out);
@@ -253,6 +254,16 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
 
 /* ---- the command ---- */
 
+/* Says where the network of the largest image is another one than that of its own image. */
+static void tell_image(const asked *a) {
+  sn_err reason = SN_ERR_INIT; /* it was built once */
+  const sn_fit_answer *best = sn_fit_best(a->fit);
+  sn_args largest = *a->args;
+  if (a->spec.kind != SN_KNOB_IMAGE || !best) return;
+  largest.image = best->search.value;
+  sn_net_free(sn_question_net(&largest, &reason));
+}
+
 static sn_status answer(asked *a, sn_err *err) {
   sn_out out;
   sn_out_progress("planning ...");
@@ -265,7 +276,15 @@ static sn_status answer(asked *a, sn_err *err) {
   else
     print_all(a, &out, err);
   if (sn_out_close(&out, err) != SN_OK) return err->code;
+  tell_image(a);
   return sn_fit_best(a->fit) ? SN_OK : fail_no_fit(a, err);
+}
+
+static sn_status read_name(asked *a, sn_err *err) {
+  sn_net *net = sn_net_is_file(a->args->net) ? a->knob.make(a->knob.user, a->knob.low, err) : NULL;
+  if (net) snprintf(a->name, sizeof a->name, "%s", net->name);
+  sn_net_free(net);
+  return err->code;
 }
 
 sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {
@@ -273,7 +292,7 @@ sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {
   if (sn_knob_parse("--max", args->max, &a.spec.kind, err) != SN_OK ||
       sn_question_open(args, &a.question, err) != SN_OK)
     return err->code;
-  if (sn_knob_open(&a.spec, &a.knob, err) == SN_OK) answer(&a, err);
+  if (sn_knob_open(&a.spec, &a.knob, err) == SN_OK && read_name(&a, err) == SN_OK) answer(&a, err);
   sn_fit_free(a.fit);
   sn_question_free(&a.question);
   return err->code;

@@ -9,7 +9,7 @@
 
 static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
-  sn_capacity_print_net("least memory of", q->args->net, out);
+  sn_capacity_print_net("least memory of", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
   fprintf(out, ", at the speed of %s\ncontext %s, ", q->device.name, sn_print_bytes(q->device.context_bytes, text));
   sn_capacity_print_switches(q, out);

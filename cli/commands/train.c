@@ -3,6 +3,7 @@
 
 #include "cli/commands/measured.h"
 #include "cli/frame/out.h"
+#include "cli/frame/question.h"
 #include "db/calibrations.h"
 #include "models/zoo.h"
 #include "plots/trace_events.h"
@@ -231,7 +232,7 @@ sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_e
   sn_timeline *last = NULL;
   if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
   sn_train_prepare();
-  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
   options->want_steps = args->steps || !args->no_db;
   if (args->trace) options->visit = keep_last, options->visitor = &last;

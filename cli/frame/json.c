@@ -186,6 +186,7 @@ sn_status sn_json_write_result(const sn_result *r, bool steps, bool explain, con
 
 void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "net", run->net);
+  if (*run->net_name) sn_json_put_text(o, "net_name", run->net_name);
   sn_json_put_count(o, "batch", run->batch);
   sn_json_put_count(o, "image_height", run->image_height);
   sn_json_put_count(o, "image_width", run->image_width);

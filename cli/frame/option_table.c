@@ -258,8 +258,11 @@ static const sn_option options[] = {
      offsetof(sn_args, pool)},
     {"image", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
-     "What to train", "Height and width of the images, instead of the network's own.", parse_size,
-     offsetof(sn_args, image)},
+     "What to train",
+     "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
+     "then "
+     "has other parameters, which is said; behind a global POOL it has not.",
+     parse_size, offsetof(sn_args, image)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",

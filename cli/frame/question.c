@@ -5,6 +5,7 @@
 #include "db/calibrations.h"
 #include "models/zoo.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,9 +94,36 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   return SN_OK;
 }
 
+/* The first layer whose parameters differ; NULL: none, or the networks are not of the same layers. */
+static const sn_layer *find_other(const sn_net *net, const sn_net *own) {
+  for (uint32_t i = 0; net->n_layers == own->n_layers && i < net->n_layers; i++)
+    if (net->layers[i].parameters != own->layers[i].parameters) return &net->layers[i];
+  return NULL;
+}
+
+static void tell_image(const sn_net *net, const sn_net *own) {
+  char here[SN_UNIT_TEXT], there[SN_UNIT_TEXT];
+  const sn_layer *other = find_other(net, own);
+  if (other)
+    sn_out_say("--image %" PRIu32
+               " changes the network: %.80s sees the whole image; %s parameters in all, not the %s of "
+               "%" PRIu32 "x%" PRIu32,
+               net->layers[0].out.h, other->name, sn_print_count(net->parameters, here),
+               sn_print_count(own->parameters, there), own->layers[0].out.h, own->layers[0].out.w);
+}
+
+sn_net *sn_question_net(const sn_args *args, sn_err *err) {
+  sn_err reason = SN_ERR_INIT; /* a family that can be built at one size and not at its own is not compared */
+  sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
+  sn_net *own = net && args->image ? sn_net_load(args->net, 1, 0, &reason) : NULL;
+  if (own) tell_image(net, own);
+  sn_net_free(own);
+  return net;
+}
+
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
-  question->net = sn_net_load(args->net, args->batch, args->image, err);
+  question->net = sn_question_net(args, err);
   if (!question->net) sn_question_free(question);
   return err->code;
 }

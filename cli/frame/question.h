@@ -31,6 +31,10 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
 
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
+/* The network that --net, --batch and --image name. Says where another image size makes another network: an FC that
+ * sees the whole image has parameters for every pixel. */
+sn_net *sn_question_net(const sn_args *args, sn_err *err);
+
 /* The memory of which `bytes` are left when the margin is kept free. */
 uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
 void sn_question_free(sn_question *question);

@@ -4,6 +4,7 @@
 
 #include "base/units.h"
 #include "cli/frame/table.h"
+#include "models/zoo.h"
 #include "sim/ask/explain.h"
 
 #include <inttypes.h>
@@ -56,6 +57,11 @@ static void print_resident(const sn_result *r, FILE *out) {
   fputs("\n", out);
 }
 
+static void print_net(const sn_run *run, FILE *out) {
+  char title[512];
+  fputs(sn_table_clean(sn_net_title(run->net, run->net_name, title, sizeof title)), out);
+}
+
 /* Of the compute time of all results, what measured costs gave. */
 static double known_share(const sn_run *run) {
   double known = 0, all = 0;
@@ -70,7 +76,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
-  print_clean(f, run->net);
+  print_net(run, f);
   fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", on ", run->batch, run->image_height, run->image_width);
   print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);

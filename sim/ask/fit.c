@@ -64,7 +64,7 @@ static sn_status find_least_image(const sn_knob_spec *spec, sn_knob *knob, sn_er
   if (!own) return err->code;
   uint32_t bad = 0, good = own->layers[0].out.h;
   sn_net_free(own);
-  own = knob->make(spec, good, err); /* a file states the size of its images */
+  own = knob->make(spec, good, err); /* a file's images may not be square */
   sn_net_free(own);
   if (!own) return err->code;
   while (good - bad > 1) {

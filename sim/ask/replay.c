@@ -45,12 +45,12 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
   return SN_OK;
 }
 
-/* Images of another size than the network's own were asked for with --image, which only networks known by name take. */
+/* Images of another size than the network's own were asked for with --image. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
   const char *spec = net ? net : run->net;
   r->net = sn_net_load(spec, run->batch, 0, err);
-  if (r->net && !sn_net_is_file(spec) && r->net->layers[0].out.h != run->image_height) {
+  if (r->net && r->net->layers[0].out.h != run->image_height && run->image_height == run->image_width) {
     sn_net_free(r->net);
     r->net = sn_net_load(spec, run->batch, run->image_height, err);
   }

@@ -106,10 +106,11 @@ typedef struct sn_tensor_row {
 } sn_tensor_row;
 
 typedef struct sn_run {
-  int64_t id;          /* in the store; 0 while it is in none */
-  const char *created; /* "2026-11-20 09:31:07" UTC, set by the store; "" while it is in none */
-  const char *version; /* of snsim */
-  const char *net;     /* as given: "resnet:n3=10", "nets/mine.json" */
+  int64_t id;           /* in the store; 0 while it is in none */
+  const char *created;  /* "2026-11-20 09:31:07" UTC, set by the store; "" while it is in none */
+  const char *version;  /* of snsim */
+  const char *net;      /* as given: "resnet:n3=10", "nets/mine.json" */
+  const char *net_name; /* what the network calls itself, a file's "name"; "" where it is not known */
   uint32_t batch;
   uint32_t image_height, image_width;
   const char *gpu;           /* "k40c" */

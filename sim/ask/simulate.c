@@ -132,6 +132,7 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
   *run = (sn_run){.created = "",
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(q->arena, spec),
+                  .net_name = sn_arena_text(q->arena, q->net->name),
                   .batch = q->net->batch,
                   .image_height = q->net->layers[0].out.h,
                   .image_width = q->net->layers[0].out.w,
@@ -151,7 +152,7 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .parameters = q->net->parameters,
                   .macs = q->net->macs,
                   .arena = q->arena};
-  if (!run->net || !run->gpu) return sn_fail_memory(q->err);
+  if (!run->net || !run->net_name || !run->gpu) return sn_fail_memory(q->err);
   return o->want_tensors ? add_tensors(q, run) : SN_OK;
 }
 

@@ -163,6 +163,7 @@ static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, 
 static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->created = "";
   run->version = sample_text(s, arena);
+  run->net_name = sample_text(s, arena);
   run->batch = sample_u32(s);
   run->image_height = sample_u32(s);
   run->image_width = sample_u32(s);
@@ -260,6 +261,7 @@ static inline char *dump_run(const sn_run *run) {
           run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,
           run->n_tensors, run->tensors != NULL);
+  fprintf(out, "net name %s\n", run->net_name);
   fprintf(out, "costs %s device %s data %s iterations %" PRIu64 "\n", run->costs, run->device, run->data,
           run->iterations);
   for (uint32_t i = 0; i < run->n_results; i++) dump_result(out, &run->results[i]);

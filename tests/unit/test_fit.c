@@ -230,13 +230,28 @@ static void images_begin_where_windows_fit(void **state) {
   assert_null(sn_net_load("alexnet", 1, knob.low - 1, &reason));
 }
 
+/* A file's images may be turned as well; here one larger needs a window more in each layer. */
+static void images_of_files(void **state) {
+  (void)state;
+  const sn_knob_spec spec = {SN_KNOB_IMAGE, SNSIM_SOURCE_DIR "/tests/nets/small_alexnet.json", 1, 0};
+  sn_err err = SN_ERR_INIT, reason = SN_ERR_INIT;
+  sn_knob knob;
+  sn_knob_open(&spec, &knob, &err);
+  must(&err);
+  assert_in_range(knob.low, 2, 35);
+  sn_net *least = knob.make(knob.user, knob.low, &err);
+  must(&err);
+  assert_int_equal(least->layers[0].out.h, knob.low);
+  assert_int_equal(least->layers[0].out.w, knob.low);
+  sn_net_free(least);
+  assert_null(knob.make(knob.user, knob.low - 1, &reason));
+}
+
 static void refuses_knobs_that_are_not_there(void **state) {
   (void)state;
-  static const sn_knob_spec bad[] = {{SN_KNOB_DEPTH, "alexnet", 1, 0},
-                                     {SN_KNOB_BATCH, "alexnt", 0, 0},
-                                     {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0},
-                                     {SN_KNOB_IMAGE, SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 1, 0}};
-  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5", "stated in the file"};
+  static const sn_knob_spec bad[] = {
+      {SN_KNOB_DEPTH, "alexnet", 1, 0}, {SN_KNOB_BATCH, "alexnt", 0, 0}, {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0}};
+  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_err err = SN_ERR_INIT;
     sn_knob knob;
@@ -366,6 +381,7 @@ int main(void) {
       cmocka_unit_test(largest_depth_is_that_of_asking_all),
       cmocka_unit_test(largest_image_is_that_of_asking_all),
       cmocka_unit_test(images_begin_where_windows_fit),
+      cmocka_unit_test(images_of_files),
       cmocka_unit_test(refuses_knobs_that_are_not_there),
       cmocka_unit_test(says_why_there_is_no_next),
       cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),

@@ -112,6 +112,7 @@ static void limits_come_back(void **unused) {
   results[0].images_per_second = 0x1p-1074;
   sn_run run = {.version = "",
                 .net = "",
+                .net_name = "",
                 .gpu = "",
                 .workspace = "",
                 .external = "",
@@ -250,6 +251,7 @@ static void bad_runs_leave_nothing(void **unused) {
                            .peak = &peak}};
   sn_run run = {.version = "1",
                 .net = "n",
+                .net_name = "",
                 .gpu = "g",
                 .workspace = "w",
                 .external = "e",

@@ -298,7 +298,7 @@ static const refusal refusals[] = {
     {"vgg16", 0, 0, "network \"vgg16\", batch 0, image 224x224"},
     {"vgg16", UINT32_MAX, 0, "network \"vgg16\", batch 4294967295"},
     {"vgg16", 1, UINT32_MAX, "network \"vgg16\", batch 1, image 4294967295x4294967295"},
-    {"./mine.json", 1, 32, "./mine.json: the size of its images is stated in the file"},
+    {SNSIM_SOURCE_DIR "/tests/nets/small_alexnet.json", 1, 8, "with images of 8x8: "},
 };
 
 static void bad_specs(void **state) {
