@@ -1,13 +1,17 @@
 /* Arena: a chain of blocks, newest first. A request that does not fit the newest block opens a new one: a standard
- * block for small requests, a block of its own for a large one (put behind the newest, whose room is still good). */
+ * block for small requests, a block of its own for a large one (put behind the newest, whose room is still good). A
+ * shared arena has one block, which lies behind the arena itself in the mapping. */
 #include "base/arena.h"
 
+#include <fcntl.h>
 #include <stdalign.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { BLOCK_BYTES = 64 * 1024, ALIGN = alignof(max_align_t) };
 
@@ -19,14 +23,38 @@ typedef struct block {
 
 struct sn_arena {
   block *newest;
+  size_t mapped; /* bytes of the mapping that it lies in, of a shared one */
 };
 
 sn_arena *sn_arena_new(void) {
   return calloc(1, sizeof(sn_arena));
 }
 
+/* Memory of /dev/zero, mapped as shared, is what others call anonymous. */
+static void *map_shared(size_t bytes) {
+  int zero = open("/dev/zero", O_RDWR | O_CLOEXEC);
+  void *place = zero >= 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, zero, 0) : MAP_FAILED;
+  if (zero >= 0) close(zero);
+  return place == MAP_FAILED ? NULL : place;
+}
+
+sn_arena *sn_arena_shared(size_t bytes) {
+  size_t head = (sizeof(sn_arena) + ALIGN - 1) / ALIGN * ALIGN, all;
+  if (__builtin_add_overflow(bytes, head + sizeof(block), &all)) return NULL;
+  sn_arena *arena = map_shared(all);
+  if (!arena) return NULL;
+  arena->newest = (block *)(void *)((unsigned char *)arena + head);
+  arena->newest->room = bytes;
+  arena->mapped = all;
+  return arena;
+}
+
 void sn_arena_free(sn_arena *arena) {
   if (!arena) return;
+  if (arena->mapped) {
+    munmap(arena, arena->mapped);
+    return;
+  }
   for (block *b = arena->newest, *next; b; b = next) {
     next = b->next;
     free(b);
@@ -45,6 +73,7 @@ void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size) {
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > PTRDIFF_MAX - sizeof(block) - ALIGN) return NULL;
   bytes = (bytes + ALIGN) / ALIGN * ALIGN;
   if (arena->newest && arena->newest->room - arena->newest->used >= bytes) return take(arena->newest, bytes);
+  if (arena->mapped) return NULL;
   bool large = bytes > BLOCK_BYTES / 4;
   size_t room = large ? bytes : BLOCK_BYTES;
   block *b = calloc(1, sizeof *b + room);

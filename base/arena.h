@@ -14,6 +14,9 @@ typedef struct sn_arena sn_arena;
 sn_arena *sn_arena_new(void); /* NULL: out of memory */
 void sn_arena_free(sn_arena *arena);
 
+/* An arena of at most `bytes` that processes forked from this one share, at the same addresses. NULL: out of memory. */
+sn_arena *sn_arena_shared(size_t bytes);
+
 /* Room for `count` items of `size` bytes, zeroed; a count of zero still returns a valid pointer. */
 void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size);
 

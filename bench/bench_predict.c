@@ -47,7 +47,7 @@ static sn_status measure(const char *name, uint32_t batch, sn_err *err) {
   sn_session *session = c ? sn_session_open(name, net, &options, err) : NULL;
   for (uint32_t i = 0; session && i < SN_STRATEGY_DEFAULTS && err->code == SN_OK; i++)
     sn_session_add(session, sn_strategy_default(i), err);
-  sn_run *run = err->code == SN_OK ? sn_session_take(session, err) : NULL;
+  sn_run *run = err->code == SN_OK ? sn_session_take(session) : NULL;
   if (run)
     printf("%s, batch %u, %s\n%-34s %10s %10s %8s\n", name, batch, run->device, "strategy", "predicted ms",
            "measured ms", "error %");

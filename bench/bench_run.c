@@ -41,7 +41,7 @@ static sn_status measure(const char *name, uint32_t batch, sn_err *err) {
   options.iterations = ITERATIONS;
   sn_net *net = sn_net_load(name, batch, 0, err);
   sn_session *session = net ? sn_session_open(name, net, &options, err) : NULL;
-  sn_run *run = session && add_all(session, err) == SN_OK ? sn_session_take(session, err) : NULL;
+  sn_run *run = session && add_all(session, err) == SN_OK ? sn_session_take(session) : NULL;
   if (run)
     printf("%s, batch %u, %s\n  %-34s %10s %9s %9s %9s %7s\n", name, batch, run->device, "strategy", "pool MiB",
            "iter ms", "images/s", "stall ms", "own %");

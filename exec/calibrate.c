@@ -287,11 +287,9 @@ static sn_status measure(calibrator *c, const char *name, sn_session *session) {
   if (machine->ops->time_algorithms && machine->ops->time_algorithms(machine->self, note_algorithm, c, c->err) != SN_OK)
     return c->err->code;
   if (sn_copies_measure(machine, sn_session_route(session), &rates, c->err) != SN_OK) return c->err->code;
-  sn_run *run = sn_session_take(session, c->err);
-  if (!run) return c->err->code;
+  const sn_run *run = sn_session_run(session);
   uint64_t context = run->results[0].context_bytes;
   bool whole = run->n_results == 2 && run->results[1].iterations == run->iterations;
-  sn_run_free(run);
   if (!whole) return sn_fail(c->err, SN_BAD_DEVICE, "stopped before everything was measured; nothing is kept of it");
   if (set_profile(c, name, &machine->info, context) != SN_OK) return c->err->code;
   set_link(c, &rates);

@@ -37,9 +37,10 @@ struct sn_session {
   float *first;  /* gradients and parameters of the first measured result that is whole */
   sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
-  sn_result results[MOST_RESULTS];
-  uint32_t n_results;
   sn_arena *arena;
+  sn_run *run; /* what follows is its as well */
+  sn_result *results;
+  uint32_t n_results;
 };
 
 static sn_status open_machine(sn_session *s, sn_err *err) {
@@ -65,8 +66,17 @@ static sn_batches *open_batches(const sn_session *s, sn_err *err) {
                          : sn_batches_synthetic(s->net, seed, err);
 }
 
+static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err);
+
+static sn_status open_run(sn_session *s, sn_err *err) {
+  s->run = sn_arena_alloc(s->arena, 1, sizeof *s->run);
+  s->results = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *s->results);
+  if (!s->run || !s->results) return sn_fail_memory(err);
+  return fill_head(s, s->run, err);
+}
+
 static sn_status open_parts(sn_session *s, sn_err *err) {
-  s->arena = sn_arena_new();
+  s->arena = s->options.arena ? s->options.arena : sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
   s->route = s->batches ? sn_route_new(s->net, err) : NULL;
@@ -81,7 +91,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   s->room = SN_MAX_NET_BYTES;
   if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;
   s->costs = make_costs(s, err);
-  return err->code;
+  return s->costs ? open_run(s, err) : err->code;
 }
 
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
@@ -107,7 +117,7 @@ void sn_session_close(sn_session *s) {
   free(s->first);
   if (s->machine.ops) s->machine.ops->close(s->machine.self);
   sn_route_free(s->route);
-  sn_arena_free(s->arena);
+  if (s->arena != s->options.arena) sn_arena_free(s->arena);
   free(s);
 }
 
@@ -404,7 +414,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .n_steps = 2 * s->route->n_layers,
                   .parameters = s->net->parameters,
                   .macs = s->net->macs,
-                  .n_results = s->n_results,
+                  .results = s->results,
                   .arena = s->arena};
   return run->net && run->gpu && run->device && run->data ? SN_OK : sn_fail_memory(err);
 }
@@ -425,19 +435,22 @@ static void settle_context(sn_session *s) {
   }
 }
 
-sn_run *sn_session_take(sn_session *s, sn_err *err) {
-  sn_run *run = sn_arena_alloc(s->arena, 1, sizeof *run);
-  sn_result *results = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *results);
-  if (!run || !results) {
-    sn_fail_memory(err);
-    return NULL;
-  }
-  if (fill_head(s, run, err) != SN_OK) return NULL;
+sn_run *sn_session_run(sn_session *s) {
   settle_context(s);
-  memcpy(results, s->results, s->n_results * sizeof *results);
-  run->results = results;
+  s->run->n_results = s->n_results;
+  return s->run;
+}
+
+sn_run *sn_session_take(sn_session *s) {
   s->arena = NULL; /* the run's now */
-  return run;
+  return sn_session_run(s);
+}
+
+uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results) {
+  uint64_t names = 0, each = 64; /* what a row or text takes at most beyond itself */
+  for (uint32_t i = 0; i < net->n_layers; i++) names += strlen(net->layers[i].name) + each;
+  uint64_t steps = 2 * (names + net->n_layers * sizeof(sn_step_row));
+  return MOST_RESULTS * sizeof(sn_result) + results * (steps + 4096) + 65536;
 }
 
 const sn_calibration *sn_session_calibration(const sn_session *s) {

@@ -4,7 +4,7 @@
  *   sn_session_options options = SN_SESSION_OPTIONS_INIT;
  *   sn_session *session = sn_session_open("resnet50", net, &options, &err);
  *   for (...) sn_session_add(session, strategy, &err);
- *   sn_run *run = sn_session_take(session, &err);          a run as the simulator makes them, with measured results
+ *   sn_run *run = sn_session_take(session);          a run as the simulator makes them, with measured results
  *   sn_session_close(session);
  *
  * Everything starts from the seed, so that two strategies can be compared to the bit: a result's `digest` is over the
@@ -58,6 +58,7 @@ typedef struct sn_session_options {
   /* After each iteration, with its plan and trace; NULL: nothing to do. */
   sn_status (*visit)(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err);
   void *user, *visitor;
+  struct sn_arena *arena; /* for the run, which owns it once it is taken; NULL: one of its own */
 } sn_session_options;
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
@@ -72,13 +73,18 @@ typedef struct sn_session sn_session;
  * user called the net; net, profile and texts must outlive the session. */
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err);
 
+/* How many bytes at most the runs of `results` results take in an arena. */
+uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results);
+
 /* Plans, checks, predicts and trains. SN_NO_FIT where the plan needs a larger pool than the device has left or, with
  * `strict_pool`, than is on offer; nothing is added then. What was measured before an error or a stop is kept: the
  * result's `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
 
-/* The run of everything added so far; the caller's. Nothing can be added any more. */
-sn_run *sn_session_take(sn_session *session, sn_err *err);
+/* The run of everything added so far, which grows with what is added. */
+sn_run *sn_session_run(sn_session *session);
+/* The same; the caller's from now on. Nothing can be added any more. */
+sn_run *sn_session_take(sn_session *session);
 void sn_session_close(sn_session *session);
 
 /* NULL: none. */

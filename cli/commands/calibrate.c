@@ -150,6 +150,23 @@ static sn_status check_name(const sn_args *args, sn_err *err) {
                  args->profile);
 }
 
+typedef struct work {
+  const sn_args *args;
+  const sn_net *net;
+} work;
+
+/* In a process of its own; what it measured is stored and printed there as well. */
+static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
+  const work *w = user;
+  sn_session_options options = sn_train_options(w->args);
+  sn_train_watch watch = {.args = w->args, .apart = self, .batch = w->net->batch, .n_strategies = 2};
+  options.iterations = options.iterations < 2 ? 2 : options.iterations;
+  sn_train_attach(&watch, &options);
+  sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, err);
+  if (c && keep(w->args, c, err) == SN_OK) print(w->args, c, err);
+  sn_calibration_free(c);
+}
+
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
@@ -158,14 +175,8 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
-  sn_session_options options = sn_train_options(args);
-  sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = 2};
-  options.iterations = options.iterations < 2 ? 2 : options.iterations;
-  sn_train_attach(&watch, &options);
-  sn_calibration *c = sn_calibrate(sn_train_device_name(args), args->net, net, &options, err);
-  sn_out_progress(NULL);
-  if (c && keep(args, c, err) == SN_OK) print(args, c, err);
-  sn_calibration_free(c);
+  work w = {args, net};
+  sn_apart_run(calibrate_apart, &w, err);
   sn_net_free(net);
   sn_train_end(err);
   return err->code;

@@ -1,6 +1,7 @@
 /* Training from the command line; see the header. */
 #include "cli/commands/train.h"
 
+#include "base/arena.h"
 #include "cli/commands/measured.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
@@ -90,7 +91,7 @@ static void show_progress(void *user, uint64_t iteration, const sn_outcome *outc
            ", loss %.4f, %.2f images/s, %.0f s left",
            strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, w->batch / seconds,
            seconds * (double)left);
-  sn_out_progress(line);
+  sn_apart_progress(w->apart, line);
 }
 
 const char *sn_train_device_name(const sn_args *args) {
@@ -121,38 +122,6 @@ void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
   options->progress = show_progress;
   options->calibration = find_calibration;
   options->user = watch;
-}
-
-/* What does not fit is said and left out. */
-static void train_all(const sn_args *args, sn_session *session, sn_err *err) {
-  sn_strategy strategies[SN_ARGS_STRATEGIES];
-  uint32_t count = sn_train_strategies(args, strategies), left_out = 0;
-  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
-    if (sn_session_add(session, strategies[i], err) != SN_NO_FIT) continue;
-    if (++left_out == count) break;
-    sn_out_progress(NULL);
-    sn_out_say("does not fit: %s", err->text);
-    *err = (sn_err)SN_ERR_INIT;
-  }
-  sn_out_progress(NULL);
-}
-
-sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_options *wanted, sn_err *err) {
-  sn_strategy strategies[SN_ARGS_STRATEGIES];
-  sn_train_watch watch = {.args = args, .batch = net->batch, .n_strategies = sn_train_strategies(args, strategies)};
-  sn_session_options options = *wanted;
-  sn_err taking = SN_ERR_INIT;
-  sn_train_attach(&watch, &options);
-  options.compare = watch.n_strategies > 1;
-  sn_session *session = sn_session_open(args->net, net, &options, err);
-  if (!session) return NULL;
-  train_all(args, session, err);
-  sn_run *run = sn_session_take(session, &taking);
-  if (taking.code != SN_OK && err->code == SN_OK) *err = taking;
-  sn_session_close(session);
-  if (run && run->n_results > 0) return run;
-  sn_run_free(run);
-  return NULL;
 }
 
 sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
@@ -191,6 +160,32 @@ static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
+static sn_status check_complete(const sn_args *args, sn_err *err) {
+  if (!args->net || !args->batch)
+    return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
+                   args->net ? "--batch" : "--net", args->command->name);
+  if (args->trace && args->n_strategies != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
+  if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
+    return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
+  return SN_OK;
+}
+
+/* ---- in a process of its own ---- */
+
+/* What the process that trains and this one share. */
+typedef struct shared {
+  sn_run *run;       /* NULL: it has not begun */
+  uint32_t finished; /* of its results */
+} shared;
+
+typedef struct training {
+  const sn_args *args;
+  const sn_net *net;
+  const sn_session_options *options; /* but for what reports */
+  shared *shared;
+} training;
+
 /* The last iteration, kept while its plan and trace are there. */
 static sn_status keep_last(void *visitor, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err) {
   sn_timeline **last = visitor;
@@ -212,16 +207,60 @@ static sn_status write_trace(const sn_args *args, const sn_run *run, const sn_ti
   return sn_out_close(&out, err);
 }
 
-static sn_status check_complete(const sn_args *args, sn_err *err) {
-  if (!args->net || !args->batch)
-    return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
-                   args->net ? "--batch" : "--net", args->command->name);
-  if (args->trace && args->n_strategies != 1)
-    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
-  if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
-    return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
-  return SN_OK;
+/* What does not fit is said and left out. */
+static void train_all(sn_apart *self, const training *t, sn_session *session, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t count = sn_train_strategies(t->args, strategies), left_out = 0;
+  t->shared->run = sn_session_run(session);
+  for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
+    char text[sizeof err->text + 20];
+    sn_status status = sn_session_add(session, strategies[i], err);
+    t->shared->finished = sn_session_run(session)->n_results;
+    if (status != SN_NO_FIT) continue;
+    if (++left_out == count) break;
+    snprintf(text, sizeof text, "does not fit: %s", err->text);
+    sn_apart_say(self, text);
+    *err = (sn_err)SN_ERR_INIT;
+  }
 }
+
+static void train_apart(sn_apart *self, void *user, sn_err *err) {
+  const training *t = user;
+  sn_timeline *last = NULL;
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  sn_session_options options = *t->options;
+  sn_train_watch watch = {
+      .args = t->args, .apart = self, .batch = t->net->batch, .n_strategies = sn_train_strategies(t->args, strategies)};
+  sn_train_attach(&watch, &options);
+  options.compare = watch.n_strategies > 1;
+  if (t->args->trace) options.visit = keep_last, options.visitor = &last;
+  sn_session *session = sn_session_open(t->args->net, t->net, &options, err);
+  if (session) train_all(self, t, session, err);
+  if (last && t->shared->finished > 0) write_trace(t->args, t->shared->run, last, err);
+  sn_timeline_free(last);
+  sn_session_close(session);
+}
+
+/* The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing was. */
+static sn_run *train(const sn_args *args, const sn_net *net, const sn_session_options *wanted, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  sn_session_options options = *wanted;
+  uint32_t most = 2 * sn_train_strategies(args, strategies);
+  options.arena = sn_arena_shared(sizeof(shared) + sn_session_run_bytes(net, most));
+  training t = {.args = args, .net = net, .options = &options};
+  t.shared = options.arena ? sn_arena_alloc(options.arena, 1, sizeof *t.shared) : NULL;
+  if (t.shared)
+    sn_apart_run(train_apart, &t, err);
+  else
+    sn_fail_memory(err);
+  sn_run *run = t.shared ? t.shared->run : NULL;
+  if (run) run->n_results = t.shared->finished;
+  if (run && run->n_results > 0) return run;
+  sn_arena_free(options.arena);
+  return NULL;
+}
+
+/* ---- the whole ---- */
 
 /* The same kernels for every strategy, which give the same bits every time. */
 static bool must_be_equal(const sn_args *args, const sn_session_options *options) {
@@ -229,22 +268,18 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
 }
 
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
-  sn_timeline *last = NULL;
   if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
   sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
   options->want_steps = args->steps || !args->no_db;
-  if (args->trace) options->visit = keep_last, options->visitor = &last;
-  sn_run *run = sn_train(args, net, options, err);
+  sn_run *run = train(args, net, options, err);
   if (run) { /* what was measured is shown also where a later strategy failed */
     sn_err other = SN_ERR_INIT;
-    if (print(args, run, &other) == SN_OK && sn_train_keep(args, run, &other) == SN_OK && last)
-      write_trace(args, run, last, &other);
+    if (print(args, run, &other) == SN_OK) sn_train_keep(args, run, &other);
     if (err->code == SN_OK) *err = other;
     if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
   }
-  sn_timeline_free(last);
   sn_run_free(run);
   sn_net_free(net);
   sn_train_end(err);

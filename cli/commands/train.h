@@ -1,9 +1,11 @@
 /* Training for the commands that do it (run, validate, calibrate): opens a session as the command line asks, trains by
- * one strategy after another with progress on a terminal, and ends after the current step on Ctrl-C. */
+ * one strategy after another, in a process of its own (cli/commands/apart.h), with progress on a terminal, and ends
+ * after the current step on Ctrl-C. */
 #ifndef SN_CLI_COMMANDS_TRAIN_H
 #define SN_CLI_COMMANDS_TRAIN_H
 
 #include "base/err.h"
+#include "cli/commands/apart.h"
 #include "cli/frame/options.h"
 #include "exec/session.h"
 #include "sim/ask/run.h"
@@ -19,15 +21,12 @@ uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS
 /* Options of a session by the command line. */
 sn_session_options sn_train_options(const sn_args *args);
 
-/* Trains. The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing
- * was measured. */
-sn_run *sn_train(const sn_args *args, const sn_net *net, const sn_session_options *options, sn_err *err);
-
 /* For sessions that others run (exec/calibrate.h): sets the callbacks that show progress on a terminal, end at Ctrl-C
  * and find the stored calibration of the machine, called as --gpu says, else as the back end is called. The watch must
  * live as long as the session. */
 typedef struct sn_train_watch {
   const sn_args *args;
+  sn_apart *apart; /* the process of its own that trains */
   uint32_t batch, n_strategies;
   uint64_t iterations; /* of each strategy */
   uint64_t seen;       /* iterations so far */

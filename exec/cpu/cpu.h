@@ -83,6 +83,9 @@ void sn__cpu_concat_forward(const sn_call *call);
 void sn__cpu_concat_backward(const sn_call *call);
 void sn__cpu_update(const sn_call *call);
 
+/* Whether so many threads can be started beside the caller's. SN_BAD_DEVICE says how many can. */
+sn_status sn__cpu_try_threads(unsigned count, sn_err *err);
+
 /* Below this many elements a second thread costs more than it does. */
 enum { SN__WORTH_THREADS = 1 << 15 };
 

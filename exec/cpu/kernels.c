@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_THREADS = 4096 };
+enum { MOST_THREADS = 4096, OTHER_THREADS = 3 }; /* copies in and out, and who prepares batches */
 
 /* Operators on oneDNN. */
 static const struct {
@@ -81,6 +81,7 @@ static sn_status make_layers(sn__cpu *k, sn_err *err) {
 }
 
 static sn_status make(sn__cpu *k, sn_err *err) {
+  if (sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) != SN_OK) return err->code;
   k->layers = calloc(k->net->n_layers, sizeof *k->layers);
   k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
   if (!k->layers || !k->variance) return sn_fail_memory(err);

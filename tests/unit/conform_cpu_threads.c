@@ -47,7 +47,7 @@ static sn_run *train(const sn_net *net, const subject *s) {
   if (err.code == SN_BAD_DEVICE) skip();
   for (uint32_t i = 0; session && i < count_of(s) && err.code == SN_OK; i++)
     sn_session_add(session, strategy_of(i), &err);
-  sn_run *run = session ? sn_session_take(session, &err) : NULL;
+  sn_run *run = session ? sn_session_take(session) : NULL;
   if (err.code != SN_OK) fail_msg("%s", err.text);
   sn_session_close(session);
   return run;

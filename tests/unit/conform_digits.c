@@ -24,7 +24,7 @@ static sn_run *train(const char *data, const sn_net *net) {
   if (err.code == SN_BAD_DEVICE) skip();
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS && err.code == SN_OK; i++)
     sn_session_add(session, sn_strategy_default(i), &err);
-  sn_run *run = session ? sn_session_take(session, &err) : NULL;
+  sn_run *run = session ? sn_session_take(session) : NULL;
   if (err.code != SN_OK) fail_msg("%s", err.text);
   sn_session_close(session);
   return run;

@@ -123,7 +123,7 @@ static inline sn_run *cuda_train(const sn_net *net, uint64_t pool_bytes, fake_cu
     sn_session_add(session, cuda_strategy(i), &err);
   }
   cuda_must(&err);
-  sn_run *run = sn_session_take(session, &err);
+  sn_run *run = sn_session_take(session);
   sn_session_close(session);
   return run;
 }

@@ -10,7 +10,7 @@ static sn_status train(const sn_net *net, uint64_t *digest, sn_err *err) {
   sn_strategy_parse("liveness+offload+recompute=memory", &strategy, err);
   sn_session *session = sn_session_open("tiny", net, &options, err);
   if (session) sn_session_add(session, strategy, err);
-  sn_run *run = session && err->code == SN_OK ? sn_session_take(session, err) : NULL;
+  sn_run *run = session && err->code == SN_OK ? sn_session_take(session) : NULL;
   *digest = run ? run->results[0].digest : 0;
   sn_run_free(run);
   sn_session_close(session);

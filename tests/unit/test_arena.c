@@ -1,10 +1,13 @@
-/* Arena: zeroed, aligned and disjoint memory for random sizes, refusal of sizes that overflow, texts. */
+/* Arena: zeroed, aligned and disjoint memory for random sizes, refusal of sizes that overflow, texts, an arena that is
+ * shared with a child. */
 #include "base/arena.h"
 #include "tests/unit/seed.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { PIECES = 4000 };
 
@@ -88,12 +91,31 @@ static void texts(void **state) {
   sn_arena_free(arena);
 }
 
+/* What a child writes is there when it has gone; there is no more than was asked for. */
+static void shared(void **state) {
+  int status;
+  (void)state;
+  assert_null(sn_arena_shared(SIZE_MAX - 8));
+  sn_arena *arena = sn_arena_shared(100000);
+  char **text = sn_arena_alloc(arena, 1, sizeof *text);
+  assert_non_null(text);
+  pid_t child = fork();
+  if (child == 0) {
+    *text = sn_arena_text(arena, "from the child");
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_string_equal(*text, "from the child");
+  assert_null(sn_arena_alloc(arena, 100000, 1));
+  assert_non_null(sn_arena_alloc(arena, 90000, 1));
+  sn_arena_free(arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(pieces),
-      cmocka_unit_test(nothing_is_something),
-      cmocka_unit_test(overflow),
-      cmocka_unit_test(texts),
+      cmocka_unit_test(pieces),   cmocka_unit_test(nothing_is_something),
+      cmocka_unit_test(overflow), cmocka_unit_test(texts),
+      cmocka_unit_test(shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,7 @@ static void device_limits_the_pool(void **state) {
   sn_strategy cache = {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE};
   sn_session_add(session, cache, &err);
   cuda_must(&err);
-  sn_run *run = sn_session_take(session, &err);
+  sn_run *run = sn_session_take(session);
   sn_session_close(session);
   assert_int_equal(run->n_results, 1);
   assert_true(run->results[0].evictions > 0 && run->results[0].iterations == 3);
