@@ -14,6 +14,7 @@ const char sn_help_purpose[] =
 const char sn_help_statuses[] = "0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
                                 "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
                                 "5  a bug in snsim: please report it\n"
+                                "130 (SIGINT), 143 (SIGTERM)  interrupted; what was finished is kept\n"
                                 "141 (SIGPIPE)  whoever read the output stopped reading";
 const char sn_help_stored[] = "A run is stored before it is printed, so it is also kept where printing fails.";
 
