@@ -79,7 +79,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     step_cells(table, a, i);
     if (!c->result->fits) sn_table_dim(table);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -228,6 +228,15 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   return err->code;
 }
 
+static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
+  sn_prose prose;
+  const sn_out *p = sn_prose_open(&prose, out);
+  print_heading(a, p->stream);
+  if (print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
+  print_best(a, p->stream);
+  sn_prose_close(&prose);
+}
+
 static sn_status answer(adviser *a, sn_err *err) {
   sn_out out;
   sn_out_progress("trying every combination ...");
@@ -237,9 +246,7 @@ static sn_status answer(adviser *a, sn_err *err) {
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {
-    print_heading(a, out.stream);
-    if (print_table(a, &out, err) == SN_OK) print_legend(a, out.stream);
-    print_best(a, out.stream);
+    print_all(a, &out, err);
   }
   if (sn_out_close(&out, err) != SN_OK || (a->args->output && draw(a, err) != SN_OK)) return err->code;
   return a->advice->best ? SN_OK : fail_no_fit(a, err);

@@ -54,7 +54,7 @@ static sn_status print_table(const sn_calibration *c, const sn_out *out, sn_err 
       sn_table_cell(table, "%.2f", c->factor[op][pass]);
       sn_table_cell(table, "%.2f", sum.residual);
     }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }

@@ -146,7 +146,7 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
     sn_table_cell(table, "%s", b->tensors[i].producer);
     sn_table_cell(table, "%s", b->tensors[i].advice);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   print_rest(b, out->stream);
   print_cause(b, out->stream);

@@ -65,7 +65,7 @@ static sn_status print_question(const sn_difference *d, const sn_out *out, sn_er
   if (same)
     fputs("the same was asked\n", out->stream);
   else
-    sn_table_print(table, out->stream, out->color, err);
+    sn_out_table(out, table, err);
   sn_table_free(table);
   return err->code;
 }
@@ -94,41 +94,16 @@ static const sn_table_column result_columns[COLUMNS] = {
     [FITS] = {"", "fits", SN_TABLE_TEXT},
     [DEVICE_1] = {"device", "before", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [DEVICE_2] = {"GiB", "after", SN_TABLE_NUMBER},
-    [DEVICE_CHANGE] = {"", "%", SN_TABLE_NUMBER},
+    [DEVICE_CHANGE] = {"", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
     [PEAK_1] = {"peak", "before", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [PEAK_2] = {"MiB", "after", SN_TABLE_NUMBER},
-    [PEAK_CHANGE] = {"", "%", SN_TABLE_NUMBER},
-    [ITER_1] = {"iter", "before", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    [ITER_2] = {"ms", "after", SN_TABLE_NUMBER},
-    [ITER_CHANGE] = {"", "%", SN_TABLE_NUMBER},
-    [COPIES_1] = {"copies", "before", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    [COPIES_2] = {"GiB", "after", SN_TABLE_NUMBER},
+    [PEAK_CHANGE] = {"", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
+    [ITER_1] = {"iter", "before", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(5)},
+    [ITER_2] = {"ms", "after", SN_TABLE_NUMBER | SN_TABLE_SPARE(5)},
+    [ITER_CHANGE] = {"", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
+    [COPIES_1] = {"copies", "before", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
+    [COPIES_2] = {"GiB", "after", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
 };
-
-/* Columns that a narrow terminal does without, the least important first. */
-typedef struct spare {
-  const char *name;
-  uint32_t first, last;
-} spare;
-
-static const spare result_spares[] = {{"copies", COPIES_1, COPIES_2},
-                                      {"device %", DEVICE_CHANGE, DEVICE_CHANGE},
-                                      {"iter %", ITER_CHANGE, ITER_CHANGE},
-                                      {"fits", FITS, FITS},
-                                      {"iter", ITER_1, ITER_2}};
-
-/* Prints and frees a table, without what there is no width for. */
-static sn_status print_table(sn_table *table, const spare *spares, uint32_t n_spares, const sn_out *out, sn_err *err) {
-  uint32_t gone = 0;
-  for (; out->columns && gone < n_spares && sn_table_width(table) > out->columns; gone++)
-    for (uint32_t c = spares[gone].first; c <= spares[gone].last; c++) sn_table_hide(table, c);
-  sn_table_print(table, out->stream, out->color, err);
-  sn_table_free(table);
-  for (uint32_t i = 0; i < gone; i++)
-    fprintf(out->stream, "%s%s", i ? ", " : "left out for want of width: ", spares[i].name);
-  if (gone) fputs("; -o FILE or a pipe shows all\n", out->stream);
-  return err->code;
-}
 
 /* By how much of the old value the new one is larger. */
 static void change_cell(sn_table *table, double before, double after) {
@@ -230,21 +205,21 @@ static sn_status print_results(const sn_difference *d, const sn_out *out, sn_err
   for (uint32_t i = 0; i < d->n_pairs; i++)
     if (has_changed(&d->pairs[i])) result_cells(table, &d->pairs[i]);
   fputs("\n", out->stream);
-  return print_table(table, result_spares, sizeof result_spares / sizeof result_spares[0], out, err);
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  return status;
 }
 
 /* ---- why the peaks moved ---- */
 
-enum { WHY_STEP = 6 };
-
 static const sn_table_column why_columns[] = {
     {"", "strategy", SN_TABLE_TEXT},
-    {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(2)},
     {"came", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
     {"went", "MiB", SN_TABLE_NUMBER},
-    {"grew", "MiB", SN_TABLE_NUMBER},
+    {"grew", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
     {"shrank", "MiB", SN_TABLE_NUMBER},
-    [WHY_STEP] = {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"", "at step", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
 };
 
 static void change_cells(sn_table *table, const sn_peak_change *change) {
@@ -287,7 +262,8 @@ static sn_status print_why(const sn_difference *d, const sn_out *out, sn_err *er
     why_cells(table, d, &d->pairs[i], err);
   }
   fputs("\nwhy the peaks moved: size (and number) of the tensors that\n", out->stream);
-  print_table(table, &(spare){"at step", WHY_STEP, WHY_STEP}, 1, out, err);
+  sn_out_table(out, table, err);
+  sn_table_free(table);
   if (!known)
     fputs("?: a run was stored without the tensors of its peaks, as measured ones are; --explain keeps those of a "
           "simulated "
@@ -330,7 +306,7 @@ static sn_status print_tensors(const sn_difference *d, const sn_compare_pair *pa
   for (uint32_t i = 0; i < moved && i < EXPLAINED_ROWS; i++) tensor_cells(table, &change.tensors[i]);
   fprintf(out->stream, "\n%s: %" PRIu32 " tensors of the peak changed, %" PRIu32 " stayed\n", pair->strategy, moved,
           change.count[SN_STAYED]);
-  sn_table_print(table, out->stream, out->color, err);
+  sn_out_table(out, table, err);
   sn_table_free(table);
   print_rest(&change, moved, out->stream);
   return err->code;
@@ -398,10 +374,13 @@ static sn_status compare(const sn_args *args, sn_difference *d, sn_err *err) {
   d->pairs = sn_compare_runs(d->before, d->after, d->arena, &d->n_pairs, err);
   if (!d->pairs || choose(args, d, err) != SN_OK || sn_out_open(&out, args->output, args->color, err) != SN_OK)
     return err->code;
-  if (args->json)
+  if (args->json) {
     sn_difference_write_json(d, out.stream, err);
-  else
-    print_all(args, d, &out, err);
+  } else {
+    sn_prose prose;
+    print_all(args, d, sn_prose_open(&prose, &out), err);
+    sn_prose_close(&prose);
+  }
   return sn_out_close(&out, err);
 }
 

@@ -120,7 +120,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
       {"", "gpu", SN_TABLE_TEXT},
       {"", "fits", SN_TABLE_TEXT},
       {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
       {"needed", "MiB", SN_TABLE_NUMBER},
       {"headroom", "MiB", SN_TABLE_NUMBER},
       {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},
@@ -138,7 +138,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", c->strategy);
     if (!c->fits) sn_table_dim(table);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   print_notes(r, out->stream);
   return status;
@@ -185,8 +185,11 @@ static sn_status print(const ranking *r, sn_err *err) {
   if (args->json) {
     write_json(r, out.stream, err);
   } else {
-    print_heading(r->question, out.stream);
-    print_table(r, &out, err);
+    sn_prose prose;
+    const sn_out *p = sn_prose_open(&prose, &out);
+    print_heading(r->question, p->stream);
+    print_table(r, p, err);
+    sn_prose_close(&prose);
   }
   return sn_out_close(&out, err);
 }

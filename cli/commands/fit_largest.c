@@ -49,7 +49,7 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
       [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
       [VALUE] = {"largest", knob_name(a), SN_TABLE_NUMBER | SN_TABLE_GAP},
       [DEVICE] = {"device", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      [NEXT] = {"the next", "MiB", SN_TABLE_NUMBER},
+      [NEXT] = {"the next", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
       [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
       [STOPS] = {"", "what stops the next", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
@@ -62,11 +62,8 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", x->has_next ? sn_capacity_binding(&x->binding, binding, sizeof binding) : "see below");
     if (!x->result) sn_table_dim(table);
   }
-  bool narrow = out->columns && sn_table_width(table) > out->columns;
-  if (narrow) sn_table_hide(table, NEXT);
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  if (narrow) fputs("left out for want of width: the next\n", out->stream);
   return status;
 }
 
@@ -271,10 +268,13 @@ static sn_status answer(asked *a, sn_err *err) {
                           &a->question.options, err);
   sn_out_progress(NULL);
   if (!a->fit || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK) return err->code;
-  if (a->args->json)
+  if (a->args->json) {
     write_json(a, out.stream, err);
-  else
-    print_all(a, &out, err);
+  } else {
+    sn_prose prose;
+    print_all(a, sn_prose_open(&prose, &out), err);
+    sn_prose_close(&prose);
+  }
   if (sn_out_close(&out, err) != SN_OK) return err->code;
   tell_image(a);
   return sn_fit_best(a->fit) ? SN_OK : fail_no_fit(a, err);

@@ -34,7 +34,7 @@ static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err 
     sn_table_cell(table, "%.2f", a->result->images_per_second);
     sn_table_cell(table, "%s", sn_capacity_binding(&a->binding, binding, sizeof binding));
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -106,10 +106,13 @@ static sn_status write_json(const sn_question *q, const sn_memory *memory, FILE 
 static sn_status print(const sn_question *q, const sn_memory *memory, sn_err *err) {
   sn_out out;
   if (sn_out_open(&out, q->args->output, q->args->color, err) != SN_OK) return err->code;
-  if (q->args->json)
+  if (q->args->json) {
     write_json(q, memory, out.stream, err);
-  else
-    print_all(q, memory, &out, err);
+  } else {
+    sn_prose prose;
+    print_all(q, memory, sn_prose_open(&prose, &out), err);
+    sn_prose_close(&prose);
+  }
   return sn_out_close(&out, err);
 }
 

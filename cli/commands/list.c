@@ -193,21 +193,21 @@ static const sn_table_column net_columns[] = {
     {"", "image", SN_TABLE_NUMBER},
     {"", "layers", SN_TABLE_NUMBER | SN_TABLE_GAP},
     {"", "parameters", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    {"", "multiply-adds/image", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    {"", "source", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"multiply-", "adds/image", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"", "source", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
 };
 static const sn_table_column gpu_columns[] = {
     {"", "gpu", SN_TABLE_TEXT},
     {"usable", "memory", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    {"CUDA", "context", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    {"CUDA", "context", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
     {"memory", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
     {"fp32", "TFLOP/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
     {"host link", "GB/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
 };
 static const sn_table_column strategy_columns[] = {
     {"", "strategy", SN_TABLE_TEXT},
-    {"", "what it does", SN_TABLE_TEXT | SN_TABLE_GAP},
+    {"", "what it does", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
 };
 
 static const struct list {
@@ -222,8 +222,8 @@ static const struct list {
      "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu\nFILE.json, or snsim calibrate.",
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
-     "The first 13 are simulated where no --strategy is given. offload=checkpoints goes with recompute as well; the\n"
-     "last seven, published systems (docs/baselines.md), stand alone.",
+     "The first 13 are simulated where no --strategy is given. offload=checkpoints\n"
+     "goes with recompute as well; the last seven, published systems\n(docs/baselines.md), stand alone.",
      list_strategies, strategy_columns, sizeof strategy_columns / sizeof strategy_columns[0]},
 };
 
@@ -238,7 +238,7 @@ static sn_status print_list(const struct list *list, const sn_args *args, const 
   }
   l.table = sn_table_new(list->columns, list->n_columns);
   if (!l.table) return sn_fail_memory(err);
-  if (list->rows(&l, err) == SN_OK) sn_table_print(l.table, out->stream, out->color, err);
+  if (list->rows(&l, err) == SN_OK) sn_out_table(out, l.table, err);
   if (err->code == SN_OK) fprintf(out->stream, "\n%s\n", list->note);
   sn_table_free(l.table);
   return err->code;

@@ -72,17 +72,17 @@ static void add_loss(sn_table *table, double loss) {
 static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
                                             {"pool", "MiB", 0},
-                                            {"", "used", 0},
-                                            {"device", "MiB", 0},
-                                            {"live", "tensors", 0},
-                                            {"out", "MiB", 0},
-                                            {"in", "MiB", 0},
-                                            {"extra", "fwd", 0},
+                                            {"", "used", SN_TABLE_SPARE(3)},
+                                            {"device", "MiB", SN_TABLE_SPARE(7)},
+                                            {"live", "tensors", SN_TABLE_SPARE(2)},
+                                            {"out", "MiB", SN_TABLE_SPARE(4)},
+                                            {"in", "MiB", SN_TABLE_SPARE(4)},
+                                            {"extra", "fwd", SN_TABLE_SPARE(1)},
                                             {"iter", "ms", SN_TABLE_GAP},
-                                            {"stall", "ms", 0},
+                                            {"stall", "ms", SN_TABLE_SPARE(6)},
                                             {"images", "/s", 0},
                                             {"", "loss", SN_TABLE_GAP},
-                                            {"right", "%", 0},
+                                            {"right", "%", SN_TABLE_SPARE(5)},
                                             {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   sn_measured_pair pair;
@@ -103,7 +103,7 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
     sn_table_cell(table, "%.1f", 100 * r->accuracy);
     add_verdict(table, run, r);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -155,23 +155,23 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
   static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
                                             {"pool", "MiB", 0},
                                             {"", "seen", SN_TABLE_TEXT},
-                                            {"", "live", 0},
-                                            {"", "seen", SN_TABLE_TEXT},
-                                            {"device", "MiB", 0},
-                                            {"", "seen", 0},
-                                            {"out", "MiB", SN_TABLE_GAP},
-                                            {"", "seen", SN_TABLE_TEXT},
-                                            {"", "GB/s", 0},
-                                            {"in", "MiB", SN_TABLE_GAP},
-                                            {"", "seen", SN_TABLE_TEXT},
-                                            {"", "GB/s", 0},
+                                            {"", "live", SN_TABLE_SPARE(2)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(2)},
+                                            {"device", "MiB", SN_TABLE_SPARE(6)},
+                                            {"", "seen", SN_TABLE_SPARE(6)},
+                                            {"out", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(4)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(4)},
+                                            {"", "GB/s", SN_TABLE_SPARE(4)},
+                                            {"in", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(5)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(5)},
+                                            {"", "GB/s", SN_TABLE_SPARE(5)},
                                             {"iter", "ms", SN_TABLE_GAP},
                                             {"", "seen", 0},
                                             {"", "err %", 0},
-                                            {"stall", "ms", 0},
-                                            {"", "seen", 0},
-                                            {"images", "/s", 0},
-                                            {"", "loss", SN_TABLE_GAP},
+                                            {"stall", "ms", SN_TABLE_SPARE(3)},
+                                            {"", "seen", SN_TABLE_SPARE(3)},
+                                            {"images", "/s", SN_TABLE_SPARE(7)},
+                                            {"", "loss", SN_TABLE_GAP | SN_TABLE_SPARE(1)},
                                             {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   sn_measured_pair pair;
@@ -194,7 +194,7 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
     add_loss(table, m->loss);
     add_verdict(table, run, m);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -307,12 +307,12 @@ static sn_status print_steps(const sn_run *run, const sn_measured_pair *pair, co
     sn_table_cell(table, "%.3f", (double)(b->end_ns - b->begin_ns) / 1e6);
   }
   fprintf(out->stream, "\n%s, steps of the iteration that took least\n\n", m->strategy);
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
 
-sn_status sn_measured_print(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
+static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
   fprintf(out->stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s%s, on %s\n\n", run->net, run->batch,
@@ -325,5 +325,12 @@ sn_status sn_measured_print(const sn_run *run, bool steps, const sn_out *out, sn
   }
   for (uint32_t at = 0; steps && err->code == SN_OK && sn_measured_next(run, &at, &pair);)
     print_steps(run, &pair, out, err);
+  return err->code;
+}
+
+sn_status sn_measured_print(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
+  sn_prose prose;
+  print_run(run, steps, sn_prose_open(&prose, out), err);
+  sn_prose_close(&prose);
   return err->code;
 }

@@ -35,7 +35,7 @@ static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_er
     sn_table_cell(table, "%" PRIu32, line->n_results);
     sn_table_cell(table, "%" PRIu32, line->n_fit);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -145,8 +145,7 @@ static sn_status print_calibrations(sn_store *store, const sn_out *out, sn_err *
                                             {"", "hardware", SN_TABLE_TEXT | SN_TABLE_GAP},
                                             {"", "libraries", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK)
-    sn_table_print(table, out->stream, out->color, err);
+  if (sn_store_each_calibration(store, put_calibration, table, err) == SN_OK) sn_out_table(out, table, err);
   sn_table_free(table);
   return err->code;
 }

@@ -2,6 +2,7 @@
 #include "cli/frame/out.h"
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "cli/frame/table.h"
 
 #include <errno.h>
@@ -87,6 +88,70 @@ const char *sn_out_quote(const char *text, char *out, size_t room) {
   }
   memcpy(out + used, "'", 2);
   return out;
+}
+
+/* Columns that a word takes; an escape sequence takes none. */
+static size_t word_width(const char *text, size_t length) {
+  size_t width = 0;
+  uint32_t point;
+  for (size_t at = 0, bytes; at < length; at += bytes) {
+    const char *end = text[at] == '\033' ? memchr(text + at, 'm', length - at) : NULL;
+    bytes = end ? (size_t)(end - text) + 1 - at : sn_utf8_next(text + at, &point);
+    if (bytes == 0) bytes = 1;
+    if (!end) width += sn_utf8_width(point);
+  }
+  return width;
+}
+
+/* Lines that were broken go on two columns further in. */
+static void put_broken(const char *text, const char *end, unsigned columns, FILE *out) {
+  size_t at = 0;
+  while (text < end) {
+    size_t blanks = strspn(text, " "), length = strcspn(text + blanks, " \n");
+    size_t width = word_width(text + blanks, length);
+    bool breaks = at > 0 && at + blanks + width > columns;
+    if (breaks) fputs("\n  ", out);
+    fprintf(out, "%.*s", (int)(breaks ? length : blanks + length), breaks ? text + blanks : text);
+    at = breaks ? 2 + width : at + blanks + width;
+    text += blanks + length;
+    if (*text != '\n') continue;
+    putc('\n', out);
+    text++;
+    at = 0;
+  }
+}
+
+static void flush(sn_prose *prose) {
+  if (fflush(prose->own.stream) != 0) return;
+  put_broken(prose->text + prose->done, prose->text + prose->bytes, prose->out->columns, prose->out->stream);
+  prose->done = prose->bytes;
+}
+
+const sn_out *sn_prose_open(sn_prose *prose, const sn_out *out) {
+  *prose = (sn_prose){.out = out, .own = *out};
+  prose->own.prose = prose;
+  prose->own.stream = out->columns ? open_memstream(&prose->text, &prose->bytes) : NULL;
+  return prose->own.stream ? &prose->own : out;
+}
+
+void sn_prose_close(sn_prose *prose) {
+  if (!prose->own.stream) return;
+  flush(prose);
+  fclose(prose->own.stream);
+  free(prose->text);
+}
+
+sn_status sn_out_table(const sn_out *out, sn_table *table, sn_err *err) {
+  if (out->prose) {
+    flush(out->prose);
+    return sn_out_table(out->prose->out, table, err);
+  }
+  sn_prose prose;
+  sn_table_fit(table, out->columns);
+  if (sn_table_print(table, out->stream, out->color, err) != SN_OK) return err->code;
+  sn_table_print_left_out(table, sn_prose_open(&prose, out)->stream);
+  sn_prose_close(&prose);
+  return SN_OK;
 }
 
 void sn_out_progress(const char *text) {

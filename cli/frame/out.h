@@ -11,12 +11,16 @@
 
 typedef enum sn_color { SN_COLOR_AUTO, SN_COLOR_ALWAYS, SN_COLOR_NEVER } sn_color;
 
+struct sn_table;
+typedef struct sn_prose sn_prose;
+
 typedef struct sn_out {
   FILE *stream;
   const char *path; /* NULL: standard output */
   bool color;
   unsigned columns;   /* of the terminal that is standard output; 0: it is none, lines may have any length */
   sn_replace replace; /* of a path */
+  sn_prose *prose;    /* what the stream goes through; NULL: nothing */
 } sn_out;
 
 /* Opens `path` for writing; NULL or "-" is standard output. SN_BAD_FILE. */
@@ -35,6 +39,27 @@ void sn_out_complain(const char *kind, const char *text);
 
 /* `text` as a shell reads it back: itself, or in quotes in `out`, cut where there is no room. */
 const char *sn_out_quote(const char *text, char *out, size_t room);
+
+/* Prints a table, fitted to the terminal. SN_NO_MEMORY as sn_table_print(). */
+sn_status sn_out_table(const sn_out *out, struct sn_table *table, sn_err *err);
+
+/* What people read, its lines broken at blanks where the terminal is too narrow for them; those of sn_out_table(),
+ * which have a width of their own, are not.
+ *
+ *   sn_prose prose;
+ *   const sn_out *p = sn_prose_open(&prose, out);
+ *   fprintf(p->stream, ...);
+ *   sn_prose_close(&prose);
+ *
+ * Where nothing need be broken, or memory is missing, `p` is `out` itself. */
+struct sn_prose {
+  const sn_out *out;
+  sn_out own;
+  char *text;
+  size_t bytes, done; /* written to own.stream; printed */
+};
+const sn_out *sn_prose_open(sn_prose *prose, const sn_out *out);
+void sn_prose_close(sn_prose *prose);
 
 /* A line on standard error that the next call, with NULL, takes away again; nothing where that is no terminal. */
 void sn_out_progress(const char *text);

@@ -172,24 +172,20 @@ static const sn_table_column result_columns[COLUMNS] = {
     [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
     [FITS] = {"", "fits", SN_TABLE_TEXT},
     [PEAK] = {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    [FORKS] = {"FORK", "copies", SN_TABLE_NUMBER},
-    [LIVE] = {"", "live", SN_TABLE_NUMBER},
+    [FORKS] = {"FORK", "copies", SN_TABLE_NUMBER | SN_TABLE_SPARE(5)},
+    [LIVE] = {"", "live", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
     [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
-    [WORK] = {"work", "GiB", SN_TABLE_NUMBER},
-    [FRAG] = {"frag", "%", SN_TABLE_NUMBER},
-    [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER},
-    [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER},
+    [WORK] = {"work", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
+    [FRAG] = {"frag", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
+    [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(8)},
+    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
+    [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER | SN_TABLE_SPARE(7)},
     [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
-    [STALL] = {"stall", "ms", SN_TABLE_NUMBER},
+    [STALL] = {"stall", "ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(6)},
     [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
     [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
-    [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP},
+    [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(9)},
 };
-
-/* What a narrow terminal does without, the least important first. */
-static const uint32_t least_first[] = {CACHE, FRAG, LIVE, WORK, FORKS, STALL, EXTRA, TRAFFIC, STEP};
-enum { MOST_LEFT_OUT = sizeof least_first / sizeof least_first[0] };
 
 static bool has_forks(const sn_run *run) {
   bool any = false;
@@ -197,25 +193,12 @@ static bool has_forks(const sn_run *run) {
   return any;
 }
 
-/* Returns how many columns were left out. */
-static uint32_t fit_columns(const sn_run *run, sn_table *table, unsigned columns) {
-  uint32_t gone = 0;
+/* What no strategy has needs no column. */
+static void hide_columns(const sn_run *run, sn_table *table) {
   bool allocates = false;
   for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
   if (!allocates) sn_table_hide(table, ALLOC);
   if (!has_forks(run)) sn_table_hide(table, FORKS);
-  for (; columns && gone < MOST_LEFT_OUT && sn_table_width(table) > columns; gone++)
-    sn_table_hide(table, least_first[gone]);
-  return gone;
-}
-
-static void print_left_out(const sn_run *run, uint32_t gone, FILE *out) {
-  for (uint32_t i = 0; i < gone; i++) {
-    if (least_first[i] == FORKS && !has_forks(run)) continue;
-    const sn_table_column *c = &result_columns[least_first[i]];
-    fprintf(out, "%s%s", i ? ", " : "left out for want of width: ", *c->top ? c->top : c->heading);
-  }
-  if (gone) fputs("; -o FILE or a pipe shows all\n", out);
 }
 
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
@@ -225,10 +208,9 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
     traffic_cells(table, &run->results[i]);
     time_cells(table, &run->results[i]);
   }
-  uint32_t gone = fit_columns(run, table, out->columns);
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  hide_columns(run, table);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  print_left_out(run, gone, out->stream);
   return status;
 }
 
@@ -272,7 +254,7 @@ static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err)
     sn_table_cell(table, "%.3f", (double)s->begin_ns / MS);
     sn_table_cell(table, "%.3f", (double)s->end_ns / MS);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -302,9 +284,9 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   static const sn_table_column columns[] = {
       {"", "MiB", SN_TABLE_NUMBER},
       {"", "tensor", SN_TABLE_TEXT | SN_TABLE_GAP},
-      {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP},
-      {"since", "step", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"", "steps", SN_TABLE_NUMBER},
+      {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
+      {"since", "step", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(3)},
+      {"", "steps", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
       {"next", "use", SN_TABLE_NUMBER},
       {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
@@ -326,14 +308,14 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
     sn_table_cell(table, "%" PRIu32, p->next_step);
     sn_table_cell(table, "%s", p->advice);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   print_rest(r, out->stream);
   print_pool(run, r, out->stream);
   return status;
 }
 
-sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
+static sn_status print_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
   print_heading(run, out);
   if (print_results(run, out, err) != SN_OK) return err->code;
   print_summary(run, out->stream);
@@ -342,4 +324,11 @@ sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_ou
   for (uint32_t i = 0; steps && i < run->n_results; i++)
     if (print_steps(&run->results[i], out, err) != SN_OK) return err->code;
   return SN_OK;
+}
+
+sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
+  sn_prose prose;
+  print_run(run, steps, explain, sn_prose_open(&prose, out), err);
+  sn_prose_close(&prose);
+  return err->code;
 }

@@ -22,7 +22,15 @@ struct sn_table {
   bool failed;
   uint32_t width[MOST_COLUMNS];
   bool hidden[MOST_COLUMNS];
+  bool left_out[MOST_COLUMNS]; /* hidden for want of width */
+  uint32_t wrap_at;            /* width of a last column that wraps; 0: it does not */
 };
+
+enum { LEAST_WRAP = 20, MOST_RANK = MOST_COLUMNS };
+
+static unsigned rank_of(const sn_table *table, uint32_t column) {
+  return table->columns[column].style >> 8;
+}
 
 static uint32_t width_of(const char *text) {
   uint32_t width = 0, point;
@@ -108,6 +116,72 @@ uint32_t sn_table_width(const sn_table *table) {
   return width;
 }
 
+/* How wide the lines are where a last column that wraps is as narrow as it may be. */
+static uint32_t least_width(const sn_table *table) {
+  uint32_t last = last_column(table), width = sn_table_width(table);
+  bool wraps = table->columns[last].style & SN_TABLE_WRAP && table->width[last] > LEAST_WRAP;
+  return wraps ? width - table->width[last] + LEAST_WRAP : width;
+}
+
+void sn_table_fit(sn_table *table, unsigned columns) {
+  if (!table || columns == 0) return;
+  for (unsigned rank = 1; rank <= MOST_RANK && least_width(table) > columns; rank++)
+    for (uint32_t i = 0; i < table->n_columns; i++)
+      if (rank_of(table, i) == rank && !table->hidden[i]) table->hidden[i] = table->left_out[i] = true;
+  uint32_t last = last_column(table), before = sn_table_width(table) - table->width[last];
+  if (table->columns[last].style & SN_TABLE_WRAP && before + table->width[last] > columns)
+    table->wrap_at = columns > before + LEAST_WRAP ? columns - before : LEAST_WRAP;
+}
+
+/* What a column is called where it stands alone; a "%" belongs to what stands over the first column of its group. */
+static void print_name(const sn_table *table, uint32_t column, FILE *out) {
+  const sn_table_column *c = &table->columns[column];
+  uint32_t head = column;
+  while (head > 0 && !(table->columns[head].style & SN_TABLE_GAP)) head--;
+  if (!*c->top && strcmp(c->heading, "%") == 0)
+    fprintf(out, "%s %%", table->columns[head].top);
+  else
+    fputs(*c->top ? c->top : c->heading, out);
+}
+
+void sn_table_print_left_out(const sn_table *table, FILE *out) {
+  bool any = false;
+  for (unsigned rank = 1; table && rank <= MOST_RANK; rank++)
+    for (uint32_t i = 0; i < table->n_columns; i++) {
+      if (!table->left_out[i] || rank_of(table, i) != rank) continue;
+      fputs(any ? ", " : "left out for want of width: ", out);
+      print_name(table, i, out);
+      any = true;
+      break;
+    }
+  if (any) fputs("; -o FILE or a pipe shows all\n", out);
+}
+
+/* Bytes of `text` that go into a line of `width`: up to a blank, or where there is none, as many as fit. */
+static size_t line_length(const char *text, uint32_t width) {
+  size_t at = 0, blank = 0;
+  uint32_t used = 0, point;
+  for (size_t bytes; text[at] && (bytes = sn_utf8_next(text + at, &point)) > 0; at += bytes) {
+    used += sn_utf8_width(point);
+    if (text[at] == ' ') blank = at;
+    if (used > width) return blank ? blank : at ? at : bytes;
+  }
+  return at;
+}
+
+/* The text of a last column, broken. */
+static void print_wrapped(const sn_table *table, const char *text, FILE *out) {
+  uint32_t last = last_column(table), indent = sn_table_width(table) - table->width[last];
+  for (;;) {
+    size_t length = line_length(text, table->wrap_at);
+    fprintf(out, "%.*s", (int)length, text);
+    text += length;
+    while (*text == ' ') text++;
+    if (!*text) return;
+    fprintf(out, "\n%*s", (int)indent, "");
+  }
+}
+
 static void print_cell(const sn_table *table, uint32_t column, const char *text, FILE *out) {
   const sn_table_column *c = &table->columns[column];
   bool last = column == last_column(table); /* no blanks at the end of a line */
@@ -115,7 +189,10 @@ static void print_cell(const sn_table *table, uint32_t column, const char *text,
   int pad = (int)(table->width[column] - width_of(text));
   if (column) fputs(c->style & SN_TABLE_GAP ? "  " : " ", out);
   if (!(c->style & SN_TABLE_TEXT)) fprintf(out, "%*s", pad, "");
-  fputs(text, out);
+  if (last && table->wrap_at)
+    print_wrapped(table, text, out);
+  else
+    fputs(text, out);
   if (c->style & SN_TABLE_TEXT && !last) fprintf(out, "%*s", pad, "");
 }
 

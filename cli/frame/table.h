@@ -19,12 +19,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Numbers stand to the right, text to the left; a gap is two spaces in front instead of one. */
-enum { SN_TABLE_NUMBER = 0, SN_TABLE_TEXT = 1, SN_TABLE_GAP = 2 };
+/* Numbers stand to the right, text to the left; a gap is two spaces in front instead of one. Text that wraps, in the
+ * last column, goes on in further lines where there is no room for it. */
+enum { SN_TABLE_NUMBER = 0, SN_TABLE_TEXT = 1, SN_TABLE_GAP = 2, SN_TABLE_WRAP = 4 };
+/* A column that a narrow terminal does without: the lowest rank, from 1, goes first, all columns of one rank together.
+ */
+#define SN_TABLE_SPARE(rank) ((unsigned)(rank) << 8)
 
 typedef struct sn_table_column {
   const char *top, *heading; /* the two lines; a table whose tops are all "" has one */
-  unsigned style;            /* SN_TABLE_NUMBER or SN_TABLE_TEXT, | SN_TABLE_GAP */
+  unsigned style;            /* SN_TABLE_NUMBER or SN_TABLE_TEXT, | the others */
 } sn_table_column;
 
 typedef struct sn_table sn_table;
@@ -41,6 +45,12 @@ void sn_table_dim(sn_table *table);
 /* How wide the lines are, by their widest cells, and columns that are not to be printed. */
 uint32_t sn_table_width(const sn_table *table);
 void sn_table_hide(sn_table *table, uint32_t column);
+
+/* Makes lines no wider than `columns` (0: they may have any width), as far as spare columns and
+ * wrapping text go. */
+void sn_table_fit(sn_table *table, unsigned columns);
+/* "left out for want of width: cache, frag; ..", by the first column of each rank; nothing where nothing was. */
+void sn_table_print_left_out(const sn_table *table, FILE *out);
 
 /* SN_NO_MEMORY where a cell was lost; errors of `out` are left to whoever closes it. */
 sn_status sn_table_print(const sn_table *table, FILE *out, bool color, sn_err *err);

@@ -100,7 +100,7 @@ static sn_status print_table(const sn_experiment *e, const sn_paper_rows *rows, 
   }
   for (uint32_t i = 0; i < rows->count; i++)
     row_cells(table, &rows->rows[i], i > 0 && strcmp(rows->rows[i].subject, rows->rows[i - 1].subject) == 0);
-  if (sn_table_print(table, out->stream, out->color, err) == SN_OK) print_notes(e->notes, out->stream);
+  if (sn_out_table(out, table, err) == SN_OK) print_notes(e->notes, out->stream);
   sn_table_free(table);
   return err->code;
 }

@@ -114,7 +114,7 @@ static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *e
   }
   hide_options(sweep, table);
   print_heading(&sweep->head, out->stream);
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
@@ -252,7 +252,7 @@ static sn_status print_list_table(const sn_sweep_list *list, const sn_out *out, 
     sn_table_cell(table, "%" PRIu32, line->n_failed);
     sn_table_cell(table, "%" PRIu32, line->sessions);
   }
-  sn_status status = sn_table_print(table, out->stream, out->color, err);
+  sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }

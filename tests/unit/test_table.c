@@ -179,12 +179,71 @@ static void hostile_text_is_cleaned(void **state) {
   }
 }
 
+static char *left_out(const sn_table *table) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&text, &bytes);
+  assert_non_null(out);
+  sn_table_print_left_out(table, out);
+  assert_int_equal(fclose(out), 0);
+  return text;
+}
+
+/* Spare columns go in the order of their ranks, those of one rank together, and no more than must; what is left of too
+ * much text wraps. */
+static void tables_are_fitted(void **state) {
+  (void)state;
+  static const sn_table_column many[] = {
+      {"", "net", SN_TABLE_TEXT},
+      {"peak", "before", SN_TABLE_GAP | SN_TABLE_SPARE(2)},
+      {"MiB", "after", SN_TABLE_SPARE(2)},
+      {"", "%", SN_TABLE_SPARE(1)},
+      {"", "what it is", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
+  };
+  static const struct {
+    unsigned columns;
+    const char *out, *rows;
+  } cases[] = {
+      {0, "",
+       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
+      {51, "",
+       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are long\n"},
+      {50, "",
+       "       peak   MiB  \nnet  before after %  what it is\na         1     2 3  of several words that are\n         "
+       "            long\n"},
+      {40, "left out for want of width: peak %; -o FILE or a pipe shows all\n",
+       "       peak   MiB\nnet  before after  what it is\na         1     2  of several words that\n"
+       "                   are long\n"},
+      {38, "left out for want of width: peak %, peak; -o FILE or a pipe shows all\n",
+       "net  what it is\na    of several words that are long\n"},
+      {25, "left out for want of width: peak %, peak; -o FILE or a pipe shows all\n",
+       "net  what it is\na    of several words\n     that are long\n"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_table *table = sn_table_new(many, 5);
+    sn_table_cell(table, "a");
+    for (int n = 1; n <= 3; n++) sn_table_cell(table, "%d", n);
+    sn_table_cell(table, "of several words that are long");
+    sn_table_fit(table, cases[i].columns);
+    char *said = left_out(table);
+    assert_string_equal(said, cases[i].out);
+    free(said);
+    if (cases[i].rows) expect(table, false, cases[i].rows);
+    sn_table_free(table);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(columns_are_aligned),         cmocka_unit_test(one_line_of_headings_where_no_top_is_given),
-      cmocka_unit_test(width_is_counted_in_letters), cmocka_unit_test(wide_letters_take_two_columns),
-      cmocka_unit_test(many_rows_and_their_marks),   cmocka_unit_test(a_lost_table_is_reported),
-      cmocka_unit_test(hostile_text_is_cleaned),     cmocka_unit_test(hidden_columns_take_no_room),
+      cmocka_unit_test(tables_are_fitted),
+      cmocka_unit_test(columns_are_aligned),
+      cmocka_unit_test(one_line_of_headings_where_no_top_is_given),
+      cmocka_unit_test(width_is_counted_in_letters),
+      cmocka_unit_test(wide_letters_take_two_columns),
+      cmocka_unit_test(many_rows_and_their_marks),
+      cmocka_unit_test(a_lost_table_is_reported),
+      cmocka_unit_test(hostile_text_is_cleaned),
+      cmocka_unit_test(hidden_columns_take_no_room),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
