@@ -261,10 +261,21 @@ static void tell_image(const asked *a) {
   sn_net_free(sn_question_net(&largest, &reason));
 }
 
+/* A network is made for every value that is tried: large ones take seconds, and the search shows where it is. */
+static sn_net *make_and_tell(const void *user, uint32_t value, sn_err *err) {
+  const asked *a = user;
+  char line[60];
+  snprintf(line, sizeof line, "planning %s %" PRIu32 " ...", knob_name(a), value);
+  sn_out_progress(line);
+  return a->knob.make(a->knob.user, value, err);
+}
+
 static sn_status answer(asked *a, sn_err *err) {
   sn_out out;
-  sn_out_progress("planning ...");
-  a->fit = sn_fit_largest(&a->knob, &a->question.device, a->question.strategies, a->question.n_strategies,
+  sn_knob knob = a->knob;
+  knob.make = make_and_tell;
+  knob.user = a;
+  a->fit = sn_fit_largest(&knob, &a->question.device, a->question.strategies, a->question.n_strategies,
                           &a->question.options, err);
   sn_out_progress(NULL);
   if (!a->fit || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK) return err->code;

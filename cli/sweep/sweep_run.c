@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BUFFERED = 64, WAIT_MS = 100, PROGRESS_MS = 200 };
+enum { BUFFERED = 64, FIRST_WORD_MS = 2000, WAIT_MS = 100, PROGRESS_MS = 200 };
 
 /* Who has a group: a helper's number, or one of these. */
 static const uint32_t nobody = UINT32_MAX, finished = UINT32_MAX - 1;
@@ -43,6 +43,7 @@ typedef struct run {
   sn_point *points;   /* of them */
   sn_sweep_row *rows; /* of them */
   int64_t began, shown, looped;
+  int64_t say_at; /* ms after the beginning: when mpirun's log gets its next line */
   sn_err *err;
 } run;
 
@@ -241,6 +242,14 @@ void sn_sweep_dismiss(sn_ranks *ranks) {
 
 /* ---- the loop ---- */
 
+/* Under mpirun no rank has a terminal: a line now and then, ever more rarely, tells a log how far it is. */
+static void say_progress(run *r, int64_t now, const char *line) {
+  unsigned columns, rows;
+  if (!r->job->ranks || now - r->began < r->say_at || sn_out_size(stderr, &columns, &rows)) return;
+  sn_out_say("%s", line);
+  r->say_at *= 2;
+}
+
 static void show_progress(run *r) {
   int64_t now = sn_sweep_now();
   char line[160];
@@ -252,6 +261,7 @@ static void show_progress(run *r) {
            r->job->id, (r->job->grid->n_groups - r->left) * r->n_strategies, r->job->grid->n_points,
            rate * r->n_strategies, left / 3600, left / 60 % 60, left % 60);
   sn_out_progress(line);
+  say_progress(r, now, line);
 }
 
 static int loop(run *r) {
@@ -305,6 +315,7 @@ static sn_status open_run(run *r) {
   for (uint32_t i = 1; r->left > 0 && i < r->n_helpers; i++)
     sn_ranks_send(job->ranks, i, SN_SWEEP_GRID, job->text, strlen(job->text));
   r->began = r->looped = r->shown = sn_sweep_now();
+  r->say_at = FIRST_WORD_MS;
   return SN_OK;
 }
 
