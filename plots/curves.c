@@ -1,7 +1,10 @@
-/* Curves: steps and live as a gnuplot script. Steps is the form of figure 10 of [SN]: memory of functional tensors as
- * lines on the left axis, live tensors dashed in the same colour on the right axis, a line between forward and
- * backward. With curves of several runs there is no right axis; where these have different numbers of steps, the axis
- * is the share of them, of which the first half is forward in any run.
+/* Curves: steps and live as a gnuplot script. Steps is memory of functional tensors as lines, with a line between
+ * forward and backward; where it is asked for, also live tensors, dashed in the same colour on a right axis: the form
+ * of figure 10 of [SN]. With curves of several runs there is no right axis; where these have different numbers of
+ * steps, the axis is the share of them, of which the first half is forward in any run.
+ *
+ * Each curve is named in the right margin, at the height of its peak and with the step of it; names that would meet
+ * move apart. As text, with a right axis, or where there are too many, a legend names them.
  *
  * Cost: O(steps); curves are thinned to SN__CURVE_POINTS.
  *
@@ -11,6 +14,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what the chart needs to know of its runs ---- */
@@ -97,7 +102,14 @@ static double top_of(const frame *f) {
 
 /* Whether live tensors have a right axis of their own. */
 static bool has_counts(const frame *f) {
-  return !f->live && f->chart->n_runs == 1 && f->chart->form != SN__FORM_TEXT;
+  return f->chart->with_live && !f->live && f->chart->n_runs == 1 && f->chart->form != SN__FORM_TEXT;
+}
+
+enum { MOST_NAMES = 10 };
+
+/* Whether names stand in the right margin. */
+static bool has_names(const frame *f) {
+  return f->chart->form != SN__FORM_TEXT && !has_counts(f) && f->chart->n_curves <= MOST_NAMES;
 }
 
 static void put_y_axes(FILE *out, const frame *f) {
@@ -122,11 +134,15 @@ static void put_passes(FILE *out, const frame *f) {
 
 static void put_style(FILE *out, const frame *f) {
   if (f->chart->form == SN__FORM_TEXT) {
-    fputs("set key below center horizontal maxcols 2 Left reverse samplen 4 width 2\n", out);
+    fputs("set key below center vertical maxcols 1 Left reverse samplen 4 width 2\n", out);
     return;
   }
-  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
-          sn__look_of(f->chart->form)->key_font);
+  if (has_names(f))
+    fputs("unset key\nset rmargin at screen 0.69\n", out);
+  else
+    fprintf(out,
+            "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
+            sn__look_of(f->chart->form)->key_font);
   fprintf(out,
           "set border %d linewidth 0.7\nset tics out scale 0.6\nset xtics nomirror\nset ytics nomirror\n"
           "set grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
@@ -181,11 +197,43 @@ static bool is_measured(const sn__curve *curve) {
   return strcmp(curve->result->source, "sim") != 0;
 }
 
-static void put_name(FILE *out, const frame *f, const sn__curve *curve) {
-  fprintf(out, "title '%s", f->chart->form == SN__FORM_TEXT ? " " : "");
-  if (f->chart->n_runs > 1) put_run(out, f, curve->run);
+/* The first step with the most of what is drawn. */
+static const sn_step_row *peak_of(const frame *f, const sn_result *result) {
+  const sn_step_row *peak = result->steps;
+  for (uint32_t i = 1; i < result->n_steps; i++) {
+    const sn_step_row *row = &result->steps[i];
+    if (f->live ? row->live_tensors > peak->live_tensors : row->tensor_bytes > peak->tensor_bytes) peak = row;
+  }
+  return peak;
+}
+
+/* "886 MiB at step 44", or with the step's name. */
+static void put_peak(FILE *out, const frame *f, const sn_result *result, bool with_name) {
+  const sn_step_row *peak = peak_of(f, result);
+  if (f->live)
+    fprintf(out, "%" PRIu32 " at step %" PRIu32, peak->live_tensors, peak->step);
+  else
+    fprintf(out, "%.*f %s at step %" PRIu32, f->unit.bytes > 1e9 ? 2 : 0, (double)peak->tensor_bytes / f->unit.bytes,
+            f->unit.name, peak->step);
+  if (!with_name) return;
+  fputs(", ", out);
+  sn__put_text(out, peak->layer, 12);
+  fprintf(out, " %s", strcmp(peak->pass, "forward") == 0 ? "fwd" : "bwd");
+}
+
+static void put_name(FILE *out, const sn__curve *curve) {
   sn__put_text(out, curve->result->strategy, 60);
   if (curve->run->device[0]) fputs(is_measured(curve) ? ", measured" : ", predicted", out);
+}
+
+static void put_title_of(FILE *out, const frame *f, const sn__curve *curve) {
+  fprintf(out, "title '%s", f->chart->form == SN__FORM_TEXT ? " " : "");
+  if (f->chart->n_runs > 1) put_run(out, f, curve->run);
+  put_name(out, curve);
+  if (f->chart->form != SN__FORM_TEXT || f->chart->columns >= 80) {
+    fputs(": ", out);
+    put_peak(out, f, curve->result, false);
+  }
   fputs("'", out);
 }
 
@@ -217,13 +265,95 @@ static void put_curve(FILE *out, const frame *f, unsigned i) {
             sn__mark(number), sn__look_of(f->chart->form)->mark_size);
   else
     fprintf(out, "with lines linecolor rgb '%s' linewidth %u ", colour, width);
-  put_name(out, f, &f->chart->curves[i]);
+  put_title_of(out, f, &f->chart->curves[i]);
 }
 
 static void put_counts(FILE *out, const frame *f, unsigned i) {
   if (is_measured(&f->chart->curves[i])) return; /* they lie on the predicted ones, or validate says so */
   fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
           i, sn__colour(colour_of(f->chart, i)));
+}
+
+/* ---- names in the right margin ---- */
+
+/* A name and where it belongs: the height of the peak as a share of the frame. */
+typedef struct mark {
+  unsigned curve; /* the limit: the number of curves */
+  double height, place;
+} mark;
+
+static int by_height(const void *a, const void *b) {
+  const mark *x = a, *y = b;
+  if (x->height != y->height) return x->height < y->height ? 1 : -1;
+  return (x->curve > y->curve) - (x->curve < y->curve);
+}
+
+/* Two lines of text need this share of the frame. */
+static const double name_height = 0.092;
+
+/* The highest first, each at its height or below the one above it; then up from below where the frame ends. */
+static void spread(mark *marks, unsigned count) {
+  double room = 1.02;
+  qsort(marks, count, sizeof *marks, by_height);
+  for (unsigned i = 0; i < count; i++) {
+    marks[i].place = fmin(marks[i].height, room);
+    room = marks[i].place - name_height;
+  }
+  room = 0.025;
+  for (unsigned i = count; i-- > 0;) {
+    marks[i].place = fmax(marks[i].place, room);
+    room = marks[i].place + name_height;
+  }
+}
+
+/* A dotted line from the peak, at `x` of the axis, to the margin, and on to the name. */
+static void put_leader(FILE *out, const mark *m, double x, const char *colour) {
+  fprintf(out,
+          "set arrow from first %.9g, graph %.9g to graph 1, graph %.9g nohead linecolor rgb '%s' linewidth 0.6 "
+          "dashtype (3,6) front\n",
+          x, m->height, m->height, colour);
+  fprintf(out, "set arrow from graph 1, graph %.9g to graph 1.02, graph %.9g nohead linecolor rgb '%s' linewidth 0.6\n",
+          m->height, m->place, colour);
+}
+
+static void put_limit_name(FILE *out, const frame *f, const mark *m) {
+  const char *font = sn__look_of(f->chart->form)->key_font;
+  fputs("set label 'room for tensors on ", out);
+  sn__put_text(out, f->chart->curves[0].run->gpu, 20);
+  fprintf(out, "' at graph 1.025, graph %.9g left offset 0,0.45 textcolor rgb '#606060' font ',%s'\n", m->place, font);
+  fprintf(out, "set label '%.*f %s' at graph 1.025, graph %.9g left offset 0,-0.55 font ',%s'\n",
+          f->unit.bytes > 1e9 ? 2 : 0, (double)f->limit_bytes / f->unit.bytes, f->unit.name, m->place, font);
+}
+
+static void put_curve_name(FILE *out, const frame *f, const mark *m) {
+  const sn__curve *curve = &f->chart->curves[m->curve];
+  const char *colour = sn__colour(colour_of(f->chart, m->curve)), *font = sn__look_of(f->chart->form)->key_font;
+  put_leader(out, m, place(f, curve->result, peak_of(f, curve->result)->step), colour);
+  fprintf(out, "set label '");
+  put_name(out, curve);
+  fprintf(out, "' at graph 1.025, graph %.9g left offset 0,0.45 textcolor rgb '%s' font ',%s'\nset label '", m->place,
+          colour, font);
+  if (f->chart->n_runs > 1) put_run(out, f, curve->run); /* two lines hold no more */
+  put_peak(out, f, curve->result, f->chart->n_runs == 1);
+  fprintf(out, "' at graph 1.025, graph %.9g left offset 0,-0.55 font ',%s'\n", m->place, font);
+}
+
+static void put_names(FILE *out, const frame *f) {
+  mark marks[MOST_NAMES + 1];
+  unsigned n = f->chart->n_curves, count = n;
+  double top = top_of(f) * (f->live ? 1 : f->unit.bytes);
+  if (!has_names(f)) return;
+  for (unsigned i = 0; i < n; i++) {
+    const sn_step_row *peak = peak_of(f, f->chart->curves[i].result);
+    marks[i] = (mark){i, (f->live ? peak->live_tensors : (double)peak->tensor_bytes) / top, 0};
+  }
+  if (f->limit_bytes) marks[count++] = (mark){n, (double)f->limit_bytes / top, 0};
+  spread(marks, count);
+  for (unsigned i = 0; i < count; i++)
+    if (marks[i].curve < n)
+      put_curve_name(out, f, &marks[i]);
+    else
+      put_limit_name(out, f, &marks[i]);
 }
 
 static void put_limit(FILE *out, const frame *f) {
@@ -243,6 +373,7 @@ void sn__curves_write(FILE *out, const sn__chart *chart) {
   put_y_axes(out, &f);
   put_passes(out, &f);
   put_style(out, &f);
+  put_names(out, &f);
   for (unsigned i = 0; i < chart->n_curves; i++) put_data(out, &f, i, chart->curves[i].result);
   for (unsigned i = 0; i < chart->n_curves; i++) put_curve(out, &f, i);
   for (unsigned i = 0; i < chart->n_curves && has_counts(&f); i++) put_counts(out, &f, i);

@@ -66,14 +66,23 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
   return SN_OK;
 }
 
-/* The first `n_names` of the usual ones in the run's own order; all of a measured run that has
- * few, and where it has none of these. */
+static bool is_usual(const sn_run *run, unsigned n_names, const sn_result *result) {
+  for (unsigned n = 0; n < n_names; n++)
+    if (find(run, usual[n]) == result) return true;
+  return false;
+}
+
+/* The first `n_names` of the usual ones in the run's own order, of all the usual ones with the fastest that fits; all
+ * of a measured run that has few, and where it has none of these. */
 static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind, choice *chosen) {
   unsigned before = chosen->count;
   if (run->device[0] && run->n_results <= N_USUAL) n_names = 0;
+  bool has_usual = false;
+  for (unsigned n = 0; n < n_names; n++) has_usual = has_usual || find(run, usual[n]);
+  const sn_result *fastest = has_usual && n_names == N_USUAL ? sn_run_best(run) : NULL;
   for (uint32_t i = 0; i < run->n_results; i++)
-    for (unsigned n = 0; n < n_names; n++)
-      if (find(run, usual[n]) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
+    if (&run->results[i] == fastest || is_usual(run, n_names, &run->results[i]))
+      add_named(run, &run->results[i], kind, chosen);
   if (chosen->count > before) return;
   for (uint32_t i = 0; i < run->n_results; i++)
     if (find(run, run->results[i].strategy) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
@@ -143,7 +152,11 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
   if (!chosen.curves) return sn_fail_memory(err);
   for (unsigned i = 0; i < n_runs; i++)
     if (choose(runs[i], n_runs, options, &chosen, err) != SN_OK) break;
-  sn__chart chart = {.kind = options->kind, .curves = chosen.curves, .n_curves = chosen.count, .n_runs = n_runs};
+  sn__chart chart = {.kind = options->kind,
+                     .curves = chosen.curves,
+                     .n_curves = chosen.count,
+                     .n_runs = n_runs,
+                     .with_live = options->with_live};
   if (err->code == SN_OK && check_rows(&chosen, options->kind, err) == SN_OK) draw_chart(&chart, options, err);
   free(chosen.curves);
   return err->code;

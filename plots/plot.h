@@ -1,12 +1,11 @@
 /* Pictures of stored runs, drawn by gnuplot, or as text for a terminal.
  *
- *   steps      functional-tensor memory over the steps, the form of figure 10 of [SN]; live tensors on a second axis;
- *              several runs in one picture, e.g. of two batch sizes or two GPUs
- *   live       live tensors over the steps; several runs too
- *   device     everything on the device over one strategy's steps, as a stack against the memory it has
- *   breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy
- *   timeline   the three lanes and the memory over the time of one strategy's iteration
- *   pool       the addresses of one strategy's pool over the steps, a rectangle per tensor
+ *   steps      functional-tensor memory over the steps; where it is asked for live tensors on a second axis, the form
+ * of figure 10 of [SN]; several runs in one picture, e.g. of two batch sizes or two GPUs live       live tensors over
+ * the steps; several runs too device     everything on the device over one strategy's steps, as a stack against the
+ * memory it has breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy timeline
+ * the three lanes and the memory over the time of one strategy's iteration pool       the addresses of one strategy's
+ * pool over the steps, a rectangle per tensor
  *
  * Drawn from what the store holds; device, timeline and pool from a timeline, for which a run is simulated
  * again (sim/ask/replay.h).
@@ -44,12 +43,13 @@ bool sn_plot_kind_is_played(sn_plot_kind kind);
 
 typedef struct sn_plot_options {
   sn_plot_kind kind;
+  bool with_live;                /* steps of one run in a file: live tensors too */
   const char *path;              /* .png, .svg, .pdf by ending; NULL draws as text into `terminal` */
   FILE *terminal;                /* where text goes */
   unsigned columns, rows;        /* size of the text drawing, at least 60 x 20; 0: 100 x 30 */
   const char *const *strategies; /* which of the runs' strategies; NULL: breakdown: all; several runs: baseline and
-                                    liveness+offload+recompute=cost; else these, liveness and liveness+offload; those
-                                    of them that a run has, else all it has */
+                                    liveness+offload+recompute=cost; else these, liveness, liveness+offload and the
+                                    fastest that fits; those of them that a run has, else all it has */
   unsigned n_strategies;
 } sn_plot_options;
 

@@ -38,6 +38,7 @@ typedef struct sn__chart {
   sn_plot_kind kind;
   sn__form form;
   unsigned columns, rows;  /* of SN__FORM_TEXT */
+  bool with_live;          /* of steps: live tensors on a second axis */
   const sn__curve *curves; /* what is drawn, at least one; all with step rows where steps are drawn */
   unsigned n_curves, n_runs;
   const sn_timeline *timeline; /* of timeline and pool: of curves[0] */

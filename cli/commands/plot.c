@@ -69,6 +69,9 @@ static sn_status draw_again(plot *p, sn_err *err) {
 
 static sn_status check(const sn_args *args, sn_err *err) {
   const char *name = sn_plot_kind_name(args->kind);
+  if (args->with_live && (args->kind != SN_PLOT_STEPS || args->n_operands > 1 || !args->output))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--live adds live tensors to --kind steps of one run in a file (-o FILE); else draw --kind live");
   if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
   if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind))
@@ -133,6 +136,7 @@ sn_status sn_cli_plot(const sn_args *args, sn_err *err) {
   for (uint32_t i = 0; i < args->n_strategies; i++) names[i] = sn_strategy_name(args->strategies[i], texts[i]);
   plot p = {.args = args};
   p.options = (sn_plot_options){.kind = args->kind,
+                                .with_live = args->with_live,
                                 .path = args->output,
                                 .strategies = args->n_strategies ? names : NULL,
                                 .n_strategies = args->n_strategies};

@@ -358,12 +358,15 @@ static const sn_option options[] = {
      "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.", parse_switch,
      offsetof(sn_args, explain)},
     {"kind", "steps|live|device|breakdown|timeline|pool", 0, SN_CMD_PLOT, "What to print",
-     "What to draw. steps (default): memory and live tensors over the steps. live: live tensors only. device: "
+     "What to draw. steps (default): memory of tensors over the steps. live: live tensors only. device: "
      "everything on the device over the steps, against its memory. breakdown: time and peak by type of layer, a bar "
      "per "
      "strategy. timeline: what the lanes do and the memory, over time. pool: where "
      "each tensor lies, over the steps.",
      parse_kind, offsetof(sn_args, kind)},
+    {"live", NULL, 0, SN_CMD_PLOT, "What to print",
+     "With --kind steps: live tensors too, dashed, on an axis of their own.", parse_switch,
+     offsetof(sn_args, with_live)},
     {"table", "results|steps|peaks|tensors", 0, SN_CMD_EXPORT, "What to print",
      "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
      "peak, per tensor of the network.",

@@ -78,6 +78,7 @@ typedef struct sn_args {
   const char *table; /* of `export`; NULL: not given */
   bool man;          /* of `help` */
   sn_plot_kind kind; /* of `plot` */
+  bool with_live;    /* of `plot` */
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */

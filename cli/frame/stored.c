@@ -61,20 +61,9 @@ const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_str
   return NULL;
 }
 
-/* The fastest that fits, and of equally fast ones the one that needs least: where all fits baseline, which does
- * nothing, is as fast as liveness. NULL: none fits. */
-static const sn_result *find_interesting(const sn_run *run) {
-  const sn_result *best = sn_report_fastest(run);
-  for (uint32_t i = 0; best && i < run->n_results; i++) {
-    const sn_result *r = &run->results[i];
-    if (r->fits && r->iteration_ns == best->iteration_ns && r->peak_device_bytes < best->peak_device_bytes) best = r;
-  }
-  return best;
-}
-
 const sn_result *sn_stored_choice(const sn_args *args, const sn_run *run, sn_err *err) {
   if (args->n_strategies == 1) return sn_stored_result(args, run, args->strategies[0], err);
-  const sn_result *best = find_interesting(run);
+  const sn_result *best = sn_run_best(run);
   if (!best) best = sn_report_smallest(run);
   if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
   return best;

@@ -137,4 +137,8 @@ typedef struct sn_run {
 
 void sn_run_free(sn_run *run);
 
+/* The result that people want to see first: the fastest that fits, of equally fast ones the one that needs least device
+ * memory (where all fits baseline, which does nothing, is as fast as liveness). NULL: none fits. */
+const sn_result *sn_run_best(const sn_run *run);
+
 #endif

@@ -440,12 +440,12 @@ static void runs_are_told_apart(void **state) {
   (void)state;
   sn_run *runs[] = {simulate("lenet", 8, "k40c"), simulate("lenet", 16, "k40c"), simulate("lenet", 8, "h200"),
                     simulate("alexnet", 8, "k40c")};
-  static const char *const batches[] = {"title 'lenet, on k40c'", "title 'batch 8: baseline'",
-                                        "title 'batch 16: baseline'", "step of the iteration'"},
-                           *const gpus[] = {"title 'lenet, batch 8'", "title 'k40c: baseline'",
-                                            "title 'h200: baseline'"},
-                           *const nets[] = {"title 'several networks, batch 8, on k40c'", "title 'lenet: baseline'",
-                                            "title 'alexnet: baseline'", "share of the iteration''s steps (%)"};
+  static const char *const batches[] = {"title 'lenet, on k40c'", "title 'batch 8: baseline: ",
+                                        "title 'batch 16: baseline: ", "step of the iteration'"},
+                           *const gpus[] = {"title 'lenet, batch 8'",
+                                            "title 'k40c: baseline: ", "title 'h200: baseline: "},
+                           *const nets[] = {"title 'several networks, batch 8, on k40c'", "title 'lenet: baseline: ",
+                                            "title 'alexnet: baseline: ", "share of the iteration''s steps (%)"};
   char *script = runs_script((const sn_run *const[]){runs[0], runs[1]}, 2, SN_PLOT_STEPS);
   assert_words(script, batches, 4);
   assert_null(strstr(script, "y2label")); /* too many curves for a second axis */
@@ -457,6 +457,44 @@ static void runs_are_told_apart(void **state) {
   assert_words(script, nets, 4);
   free(script);
   for (int i = 0; i < 4; i++) sn_run_free(runs[i]);
+}
+
+/* Live tensors in the picture of the memory are for those who ask; of several runs there is no axis for them. */
+static void live_tensors_are_an_option(void **state) {
+  (void)state;
+  scene s = {.run = simulate("lenet", 8, "k40c")};
+  sn__curve curve = {s.run, s.run->results};
+  sn__chart chart = {.form = SN__FORM_SVG, .curves = &curve, .n_curves = 1, .n_runs = 1};
+  char *without = script_of(&chart);
+  chart.with_live = true;
+  char *with = script_of(&chart);
+  assert_null(strstr(without, "y2label"));
+  assert_non_null(strstr(with, "set y2label 'live tensors (count)"));
+  free(without);
+  free(with);
+  sn_run_free(s.run);
+}
+
+/* Names in the margin are two lines high and do not meet, however many peaks are alike. */
+static void names_keep_apart(void **state) {
+  (void)state;
+  sn_run *run = simulate("alexnet", 200, "k40c");
+  sn__curve curves[10];
+  for (unsigned i = 0; i < 10; i++) curves[i] = (sn__curve){run, &run->results[i % N_NAMES]};
+  char *script = script_of(&(sn__chart){.form = SN__FORM_SVG, .curves = curves, .n_curves = 10, .n_runs = 1});
+  double place[10], below = 1.1;
+  unsigned count = 0;
+  static const char words[] = " at step ", begin[] = "' at graph 1.025, graph ";
+  for (const char *at = strstr(script, words); at && count < 10; at = strstr(at + 1, words))
+    if (strstr(at, begin) && strstr(at, begin) < strchr(at, '\n'))
+      place[count++] = strtod(strstr(at, begin) + 24, NULL);
+  assert_int_equal(count, 10);
+  for (unsigned i = 0; i < 10; i++) { /* they are written from the highest down */
+    assert_true(place[i] <= below - 0.09 + 1e-6 && place[i] > 0);
+    below = place[i];
+  }
+  free(script);
+  sn_run_free(run);
 }
 
 static void live_counts_tensors(void **state) {
@@ -510,6 +548,8 @@ int main(void) {
       cmocka_unit_test(pool_as_text),
       cmocka_unit_test(runs_are_told_apart),
       cmocka_unit_test(live_counts_tensors),
+      cmocka_unit_test(live_tensors_are_an_option),
+      cmocka_unit_test(names_keep_apart),
       cmocka_unit_test(defaults_for_several_runs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
