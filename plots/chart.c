@@ -1,6 +1,7 @@
-/* Bars as a gnuplot script; see the header. Bars are one wide and stand side by side, groups one apart. Each series is
- * a data block of lines "x value mark"; in a stack the value is the sum up to the series, and the highest is drawn
- * first, so that the lower ones cover it. O(bars^2), for some hundred bars. */
+/* Bars as a gnuplot script; see the header. On a logarithmic axis, which has no 0 for a bar to begin at, they are dots.
+ * Bars are one wide and stand side by side, groups one apart. Each series is a data block of lines "x value mark"; in a
+ * stack the value is the sum up to the series, and the highest is drawn first, so that the lower ones cover it.
+ * O(bars^2), for some hundred bars. */
 #include "plots/chart.h"
 
 #include "plots/plot_internal.h"
@@ -134,11 +135,36 @@ static const char *series_name(const sn_chart *c, unsigned series) {
   return c->bars[i].series;
 }
 
-/* The first of the colours is black, the marks'; when they are used up they come again, half way to white. */
-static void put_colour(FILE *out, unsigned series) {
+static bool has_operators(const sn_chart *c) {
+  for (unsigned i = 0; i < c->n_bars; i++)
+    if (sn__part_of(c->bars[i].series) != SN__PART_OTHER) return true;
+  return false;
+}
+
+/* Of operators their own, the same in every picture. Of others: the first of the colours is black, the marks'; when
+ * they are used up they come again, half way to white. */
+static void put_colour(FILE *out, const sn_chart *c, unsigned series) {
   enum { BARS = SN__COLOURS - 1, WHITE = 0xffffff, HALF = 0x7f7f7f };
+  unsigned part = sn__part_of(series_name(c, series));
+  if (part != SN__PART_OTHER) {
+    fprintf(out, "'%s'", sn__parts[part].colour);
+    return;
+  }
+  if (has_operators(c)) { /* those without a colour are the other layers */
+    fprintf(out, series % 2 ? "'%s'" : "'#c4c4c4'", sn__parts[SN__PART_OTHER].colour);
+    return;
+  }
   unsigned long rgb = strtoul(sn__colour(1 + series % BARS) + 1, NULL, 16);
   fprintf(out, "'#%06lx'", series / BARS % 2 ? (rgb >> 1 & HALF) + (WHITE >> 1 & HALF) : rgb);
+}
+
+/* Where a bar is missing, why, upwards from the axis. */
+static void put_missing(FILE *out, const frame *f) {
+  const sn_chart *c = f->chart;
+  for (unsigned i = 0; i < c->n_bars && c->missing_label && !c->stacked; i++)
+    if (!isfinite(c->bars[i].value))
+      fprintf(out, "set label '%s' at first %.9g, graph 0.015 left rotate by 90 font ',%s' textcolor rgb '#707070'\n",
+              c->missing_label, place(c, i), sn__look_of(f->form)->key_font);
 }
 
 static void put_plot(FILE *out, const frame *f) {
@@ -147,8 +173,9 @@ static void put_plot(FILE *out, const frame *f) {
   fputs("plot ", out);
   for (unsigned k = 0; k < n; k++) {
     unsigned series = c->stacked ? n - 1 - k : k;
-    fprintf(out, "%s$s%u using 1:2 with boxes fillstyle solid 1.0 noborder linecolor rgb ", k ? ", " : "", series);
-    put_colour(out, series);
+    fprintf(out, "%s$s%u using 1:2 with %s linecolor rgb ", k ? ", " : "", series,
+            c->log_scale ? "points pointtype 7 pointsize mark_size * 1.9" : "boxes fillstyle solid 1.0 noborder");
+    put_colour(out, c, series);
     fprintf(out, " title '%s'", series_name(c, series));
   }
   for (unsigned s = 0; s < n && has_marks(c); s++) {
@@ -175,6 +202,7 @@ static sn_status write_chart(FILE *out, const void *what, sn_err *err) {
         out);
   put_groups(out, f->chart);
   put_y_axis(out, f->chart);
+  put_missing(out, f);
   for (unsigned s = 0; s < count(f->chart, series_of); s++) put_series(out, f->chart, s);
   put_plot(out, f);
   return SN_OK;

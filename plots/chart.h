@@ -21,7 +21,8 @@ typedef struct sn_chart_bar {
 
 typedef struct sn_chart {
   const char *title, *y_label, *mark_label;
-  bool log_scale; /* values and marks above 0 only */
+  const char *missing_label; /* written where a value is NAN; NULL: nothing is */
+  bool log_scale; /* values and marks above 0 only; dots in place of bars: a bar's length would say nothing */
   bool stacked;   /* bars of a group stand on each other, in the order of their series; no marks */
   const sn_chart_bar *bars;
   unsigned n_bars;

@@ -141,6 +141,7 @@ static sn_status draw_bars(const sn_experiment *e, const sn_paper_rows *rows, co
   sn_chart chart = {.title = title,
                     .y_label = e->axis ? e->axis : quantities[e->drawn].axis,
                     .mark_label = "in the paper",
+                    .missing_label = "did not fit",
                     .log_scale = e->log_scale,
                     .stacked = e->stacked,
                     .bars = bars};
@@ -157,8 +158,8 @@ static sn_status draw_bars(const sn_experiment *e, const sn_paper_rows *rows, co
 }
 
 static sn_status draw_steps(const char *path, sn_err *err) {
-  sn_strategy strategies[SN_STRATEGY_DEFAULTS]; /* the picture chooses among them */
-  sn_plot_options options = {.path = path};
+  sn_strategy strategies[SN_STRATEGY_DEFAULTS];                /* the picture chooses among them */
+  sn_plot_options options = {.path = path, .with_live = true}; /* as the paper's figure 10 */
   sn_options simulated = SN_OPTIONS_INIT;
   sn_device device;
   simulated.want_steps = true;

@@ -100,6 +100,28 @@ static void logarithm(void **state) {
   assert_int_equal(occurrences(svg, "> 1<"), 1);
   assert_int_equal(occurrences(svg, "> 100<"), 1);
   assert_int_equal(occurrences(svg, "> 0<"), 0);
+  assert_int_equal(boxes(svg), 0); /* dots */
+  free(svg);
+}
+
+static void missing_bars_say_why(void **state) {
+  sn_chart chart = sample;
+  char *svg = draw_svg(state, &chart);
+  assert_int_equal(occurrences(svg, "did not fit"), 0);
+  free(svg);
+  chart.missing_label = "did not fit";
+  svg = draw_svg(state, &chart);
+  assert_int_equal(occurrences(svg, "did not fit"), 1);
+  free(svg);
+}
+
+/* An operator has the colour that it has everywhere. */
+static void operators_keep_their_colours(void **state) {
+  static const sn_chart_bar shares[] = {{"net", "FC", 10, NAN}, {"net", "CONV", 90, NAN}};
+  sn_chart chart = {.title = "t", .y_label = "%", .mark_label = "m", .stacked = true, .bars = shares, .n_bars = 2};
+  char *svg = draw_svg(state, &chart);
+  assert_non_null(strstr(svg, "rgb(  0, 114, 178)"));
+  assert_non_null(strstr(svg, "rgb(213,  94,   0)"));
   free(svg);
 }
 
@@ -157,6 +179,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(everything_is_there, setup, teardown),
       cmocka_unit_test_setup_teardown(without_marks, setup, teardown),
       cmocka_unit_test_setup_teardown(logarithm, setup, teardown),
+      cmocka_unit_test_setup_teardown(missing_bars_say_why, setup, teardown),
+      cmocka_unit_test_setup_teardown(operators_keep_their_colours, setup, teardown),
       cmocka_unit_test_setup_teardown(stack, setup, teardown),
       cmocka_unit_test_setup_teardown(forms, setup, teardown),
       cmocka_unit_test_setup_teardown(refusals, setup, teardown),
