@@ -18,7 +18,8 @@ function drawVerdict() {
          ? "Each of the " + pairs.length + " combinations of network and GPU has a batch and a strategy that fit; the largest are in the table below."
          : "Nothing fits for " + none.length + " of " + pairs.length + " combinations of network and GPU: " +
            none.slice(0, SENTENCES).map(pairName).join(", ") + (none.length > SENTENCES ? " and others" : "") + "."];
-  fill("verdict", element("strong", {}, fitText()), ...(more ? [element("p", {}, more + ".")] : []), ...lines.map((line) => element("p", {}, line)));
+  const alone = pairs.length === 1 && pairs[0].fit > 0; /* then its sentence is the answer */
+  fill("verdict", element("strong", {}, alone ? lines.shift() : fitText()), ...(alone ? [element("p", {}, fitText() + ".")] : []), ...(more ? [element("p", {}, more + ".")] : []), ...lines.map((line) => element("p", {}, line)));
   at("verdict").className = sweep.fit ? "fits" : "fails";
 }
 
@@ -72,7 +73,7 @@ function choose(choice, batch) {
   chart.at = Math.max(0, chart.batches.indexOf(batch));
   for (const [key] of CHOOSERS) at("choose-" + key).value = String(choice[key]);
   const pair = pairs.find(isChosen);
-  fill("explained", pair ? pairSentence(pair) : "");
+  fill("explained", pair && pairs.length > 1 ? pairSentence(pair) : ""); /* of one the answer above says it */
   drawCharts();
   pairTable.draw();
 }

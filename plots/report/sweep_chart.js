@@ -206,14 +206,17 @@ function moveBatch(to) {
     cursor.setAttribute("x1", x);
     cursor.setAttribute("x2", x);
   }
+  drawHeat();
   drawLegend();
 }
 
 function drawCharts() {
   if (chart.batches.length === 0) {
     for (const id of ["memory", "speed"]) fill(id, element("p", {class: "note"}, "No point of this choice was computed."));
+    fill("heat");
     return fill("legend");
   }
+  drawHeat();
   drawMemory();
   drawSpeed();
   return drawLegend();

@@ -125,6 +125,29 @@ def says_the_gist(page, stored):
         assert begin in verdict and end in verdict, f"{begin!r}, {end!r}: {verdict!r}"
 
 
+HEAT = """[...document.querySelectorAll("#heat tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"""
+
+
+def maps_what_fits(page, stored):
+    """Every batch and strategy of the pair shown has its speed, or says that it does not fit; strategies that come to the
+    same share a row, those of different rows do not."""
+    page.open("sweep.html", *DESKTOP)
+    set_value(page, "#choose-net", "alexnet")
+    set_value(page, "#choose-gpu", "v100_32")
+    rows = [r for r in stored["sweep"] if [r["net"], r["gpu"]] == ["alexnet", "v100_32"]]
+    shown, batches = {}, sorted({r["batch"] for r in rows})
+    for cells_of in page.evaluate(HEAT):
+        for strategy in cells_of[0].split("\n"):
+            shown[strategy] = cells_of[1:]
+    figures = {}
+    for row in rows:
+        text = "no" if not row["fits"] else f"{row['images_per_second']:.{1 if row['images_per_second'] < 100 else 0}f}"
+        equal(f"{row['strategy']}, batch {row['batch']}", shown[row["strategy"]][batches.index(row["batch"])], text)
+        figures.setdefault(row["strategy"], []).append((row["fits"], row["iteration_ns"], row["peak_device_bytes"]))
+    equal("rows", len(page.evaluate(HEAT)), len({tuple(f) for f in figures.values()}))
+    assert len(figures) > len({tuple(f) for f in figures.values()}), "no two strategies come to the same: nothing is tested"
+
+
 def shows_every_point(page, stored):
     page.open("sweep.html", *DESKTOP)
     equal("range", range_of(page), "rows 1 to 100 of 156")
@@ -279,7 +302,7 @@ def shows_names_as_text(page, stored):
     page.open("evil.html", *DESKTOP)
     equal("scripts that ran", page.evaluate("typeof pwned"), "undefined")
     equal("elements from names", page.evaluate("document.querySelectorAll('b, script:not([id]) ~ script, img').length"), 0)
-    for place in ("h1", "#verdict", "#grid", "#pairs", "#chooser", "#explained", "#points", "#made"):
+    for place in ("h1", "#verdict", "#grid", "#pairs", "#chooser", "#points", "#made"):
         assert EVIL in page.evaluate(f"document.querySelector('{place}').textContent"), f"the name is not in {place}"
     equal("title", page.evaluate("document.title").count(EVIL), 2)
     equal("why it failed", [row[-1] for row in cells(page, "points")], [EVIL, "", "", ""])
@@ -307,7 +330,7 @@ def is_legible_in_light_and_dark(page, stored):
     page.dark(False)
 
 
-TESTS = (loads_alone, says_what_was_tried, says_the_gist, shows_every_point, sorts, filters, shows_failures, draws_what_is_chosen,
+TESTS = (loads_alone, says_what_was_tried, says_the_gist, maps_what_fits, shows_every_point, sorts, filters, shows_failures, draws_what_is_chosen,
          draws_the_chosen_options, follows_pointer_finger_and_keyboard, hides_and_shows_lines, shows_names_as_text, fits_a_phone,
          does_not_overlap, is_legible_in_light_and_dark)
 
