@@ -184,6 +184,25 @@ static void put_lanes(FILE *out, const int64_t *ns) {
   fputs("\n", out);
 }
 
+/* Names of bars, in those that are likely to have room. */
+static void put_bar_names(FILE *out, const sn__chart *chart) {
+  const sn_timeline *t = chart->timeline;
+  enum { LETTERS = 160 }; /* as wide as the frame */
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *bar = &t->bars[b];
+    double ms = (double)(bar->end_ns - bar->begin_ns) / 1e6,
+           share = (double)(bar->end_ns - bar->begin_ns) / (double)t->end_ns;
+    bool named = bar->kind == SN_BAR_COMPUTE || bar->kind == SN_BAR_COPY_OUT || bar->kind == SN_BAR_COPY_IN;
+    if (!named || share * LETTERS < (double)strlen(bar->name) + 1) continue;
+    fputs("set label '", out);
+    sn__put_text(out, bar->name, 60);
+    fprintf(out, "' at first %.9g, first %u center textcolor rgb '%s' font ',%s' front\n",
+            (double)bar->begin_ns / 1e6 + ms / 2, bar->lane,
+            kind_of(t, bar) == FORWARD || kind_of(t, bar) == UPDATE ? "white" : "black",
+            sn__look_of(chart->form)->small_font);
+  }
+}
+
 static void put_levels(FILE *out, const sn__unit *unit, uint64_t most) {
   fprintf(out, "set tmargin at screen 0.58\nset bmargin at screen 0.29\nset yrange [0:%.9g]\nset ylabel 'pool (%s)'\n",
           (double)most / unit->bytes * 1.05, unit->name);
@@ -213,7 +232,9 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   fprintf(out, "' offset 0,-0.3\nset xrange [0:%.9g]\nset lmargin at screen 0.11\nset rmargin at screen 0.97\n",
           t->end_ns > 0 ? (double)t->end_ns / 1e6 : 1);
   fputs("set tics out scale 0.6\nset xtics nomirror\nset ytics nomirror\n", out);
+  put_bar_names(out, chart);
   put_lanes(out, ns);
+  fputs("unset label\n", out);
   put_levels(out, &unit, most);
   put_key(out, chart, ns);
   fputs("unset multiplot\n", out);

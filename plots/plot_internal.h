@@ -97,10 +97,10 @@ extern const sn__axis sn__axes[SN__AXES];
 #define SN__PURPLE     "#CC79A7"
 #define SN__GREY       "#999999"
 
-/* What differs between the forms: the terminal's set-up, the size of the legend's letters and of the curves' marks, how
- * far the passes' names and the title stand above their places, in lines. */
+/* What differs between the forms: the terminal's set-up, the size of the legend's letters, of names in bars and of the
+ * curves' marks, how far the passes' names and the title stand above their places, in lines. */
 typedef struct sn__look {
-  const char *terminal, *key_font, *mark_size, *lift;
+  const char *terminal, *key_font, *small_font, *mark_size, *lift;
 } sn__look;
 
 const sn__look *sn__look_of(sn__form form);

@@ -60,6 +60,25 @@ static void put_plot(FILE *out, const sn_timeline *t) {
             k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
 }
 
+/* Names of tensors in their rectangles, where they are likely to have room: the width of letters is not known here, so
+ * that of a wide one is taken. */
+static void put_names(FILE *out, const sn__chart *chart, const sn__unit *unit) {
+  const sn_timeline *t = chart->timeline;
+  enum { LETTERS = 150, LINES = 30 }; /* as wide and as high as the frame */
+  for (uint32_t r = 0; r < t->n_rects; r++) {
+    const sn_rect *rect = &t->rects[r];
+    if (rect->tensor >= t->n_tensors) continue;
+    double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
+    const char *name = t->tensors[rect->tensor].name;
+    if ((right - left) / (end_of(t) - 1) * LETTERS < (double)strlen(name) + 1) continue;
+    if ((double)rect->bytes / (1.06 * (double)t->pool_bytes) * LINES < 1) continue;
+    fputs("set label '", out);
+    sn__put_text(out, name, 60);
+    fprintf(out, "' at first %.9g, first %.9g left offset 0.4,0 font ',%s' front\n", left,
+            ((double)rect->offset + (double)rect->bytes / 2) / unit->bytes, sn__look_of(chart->form)->small_font);
+  }
+}
+
 /* What sets the pool: through what lies highest, in the step that takes it there. */
 static double mark_at(const sn_timeline *t, uint32_t step) {
   for (uint32_t i = 0; i < t->n_rects; i++) {
@@ -106,6 +125,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
           "spacing 1.25 height 0.8 font ',%s'\n",
           sn__look_of(chart->form)->key_font);
   sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t), 1);
+  put_names(out, chart, &unit);
   put_mark(out, chart, high);
   put_plot(out, t);
   put_high_water(out, chart->curves[0].result, &unit, high);

@@ -54,18 +54,21 @@ static const sn__look looks[] = {
                      "  counts = 'thin'; count_width = 0.4\n"
                      "}\n",
          .key_font = "21",
+         .small_font = "15",
          .mark_size = "0.7",
          .lift = "0.8"},
     [SN__FORM_SVG] = {.terminal = "set terminal svg size 900,563 font 'sans-serif,13' linewidth 1.3 noenhanced"
                                   " background '#ffffff'\n",
                       .key_font = "11.5",
+                      .small_font = "8.5",
                       .mark_size = "0.45",
                       .lift = "0.8"},
     [SN__FORM_PDF] = {.terminal = "set terminal pdfcairo size 16cm,10cm font 'Sans,9.5' linewidth 1.3 noenhanced\n",
                       .key_font = "8.5",
+                      .small_font = "6",
                       .mark_size = "0.4",
                       .lift = "0.8"},
-    [SN__FORM_TEXT] = {.lift = "1"},
+    [SN__FORM_TEXT] = {.small_font = "", .lift = "1"},
 };
 
 const sn__look *sn__look_of(sn__form form) {

@@ -2,8 +2,26 @@
 
 const POOL_HEIGHT = 420, POOL_TOP = 10, POOL_BOTTOM = 34;
 
+/* What of the pool's height is shown, as shares of it. */
+const tall = {low: 0, high: 1};
+
 function poolY(r, address) {
-  return POOL_HEIGHT - POOL_BOTTOM - address / Math.max(1, r.pool) * (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
+  const share = (address / Math.max(1, r.pool) - tall.low) / (tall.high - tall.low);
+  return POOL_HEIGHT - POOL_BOTTOM - share * (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
+}
+
+/* Zooms by a factor around a share of the pool, or moves by one of what is shown. */
+function stretch(view, factor, middle = (tall.low + tall.high) / 2) {
+  const width = Math.min(1, Math.max(0.001, (tall.high - tall.low) * factor));
+  tall.low = Math.max(0, Math.min(1 - width, middle - (middle - tall.low) * width / (tall.high - tall.low)));
+  tall.high = tall.low + width;
+  view.redraw();
+}
+function lift(view, share) {
+  const width = tall.high - tall.low;
+  tall.low = Math.max(0, Math.min(1 - width, tall.low + share * width));
+  tall.high = tall.low + width;
+  view.redraw();
 }
 
 function rectColor(rect) {
@@ -20,7 +38,9 @@ function paintRect(view, context, r, rect) {
 }
 
 function paintPoolAxes(view, context, r) {
-  const unit = r.pool >= 2 * GIB ? GIB : r.pool >= 2 * MIB ? MIB : KIB, all = marks(r.pool / unit, 6);
+  const unit = r.pool >= 2 * GIB ? GIB : r.pool >= 2 * MIB ? MIB : KIB, step = marks(r.pool * (tall.high - tall.low) / unit, 6)[1] || 1;
+  const all = [];
+  for (let m = Math.ceil(tall.low * r.pool / unit / step - 1e-9); m * step * unit <= tall.high * r.pool * (1 + 1e-9); m++) all.push(m * step);
   context.fillStyle = view.color("panel");
   context.fillRect(view.left, POOL_TOP, view.right - view.left, POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
   context.textAlign = "right";
@@ -28,13 +48,13 @@ function paintPoolAxes(view, context, r) {
     context.fillStyle = view.color("grid");
     context.fillRect(view.left, poolY(r, m * unit), view.right - view.left, 1);
     context.fillStyle = view.color("soft");
-    context.fillText(digits(m, all[1] || 1), view.left - 6, Math.max(poolY(r, m * unit) + 4, 12));
+    context.fillText(digits(m, step), view.left - 6, Math.max(poolY(r, m * unit) + 4, 12));
   }
   context.textAlign = "left";
   context.fillText(unit === GIB ? "GiB" : unit === MIB ? "MiB" : "KiB", 0, POOL_HEIGHT - POOL_BOTTOM + 18);
   context.textAlign = "center";
-  const step = Math.max(1, marks(view.high - view.low, view.width < 500 ? 4 : 9)[1] || 1);
-  for (let m = Math.ceil(view.low / step) * step; m < view.high; m += step)
+  const steps = Math.max(1, marks(view.high - view.low, view.width < 500 ? 4 : 9)[1] || 1);
+  for (let m = Math.ceil(view.low / steps) * steps; m < view.high; m += steps)
     if (m >= 1) context.fillText(String(m), Math.min(view.x(m + 0.5), view.right - 12), POOL_HEIGHT - POOL_BOTTOM + 18);
   context.textAlign = "left";
 }
@@ -67,16 +87,24 @@ function paintPool(r) {
   return (view, context) => {
     context.textBaseline = "alphabetic";
     paintPoolAxes(view, context, r);
+    context.save(); /* the frame cuts off what is higher or lower than is shown */
+    context.beginPath();
+    context.rect(view.left - 2, POOL_TOP - 2, view.right - view.left + 4, POOL_HEIGHT - POOL_TOP - POOL_BOTTOM + 4);
+    context.clip();
     for (const rect of r.rects) if (rect.x1 > view.low && rect.x0 < view.high) paintRect(view, context, r, rect);
     paintMarks(view, context, r);
-    const chosen = r.rects[view.chosen];
-    if (!chosen || chosen.x1 < view.low || chosen.x0 > view.high) return;
-    const from = Math.max(view.left, view.x(chosen.x0)), to = Math.min(view.right, view.x(chosen.x1));
-    const top = poolY(r, chosen.offset + chosen.bytes);
-    context.strokeStyle = view.color("ink");
-    context.lineWidth = 2.5;
-    context.strokeRect(from, top, Math.max(2, to - from), Math.max(2, poolY(r, chosen.offset) - top));
+    outlineRect(view, context, r, r.rects[view.chosen]);
+    context.restore();
   };
+}
+
+function outlineRect(view, context, r, chosen) {
+  if (!chosen || chosen.x1 < view.low || chosen.x0 > view.high) return;
+  const from = Math.max(view.left, view.x(chosen.x0)), to = Math.min(view.right, view.x(chosen.x1));
+  const top = poolY(r, chosen.offset + chosen.bytes);
+  context.strokeStyle = view.color("ink");
+  context.lineWidth = 2.5;
+  context.strokeRect(from, top, Math.max(2, to - from), Math.max(2, poolY(r, chosen.offset) - top));
 }
 
 /* The rectangle under the pointer, or the one within a few pixels: many are thin. */
@@ -129,7 +157,14 @@ function drawPool(r) {
                   ["var(--ink)", "forward | backward", "dash"]];
   if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
   fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));
+  [tall.low, tall.high] = [0, 1];
   return new View("pool", {
+    more: [["\u2195\u2212", "zoom out vertically", (view) => stretch(view, 2)], ["\u2195+", "zoom in vertically", (view) => stretch(view, 0.5)],
+           ["\u2191", "move up", (view) => lift(view, 0.25)], ["\u2193", "move down", (view) => lift(view, -0.25)]],
+    keys: {ArrowUp: (view) => lift(view, 0.25), ArrowDown: (view) => lift(view, -0.25), "*": (view) => stretch(view, 0.5),
+           "/": (view) => stretch(view, 2)},
+    whole: () => { [tall.low, tall.high] = [0, 1]; },
+    upright: (view, factor, y) => stretch(view, factor, tall.low + (POOL_HEIGHT - POOL_BOTTOM - y) / (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM) * (tall.high - tall.low)),
     title: "Map of the pool", range: [1, 2 * N + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
     read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],
     where: (low, high) => "steps " + Math.floor(low) + " to " + Math.max(1, Math.ceil(high) - 1),

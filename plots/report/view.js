@@ -2,7 +2,8 @@
  *
  * new View(id, {range: [low, high], height, paint, find, read}): `paint(view, context)` draws what is between view.low and
  * view.high; `find(view, x, y)` gives the index of what is there, or -1; `read(index)` says what it is; `count()` is how
- * many there are, for the keyboard. */
+ * many there are, for the keyboard. A view that zooms upwards too has `more` buttons, `keys`, `upright(view, factor, y)` for
+ * the wheel with Shift, and `whole()`, which shows all of the height. */
 class View {
   constructor(id, options) {
     Object.assign(this, options);
@@ -22,7 +23,8 @@ class View {
     this.position = element("span", {});
     return element("div", {class: "tools"}, button("\u2212", "zoom out", () => this.zoom(2)),
                    button("+", "zoom in", () => this.zoom(0.5)), button("\u2190", "move left", () => this.pan(-0.25)),
-                   button("\u2192", "move right", () => this.pan(0.25)), button("all", "show all", () => this.all()), this.position);
+                   button("\u2192", "move right", () => this.pan(0.25)),
+                   ...(this.more || []).map(([text, name, act]) => button(text, name, () => act(this))), button("all", "show all", () => this.all()), this.position);
   }
 
   get left() { return 58; }
@@ -59,7 +61,10 @@ class View {
     [this.low, this.high] = [from, from + width];
     this.redraw();
   }
-  all() { this.set(...this.range); }
+  all() {
+    if (this.whole) this.whole();
+    this.set(...this.range);
+  }
   zoom(factor, middle = (this.low + this.high) / 2) {
     this.set(middle - (middle - this.low) * factor, middle + (this.high - middle) * factor);
   }
@@ -113,7 +118,9 @@ class View {
   wheel(event) {
     if (!event.ctrlKey && !event.metaKey) return; /* the page scrolls */
     event.preventDefault();
-    this.zoom(2 ** (event.deltaY / 200), this.value(this.point(event)[0]));
+    const [x, y] = this.point(event), factor = 2 ** ((event.deltaY || event.deltaX) / 200); /* with Shift browsers turn the wheel */
+    if (event.shiftKey && this.upright) this.upright(this, factor, y);
+    else this.zoom(factor, this.value(x));
   }
 
   keydown(event) {
@@ -122,6 +129,7 @@ class View {
     else if (event.key === "+" || event.key === "=") this.zoom(0.5);
     else if (event.key === "-") this.zoom(2);
     else if (event.key === "0" || event.key === "Escape") this.all();
+    else if (this.keys && this.keys[event.key]) this.keys[event.key](this);
     else return;
     event.preventDefault();
   }

@@ -279,6 +279,24 @@ def shows_the_pool(page, stored):
             assert part in said, f"{part!r} is not in {said!r}"
 
 
+def zooms_upwards(page, stored):
+    """Of baseline's pool the lowest tensor fills the frame when it is zoomed far enough; "all" shows everything again."""
+    page.open("alexnet.html", *DESKTOP)
+    choose(page, "baseline")
+    name_at = lambda across: (page.hover("#pool canvas", across, 0.45), page.text("#rect").split("\n")[0])[1]
+    assert name_at(0.5) != "conv1.y", name_at(0.5)
+    for name, times in (("zoom in vertically", 5), ("move down", 70)):
+        page.evaluate(f"for (let i = 0; i < {times}; i++) document.querySelector(\"#pool button[aria-label='{name}']\").click()")
+    page.frame()
+    equal("the lowest", name_at(0.5), "conv1.y")
+    page.click("#pool button[aria-label='show all']")
+    assert name_at(0.51) != "conv1.y", name_at(0.51)
+    page.evaluate("document.querySelector('#pool canvas').focus()")
+    for key in ["*"] * 5 + ["ArrowDown"] * 70:
+        page.press(key)
+    equal("the lowest, with the keys", name_at(0.5), "conv1.y")
+
+
 def shows_names_as_text(page, stored):
     page.open("evil.html", *DESKTOP)
     equal("scripts that ran", page.evaluate("typeof pwned"), "undefined")
@@ -341,7 +359,7 @@ def is_legible_in_light_and_dark(page, stored):
 TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
          begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, follows_the_keyboard,
-         follows_the_finger, shows_the_lanes, shows_the_pool, shows_names_as_text, fits_a_phone, does_not_overlap,
+         follows_the_finger, shows_the_lanes, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)
 
 

@@ -309,6 +309,22 @@ static void device_says_what_does_not_fit(void **state) {
   drop(&s);
 }
 
+/* ---- names in pictures ---- */
+
+/* What has room is named: tensors in the pool, layers and tensors on the lanes. */
+static void places_have_names(void **state) {
+  (void)state;
+  scene s = play("alexnet", 200, 2);
+  char *pool = played_script(&s, SN_PLOT_POOL), *lanes = played_script(&s, SN_PLOT_TIMELINE);
+  assert_non_null(strstr(pool, "set label 'conv1.y' at first "));
+  assert_null(strstr(pool, "set label 'softmax.y' at")); /* too small */
+  assert_non_null(strstr(lanes, "set label 'conv1' at first "));
+  assert_non_null(strstr(lanes, "set label 'conv1.y' at first "));
+  free(pool);
+  free(lanes);
+  drop(&s);
+}
+
 /* ---- timeline ---- */
 
 enum { MOST_ROWS = 4000 };
@@ -541,6 +557,7 @@ int main(void) {
       cmocka_unit_test(breakdown_knows_whose_a_tensor_is),
       cmocka_unit_test(breakdown_needs_peaks),
       cmocka_unit_test(device_adds_up),
+      cmocka_unit_test(places_have_names),
       cmocka_unit_test(device_says_what_does_not_fit),
       cmocka_unit_test(timeline_shows_every_kind_for_its_time),
       cmocka_unit_test(timeline_shows_the_memory),
