@@ -1,6 +1,6 @@
 /* The step curve: an SVG of memory over the steps, with a cursor for pointer, finger and keyboard. */
 
-const curve = {step: 0, result: null};
+const curve = {step: 0, result: null, live: false}; /* live: live tensors too, on a right axis */
 
 /* Sizes and scales of the drawing. Steps stand in the middle of their column. */
 function curveFrame(r) {
@@ -17,7 +17,7 @@ function curveFrame(r) {
   const left = 58, right = 46, top = 26, bottom = 40;
   return {width, height, left, right, top, bottom, n, unit, most, live, limit: limit ? room : 0,
           x: (step) => left + step * (width - left - right) / n,
-          y: (value) => height - bottom - value / (most * 1.04) * (height - top - bottom),
+          y: (value) => height - bottom - value / (most * 1.12) * (height - top - bottom),
           yLive: (value) => height - bottom - value / (live * 1.04) * (height - top - bottom)};
 }
 
@@ -41,12 +41,12 @@ function curveAxes(f) {
     parts.push(svg("line", {class: "grid", x1: f.left, x2: f.width - f.right, y1: y, y2: y}));
     parts.push(label(f.left - 6, y + 4, "end", digits(m, step)));
   }
-  for (const m of wholeMarks(f.live, f.height < 300 ? 3 : 5))
+  for (const m of curve.live ? wholeMarks(f.live, f.height < 300 ? 3 : 5) : [])
     parts.push(label(f.width - f.right + 6, f.yLive(m) + 4, "start", String(m), "fill:var(--live)"));
   for (const m of wholeMarks(f.n, f.width < 500 ? 4 : 9))
     if (m > 0) parts.push(label(f.x(m - 0.5), f.height - f.bottom + 16, "middle", String(m)));
   parts.push(label(2, 14, "start", unit));
-  parts.push(label(f.width - 2, 14, "end", "live tensors", "fill:var(--live)"));
+  if (curve.live) parts.push(label(f.width - 2, 14, "end", "live tensors", "fill:var(--live)"));
   parts.push(label((f.left + f.width - f.right) / 2, f.height - 6, "middle", "step"));
   const half = f.x(N);
   parts.push(svg("line", {class: "axis", x1: half, x2: half, y1: f.top - 8, y2: f.height - f.bottom, "stroke-dasharray": "4 3"}));
@@ -59,6 +59,13 @@ function curveLimit(f) {
   const y = f.y(f.limit);
   return [svg("line", {x1: f.left, x2: f.width - f.right, y1: y, y2: y, style: "stroke:var(--bad);stroke-width:1.5", "stroke-dasharray": "7 4"}),
           label(f.left + 6, y - 5, "start", "room in the pool: " + bytes(f.limit), "fill:var(--bad)")];
+}
+
+/* The most that tensors take, named where it is. */
+function curvePeak(f, r) {
+  const x = f.x(r.peak_step - 0.5), share = (r.peak_step - 0.5) / f.n;
+  return label(x, f.y(r.peak) - 7, share < 0.3 ? "start" : share > 0.7 ? "end" : "middle",
+               "tensors: " + bytes(r.peak) + " at step " + r.peak_step, "fill:var(--ink);font-weight:600");
 }
 
 function curveCursor(f) {
@@ -79,15 +86,21 @@ function drawCurve() {
   if (other)
     drawing.append(svg("path", {d: stepped(f, f.y, (i) => other.steps.bytes[i]), "stroke-dasharray": "5 3",
                                 style: "fill:none;stroke:var(--compare);stroke-width:1.5"}));
-  drawing.append(svg("path", {d: stepped(f, f.yLive, (i) => s.live[i]), style: "fill:none;stroke:var(--live);stroke-width:1.5"}),
-                 ...curveLimit(f), curveCursor(f));
+  if (curve.live)
+    drawing.append(svg("path", {d: stepped(f, f.yLive, (i) => s.live[i]), style: "fill:none;stroke:var(--live);stroke-width:1.5"}));
+  drawing.append(...curveLimit(f), curvePeak(f, r), curveCursor(f));
   follow(drawing, {count: f.n, at: () => curve.step, move: moveStep,
                    index: (x) => Math.floor((x - f.left) / (f.width - f.left - f.right) * f.n)});
-  const legend = [["var(--forward)", "tensors"], ["var(--work)", "convolution workspace, on top"],
-                  ["var(--live)", "live tensors (right axis)", "rule"]];
+  const legend = [["var(--forward)", "tensors"], ["var(--work)", "convolution workspace, on top"]];
+  if (curve.live) legend.push(["var(--live)", "live tensors (right axis)", "rule"]);
   if (other) legend.push(["var(--compare)", "tensors of " + other.strategy, "dash"]);
   const had = document.activeElement && at("curve").contains(document.activeElement);
-  fill("curve", drawing, keys(legend));
+  const live = element("button", {type: "button", id: "live", "aria-pressed": String(curve.live), click: () => {
+    curve.live = !curve.live;
+    drawCurve();
+    at("live").focus();
+  }}, curve.live ? "hide live tensors" : "show live tensors");
+  fill("curve", drawing, keys(legend), element("div", {class: "tools"}, live));
   if (had) drawing.focus();
   readStep();
 }

@@ -217,6 +217,17 @@ def follows_the_pointer(page, stored):
         check_step(page, rows[step - 1])
 
 
+def shows_live_tensors_when_asked(page, stored):
+    page.open("alexnet.html", *DESKTOP)
+    assert "live tensors" not in page.evaluate("document.querySelector('#curve svg').textContent"), "they are there unasked"
+    peak = next(r for r in stored["results"] if r["strategy"] == "liveness")["peak_step"]
+    assert f"at step {peak}" in page.evaluate("document.querySelector('#curve svg').textContent"), "the peak is not named"
+    page.click("#live")
+    assert "live tensors" in page.evaluate("document.querySelector('#curve svg').textContent"), "they are not"
+    page.press_enter()
+    assert "live tensors" not in page.evaluate("document.querySelector('#curve svg').textContent"), "they stay"
+
+
 def follows_the_keyboard(page, stored):
     rows = next(r for r in stored["results"] if r["strategy"] == STRATEGY)["steps_table"]
     page.open("alexnet.html", *DESKTOP)
@@ -358,7 +369,7 @@ def is_legible_in_light_and_dark(page, stored):
 
 TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
          begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
-         follows_the_pointer, follows_the_keyboard,
+         follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
          follows_the_finger, shows_the_lanes, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)
 
