@@ -147,6 +147,8 @@ static sn_status draw_chart(sn__chart *chart, const sn_plot_options *options, sn
 
 sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err) {
   size_t room = 0;
+  if (options->kind == SN_PLOT_MAP)
+    return sn_fail(err, SN_BAD_USAGE, "--kind map draws a sweep: snsim plot sweep:last --kind map");
   for (unsigned i = 0; i < n_runs; i++) room += ((size_t)options->n_strategies + 1) * runs[i]->n_results;
   choice chosen = {.curves = calloc(room + 1, sizeof(sn__curve))};
   if (!chosen.curves) return sn_fail_memory(err);
@@ -171,7 +173,7 @@ sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_
 
 /* ---- kinds ---- */
 
-static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "device", "breakdown", "timeline", "pool"};
+static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "device", "breakdown", "timeline", "pool", "map"};
 
 const char *sn_plot_kind_name(sn_plot_kind kind) {
   return kinds[kind];
@@ -189,6 +191,7 @@ sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) 
     return SN_OK;
   }
   sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
-  return sn_fail(err, SN_BAD_USAGE, "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool%s",
-                 text, suggestion);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool, map%s", text,
+                 suggestion);
 }

@@ -7,6 +7,8 @@
  * the three lanes and the memory over the time of one strategy's iteration pool       the addresses of one strategy's
  * pool over the steps, a rectangle per tensor
  *
+ *   map        of a sweep only: what fits and how fast, by batch and strategy
+ *
  * Drawn from what the store holds; device, timeline and pool from a timeline, for which a run is simulated
  * again (sim/ask/replay.h).
  *
@@ -32,6 +34,7 @@ typedef enum sn_plot_kind {
   SN_PLOT_BREAKDOWN,
   SN_PLOT_TIMELINE,
   SN_PLOT_POOL,
+  SN_PLOT_MAP,
   SN_PLOT_KINDS
 } sn_plot_kind;
 
@@ -61,8 +64,9 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err);
 
-/* A sweep: device memory and images per second over the batch, for one network, GPU and set of options. Of an axis with
- * several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists them. */
+/* A sweep: device memory and images per second over the batch, or the map, for one network, GPU and set of options. Of
+ * an axis with several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists
+ * them. */
 typedef struct sn_sweep_plot {
   sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
   const char *net, *gpu, *workspace, *external, *allocator;

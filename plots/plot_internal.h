@@ -10,7 +10,8 @@
  *   parts.c     what memory and time are made of, and its colours
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
- *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script
+ *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script;
+ *               sweep_map.c: what fits and how fast by batch and strategy, as a script and as text
  *   front.c     memory against time (front.h) as a script
  *   chart.c     bars (chart.h) as a script
  *   gnuplot.c   runs gnuplot on a script
@@ -68,6 +69,8 @@ typedef struct sn__sweep_chart {
 } sn__sweep_chart;
 
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
+void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart); /* as a script; of all its strategies */
+void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart);
 
 /* What tells the points of a sweep apart, but for numbers: as options are called, and the value of a point. */
 enum {

@@ -152,9 +152,9 @@ static sn_status choose_strategies(const choice *c, const sn_plot_options *optio
                                    sn_err *err) {
   for (unsigned i = 0; options->strategies && i < options->n_strategies && i < SN__SWEEP_CURVES; i++)
     if (add_named(c, options->strategies[i], chart, err) != SN_OK) return err->code;
-  for (unsigned i = 0; !options->strategies && i < N_USUAL; i++)
+  for (unsigned i = 0; !options->strategies && options->kind != SN_PLOT_MAP && i < N_USUAL; i++)
     if (has(c, &sn__axes[SN__AXIS_STRATEGY], usual[i])) chart->strategies[chart->n_strategies++] = usual[i];
-  if (chart->n_strategies == 0) add_all(c, chart);
+  if (chart->n_strategies == 0 || (options->kind == SN_PLOT_MAP && !options->strategies)) add_all(c, chart);
   return SN_OK;
 }
 
@@ -166,6 +166,13 @@ static sn_status write_chart(FILE *out, const void *chart, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status write_map(FILE *out, const void *chart, sn_err *err) {
+  (void)err;
+  sn__sweep_map_write(out, chart);
+  return SN_OK;
+}
+
+/* Text of a map is written without gnuplot; its errors stay in the stream. */
 static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form form, sn_err *err) {
   choice c = {.sweep = sweep};
   sn__sweep_chart chart = {.form = form};
@@ -174,7 +181,12 @@ static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form
   chart.rows = c.rows;
   chart.n_rows = c.n_rows;
   sn__text_size(&plot->options, &chart.columns, &chart.lines);
-  const sn__drawing drawing = {write_chart, &chart, form, sweep->head.created, chart.n_strategies};
+  bool is_map = plot->options.kind == SN_PLOT_MAP;
+  if (is_map && !plot->options.path) {
+    sn__sweep_map_text(plot->options.terminal, &chart);
+    return SN_OK;
+  }
+  const sn__drawing drawing = {is_map ? write_map : write_chart, &chart, form, sweep->head.created, chart.n_strategies};
   return sn__draw(&drawing, &plot->options, err);
 }
 

@@ -110,8 +110,8 @@ static sn_status load(plot *p, sn_err *err) {
 
 static sn_status plot_sweep(plot *p, sn_err *err) {
   char path[PATH_ROOM];
-  if (p->args->kind != SN_PLOT_STEPS || p->args->n_operands > 1)
-    return sn_fail(err, SN_BAD_USAGE, "a sweep is drawn alone and in one way, without --kind");
+  if ((p->args->kind != SN_PLOT_STEPS && p->args->kind != SN_PLOT_MAP) || p->args->n_operands > 1)
+    return sn_fail(err, SN_BAD_USAGE, "a sweep is drawn alone: as curves, without --kind, or with --kind map");
   if (sn_args_sweep(p->args, &p->sweep, err) != SN_OK || sn_args_database(p->args, path, sizeof path, err) != SN_OK)
     return err->code;
   p->store = sn_store_open_read(path, err);

@@ -182,7 +182,8 @@ static const sn_command commands[] = {
      "strategy, without --strategy the fastest that fits, of equally fast ones the one that needs least. The database "
      "keeps no plans: for these three the run is simulated again, and must come out "
      "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
-     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU.",
+     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU. With "
+     "--kind map a row per strategy and a column per batch: images per second, or that it does not fit.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 11 12 -o batches.png --strategy superneurons\n"

@@ -140,7 +140,7 @@ static void every_kind_in_every_form(void **state) {
   char folder[] = "/tmp/test_pictures.XXXXXX", path[64];
   scene s = play("alexnet", 200, 3);
   assert_non_null(mkdtemp(folder));
-  for (int kind = 0; kind < SN_PLOT_KINDS; kind++)
+  for (int kind = 0; kind < SN_PLOT_MAP; kind++)
     for (int f = 0; f < 3; f++) {
       snprintf(path, sizeof path, "%s/a.%s", folder, endings[f]);
       plot(&s, &(sn_plot_options){.kind = (sn_plot_kind)kind, .path = path});
@@ -166,7 +166,7 @@ static void texts_fit_their_terminal(void **state) {
   static const char *const nets[] = {"lenet", "alexnet", "resnet50"};
   for (int n = 0; n < 3; n++) {
     scene s = play(nets[n], 16, 3);
-    for (int kind = 0; kind < SN_PLOT_KINDS; kind++)
+    for (int kind = 0; kind < SN_PLOT_MAP; kind++)
       for (int i = 0; i < 4; i++) {
         char *text = NULL;
         draw_text(&s, (sn_plot_options){.kind = (sn_plot_kind)kind, .columns = sizes[i][0], .rows = sizes[i][1]},

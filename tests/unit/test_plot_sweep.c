@@ -107,12 +107,41 @@ static void one_batch_is_a_picture_too(void **unused) {
   free(script);
 }
 
+static void map_says_what_fits_and_how_fast(void **unused) {
+  (void)unused;
+  sample s;
+  fill(&s, (const uint32_t[]){4, 6, 8, 10}, 4, 1); /* of the first strategy 10 GiB do not fit */
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&text, &bytes);
+  s.chart.columns = 80;
+  sn__sweep_map_text(out, &s.chart);
+  fclose(out);
+  assert_says(text, "largest batch that fits: 10, with ");
+  assert_says(text, "fastest: 107.0 images/s, batch 10 with ");
+  assert_says(text, "    100    102    104     no\n");
+  assert_says(text, "    101    103    105    107\n");
+  free(text);
+  for (uint32_t i = 0; i < s.chart.n_rows; i++) { /* both strategies come to the same */
+    sn_sweep_row *row = (sn_sweep_row *)(uintptr_t)s.chart.rows[i];
+    row->fits = true;
+    row->images_per_second = row->batch;
+    row->peak_device_bytes = row->batch;
+  }
+  out = open_memstream(&text, &bytes);
+  sn__sweep_map_text(out, &s.chart);
+  fclose(out);
+  assert_says(text, "\n= ");
+  free(text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(curves_and_limit),
       cmocka_unit_test(a_limit_far_off_is_only_named),
       cmocka_unit_test(what_misses_by_far_does_not_flatten_the_rest),
       cmocka_unit_test(one_batch_is_a_picture_too),
+      cmocka_unit_test(map_says_what_fits_and_how_fast),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
