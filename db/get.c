@@ -136,14 +136,16 @@ static const char *take_text(sqlite3_stmt *statement, int at, sn_arena *arena) {
   return text ? sn_arena_text(arena, text) : NULL;
 }
 
-static sn_status read_line(sqlite3_stmt *statement, sn_store_line *line, sn_arena *arena, sn_err *err) {
+static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_store_line *line, sn_arena *arena,
+                           sn_err *err) {
   line->id = sqlite3_column_int64(statement, 0);
   line->created = take_text(statement, 1, arena);
   line->net = take_text(statement, 2, arena);
   line->gpu = take_text(statement, 3, arena);
-  line->batch = (uint32_t)sqlite3_column_int64(statement, 4);
-  line->n_results = (uint32_t)sqlite3_column_int64(statement, 5);
-  line->n_fit = (uint32_t)sqlite3_column_int64(statement, 6);
+  if (sn__column_count(statement, 4, &line->batch) != SQLITE_OK ||
+      sn__column_count(statement, 5, &line->n_results) != SQLITE_OK ||
+      sn__column_count(statement, 6, &line->n_fit) != SQLITE_OK)
+    return sn__store_damaged(store, "a count of the list of runs is none", err);
   return line->created && line->net && line->gpu ? SN_OK : sn_fail_memory(err);
 }
 
@@ -162,7 +164,7 @@ static sn_status read_lines(sn_store *store, sn_store_line *lines, uint32_t coun
     else if (rc != SQLITE_ROW)
       sn__store_fail(store, rc, err);
     else
-      read_line(statement, &lines[i], arena, err);
+      read_line(store, statement, &lines[i], arena, err);
   }
   sqlite3_finalize(statement);
   return err->code;

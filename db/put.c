@@ -9,8 +9,8 @@
 static const char next_run[] = "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0) + 1";
 static const char next_device[] = "SELECT coalesce(max(id), 0) + 1 FROM devices";
 
-/* The number of the run's device, 0 where it is not stored yet. */
-static sn_status find_device(sn_store *store, const sn_run *run, int64_t *id, sn_err *err) {
+/* The number of the run's device; *found is false where it is not stored yet. */
+static sn_status find_device(sn_store *store, const sn_run *run, int64_t *id, bool *found, sn_err *err) {
   sqlite3_stmt *statement = sn__store_prepare(
       store, "SELECT id FROM devices WHERE name = ? AND memory_bytes = ? AND memory_nominal = ?", err);
   if (!statement) return err->code;
@@ -18,14 +18,16 @@ static sn_status find_device(sn_store *store, const sn_run *run, int64_t *id, sn
   if (rc == SQLITE_OK) rc = sqlite3_bind_int64(statement, 2, (sqlite3_int64)run->memory_bytes);
   if (rc == SQLITE_OK) rc = sqlite3_bind_int(statement, 3, run->memory_nominal);
   if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-  *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+  *found = rc == SQLITE_ROW;
+  *id = *found ? sqlite3_column_int64(statement, 0) : 0;
   if (rc != SQLITE_ROW && rc != SQLITE_DONE) sn__store_fail(store, rc, err);
   sqlite3_finalize(statement);
   return err->code;
 }
 
 static sn_status put_device(sn_store *store, const sn_run *run, int64_t *id, sn_err *err) {
-  if (find_device(store, run, id, err) != SN_OK || *id != 0) return err->code;
+  bool found = false;
+  if (find_device(store, run, id, &found, err) != SN_OK || found) return err->code;
   if (sn__store_number(store, next_device, id, err) != SN_OK) return err->code;
   return sn__rows_insert(store, &sn__devices, id, run, 1, err);
 }

@@ -1,11 +1,13 @@
 /* Rows: moves arrays of structs to rows and back, for any table described in tables.c.
  *
  * One prepared statement per call, one step of it per row; about 1 us per row of ten columns. Reading counts first,
- * so that the array is allocated once, and checks that rows are numbered 1 .. count and that numbers fit their members:
- * a file whose pages are sound can still have been edited by hand. */
+ * so that the array is allocated once, and checks that rows are numbered 1 .. count and that values are such as snsim
+ * writes (checks.c): a file whose pages are sound can still have been edited by hand, or come from a stranger. This is
+ * the only way in, so nobody behind it needs to look again. */
 #include "db/store_internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- values ---- */
@@ -30,9 +32,12 @@ static int bind_value(sqlite3_stmt *statement, int at, sn__kind kind, const void
     return sqlite3_bind_int64(statement, at, *(const uint32_t *)member);
   case SN__U64:
     return bind_u64(statement, at, *(const uint64_t *)member);
+  case SN__NS:
   case SN__I64:
     return sqlite3_bind_int64(statement, at, *(const int64_t *)member);
   case SN__REAL:
+  case SN__AMOUNT:
+  case SN__SHARE:
     return sqlite3_bind_double(statement, at, *(const double *)member);
   case SN__PRESENT:
     return bind_present(statement, at, member);
@@ -47,36 +52,38 @@ static int read_text(sqlite3_stmt *statement, int at, const char **out, sn_arena
   return *out ? SQLITE_OK : SQLITE_NOMEM;
 }
 
-static int read_integer(sqlite3_stmt *statement, int at, int64_t low, int64_t high, int64_t *out) {
+/* Tables are STRICT, so an integer is one; a file that says otherwise is damaged. */
+static int read_integer(sqlite3_stmt *statement, int at, sn__kind kind, int64_t *out) {
   *out = sqlite3_column_int64(statement, at);
-  return *out < low || *out > high ? SQLITE_CORRUPT : SQLITE_OK;
+  bool good = sqlite3_column_type(statement, at) == SQLITE_INTEGER && sn__check_integer(kind, *out);
+  return good ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
 static int read_bool(sqlite3_stmt *statement, int at, bool *out) {
   int64_t n;
-  int rc = read_integer(statement, at, 0, 1, &n);
+  int rc = read_integer(statement, at, SN__BOOL, &n);
   *out = n != 0;
   return rc;
 }
 
-static int read_u32(sqlite3_stmt *statement, int at, uint32_t *out) {
+int sn__column_count(sqlite3_stmt *statement, int at, uint32_t *out) {
   int64_t n;
-  int rc = read_integer(statement, at, 0, UINT32_MAX, &n);
-  *out = (uint32_t)n;
+  int rc = read_integer(statement, at, SN__U32, &n);
+  *out = rc == SQLITE_OK ? (uint32_t)n : 0;
   return rc;
 }
 
 static int read_u64(sqlite3_stmt *statement, int at, uint64_t *out) {
   int64_t n;
-  int rc = read_integer(statement, at, 0, INT64_MAX, &n);
+  int rc = read_integer(statement, at, SN__U64, &n);
   *out = (uint64_t)n;
   return rc;
 }
 
-static int read_real(sqlite3_stmt *statement, int at, double *out) {
+static int read_real(sqlite3_stmt *statement, int at, sn__kind kind, double *out) {
   bool is_number = sqlite3_column_type(statement, at) != SQLITE_NULL; /* SQLite keeps NaN as NULL */
   *out = is_number ? sqlite3_column_double(statement, at) : NAN;
-  return SQLITE_OK;
+  return sn__check_real(kind, *out) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
 static int read_present(sqlite3_stmt *statement, int at, void *member) {
@@ -94,13 +101,16 @@ static int read_value(sqlite3_stmt *statement, int at, sn__kind kind, void *memb
   case SN__BOOL:
     return read_bool(statement, at, member);
   case SN__U32:
-    return read_u32(statement, at, member);
+    return sn__column_count(statement, at, member);
   case SN__U64:
     return read_u64(statement, at, member);
+  case SN__NS:
   case SN__I64:
-    return read_integer(statement, at, INT64_MIN, INT64_MAX, member);
+    return read_integer(statement, at, kind, member);
   case SN__REAL:
-    return read_real(statement, at, member);
+  case SN__AMOUNT:
+  case SN__SHARE:
+    return read_real(statement, at, kind, member);
   case SN__PRESENT:
     return read_present(statement, at, member);
   }
@@ -200,25 +210,39 @@ static sn_status count_rows(sn_store *store, const sn__table *table, const int64
                             sn_err *err) {
   sqlite3_stmt *statement = prepare_count(store, table, err);
   if (!statement) return err->code;
-  int64_t found = 0;
   int rc = bind_owners(statement, table, owners);
   if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-  if (rc == SQLITE_ROW) rc = read_integer(statement, 0, 0, UINT32_MAX, &found);
+  if (rc == SQLITE_ROW) rc = sn__column_count(statement, 0, count);
   if (rc != SQLITE_OK) sn__store_fail(store, rc, err);
   sqlite3_finalize(statement);
-  *count = (uint32_t)found;
   return err->code;
 }
 
-static int read_one(sqlite3_stmt *statement, const sn__table *table, uint32_t number, char *row, sn_arena *arena) {
+static sn_status fail_row(sn_store *store, const sn__table *table, const char *column, sn_err *err) {
+  char what[120];
+  snprintf(what, sizeof what, column ? "%s.%s holds a value that snsim never writes" : "a row of %s contradicts itself",
+           table->name, column);
+  return sn__store_damaged(store, what, err);
+}
+
+static sn_status read_columns(sn_store *store, sqlite3_stmt *statement, const sn__table *table, char *row,
+                              sn_arena *arena, sn_err *err) {
+  for (unsigned c = 0; c < table->n_columns; c++) {
+    const sn__column *column = &table->columns[c];
+    int rc = read_value(statement, (int)c + 1, column->kind, row + column->offset, arena);
+    if (rc == SQLITE_CORRUPT) return fail_row(store, table, column->name, err);
+    if (rc != SQLITE_OK) return sn__store_fail(store, rc, err);
+  }
+  return table->obeys && !table->obeys(row) ? fail_row(store, table, NULL, err) : SN_OK;
+}
+
+static sn_status read_one(sn_store *store, sqlite3_stmt *statement, const sn__table *table, uint32_t number, char *row,
+                          sn_arena *arena, sn_err *err) {
   int rc = sqlite3_step(statement);
-  if (rc == SQLITE_DONE) return SQLITE_CORRUPT; /* fewer rows than were counted */
-  if (rc != SQLITE_ROW) return rc;
-  if (sqlite3_column_int64(statement, 0) != number) return SQLITE_CORRUPT;
-  rc = SQLITE_OK;
-  for (unsigned c = 0; rc == SQLITE_OK && c < table->n_columns; c++)
-    rc = read_value(statement, (int)c + 1, table->columns[c].kind, row + table->columns[c].offset, arena);
-  return rc;
+  if (rc == SQLITE_DONE) rc = SQLITE_CORRUPT; /* fewer rows than were counted */
+  if (rc != SQLITE_ROW) return sn__store_fail(store, rc, err);
+  if (sqlite3_column_int64(statement, 0) != number) return sn__store_fail(store, SQLITE_CORRUPT, err);
+  return read_columns(store, statement, table, row, arena, err);
 }
 
 sn_status sn__rows_select(sn_store *store, const sn__table *table, const int64_t *owners, sn_arena *arena, void **rows,
@@ -230,9 +254,9 @@ sn_status sn__rows_select(sn_store *store, const sn__table *table, const int64_t
   sqlite3_stmt *statement = prepare_select(store, table, err);
   if (!statement) return err->code;
   int rc = bind_owners(statement, table, owners);
-  for (uint32_t i = 0; rc == SQLITE_OK && i < *count; i++)
-    rc = read_one(statement, table, i + 1, array + i * table->row_bytes, arena);
   if (rc != SQLITE_OK) sn__store_fail(store, rc, err);
+  for (uint32_t i = 0; err->code == SN_OK && i < *count; i++)
+    read_one(store, statement, table, i + 1, array + i * table->row_bytes, arena, err);
   sqlite3_finalize(statement);
   *rows = array;
   return err->code;

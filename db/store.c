@@ -122,6 +122,10 @@ sn_status sn__store_fail(sn_store *store, int rc, sn_err *err) {
   case SQLITE_NOLFS:
   case SQLITE_IOERR:
     return fail_system(store, rc, err);
+  case SQLITE_CONSTRAINT: /* of our own rows only keys that are there already, and then someone else made them */
+    if (rc != SQLITE_CONSTRAINT_CHECK && rc != SQLITE_CONSTRAINT_NOTNULL && rc != SQLITE_CONSTRAINT_DATATYPE)
+      return sn__store_damaged(store, reason(store, rc), err);
+    return sn_fail(err, SN_BUG, "store: the run holds what no run should: %s", reason(store, rc));
   case SQLITE_TOOBIG:
     return sn_fail(err, SN_BUG, "store: the run holds a number above 2^63 - 1");
   default:

@@ -3,6 +3,7 @@
  *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
  *   schema.c  recognises, creates and migrates files       put.c    a run to rows
  *   tables.c  which member of which struct is which column get.c    rows to a run
+ *   checks.c  which values a column may hold
  *                                                         calibrations.c  both ways for calibrations
  *   sweep.c   sweeps and their points
  */
@@ -74,7 +75,23 @@ sn_status sn__store_damaged(sn_store *store, const char *what, sn_err *err);
 /* ---- tables.c ---- */
 /* SN__PRESENT: a pointer to rows of another table, stored as whether it is NULL. Reading leaves a pointer that says no
  * more than that, for the caller to replace. */
-typedef enum sn__kind { SN__TEXT, SN__BOOL, SN__U32, SN__U64, SN__I64, SN__REAL, SN__PRESENT } sn__kind;
+typedef enum sn__kind {
+  SN__TEXT,
+  SN__BOOL,
+  SN__U32,
+  SN__U64, /* up to 2^63 - 1, as far as SQLite counts */
+  SN__NS,  /* int64_t: 0 .. SN__MOST_NS */
+  SN__I64,
+  SN__REAL,   /* NaN too */
+  SN__AMOUNT, /* double: at least 0 */
+  SN__SHARE,  /* double: 0 .. 1 */
+  SN__PRESENT
+} sn__kind;
+
+/* More than an engine ever counts to (sim/play/engine.h), 52 days, and little enough that sums do not overflow. */
+#define SN__MOST_NS (INT64_C(1) << 52)
+/* A pebibyte: more than any device or workspace has. */
+#define SN__MOST_DEVICE_BYTES (UINT64_C(1) << 50)
 
 typedef struct sn__column {
   const char *name;
@@ -92,13 +109,27 @@ typedef struct sn__table {
   size_t row_bytes;               /* size of the struct */
   const sn__column *columns;
   unsigned n_columns;
+  const char *rule; /* what holds between the columns of a row, as SQL; NULL: nothing */
+  bool (*obeys)(const void *row);
 } sn__table;
 
 extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors;
 extern const sn__table sn__calibrations, sn__timings;
+extern const sn__table *const sn__every_table[];      /* each that is written to once, and NULL */
 extern const sn__table sn__points_in, sn__points_out; /* the same table, for writing and for reading */
 
+/* ---- checks.c: what a column may hold, once for SQL and once for the reader ---- */
+
+/* Puts a CHECK for every column and rule into the tables of a file that was just created and is still empty. Files that
+ * older programs created have none: whoever reads must look all the same. */
+sn_status sn__checks_add(sn_store *store, sn_err *err);
+bool sn__check_integer(sn__kind kind, int64_t value);
+bool sn__check_real(sn__kind kind, double value);
+
 /* ---- rows.c ---- */
+/* A count in column `at` of a row; SQLITE_CORRUPT where it is none. */
+int sn__column_count(sqlite3_stmt *statement, int at, uint32_t *out);
+
 /* Writes `count` structs as the rows 1 .. count of `owners`. */
 sn_status sn__rows_insert(sn_store *store, const sn__table *table, const int64_t *owners, const void *rows,
                           uint32_t count, sn_err *err);

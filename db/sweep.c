@@ -133,16 +133,16 @@ static const char *take_text(sqlite3_stmt *statement, int at, sn_arena *arena) {
   return text ? sn_arena_text(arena, text) : NULL;
 }
 
-static sn_status read_line(sqlite3_stmt *statement, sn_sweep_line *line, sn_arena *arena, sn_err *err) {
+static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_sweep_line *line, sn_arena *arena,
+                           sn_err *err) {
   *line = (sn_sweep_line){.id = sqlite3_column_int64(statement, 0),
                           .created = take_text(statement, 1, arena),
                           .version = take_text(statement, 2, arena),
-                          .grid = take_text(statement, 3, arena),
-                          .n_points = (uint32_t)sqlite3_column_int64(statement, 4),
-                          .sessions = (uint32_t)sqlite3_column_int64(statement, 5),
-                          .n_stored = (uint32_t)sqlite3_column_int64(statement, 6),
-                          .n_fit = (uint32_t)sqlite3_column_int64(statement, 7),
-                          .n_failed = (uint32_t)sqlite3_column_int64(statement, 8)};
+                          .grid = take_text(statement, 3, arena)};
+  uint32_t *const counts[] = {&line->n_points, &line->sessions, &line->n_stored, &line->n_fit, &line->n_failed};
+  for (int i = 0; i < 5; i++)
+    if (sn__column_count(statement, 4 + i, counts[i]) != SQLITE_OK)
+      return sn__store_damaged(store, "a count of a sweep is none", err);
   return line->created && line->version && line->grid ? SN_OK : sn_fail_memory(err);
 }
 
@@ -152,7 +152,7 @@ static sn_status get_head(sn_store *store, int64_t id, sn_sweep *sweep, sn_err *
   int rc = sqlite3_bind_int64(statement, 1, id);
   if (rc == SQLITE_OK) rc = sqlite3_step(statement);
   if (rc == SQLITE_ROW)
-    read_line(statement, &sweep->head, sweep->arena, err);
+    read_line(store, statement, &sweep->head, sweep->arena, err);
   else if (rc == SQLITE_DONE)
     fail_unknown(store, id, err);
   else
@@ -173,6 +173,11 @@ static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *
   if (want_rows && sn__rows_select(store, &sn__points_out, &sweep->head.id, arena, &rows, &sweep->n_rows, err) != SN_OK)
     return NULL;
   sweep->rows = rows;
+  for (uint32_t i = 0; i < sweep->n_rows; i++)
+    if (sweep->rows[i].point < 1 || sweep->rows[i].point > sweep->head.n_points) {
+      sn__store_damaged(store, "a sweep has points beyond its grid", err);
+      return NULL;
+    }
   return sweep;
 }
 
@@ -208,7 +213,7 @@ static sn_status read_lines(sn_store *store, sn_sweep_line *lines, uint32_t coun
   for (uint32_t i = 0; err->code == SN_OK && i < count; i++) {
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_ROW)
-      read_line(statement, &lines[i], arena, err);
+      read_line(store, statement, &lines[i], arena, err);
     else
       sn__store_fail(store, rc, err);
   }
@@ -220,6 +225,7 @@ static sn_sweep_list *list_all(sn_store *store, sn_arena *arena, sn_err *err) {
   int64_t count = 0;
   if (sn__store_number(store, "SELECT count(*) FROM sweeps", &count, err) != SN_OK) return NULL;
   sn_sweep_list *list = sn_arena_alloc(arena, 1, sizeof *list);
+  count = count > UINT32_MAX ? UINT32_MAX : count;
   sn_sweep_line *lines = sn_arena_alloc(arena, (size_t)count, sizeof *lines);
   if (!list || !lines) {
     sn_fail_memory(err);

@@ -12,7 +12,7 @@
            : SN__BOOL, uint32_t                                                                                        \
            : SN__U32, uint64_t                                                                                         \
            : SN__U64, int64_t                                                                                          \
-           : SN__I64, double                                                                                           \
+           : SN__NS, double                                                                                            \
            : SN__REAL, const sn_step_row *                                                                             \
            : SN__PRESENT, const sn_peak_row *                                                                          \
            : SN__PRESENT, const sn_tensor_row *                                                                        \
@@ -20,7 +20,13 @@
 #define NAMED(name, type, member)                                                                                      \
   { name, KIND(((type *)0)->member), offsetof(type, member) }
 #define COLUMN(type, member) NAMED(#member, type, member)
-#define COUNT(columns)       (unsigned)(sizeof(columns) / sizeof(columns)[0])
+/* A double that is no less than 0, or lies between 0 and 1. */
+#define AMOUNT(type, member) AMOUNT_AS(#member, type, member)
+#define AMOUNT_AS(name, type, member)                                                                                  \
+  { name, SN__AMOUNT, offsetof(type, member) }
+#define SHARE(type, member)                                                                                            \
+  { #member, SN__SHARE, offsetof(type, member) }
+#define COUNT(columns) (unsigned)(sizeof(columns) / sizeof(columns)[0])
 
 static const sn__column device_columns[] = {
     NAMED("name", sn_run, gpu),
@@ -83,7 +89,7 @@ static const sn__column result_columns[] = {
     COLUMN(sn_result, pool_hole_bytes),
     COLUMN(sn_result, pool_bare_bytes),
     COLUMN(sn_result, pool_largest_hole),
-    COLUMN(sn_result, pool_fragmentation),
+    SHARE(sn_result, pool_fragmentation),
     COLUMN(sn_result, workspace_peak_bytes),
     COLUMN(sn_result, offload_bytes),
     COLUMN(sn_result, prefetch_bytes),
@@ -98,14 +104,14 @@ static const sn__column result_columns[] = {
     COLUMN(sn_result, out_ns),
     COLUMN(sn_result, in_ns),
     COLUMN(sn_result, allocation_ns),
-    COLUMN(sn_result, images_per_second),
+    AMOUNT(sn_result, images_per_second),
     COLUMN(sn_result, instructions),
     COLUMN(sn_result, events),
     COLUMN(sn_result, known_ns),
     COLUMN(sn_result, reserved_pool_bytes),
     COLUMN(sn_result, iterations),
     COLUMN(sn_result, loss),
-    COLUMN(sn_result, accuracy),
+    SHARE(sn_result, accuracy),
     COLUMN(sn_result, difference),
     {"digest", SN__I64, offsetof(sn_result, digest)}, /* all 64 bits of it: SQLite's integers have a sign */
     COLUMN(sn_result, n_steps),
@@ -143,15 +149,15 @@ static const sn__column calibration_columns[] = {
     COLUMN(sn_calibration, libraries),
     NAMED("memory_bytes", sn_calibration, profile.memory_bytes),
     NAMED("context_bytes", sn_calibration, profile.context_bytes),
-    NAMED("flops", sn_calibration, profile.flops),
-    NAMED("memory_bandwidth", sn_calibration, profile.memory_bandwidth),
+    AMOUNT_AS("flops", sn_calibration, profile.flops),
+    AMOUNT_AS("memory_bandwidth", sn_calibration, profile.memory_bandwidth),
     NAMED("launch_ns", sn_calibration, profile.launch_ns),
-    NAMED("link_bandwidth", sn_calibration, profile.link_bandwidth[SN_EXTERNAL_HOST]),
+    AMOUNT_AS("link_bandwidth", sn_calibration, profile.link_bandwidth[SN_EXTERNAL_HOST]),
     NAMED("link_latency_ns", sn_calibration, profile.link_latency_ns),
     COLUMN(sn_calibration, shared_link),
-    COLUMN(sn_calibration, out_bandwidth),
-    COLUMN(sn_calibration, in_bandwidth),
-    COLUMN(sn_calibration, together_bandwidth),
+    AMOUNT(sn_calibration, out_bandwidth),
+    AMOUNT(sn_calibration, in_bandwidth),
+    AMOUNT(sn_calibration, together_bandwidth),
     COLUMN(sn_calibration, out_latency_ns),
     COLUMN(sn_calibration, in_latency_ns),
 };
@@ -186,23 +192,59 @@ static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, recomputed_layers),
     COLUMN(sn_sweep_row, iteration_ns),
     COLUMN(sn_sweep_row, stall_ns),
-    COLUMN(sn_sweep_row, images_per_second),
+    AMOUNT(sn_sweep_row, images_per_second),
 };
 
 #define TABLE(name, type, columns, counter, ...)                                                                       \
-  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns) }
+  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), NULL, NULL }
+#define RULED(name, type, columns, counter, rule, obeys, ...)                                                          \
+  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), rule, obeys }
+
+static bool step_obeys(const void *row) {
+  const sn_step_row *step = row;
+  return step->begin_ns <= step->end_ns;
+}
+
+/* What a profile from a file may hold (sim/device/device.c), so that no cost overflows. */
+#define MOST_LATENCY_NS 1000000000
+static bool calibration_obeys(const void *row) {
+  const sn_calibration *c = row;
+  const sn_device *p = &c->profile;
+  return p->flops > 0 && p->memory_bandwidth > 0 && p->link_bandwidth[SN_EXTERNAL_HOST] > 0 &&
+         p->launch_ns <= MOST_LATENCY_NS && p->link_latency_ns <= MOST_LATENCY_NS &&
+         p->memory_bytes <= SN__MOST_DEVICE_BYTES && p->context_bytes <= SN__MOST_DEVICE_BYTES;
+}
+
+static bool timing_obeys(const void *row) {
+  const sn_timing *t = row;
+  return t->op < SN_OP_COUNT && t->pass < SN_PASSES && t->kernel <= SN_CONV_KERNELS && t->algo <= SN_CONV_ALGOS &&
+         t->workspace_bytes <= SN__MOST_DEVICE_BYTES;
+}
+
+#define STEP_RULE "begin_ns <= end_ns"
+#define CALIBRATION_RULE                                                                                               \
+  "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
+  " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"
+#define TIMING_RULE "workspace_bytes <= 1125899906842624"
 
 const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");
 const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");
 const sn__table sn__results = TABLE("results", sn_result, result_columns, "result", "run_id");
 const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id");
-const sn__table sn__steps = TABLE("steps", sn_step_row, step_columns, "step", "run_id", "result");
+const sn__table sn__steps =
+    RULED("steps", sn_step_row, step_columns, "step", STEP_RULE, step_obeys, "run_id", "result");
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
-const sn__table sn__calibrations = TABLE("calibrations", sn_calibration, calibration_columns, NULL, "id");
-const sn__table sn__timings = TABLE("timings", sn_timing, timing_columns, "place", "calibration_id");
+const sn__table sn__calibrations =
+    RULED("calibrations", sn_calibration, calibration_columns, NULL, CALIBRATION_RULE, calibration_obeys, "id");
+const sn__table sn__timings =
+    RULED("timings", sn_timing, timing_columns, "place", TIMING_RULE, timing_obeys, "calibration_id");
 
 /* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
 #define IN_THEIR_ORDER "row_number() OVER (ORDER BY point)"
 const sn__table sn__points_in = TABLE("points", sn_sweep_row, point_columns, NULL, "sweep_id");
 const sn__table sn__points_out = TABLE("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, "sweep_id");
+
+const sn__table *const sn__every_table[] = {&sn__devices, &sn__runs,      &sn__results, &sn__route,
+                                            &sn__steps,   &sn__peaks,     &sn__tensors, &sn__calibrations,
+                                            &sn__timings, &sn__points_in, NULL};

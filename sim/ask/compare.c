@@ -109,6 +109,11 @@ static uint32_t merge(const sn_peak_row *before, uint32_t n_before, const sn_pea
   return count;
 }
 
+/* Sizes come from the store: a sum that overflows stays at its limit. */
+static void add_bytes(int64_t *sum, int64_t bytes) {
+  if (__builtin_add_overflow(*sum, bytes, sum)) *sum = bytes > 0 ? INT64_MAX : INT64_MIN;
+}
+
 sn_status sn_compare_peaks(const sn_result *before, const sn_result *after, sn_arena *arena, sn_peak_change *change,
                            sn_err *err) {
   *change = (sn_peak_change){0};
@@ -118,7 +123,7 @@ sn_status sn_compare_peaks(const sn_result *before, const sn_result *after, sn_a
   change->n_tensors = merge(old, before->n_peak, new, after->n_peak, tensors);
   for (uint32_t i = 0; i < change->n_tensors; i++) {
     change->count[tensors[i].change]++;
-    change->bytes[tensors[i].change] += sn_peak_tensor_bytes(&tensors[i]);
+    add_bytes(&change->bytes[tensors[i].change], sn_peak_tensor_bytes(&tensors[i]));
   }
   qsort(tensors, change->n_tensors, sizeof *tensors, by_change);
   change->tensors = tensors;

@@ -57,6 +57,7 @@ void sn_engine_free(sn_engine *e) {
 }
 
 static sn_status count_work(sn_engine *e, int64_t ns, sn_err *err) {
+  if (ns < 0) return sn_fail(err, SN_BUG, "engine: work of %" PRId64 " ns", ns);
   if (ns > SN_ENGINE_MAX_NS - e->queued_ns)
     return sn_fail(err, SN_BAD_INPUT,
                    "the simulated iteration takes more than %" PRId64 " days; choose a smaller batch",

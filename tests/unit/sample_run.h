@@ -36,6 +36,10 @@ static inline int64_t sample_i64(uint64_t *state) {
   return sample_random(state) % 2 ? n : -n - 1;
 }
 
+static inline int64_t sample_ns(uint64_t *state) {
+  return (int64_t)(sample_u64(state) >> 11);
+}
+
 static inline bool sample_bool(uint64_t *state) {
   return sample_random(state) % 2;
 }
@@ -43,6 +47,14 @@ static inline bool sample_bool(uint64_t *state) {
 static inline double sample_real(uint64_t *state) {
   double n = (double)sample_i64(state);
   return n / (sample_u32(state) + 1.0);
+}
+
+static inline double sample_amount(uint64_t *state) {
+  return fabs(sample_real(state));
+}
+
+static inline double sample_share(uint64_t *state) {
+  return (double)sample_u32(state) / UINT32_MAX;
 }
 
 static inline const char *sample_text(uint64_t *state, sn_arena *arena) {
@@ -72,8 +84,8 @@ static inline const sn_step_row *sample_steps(uint64_t *s, sn_arena *arena, cons
     rows[i].live_tensors = sample_u32(s);
     rows[i].workspace_bytes = sample_u64(s);
     rows[i].device_bytes = sample_u64(s);
-    rows[i].begin_ns = sample_i64(s);
-    rows[i].end_ns = sample_i64(s);
+    rows[i].end_ns = sample_ns(s);
+    rows[i].begin_ns = sample_ns(s) % (rows[i].end_ns + 1);
   }
   return rows;
 }
@@ -120,7 +132,7 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->pool_hole_bytes = sample_u64(s);
   r->pool_bare_bytes = sample_u64(s);
   r->pool_largest_hole = sample_u64(s);
-  r->pool_fragmentation = sample_real(s);
+  r->pool_fragmentation = sample_share(s);
   r->workspace_peak_bytes = sample_u64(s);
   r->offload_bytes = sample_u64(s);
   r->prefetch_bytes = sample_u64(s);
@@ -129,21 +141,21 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->cache_misses = sample_u64(s);
   r->evictions = sample_u64(s);
   r->recomputed_layers = sample_u32(s);
-  r->iteration_ns = sample_i64(s);
-  r->compute_ns = sample_i64(s);
-  r->stall_ns = sample_i64(s);
-  r->allocation_ns = sample_i64(s);
-  r->images_per_second = sample_real(s);
+  r->iteration_ns = sample_ns(s);
+  r->compute_ns = sample_ns(s);
+  r->stall_ns = sample_ns(s);
+  r->allocation_ns = sample_ns(s);
+  r->images_per_second = sample_amount(s);
   r->instructions = sample_u64(s);
   r->events = sample_u64(s);
   r->source = sample_text(s, arena);
-  r->known_ns = sample_i64(s);
+  r->known_ns = sample_ns(s);
   r->reserved_pool_bytes = sample_u64(s);
   r->iterations = sample_u64(s);
   r->loss = sample_bool(s) ? sample_real(s) : NAN;
-  r->accuracy = sample_real(s);
-  r->out_ns = sample_i64(s);
-  r->in_ns = sample_i64(s);
+  r->accuracy = sample_share(s);
+  r->out_ns = sample_ns(s);
+  r->in_ns = sample_ns(s);
   r->difference = sample_real(s);
   r->digest = sample_random(s); /* all 64 bits */
 }

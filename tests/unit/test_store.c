@@ -88,7 +88,7 @@ static void what_is_put_comes_back(void **unused) {
 
 static void limits_come_back(void **unused) {
   (void)unused;
-  sn_step_row step = {1, "", "", "", INT64_MAX, UINT32_MAX, INT64_MAX, INT64_MAX, INT64_MIN, INT64_MAX};
+  sn_step_row step = {1, "", "", "", INT64_MAX, UINT32_MAX, INT64_MAX, INT64_MAX, 0, SN__MOST_NS};
   sn_result results[2] = {{.strategy = "",
                            .source = "",
                            .peak_layer = "",
@@ -108,8 +108,10 @@ static void limits_come_back(void **unused) {
                            .n_steps = UINT32_MAX,
                            .n_peak = UINT32_MAX}};
   results[0].persistent.labels = INT64_MAX;
-  results[0].pool_fragmentation = 0x1.fffffffffffffp1023;
-  results[0].images_per_second = 0x1p-1074;
+  results[0].pool_fragmentation = 1;
+  results[0].accuracy = 0x1p-1074;
+  results[0].images_per_second = 0x1.fffffffffffffp1023;
+  results[0].iteration_ns = SN__MOST_NS;
   sn_run run = {.version = "",
                 .net = "",
                 .net_name = "",
@@ -154,8 +156,11 @@ static void created_is_a_moment_in_utc(void **unused) {
 /* ---- the tables of columns ---- */
 
 static size_t kind_bytes(sn__kind kind) {
-  static const size_t bytes[] = {sizeof(char *),  sizeof(bool),   sizeof(uint32_t), sizeof(uint64_t),
-                                 sizeof(int64_t), sizeof(double), sizeof(void *)};
+  static const size_t bytes[] = {
+      [SN__TEXT] = sizeof(char *),   [SN__BOOL] = sizeof(bool),     [SN__U32] = sizeof(uint32_t),
+      [SN__U64] = sizeof(uint64_t),  [SN__NS] = sizeof(int64_t),    [SN__I64] = sizeof(int64_t),
+      [SN__REAL] = sizeof(double),   [SN__AMOUNT] = sizeof(double), [SN__SHARE] = sizeof(double),
+      [SN__PRESENT] = sizeof(void *)};
   return bytes[kind];
 }
 
@@ -403,7 +408,7 @@ static void rows_that_do_not_fit_are_damage(void **unused) {
     sn_store *store = open_memory();
     sn_err err = SN_ERR_INIT;
     put(store, run);
-    sn__store_exec(store, "PRAGMA foreign_keys = OFF", &err);
+    sn__store_exec(store, "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON", &err);
     number(store, damage[i]);
     assert_null(sn_store_get(store, 1, &err));
     assert_status(SN_BAD_INPUT, &err, "is not a snsim database or is damaged");
