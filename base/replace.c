@@ -1,5 +1,6 @@
 /* Replacing files whole; see the header. The system does the checking: opening the old file for writing tells whether
  * it may be written at all, O_EXCL that a temporary name is nobody else's. */
+#define _GNU_SOURCE /* O_TMPFILE; what has no such files does without */
 #include "base/replace.h"
 
 #include "base/path.h"
@@ -27,14 +28,42 @@ static bool is_descriptor(const char *path) {
   return false;
 }
 
+/* The n-th temporary name in the folder of r->path. */
+static void name_temporary(sn_replace *r, unsigned n) {
+  const char *slash = strrchr(r->path, '/');
+  size_t folder = slash ? (size_t)(slash - r->path) + 1 : 0;
+  snprintf(r->temporary, folder + SUFFIX, "%.*ssnsim-%ld-%u.tmp", (int)folder, r->path, (long)getpid(), n);
+}
+
+/* The name of an open file without one. */
+static const char *name_descriptor(int file, char name[SUFFIX]) {
+  snprintf(name, SUFFIX, "/proc/self/fd/%d", file);
+  return name;
+}
+
+/* Opens a file without a name in the folder of r->path: who is killed leaves none behind. False where the file system
+ * has no such files, or they could not be given a name later. */
+static bool open_unnamed(sn_replace *r, mode_t rights) {
+#ifdef O_TMPFILE
+  char name[SUFFIX], *slash = strrchr(r->path, '/'), kept = slash ? slash[1] : '\0';
+  if (slash) slash[1] = '\0';
+  r->file = open(slash ? r->path : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, rights);
+  if (slash) slash[1] = kept;
+  r->is_unnamed = r->file >= 0 && access(name_descriptor(r->file, name), F_OK) == 0;
+  if (r->file >= 0 && !r->is_unnamed) close(r->file);
+#else
+  (void)rights;
+#endif
+  return r->is_unnamed;
+}
+
 /* Opens a new file in the folder of r->path. */
 static sn_status open_beside(sn_replace *r, const char *path, mode_t rights, sn_err *err) {
-  const char *slash = strrchr(r->path, '/');
-  size_t folder = slash ? (size_t)(slash - r->path) + 1 : 0, room = folder + SUFFIX;
-  r->temporary = malloc(room);
+  r->temporary = malloc(strlen(r->path) + SUFFIX);
   if (!r->temporary) return sn_fail_memory(err);
+  if (open_unnamed(r, rights)) return SN_OK;
   for (unsigned n = 0; n < ATTEMPTS; n++) {
-    snprintf(r->temporary, room, "%.*ssnsim-%ld-%u.tmp", (int)folder, r->path, (long)getpid(), n);
+    name_temporary(r, n);
     r->file = open(r->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, rights);
     if (r->file >= 0 || errno != EEXIST) break;
   }
@@ -78,11 +107,35 @@ sn_status sn_replace_open(sn_replace *r, const char *path, sn_err *err) {
   return err->code;
 }
 
+/* A name is not taken over by a link, only by renaming. */
+static bool give_name(sn_replace *r) {
+  char name[SUFFIX];
+  for (unsigned n = 0; n < ATTEMPTS; n++) {
+    name_temporary(r, n);
+    if (linkat(AT_FDCWD, name_descriptor(r->file, name), AT_FDCWD, r->temporary, AT_SYMLINK_FOLLOW) == 0) return true;
+    if (errno != EEXIST) break;
+  }
+  return false;
+}
+
+/* On the disk before it has its name, so that a power cut leaves the old file or the new one, never an empty one. */
+static bool is_kept(int file) {
+  return fsync(file) == 0 || errno == EINVAL || errno == ENOSYS || errno == EROFS;
+}
+
 sn_status sn_replace_close(sn_replace *r, sn_err *err) {
   const char *name = r->path ? r->path : "the output";
+  bool named = r->temporary && !r->is_unnamed;
+  if (r->temporary && err->code == SN_OK) {
+    if (!is_kept(r->file)) fail(name, err);
+    if (r->is_unnamed && err->code == SN_OK) {
+      named = give_name(r);
+      if (!named) fail(name, err);
+    }
+  }
   if (close(r->file) != 0) fail(name, err);
-  if (r->temporary && err->code == SN_OK && rename(r->temporary, r->path) != 0) fail(name, err);
-  if (r->temporary && err->code != SN_OK) remove(r->temporary);
+  if (named && err->code == SN_OK && rename(r->temporary, r->path) != 0) fail(name, err);
+  if (named && err->code != SN_OK) remove(r->temporary);
   forget(r);
   return err->code;
 }

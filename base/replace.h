@@ -7,19 +7,23 @@
  *   return sn_replace_close(&r, &err);
  *
  * Links are followed and the rights of an older file are kept; its owner and its other hard links are not. What is no
- * regular file (a terminal, a pipe, /dev/full) and /dev/stdout, which is open already, are written directly. A program
- * that is killed leaves snsim-<process>-<n>.tmp behind. Not waited for the disk: after a power cut either content may
- * be there.
+ * regular file (a terminal, a pipe, /dev/full) and /dev/stdout, which is open already, are written directly. Until it
+ * is whole the file has no name at all (O_TMPFILE), so a program that is killed leaves nothing behind; on file systems
+ * without such files it leaves snsim-<process>-<n>.tmp. The disk has it before it gets its name: after a power cut
+ * either content is there, whole.
  */
 #ifndef SN_BASE_REPLACE_H
 #define SN_BASE_REPLACE_H
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 typedef struct sn_replace {
   int file;        /* descriptor, for reading and writing; for writing only where it is written directly */
   char *path;      /* what is replaced, without links */
   char *temporary; /* NULL: written directly */
+  bool is_unnamed; /* the file has no name yet */
 } sn_replace;
 
 /* SN_BAD_FILE where the file or its folder cannot be written; nothing needs closing then. */

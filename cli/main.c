@@ -4,10 +4,21 @@
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
 
+#include <signal.h>
+
+/* Whatever takes long, what it is for can be written: looked at before the work. */
+static sn_status check_targets(const sn_args *args, sn_err *err) {
+  if (sn_out_check(args->output, err) == SN_OK && sn_out_check(args->plan, err) == SN_OK)
+    sn_out_check(args->trace, err);
+  return err->code;
+}
+
 int main(int argc, char **argv) {
   sn_args args;
   sn_err err = SN_ERR_INIT;
-  if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_clash_check(&args, &err) == SN_OK) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of writing like a full disk */
+  if (sn_args_parse(argc, argv, &args, &err) == SN_OK && sn_clash_check(&args, &err) == SN_OK &&
+      check_targets(&args, &err) == SN_OK) {
     if (args.help || args.version)
       sn_cli_help(&args, &err);
     else

@@ -1,8 +1,8 @@
 /* Store: opening and closing the file, transactions, and what SQLite's errors mean for the user.
  *
  * The order of opening matters: look at the path, open, recognise the file (schema.c), and only then change anything in
- * it (WAL). Writing waits up to 5 s for another writer; in WAL mode readers and the writer do not wait for each other.
- * synchronous = FULL: a run whose put returned survives power loss too.
+ * it (WAL). Writing waits up to a minute for other writers; in WAL mode readers and the writer do not wait for each
+ * other. synchronous = FULL: a run whose put returned survives power loss too.
  *
  * Who may read but not write must not leave SQLite's -wal and -shm files behind: they would be his, and lock the owner
  * out. He reads the file alone ("immutable"), which holds all as long as nobody is writing, and looks at its time
@@ -19,12 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
-  BUSY_MS = 5000,
-  SMALLEST = 512,    /* bytes in a page */
-  LONGEST_PATH = 504 /* SQLite's own limit, with links followed: 512, less its longest ending */
+  PATIENCE_MS = 60000, /* with another program that writes */
+  SETUP_MS = 5000,     /* with one that creates the file */
+  PAUSE_MS = 25,       /* longest between two tries */
+  SMALLEST = 512,      /* bytes in a page */
+  LONGEST_PATH = 504   /* SQLite's own limit, with links followed: 512, less its longest ending */
 };
 
 static const char elsewhere[] = "choose another file with --db FILE, or store nothing with --no-db";
@@ -110,7 +113,7 @@ sn_status sn__store_fail(sn_store *store, int rc, sn_err *err) {
     return sn__store_damaged(store, reason(store, rc), err);
   case SQLITE_BUSY:
   case SQLITE_LOCKED:
-    return fail_file(store->path, "another program is writing to it and did not finish within 5 s", err);
+    return fail_file(store->path, "another program is writing to it and did not finish within a minute", err);
   case SQLITE_FULL:
     return fail_file(store->path, "the disk is full", err);
   case SQLITE_READONLY:
@@ -173,12 +176,24 @@ static bool has_changed(const sn_store *store) {
          now.st_mtim.tv_sec != then->st_mtim.tv_sec || now.st_mtim.tv_nsec != then->st_mtim.tv_nsec;
 }
 
+bool sn_store_is_there(const sn_store *store) {
+  struct stat now;
+  if (strcmp(store->path, ":memory:") == 0) return true;
+  return stat(store->path, &now) == 0 && now.st_dev == store->opened.st_dev && now.st_ino == store->opened.st_ino;
+}
+
+sn_status sn_store_fail_gone(const sn_store *store, sn_err *err) {
+  return fail_file(store->path, "was deleted or replaced while it was in use; what was stored in it is lost", err);
+}
+
 sn_status sn__store_end(sn_store *store, sn_err *err) {
+  bool writes = sqlite3_txn_state(store->db, "main") == SQLITE_TXN_WRITE;
   if (store->is_alone && has_changed(store)) {
     *err = (sn_err)SN_ERR_INIT; /* any error so far is a consequence of that */
     fail_file(store->path, "another program wrote to it meanwhile; try again", err);
   }
   if (err->code == SN_OK) sn__store_exec(store, "COMMIT", err);
+  if (err->code == SN_OK && writes && !sn_store_is_there(store)) sn_store_fail_gone(store, err);
   /* Some failures (full disk) have rolled back already; then there is nothing left to do. */
   if (err->code != SN_OK && !sqlite3_get_autocommit(store->db)) sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
   return err->code;
@@ -328,12 +343,39 @@ static int open_shared(sn_store *store, sn__mode mode) {
   return sqlite3_open_v2(store->path, &store->db, flags, NULL);
 }
 
+static int64_t now_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* SQLite asks, after each failed try, whether to try again. Writers do not queue: whoever looks when the file is free
+ * has it, so all look often, also those that have waited long (SQLite's own timeout looks more and more seldom). */
+static int wait_for_others(void *self, int tries) {
+  sn_store *store = self;
+  if (tries == 0) store->waits_since_ms = now_ms();
+  int64_t waited = now_ms() - store->waits_since_ms;
+  if (waited >= store->patience_ms) return 0;
+  if (store->waits && !store->waits(store->user, waited)) return 0;
+  struct timespec pause = {0, (tries < PAUSE_MS ? tries + 1 : PAUSE_MS) * 1000000L};
+  nanosleep(&pause, NULL);
+  return 1;
+}
+
+void sn_store_set_wait(sn_store *store, bool (*waits)(void *user, int64_t ms), void *user) {
+  store->waits = waits;
+  store->user = user;
+}
+
 static sn_status open_file(sn_store *store, sn__mode mode, sn_err *err) {
   int rc = store->is_alone ? open_alone(store) : open_shared(store, mode);
   if (!store->db) return sn_fail_memory(err);
   sqlite3_extended_result_codes(store->db, 1);
-  if (rc == SQLITE_OK) rc = sqlite3_busy_timeout(store->db, BUSY_MS);
+  store->patience_ms = SETUP_MS;
+  if (rc == SQLITE_OK) rc = sqlite3_busy_handler(store->db, wait_for_others, store);
   if (rc != SQLITE_OK) return sn__store_fail(store, rc, err);
+  if (strcmp(store->path, ":memory:") != 0 && stat(store->path, &store->opened) != 0)
+    return fail_file(store->path, strerror(errno), err);
   if (mode == SN__WRITE && sqlite3_db_readonly(store->db, "main"))
     return fail_file(store->path, "the file cannot be written", err);
   return sn__store_exec(store, "PRAGMA trusted_schema = OFF; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL", err);
@@ -364,6 +406,7 @@ sn_store *sn__store_open(const char *path, sn__mode mode, const sn__schema *sche
     open_any(store, path, mode, err);
   if (err->code == SN_OK) sn__schema_ready(store, mode, schema, err);
   if (err->code == SN_OK) prepare_mode(store, mode, err);
+  if (store) store->patience_ms = PATIENCE_MS;
   if (err->code == SN_OK) return store;
   sn_store_close(store);
   return NULL;

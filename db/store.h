@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct sn_store sn_store;
@@ -27,6 +28,15 @@ sn_store *sn_store_open(const char *path, sn_err *err);
  * makes no file: reading then fails (SN_BAD_FILE) where another program's writing was cut short, or ends meanwhile. */
 sn_store *sn_store_open_read(const char *path, sn_err *err);
 void sn_store_close(sn_store *store);
+
+/* While another program writes, `waits` is told, many times a second, for how long this one has waited; false gives up.
+ * Without it, and with it, writing gives up after a minute (SN_BAD_FILE). */
+void sn_store_set_wait(sn_store *store, bool (*waits)(void *user, int64_t ms), void *user);
+
+/* Whether the file is still where it was opened. Who has deleted or replaced it has what was stored; every put that
+ * ends after that is SN_BAD_FILE, as sn_store_fail_gone() says it. */
+bool sn_store_is_there(const sn_store *store);
+sn_status sn_store_fail_gone(const sn_store *store, sn_err *err);
 
 /* Writes a run with all its results, steps and tensors; sets *id. All or nothing. */
 sn_status sn_store_put(sn_store *store, const sn_run *run, int64_t *id, sn_err *err);

@@ -26,6 +26,10 @@ struct sn_store {
   char *path;
   bool is_alone;     /* the file is read without the files beside it */
   struct stat alone; /* then: the file as it was when opened */
+  struct stat opened;
+  int64_t patience_ms, waits_since_ms;
+  bool (*waits)(void *user, int64_t ms);
+  void *user;
 };
 
 /* ---- schema.c: the schema is the list of SQL texts that were ever needed to get to it; text i lifts a file from

@@ -30,9 +30,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { SN_MACHINE_THREADS = 4096 };
+
 typedef struct sn_machine_options {
   sn_hyper hyper;
-  unsigned threads;   /* CPU: of the kernels; 0: all processors */
+  unsigned threads;   /* CPU: of the kernels, at most SN_MACHINE_THREADS; 0: all processors */
   bool check;         /* CPU: watch every byte of the pool; see exec/cpu.h */
   uint32_t jitter_us; /* CPU: see exec/lanes.h */
   bool deterministic; /* CUDA: only algorithms that give the same bits every time */

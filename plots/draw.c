@@ -52,13 +52,18 @@ static sn_status draw(const sn__drawing *drawing, int picture, sn_err *err) {
 
 /* ---- to a file ---- */
 
+static void finish(int picture, const sn__drawing *drawing, const char *path, sn_err *err) {
+  if (sn__picture_finish(picture, drawing->form, drawing->created, err) == SN_BAD_FILE)
+    sn_err_prefix(err, "%.300s", path);
+}
+
 static sn_status draw_file(const sn__drawing *drawing, const char *path, sn_err *err) {
   sn_replace picture;
   if (sn_replace_open(&picture, path, err) != SN_OK) return err->code;
   if (!picture.temporary)
     sn_fail(err, SN_BAD_FILE, "%.300s: is not a regular file; choose another", path);
   else if (draw(drawing, picture.file, err) == SN_OK)
-    sn__picture_finish(picture.file, drawing->form, drawing->created, err);
+    finish(picture.file, drawing, path, err);
   return sn_replace_close(&picture, err);
 }
 
@@ -89,8 +94,9 @@ static sn_status copy_text(FILE *from, FILE *to, sn_err *err) {
     putc(c, to);
     begun = true;
   }
-  putc('\n', to);
   if (ferror(from)) return fail_temporary(err);
+  if (!begun) return sn_fail(err, SN_BAD_DEVICE, "gnuplot drew nothing and did not say why; is it gnuplot?");
+  putc('\n', to);
   return ferror(to) ? sn_fail(err, SN_BAD_FILE, "the drawing cannot be written: %s", strerror(errno)) : SN_OK;
 }
 

@@ -26,6 +26,14 @@ static sn_status fail_read(sn_err *err) {
   return sn_fail(err, SN_BAD_FILE, "the finished picture cannot be read back: %s", strerror(errno));
 }
 
+/* Whether the file could have been longer: gnuplot does not tell a full disk from anything else. */
+static sn_status fail_unfinished(int file, off_t bytes, sn_err *err) {
+  static const char more[4096];
+  if (pwrite(file, more, sizeof more, bytes) != (ssize_t)sizeof more)
+    return sn_fail(err, SN_BAD_FILE, "cannot be written: %s", strerror(errno ? errno : ENOSPC));
+  return sn_fail(err, SN_BAD_DEVICE, "gnuplot did not finish the picture (%lld bytes written)", (long long)bytes);
+}
+
 static sn_status check_end(int file, sn__form form, sn_err *err) {
   static const char *const ends[] = {[SN__FORM_PNG] = "IEND", [SN__FORM_SVG] = "</svg>", [SN__FORM_PDF] = "%%EOF"};
   char tail[TAIL];
@@ -34,8 +42,8 @@ static sn_status check_end(int file, sn__form form, sn_err *err) {
   ssize_t got = bytes < TAIL ? 0 : pread(file, tail, TAIL, bytes - TAIL);
   if (got < 0) return fail_read(err);
   if (find(tail, (size_t)got, ends[form])) return SN_OK;
-  return sn_fail(err, SN_BAD_DEVICE, "gnuplot did not finish the picture (%lld bytes written); is the disk full?",
-                 (long long)bytes);
+  errno = 0;
+  return fail_unfinished(file, bytes, err);
 }
 
 /* "2026-11-20 09:31:07" to "20261120093107"; false where it is no such moment. */

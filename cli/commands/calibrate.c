@@ -6,6 +6,7 @@
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
+#include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 #include "db/calibrations.h"
 #include "models/op.h"
@@ -13,8 +14,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-
-enum { PATH_ROOM = 4096 };
 
 static const double MIB = 1048576.0;
 
@@ -128,14 +127,18 @@ static sn_status print(const sn_args *args, const sn_calibration *c, sn_err *err
   return sn_out_close(&out, err);
 }
 
-static sn_status keep(const sn_args *args, const sn_calibration *c, sn_err *err) {
-  char path[PATH_ROOM], name[4 * SN_DEVICE_NAME], db[SN_ARGS_DB_ROOM];
-  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
-  sn_store *store = sn_store_open(path, err);
-  if (store && sn_store_put_calibration(store, c, err) == SN_OK)
+static sn_status put(sn_store *store, void *what, sn_err *err) {
+  return sn_store_put_calibration(store, what, err);
+}
+
+static sn_status keep(const sn_args *args, sn_calibration *c, sn_err *err) {
+  char path[SN_STORED_PATH], name[4 * SN_DEVICE_NAME], db[SN_ARGS_DB_ROOM];
+  if (sn_stored_write(args, put, c, path, err) == SN_OK)
     sn_out_say("stored in %s; snsim --gpu %s%s simulates this machine, snsim validate%s compares", path,
                sn_out_quote(c->name, name, sizeof name), sn_args_db_option(args, db), db);
-  sn_store_close(store);
+  else if (sn_stored_rescue(args, put, c, path))
+    sn_out_say("what was measured is kept in %s; snsim --gpu %s --db %s simulates this machine", path,
+               sn_out_quote(c->name, name, sizeof name), sn_out_quote(path, db, sizeof db));
   return err->code;
 }
 
@@ -163,7 +166,9 @@ static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);
   sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, err);
-  if (c && keep(w->args, c, err) == SN_OK) print(w->args, c, err);
+  sn_err unkept = SN_ERR_INIT; /* what was measured is shown all the same */
+  if (c) keep(w->args, c, &unkept), print(w->args, c, err);
+  if (err->code == SN_OK) *err = unkept;
   sn_calibration_free(c);
 }
 
@@ -171,7 +176,7 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
                    args->net ? "--batch" : "--net");
-  if (check_name(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
+  if (check_name(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
   sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;

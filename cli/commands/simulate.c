@@ -3,23 +3,26 @@
  *   load -> simulate -> store -> print -> plan -> what the store said -> does it fit
  *
  * Storing comes before printing, so that a run is kept even if whoever reads the table stops reading (`| head`); what
- * the store has to say waits until the table is out, so that its failure does not lose the table. */
+ * the store has to say waits until the table is out, so that its failure does not lose the table. Only a --db that
+ * cannot be written is an error at once: it is what was asked for. */
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/question.h"
 #include "cli/frame/report.h"
+#include "cli/frame/stored.h"
 #include "db/store.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 /* Large runs are stored without steps and peaks unless those were asked for: 200,000 step rows are 10 MB. */
-enum { STORED_STEPS = 200000, STORED_TENSORS = 100000, SLOW_STEPS = 50000, PATH_ROOM = 4096 };
+enum { STORED_STEPS = 200000, STORED_TENSORS = 100000, SLOW_STEPS = 50000 };
 
 /* What became of a run in the store. */
 typedef struct stored {
+  const sn_run *run;
   int64_t id; /* 0: not stored */
-  char path[PATH_ROOM];
+  char path[SN_STORED_PATH];
   sn_err err;
 } stored;
 
@@ -52,12 +55,14 @@ static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
   if (slow(q)) sn_out_progress(NULL);
 }
 
+static sn_status put_run(sn_store *store, void *what, sn_err *err) {
+  stored *kept = what;
+  return sn_store_put(store, kept->run, &kept->id, err);
+}
+
 static void keep(const sn_args *args, const sn_run *run, stored *kept) {
-  if (args->no_db || sn_args_database(args, kept->path, sizeof kept->path, &kept->err) != SN_OK) return;
-  sn_store *store = sn_store_open(kept->path, &kept->err);
-  if (!store) return;
-  sn_store_put(store, run, &kept->id, &kept->err);
-  sn_store_close(store);
+  kept->run = run;
+  if (!args->no_db) sn_stored_write(args, put_run, kept, kept->path, &kept->err);
 }
 
 static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
@@ -119,7 +124,7 @@ sn_status sn_cli_simulate(const sn_args *args, sn_err *err) {
   sn_question question;
   if (sn_question_load(args, &question, err) != SN_OK) return err->code;
   choose_details(args, &question);
-  sn_status status = answer(&question, err);
+  if (!args->db || sn_stored_check(args, err) == SN_OK) answer(&question, err);
   sn_question_free(&question);
-  return status;
+  return err->code;
 }

@@ -5,6 +5,7 @@
 #include "cli/commands/measured.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
+#include "cli/frame/stored.h"
 #include "db/calibrations.h"
 #include "models/zoo.h"
 #include "plots/trace_events.h"
@@ -39,14 +40,6 @@ void sn_train_end(const sn_err *err) {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
-sn_status sn_train_check_targets(const sn_args *args, sn_err *err) {
-  char path[PATH_ROOM];
-  if (sn_out_check(args->output, err) != SN_OK || sn_out_check(args->trace, err) != SN_OK || args->no_db)
-    return err->code;
-  if (sn_args_database(args, path, sizeof path, err) == SN_OK) sn_store_close(sn_store_open(path, err));
-  return err->code;
 }
 
 static bool is_interrupted(void *unused) {
@@ -98,22 +91,20 @@ const char *sn_train_device_name(const sn_args *args) {
   return args->profile ? args->profile : sn_exec_backend_name(args->backend);
 }
 
-/* A file that is not there has no calibrations. */
 static sn_calibration *find_calibration(void *user, const sn_machine_info *info, sn_err *err) {
   const sn_args *args = ((const sn_train_watch *)user)->args;
-  char path[PATH_ROOM];
-  sn_calibration *c = NULL;
-  bool wanted = args->costs != SN_COSTS_MODEL;
-  if (wanted && sn_args_database(args, path, sizeof path, err) == SN_OK && access(path, F_OK) == 0) {
-    sn_store *store = sn_store_open_read(path, err);
-    if (store) c = sn_store_calibration(store, sn_train_device_name(args), info->device, info->libraries, err);
-    sn_store_close(store);
-  }
-  if (!c && err->code == SN_OK && args->costs == SN_COSTS_MEASURED)
+  sn_err unread = SN_ERR_INIT;
+  sn_calibration *c = sn_stored_costs(args, sn_train_device_name(args), info->device, info->libraries, &unread);
+  if (c || args->costs == SN_COSTS_MODEL) return c;
+  if (unread.code != SN_OK && args->costs == SN_COSTS_MEASURED)
+    *err = unread;
+  else if (unread.code != SN_OK)
+    sn_stored_say_unread(&unread);
+  else if (args->costs == SN_COSTS_MEASURED)
     sn_fail(err, SN_BAD_USAGE,
             "--costs measured: nothing was measured of this machine under the name \"%.60s\"; snsim calibrate does it",
             sn_train_device_name(args));
-  return c;
+  return NULL;
 }
 
 void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
@@ -124,16 +115,26 @@ void sn_train_attach(sn_train_watch *watch, sn_session_options *options) {
   options->user = watch;
 }
 
+typedef struct keeping {
+  const sn_run *run;
+  int64_t id;
+} keeping;
+
+static sn_status put_run(sn_store *store, void *what, sn_err *err) {
+  keeping *k = what;
+  return sn_store_put(store, k->run, &k->id, err);
+}
+
 sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
-  char path[PATH_ROOM], db[SN_ARGS_DB_ROOM];
-  int64_t id = 0;
+  char path[SN_STORED_PATH], db[SN_ARGS_DB_ROOM];
+  keeping k = {.run = run};
   if (args->no_db) return SN_OK;
-  if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
-  sn_store *store = sn_store_open(path, err);
-  if (store && sn_store_put(store, run, &id, err) == SN_OK)
-    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 "%s prints it", id, path, id,
+  if (sn_stored_write(args, put_run, &k, path, err) == SN_OK)
+    sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 "%s prints it", k.id, path, k.id,
                sn_args_db_option(args, db));
-  sn_store_close(store);
+  else if (sn_stored_rescue(args, put_run, &k, path))
+    sn_out_say("the run is kept in %s; snsim show %" PRId64 " --db %s prints it", path, k.id,
+               sn_out_quote(path, db, sizeof db));
   return err->code;
 }
 
@@ -268,7 +269,7 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
 }
 
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
-  if (check_complete(args, err) != SN_OK || sn_train_check_targets(args, err) != SN_OK) return err->code;
+  if (check_complete(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
   sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;

@@ -36,9 +36,6 @@ void sn_train_attach(sn_train_watch *watch, sn_session_options *options);
 /* What --gpu says, else the name of the back end. */
 const char *sn_train_device_name(const sn_args *args);
 
-/* Files and database can be written: looked at before the work. SN_BAD_FILE, SN_BAD_INPUT. */
-sn_status sn_train_check_targets(const sn_args *args, sn_err *err);
-
 /* After Ctrl-C, when all is printed and stored: says what `err` holds and ends the program by the signal. */
 void sn_train_end(const sn_err *err);
 

@@ -39,6 +39,13 @@ static sn_status parse_size(const char *what, const char *text, void *place, sn_
   return status;
 }
 
+static sn_status parse_threads(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 1, SN_MACHINE_THREADS, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
 static sn_status parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
   uint64_t value = 0;
   sn_status status = sn_parse_count(text, what, 1, SN_WORKERS_MOST, &value, err);
@@ -336,7 +343,8 @@ static const sn_option options[] = {
      "What weights, dropout, synthetic images and the order of real ones are drawn from. Default: 1.", parse_seed,
      offsetof(sn_args, hyper.seed)},
     {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
-     "Threads of the kernels. Default: as many as there are processors.", parse_size, offsetof(sn_args, threads)},
+     "Threads of the kernels, 1 to 4096. Default: as many as there are processors.", parse_threads,
+     offsetof(sn_args, threads)},
     {"deterministic", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "GPU: only algorithms that give the same bits every time. The CPU's always do.", parse_switch,
      offsetof(sn_args, deterministic)},

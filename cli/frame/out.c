@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A terminal whose user has not said that it stays plain. */
@@ -54,7 +55,9 @@ sn_status sn_out_close(sn_out *out, sn_err *err) {
 sn_status sn_out_check(const char *path, sn_err *err) {
   sn_out out;
   sn_err only_a_look = SN_ERR_INIT;
-  if (!path || strcmp(path, "-") == 0) return SN_OK;
+  struct stat found;
+  if (!path || strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0) return SN_OK;
+  if (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)) return SN_OK; /* a pipe waits */
   if (sn_out_open(&out, path, SN_COLOR_NEVER, err) != SN_OK) return err->code;
   sn_fail(&only_a_look, SN_BAD_FILE, "nothing is written"); /* with an error the file is left as it was */
   sn_out_close(&out, &only_a_look);

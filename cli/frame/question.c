@@ -2,14 +2,11 @@
 #include "cli/frame/question.h"
 
 #include "base/units.h"
-#include "db/calibrations.h"
+#include "cli/frame/stored.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { PATH_ROOM = 4096 };
 
 static sn_status check_complete(const sn_args *args, sn_err *err) {
   static const char example[] = "for instance: snsim --net alexnet --batch 200; snsim help tells more";
@@ -23,19 +20,6 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
                    "--plan - writes the plan in place of the table and does not go with --json, --steps, --explain and "
                    "--output; --plan FILE does");
   return SN_OK;
-}
-
-/* The stored calibration of the device's name; NULL, without an error, where there is none or no store. */
-static sn_calibration *find_calibration(const sn_args *args, sn_err *err) {
-  char path[PATH_ROOM];
-  sn_err nothing = SN_ERR_INIT; /* a store that is not there, or cannot be read, is no reason not to simulate */
-  if (args->costs == SN_COSTS_MODEL) return NULL;
-  if (sn_args_database(args, path, sizeof path, &nothing) != SN_OK || access(path, F_OK) != 0) return NULL;
-  sn_store *store = sn_store_open_read(path, &nothing);
-  if (!store) return NULL;
-  sn_calibration *c = sn_store_calibration(store, args->gpu, NULL, NULL, args->costs == SN_COSTS_AUTO ? &nothing : err);
-  sn_store_close(store);
-  return c;
 }
 
 static uint64_t margin_of(const sn_args *args, uint64_t memory_bytes) {
@@ -57,18 +41,34 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
   return SN_OK;
 }
 
+/* What becomes of a store that cannot be read. Where the answer is stored as well, storing fails for the same reason:
+ * at once where the file was named, else behind the answer. */
+static sn_status tell_unread(const sn_args *args, const sn_err *unread, sn_err *err) {
+  bool stores = args->command->bit == SN_CMD_SIMULATE && !args->no_db;
+  if (args->costs == SN_COSTS_MEASURED || (stores && args->db)) *err = *unread;
+  if (err->code == SN_OK && !stores) sn_stored_say_unread(unread);
+  return err->code;
+}
+
+/* A name that is no GPU's may be that of a measured device. */
+static sn_status load_profile(const sn_args *args, sn_question *q, const sn_err *unread, sn_err *err) {
+  if (q->calibration)
+    q->device = q->calibration->profile;
+  else if (sn_device_load(args->gpu, &q->device, err) == SN_BAD_USAGE && unread->code != SN_OK)
+    *err = *unread;
+  return err->code;
+}
+
 static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
-  q->calibration = find_calibration(args, err);
+  sn_err unread = SN_ERR_INIT;
+  q->calibration = sn_stored_costs(args, args->gpu, NULL, NULL, &unread);
   q->options.calibration = q->calibration;
-  if (err->code != SN_OK) return err->code;
-  if (!q->calibration && args->costs == SN_COSTS_MEASURED)
+  if (!q->calibration && unread.code == SN_OK && args->costs == SN_COSTS_MEASURED)
     return sn_fail(err, SN_BAD_USAGE,
                    "--costs measured: nothing was measured of %.60s yet; snsim calibrate does it on that machine",
                    args->gpu);
-  if (q->calibration)
-    q->device = q->calibration->profile;
-  else if (sn_device_load(args->gpu, &q->device, err) != SN_OK)
-    return err->code;
+  if (load_profile(args, q, &unread, err) != SN_OK) return err->code;
+  if (unread.code != SN_OK && tell_unread(args, &unread, err) != SN_OK) return err->code;
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 

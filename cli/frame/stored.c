@@ -7,10 +7,13 @@
 #include "cli/frame/report.h"
 #include "db/calibrations.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { PATH_ROOM = 4096 };
+enum { PATH_ROOM = 4096, SHOWN_MS = 1000 };
 
 sn_run *sn_stored_run(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
@@ -37,6 +40,71 @@ sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn
   sn_store_close(store);
   return c;
 }
+
+sn_calibration *sn_stored_costs(const sn_args *args, const char *name, const char *hardware, const char *libraries,
+                                sn_err *unread) {
+  char path[PATH_ROOM];
+  struct stat found;
+  sn_err nowhere = SN_ERR_INIT; /* without a home there is no store, unless one is named */
+  if (args->costs == SN_COSTS_MODEL) return NULL;
+  if (sn_args_database(args, path, sizeof path, args->db ? unread : &nowhere) != SN_OK) return NULL;
+  bool there = stat(path, &found) == 0;
+  if (there ? S_ISREG(found.st_mode) && found.st_size == 0 : errno == ENOENT || errno == ENOTDIR) return NULL;
+  sn_store *store = sn_store_open_read(path, unread);
+  sn_calibration *c = store ? sn_store_calibration(store, name, hardware, libraries, unread) : NULL;
+  sn_store_close(store);
+  return c;
+}
+
+void sn_stored_say_unread(const sn_err *unread) {
+  sn_out_say("times are the formulas'; what may have been measured cannot be read (--costs model does without): %s",
+             unread->text);
+}
+
+/* ---- writing ---- */
+
+sn_status sn_stored_check(const sn_args *args, sn_err *err) {
+  char path[PATH_ROOM];
+  if (!args->no_db && sn_args_database(args, path, sizeof path, err) == SN_OK) sn_store_close(sn_store_open(path, err));
+  return err->code;
+}
+
+/* Who writes a large run, or several at once, keeps others waiting; a user should see for what. */
+static bool show_waiting(void *unused, int64_t ms) {
+  (void)unused;
+  if (ms >= SHOWN_MS) sn_out_progress("another program is writing to the database; waiting ...");
+  return true;
+}
+
+static sn_status write_to(const char *path, sn_stored_put *put, void *what, sn_err *err) {
+  sn_store *store = sn_store_open(path, err);
+  if (store) {
+    sn_store_set_wait(store, show_waiting, NULL);
+    put(store, what, err);
+    sn_out_progress(NULL);
+  }
+  sn_store_close(store);
+  return err->code;
+}
+
+sn_status sn_stored_write(const sn_args *args, sn_stored_put *put, void *what, char path[SN_STORED_PATH], sn_err *err) {
+  path[0] = '\0';
+  if (sn_args_database(args, path, SN_STORED_PATH, err) == SN_OK) write_to(path, put, what, err);
+  return err->code;
+}
+
+bool sn_stored_rescue(const sn_args *args, sn_stored_put *put, void *what, char path[SN_STORED_PATH]) {
+  char database[PATH_ROOM];
+  sn_err first = SN_ERR_INIT, second = SN_ERR_INIT;
+  if (sn_args_database(args, database, sizeof database, &first) == SN_OK) {
+    snprintf(path, SN_STORED_PATH, "%s.rescued-%ld", database, (long)getpid());
+    if (write_to(path, put, what, &first) == SN_OK) return true;
+  }
+  snprintf(path, SN_STORED_PATH, "snsim-rescued-%ld.db", (long)getpid());
+  return write_to(path, put, what, &second) == SN_OK;
+}
+
+/* ---- results ---- */
 
 static void fail_unknown(const sn_args *args, const sn_run *run, const char *strategy, sn_err *err) {
   char hint[128] = "", db[SN_ARGS_DB_ROOM];

@@ -159,8 +159,11 @@ static sn_status conclude(const sn_args *args, const sn_sweep_job *job, const ch
   sn_sweep *sweep = sn_sweep_get(job->store, job->id, err);
   if (!sweep) return err->code;
   bool printed = sn_sweep_print(args, sweep, err) == SN_OK;
-  tell(args, job, path);
-  if (printed) judge(sweep, err);
+  if (sn_store_is_there(job->store))
+    tell(args, job, path);
+  else
+    sn_store_fail_gone(job->store, err);
+  if (err->code == SN_OK && printed) judge(sweep, err);
   sn_sweep_free(sweep);
   return err->code;
 }

@@ -4,13 +4,14 @@
 
 #include "base/build_id.h"
 #include "base/checked.h"
+#include "exec/machine.h"
 
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_THREADS = 4096, OTHER_THREADS = 3 }; /* copies in and out, and who prepares batches */
+enum { OTHER_THREADS = 3 }; /* copies in and out, and who prepares batches */
 
 /* Operators on oneDNN. */
 static const struct {
@@ -108,9 +109,9 @@ static void free_kernels(sn__cpu *k) {
 }
 
 static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
-  if (threads > MOST_THREADS) {
+  if (threads > SN_MACHINE_THREADS) {
     sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
-            MOST_THREADS);
+            SN_MACHINE_THREADS);
     return NULL;
   }
   sn__cpu *k = calloc(1, sizeof *k);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "models/zoo.h"
 
 #include <errno.h>
@@ -159,8 +160,21 @@ static sn_status add_strategy(sn_grid *grid, const char *text, sn_err *err) {
   return SN_OK;
 }
 
+/* The grid's text is JSON, which other names would not survive: the sweep could neither be gone on with by its number
+ * nor sent to other machines. */
+static sn_status check_utf8(sn_axis axis, const char *text, sn_err *err) {
+  uint32_t point;
+  for (size_t bytes; *text; text += bytes)
+    if ((bytes = sn_utf8_next(text, &point)) == 0)
+      return sn_fail(err, SN_BAD_USAGE,
+                     "%s: a name that is no UTF-8 cannot be kept with a sweep; rename the file, or make a link to it",
+                     axis_names[axis]);
+  return SN_OK;
+}
+
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axis_names[axis]);
+  if (check_utf8(axis, text, err) != SN_OK) return err->code;
   switch (axis) {
   case SN_AXIS_NETS:
     return add_name(grid, axis, grid->nets, SN_GRID_NETS, text, err);

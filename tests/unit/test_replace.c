@@ -1,8 +1,10 @@
 /* Files that are replaced whole, and where paths lead. */
+#define _GNU_SOURCE /* O_TMPFILE */
 #include "base/path.h"
 #include "base/replace.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,6 +109,42 @@ static void readers_see_one_or_the_other(void **state) {
   assert_int_equal(sn_replace_close(&other, &err), SN_OK);
   assert_content("old.txt", "");
   assert_int_equal(count_files(), 1);
+}
+
+static int synced;
+
+/* In place of the C library's: whoever calls it is counted. */
+int fsync(int file) {
+  synced++;
+  return fdatasync(file);
+}
+
+static void the_disk_has_it_before_it_has_its_name(void **state) {
+  (void)state;
+  sn_err err;
+  synced = 0;
+  assert_int_equal(replace("new.txt", false, &err), SN_OK);
+  assert_int_equal(synced, 1);
+  assert_int_equal(replace("new.txt", true, &err), SN_BUG); /* nothing is kept */
+  assert_int_equal(synced, 1);
+}
+
+/* Where the file system knows files without names, which the test asks it itself. */
+static void who_is_killed_leaves_nothing(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_replace r;
+  int file = open(".", O_TMPFILE | O_RDWR, 0600);
+  if (file < 0) skip();
+  close(file);
+  spill("old.txt", "the old text");
+  assert_int_equal(sn_replace_open(&r, "old.txt", &err), SN_OK);
+  assert_int_equal(write(r.file, "new", 3), 3);
+  assert_int_equal(count_files(), 1);
+  spill("snsim-1.txt", "");
+  assert_int_equal(sn_replace_close(&r, &err), SN_OK);
+  assert_content("old.txt", "new");
+  assert_int_equal(count_files(), 2);
 }
 
 static unsigned rights(const char *path) {
@@ -224,6 +262,8 @@ int main(void) {
       TEST(new_and_old_files),
       TEST(an_error_leaves_all_as_it_was),
       TEST(readers_see_one_or_the_other),
+      TEST(the_disk_has_it_before_it_has_its_name),
+      TEST(who_is_killed_leaves_nothing),
       TEST(rights_are_kept),
       TEST(links_are_followed),
       TEST(what_is_no_file_is_written_directly),

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 enum { NOBODY = 65534 };
 
@@ -212,6 +213,70 @@ static void writing_that_fails_midway(void **state) {
   assert_true(reads_or_refuses(place->file, 3));
 }
 
+/* ---- waiting ---- */
+
+static bool count_waits(void *user, int64_t ms) {
+  int64_t *longest = user;
+  *longest = ms;
+  return true;
+}
+
+static bool give_up(void *user, int64_t ms) {
+  (void)user;
+  return ms < 20;
+}
+
+/* Large runs take seconds to write, and several writers take their turns as they come: 5 s was not enough. */
+static void a_writer_waits_longer_than_others_write(void **state) {
+  const scratch *place = *state;
+  char ready[80];
+  snprintf(ready, sizeof ready, "%s/ready", place->folder);
+  make_file(place->file, 1);
+  pid_t child = fork();
+  if (child == 0) {
+    sn_err err = SN_ERR_INIT;
+    sn_store *store = sn_store_open(place->file, &err);
+    sn__store_exec(store, "BEGIN IMMEDIATE", &err);
+    spill(ready, "x", 1);
+    sleep(6);
+    sn__store_exec(store, "COMMIT", &err);
+    _exit(0);
+  }
+  while (access(ready, F_OK) != 0) nanosleep(&(struct timespec){0, 1000000}, NULL);
+  sn_store *store = open_good(place->file);
+  int64_t longest = 0;
+  sn_err err = SN_ERR_INIT;
+  sn_store_set_wait(store, give_up, NULL);
+  assert_int_equal(sn__store_begin(store, SN__WRITE, &err), SN_BAD_FILE);
+  sn_store_set_wait(store, count_waits, &longest);
+  put_sample(store, SEED);
+  assert_true(longest > 1000);
+  sn_store_close(store);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* ---- files that go ---- */
+
+static void what_is_put_into_a_deleted_file_is_not_called_stored(void **state) {
+  const scratch *place = *state;
+  sn_err err = SN_ERR_INIT;
+  int64_t id = 0;
+  sn_store *store = open_good(place->file);
+  put_sample(store, SEED);
+  assert_true(sn_store_is_there(store));
+  assert_int_equal(remove(place->file), 0);
+  assert_false(sn_store_is_there(store));
+  sn_run *run = sample_run(SEED + 1, 3);
+  assert_int_equal(sn_store_put(store, run, &id, &err), SN_BAD_FILE);
+  assert_status(SN_BAD_FILE, &err, "was deleted or replaced");
+  make_file(place->file, 1); /* another of the same name */
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(sn_store_put(store, run, &id, &err), SN_BAD_FILE);
+  assert_int_equal(id, 0);
+  sn_run_free(run);
+  sn_store_close(store);
+}
+
 static void a_locked_file_is_waited_for_and_then_refused(void **state) {
   scratch *place = *state;
   make_file(place->file, 1);
@@ -245,6 +310,8 @@ int main(void) {
       TEST(paths_too_long_for_sqlite),
       TEST(writing_that_fails_midway),
       TEST(a_locked_file_is_waited_for_and_then_refused),
+      TEST(a_writer_waits_longer_than_others_write),
+      TEST(what_is_put_into_a_deleted_file_is_not_called_stored),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
