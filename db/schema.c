@@ -290,7 +290,13 @@ static const char pool_columns[] = "ALTER TABLE results ADD COLUMN peak_fork_byt
 /* What a network calls itself. */
 static const char net_names[] = "ALTER TABLE runs ADD COLUMN net_name TEXT NOT NULL DEFAULT '';";
 
-static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns, net_names};
+/* Host memory: what there is, and what a strategy takes of it. */
+static const char host_memory[] =
+    "ALTER TABLE runs ADD COLUMN host_memory_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN host_bytes INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE results SET host_bytes = external_bytes WHERE run_id IN (SELECT id FROM runs WHERE external = 'host');";
+
+static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns, net_names, host_memory};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -196,6 +196,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_count("memory", run->memory_bytes, out);
   write_bool("nominal", run->memory_nominal, out);
   write_count("pool_limit", run->pool_limit_bytes, out);
+  write_count("host_memory", run->host_memory_bytes, out);
   write_text("workspace", run->workspace, out);
   write_text("external", run->external, out);
   write_text("allocator", run->allocator, out);
@@ -286,6 +287,7 @@ static void write_figures(const sn_run *run, const sn_result *r, FILE *out) {
   write_count("out", r->offload_bytes, out);
   write_count("in", r->prefetch_bytes, out);
   write_count("external", r->external_bytes, out);
+  write_count("host", r->host_bytes, out);
   write_count("hits", r->cache_hits, out);
   write_count("misses", r->cache_misses, out);
   write_count("evictions", r->evictions, out);

@@ -56,7 +56,12 @@ sn_status sn_question_largest_batch(const sn_question *q, sn_strategy strategy, 
 static void print_amounts(const sn_run *run, const sn_result *r, char *text, size_t room) {
   char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], where[SN_DEVICE_NAME + 8] = "in the pool";
   uint64_t need = r->peak_device_bytes, use = run->memory_bytes;
-  if (run->pool_limit_bytes && need <= use) {
+  bool on_device = need <= use && (run->pool_limit_bytes == 0 || r->pool_bytes <= run->pool_limit_bytes);
+  if (on_device && run->host_memory_bytes) {
+    snprintf(text, room, "%s of host memory needed, %s there", sn_print_bytes(r->host_bytes, needed),
+             sn_print_bytes(run->host_memory_bytes, usable));
+    return;
+  } else if (run->pool_limit_bytes && need <= use) {
     need = r->pool_bytes;
     use = run->pool_limit_bytes;
   } else {
@@ -65,14 +70,15 @@ static void print_amounts(const sn_run *run, const sn_result *r, char *text, siz
   sn_print_bytes(need, needed);
   sn_print_bytes(use, usable);
   if (strcmp(needed, usable) != 0)
-    snprintf(text, room, "%s needed, %s %s", needed, usable, where);
+    snprintf(text, room, "%s needed, %s %s, at %s %s", needed, usable, where, r->pool_layer, r->pool_pass);
   else
-    snprintf(text, room, "%" PRIu64 " bytes needed, %" PRIu64 " bytes %s", need, use, where);
+    snprintf(text, room, "%" PRIu64 " bytes needed, %" PRIu64 " bytes %s, at %s %s", need, use, where, r->pool_layer,
+             r->pool_pass);
 }
 
 sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err) {
   const sn_result *r = sn_report_smallest(run);
-  char amounts[200], strategy[SN_STRATEGY_TEXT + 16], batch[40] = "";
+  char amounts[400], strategy[SN_STRATEGY_TEXT + 16], batch[40] = "";
   uint32_t largest = 0;
   if (advise_strategy(question, strategy, sizeof strategy, err) != SN_OK ||
       sn_question_largest_batch(question, question->strategies[r - run->results], &largest, err) != SN_OK)
@@ -80,7 +86,7 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   if (largest) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, strategy[0] ? " or" : "", largest);
   print_amounts(run, r, amounts, sizeof amounts);
   bool hope = strategy[0] || batch[0];
-  return sn_fail(err, SN_NO_FIT, "%s, at %s %s; %s%s%s", amounts, r->pool_layer, r->pool_pass,
+  return sn_fail(err, SN_NO_FIT, "%s; %s%s%s", amounts,
                  hope                    ? "try"
                  : run->pool_limit_bytes ? "not even --batch 1 fits: a larger --pool is needed"
                                          : "not even --batch 1 fits: more memory is needed",

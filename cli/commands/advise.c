@@ -60,12 +60,19 @@ static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
   sn_table_cell(table, s.mib_per_ms < 1e5 ? "%.2f" : "%.3g", s.mib_per_ms);
 }
 
+enum { HOST = 4 }; /* a column */
+
 static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
-      {"", "", SN_TABLE_TEXT},           {"", "strategy", SN_TABLE_TEXT},
-      {"work-", "space", SN_TABLE_TEXT}, {"device", "MiB", SN_TABLE_NUMBER},
-      {"iter", "ms", SN_TABLE_NUMBER},   {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"costs", "ms", SN_TABLE_NUMBER},  {"MiB", "per ms", SN_TABLE_NUMBER},
+      {"", "", SN_TABLE_TEXT},
+      {"", "strategy", SN_TABLE_TEXT},
+      {"work-", "space", SN_TABLE_TEXT},
+      {"device", "MiB", SN_TABLE_NUMBER},
+      {"host", "MiB", SN_TABLE_NUMBER},
+      {"iter", "ms", SN_TABLE_NUMBER},
+      {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"costs", "ms", SN_TABLE_NUMBER},
+      {"MiB", "per ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < a->advice->n_front; i++) {
@@ -75,10 +82,14 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", sn_strategy_name(c->strategy, name));
     sn_table_cell(table, "%s", sn_workspace_name(c->workspace));
     sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, c->result->host_bytes ? "%.1f" : "-", (double)c->result->host_bytes / SN_MIB);
     sn_table_cell(table, "%.2f", (double)c->result->iteration_ns / 1e6);
     step_cells(table, a, i);
     if (!c->result->fits) sn_table_dim(table);
   }
+  bool host = false;
+  for (uint32_t i = 0; i < a->advice->n_front; i++) host = host || front(a, i)->result->host_bytes;
+  if (!host) sn_table_hide(table, HOST);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
@@ -111,6 +122,7 @@ static void put_combination(sn_json_object *o, const sn_combination *c) {
   sn_json_put_text(o, "workspace", sn_workspace_name(c->workspace));
   sn_json_put_bool(o, "fits", c->result->fits);
   sn_json_put_count(o, "device_bytes", c->result->peak_device_bytes);
+  sn_json_put_count(o, "host_bytes", c->result->host_bytes);
   sn_json_put_time(o, "iteration_ns", c->result->iteration_ns);
   sn_json_put_real(o, "images_per_second", c->result->images_per_second);
 }
@@ -214,7 +226,9 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   if (sn_question_largest_batch(q, least->strategy, &largest, err) == SN_OK) {
     uint64_t bytes = sn_question_with_margin(q, least->memory_bytes);
     if (largest) snprintf(batch, sizeof batch, " or --batch %" PRIu32, largest);
-    if (least->memory_bytes <= q->device.memory_bytes)
+    if (least->memory_bytes == 0)
+      sn_capacity_fail_host(q, least->strategy, least->result->host_bytes, err);
+    else if (least->memory_bytes <= q->device.memory_bytes)
       sn_fail(err, SN_NO_FIT, "none of %d combinations fits into the pool of --pool; try a larger one%s",
               SN_COMBINATIONS, batch);
     else

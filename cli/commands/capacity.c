@@ -35,6 +35,7 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
     fprintf(out, ", %s to plan with\n", sn_print_bytes(d->memory_bytes, text));
   }
   fprintf(out, "context %s", sn_print_bytes(d->context_bytes, text));
+  if (d->host_memory_bytes) fprintf(out, ", host memory %s", sn_print_bytes(d->host_memory_bytes, text));
   if (q->options.pool_bytes) fprintf(out, ", pool of at most %s", sn_print_bytes(q->options.pool_bytes, text));
   fputs(", ", out);
   sn_capacity_print_switches(q, out);
@@ -46,6 +47,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_bool(o, "memory_nominal", q->device.memory_nominal);
   sn_json_put_count(o, "margin_bytes", q->margin_bytes);
   sn_json_put_count(o, "context_bytes", q->device.context_bytes);
+  sn_json_put_count(o, "host_memory_bytes", q->device.host_memory_bytes);
   sn_json_put_count(o, "pool_limit_bytes", q->options.pool_bytes);
   sn_json_put_text(o, "external", sn_external_name(q->options.external));
   sn_json_put_text(o, "allocator", sn_allocator_name(q->options.allocator));
@@ -54,7 +56,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
 }
 
 char *sn_capacity_binding(const sn_binding *b, char *text, size_t room) {
-  static const char *const notes[SN_CAUSES] = {"", " (holes)", " (workspace)", " (resident)"};
+  static const char *const notes[SN_CAUSES] = {"", " (holes)", " (workspace)", " (resident)", " (host memory)"};
   snprintf(text, room, "%s %s%s", b->layer, b->pass, notes[b->cause]);
   return text;
 }
@@ -123,6 +125,14 @@ static void print_remedies(const sn_binding *b, FILE *out) {
   fprintf(out, ", beside %s that are resident.\n", sn_print_bytes(b->resident_bytes, text));
 }
 
+/* It would fit on the device: which tensors are there is not what matters. */
+static void print_host(const sn_binding *b, FILE *out) {
+  char need[SN_UNIT_TEXT], have[SN_UNIT_TEXT];
+  fprintf(out, "it would fit on the device, but what is sent out takes %s and the host has %s\n",
+          sn_print_bytes(b->host_bytes, need), sn_print_bytes(b->host_memory_bytes, have));
+  fputs("what would move it: recomputing in place of sending out, or more --host-memory\n", out);
+}
+
 static void print_rest(const sn_binding *b, FILE *out) {
   char text[SN_UNIT_TEXT];
   uint64_t bytes = 0;
@@ -139,6 +149,10 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
       {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP},
       {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
+  if (b->cause == SN_CAUSE_HOST) {
+    print_host(b, out->stream);
+    return SN_OK;
+  }
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < b->n_tensors && i < SHOWN_TENSORS; i++) {
     sn_table_cell(table, "%.3f", (double)b->tensors[i].bytes / SN_MIB);
@@ -152,4 +166,14 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
   print_cause(b, out->stream);
   print_remedies(b, out->stream);
   return status;
+}
+
+sn_status sn_capacity_fail_host(const sn_question *q, sn_strategy strategy, uint64_t host_bytes, sn_err *err) {
+  char name[SN_STRATEGY_TEXT], need[SN_UNIT_TEXT], have[SN_UNIT_TEXT];
+  return sn_fail(
+      err, SN_NO_FIT,
+      "no device memory is enough: %s sends %s to the host, which has %s; try a strategy without offload, or "
+      "more --host-memory",
+      sn_strategy_name(strategy, name), sn_print_bytes(host_bytes, need),
+      sn_print_bytes(q->device.host_memory_bytes, have));
 }

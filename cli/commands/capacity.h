@@ -33,4 +33,7 @@ sn_status sn_capacity_print_tensors(const sn_binding *binding, const sn_out *out
  * is NULL. */
 void sn_capacity_put_binding(sn_json_object *object, const sn_binding *binding);
 
+/* Records SN_NO_FIT: no device would do, as the host has less than the strategy sends out. */
+sn_status sn_capacity_fail_host(const sn_question *question, sn_strategy strategy, uint64_t host_bytes, sn_err *err);
+
 #endif

@@ -14,9 +14,10 @@
 typedef struct candidate {
   sn_device device; /* memory_bytes without the margin */
   uint64_t margin_bytes;
-  bool fits;
+  bool fits, host_missing; /* no device would do: the host's memory is too small */
   char strategy[SN_STRATEGY_TEXT];
   uint64_t device_bytes;    /* taken, or where it does not fit the least that would do */
+  uint64_t host_bytes;      /* taken of the host, likewise */
   double images_per_second; /* 0 where it does not fit */
   uint32_t index;           /* in the list of GPUs: the order of equals */
 } candidate;
@@ -47,7 +48,9 @@ static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
   if (!memory) return err->code;
   const sn_memory_answer *best = sn_memory_best(memory);
   sn_strategy_name(best->strategy, c->strategy);
-  c->device_bytes = best->memory_bytes;
+  c->device_bytes = best->memory_bytes ? best->memory_bytes : best->result->peak_device_bytes;
+  c->host_missing = best->memory_bytes == 0;
+  c->host_bytes = best->result->host_bytes;
   sn_memory_free(memory);
   return SN_OK;
 }
@@ -61,6 +64,7 @@ static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
   if (best) {
     snprintf(c->strategy, sizeof c->strategy, "%s", best->strategy);
     c->device_bytes = best->peak_device_bytes;
+    c->host_bytes = best->host_bytes;
     c->images_per_second = best->images_per_second;
   }
   sn_run_free(run);
@@ -115,6 +119,8 @@ static void print_notes(const ranking *r, FILE *out) {
   fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
 }
 
+enum { HOST = 6 }; /* a column */
+
 static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "gpu", SN_TABLE_TEXT},
@@ -123,6 +129,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
       {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
       {"needed", "MiB", SN_TABLE_NUMBER},
       {"headroom", "MiB", SN_TABLE_NUMBER},
+      {"host", "MiB", SN_TABLE_NUMBER},
       {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
@@ -135,9 +142,13 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
                   c->device.memory_nominal ? "*" : "");
     sn_table_cell(table, "%.1f", (double)c->device_bytes / SN_MIB);
     sn_table_cell(table, "%.1f", (double)headroom(c) / SN_MIB);
+    sn_table_cell(table, c->host_bytes ? "%.1f" : "-", (double)c->host_bytes / SN_MIB);
     sn_table_cell(table, "%s", c->strategy);
     if (!c->fits) sn_table_dim(table);
   }
+  bool host = false;
+  for (uint32_t i = 0; i < r->count; i++) host = host || r->all[i].host_bytes;
+  if (!host) sn_table_hide(table, HOST);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   print_notes(r, out->stream);
@@ -154,6 +165,7 @@ static sn_status write_candidate(const candidate *c, const char *before, FILE *o
   sn_json_put_count(&o, "margin_bytes", c->margin_bytes);
   sn_json_put_count(&o, "device_bytes", c->device_bytes);
   sn_json_put_time(&o, "headroom_bytes", headroom(c));
+  sn_json_put_count(&o, "host_bytes", c->host_bytes);
   if (c->fits)
     sn_json_put_real(&o, "images_per_second", c->images_per_second);
   else
@@ -207,6 +219,7 @@ static sn_status fail_no_fit(const ranking *r, sn_err *err) {
       sn_question_largest_batch(&nearest, strategy, &largest, err) != SN_OK)
     return err->code;
   if (largest) snprintf(batch, sizeof batch, ", or --batch %" PRIu32, largest);
+  if (c->host_missing) return sn_capacity_fail_host(&nearest, strategy, c->host_bytes, err);
   if (headroom(c) >= 0) /* the device would do */
     return sn_fail(err, SN_NO_FIT, "the pool of --pool is too small with every strategy asked for; try a larger one%s",
                    batch);

@@ -40,16 +40,26 @@ static void result_cells(sn_table *table, const sn_fit_answer *x) {
   sn_table_cell(table, x->result ? "%" PRIu32 : "-", x->search.value);
   sn_table_cell(table, x->result ? "%.1f" : "-", x->result ? (double)x->result->peak_device_bytes / SN_MIB : 0);
   sn_table_cell(table, x->has_next ? "%.1f" : "-", (double)x->next_device_bytes / SN_MIB);
+  sn_table_cell(table, x->result && x->result->host_bytes ? "%.1f" : "-",
+                x->result ? (double)x->result->host_bytes / SN_MIB : 0);
   sn_table_cell(table, x->result ? "%.2f" : "-", x->result ? x->result->images_per_second : 0);
 }
 
+static bool uses_host(const sn_fit *fit) {
+  bool any = false;
+  for (uint32_t i = 0; i < fit->n_answers; i++)
+    any = any || (fit->answers[i].result && fit->answers[i].result->host_bytes);
+  return any;
+}
+
 static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
-  enum { STRATEGY, VALUE, DEVICE, NEXT, IMAGES, STOPS, COLUMNS };
+  enum { STRATEGY, VALUE, DEVICE, NEXT, HOST, IMAGES, STOPS, COLUMNS };
   const sn_table_column columns[COLUMNS] = {
       [STRATEGY] = {"", "strategy", SN_TABLE_TEXT},
       [VALUE] = {"largest", knob_name(a), SN_TABLE_NUMBER | SN_TABLE_GAP},
       [DEVICE] = {"device", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
       [NEXT] = {"the next", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
+      [HOST] = {"host", "MiB", SN_TABLE_NUMBER},
       [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
       [STOPS] = {"", "what stops the next", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
@@ -62,6 +72,7 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", x->has_next ? sn_capacity_binding(&x->binding, binding, sizeof binding) : "see below");
     if (!x->result) sn_table_dim(table);
   }
+  if (!uses_host(a->fit)) sn_table_hide(table, HOST);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
@@ -74,8 +85,9 @@ static void print_doubts(const sn_fit_answer *x, const char *knob, FILE *out) {
   const sn_fit_search *s = &x->search;
   sn_strategy_name(x->strategy, name);
   if (!s->proved && !x->end)
-    fprintf(out, "%s: above %s %" PRIu32 " not every value was tried, though the tensors alone would fit\n", name, knob,
-            s->tried_to);
+    fprintf(out, "%s: above %s %" PRIu32 " not every value was tried%s\n", name, knob, s->tried_to,
+            x->binding.cause == SN_CAUSE_HOST ? "; what a cache sends to the host need not grow evenly"
+                                              : ", though the tensors alone would fit");
   if (s->misfits == 1)
     fprintf(out, "%s: not monotone: the smaller %s %" PRIu32 " does not fit\n", name, knob, s->misfit);
   else if (s->misfits)
@@ -86,13 +98,19 @@ static void print_doubts(const sn_fit_answer *x, const char *knob, FILE *out) {
 
 static void print_proof(const asked *a, FILE *out) {
   uint32_t proved = 0, count = a->fit->n_answers;
-  for (uint32_t i = 0; i < count; i++) proved += a->fit->answers[i].search.proved;
+  bool host = false;
+  for (uint32_t i = 0; i < count; i++) {
+    const sn_fit_answer *x = &a->fit->answers[i];
+    proved += x->search.proved;
+    host = host || (x->has_next && x->binding.cause == SN_CAUSE_HOST);
+  }
   fputs("\n", out);
   if (proved)
-    fprintf(out, "%s: every value above was planned, up to one whose tensors alone do not fit\n",
+    fprintf(out, "%s: every value above was planned, up to one whose tensors alone do not fit%s\n",
             !sn_fit_best(a->fit) ? "nothing fits"
             : proved == count    ? "each is the largest"
-                                 : "each is the largest, but for what is named below");
+                                 : "each is the largest, but for what is named below",
+            host ? ", or that sends out more than the host has" : "");
   for (uint32_t i = 0; i < a->fit->n_answers; i++) print_doubts(&a->fit->answers[i], knob_name(a), out);
 }
 
@@ -107,15 +125,21 @@ static sn_status print_stop(const asked *a, const sn_fit_answer *x, const sn_out
   return sn_capacity_print_tensors(&x->binding, out, err);
 }
 
+static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {
+  char name[SN_STRATEGY_TEXT], host[SN_UNIT_TEXT];
+  fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %.2f images/s", sn_strategy_name(best->strategy, name), knob_name(a),
+          best->search.value, best->result->images_per_second);
+  if (best->result->host_bytes)
+    fprintf(out, ", with %s of host memory", sn_print_bytes(best->result->host_bytes, host));
+  fputs("\n", out);
+}
+
 static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
-  char name[SN_STRATEGY_TEXT];
   const sn_fit_answer *best = sn_fit_best(a->fit);
   print_heading(a, out->stream);
   if (print_table(a, out, err) != SN_OK) return err->code;
   print_proof(a, out->stream);
-  if (best && a->fit->n_answers > 1)
-    fprintf(out->stream, "\nlargest: %s, %s %" PRIu32 ", %.2f images/s\n", sn_strategy_name(best->strategy, name),
-            knob_name(a), best->search.value, best->result->images_per_second);
+  if (best && a->fit->n_answers > 1) print_best(a, best, out->stream);
   for (uint32_t i = 0; i < a->fit->n_answers; i++)
     if ((a->args->explain || (best && best == &a->fit->answers[i]) || a->fit->n_answers == 1) &&
         print_stop(a, &a->fit->answers[i], out, err) != SN_OK)
@@ -131,10 +155,18 @@ static void put_result(sn_json_object *o, const sn_fit_answer *x) {
     sn_json_put_count(o, "device_bytes", x->result->peak_device_bytes);
   else
     sn_json_put_null(o, "device_bytes");
+  if (x->result)
+    sn_json_put_count(o, "host_bytes", x->result->host_bytes);
+  else
+    sn_json_put_null(o, "host_bytes");
   if (x->has_next)
     sn_json_put_count(o, "next_device_bytes", x->next_device_bytes);
   else
     sn_json_put_null(o, "next_device_bytes");
+  if (x->has_next)
+    sn_json_put_count(o, "next_host_bytes", x->next_host_bytes);
+  else
+    sn_json_put_null(o, "next_host_bytes");
   sn_capacity_put_binding(o, x->has_next ? &x->binding : NULL);
   if (x->result)
     sn_json_put_real(o, "images_per_second", x->result->images_per_second);
@@ -232,7 +264,9 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
       try_batch(a, batch, sizeof batch, err) == SN_OK) {
     const sn_memory_answer *least = sn_memory_best(memory);
     uint64_t bytes = sn_question_with_margin(&a->question, least->memory_bytes);
-    if (least->memory_bytes <= a->question.device.memory_bytes)
+    if (least->memory_bytes == 0)
+      sn_capacity_fail_host(&a->question, least->strategy, least->result->host_bytes, err);
+    else if (least->memory_bytes <= a->question.device.memory_bytes)
       sn_fail(err, SN_NO_FIT, "not even %s %" PRIu32 " fits into the pool of --pool; try %s%s%sa larger one",
               knob_name(a), a->knob.low, strategies, batch, *strategies || *batch ? "or " : "");
     else

@@ -12,8 +12,17 @@ static void print_heading(const sn_question *q, FILE *out) {
   sn_capacity_print_net("least memory of", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
   fprintf(out, ", at the speed of %s\ncontext %s, ", q->device.name, sn_print_bytes(q->device.context_bytes, text));
+  if (q->device.host_memory_bytes) fprintf(out, "host memory %s, ", sn_print_bytes(q->device.host_memory_bytes, text));
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s\n\n", sn_workspace_name(q->options.workspace));
+}
+
+enum { HOST = 3 }; /* a column */
+
+static bool uses_host(const sn_memory *memory) {
+  bool any = false;
+  for (uint32_t i = 0; i < memory->n_answers; i++) any = any || memory->answers[i].result->host_bytes;
+  return any;
 }
 
 static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err *err) {
@@ -21,6 +30,7 @@ static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err 
       {"", "strategy", SN_TABLE_TEXT},
       {"least", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"of it", "pool MiB", SN_TABLE_NUMBER},
+      {"host", "MiB", SN_TABLE_NUMBER},
       {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "what needs it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
@@ -29,11 +39,13 @@ static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err 
     const sn_memory_answer *a = &memory->answers[i];
     char name[SN_STRATEGY_TEXT], binding[300];
     sn_table_cell(table, "%s", sn_strategy_name(a->strategy, name));
-    sn_table_cell(table, "%.3f", (double)a->memory_bytes / SN_MIB);
-    sn_table_cell(table, "%.3f", (double)a->result->pool_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", a->result->images_per_second);
+    sn_table_cell(table, a->memory_bytes ? "%.3f" : "none", (double)a->memory_bytes / SN_MIB);
+    sn_table_cell(table, a->memory_bytes ? "%.3f" : "-", (double)a->result->pool_bytes / SN_MIB);
+    sn_table_cell(table, a->result->host_bytes ? "%.1f" : "-", (double)a->result->host_bytes / SN_MIB);
+    sn_table_cell(table, a->memory_bytes ? "%.2f" : "-", a->result->images_per_second);
     sn_table_cell(table, "%s", sn_capacity_binding(&a->binding, binding, sizeof binding));
   }
+  if (!uses_host(memory)) sn_table_hide(table, HOST);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
@@ -59,13 +71,13 @@ static sn_status print_all(const sn_question *q, const sn_memory *memory, const 
   print_heading(q, out->stream);
   if (print_table(memory, out, err) != SN_OK) return err->code;
   print_proof(memory, out->stream);
-  if (memory->n_answers > 1)
+  if (memory->n_answers > 1 && best->memory_bytes)
     fprintf(out->stream, "least: %s, %" PRIu64 " bytes\n", sn_strategy_name(best->strategy, name), best->memory_bytes);
   for (uint32_t i = 0; i < memory->n_answers; i++) {
     const sn_memory_answer *a = &memory->answers[i];
     if (!q->args->explain && a != best && memory->n_answers > 1) continue;
-    fprintf(out->stream, "\n%s: less is too little at step %" PRIu32 ", %s: %" PRIu32 " tensors\n",
-            sn_strategy_name(a->strategy, name), a->binding.step,
+    fprintf(out->stream, "\n%s: %s is too little at step %" PRIu32 ", %s: %" PRIu32 " tensors\n",
+            sn_strategy_name(a->strategy, name), a->memory_bytes ? "less" : "the host's memory", a->binding.step,
             sn_table_clean(sn_capacity_binding(&a->binding, binding, sizeof binding)), a->binding.n_tensors);
     if (sn_capacity_print_tensors(&a->binding, out, err) != SN_OK) return err->code;
   }
@@ -76,10 +88,17 @@ static sn_status write_answer(const sn_memory_answer *a, const char *before, FIL
   sn_json_object o = sn_json_begin();
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(&o, "strategy", sn_strategy_name(a->strategy, name));
-  sn_json_put_count(&o, "answer", a->memory_bytes);
+  if (a->memory_bytes)
+    sn_json_put_count(&o, "answer", a->memory_bytes);
+  else
+    sn_json_put_null(&o, "answer");
   sn_json_put_count(&o, "pool_bytes", a->result->pool_bytes);
+  sn_json_put_count(&o, "host_bytes", a->result->host_bytes);
   sn_capacity_put_binding(&o, &a->binding);
-  sn_json_put_real(&o, "images_per_second", a->result->images_per_second);
+  if (a->memory_bytes)
+    sn_json_put_real(&o, "images_per_second", a->result->images_per_second);
+  else
+    sn_json_put_null(&o, "images_per_second");
   sn_json_put_bool(&o, "verified", a->verified);
   if (sn_json_end(&o, before, true, ",\"binding_tensors\":", out, err) != SN_OK ||
       sn_json_write_peak(a->binding.tensors, a->binding.n_tensors, out, err) != SN_OK)
@@ -116,13 +135,18 @@ static sn_status print(const sn_question *q, const sn_memory *memory, sn_err *er
   return sn_out_close(&out, err);
 }
 
+static sn_status judge(const sn_question *q, const sn_memory *memory, sn_err *err) {
+  const sn_memory_answer *best = sn_memory_best(memory);
+  return best->memory_bytes ? SN_OK : sn_capacity_fail_host(q, best->strategy, best->result->host_bytes, err);
+}
+
 sn_status sn_cli_fit_memory(const sn_args *args, sn_err *err) {
   sn_question q;
   if (sn_question_load(args, &q, err) != SN_OK) return err->code;
   sn_out_progress("planning ...");
   sn_memory *memory = sn_fit_memory(q.net, &q.device, q.strategies, q.n_strategies, &q.options, err);
   sn_out_progress(NULL);
-  if (memory) print(&q, memory, err);
+  if (memory && print(&q, memory, err) == SN_OK) judge(&q, memory, err);
   sn_memory_free(memory);
   sn_question_free(&q);
   return err->code;

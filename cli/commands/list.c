@@ -79,6 +79,7 @@ static sn_status write_gpu(lister *l, const sn_device *d, bool calibrated, sn_er
   sn_json_put_count(&o, "memory_bytes", d->memory_bytes);
   sn_json_put_bool(&o, "memory_nominal", d->memory_nominal);
   sn_json_put_count(&o, "context_bytes", d->context_bytes);
+  sn_json_put_count(&o, "host_memory_bytes", d->host_memory_bytes);
   sn_json_put_real(&o, "memory_bandwidth", d->memory_bandwidth);
   sn_json_put_real(&o, "flops", d->flops);
   sn_json_put_real(&o, "host_bandwidth", d->link_bandwidth[SN_EXTERNAL_HOST]);

@@ -161,6 +161,7 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "context_bytes", r->context_bytes);
   put_pool(o, r);
   sn_json_put_count(o, "external_bytes", r->external_bytes);
+  sn_json_put_count(o, "host_bytes", r->host_bytes);
   sn_json_put_time(o, "compute_ns", r->compute_ns);
   sn_json_put_time(o, "allocation_ns", r->allocation_ns);
   sn_json_put_time(o, "measured_cost_ns", r->known_ns);
@@ -197,6 +198,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "multiply_adds", run->macs);
   sn_json_put_count(o, "memory_bytes", run->memory_bytes);
   sn_json_put_bool(o, "memory_nominal", run->memory_nominal);
+  sn_json_put_count(o, "host_memory_bytes", run->host_memory_bytes);
   sn_json_put_count(o, "pool_limit_bytes", run->pool_limit_bytes);
   sn_json_put_text(o, "workspace", run->workspace);
   sn_json_put_text(o, "external", run->external);

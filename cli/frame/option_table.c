@@ -285,6 +285,11 @@ static const sn_option options[] = {
      parse_bytes, offsetof(sn_args, memory)},
     {"context", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Memory that driver and libraries take; 0 is allowed.", parse_bytes_or_0, offsetof(sn_args, context)},
+    {"host-memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
+     "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
+     "profile "
+     "says; without that, it is shown and not limited.",
+     parse_bytes, offsetof(sn_args, host_memory)},
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
      offsetof(sn_args, pool)},

@@ -51,7 +51,7 @@ typedef struct sn_args {
   const char *net, *gpu;
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
-  sn_args_bytes memory, context, pool;
+  sn_args_bytes memory, context, pool, host_memory;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies; /* 0: none given */
   sn_workspace workspace;

@@ -25,8 +25,8 @@ typedef struct sn_question {
 /* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. */
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err);
 
-/* --memory, --context and --margin in place of what the device has; *margin_bytes are taken off its memory.
- * SN_BAD_USAGE where the margin leaves nothing. */
+/* --memory, --context, --host-memory and --margin in place of what the device has; *margin_bytes are taken off its
+ * memory. SN_BAD_USAGE where the margin leaves nothing. */
 sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err);
 
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */

@@ -88,6 +88,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fprintf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
           run->shared_link ? " over a shared link" : "", run->allocator);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
+  if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   if (run->n_results) print_resident(&run->results[0], f);
@@ -126,6 +127,7 @@ static void traffic_cells(sn_table *table, const sn_result *r) {
     sn_table_cell(table, "%s/%s", gib(r->offload_bytes, out), gib(r->prefetch_bytes, in));
   else
     sn_table_cell(table, "-");
+  sn_table_cell(table, "%s", gib(r->host_bytes, out));
   if (r->cache_hits || r->cache_misses || r->evictions)
     sn_table_cell(table, "%" PRIu64 "/%" PRIu64 "/%" PRIu64, r->cache_hits, r->cache_misses, r->evictions);
   else
@@ -158,6 +160,7 @@ enum {
   WORK,
   FRAG,
   TRAFFIC,
+  HOST,
   CACHE,
   EXTRA,
   ITER,
@@ -178,6 +181,7 @@ static const sn_table_column result_columns[COLUMNS] = {
     [WORK] = {"work", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
     [FRAG] = {"frag", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
     [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(8)},
+    [HOST] = {"host", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(10)},
     [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
     [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER | SN_TABLE_SPARE(7)},
     [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
@@ -193,12 +197,19 @@ static bool has_forks(const sn_run *run) {
   return any;
 }
 
+static bool uses_host(const sn_run *run) {
+  bool any = false;
+  for (uint32_t i = 0; i < run->n_results; i++) any = any || run->results[i].host_bytes;
+  return any;
+}
+
 /* What no strategy has needs no column. */
 static void hide_columns(const sn_run *run, sn_table *table) {
   bool allocates = false;
   for (uint32_t i = 0; i < run->n_results; i++) allocates = allocates || run->results[i].allocation_ns;
   if (!allocates) sn_table_hide(table, ALLOC);
   if (!has_forks(run)) sn_table_hide(table, FORKS);
+  if (!uses_host(run)) sn_table_hide(table, HOST);
 }
 
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
@@ -212,6 +223,17 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
+}
+
+/* A strategy whose row looks as if it fitted. */
+static void print_host_limited(const sn_run *run, FILE *out) {
+  uint32_t told = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (run->host_memory_bytes == 0 || r->host_bytes <= run->host_memory_bytes) continue;
+    fprintf(out, "%s%s", told++ ? ", " : "\nneeds more host memory than there is: ", r->strategy);
+  }
+  if (told) fputs("\n", out);
 }
 
 static void print_summary(const sn_run *run, FILE *out) {
@@ -318,6 +340,7 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
 static sn_status print_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
   print_heading(run, out);
   if (print_results(run, out, err) != SN_OK) return err->code;
+  print_host_limited(run, out->stream);
   print_summary(run, out->stream);
   for (uint32_t i = 0; explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;

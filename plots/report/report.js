@@ -43,6 +43,8 @@ function verdictFits(best) {
 
 function verdictFails() {
   const least = smallest();
+  if (run.host_memory && least.device <= run.memory && least.host > run.host_memory)
+    return "The host's memory was limited to " + bytes(run.host_memory) + "; " + least.strategy + " needs " + bytes(least.host) + " of it.";
   if (least.device <= run.memory)
     return "The pool was limited to " + bytes(run.pool_limit) + "; " + least.strategy + " needs " + bytes(least.pool) + ".";
   return (results.length > 1 ? "None of the " + results.length + " strategies tried fits. The most frugal, " : "The strategy ") +
@@ -69,6 +71,7 @@ function drawFacts() {
   fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", "images " + run.image_height + " x " + run.image_width,
                  "workspace " + run.workspace, "allocator " + run.allocator, "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
+                 run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",
                  "run " + run.id].filter((x) => x).join(" \u00b7 "));
   fill("made", "Simulated by snsim " + run.version + (run.created ? " on " + run.created + " UTC" : "") +
        ". Sizes are powers of 1024. Times are of the simulator's model of the GPU, not measured.");

@@ -18,6 +18,7 @@ const columns = [
   {head: "stalled\nms", by: (r) => r.stall_ns, cell: (r) => (r.stall_ns / 1e6).toFixed(2)},
   {head: "copied out\nGiB", by: (r) => r.out, cell: (r) => (r.out / GIB).toFixed(2)},
   {head: "copied in\nGiB", by: (r) => r.in, cell: (r) => (r.in / GIB).toFixed(2)},
+  ...(results.some((r) => r.host) ? [{head: "host memory\nGiB", by: (r) => r.host, cell: (r) => (r.host / GIB).toFixed(2)}] : []),
   {head: "layers\nrun again", by: (r) => r.reruns, cell: (r) => String(r.reruns)},
   {head: "workspace\nGiB", by: (r) => r.workspace, cell: (r) => (r.workspace / GIB).toFixed(2)},
 ];

@@ -212,6 +212,8 @@ static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err
   }
   a->has_next = true;
   a->next_device_bytes = need->device_bytes;
+  a->next_host_bytes = need->host_bytes;
+  if (need->guessed) a->search.proved = false;
   const site *s = visit(f, value, err);
   if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", value);
   return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
@@ -283,13 +285,14 @@ static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answ
   sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(err);
   if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
-  uint64_t below = a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
+  bool none = a->memory_bytes == 0;
+  uint64_t below = none ? SN_MEMORY_ALL : a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
   if (sn_planner_need(planner, a->strategy, below, &less, err) != SN_OK ||
       sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
-      sn_planner_result(planner, a->strategy, a->memory_bytes, arena, result, err) != SN_OK)
+      sn_planner_result(planner, a->strategy, none ? SN_MEMORY_ALL : a->memory_bytes, arena, result, err) != SN_OK)
     return err->code;
   a->result = result;
-  a->verified = result->fits && !less.fits;
+  a->verified = result->fits != none && !less.fits;
   return SN_OK;
 }
 
@@ -329,9 +332,8 @@ const sn_memory_answer *sn_memory_best(const sn_memory *memory) {
   const sn_memory_answer *best = memory->answers;
   for (uint32_t i = 1; i < memory->n_answers; i++) {
     const sn_memory_answer *a = &memory->answers[i];
-    if (a->memory_bytes < best->memory_bytes ||
-        (a->memory_bytes == best->memory_bytes && a->result->iteration_ns < best->result->iteration_ns))
-      best = a;
+    uint64_t bytes = a->memory_bytes - 1, least = best->memory_bytes - 1; /* what no memory is enough for comes last */
+    if (bytes < least || (bytes == least && a->result->iteration_ns < best->result->iteration_ns)) best = a;
   }
   return best;
 }

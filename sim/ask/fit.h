@@ -82,7 +82,7 @@ typedef struct sn_fit_answer {
   bool verified;           /* planned and checked: the value, if any, fits; the next does not, or does not exist */
   /* What stands in the way of the next value (value + 1, or the knob's low where nothing fits). */
   bool has_next;
-  uint64_t next_device_bytes;
+  uint64_t next_device_bytes, next_host_bytes;
   sn_binding binding;
   const char *end; /* why there is no next; NULL where there is one */
 } sn_fit_answer;
@@ -108,8 +108,9 @@ const sn_fit_answer *sn_fit_best(const sn_fit *fit);
 
 typedef struct sn_memory_answer {
   sn_strategy strategy;
-  uint64_t memory_bytes;   /* the least usable memory of a device with which the strategy runs */
-  const sn_result *result; /* simulated with so much */
+  uint64_t memory_bytes;   /* the least usable memory of a device with which the strategy runs; 0: no memory is enough,
+                              as the host has too little */
+  const sn_result *result; /* simulated with so much, or with all it can use */
   sn_binding binding;      /* why one block of the pool (SN_POOL_BLOCK) less is too little */
   bool verified;           /* planned and checked: it fits, and a block less does not */
 } sn_memory_answer;
@@ -125,7 +126,7 @@ sn_memory *sn_fit_memory(const sn_net *net, const sn_device *device, const sn_st
                          uint32_t n_strategies, const sn_options *options, sn_err *err);
 void sn_memory_free(sn_memory *memory);
 
-/* The answer that needs the least, the fastest of equals. */
+/* The answer that needs the least, the fastest of equals; one without memory only where all are. */
 const sn_memory_answer *sn_memory_best(const sn_memory *memory);
 
 #endif

@@ -297,6 +297,8 @@ static sn_status check_names(sn_grid *grid, sn_err *err) {
     if (sn_device_load(grid->gpus[i], &grid->devices[i], err) != SN_OK ||
         note_file(grid, grid->gpus[i], known, err) != SN_OK)
       return err->code;
+  for (uint32_t i = 0; grid->host_memory_bytes && i < grid->n[SN_AXIS_GPUS]; i++)
+    grid->devices[i].host_memory_bytes = grid->host_memory_bytes;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) {
     sn_net *net = sn_net_load(grid->nets[i], 1, grid->image, err);
     sn_net_free(net);

@@ -62,7 +62,8 @@ typedef struct sn_grid {
   sn_strategy strategies[SN_GRID_STRATEGIES];
   uint32_t image; /* of every network; 0: its own */
   bool shared_link;
-  const char *version; /* of the snsim whose grid it is; NULL until it is finished */
+  uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
+  const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
   uint32_t n_groups, n_points;
   sn_device devices[SN_GRID_GPUS];

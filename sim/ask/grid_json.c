@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,9 +13,9 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid", "version",     "nets",  "gpus",    "workspaces",
-                                   "externals",  "allocators",  "pools", "batches", "strategies",
-                                   "image",      "shared_link", "files"};
+static const char *const keys[] = {"snsim_grid", "version",     "nets",        "gpus",    "workspaces",
+                                   "externals",  "allocators",  "pools",       "batches", "strategies",
+                                   "image",      "shared_link", "host_memory", "files"};
 
 /* ---- reading ---- */
 
@@ -75,6 +76,16 @@ static sn_status read_files(const sn_json *doc, sn_grid *grid, sn_err *err) {
   return SN_OK;
 }
 
+/* A size, as pools are. */
+static sn_status read_host_memory(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  sn_err reason = SN_ERR_INIT;
+  if (!sn_json_has(root, "host_memory")) return SN_OK;
+  const char *text = sn_json_text(doc, root, "host_memory", err);
+  if (!text || sn_parse_bytes(text, "host_memory", 1, &grid->host_memory_bytes, &reason) == SN_OK) return err->code;
+  return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "host_memory"), err, "%s", reason.text);
+}
+
 static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   uint64_t image = 0;
@@ -83,6 +94,7 @@ static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   grid->image = (uint32_t)image;
   if (sn_json_has(root, "shared_link") && sn_json_bool(doc, root, "shared_link", &grid->shared_link, err) != SN_OK)
     return err->code;
+  if (read_host_memory(doc, grid, err) != SN_OK) return err->code;
   if (!sn_json_has(root, "version")) return SN_OK;
   const char *version = sn_json_text(doc, root, "version", err);
   if (!version) return err->code;
@@ -191,6 +203,8 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
   snprintf(digits, sizeof digits, "%" PRIu32, grid->image);
   if (grid->image && !cJSON_AddRawToObject(root, "image", digits)) return false;
   if (grid->shared_link && !cJSON_AddBoolToObject(root, "shared_link", true)) return false;
+  snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
+  if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
   return write_files(grid, root);
 }
 

@@ -42,6 +42,7 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
                    r->device.name, run->id, run->gpu);
   r->device.memory_bytes = run->memory_bytes;
   r->device.memory_nominal = run->memory_nominal;
+  r->device.host_memory_bytes = run->host_memory_bytes;
   return SN_OK;
 }
 

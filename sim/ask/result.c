@@ -84,10 +84,11 @@ static void add_memory(const sn_result_source *s, sn_result *r) {
   r->pool_largest_hole = plan->largest_hole;
   r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
   r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
-  r->fits = plan->pool_bytes <= plan->pool_limit;
+  r->fits = sn_plan_fits(plan);
   r->offload_bytes = plan->counts.offload_bytes;
   r->prefetch_bytes = plan->counts.prefetch_bytes;
   r->external_bytes = plan->external_bytes;
+  r->host_bytes = s->external == SN_EXTERNAL_HOST ? plan->external_bytes : 0;
   r->cache_hits = plan->counts.cache_hits;
   r->cache_misses = plan->counts.cache_misses;
   r->evictions = plan->counts.evictions;

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "sim/ask/run.h"
+#include "sim/device/device.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/strategy.h"
 #include "sim/play/trace.h"
@@ -19,6 +20,7 @@ typedef struct sn_result_source {
   const sn_trace *trace;
   sn_persistent persistent;
   uint64_t context_bytes;
+  sn_external external; /* where the external pool is */
   bool want_steps;
 } sn_result_source;
 

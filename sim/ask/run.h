@@ -49,8 +49,8 @@ typedef struct sn_peak_row {
 typedef struct sn_result {
   const char *strategy; /* "liveness+offload+recompute=cost" */
   const char *source;   /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
-  bool
-      fits; /* peak_device_bytes <= the run's memory_bytes, and pool_bytes <= its pool_limit_bytes where there is one */
+  bool fits; /* peak_device_bytes <= the run's memory_bytes, pool_bytes <= its pool_limit_bytes and host_bytes <= its
+                host_memory_bytes where there are such */
   uint32_t tensor_count; /* functional tensors of the iteration */
   uint64_t peak_tensor_bytes;
   uint32_t peak_step; /* the first step that reaches the peak */
@@ -73,6 +73,7 @@ typedef struct sn_result {
   uint64_t workspace_peak_bytes;
   uint64_t offload_bytes, prefetch_bytes; /* device to external pool, and back */
   uint64_t external_bytes;                /* external pool needed */
+  uint64_t host_bytes;                    /* of it, in the host's memory: all or nothing */
   uint64_t cache_hits, cache_misses, evictions;
   uint32_t recomputed_layers; /* extra forwards */
   int64_t iteration_ns;       /* of a device with enough memory, where it does not fit */
@@ -113,22 +114,23 @@ typedef struct sn_run {
   const char *net_name; /* what the network calls itself, a file's "name"; "" where it is not known */
   uint32_t batch;
   uint32_t image_height, image_width;
-  const char *gpu;           /* "k40c" */
-  uint64_t memory_bytes;     /* usable on the device */
-  bool memory_nominal;       /* usable memory is not known: the nominal figure stands in */
-  uint64_t pool_limit_bytes; /* the pool is no larger than this (--pool); 0: all that the device has left */
-  const char *workspace;     /* "none", "dynamic", "max" */
-  const char *external;      /* "host", "peer", "remote" */
-  const char *allocator;     /* "pool", "cuda" */
-  bool shared_link;          /* copies of both directions share the link's bandwidth */
-  const char *costs;         /* "model", "measured", "auto": where times come from */
-  const char *device;        /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
-  const char *data;          /* what was trained on: "synthetic", a file; "": simulated */
-  uint64_t iterations;       /* asked for, of each measured result; 0: simulated */
-  uint32_t layers;           /* FORK and DATA included */
-  uint32_t n_steps;          /* 2N */
-  uint64_t parameters;       /* trainable elements */
-  uint64_t macs;             /* multiply-adds of one forward of the batch */
+  const char *gpu;            /* "k40c" */
+  uint64_t memory_bytes;      /* usable on the device */
+  bool memory_nominal;        /* usable memory is not known: the nominal figure stands in */
+  uint64_t host_memory_bytes; /* what the host has for tensors that are sent out; 0: not limited */
+  uint64_t pool_limit_bytes;  /* the pool is no larger than this (--pool); 0: all that the device has left */
+  const char *workspace;      /* "none", "dynamic", "max" */
+  const char *external;       /* "host", "peer", "remote" */
+  const char *allocator;      /* "pool", "cuda" */
+  bool shared_link;           /* copies of both directions share the link's bandwidth */
+  const char *costs;          /* "model", "measured", "auto": where times come from */
+  const char *device;         /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
+  const char *data;           /* what was trained on: "synthetic", a file; "": simulated */
+  uint64_t iterations;        /* asked for, of each measured result; 0: simulated */
+  uint32_t layers;            /* FORK and DATA included */
+  uint32_t n_steps;           /* 2N */
+  uint64_t parameters;        /* trainable elements */
+  uint64_t macs;              /* multiply-adds of one forward of the batch */
   uint32_t n_results, n_tensors;
   const sn_result *results;
   const sn_tensor_row *tensors; /* NULL where they were not asked for */

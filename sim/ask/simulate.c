@@ -65,6 +65,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy) {
   if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
   if (!*schedule) return NULL;
   sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, q->pool_bytes, q->err);
+  if (plan && q->options->external == SN_EXTERNAL_HOST) plan->external_limit = q->device->host_memory_bytes;
   if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
   char name[SN_STRATEGY_TEXT];
   sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
@@ -79,6 +80,7 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
                              .trace = trace,
                              .persistent = q->persistent,
                              .context_bytes = q->device->context_bytes,
+                             .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
   if (status == SN_OK && q->options->want_peak)
@@ -139,6 +141,7 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .gpu = sn_arena_text(q->arena, q->device->name),
                   .memory_bytes = q->device->memory_bytes,
                   .memory_nominal = q->device->memory_nominal,
+                  .host_memory_bytes = q->device->host_memory_bytes,
                   .pool_limit_bytes = o->pool_bytes,
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(o->external),
@@ -252,9 +255,15 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
   uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
   int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
   if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
-  *need = (sn_need){.fits = plan->pool_bytes <= plan->pool_limit,
+  *need = (sn_need){.fits = sn_plan_fits(plan),
                     .device_bytes = fixed + plan->pool_bytes,
+                    .host_bytes = planner->q.options->external == SN_EXTERNAL_HOST ? plan->external_bytes : 0,
                     .slack_bytes = room - (int64_t)tensors};
+  int64_t outside = (int64_t)plan->external_limit - (int64_t)plan->external_bytes;
+  if (plan->external_limit > 0 && outside < need->slack_bytes) {
+    need->guessed = cache;
+    need->slack_bytes = outside;
+  }
   sn_plan_free(plan);
   return SN_OK;
 }
@@ -262,7 +271,7 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 /* From a pool of nothing, where not a byte is taken that is not needed, up to what each plan says it needs; then down
  * again while less is enough. Most strategies need the same whatever is on offer: then this is two plans and one more
  * that does not fit. */
-sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+static sn_status least_on_device(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
   enum { DOWN = 64 };
   uint64_t fixed = resident_bytes(&planner->q), pool = 0, least = 0;
   for (int down = 0; down < DOWN;) {
@@ -280,6 +289,39 @@ sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *
   return SN_OK;
 }
 
+static sn_status try_memory(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool *fits, sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  if (!plan) return err->code;
+  *fits = sn_plan_fits(plan);
+  sn_plan_free(plan);
+  return SN_OK;
+}
+
+/* A cache sends out the less the more the device has: bisection, to the block, where the host has too little for what
+ * the least memory sends out. */
+static sn_status least_with_host(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+  bool fits = false;
+  uint64_t bad = *memory_bytes;
+  if (try_memory(planner, strategy, bad, &fits, err) != SN_OK || fits) return err->code;
+  sn_plan *plan = plan_for(planner, strategy, SN_MEMORY_ALL, err);
+  if (!plan) return err->code;
+  uint64_t good = sn_plan_fits(plan) ? resident_bytes(&planner->q) + plan->pool_bytes : 0;
+  sn_plan_free(plan);
+  while (good > bad && good - bad > SN_POOL_BLOCK) {
+    uint64_t middle = bad + (good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
+    if (try_memory(planner, strategy, middle, &fits, err) != SN_OK) return err->code;
+    *(fits ? &good : &bad) = middle;
+  }
+  *memory_bytes = good;
+  return SN_OK;
+}
+
+sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+  if (least_on_device(planner, strategy, memory_bytes, err) != SN_OK || planner->q.device->host_memory_bytes == 0)
+    return err->code;
+  return least_with_host(planner, strategy, memory_bytes, err);
+}
+
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                             sn_result *result, sn_err *err) {
   *result = (sn_result){0};
@@ -289,17 +331,37 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   return answer(&planner->q, strategy, result);
 }
 
+/* The step in which more is sent out than there is room for. */
+static uint32_t overflow_step(const sn_plan *plan) {
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    if (i->kind == SN_COPY_OUT && i->offset + i->bytes > plan->external_limit) return i->step;
+  }
+  return 0;
+}
+
+/* What does not fit of the plan, or would not with less, and at which step. */
+static sn_cause find_cause(const sn_plan *plan, uint32_t *step) {
+  uint32_t peak = sn_result_peak(plan, plan->use);
+  sn_high_water high = sn_plan_high_water(plan);
+  *step = high.step;
+  if (plan->use[peak].tensor_bytes > plan->pool_limit) {
+    *step = peak;
+    return plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
+  }
+  if (plan->pool_bytes <= plan->pool_limit && !sn_plan_fits_outside(plan)) {
+    *step = overflow_step(plan);
+    return SN_CAUSE_HOST;
+  }
+  return high.cause == SN_CAUSE_TENSORS ? SN_CAUSE_HOLES : high.cause; /* the tensors alone would fit */
+}
+
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err) {
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
   if (!plan) return err->code;
-  sn_high_water high = sn_plan_high_water(plan);
-  uint32_t peak = sn_result_peak(plan, plan->use), at = high.step;
-  sn_cause cause = high.cause == SN_CAUSE_TENSORS ? SN_CAUSE_HOLES : high.cause; /* the tensors alone would fit */
-  if (plan->use[peak].tensor_bytes > plan->pool_limit) {
-    cause = plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
-    at = peak;
-  }
+  uint32_t at;
+  sn_cause cause = find_cause(plan, &at);
   const sn_step *step = &plan->route->steps[at];
   *binding = (sn_binding){.cause = cause,
                           .step = at + 1,
@@ -307,7 +369,9 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .pass = sn_pass_name(step->pass),
                           .tensor_bytes = plan->use[at].tensor_bytes,
                           .workspace_bytes = plan->use[at].workspace_bytes,
-                          .resident_bytes = resident_bytes(&planner->q)};
+                          .resident_bytes = resident_bytes(&planner->q),
+                          .host_bytes = plan->external_bytes,
+                          .host_memory_bytes = plan->external_limit};
   if (binding->layer)
     sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
   else

@@ -56,12 +56,17 @@ void sn_planner_free(sn_planner *planner);
 typedef struct sn_need {
   bool fits;
   uint64_t device_bytes; /* sn_result.peak_device_bytes */
+  uint64_t host_bytes;   /* sn_result.host_bytes */
   int64_t slack_bytes;   /* what would be left (below 0: missing) if only the tensors of the fullest moment counted -
-                            under the cache: of the largest step - and no hole or workspace: below 0 no plan fits */
+                            under the cache: of the largest step - and no hole or workspace: below 0 no plan fits. Or
+                            what is left of the host's memory, where that is less */
+  bool guessed; /* slack is the host's under a cache, which another value may leave more of: below 0 is no proof */
 } sn_need;
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
-/* The least memory with which the strategy runs. */
+/* The least memory with which the strategy runs, where the host's is limited within that; 0: no memory is enough, as
+ * what is sent out takes more than the host has. SN_MEMORY_ALL is more than any plan takes. */
+#define SN_MEMORY_ALL (UINT64_C(1) << 60)
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
 
 /* Plays the plan as well; rows and names are put into `arena`, where options->want_peak asks for them too. */
@@ -76,6 +81,7 @@ typedef struct sn_binding {
   const char *layer, *pass;
   uint64_t tensor_bytes, workspace_bytes; /* of the step */
   uint64_t resident_bytes;                /* context, parameters and all else that stays */
+  uint64_t host_bytes, host_memory_bytes; /* needed of the host, and what it has; 0: not limited */
   uint32_t n_tensors;
   const sn_peak_row *tensors; /* on the device in the step, largest first (sim/ask/explain.h) */
 } sn_binding;

@@ -42,6 +42,7 @@ static const char *const keys[] = {
     "conv_efficiency", "memory_efficiency",
     "winograd",        "launch_us",
     "malloc_us",       "free_us",
+    "host_memory_mib",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
@@ -107,6 +108,8 @@ static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
   else
     d->memory_bytes = (uint64_t)llround(read_amount(doc, "memory_mib", 1e9, 0x1p20, NAN, err));
   d->context_bytes = (uint64_t)llround(read_scaled(doc, "context_gib", 0, 1e3, 0x1p30, NAN, err));
+  if (sn_json_has(sn_json_root(doc), "host_memory_mib"))
+    d->host_memory_bytes = (uint64_t)llround(read_amount(doc, "host_memory_mib", 1e9, 0x1p20, NAN, err));
   return err->code;
 }
 

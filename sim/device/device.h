@@ -24,12 +24,13 @@ typedef enum sn_external { SN_EXTERNAL_HOST, SN_EXTERNAL_PEER, SN_EXTERNAL_REMOT
 typedef struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];
-  uint64_t memory_bytes;    /* usable, as the driver reports it */
-  bool memory_nominal;      /* the driver's figure is not known: memory_bytes is the nominal size */
-  uint64_t context_bytes;   /* driver and libraries */
-  double flops;             /* fp32 FLOP/s, vendor's boost figure */
-  double memory_bandwidth;  /* bytes/s, vendor's figure */
-  double memory_efficiency; /* attainable share of it, 0 .. 1 */
+  uint64_t memory_bytes;      /* usable, as the driver reports it */
+  bool memory_nominal;        /* the driver's figure is not known: memory_bytes is the nominal size */
+  uint64_t context_bytes;     /* driver and libraries */
+  uint64_t host_memory_bytes; /* what the host has for tensors that are sent out; 0: not limited */
+  double flops;               /* fp32 FLOP/s, vendor's boost figure */
+  double memory_bandwidth;    /* bytes/s, vendor's figure */
+  double memory_efficiency;   /* attainable share of it, 0 .. 1 */
   double
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
   double conv_efficiency;                   /* the same: convolution kernels */

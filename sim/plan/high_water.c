@@ -64,6 +64,6 @@ sn_high_water sn_plan_high_water(const sn_plan *plan) {
 }
 
 const char *sn_cause_name(sn_cause cause) {
-  static const char *const names[SN_CAUSES] = {"tensors", "holes", "workspace", "resident"};
+  static const char *const names[SN_CAUSES] = {"tensors", "holes", "workspace", "resident", "host"};
   return names[cause];
 }

@@ -23,10 +23,12 @@ typedef enum sn_cause {
   SN_CAUSE_TENSORS,   /* the tensors of one moment */
   SN_CAUSE_HOLES,     /* they would need less (by more than 1 %), but not around the holes of the pool */
   SN_CAUSE_WORKSPACE, /* a convolution's */
-  SN_CAUSE_RESIDENT,  /* what stays on the device leaves no room for a pool; never of a pool itself */
+  /* Never of a pool itself: */
+  SN_CAUSE_RESIDENT, /* what stays on the device leaves no room for a pool */
+  SN_CAUSE_HOST,     /* the host has less memory than tensors take that are sent out */
   SN_CAUSES
 } sn_cause;
-const char *sn_cause_name(sn_cause cause); /* "tensors", "holes", "workspace", "resident" */
+const char *sn_cause_name(sn_cause cause); /* "tensors", "holes", "workspace", "resident", "host" */
 
 typedef struct sn_high_water {
   sn_cause cause;

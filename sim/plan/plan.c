@@ -20,6 +20,14 @@ void sn_plan_free(sn_plan *plan) {
   free(plan);
 }
 
+bool sn_plan_fits_outside(const sn_plan *plan) {
+  return plan->external_limit == 0 || plan->external_bytes <= plan->external_limit;
+}
+
+bool sn_plan_fits(const sn_plan *plan) {
+  return plan->pool_bytes <= plan->pool_limit && sn_plan_fits_outside(plan);
+}
+
 const char *sn_instr_kind_name(sn_instr_kind kind) {
   static const char *const names[SN_INSTR_KINDS] = {"alloc",   "release", "compute", "copy_out",
                                                     "copy_in", "signal",  "wait"};
@@ -137,8 +145,10 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
                  net->batch, image.h, image.w, strategy) > 0 &&
          write_text(out, device->name) &&
-         fprintf(out, ",\n\"memory_bytes\": %" PRIu64 ",\n\"pool_limit_bytes\": %" PRIu64 ",\n", device->memory_bytes,
-                 o->pool_bytes) > 0 &&
+         fprintf(out,
+                 ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64
+                 ",\n\"pool_limit_bytes\": %" PRIu64 ",\n",
+                 device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
          fprintf(out,
                  "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"shared_link\": %s,\n"
                  "\"costs\": \"%s\",\n",
@@ -151,8 +161,8 @@ static bool write_sizes(const sn_plan *plan, FILE *out) {
                  "\"lanes\": [\"compute\", \"out\", \"in\"],\n\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64
                  ",\n\"pool_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
                  ",\n\"fences\": %u,\n",
-                 plan->pool_bytes <= plan->pool_limit ? "true" : "false", plan->pool_limit, plan->pool_bytes,
-                 plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
+                 sn_plan_fits(plan) ? "true" : "false", plan->pool_limit, plan->pool_bytes, plan->external_bytes,
+                 SN_POOL_BLOCK, plan->n_fences) > 0;
 }
 
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,

@@ -68,16 +68,21 @@ typedef struct sn_plan {
   uint32_t n_fences;
   uint32_t n_instrs;
   sn_instr *instrs;
-  uint64_t pool_limit;     /* the pool on offer when it was made; the plan fits where pool_bytes is at most this */
+  uint64_t pool_limit;     /* the pool on offer when it was made */
   uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
   uint64_t largest_hole;   /* below the high water, when it was last raised */
   uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */
   uint64_t external_bytes; /* external pool */
+  uint64_t external_limit; /* what there is for it; 0: not limited */
   sn_plan_counts counts;
   sn_step_use *use; /* route->n_steps */
 } sn_plan;
 
 void sn_plan_free(sn_plan *plan);
+
+/* Whether both pools are within their limits: what "fits" means everywhere. */
+bool sn_plan_fits(const sn_plan *plan);
+bool sn_plan_fits_outside(const sn_plan *plan); /* the external pool */
 
 /* "alloc", "release", "compute", ... and "compute", "out", "in" */
 const char *sn_instr_kind_name(sn_instr_kind kind);

@@ -137,6 +137,7 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->offload_bytes = sample_u64(s);
   r->prefetch_bytes = sample_u64(s);
   r->external_bytes = sample_u64(s);
+  r->host_bytes = sample_u64(s);
   r->cache_hits = sample_u64(s);
   r->cache_misses = sample_u64(s);
   r->evictions = sample_u64(s);
@@ -180,6 +181,7 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->image_height = sample_u32(s);
   run->image_width = sample_u32(s);
   run->pool_limit_bytes = sample_u64(s);
+  run->host_memory_bytes = sample_u64(s);
   run->gpu = sample_bool(s) ? "k40c" : sample_text(s, arena);
   run->memory_bytes = sample_bool(s) ? 11439u * UINT64_C(1048576) : sample_u64(s);
   run->memory_nominal = sample_bool(s);
@@ -249,9 +251,9 @@ static inline void dump_result(FILE *out, const sn_result *r) {
   fprintf(out, "pool %" PRIu64 " %" PRIu64 " %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->pool_bytes,
           r->pool_largest_hole, r->pool_fragmentation, r->workspace_peak_bytes, r->offload_bytes, r->prefetch_bytes,
           r->external_bytes);
-  fprintf(out, "set %u %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " forks %" PRIu64 "\n", r->pool_step,
-          r->pool_layer, r->pool_pass, r->pool_cause, r->pool_tensor_bytes, r->pool_workspace_bytes, r->pool_hole_bytes,
-          r->pool_bare_bytes, r->peak_fork_bytes);
+  fprintf(out, "set %u %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " forks %" PRIu64 " host %" PRIu64 "\n",
+          r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause, r->pool_tensor_bytes, r->pool_workspace_bytes,
+          r->pool_hole_bytes, r->pool_bare_bytes, r->peak_fork_bytes, r->host_bytes);
   fprintf(out, "cache %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", r->cache_hits, r->cache_misses, r->evictions,
           r->recomputed_layers);
   fprintf(out, "time %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %a %" PRIu64 " %" PRIu64 "\n", r->iteration_ns,
@@ -268,7 +270,8 @@ static inline char *dump_run(const sn_run *run) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  fprintf(out, "image %u %u pool %" PRIu64 "\n", run->image_height, run->image_width, run->pool_limit_bytes);
+  fprintf(out, "image %u %u pool %" PRIu64 " host %" PRIu64 "\n", run->image_height, run->image_width,
+          run->pool_limit_bytes, run->host_memory_bytes);
   fprintf(out, "run %s %s %u %s %" PRIu64 " %d %s %s %s %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version,
           run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,
