@@ -234,6 +234,22 @@ static const sn_command commands[] = {
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
+    {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [-o OUT.csv]",
+     "addresses for blocks of memory whose lifetimes are known",
+     "Packs blocks of memory, each with a size and the time from which to which it lives, into as little memory as can "
+     "be "
+     "found; blocks that live at the same time must not overlap. FILE has the format of MiniMalloc: CSV, its first "
+     "line "
+     "names the columns id, lower, upper and size in any order; a block lives from lower to before upper.\n"
+     "The largest sum of bytes that live at one time is a lower bound. Where a packing reaches it, nothing can be "
+     "better, "
+     "and the output says so; where none does, the true optimum lies between the two. With --capacity the exit status "
+     "is "
+     "1 where the blocks were not fitted in. Same blocks, same offsets.",
+     "snsim pack blocks.csv\n"
+     "snsim pack blocks.csv --capacity 1048576 -o placed.csv\n"
+     "snsim pack blocks.csv --moves 100000 --json",
+     "FILE", SN_CMD_PACK, sn_cli_pack},
     {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
      "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
      "An installed snsim brings all three along; otherwise write it where the shell looks:\n"

@@ -6,6 +6,7 @@
 #include "models/net.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/workers.h"
+#include "sim/plan/pack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,13 @@ static sn_status parse_jobs(const char *what, const char *text, void *place, sn_
   return status;
 }
 
+static sn_status parse_moves(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 0, SN_PACK_MOST_MOVES, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
 static sn_status parse_seed(const char *what, const char *text, void *place, sn_err *err) {
   return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
 }
@@ -84,6 +92,14 @@ static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn
 
 static sn_status parse_bytes(const char *what, const char *text, void *place, sn_err *err) {
   return take_bytes(what, text, 1, place, err);
+}
+
+/* Blocks have no unit but bytes, and neither has what they go into. */
+static sn_status parse_capacity(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args_bytes *bytes = place;
+  if (!*text || text[strspn(text, "0123456789")]) return take_bytes(what, text, 0, bytes, err);
+  bytes->given = true;
+  return sn_parse_count(text, what, 0, UINT64_MAX, &bytes->bytes, err);
 }
 
 /* A context of nothing is a question one may ask; a device or pool of nothing is not. */
@@ -361,6 +377,17 @@ static const sn_option options[] = {
     {"check", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Watch every byte of the pool: what is released or belongs to nobody must not be read or written.", parse_switch,
      offsetof(sn_args, check)},
+    {"capacity", "SIZE", 0, SN_CMD_PACK, "How",
+     "The memory there is, in bytes or with a unit (1MiB): the search is over as soon as the blocks fit. Default: as "
+     "little "
+     "as "
+     "can be found.",
+     parse_capacity, offsetof(sn_args, capacity)},
+    {"moves", "N", 0, SN_CMD_PACK, "How",
+     "Moves of the search behind the seven orders; 0 for none. Default: 5000. Where blocks are many each takes long, "
+     "and "
+     "the search ends sooner.",
+     parse_moves, offsetof(sn_args, moves)},
     {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW, "What to print",
      "Also a row for every step, strategy by strategy.", parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
@@ -389,7 +416,7 @@ static const sn_option options[] = {
      offsetof(sn_args, explain)},
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
-         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF,
+         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      parse_switch, offsetof(sn_args, csv)},
@@ -404,6 +431,9 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |
          SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP,
      "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_PACK, "What to print",
+     "Writes the blocks with their offsets as CSV; - puts them on standard output in place of the summary.", parse_text,
+     offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},

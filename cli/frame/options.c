@@ -192,6 +192,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   *args = (sn_args){.command = sn_command_table(&count),
                     .gpu = "k40c",
                     .iterations = 3,
+                    .moves = 5000,
                     .workspace = SN_WORKSPACE_DYNAMIC,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
   parser p = {.argc = argc, .argv = argv, .args = args};

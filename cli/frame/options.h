@@ -75,10 +75,12 @@ typedef struct sn_args {
   double margin_percent;                  /* where the margin is a share of the memory; else 0 */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
-  const char *table; /* of `export`; NULL: not given */
-  bool man;          /* of `help` */
-  sn_plot_kind kind; /* of `plot` */
-  bool with_live;    /* of `plot` */
+  const char *table;      /* of `export`; NULL: not given */
+  bool man;               /* of `help` */
+  sn_plot_kind kind;      /* of `plot` */
+  bool with_live;         /* of `plot` */
+  sn_args_bytes capacity; /* of `pack` */
+  uint32_t moves;
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -100,7 +102,8 @@ enum {
   SN_CMD_EXPORT = 1 << 14,
   SN_CMD_COMPLETIONS = 1 << 15,
   SN_CMD_HELP = 1 << 16,
-  SN_CMD_ALL = (1 << 17) - 1
+  SN_CMD_PACK = 1 << 17,
+  SN_CMD_ALL = (1 << 18) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -176,6 +179,7 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);
+sn_status sn_cli_pack(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

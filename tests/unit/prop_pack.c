@@ -1,0 +1,245 @@
+/* Packing: few blocks against all orders, many against the rules, and the inputs that others publish.
+ *
+ *   SN_SEED   of the random blocks (default: 1)
+ *
+ * An optimal packing is one of those that an order of the blocks gives, each at its lowest free offset: sort the blocks
+ * of any packing by offset and place them anew, and none ends higher. So all orders of up to 8 blocks tell the optimum.
+ */
+#include "sim/ask/blocks.h"
+#include "sim/plan/pack.h"
+#include "tests/unit/prng.h"
+#include "tests/unit/seed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FEW = 8, MANY = 400 };
+
+static uint64_t seeds; /* the first */
+
+static void must(const sn_err *err) {
+  if (err->code != SN_OK) fail_msg("%s: %s", sn_status_name(err->code), err->text);
+}
+
+static bool overlap(const sn_block *a, const sn_block *b) {
+  return a->lower < a->upper && b->lower < b->upper && a->lower < b->upper && b->lower < a->upper;
+}
+
+/* What the rules say of a packing, block by block; returns the highest end. */
+static uint64_t must_be_packed(const sn_block *blocks, uint32_t n, const uint64_t *offsets, uint64_t seed) {
+  uint64_t top = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (blocks[i].lower < blocks[i].upper && offsets[i] + blocks[i].bytes > top) top = offsets[i] + blocks[i].bytes;
+    for (uint32_t j = 0; j < i; j++)
+      if (overlap(&blocks[i], &blocks[j]) && offsets[i] < offsets[j] + blocks[j].bytes &&
+          offsets[j] < offsets[i] + blocks[i].bytes)
+        fail_msg("seed %" PRIu64 ": blocks %u and %u overlap", seed, j, i);
+  }
+  return top;
+}
+
+static uint64_t load_at(const sn_block *blocks, uint32_t n, uint64_t time) {
+  uint64_t load = 0;
+  for (uint32_t i = 0; i < n; i++)
+    if (blocks[i].lower <= time && time < blocks[i].upper) load += blocks[i].bytes;
+  return load;
+}
+
+/* The load is largest where some block begins. */
+static uint64_t largest_load(const sn_block *blocks, uint32_t n) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    uint64_t load = load_at(blocks, n, blocks[i].lower);
+    if (load > most) most = load;
+  }
+  return most;
+}
+
+static void throw_blocks(sn_block *blocks, uint32_t n, uint64_t *dice) {
+  uint32_t times = prng_from(dice, 1, 2 * n), life = prng_from(dice, 1, times), bytes = prng_from(dice, 1, 20);
+  if (prng_chance(dice, 60)) times = n, life = prng_from(dice, 2, 5), bytes = prng_from(dice, 3, 6); /* the hard ones */
+  for (uint32_t i = 0; i < n; i++) {
+    blocks[i].lower = prng_below(dice, times);
+    blocks[i].upper = blocks[i].lower + prng_below(dice, life + 1);
+    blocks[i].bytes = prng_below(dice, bytes + 1);
+    if (prng_chance(dice, 20)) blocks[i].bytes *= 7;
+  }
+}
+
+/* ---- all orders ---- */
+
+typedef struct search {
+  const sn_block *blocks;
+  uint32_t n;
+  uint64_t offsets[FEW], best;
+  bool placed[FEW];
+} search;
+
+static uint64_t lowest(const search *s, uint32_t block) {
+  uint64_t offset = 0;
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t i = 0; i < s->n; i++) {
+      uint64_t end = s->offsets[i] + s->blocks[i].bytes;
+      if (!s->placed[i] || !overlap(&s->blocks[i], &s->blocks[block])) continue;
+      if (offset >= end || s->offsets[i] >= offset + s->blocks[block].bytes) continue;
+      offset = end;
+      again = true;
+    }
+  }
+  return offset;
+}
+
+static void search_all(search *s, uint32_t depth, uint64_t top) {
+  if (top >= s->best) return;
+  if (depth == s->n) s->best = top;
+  for (uint32_t i = 0; i < s->n; i++) {
+    if (s->placed[i]) continue;
+    s->offsets[i] = lowest(s, i);
+    uint64_t end = s->blocks[i].lower < s->blocks[i].upper ? s->offsets[i] + s->blocks[i].bytes : 0;
+    s->placed[i] = true;
+    search_all(s, depth + 1, end > top ? end : top);
+    s->placed[i] = false;
+  }
+}
+
+static void few_blocks_are_optimal(void **state) {
+  (void)state;
+  enum { PROBLEMS = 1000 };
+  uint32_t optimal = 0, proved = 0;
+  for (uint64_t k = 0; k < PROBLEMS; k++) {
+    uint64_t seed = seeds + k, dice = seed, offsets[FEW];
+    sn_err err = SN_ERR_INIT;
+    sn_block blocks[FEW];
+    sn_packing packing;
+    uint32_t n = prng_chance(&dice, 30) ? prng_from(&dice, 1, FEW) : FEW;
+    throw_blocks(blocks, n, &dice);
+    search all = {.blocks = blocks, .n = n, .best = UINT64_MAX};
+    search_all(&all, 0, 0);
+    sn_pack(blocks, n, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err);
+    must(&err);
+    uint64_t top = must_be_packed(blocks, n, offsets, seed);
+    if (packing.bytes != top || packing.lower_bound != largest_load(blocks, n) || packing.lower_bound > all.best ||
+        packing.bytes < all.best)
+      fail_msg("seed %" PRIu64 ": %" PRIu64 " bytes (%" PRIu64 " by hand), bound %" PRIu64 ", optimum %" PRIu64, seed,
+               packing.bytes, top, packing.lower_bound, all.best);
+    optimal += packing.bytes == all.best;
+    proved += packing.bytes == packing.lower_bound;
+  }
+  print_message("%u of %d problems of up to %d blocks solved to the optimum, %u of them proved\n", optimal, PROBLEMS,
+                FEW, proved);
+  assert_true(optimal >= PROBLEMS - PROBLEMS / 100);
+}
+
+/* ---- more ---- */
+
+/* Moves make nothing worse, the same blocks get the same offsets, and what is enough ends the search. */
+static void many_blocks_keep_the_rules(void **state) {
+  (void)state;
+  static sn_block blocks[MANY];
+  static uint64_t offsets[MANY], again[MANY];
+  uint64_t gained = 0, searched = 0;
+  for (uint64_t k = 0; k < 60; k++) {
+    uint64_t seed = seeds + k, dice = seed;
+    sn_err err = SN_ERR_INIT;
+    sn_packing bare, packing, second;
+    uint32_t n = prng_from(&dice, 1, MANY);
+    throw_blocks(blocks, n, &dice);
+    sn_pack(blocks, n, &(sn_pack_limits){.moves = 0}, offsets, &bare, &err);
+    assert_true(bare.bytes == must_be_packed(blocks, n, offsets, seed) && bare.moves == 0);
+    sn_pack(blocks, n, &(sn_pack_limits){.moves = 300}, offsets, &packing, &err);
+    sn_pack(blocks, n, &(sn_pack_limits){.moves = 300}, again, &second, &err);
+    must(&err);
+    assert_true(packing.bytes == must_be_packed(blocks, n, offsets, seed) && packing.bytes <= bare.bytes);
+    assert_true(packing.lower_bound == largest_load(blocks, n) && packing.bytes >= packing.lower_bound);
+    assert_true(packing.moves <= 300 && (packing.moves > 0 || bare.bytes == packing.lower_bound));
+    assert_memory_equal(offsets, again, n * sizeof *offsets);
+    gained += packing.bytes < bare.bytes;
+    searched += packing.moves > 0;
+    sn_pack(blocks, n, &(sn_pack_limits){.moves = 300, .enough = bare.bytes}, offsets, &second, &err);
+    assert_true(second.bytes <= bare.bytes && second.moves == 0);
+  }
+  print_message("moves were needed in %" PRIu64 " of 60 problems and gained in %" PRIu64 "\n", searched, gained);
+  assert_true(gained > 0);
+}
+
+static void too_much_is_said(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_packing packing;
+  sn_block blocks[] = {{0, 2, UINT64_MAX}, {1, 3, 1}, {5, 5, 9}};
+  uint64_t offsets[3] = {1, 1, 1};
+  assert_int_equal(sn_pack(blocks, 1, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err), SN_OK);
+  assert_true(packing.bytes == UINT64_MAX && packing.lower_bound == UINT64_MAX);
+  assert_int_equal(sn_pack(blocks, 2, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err), SN_BAD_INPUT);
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(sn_pack(blocks + 2, 1, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err), SN_OK);
+  assert_true(packing.bytes == 0 && packing.lower_bound == 0 && offsets[0] == 0);
+  assert_int_equal(sn_pack(NULL, 0, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err), SN_OK);
+}
+
+/* Tensors that wait in a stack for their backward step, in any number: at once, and without a hole. */
+static void stacks_are_packed_at_once(void **state) {
+  (void)state;
+  enum { LAYERS = 20000 };
+  sn_block *blocks = calloc(2 * LAYERS, sizeof *blocks);
+  uint64_t *offsets = calloc(2 * LAYERS, sizeof *offsets), dice = seeds;
+  sn_err err = SN_ERR_INIT;
+  sn_packing packing;
+  for (uint32_t i = 0; i < LAYERS; i++) {
+    blocks[i] = (sn_block){i, 2 * LAYERS - i, 1024 * prng_from(&dice, 1, 100)};
+    blocks[LAYERS + i] = (sn_block){2 * LAYERS - i - 1, 2 * LAYERS - i + 1, 1024 * prng_from(&dice, 1, 100)};
+  }
+  sn_pack(blocks, 2 * LAYERS, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &err);
+  must(&err);
+  assert_true(packing.bytes <= packing.lower_bound + packing.lower_bound / 1000);
+  free(blocks);
+  free(offsets);
+}
+
+/* MiniMalloc's challenging inputs lie beside the sources where they are at hand. All of them can be solved at 1,048,576
+ * bytes, which takes an exact search; this one comes to within 20 % of the bound. */
+static void published_inputs(void **state) {
+  (void)state;
+  double ratios = 0;
+  uint32_t files = 0;
+  for (char letter = 'A'; letter <= 'K'; letter++) {
+    char path[4096];
+    sn_err err = SN_ERR_INIT;
+    snprintf(path, sizeof path, "%s/../shared/data/minimalloc/%c.1048576.csv", SNSIM_SOURCE_DIR, letter);
+    if (access(path, R_OK) != 0) continue;
+    sn_block_list *list = sn_blocks_load(path, &err);
+    must(&err);
+    uint64_t *offsets = calloc(list->count, sizeof *offsets);
+    sn_packing packing;
+    sn_pack(list->blocks, list->count, &(sn_pack_limits){.moves = 5000}, offsets, &packing, &err);
+    must(&err);
+    assert_true(packing.bytes == must_be_packed(list->blocks, list->count, offsets, 0));
+    assert_true(packing.lower_bound == largest_load(list->blocks, list->count) && packing.lower_bound <= 1048576);
+    ratios += (double)packing.bytes / (double)packing.lower_bound;
+    files++;
+    free(offsets);
+    sn_blocks_free(list);
+  }
+  if (files == 0) skip();
+  print_message("%u inputs, on average %.3f of the lower bound\n", files, ratios / files);
+  assert_true(ratios / files <= 1.2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(few_blocks_are_optimal), cmocka_unit_test(many_blocks_keep_the_rules),
+      cmocka_unit_test(too_much_is_said),       cmocka_unit_test(stacks_are_packed_at_once),
+      cmocka_unit_test(published_inputs),
+  };
+  seeds = first_seed(1);
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
