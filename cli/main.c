@@ -24,6 +24,8 @@ int main(int argc, char **argv) {
     else
       args.command->run(&args, &err);
   }
-  if (err.code != SN_OK) sn_out_complain(err.code == SN_NO_FIT ? sn_status_name(err.code) : "error", err.text);
+  if (err.code == SN_OK) return 0;
+  sn_out_progress(NULL);
+  sn_out_complain(err.code == SN_NO_FIT ? sn_status_name(err.code) : "error", err.text);
   return sn_status_exit_code(err.code);
 }

@@ -39,10 +39,19 @@ static sn_status advise_strategy(const sn_question *q, char *text, size_t room, 
   return SN_OK;
 }
 
+/* Looking for what would fit takes two dozen plans, of a network this large some seconds each: it has commands of its
+ * own that show how far they are. */
+static bool too_large(const sn_net *net) {
+  enum { MOST = 100000 }; /* layers, and values that they read */
+  uint64_t size = net->n_layers;
+  for (uint32_t i = 0; i < net->n_layers; i++) size += net->layers[i].n_inputs;
+  return size > MOST;
+}
+
 sn_status sn_question_largest_batch(const sn_question *q, sn_strategy strategy, uint32_t *batch, sn_err *err) {
   const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = q->args->net, .image = q->args->image};
   sn_knob knob;
-  if (q->args->batch == 1) return SN_OK;
+  if (q->args->batch == 1 || too_large(q->net)) return SN_OK;
   if (sn_knob_open(&spec, &knob, err) != SN_OK) return err->code;
   knob.high = q->args->batch - 1;
   sn_fit *fit = sn_fit_largest(&knob, &q->device, &strategy, 1, &q->options, err);
@@ -80,11 +89,15 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   const sn_result *r = sn_report_smallest(run);
   char amounts[400], strategy[SN_STRATEGY_TEXT + 16], batch[40] = "";
   uint32_t largest = 0;
+  print_amounts(run, r, amounts, sizeof amounts);
+  if (too_large(question->net))
+    return sn_fail(err, SN_NO_FIT,
+                   "%s, at %s %s; snsim advise finds the strategies that fit, snsim fit the largest batch", amounts,
+                   r->peak_layer, r->peak_pass);
   if (advise_strategy(question, strategy, sizeof strategy, err) != SN_OK ||
       sn_question_largest_batch(question, question->strategies[r - run->results], &largest, err) != SN_OK)
     return err->code;
   if (largest) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, strategy[0] ? " or" : "", largest);
-  print_amounts(run, r, amounts, sizeof amounts);
   bool hope = strategy[0] || batch[0];
   return sn_fail(err, SN_NO_FIT, "%s; %s%s%s", amounts,
                  hope                    ? "try"

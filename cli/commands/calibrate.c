@@ -177,9 +177,9 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
                    args->net ? "--batch" : "--net");
   if (check_name(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
-  sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
+  sn_train_prepare();
   work w = {args, net};
   sn_apart_run(calibrate_apart, &w, err);
   sn_net_free(net);

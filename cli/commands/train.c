@@ -270,9 +270,9 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
 
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
-  sn_train_prepare();
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
+  sn_train_prepare(); /* not before: what is read may be a pipe that nobody writes to */
   options->want_steps = args->steps || !args->no_db;
   sn_run *run = train(args, net, options, err);
   if (run) { /* what was measured is shown also where a later strategy failed */

@@ -2,10 +2,12 @@
 #include "cli/frame/question.h"
 
 #include "base/units.h"
+#include "cli/frame/out.h"
 #include "cli/frame/stored.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static sn_status check_complete(const sn_args *args, sn_err *err) {
@@ -79,8 +81,21 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
     q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
 }
 
+/* Small questions are answered before anybody could read it. */
+static void show_plans(void *watcher) {
+  enum { SHOWN = 200000 }; /* layers planned */
+  sn_question *q = watcher;
+  char line[80];
+  q->plans++;
+  if (q->net && (uint64_t)q->plans * q->net->n_layers < SHOWN) return;
+  snprintf(line, sizeof line, "planning ... %" PRIu32 " plans made and checked", q->plans);
+  sn_out_progress(line);
+}
+
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
   *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
+  question->options.planned = show_plans;
+  question->options.watcher = question;
   question->options.workspace = args->workspace;
   question->options.external = args->external;
   question->options.allocator = args->allocator;

@@ -20,9 +20,12 @@ typedef struct sn_question {
   sn_options options;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies;
+  uint32_t plans; /* made so far, for the line of progress */
 } sn_question;
 
-/* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. */
+/* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. The question
+ * must stay where it is: its options' watcher is itself, which shows on a terminal how many plans were made. Whoever
+ * asks takes the line away (sn_out_progress()). */
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err);
 
 /* --memory, --context, --host-memory and --margin in place of what the device has; *margin_bytes are taken off its
@@ -41,10 +44,11 @@ void sn_question_free(sn_question *question);
 
 /* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the
  * fastest other strategy of the default ones, and the largest batch for the strategy that needs the least. Both were
- * simulated. */
+ * simulated. A very large network is not searched: then the commands that do are named. */
 sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err);
 
-/* The largest smaller batch with which the strategy fits; unchanged (0) where not even one image does. */
+/* The largest smaller batch with which the strategy fits; unchanged (0) where not even one image does, or the network
+ * is too large to search for it. */
 sn_status sn_question_largest_batch(const sn_question *question, sn_strategy strategy, uint32_t *batch, sn_err *err);
 
 #endif

@@ -66,6 +66,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy) {
   if (!*schedule) return NULL;
   sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, q->pool_bytes, q->err);
   if (plan && q->options->external == SN_EXTERNAL_HOST) plan->external_limit = q->device->host_memory_bytes;
+  if (plan && q->options->planned) q->options->planned(q->options->watcher);
   if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
   char name[SN_STRATEGY_TEXT];
   sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));

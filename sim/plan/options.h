@@ -28,6 +28,8 @@ typedef struct sn_options {
   bool want_steps;                          /* fill sn_result.steps */
   bool want_peak;                           /* fill sn_result.peak */
   bool want_tensors;                        /* fill sn_run.tensors */
+  void (*planned)(void *watcher); /* called with every plan made, to show that it goes on; NULL: nobody waits */
+  void *watcher;
 } sn_options;
 
 #define SN_OPTIONS_INIT                                                                                                \

@@ -1,0 +1,54 @@
+"""Ctrl-C ends every command at once, whatever it waits for or computes, and the status says so.
+
+    SNSIM_BINARY=build/snsim python3 tests/limits/interrupt.py
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY = os.path.realpath(os.environ["SNSIM_BINARY"])
+DEEP = "resnet:n3=100000"
+PIPE = ["./pipe", "--batch", "4", "--db", "a.db"]  # nobody ever writes to it
+COMMANDS = [[name, "--net", *PIPE] for name in ("simulate", "run", "validate", "calibrate")]
+COMMANDS += [
+    ["advise", "--net", "./pipe", "--batch", "4", "--no-db"],
+    ["simulate", "--net", "lenet", "--batch", "4", "--no-db", "--gpu", "./pipe"],
+    ["fit", "--max", "batch", "--net", "./pipe", "--no-db"],
+    ["sweep", "--nets", "./pipe", "--batches", "4", "--gpus", "k40c", "--no-db"],
+    ["simulate", "--net", DEEP, "--batch", "1", "--no-db"],
+    ["fit", "--max", "depth", "--net", "resnet", "--batch", "1", "--memory", "4096TiB", "--no-db"],
+    ["fit", "--min", "memory", "--net", DEEP, "--batch", "1", "--no-db"],
+    ["advise", "--net", DEEP, "--batch", "1", "--no-db"],
+]
+SOON = 20  # seconds: it takes milliseconds, on a machine that has nothing else to do
+
+
+def fault(folder, arguments):
+    child = subprocess.Popen([BINARY, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                             env={**os.environ, "HOME": folder}, start_new_session=True,
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    time.sleep(0.5)
+    if child.poll() is not None:
+        return f"ended before it was interrupted: {child.stderr.read()}"
+    os.killpg(child.pid, signal.SIGINT)
+    try:
+        child.communicate(timeout=SOON)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+        return f"still there {SOON} s later"
+    return None if child.returncode in (-signal.SIGINT, 128 + signal.SIGINT) else f"status {child.returncode}"
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkfifo(os.path.join(folder, "pipe"))
+        problems = [f"{' '.join(arguments)}: {text}" for arguments in COMMANDS for text in [fault(folder, arguments)] if text]
+    print(f"{len(COMMANDS)} commands, {len(problems)} wrong", *problems, sep="\n")
+    return 1 if problems else 0
+
+
+sys.exit(main())
