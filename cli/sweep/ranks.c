@@ -7,7 +7,9 @@
 
 struct sn_ranks {
   const sn_ranks_calls *calls;
+  sn__mpi *mpi;
   int own, count;
+  bool *lost;  /* per rank */
   void *bytes; /* of the last message */
   size_t room;
 };
@@ -46,16 +48,19 @@ sn_ranks *sn_ranks_open(sn_err *err) {
     return NULL;
   }
   ranks->calls = calls;
-  if (calls->open(&ranks->own, &ranks->count)) return ranks;
+  ranks->mpi = calls->open(&ranks->own, &ranks->count);
+  ranks->lost = ranks->mpi ? calloc((size_t)ranks->count, sizeof *ranks->lost) : NULL;
+  if (ranks->lost) return ranks;
   sn_fail(err, SN_BAD_DEVICE, "MPI could not be started; run snsim without mpirun to do without it");
   free(ranks);
   return NULL;
 }
 
 /* The module stays loaded: MPI does not always survive being unloaded. */
-void sn_ranks_close(sn_ranks *ranks) {
+void sn_ranks_close(sn_ranks *ranks, int status) {
   if (!ranks) return;
-  ranks->calls->close();
+  ranks->calls->close(ranks->mpi, status, ranks->lost, ranks->count);
+  free(ranks->lost);
   free(ranks->bytes);
   free(ranks);
 }
@@ -68,13 +73,23 @@ uint32_t sn_ranks_count(const sn_ranks *ranks) {
   return (uint32_t)ranks->count;
 }
 
+void sn_ranks_lose(sn_ranks *ranks, uint32_t number) {
+  ranks->lost[number] = true;
+}
+
+bool sn_ranks_is_whole(const sn_ranks *ranks) {
+  for (int i = 0; i < ranks->count; i++)
+    if (ranks->lost[i]) return false;
+  return true;
+}
+
 bool sn_ranks_send(sn_ranks *ranks, uint32_t to, int tag, const void *bytes, size_t count) {
-  return count <= INT_MAX && ranks->calls->send((int)to, tag, bytes, (int)count);
+  return count <= INT_MAX && ranks->calls->send(ranks->mpi, (int)to, tag, bytes, (int)count);
 }
 
 bool sn_ranks_poll(sn_ranks *ranks, sn_message *message) {
   int from, tag, count;
-  if (!ranks->calls->probe(&from, &tag, &count)) return false;
+  if (!ranks->calls->probe(ranks->mpi, &from, &tag, &count)) return false;
   if ((size_t)count > ranks->room) {
     void *bytes = realloc(ranks->bytes, (size_t)count);
     if (!bytes) return false; /* it waits */
@@ -82,5 +97,5 @@ bool sn_ranks_poll(sn_ranks *ranks, sn_message *message) {
     ranks->room = (size_t)count;
   }
   *message = (sn_message){(uint32_t)from, tag, ranks->bytes, (size_t)count};
-  return ranks->calls->receive(from, tag, ranks->bytes, count);
+  return ranks->calls->receive(ranks->mpi, from, tag, ranks->bytes, count);
 }

@@ -237,6 +237,6 @@ sn_status sn_cli_sweep(const sn_args *args, sn_err *err) {
     sn_sweep_serve(ranks, choose_jobs(args), err);
   else
     sweep(&plain, ranks, err);
-  sn_ranks_close(ranks);
+  sn_ranks_close(ranks, sn_status_exit_code(err->code));
   return err->code;
 }

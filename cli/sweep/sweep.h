@@ -25,7 +25,7 @@ enum {
   SN_SWEEP_WORK,   /* 0 -> r: uint32_t, a group to compute */
   SN_SWEEP_RESULT, /* r -> 0: sn_sweep_answer, cut behind its last point */
   SN_SWEEP_ALIVE,  /* both ways, once a second, no content: silence means death */
-  SN_SWEEP_STOP    /* 0 -> r: go home */
+  SN_SWEEP_STOP    /* 0 -> r: go home; a byte, 0 where somebody is lost */
 };
 
 typedef struct sn_sweep_hello {

@@ -222,6 +222,7 @@ static void lose(run *r, uint32_t number) {
   }
   r->threads -= h->threads;
   h->threads = 0;
+  sn_ranks_lose(r->job->ranks, number);
   sn_out_say("rank %" PRIu32 " was not heard of for %d s; others compute what it had", number, SN_SWEEP_LOST_MS / 1000);
 }
 
@@ -237,7 +238,8 @@ static void look_for_lost(run *r) {
 }
 
 void sn_sweep_dismiss(sn_ranks *ranks) {
-  for (uint32_t i = 1; i < sn_ranks_count(ranks); i++) sn_ranks_send(ranks, i, SN_SWEEP_STOP, NULL, 0);
+  unsigned char whole = sn_ranks_is_whole(ranks);
+  for (uint32_t i = 1; i < sn_ranks_count(ranks); i++) sn_ranks_send(ranks, i, SN_SWEEP_STOP, &whole, sizeof whole);
 }
 
 /* ---- the loop ---- */

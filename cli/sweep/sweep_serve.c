@@ -49,6 +49,8 @@ static void listen(server *s) {
     if (message.tag == SN_SWEEP_GRID && !s->grid) begin(s, &message);
     if (message.tag == SN_SWEEP_WORK) take_work(s, &message);
     s->ends = message.tag == SN_SWEEP_STOP;
+    if (s->ends && message.count == 1 && *(const unsigned char *)message.bytes == 0)
+      sn_ranks_lose(s->ranks, sn_ranks_own(s->ranks));
   }
 }
 
@@ -82,9 +84,10 @@ sn_status sn_sweep_serve(sn_ranks *ranks, uint32_t jobs, sn_err *err) {
     listen(&s);
     answer(&s);
     beat(&s);
-    if (sn_sweep_now() - s.heard > GIVES_UP_MS)
-      sn_fail(err, SN_BAD_DEVICE, "rank %u has not heard of rank 0 for %d s and gives up", sn_ranks_own(ranks),
-              GIVES_UP_MS / 1000);
+    if (sn_sweep_now() - s.heard <= GIVES_UP_MS) continue;
+    sn_ranks_lose(ranks, 0);
+    sn_fail(err, SN_BAD_DEVICE, "rank %u has not heard of rank 0 for %d s and gives up", sn_ranks_own(ranks),
+            GIVES_UP_MS / 1000);
   }
   sn_workers_free(s.workers);
   sn_grid_free(s.grid);

@@ -1,7 +1,8 @@
 /* Property: a sweep that is killed (SIGKILL) at random moments and gone on with loses no finished point and computes
  * none twice; in the end it has the rows of one that was left alone. A hundred kills of the program; then ten under
  * mpirun with two ranks, of which rank 0, rank 1 or mpirun itself is killed (skipped where mpirun or the module is
- * missing). SN_SWEEP_KILLS sets the number of kills, SN_SEED the seed.
+ * missing); then one of three ranks, most often with a launcher that lets the others live. SN_SWEEP_KILLS sets the
+ * number of kills, SN_SEED the seed.
  *
  * After every kill: the file is sound; every point that was there before is there, unchanged, computed by the same
  * session; every new one was computed by the session that was killed, or, under mpirun, by one before it whose ranks
@@ -219,6 +220,65 @@ static bool mpi_works(const char *file) {
   return works;
 }
 
+/* ---- one rank is killed, and the launcher lets the others live ---- */
+
+static pid_t start_three(const char *file, bool recovery) {
+  const char *const ranks[] = {
+      "mpirun", "--mca", "orte_enable_recovery", recovery ? "1" : "0", "-n", "3", snsim, "sweep", GRID, "--db",
+      file,     NULL};
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) run_child(ranks);
+  return child;
+}
+
+/* Kills one of the three that mpirun has started; false where they are not there (any more). */
+static bool kill_one(pid_t mpirun, uint32_t which) {
+  char path[64];
+  long pids[3];
+  snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)mpirun, (long)mpirun);
+  FILE *in = fopen(path, "r");
+  bool there = in && fscanf(in, "%ld %ld %ld", &pids[0], &pids[1], &pids[2]) == 3;
+  if (in) fclose(in);
+  return there && kill((pid_t)pids[which], SIGKILL) == 0;
+}
+
+/* Whoever waits for a rank that is gone notices within 10 s when starting (set below) and when ending, and within 30 s
+ * in between. */
+static void must_end(pid_t mpirun, uint32_t which) {
+  int status;
+  for (int i = 0; i < 1200; i++, pause_us(50000))
+    if (waitpid(mpirun, &status, WNOHANG) == mpirun) return;
+  kill(mpirun, SIGKILL);
+  fail_msg("rank %u was killed, and the others did not end for 60 s", which);
+}
+
+/* Nobody hangs, whatever the moment; what is stored is whole and right, and a sweep alone finishes it. */
+static void lost_ranks_hold_nobody_up(void **state) {
+  scratch *place = *state;
+  uint64_t seed = first_seed(20262);
+  if (!mpi_works(place->file)) {
+    print_message("mpirun or snsim_mpi.so is missing\n");
+    skip();
+  }
+  setenv("SNSIM_MPI_SECONDS", "10", 1);
+  uint32_t kills = 0, most = (kills_or(100) + 9) / 10;
+  for (uint32_t rounds = 0; kills < most && rounds < 5 * most; rounds++) {
+    uint32_t which = prng_below(&seed, 3);
+    story s = {.file = place->file, .mpi = true};
+    remove(place->file);
+    pid_t mpirun = start_three(place->file, rounds % 4 != 3);
+    pause_us(prng_below(&seed, 1500000));
+    kills += kill_one(mpirun, which);
+    must_end(mpirun, which);
+    s.before = look(place->file);
+    end_alone(&s);
+    sn_sweep_free(s.before);
+  }
+  assert_true(kills > 0);
+  print_message("%u ranks killed\n", kills);
+}
+
 static void killed_ranks_lose_nothing(void **state) {
   scratch *place = *state;
   if (!mpi_works(place->file)) {
@@ -248,6 +308,6 @@ static void ranks_find_the_same_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {TEST(killed_sweeps_lose_nothing), TEST(ranks_find_the_same_rows),
-                                     TEST(killed_ranks_lose_nothing)};
+                                     TEST(killed_ranks_lose_nothing), TEST(lost_ranks_hold_nobody_up)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
