@@ -25,6 +25,11 @@ function(sn_uses_modules program)
   if(modules)
     add_dependencies(${program} ${modules})
   endif()
+  if(SNSIM_SANITIZE AND TARGET snsim_cpu)
+    # LeakSanitizer crashes over the thread-local data of libraries that come later: have them from the beginning
+    target_link_options(${program} PRIVATE -Wl,--no-as-needed)
+    target_link_libraries(${program} PRIVATE "${DNNL_LIBRARY}")
+  endif()
 endfunction()
 
 # The CPU's kernels. find_package(dnnl) would ask for OpenCL headers, so look for the files themselves. Debian's oneDNN runs

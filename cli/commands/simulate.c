@@ -45,14 +45,14 @@ static bool slow(const sn_question *q) {
 static sn_run *simulate(const sn_question *q, sn_err *err) {
   if (slow(q)) sn_out_progress("simulating ...");
   sn_run *run = sn_simulate(q->args->net, q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
-  sn_out_progress(NULL);
+  if (slow(q) || q->shown) sn_out_progress(NULL);
   return run;
 }
 
 static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
   if (slow(q)) sn_out_progress("nothing fits; looking for what would ...");
   sn_question_advise(q, run, err);
-  sn_out_progress(NULL);
+  if (slow(q) || q->shown) sn_out_progress(NULL);
 }
 
 static sn_status put_run(sn_store *store, void *what, sn_err *err) {

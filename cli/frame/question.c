@@ -90,6 +90,7 @@ static void show_plans(void *watcher) {
   if (q->net && (uint64_t)q->plans * q->net->n_layers < SHOWN) return;
   snprintf(line, sizeof line, "planning ... %" PRIu32 " plans made and checked", q->plans);
   sn_out_progress(line);
+  q->shown = true;
 }
 
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {

@@ -21,6 +21,7 @@ typedef struct sn_question {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies;
   uint32_t plans; /* made so far, for the line of progress */
+  bool shown;     /* there was one */
 } sn_question;
 
 /* Loads all but the network, which is NULL: for commands that try many. On an error nothing needs freeing. The question
