@@ -91,9 +91,8 @@ sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_
   uint32_t largest = 0;
   print_amounts(run, r, amounts, sizeof amounts);
   if (too_large(question->net))
-    return sn_fail(err, SN_NO_FIT,
-                   "%s, at %s %s; snsim advise finds the strategies that fit, snsim fit the largest batch", amounts,
-                   r->peak_layer, r->peak_pass);
+    return sn_fail(err, SN_NO_FIT, "%s; snsim advise finds the strategies that fit, snsim fit the largest batch",
+                   amounts);
   if (advise_strategy(question, strategy, sizeof strategy, err) != SN_OK ||
       sn_question_largest_batch(question, question->strategies[r - run->results], &largest, err) != SN_OK)
     return err->code;
