@@ -49,6 +49,7 @@ static void add_column(sqlite3_str *sql, const sn__column *column) {
   case SN__TEXT:
   case SN__I64:
   case SN__REAL:
+  case SN__BLOB:
     return;
   }
 }

@@ -98,7 +98,7 @@ static sn_status get_device(sn_store *store, sn_run *run, int64_t device, sn_are
 
 static sn_run *get_all(sn_store *store, int64_t id, sn_arena *arena, sn_err *err) {
   place found = {{0}, NULL};
-  void *rows, *tensors;
+  void *rows, *tensors, *failures;
   uint32_t count = 0;
   if (find_place(store, id, &found, arena, err) != SN_OK ||
       sn__rows_select(store, &sn__runs, found.owners, arena, &rows, &count, err) != SN_OK)
@@ -109,9 +109,11 @@ static sn_run *get_all(sn_store *store, int64_t id, sn_arena *arena, sn_err *err
   run->arena = arena;
   if (get_device(store, run, found.owners[1], arena, err) != SN_OK ||
       get_results(store, run, run->id, arena, err) != SN_OK ||
-      get_array(store, &sn__tensors, &run->id, run->tensors ? run->n_tensors : 0, arena, &tensors, err) != SN_OK)
+      get_array(store, &sn__tensors, &run->id, run->tensors ? run->n_tensors : 0, arena, &tensors, err) != SN_OK ||
+      get_array(store, &sn__failures, &run->id, run->n_failures, arena, &failures, err) != SN_OK)
     return NULL;
   run->tensors = tensors;
+  run->failures = failures;
   return run;
 }
 
@@ -127,6 +129,42 @@ sn_run *sn_store_get(sn_store *store, int64_t id, sn_err *err) {
   if (err->code == SN_OK) return run;
   sn_arena_free(arena);
   return NULL;
+}
+
+/* ---- one of them by name, and none of it any more ---- */
+
+sn_status sn_store_find(sn_store *store, const char *name, int64_t *id, sn_err *err) {
+  sqlite3_stmt *statement =
+      sn__store_prepare(store, "SELECT coalesce(max(id), 0) FROM runs WHERE name = ? AND name <> ''", err);
+  if (!statement) return err->code;
+  int rc = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
+  if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+  *id = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+  if (rc != SQLITE_ROW) sn__store_fail(store, rc, err);
+  sqlite3_finalize(statement);
+  return err->code;
+}
+
+static sn_status delete_run(sn_store *store, int64_t *id, sn_err *err) {
+  int64_t newest = 0;
+  if (sn__store_number(store, "SELECT coalesce(max(id), 0) FROM runs", &newest, err) != SN_OK) return err->code;
+  if (*id == 0) *id = newest;
+  sqlite3_stmt *statement = sn__store_prepare(store, "DELETE FROM runs WHERE id = ?", err);
+  if (!statement) return err->code;
+  int rc = sqlite3_bind_int64(statement, 1, *id);
+  if (rc == SQLITE_OK) rc = sqlite3_step(statement);
+  if (rc != SQLITE_DONE)
+    sn__store_fail(store, rc, err);
+  else if (sqlite3_changes(store->db) == 0)
+    fail_unknown(store, *id, newest, err);
+  sqlite3_finalize(statement);
+  return err->code;
+}
+
+sn_status sn_store_delete(sn_store *store, int64_t *id, sn_err *err) {
+  if (sn__store_begin(store, SN__WRITE, err) != SN_OK) return err->code;
+  delete_run(store, id, err);
+  return sn__store_end(store, err);
 }
 
 /* ---- the list of runs ---- */
@@ -146,17 +184,40 @@ static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_store_li
       sn__column_count(statement, 5, &line->n_results) != SQLITE_OK ||
       sn__column_count(statement, 6, &line->n_fit) != SQLITE_OK)
     return sn__store_damaged(store, "a count of the list of runs is none", err);
-  return line->created && line->net && line->gpu ? SN_OK : sn_fail_memory(err);
+  line->name = take_text(statement, 7, arena);
+  return line->created && line->net && line->gpu && line->name ? SN_OK : sn_fail_memory(err);
 }
 
-static sn_status read_lines(sn_store *store, sn_store_line *lines, uint32_t count, sn_arena *arena, sn_err *err) {
-  sqlite3_stmt *statement = sn__store_prepare(store,
-                                              "SELECT runs.id, created, net, devices.name, batch,"
-                                              "  (SELECT count(*) FROM results WHERE run_id = runs.id),"
-                                              "  (SELECT count(*) FROM results WHERE run_id = runs.id AND fits)"
-                                              " FROM runs JOIN devices ON devices.id = device_id ORDER BY runs.id DESC",
-                                              err);
-  if (!statement) return err->code;
+#define LISTED                                                                                                         \
+  " FROM runs JOIN devices ON devices.id = device_id"                                                                  \
+  " WHERE (?1 IS NULL OR instr(runs.name, ?1) > 0) AND (?2 IS NULL OR instr(net, ?2) > 0)"                             \
+  "  AND (?3 IS NULL OR devices.name = ?3)"                                                                            \
+  "  AND (?4 IS NULL OR EXISTS (SELECT 1 FROM results WHERE run_id = runs.id AND strategy = ?4))"
+
+static const char count_listed[] = "SELECT count(*)" LISTED;
+static const char lines_listed[] =
+    "SELECT runs.id, created, net, devices.name, batch,"
+    "  (SELECT count(*) FROM results WHERE run_id = runs.id),"
+    "  (SELECT count(*) FROM results WHERE run_id = runs.id AND fits), runs.name" LISTED " ORDER BY runs.id DESC";
+
+/* Prepares one of the two; texts that are NULL are bound as such. */
+static sqlite3_stmt *prepare_listed(sn_store *store, const char *sql, const sn_store_filter *filter, sn_err *err) {
+  static const sn_store_filter any = {0};
+  const sn_store_filter *f = filter ? filter : &any;
+  const char *texts[] = {f->name, f->net, f->gpu, f->strategy};
+  sqlite3_stmt *statement = sn__store_prepare(store, sql, err);
+  int rc = SQLITE_OK;
+  for (int i = 0; statement && rc == SQLITE_OK && i < 4; i++)
+    rc = sqlite3_bind_text(statement, i + 1, texts[i], -1, SQLITE_STATIC);
+  if (!statement || rc == SQLITE_OK) return statement;
+  sn__store_fail(store, rc, err);
+  sqlite3_finalize(statement);
+  return NULL;
+}
+
+static sn_status read_lines(sn_store *store, const sn_store_filter *filter, sn_store_line *lines, uint32_t count,
+                            sn_arena *arena, sn_err *err) {
+  sqlite3_stmt *statement = prepare_listed(store, lines_listed, filter, err);
   for (uint32_t i = 0; err->code == SN_OK && i < count; i++) {
     int rc = sqlite3_step(statement);
     if (rc == SQLITE_DONE)
@@ -170,9 +231,20 @@ static sn_status read_lines(sn_store *store, sn_store_line *lines, uint32_t coun
   return err->code;
 }
 
-static sn_store_list *list_all(sn_store *store, uint32_t most, sn_arena *arena, sn_err *err) {
+static sn_status count_lines(sn_store *store, const sn_store_filter *filter, int64_t *count, sn_err *err) {
+  sqlite3_stmt *statement = prepare_listed(store, count_listed, filter, err);
+  if (!statement) return err->code;
+  int rc = sqlite3_step(statement);
+  *count = sqlite3_column_int64(statement, 0);
+  if (rc != SQLITE_ROW) sn__store_fail(store, rc, err);
+  sqlite3_finalize(statement);
+  return err->code;
+}
+
+static sn_store_list *list_all(sn_store *store, const sn_store_filter *filter, uint32_t most, sn_arena *arena,
+                               sn_err *err) {
   int64_t stored = 0;
-  if (sn__store_number(store, "SELECT count(*) FROM runs", &stored, err) != SN_OK) return NULL;
+  if (count_lines(store, filter, &stored, err) != SN_OK) return NULL;
   uint32_t count = stored < most ? (uint32_t)stored : most;
   sn_store_list *list = sn_arena_alloc(arena, 1, sizeof *list);
   sn_store_line *lines = sn_arena_alloc(arena, count, sizeof *lines);
@@ -181,16 +253,16 @@ static sn_store_list *list_all(sn_store *store, uint32_t most, sn_arena *arena, 
     return NULL;
   }
   *list = (sn_store_list){count, lines, arena};
-  return read_lines(store, lines, count, arena, err) == SN_OK ? list : NULL;
+  return read_lines(store, filter, lines, count, arena, err) == SN_OK ? list : NULL;
 }
 
-sn_store_list *sn_store_runs(sn_store *store, uint32_t most, sn_err *err) {
+sn_store_list *sn_store_runs(sn_store *store, const sn_store_filter *filter, uint32_t most, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_store_list *list = NULL;
   if (!arena)
     sn_fail_memory(err);
   else if (sn__store_begin(store, SN__READ, err) == SN_OK) {
-    list = list_all(store, most, arena, err);
+    list = list_all(store, filter, most, arena, err);
     sn__store_end(store, err);
   }
   if (err->code == SN_OK) return list;

@@ -73,7 +73,8 @@ static sn_status put_rows(sn_store *store, const sn_run *run, int64_t id, sn_err
     if (sn__rows_insert(store, &sn__steps, owners, result->steps, step_count(result), err) == SN_OK)
       sn__rows_insert(store, &sn__peaks, owners, result->peak, result->peak ? result->n_peak : 0, err);
   }
-  if (err->code != SN_OK) return err->code;
+  if (err->code != SN_OK || sn__rows_insert(store, &sn__failures, &id, run->failures, run->n_failures, err) != SN_OK)
+    return err->code;
   return sn__rows_insert(store, &sn__tensors, &id, run->tensors, run->tensors ? run->n_tensors : 0, err);
 }
 

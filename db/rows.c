@@ -22,6 +22,10 @@ static int bind_present(sqlite3_stmt *statement, int at, const void *member) {
   return sqlite3_bind_int(statement, at, rows != NULL);
 }
 
+static int bind_blob(sqlite3_stmt *statement, int at, const sn_blob *blob) {
+  return sqlite3_bind_blob64(statement, at, blob->bytes, blob->n_bytes, SQLITE_STATIC);
+}
+
 static int bind_value(sqlite3_stmt *statement, int at, sn__kind kind, const void *member) {
   switch (kind) {
   case SN__TEXT:
@@ -39,6 +43,8 @@ static int bind_value(sqlite3_stmt *statement, int at, sn__kind kind, const void
   case SN__AMOUNT:
   case SN__SHARE:
     return sqlite3_bind_double(statement, at, *(const double *)member);
+  case SN__BLOB:
+    return bind_blob(statement, at, member);
   case SN__PRESENT:
     return bind_present(statement, at, member);
   }
@@ -86,6 +92,18 @@ static int read_real(sqlite3_stmt *statement, int at, sn__kind kind, double *out
   return sn__check_real(kind, *out) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
+static int read_blob(sqlite3_stmt *statement, int at, sn_blob *out, sn_arena *arena) {
+  *out = (sn_blob){0};
+  if (sqlite3_column_type(statement, at) == SQLITE_NULL) return SQLITE_OK;
+  const void *bytes = sqlite3_column_blob(statement, at); /* NULL also where there are none */
+  size_t count = (size_t)sqlite3_column_bytes(statement, at);
+  unsigned char *copy = sn_arena_alloc(arena, count, 1);
+  if (!copy || (!bytes && count > 0)) return SQLITE_NOMEM;
+  if (count > 0) memcpy(copy, bytes, count);
+  *out = (sn_blob){copy, count};
+  return SQLITE_OK;
+}
+
 static int read_present(sqlite3_stmt *statement, int at, void *member) {
   bool present;
   int rc = read_bool(statement, at, &present);
@@ -111,6 +129,8 @@ static int read_value(sqlite3_stmt *statement, int at, sn__kind kind, void *memb
   case SN__AMOUNT:
   case SN__SHARE:
     return read_real(statement, at, kind, member);
+  case SN__BLOB:
+    return read_blob(statement, at, member, arena);
   case SN__PRESENT:
     return read_present(statement, at, member);
   }

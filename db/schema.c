@@ -296,7 +296,48 @@ static const char host_memory[] =
     "ALTER TABLE results ADD COLUMN host_bytes INTEGER NOT NULL DEFAULT 0;"
     "UPDATE results SET host_bytes = external_bytes WHERE run_id IN (SELECT id FROM runs WHERE external = 'host');";
 
-static const char *const migrations[] = {version_1, version_2, sweep_tables, pool_columns, net_names, host_memory};
+/* Names of runs, strategies without a result, how far iterations scatter, what a measured iteration did
+ * (sim/play/recording.h), and more axes of sweeps. */
+static const char names_and_failures[] =
+    "ALTER TABLE runs ADD COLUMN name TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE runs ADD COLUMN warmup INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE runs ADD COLUMN processors INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE runs ADD COLUMN load REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE runs ADD COLUMN n_failures INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN fastest_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN slowest_ns INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN recording BLOB;"
+    "CREATE INDEX runs_name ON runs(name);"
+
+    "CREATE TABLE failures("
+    "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+    "  place INTEGER NOT NULL,"
+    "  strategy TEXT NOT NULL,"
+    "  reason TEXT NOT NULL,"
+    "  PRIMARY KEY (run_id, place)) STRICT, WITHOUT ROWID;"
+
+    "ALTER TABLE points ADD COLUMN image INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE points ADD COLUMN shared_link INTEGER NOT NULL DEFAULT 0 CHECK (shared_link IN (0, 1));"
+    "DROP VIEW sweep_points;"
+    "CREATE VIEW sweep_points AS"
+    "  SELECT sweep_id AS sweep, point, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, pool_limit_bytes / 1048576.0 AS pool_limit_mib, batch, strategy, failure, fits,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    pool_bytes / 1048576.0 AS pool_mib, workspace_peak_bytes / 1048576.0 AS workspace_mib,"
+    "    offload_bytes / 1048576.0 AS offload_mib, prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers,"
+    "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM points;"
+    "DROP VIEW sweep_best;"
+    "CREATE VIEW sweep_best AS"
+    "  SELECT sweep_id AS sweep, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, pool_limit_bytes / 1048576.0 AS pool_limit_mib, batch, strategy,"
+    "    max(images_per_second) AS images_per_second, peak_device_bytes / 1048576.0 AS peak_device_mib"
+    "  FROM points WHERE fits"
+    "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator,"
+    "    pool_limit_bytes, batch;";
+
+static const char *const migrations[] = {version_1, version_2,   sweep_tables,      pool_columns,
+                                         net_names, host_memory, names_and_failures};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

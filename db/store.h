@@ -44,9 +44,16 @@ sn_status sn_store_put(sn_store *store, const sn_run *run, int64_t *id, sn_err *
 /* Reads run `id` back: equal to what was put, plus id and created. id 0 means the newest. */
 sn_run *sn_store_get(sn_store *store, int64_t id, sn_err *err);
 
+/* The number of the newest run of that name; 0 where there is none. */
+sn_status sn_store_find(sn_store *store, const char *name, int64_t *id, sn_err *err);
+
+/* Deletes a run and all its rows; 0 means the newest, and *id is set to its number. SN_BAD_INPUT where there is none.
+ */
+sn_status sn_store_delete(sn_store *store, int64_t *id, sn_err *err);
+
 typedef struct sn_store_line {
   int64_t id;
-  const char *created, *net, *gpu;
+  const char *name, *created, *net, *gpu;
   uint32_t batch;
   uint32_t n_results, n_fit;
 } sn_store_line;
@@ -57,7 +64,13 @@ typedef struct sn_store_list {
   struct sn_arena *arena;
 } sn_store_list;
 
-sn_store_list *sn_store_runs(sn_store *store, uint32_t most, sn_err *err);
+/* Which runs are listed; NULL: any. Of name and net a part is enough; a strategy by its full name. */
+typedef struct sn_store_filter {
+  const char *name, *net, *gpu, *strategy;
+} sn_store_filter;
+
+/* At most `most` of the runs that pass the filter (NULL: all do). */
+sn_store_list *sn_store_runs(sn_store *store, const sn_store_filter *filter, uint32_t most, sn_err *err);
 void sn_store_list_free(sn_store_list *list);
 
 #endif

@@ -77,8 +77,8 @@ sn_status sn__store_no_runs(const char *path, sn_err *err);
 sn_status sn__store_damaged(sn_store *store, const char *what, sn_err *err);
 
 /* ---- tables.c ---- */
-/* SN__PRESENT: a pointer to rows of another table, stored as whether it is NULL. Reading leaves a pointer that says no
- * more than that, for the caller to replace. */
+/* SN__BLOB: NULL where there are no bytes. SN__PRESENT: a pointer to rows of another table, stored as whether it is
+ * NULL. Reading leaves a pointer that says no more than that, for the caller to replace. */
 typedef enum sn__kind {
   SN__TEXT,
   SN__BOOL,
@@ -89,6 +89,7 @@ typedef enum sn__kind {
   SN__REAL,   /* NaN too */
   SN__AMOUNT, /* double: at least 0 */
   SN__SHARE,  /* double: 0 .. 1 */
+  SN__BLOB,
   SN__PRESENT
 } sn__kind;
 
@@ -117,7 +118,7 @@ typedef struct sn__table {
   bool (*obeys)(const void *row);
 } sn__table;
 
-extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors;
+extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors, sn__failures;
 extern const sn__table sn__calibrations, sn__timings;
 extern const sn__table *const sn__every_table[];      /* each that is written to once, and NULL */
 extern const sn__table sn__points_in, sn__points_out; /* the same table, for writing and for reading */

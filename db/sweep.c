@@ -119,6 +119,21 @@ sn_status sn_sweep_put(sn_store *store, int64_t id, uint32_t session, sn_sweep_r
   return sn__store_end(store, err);
 }
 
+static sn_status delete_sweep(sn_store *store, int64_t *id, sn_err *err) {
+  if (*id == 0 && sn__store_number(store, "SELECT coalesce(max(id), 0) FROM sweeps", id, err) != SN_OK)
+    return err->code;
+  if (run_one(store, "DELETE FROM sweeps WHERE id = ?1", *id, NULL, NULL, err) == SN_OK &&
+      sqlite3_changes(store->db) == 0)
+    fail_unknown(store, *id, err);
+  return err->code;
+}
+
+sn_status sn_sweep_delete(sn_store *store, int64_t *id, sn_err *err) {
+  if (sn__store_begin(store, SN__WRITE, err) != SN_OK) return err->code;
+  delete_sweep(store, id, err);
+  return sn__store_end(store, err);
+}
+
 /* ---- reading ---- */
 
 #define LINES                                                                                                          \

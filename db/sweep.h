@@ -66,6 +66,9 @@ sn_status sn_sweep_stored(sn_store *store, int64_t id, uint32_t n_points, bool *
 /* Writes points that are not stored yet, all or none. SN_BAD_FILE where another program has entered the sweep since. */
 sn_status sn_sweep_put(sn_store *store, int64_t id, uint32_t session, sn_sweep_row *rows, uint32_t count, sn_err *err);
 
+/* Deletes a sweep and its points; 0 means the newest, and *id is set to its number. */
+sn_status sn_sweep_delete(sn_store *store, int64_t *id, sn_err *err);
+
 /* A sweep with its rows; id 0 means the newest. SN_BAD_INPUT where there is no such sweep. */
 sn_sweep *sn_sweep_get(sn_store *store, int64_t id, sn_err *err);
 /* The same without its rows. */

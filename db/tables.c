@@ -16,7 +16,8 @@
            : SN__REAL, const sn_step_row *                                                                             \
            : SN__PRESENT, const sn_peak_row *                                                                          \
            : SN__PRESENT, const sn_tensor_row *                                                                        \
-           : SN__PRESENT)
+           : SN__PRESENT, sn_blob                                                                                      \
+           : SN__BLOB)
 #define NAMED(name, type, member)                                                                                      \
   { name, KIND(((type *)0)->member), offsetof(type, member) }
 #define COLUMN(type, member) NAMED(#member, type, member)
@@ -58,6 +59,11 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, n_results),
     COLUMN(sn_run, n_tensors),
     NAMED("has_tensors", sn_run, tensors),
+    COLUMN(sn_run, name),
+    COLUMN(sn_run, warmup),
+    COLUMN(sn_run, processors),
+    AMOUNT(sn_run, load),
+    COLUMN(sn_run, n_failures),
 };
 
 static const sn__column result_columns[] = {
@@ -116,6 +122,9 @@ static const sn__column result_columns[] = {
     SHARE(sn_result, accuracy),
     COLUMN(sn_result, difference),
     {"digest", SN__I64, offsetof(sn_result, digest)}, /* all 64 bits of it: SQLite's integers have a sign */
+    COLUMN(sn_result, fastest_ns),
+    COLUMN(sn_result, slowest_ns),
+    COLUMN(sn_result, recording),
     COLUMN(sn_result, n_steps),
     COLUMN(sn_result, n_peak),
     NAMED("has_steps", sn_result, steps),
@@ -137,6 +146,11 @@ static const sn__column step_columns[] = {
 static const sn__column peak_columns[] = {
     COLUMN(sn_peak_row, tensor),     COLUMN(sn_peak_row, producer),  COLUMN(sn_peak_row, bytes),
     COLUMN(sn_peak_row, since_step), COLUMN(sn_peak_row, next_step), COLUMN(sn_peak_row, advice),
+};
+
+static const sn__column failure_columns[] = {
+    COLUMN(sn_failure, strategy),
+    COLUMN(sn_failure, reason),
 };
 
 static const sn__column tensor_columns[] = {
@@ -237,6 +251,7 @@ const sn__table sn__steps =
     RULED("steps", sn_step_row, step_columns, "step", STEP_RULE, step_obeys, "run_id", "result");
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
+const sn__table sn__failures = TABLE("failures", sn_failure, failure_columns, "place", "run_id");
 const sn__table sn__calibrations =
     RULED("calibrations", sn_calibration, calibration_columns, NULL, CALIBRATION_RULE, calibration_obeys, "id");
 const sn__table sn__timings =
@@ -247,6 +262,6 @@ const sn__table sn__timings =
 const sn__table sn__points_in = TABLE("points", sn_sweep_row, point_columns, NULL, "sweep_id");
 const sn__table sn__points_out = TABLE("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, "sweep_id");
 
-const sn__table *const sn__every_table[] = {&sn__devices, &sn__runs,      &sn__results, &sn__route,
-                                            &sn__steps,   &sn__peaks,     &sn__tensors, &sn__calibrations,
-                                            &sn__timings, &sn__points_in, NULL};
+const sn__table *const sn__every_table[] = {&sn__devices, &sn__runs,     &sn__results,   &sn__route,
+                                            &sn__steps,   &sn__peaks,    &sn__tensors,   &sn__calibrations,
+                                            &sn__timings, &sn__failures, &sn__points_in, NULL};

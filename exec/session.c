@@ -3,12 +3,16 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "base/units.h"
+#include "exec/host.h"
+#include "sim/ask/explain.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 #include "sim/play/meter.h"
+#include "sim/play/recording.h"
 
 #include <assert.h>
 #include <math.h>
@@ -37,10 +41,13 @@ struct sn_session {
   float *first;  /* gradients and parameters of the first measured result that is whole */
   sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
+  sn_host_load load; /* when it was opened */
+  bool has_batches;  /* their buffers are there */
   sn_arena *arena;
   sn_run *run; /* what follows is its as well */
   sn_result *results;
-  uint32_t n_results;
+  sn_failure *failures;
+  uint32_t n_results, n_failures;
 };
 
 static sn_status open_machine(sn_session *s, sn_err *err) {
@@ -71,7 +78,8 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err);
 static sn_status open_run(sn_session *s, sn_err *err) {
   s->run = sn_arena_alloc(s->arena, 1, sizeof *s->run);
   s->results = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *s->results);
-  if (!s->run || !s->results) return sn_fail_memory(err);
+  s->failures = sn_arena_alloc(s->arena, MOST_RESULTS, sizeof *s->failures);
+  if (!s->run || !s->results || !s->failures) return sn_fail_memory(err);
   return fill_head(s, s->run, err);
 }
 
@@ -103,6 +111,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->spec = spec;
   s->net = net;
   s->options = *options;
+  s->load = sn_host_load_now();
   if (open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
   return NULL;
@@ -140,6 +149,12 @@ static sn_result_source source_of(const sn_session *s, const sn_plan *plan, cons
                             .want_steps = s->options.want_steps};
 }
 
+/* What the peak is made of, for pictures and pages. */
+static sn_status explain(const sn_session *s, const sn_plan *plan, sn_strategy strategy, sn_result *r, sn_err *err) {
+  if (!s->options.want_steps) return SN_OK;
+  return sn_explain_peak(plan, strategy, r->peak_step - 1, s->arena, &r->peak, &r->n_peak, err);
+}
+
 /* ---- predicting ---- */
 
 /* Without a profile sizes are predicted and times are not. */
@@ -157,7 +172,8 @@ static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *pla
   sn_result_source source = source_of(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
   if (!s->profile) forget_times(trace);
-  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || explain(s, plan, strategy, r, err) != SN_OK)
+    return err->code;
   s->n_results++;
   return SN_OK;
 }
@@ -186,7 +202,7 @@ static sn_status feed_next(const sn_session *s, sn_err *err) {
 }
 
 static void keep_shortest(play *p, uint64_t iteration, const sn_trace *trace) {
-  if (iteration > 1 && trace->end_ns >= p->shortest.end_ns) return; /* the first one warms up */
+  if (iteration > p->session->options.warmup && trace->end_ns >= p->shortest.end_ns) return;
   sn_span *spans = p->shortest.spans;
   memcpy(spans, trace->spans, trace->n_spans * sizeof *spans);
   p->shortest = *trace;
@@ -219,11 +235,12 @@ static int compare(const void *a, const void *b) {
   return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Of the iterations but the first, the one in the middle. */
-static timing median(play *p) {
-  uint64_t first = p->done > 1, n = p->done - first;
-  qsort(p->timings + first, n, sizeof *p->timings, compare);
-  return p->timings[first + n / 2];
+/* Sorts those that count, the first of which it returns; *count: how many. */
+static const timing *sort_timings(play *p, uint64_t *count) {
+  uint64_t warmup = p->session->options.warmup, first = warmup < p->done ? warmup : p->done - 1;
+  *count = p->done - first;
+  qsort(p->timings + first, *count, sizeof *p->timings, compare);
+  return p->timings + first;
 }
 
 /* Over the last tenth of the iterations. */
@@ -285,14 +302,22 @@ static void note_memory(const play *p, sn_result *r) {
 }
 
 static void note_times(play *p, sn_result *r) {
-  timing t = median(p);
+  uint64_t count;
+  const timing *timings = sort_timings(p, &count), t = timings[count / 2];
   r->iteration_ns = t.end_ns;
+  r->fastest_ns = timings[0].end_ns;
+  r->slowest_ns = timings[count - 1].end_ns;
   r->compute_ns = t.compute_ns;
   r->stall_ns = t.stall_ns;
   r->images_per_second = p->session->net->batch / ((double)t.end_ns / 1e9);
   r->iterations = p->done;
   r->loss = p->outcome.loss;
   r->accuracy = accuracy(p);
+}
+
+/* The run's arena may be of a fixed size: of plans with very many re-runs nothing is recorded. */
+static uint64_t most_recorded(const sn_net *net) {
+  return 32 * (uint64_t)net->n_layers;
 }
 
 static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
@@ -305,6 +330,9 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
   r->fits = true;
   note_memory(p, r);
   note_times(p, r);
+  if (s->options.want_steps && p->plan->n_instrs <= most_recorded(s->net))
+    r->recording = sn_recording_write(p->plan, &p->shortest, s->arena, err);
+  if (err->code != SN_OK || explain(s, p->plan, strategy, r, err) != SN_OK) return err->code;
   if (p->done == s->options.iterations) {
     if (s->machine.ops->fetch(s->machine.self, err) != SN_OK) return err->code;
     r->digest = digest(p);
@@ -316,6 +344,7 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
 
 static sn_status prepare(play *p, sn_err *err) {
   sn_session *s = p->session;
+  s->has_batches = true;
   p->state = sn_state_new(s->net, s->options.machine.hyper.seed, err);
   p->timings = calloc(s->options.iterations, sizeof *p->timings);
   p->correct = calloc(s->options.iterations, sizeof *p->correct);
@@ -352,34 +381,79 @@ static sn_status measure(sn_session *s, sn_strategy strategy, const sn_plan *pla
   return status;
 }
 
+/* ---- what cannot be trained ---- */
+
 static double mib(uint64_t bytes) {
   return (double)bytes / 1048576;
 }
 
+/* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
+ * later results are compared with stays. */
+static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
+  sn_persistent p = sn_persistent_of(s->net);
+  uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
+  if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
+  if (s->options.compare && !s->first) bytes += 2 * p.parameters;
+  return s->has_batches ? bytes : bytes + 2 * batch;
+}
+
 static sn_status check_room(const sn_session *s, const sn_plan *plan, sn_err *err) {
+  char needed[SN_UNIT_TEXT], there[SN_UNIT_TEXT];
   if (plan->pool_bytes > s->room)
     return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and the device has %.3f MiB left for one",
                    mib(plan->pool_bytes), mib(s->room));
   if (s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
     return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB", mib(plan->pool_bytes),
                    mib(plan->pool_limit));
-  return SN_OK;
+  sn_host_memory left = sn_host_memory_left();
+  uint64_t bytes = host_bytes(s, plan);
+  if (bytes <= left.bytes) return SN_OK;
+  return sn_fail(err, SN_NO_FIT, "it needs %s of host memory, and %s has %s left; try a smaller --batch",
+                 sn_print_bytes(bytes, needed), left.of, sn_print_bytes(left.bytes, there));
 }
 
-sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
+/* What a plan cannot be made of, another strategy's may be: but for lack of memory and bugs of ours. */
+static bool is_its_own(sn_status status) {
+  return status == SN_NO_FIT || status == SN_BAD_INPUT || status == SN_BAD_USAGE || status == SN_BAD_DEVICE;
+}
+
+static sn_status leave_out(sn_session *s, const char *name, sn_err *err) {
+  sn_failure *failure = &s->failures[s->n_failures];
+  *failure = (sn_failure){sn_arena_text(s->arena, name), sn_arena_text(s->arena, err->text)};
+  err->code = SN_NO_FIT;
+  if (failure->strategy && failure->reason) {
+    s->n_failures++;
+    return SN_NO_FIT;
+  }
+  *err = (sn_err)SN_ERR_INIT;
+  return sn_fail_memory(err);
+}
+
+static sn_status execute(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_err *err) {
   sn_trace trace = {0};
-  char name[SN_STRATEGY_TEXT];
-  if (s->n_results + 2 > MOST_RESULTS) return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
   uint32_t before = s->n_results;
-  sn_plan *plan = make_plan(s, strategy, err);
-  sn_status status = plan && check_room(s, plan, err) == SN_OK ? sn_trace_init(&trace, plan, err) : err->code;
+  sn_status status = sn_trace_init(&trace, plan, err);
   if (status == SN_OK && s->options.predict) status = predict(s, strategy, plan, &trace, err);
   if (status == SN_OK) status = measure(s, strategy, plan, &trace, err);
   if (s->n_results == before + s->options.predict) s->n_results = before; /* a prediction alone is not kept */
-  if (status != SN_OK) sn_err_prefix(err, "strategy %s", sn_strategy_name(strategy, name));
   sn_trace_clear(&trace);
-  sn_plan_free(plan);
   return status;
+}
+
+sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  sn_strategy_name(strategy, name);
+  if (s->n_results + 2 > MOST_RESULTS || s->n_failures == MOST_RESULTS)
+    return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
+  sn_plan *plan = make_plan(s, strategy, err);
+  if (plan) check_room(s, plan, err);
+  if (err->code == SN_OK)
+    execute(s, strategy, plan, err);
+  else if (is_its_own(err->code))
+    leave_out(s, name, err);
+  if (err->code != SN_OK) sn_err_prefix(err, "strategy %s", name);
+  sn_plan_free(plan);
+  return err->code;
 }
 
 /* ---- the run ---- */
@@ -392,7 +466,8 @@ static const char *describe(const sn_session *s) {
 
 static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
   const sn_session_options *o = &s->options;
-  *run = (sn_run){.created = "",
+  *run = (sn_run){.name = "",
+                  .created = "",
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(s->arena, s->spec),
                   .net_name = sn_arena_text(s->arena, s->net->name),
@@ -410,11 +485,15 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .device = describe(s),
                   .data = sn_arena_text(s->arena, sn_batches_name(s->batches)),
                   .iterations = o->iterations,
+                  .warmup = o->warmup,
+                  .processors = s->load.processors,
+                  .load = s->load.average,
                   .layers = s->net->n_layers,
                   .n_steps = 2 * s->route->n_layers,
                   .parameters = s->net->parameters,
                   .macs = s->net->macs,
                   .results = s->results,
+                  .failures = s->failures,
                   .arena = s->arena};
   return run->net && run->gpu && run->device && run->data ? SN_OK : sn_fail_memory(err);
 }
@@ -438,6 +517,7 @@ static void settle_context(sn_session *s) {
 sn_run *sn_session_run(sn_session *s) {
   settle_context(s);
   s->run->n_results = s->n_results;
+  s->run->n_failures = s->n_failures;
   return s->run;
 }
 
@@ -447,10 +527,12 @@ sn_run *sn_session_take(sn_session *s) {
 }
 
 uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results) {
-  uint64_t names = 0, each = 64; /* what a row or text takes at most beyond itself */
+  uint64_t names = 0, each = 64; /* what a row or text takes at most beyond itself; a recorded instruction 40 */
   for (uint32_t i = 0; i < net->n_layers; i++) names += strlen(net->layers[i].name) + each;
   uint64_t steps = 2 * (names + net->n_layers * sizeof(sn_step_row));
-  return MOST_RESULTS * sizeof(sn_result) + results * (steps + 4096) + 65536;
+  uint64_t peak = 4 * (3 * names + net->n_layers * sizeof(sn_peak_row));
+  return MOST_RESULTS * (sizeof(sn_result) + sizeof(sn_failure)) +
+         results * (steps + peak + most_recorded(net) * 40 + sizeof(sn_err) + 4096) + 65536;
 }
 
 const sn_calibration *sn_session_calibration(const sn_session *s) {

@@ -39,6 +39,7 @@ typedef struct sn_session_options {
   sn_exec_backend backend;
   sn_machine_options machine;
   uint64_t iterations; /* at least 1 */
+  uint64_t warmup;     /* how many of them, the first, do not count for times; the last one always counts */
   uint64_t pool_bytes; /* the pool on offer; 0: what the device has left, or as much as the plan likes where that cannot
                         * be said. Small ones make the cache work */
   bool strict_pool;    /* what needs a larger pool than pool_bytes is not trained; what needs more than the device has
@@ -63,7 +64,7 @@ typedef struct sn_session_options {
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
   {                                                                                                                    \
-    .iterations = 3, .compare = true, .workspace = SN_WORKSPACE_NONE,                                                  \
+    .iterations = 3, .warmup = 1, .compare = true, .workspace = SN_WORKSPACE_NONE,                                     \
     .machine.hyper = {.seed = 1, .learning_rate = 0.001f, .momentum = 0.9f, .weight_decay = 0.0005f},                  \
   }
 
@@ -76,9 +77,11 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
 /* How many bytes at most the runs of `results` results take in an arena. */
 uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results);
 
-/* Plans, checks, predicts and trains. SN_NO_FIT where the plan needs a larger pool than the device has left or, with
- * `strict_pool`, than is on offer; nothing is added then. What was measured before an error or a stop is kept: the
- * result's `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
+/* Plans, checks, predicts and trains. SN_NO_FIT where this strategy, for a reason of its own, cannot be trained here,
+ * others perhaps can: no plan can be made; it needs a larger pool than the device has left or, with `strict_pool`, than
+ * is on offer; or the host has not the memory, which is looked at before any is filled. The run then has no result for
+ * it, but a failure with the reason. What was measured before any other error or a stop is kept: the result's
+ * `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
 
 /* The run of everything added so far, which grows with what is added. */

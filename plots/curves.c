@@ -237,14 +237,18 @@ static void put_title_of(FILE *out, const frame *f, const sn__curve *curve) {
   fputs("'", out);
 }
 
-/* A measured curve has the colour of its prediction, which stands in front of it. */
+/* Measured, and the prediction stands in front of it: of that it has the colour. */
+static bool is_predicted_too(const sn__chart *chart, unsigned curve) {
+  return curve > 0 && is_measured(&chart->curves[curve]) && !is_measured(&chart->curves[curve - 1]);
+}
+
 static unsigned colour_of(const sn__chart *chart, unsigned curve) {
   unsigned number = curve;
-  for (unsigned i = 1; i <= curve; i++) number -= is_measured(&chart->curves[i]) && !is_measured(&chart->curves[i - 1]);
+  for (unsigned i = 1; i <= curve; i++) number -= is_predicted_too(chart, i);
   return number;
 }
 
-/* Measured curves are points, few enough that the predicted line is seen below them. */
+/* Measured curves over predicted ones are points, few enough that the predicted line is seen below them. */
 static void put_points(FILE *out, const frame *f, const char *colour) {
   assert(f->bucket > 0); /* charts have steps */
   uint32_t rows = f->n_steps / f->bucket, every = rows > MEASURED_POINTS ? rows / MEASURED_POINTS : 1;
@@ -258,7 +262,7 @@ static void put_curve(FILE *out, const frame *f, unsigned i) {
   fprintf(out, "%s $s%u using %s ", i == 0 ? "plot" : ",", i, f->live ? "3:4" : "1:2");
   if (f->chart->form == SN__FORM_TEXT)
     fputs("with lines ", out);
-  else if (is_measured(&f->chart->curves[i]))
+  else if (is_predicted_too(f->chart, i))
     put_points(out, f, colour);
   else if (f->n_steps <= MARKED_STEPS)
     fprintf(out, "with linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s ", colour, width,
@@ -269,7 +273,7 @@ static void put_curve(FILE *out, const frame *f, unsigned i) {
 }
 
 static void put_counts(FILE *out, const frame *f, unsigned i) {
-  if (is_measured(&f->chart->curves[i])) return; /* they lie on the predicted ones, or validate says so */
+  if (is_predicted_too(f->chart, i)) return; /* they lie on the predicted ones, or validate says so */
   fprintf(out, ", $s%u using 3:4 axes x1y2 with lines linecolor rgb '%s' dashtype (14,8) linewidth count_width notitle",
           i, sn__colour(colour_of(f->chart, i)));
 }

@@ -193,6 +193,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_count("image_height", run->image_height, out);
   write_count("image_width", run->image_width, out);
   write_text("gpu", run->gpu, out);
+  write_text("device", run->device, out);
   write_count("memory", run->memory_bytes, out);
   write_bool("nominal", run->memory_nominal, out);
   write_count("pool_limit", run->pool_limit_bytes, out);

@@ -17,7 +17,8 @@ static const char *const usual[] = {"baseline", "liveness+offload+recompute=cost
 
 enum {
   N_USUAL = sizeof usual / sizeof usual[0],
-  N_SHORT = 2 /* of them, where there are several runs or measured curves */
+  N_SHORT = 2,        /* of them, where there are several runs */
+  MOST_STRATEGIES = 6 /* of a measured run: so many can be told apart */
 };
 
 /* The curves of a chart, as they are found. */
@@ -66,6 +67,17 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
   return SN_OK;
 }
 
+/* The first of its results for a strategy: what was predicted, where that was measured too. */
+static bool is_first(const sn_run *run, uint32_t i) {
+  return find(run, run->results[i].strategy) == &run->results[i];
+}
+
+static unsigned count_strategies(const sn_run *run) {
+  unsigned count = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) count += is_first(run, i);
+  return count;
+}
+
 static bool is_usual(const sn_run *run, unsigned n_names, const sn_result *result) {
   for (unsigned n = 0; n < n_names; n++)
     if (find(run, usual[n]) == result) return true;
@@ -76,16 +88,17 @@ static bool is_usual(const sn_run *run, unsigned n_names, const sn_result *resul
  * of a measured run that has few, and where it has none of these. */
 static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind, choice *chosen) {
   unsigned before = chosen->count;
-  if (run->device[0] && run->n_results <= N_USUAL) n_names = 0;
+  if (run->device[0] && count_strategies(run) <= MOST_STRATEGIES) n_names = 0;
   bool has_usual = false;
   for (unsigned n = 0; n < n_names; n++) has_usual = has_usual || find(run, usual[n]);
   const sn_result *fastest = has_usual && n_names == N_USUAL ? sn_run_best(run) : NULL;
+  if (fastest) fastest = find(run, fastest->strategy);
   for (uint32_t i = 0; i < run->n_results; i++)
     if (&run->results[i] == fastest || is_usual(run, n_names, &run->results[i]))
       add_named(run, &run->results[i], kind, chosen);
   if (chosen->count > before) return;
   for (uint32_t i = 0; i < run->n_results; i++)
-    if (find(run, run->results[i].strategy) == &run->results[i]) add_named(run, &run->results[i], kind, chosen);
+    if (is_first(run, i)) add_named(run, &run->results[i], kind, chosen);
 }
 
 static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err) {
@@ -112,11 +125,7 @@ static sn_status choose(const sn_run *run, unsigned n_runs, const sn_plot_option
   if (options->strategies)
     choose_named(run, options, chosen, err);
   else
-    choose_usual(run,
-                 options->kind == SN_PLOT_BREAKDOWN ? 0
-                 : n_runs > 1 || run->device[0]     ? N_SHORT
-                                                    : N_USUAL,
-                 options->kind, chosen);
+    choose_usual(run, options->kind == SN_PLOT_BREAKDOWN ? 0 : n_runs > 1 ? N_SHORT : N_USUAL, options->kind, chosen);
   if (err->code == SN_OK && chosen->count == before)
     return sn_fail(err, SN_BAD_USAGE, "run %" PRId64 " has no strategy to draw", run->id);
   return err->code;
@@ -145,6 +154,17 @@ static sn_status draw_chart(sn__chart *chart, const sn_plot_options *options, sn
   return sn__draw(&drawing, options, err);
 }
 
+/* Text tells few curves apart: where nobody chose, what was measured stands without its predictions, which it lies on
+ * or nearly so. */
+static void thin_out(choice *chosen, const sn_plot_options *options) {
+  unsigned kept = 0, measured = 0;
+  for (unsigned i = 0; i < chosen->count; i++) measured += strcmp(chosen->curves[i].result->source, "sim") != 0;
+  if (options->path || options->strategies || chosen->count <= MOST_STRATEGIES || measured == 0) return;
+  for (unsigned i = 0; i < chosen->count; i++)
+    if (strcmp(chosen->curves[i].result->source, "sim") != 0) chosen->curves[kept++] = chosen->curves[i];
+  chosen->count = kept;
+}
+
 sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err) {
   size_t room = 0;
   if (options->kind == SN_PLOT_MAP)
@@ -154,6 +174,7 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
   if (!chosen.curves) return sn_fail_memory(err);
   for (unsigned i = 0; i < n_runs; i++)
     if (choose(runs[i], n_runs, options, &chosen, err) != SN_OK) break;
+  if (has_curves(options->kind)) thin_out(&chosen, options);
   sn__chart chart = {.kind = options->kind,
                      .curves = chosen.curves,
                      .n_curves = chosen.count,

@@ -399,12 +399,15 @@ static sn_status diff(const sn_args *args, sn_store *store, const int64_t *ids, 
 sn_status sn_cli_diff(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   int64_t ids[2];
-  if (sn_args_run_at(args, 0, &ids[0], err) != SN_OK || sn_args_run_at(args, 1, &ids[1], err) != SN_OK ||
+  const char *name;
+  if (sn_args_run_at(args, 0, &ids[0], &name, err) != SN_OK || sn_args_run_at(args, 1, &ids[1], &name, err) != SN_OK ||
       sn_args_database(args, path, sizeof path, err) != SN_OK)
     return err->code;
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
-  diff(args, store, ids, err);
+  if (sn_stored_number(args, store, 0, &ids[0], err) == SN_OK &&
+      sn_stored_number(args, store, 1, &ids[1], err) == SN_OK)
+    diff(args, store, ids, err);
   sn_store_close(store);
   return err->code;
 }

@@ -156,12 +156,14 @@ static sn_status write(const sn_args *args, const exporter *e, sn_store *store, 
 sn_status sn_cli_export(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   int64_t id;
+  const char *name;
   const exporter *e = find_exporter(args->table, err);
-  if (!e || sn_args_run(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK)
+  if (!e || sn_args_run_at(args, 0, &id, &name, err) != SN_OK ||
+      sn_args_database(args, path, sizeof path, err) != SN_OK)
     return err->code;
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
-  write(args, e, store, id, err);
+  if (sn_stored_number(args, store, 0, &id, err) == SN_OK) write(args, e, store, id, err);
   sn_store_close(store);
   return err->code;
 }

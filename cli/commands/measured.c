@@ -1,6 +1,7 @@
 /* Measured runs as tables; see the header. */
 #include "cli/commands/measured.h"
 
+#include "cli/frame/report.h"
 #include "cli/frame/table.h"
 
 #include <inttypes.h>
@@ -67,6 +68,14 @@ static void add_loss(sn_table *table, double loss) {
     sn_table_cell(table, "%.6f", loss);
 }
 
+/* Of the iterations that count. Older stores have only their median. */
+static void add_spread(sn_table *table, const sn_result *r) {
+  if (r->slowest_ns > 0)
+    sn_table_cell(table, "%.2f..%.2f", (double)r->fastest_ns / 1e6, (double)r->slowest_ns / 1e6);
+  else
+    sn_table_cell(table, "-");
+}
+
 /* ---- measured alone ---- */
 
 static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *err) {
@@ -79,6 +88,7 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
                                             {"in", "MiB", SN_TABLE_SPARE(4)},
                                             {"extra", "fwd", SN_TABLE_SPARE(1)},
                                             {"iter", "ms", SN_TABLE_GAP},
+                                            {"", "min..max", SN_TABLE_SPARE(6)},
                                             {"stall", "ms", SN_TABLE_SPARE(6)},
                                             {"images", "/s", 0},
                                             {"", "loss", SN_TABLE_GAP},
@@ -97,6 +107,7 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
     sn_table_cell(table, "%.2f", (double)r->prefetch_bytes / MIB);
     sn_table_cell(table, "%" PRIu32, r->recomputed_layers);
     sn_table_cell(table, "%.2f", (double)r->iteration_ns / 1e6);
+    add_spread(table, r);
     sn_table_cell(table, "%.2f", (double)r->stall_ns / 1e6);
     sn_table_cell(table, "%.2f", r->images_per_second);
     add_loss(table, r->loss);
@@ -140,6 +151,7 @@ static void add_times(sn_table *table, const sn_result *p, const sn_result *m) {
   else
     sn_table_cell(table, "-");
   sn_table_cell(table, "%.2f", (double)m->iteration_ns / 1e6);
+  add_spread(table, m);
   if (known)
     sn_table_cell(table, "%+.1f", 100 * error_of((double)p->iteration_ns, (double)m->iteration_ns));
   else
@@ -167,6 +179,7 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
                                             {"", "GB/s", SN_TABLE_SPARE(5)},
                                             {"iter", "ms", SN_TABLE_GAP},
                                             {"", "seen", 0},
+                                            {"", "min..max", SN_TABLE_SPARE(3)},
                                             {"", "err %", 0},
                                             {"stall", "ms", SN_TABLE_SPARE(3)},
                                             {"", "seen", SN_TABLE_SPARE(3)},
@@ -312,6 +325,41 @@ static sn_status print_steps(const sn_run *run, const sn_measured_pair *pair, co
   return status;
 }
 
+/* ---- what to know about the figures ---- */
+
+/* The result whose iterations scatter most, where that is so much that its median means little; else NULL. */
+static const sn_result *most_scattered(const sn_run *run) {
+  const double limit = 0.5;
+  const sn_result *shakiest = NULL;
+  double most = limit;
+  sn_measured_pair pair;
+  for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {
+    const sn_result *r = pair.measured;
+    double scatter = r->iteration_ns > 0 ? (double)(r->slowest_ns - r->fastest_ns) / (double)r->iteration_ns : 0;
+    if (scatter > most) most = scatter, shakiest = r;
+  }
+  return shakiest;
+}
+
+/* As many processes as there are processors, or more, wanted to run before this one did. */
+static bool was_busy(const sn_run *run) {
+  return run->processors > 0 && run->load >= run->processors;
+}
+
+static void print_warnings(const sn_run *run, FILE *out) {
+  const sn_result *shakiest = most_scattered(run);
+  if (was_busy(run))
+    fprintf(out,
+            "\nThe machine was busy when measuring began: load %.1f on %" PRIu32
+            " processor%s. Times are longer than it needs.\n",
+            run->load, run->processors, run->processors == 1 ? "" : "s");
+  if (shakiest)
+    fprintf(out,
+            "\nTimes scatter: %s took %.1f to %.1f ms an iteration. More --iterations or --warmup, or a quiet machine, "
+            "make the median firmer.\n",
+            shakiest->strategy, (double)shakiest->fastest_ns / 1e6, (double)shakiest->slowest_ns / 1e6);
+}
+
 static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
@@ -323,6 +371,8 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   } else {
     print_measured(run, out, err);
   }
+  sn_report_failures(run, "not trained", out->stream);
+  print_warnings(run, out->stream);
   for (uint32_t at = 0; steps && err->code == SN_OK && sn_measured_next(run, &at, &pair);)
     print_steps(run, &pair, out, err);
   return err->code;

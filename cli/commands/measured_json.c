@@ -29,6 +29,8 @@ static void put_measured(sn_json_object *o, const sn_run *run, const sn_result *
   sn_json_put_count(o, "recomputed_layers", m->recomputed_layers);
   sn_json_put_count(o, "iterations", m->iterations);
   sn_json_put_count(o, "measured_iteration_ns", (uint64_t)m->iteration_ns);
+  sn_json_put_count(o, "fastest_iteration_ns", (uint64_t)m->fastest_ns);
+  sn_json_put_count(o, "slowest_iteration_ns", (uint64_t)m->slowest_ns);
   sn_json_put_count(o, "compute_ns", (uint64_t)m->compute_ns);
   sn_json_put_count(o, "stall_ns", (uint64_t)m->stall_ns);
   sn_json_put_real(o, "images_per_second", m->images_per_second);
@@ -88,10 +90,15 @@ sn_status sn_measured_json(const sn_run *run, bool steps, FILE *out, sn_err *err
   sn_json_put_text(&head, "data", run->data);
   sn_json_put_text(&head, "costs", run->costs);
   sn_json_put_count(&head, "iterations", run->iterations);
+  sn_json_put_count(&head, "warmup", run->warmup);
+  sn_json_put_count(&head, "processors", run->processors);
+  sn_json_put_real(&head, "load_average", run->load);
   sn_json_end(&head, "", true, ",\"results\":[", out, err);
   const char *before = "\n";
   for (at = 0; err->code == SN_OK && sn_measured_next(run, &at, &pair); before = ",\n")
     write_result(run, &pair, steps, before, out, err);
-  fputs("\n]}\n", out);
+  fputs("\n]", out);
+  if (err->code == SN_OK) sn_json_write_failures(run, out, err);
+  fputs("}\n", out);
   return err->code;
 }

@@ -1,5 +1,5 @@
 /* `snsim report`: a stored run or sweep as one HTML page. The store keeps no plans, so a run is simulated again and
- * must come out as it was; the page of a sweep shows what is stored. */
+ * must come out as it was, but for what was executed, which is recorded; the page of a sweep shows what is stored. */
 #include "plots/page.h"
 
 #include "base/arena.h"
@@ -22,19 +22,23 @@ typedef struct report {
   const sn_sweep *sweep; /* instead of a run */
 } report;
 
+static sn_status add(report *r, const sn_result *result, sn_err *err) {
+  if (result) r->entries[r->n_entries++].result = result;
+  return err->code;
+}
+
 /* The strategies asked for, else all. */
 static sn_status choose(report *r, sn_err *err) {
-  uint32_t asked = r->args->n_strategies;
-  r->n_entries = asked ? asked : r->run->n_results;
-  r->entries = sn_arena_alloc(r->run->arena, r->n_entries, sizeof *r->entries);
-  r->timelines = sn_arena_alloc(r->run->arena, r->n_entries, sizeof(sn_timeline *));
+  const sn_run *run = r->run;
+  uint32_t asked = r->args->n_strategies, room = asked ? asked : run->n_results;
+  r->entries = sn_arena_alloc(run->arena, room, sizeof *r->entries);
+  r->timelines = sn_arena_alloc(run->arena, room, sizeof(sn_timeline *));
   if (!r->entries || !r->timelines) return sn_fail_memory(err);
-  if (r->n_entries == 0) return sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", r->run->id);
-  for (uint32_t i = 0; i < r->n_entries; i++) {
-    r->entries[i].result = asked ? sn_stored_result(r->args, r->run, r->args->strategies[i], err) : &r->run->results[i];
-    if (!r->entries[i].result) return err->code;
-  }
-  return SN_OK;
+  for (uint32_t i = 0; i < asked; i++)
+    if (add(r, sn_stored_result(r->args, run, r->args->strategies[i], err), err) != SN_OK) return err->code;
+  for (uint32_t i = 0; !asked && i < run->n_results; i++)
+    if (sn_run_is_answer(run, &run->results[i])) add(r, &run->results[i], err);
+  return r->n_entries > 0 ? SN_OK : sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
 }
 
 static sn_status simulate(report *r, sn_err *err) {

@@ -102,7 +102,7 @@ static sn_status load(plot *p, sn_err *err) {
   sn_store *store = sn_store_open_read(path, err);
   for (unsigned i = 0; store && err->code == SN_OK && i < wanted; i++) {
     int64_t id;
-    if (sn_args_run_at(p->args, i, &id, err) == SN_OK) add(p, sn_stored_take(p->args, store, id, err));
+    if (sn_stored_number(p->args, store, i, &id, err) == SN_OK) add(p, sn_stored_take(p->args, store, id, err));
   }
   sn_store_close(store);
   return err->code;

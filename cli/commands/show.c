@@ -17,6 +17,7 @@ enum { PATH_ROOM = 4096 };
 static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "run", SN_TABLE_NUMBER},
+      {"", "name", SN_TABLE_TEXT | SN_TABLE_GAP},
       {"", "created (UTC)", SN_TABLE_TEXT | SN_TABLE_GAP},
       {"", "net", SN_TABLE_TEXT | SN_TABLE_GAP},
       {"", "batch", SN_TABLE_NUMBER},
@@ -24,24 +25,32 @@ static sn_status print_table(const sn_store_list *list, const sn_out *out, sn_er
       {"", "strategies", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "fit", SN_TABLE_NUMBER},
   };
+  enum { NAME = 1 };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  bool named = false;
   for (uint32_t i = 0; i < list->count; i++) {
     const sn_store_line *line = &list->lines[i];
     sn_table_cell(table, "%" PRId64, line->id);
+    sn_table_cell(table, "%s", line->name);
     sn_table_cell(table, "%s", line->created);
     sn_table_cell(table, "%s", line->net);
     sn_table_cell(table, "%" PRIu32, line->batch);
     sn_table_cell(table, "%s", line->gpu);
     sn_table_cell(table, "%" PRIu32, line->n_results);
     sn_table_cell(table, "%" PRIu32, line->n_fit);
+    named = named || line->name[0];
   }
+  if (!named) sn_table_hide(table, NAME);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
 
 static sn_status show_list(const sn_args *args, sn_store *store, sn_err *err) {
-  sn_store_list *list = sn_store_runs(store, UINT32_MAX, err);
+  char strategy[SN_STRATEGY_TEXT];
+  sn_store_filter filter = {.name = args->name, .net = args->net, .gpu = args->profile};
+  if (args->n_strategies > 0) filter.strategy = sn_strategy_name(args->strategies[0], strategy);
+  sn_store_list *list = sn_store_runs(store, &filter, UINT32_MAX, err);
   sn_out out;
   if (list && sn_out_open(&out, args->output, args->color, err) == SN_OK) {
     if (args->json)
@@ -86,7 +95,7 @@ static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) 
 
 static sn_status show_run(const sn_args *args, sn_store *store, sn_err *err) {
   int64_t id;
-  if (sn_args_run(args, &id, err) != SN_OK) return err->code;
+  if (sn_stored_number(args, store, 0, &id, err) != SN_OK) return err->code;
   sn_run *run = sn_stored_take(args, store, id, err);
   if (run) print_run(args, run, err);
   sn_run_free(run);
@@ -160,8 +169,40 @@ static sn_status show_calibrations(const sn_args *args, sn_store *store, sn_err 
   return sn_out_close(&out, err);
 }
 
+/* ---- deleting ---- */
+
+static sn_status delete_any(const sn_args *args, const char *path, sn_err *err) {
+  int64_t id = 0;
+  bool sweep = sn_args_is_sweep(args);
+  sn_store *store = sn_store_open_read(path, err); /* makes none where there is none */
+  sn_store_close(store);
+  store = store ? sn_store_open(path, err) : NULL;
+  if (!store) return err->code;
+  if (sweep ? sn_args_sweep(args, &id, err) == SN_OK && sn_sweep_delete(store, &id, err) == SN_OK
+            : sn_stored_number(args, store, 0, &id, err) == SN_OK && sn_store_delete(store, &id, err) == SN_OK)
+    sn_out_say("%s %" PRId64 " deleted from %s", sweep ? "sweep" : "run", id, path);
+  sn_store_close(store);
+  return err->code;
+}
+
+static bool is_filtered(const sn_args *args) {
+  return args->name || args->net || args->profile || args->n_strategies > 0;
+}
+
+static sn_status check_usage(const sn_args *args, sn_err *err) {
+  if (args->remove && (!args->operand || strcmp(args->operand, "sweeps") == 0 || is_calibrations(args)))
+    return sn_fail(err, SN_BAD_USAGE, "--delete needs the one to delete: snsim show RUN --delete, or sweep:3");
+  if (args->remove && (args->json || args->csv || args->steps || args->explain || args->output))
+    return sn_fail(err, SN_BAD_USAGE, "--delete prints nothing: it goes without --json, --output and the like");
+  if (args->operand && is_filtered(args))
+    return sn_fail(err, SN_BAD_USAGE, "--name, --net, --gpu and --strategy choose among all runs: give no RUN");
+  if (args->n_strategies > 1) return sn_fail(err, SN_BAD_USAGE, "runs are listed by one --strategy");
+  return SN_OK;
+}
+
 sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
+  if (check_usage(args, err) != SN_OK) return err->code;
   bool sweeps = sn_sweep_is_shown(args);
   if ((!args->operand || sweeps) && (args->steps || args->explain))
     return sn_fail(err, SN_BAD_USAGE, "--steps and --explain go with one run: snsim show RUN --%s",
@@ -169,6 +210,7 @@ sn_status sn_cli_show(const sn_args *args, sn_err *err) {
   if (args->csv && !sn_args_is_sweep(args))
     return sn_fail(err, SN_BAD_USAGE, "--csv goes with one sweep: snsim show sweep:3 --csv");
   if (sn_args_database(args, path, sizeof path, err) != SN_OK) return err->code;
+  if (args->remove) return delete_any(args, path, err);
   sn_store *store = sn_store_open_read(path, err);
   if (!store) return err->code;
   sn_status status = sweeps                  ? sn_sweep_show(args, store, err)

@@ -108,6 +108,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   stored kept = {.err = SN_ERR_INIT};
   sn_run *run = simulate(q, err);
   if (!run) return err->code;
+  if (q->args->name) run->name = q->args->name;
   keep(q->args, run, &kept);
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);

@@ -1,5 +1,6 @@
 /* `snsim trace`: what one strategy of a stored run does when, as a file for Perfetto or chrome://tracing. The store
- * keeps no plans, so the run is simulated again and must come out as it was. */
+ * keeps no plans, so the run is simulated again and must come out as it was; of a measured run the iteration that took
+ * least is recorded. */
 #include "plots/trace_events.h"
 
 #include "cli/frame/options.h"
@@ -12,8 +13,11 @@
 static sn_status write_events(const sn_args *args, const sn_run *run, const sn_result *result,
                               const sn_timeline *timeline, sn_err *err) {
   sn_out out;
-  sn_trace_head head = {
-      .net = run->net, .device = run->gpu, .strategy = result->strategy, .version = run->version, .batch = run->batch};
+  sn_trace_head head = {.net = run->net,
+                        .device = run->device[0] ? run->device : run->gpu,
+                        .strategy = result->strategy,
+                        .version = run->version,
+                        .batch = run->batch};
   if (sn_out_open(&out, args->output, SN_COLOR_NEVER, err) != SN_OK) return err->code;
   if (sn_trace_events_write(timeline, &head, out.stream, err) != SN_OK) sn_err_prefix(err, "%.300s", args->output);
   if (sn_out_close(&out, err) == SN_OK && out.path)

@@ -62,6 +62,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.backend = args->backend;
   options.iterations = args->iterations;
+  options.warmup = args->warmup < args->iterations ? args->warmup : args->iterations - 1;
   options.machine.threads = args->threads;
   options.machine.check = args->check;
   options.machine.deterministic = args->deterministic;
@@ -165,6 +166,9 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
+  if (args->warmup_given && args->warmup >= args->iterations)
+    return sn_fail(err, SN_BAD_USAGE, "--warmup %u of --iterations %u leave none to measure; choose fewer, or more",
+                   args->warmup, args->iterations);
   if (args->trace && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
@@ -208,20 +212,15 @@ static sn_status write_trace(const sn_args *args, const sn_run *run, const sn_ti
   return sn_out_close(&out, err);
 }
 
-/* What does not fit is said and left out. */
-static void train_all(sn_apart *self, const training *t, sn_session *session, sn_err *err) {
+/* What cannot be trained is left out and noted in the run; where nothing can be, it is the answer. */
+static void train_all(const training *t, sn_session *session, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t count = sn_train_strategies(t->args, strategies), left_out = 0;
   t->shared->run = sn_session_run(session);
   for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
-    char text[sizeof err->text + 20];
     sn_status status = sn_session_add(session, strategies[i], err);
     t->shared->finished = sn_session_run(session)->n_results;
-    if (status != SN_NO_FIT) continue;
-    if (++left_out == count) break;
-    snprintf(text, sizeof text, "does not fit: %s", err->text);
-    sn_apart_say(self, text);
-    *err = (sn_err)SN_ERR_INIT;
+    if (status == SN_NO_FIT && ++left_out < count) *err = (sn_err)SN_ERR_INIT;
   }
 }
 
@@ -236,7 +235,7 @@ static void train_apart(sn_apart *self, void *user, sn_err *err) {
   options.compare = watch.n_strategies > 1;
   if (t->args->trace) options.visit = keep_last, options.visitor = &last;
   sn_session *session = sn_session_open(t->args->net, t->net, &options, err);
-  if (session) train_all(self, t, session, err);
+  if (session) train_all(t, session, err);
   if (last && t->shared->finished > 0) write_trace(t->args, t->shared->run, last, err);
   sn_timeline_free(last);
   sn_session_close(session);
@@ -275,6 +274,7 @@ sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_e
   sn_train_prepare(); /* not before: what is read may be a pipe that nobody writes to */
   options->want_steps = args->steps || !args->no_db;
   sn_run *run = train(args, net, options, err);
+  if (run && args->name) run->name = args->name;
   if (run) { /* what was measured is shown also where a later strategy failed */
     sn_err other = SN_ERR_INIT;
     if (print(args, run, &other) == SN_OK) sn_train_keep(args, run, &other);

@@ -107,14 +107,14 @@ static const sn_command commands[] = {
      "from --data.\n"
      "The table: the pool and its highest byte that was used; memory of the device in use; the most live tensors; "
      "bytes "
-     "copied per iteration; extra forwards; time of an iteration (median, without the first), of which the compute "
-     "lane "
+     "copied per iteration; extra forwards; time of an iteration (median, without the first or those of --warmup, "
+     "with the fastest and the slowest), of which the compute lane "
      "waited for copies; loss of the last iteration; \"right %\": images of the last tenth of the iterations whose "
      "most "
      "likely class was their label, before they were trained on; \"result\": whether losses, gradients and parameters "
-     "are equal to the first row's to the bit, as they must be. With --pool, strategies that need more are named and "
-     "left "
-     "out. Ctrl-C ends it after the current step and shows what was measured.\n"
+     "are equal to the first row's to the bit, as they must be. Strategies that cannot be trained, for want of memory "
+     "or of a plan, are "
+     "named below it with the reason. Ctrl-C ends it after the current step and shows what was measured.\n"
      "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
@@ -156,16 +156,21 @@ static const sn_command commands[] = {
      "snsim list gpus --json",
      "nets|gpus|strategies", SN_CMD_LIST, sn_cli_list},
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
-     "Without RUN lists the stored runs, newest first. With RUN, a number or \"last\", prints that run again, byte for "
-     "byte as it was printed first. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
+     "Without RUN lists the stored runs, newest first; --name, --net, --gpu and --strategy list some of them. With "
+     "RUN, a "
+     "number, a name or \"last\", prints that run again, byte for byte as it was printed first; with --delete it is "
+     "deleted. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
      "\"calibrations\" lists what `snsim calibrate` has measured.",
      "snsim show\n"
      "snsim show 12 --explain\n"
+     "snsim show --net vgg16 --strategy superneurons\n"
+     "snsim show 12 --delete\n"
      "snsim show last --json\n"
      "snsim show sweep:3 --csv",
      "[RUN|SWEEP|sweeps|calibrations]", SN_CMD_SHOW, sn_cli_show},
     {"plot", "snsim plot [RUN].. [--kind KIND] [-o FILE] [--strategy S]...", "draw stored runs",
-     "Draws a stored run; RUN is a number or \"last\" (the default). Without -o the picture is drawn as text in the "
+     "Draws a stored run; RUN is a number, a name or \"last\" (the default). Without -o the picture is drawn as text "
+     "in the "
      "terminal. Needs gnuplot, but for the text of device, breakdown, timeline and pool.\n"
      "steps: functional-tensor memory for every step, several strategies in one picture, each named at its peak; "
      "--live "
@@ -182,8 +187,8 @@ static const sn_command commands[] = {
      "--strategy all that the run has.\n"
      "timeline: what the compute lane and the two copy lanes do over the time of an iteration, and the memory it "
      "takes. pool: the addresses of tensors and workspace over the steps. device, timeline and pool draw one "
-     "strategy, without --strategy the fastest that fits, of equally fast ones the one that needs least. The database "
-     "keeps no plans: for these three the run is simulated again, and must come out "
+     "strategy, without --strategy the fastest that fits, of equally fast ones the one that needs least. A measured "
+     "run is shown as it was executed; for these three any other is simulated again, and must come out "
      "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
      "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU. With "
      "--kind map a row per strategy and a column per batch: images per second, or that it does not fit.",
@@ -200,7 +205,8 @@ static const sn_command commands[] = {
      "each step, what runs when on which lane, the map of the pool, and what makes the peak. RUN is a number or "
      "\"last\" "
      "(the default).\n"
-     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "A measured run is shown as it was executed. Any other is simulated again, and the command stops where the "
+     "outcome is not the one "
      "stored. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
      "RUN \"sweep:3\" makes the page of a sweep, of what is stored: for every network and GPU the largest batch that "
      "fits and the most images per second, memory and speed over the batch for every strategy, and all points in a "
@@ -211,16 +217,18 @@ static const sn_command commands[] = {
      "snsim report sweep:3 -o sweep.html",
      "[RUN|SWEEP]", SN_CMD_REPORT, sn_cli_report},
     {"trace", "snsim trace [RUN] -o FILE [--strategy S]", "what runs when, for Perfetto or chrome://tracing",
-     "Writes the simulated iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
+     "Writes an iteration of one strategy of a stored run as trace events: computing, copies and stalls on "
      "their lanes, memory and live tensors over time, arrows from what makes a tensor to its copy out and from its "
-     "copy in to its first use. RUN is a number or \"last\" (the default).\n"
-     "The database keeps no plans: the run is simulated again, and the command stops where the outcome is not the one "
+     "copy in to its first use. RUN is a number, a name or \"last\" (the default).\n"
+     "A measured run is shown as it was executed. Any other is simulated again, and the command stops where the "
+     "outcome is not the one "
      "stored. A network or GPU profile from a file must be there again; see --net and --gpu.",
      "snsim trace -o trace.json\n"
      "snsim trace 12 -o trace.json --strategy superneurons",
      "[RUN]", SN_CMD_TRACE, sn_cli_trace},
     {"diff", "snsim diff RUN RUN [options]", "what changed between two stored runs",
-     "Compares two stored runs, each a number or \"last\": the question that was asked, what every strategy needs and "
+     "Compares two stored runs, each a number, a name or \"last\": the question that was asked, what every strategy "
+     "needs and "
      "takes, and why its peak moved: tensors that came to the peak, went from it, grew or shrank, with their bytes. "
      "Strategies that only one run has are named.",
      "snsim diff 11 12\n"
@@ -229,7 +237,7 @@ static const sn_command commands[] = {
      "RUN RUN", SN_CMD_DIFF, sn_cli_diff},
     {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
      "Writes a table of a stored run as CSV: a header with the units in the names, exact whole numbers, true and "
-     "false, every row with the run's number (docs/store.md). RUN is a number or \"last\" (the default). "
+     "false, every row with the run's number (docs/store.md). RUN is a number, a name or \"last\" (the default). "
      "Sweeps: snsim show sweep:3 --csv.",
      "snsim export -o results.csv\n"
      "snsim export 12 --table steps -o steps.csv",

@@ -208,14 +208,28 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_text(o, "version", run->version);
 }
 
+sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err) {
+  if (run->n_failures > 0) fputs(",\"failures\":[", out);
+  for (uint32_t i = 0; i < run->n_failures && err->code == SN_OK; i++) {
+    sn_json_object o = sn_json_begin();
+    sn_json_put_text(&o, "strategy", run->failures[i].strategy);
+    sn_json_put_text(&o, "reason", run->failures[i].reason);
+    sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+  }
+  if (run->n_failures > 0) fputs("\n]", out);
+  return err->code;
+}
+
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_run(&o, run);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < run->n_results; i++)
     if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
-  fputs("\n]}\n", out);
-  return SN_OK;
+  fputs("\n]", out);
+  sn_json_write_failures(run, out, err);
+  fputs("}\n", out);
+  return err->code;
 }
 
 static sn_status write_line(const sn_store_line *line, const char *before, FILE *out, sn_err *err) {
@@ -227,6 +241,7 @@ static sn_status write_line(const sn_store_line *line, const char *before, FILE 
   sn_json_put_text(&o, "gpu", line->gpu);
   sn_json_put_count(&o, "strategies", line->n_results);
   sn_json_put_count(&o, "fit", line->n_fit);
+  if (line->name[0]) sn_json_put_text(&o, "name", line->name);
   return sn_json_end(&o, before, false, "", out, err);
 }
 

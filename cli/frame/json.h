@@ -14,6 +14,8 @@
 
 /* With `steps` every result has its "steps_table", with `explain` its "peak"; the run must hold them. */
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err);
+/* Strategies without a result as a further member, ",\"failures\":[..]"; nothing where there are none. */
+sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err);
 /* The rows of a peak as an array, one a line. */
 sn_status sn_json_write_peak(const sn_peak_row *rows, uint32_t count, FILE *out, sn_err *err);
 /* One of its results, as it stands there, behind `before`. */

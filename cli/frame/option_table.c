@@ -61,6 +61,15 @@ static sn_status parse_moves(const char *what, const char *text, void *place, sn
   return status;
 }
 
+static sn_status parse_warmup(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 0, SN_MAX_DIM, &value, err);
+  args->warmup = (uint32_t)value;
+  args->warmup_given = true;
+  return status;
+}
+
 static sn_status parse_seed(const char *what, const char *text, void *place, sn_err *err) {
   return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
 }
@@ -353,6 +362,10 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, data)},
     {"iterations", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Training iterations, 1 to 16777216. Default: 3.", parse_size, offsetof(sn_args, iterations)},
+    {"warmup", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "How many of the iterations, the first, do not count for times: fewer than --iterations, 0 is allowed. Default: "
+     "1.",
+     parse_warmup, 0},
     {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
      parse_rate, offsetof(sn_args, hyper.learning_rate)},
     {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
@@ -453,6 +466,17 @@ static const sn_option options[] = {
          SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      parse_text, offsetof(sn_args, db)},
+    {"name", "TEXT", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
+     "A name for the run, by which it can be asked for: snsim show TEXT. Of several of one name the newest is meant.",
+     parse_text, offsetof(sn_args, name)},
+    {"name", "TEXT", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs with this in their name.", parse_text,
+     offsetof(sn_args, name)},
+    {"net", "NET|FILE", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs with this in the name of their network.",
+     parse_text, offsetof(sn_args, net)},
+    {"gpu", "GPU", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs on this GPU, by its name.", parse_gpu, 0},
+    {"strategy", "S", 0, SN_CMD_SHOW, "Stored runs", "Lists only runs with this strategy.", parse_strategy, 0},
+    {"delete", NULL, 0, SN_CMD_SHOW, "Stored runs", "Deletes the run or sweep instead of printing it.", parse_switch,
+     offsetof(sn_args, remove)},
     {"no-db", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",
      "Stores nothing. What was measured (`snsim calibrate`) is read all the same; --costs model leaves it out.",
      parse_switch, offsetof(sn_args, no_db)},

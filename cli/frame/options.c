@@ -178,13 +178,23 @@ static bool takes(const parser *p, const char *name) {
   return false;
 }
 
+/* A name that a run is to be stored under; of `show` it is a part of one. */
+static sn_status check_name(const sn_args *args, sn_err *err) {
+  if (!args->name || args->command->bit == SN_CMD_SHOW) return SN_OK;
+  if (sn_args_is_name(args->name) && strlen(args->name) <= SN_ARGS_NAME) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--name: \"%.80s\" cannot be a run's name: at most %d bytes, and no number, \"last\", \"sweeps\", "
+                 "\"calibrations\" or \"sweep:..\"",
+                 args->name, SN_ARGS_NAME);
+}
+
 static sn_status check_options(const parser *p, sn_err *err) {
   const sn_args *args = p->args;
   for (uint32_t i = 0; i < p->n_options; i++)
     if (p->given[i] && !takes(p, p->options[i].name))
       return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
                      args->command->name, args->command->name);
-  return SN_OK;
+  return check_name(args, err);
 }
 
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
@@ -193,6 +203,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .gpu = "k40c",
                     .iterations = 3,
                     .moves = 5000,
+                    .warmup = 1,
                     .workspace = SN_WORKSPACE_DYNAMIC,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
   parser p = {.argc = argc, .argv = argv, .args = args};
@@ -217,19 +228,30 @@ const char *sn_args_db_option(const sn_args *args, char text[SN_ARGS_DB_ROOM]) {
   return text;
 }
 
-sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err) {
+sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, const char **name, sn_err *err) {
   const char *text = index < args->n_operands ? args->operands[index] : "last";
   uint64_t number = 0;
-  sn_err reason = SN_ERR_INIT; /* its limits would tell nobody anything */
-  if (strcmp(text, "last") != 0 && sn_parse_count(text, "RUN", 1, INT64_MAX, &number, &reason) != SN_OK)
-    return sn_fail(err, SN_BAD_USAGE, "\"%.80s\" is no run: give its number, or \"last\"; snsim show lists the runs",
-                   text);
-  *id = (int64_t)number;
+  *name = NULL;
+  *id = 0;
+  if (strcmp(text, "last") == 0) return SN_OK;
+  if (!sn_args_is_name(text)) {
+    sn_err reason = SN_ERR_INIT; /* its limits would tell nobody anything */
+    if (sn_parse_count(text, "RUN", 1, INT64_MAX, &number, &reason) != SN_OK)
+      return sn_fail(err, SN_BAD_USAGE,
+                     "\"%.80s\" is no run: give its number, its name, or \"last\"; snsim show lists the runs", text);
+    *id = (int64_t)number;
+  } else {
+    *name = text;
+  }
   return SN_OK;
 }
 
-sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err) {
-  return sn_args_run_at(args, 0, id, err);
+bool sn_args_is_name(const char *text) {
+  static const char *const taken[] = {"last", "sweeps", "calibrations"};
+  for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+    if (strcmp(text, taken[i]) == 0) return false;
+  if (strncmp(text, "sweep:", 6) == 0 || !*text || *text == '-') return false;
+  return text[strspn(text, "0123456789")] != '\0';
 }
 
 static const char sweep_prefix[] = "sweep:";

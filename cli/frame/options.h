@@ -26,7 +26,7 @@
 #include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80 };
 
 typedef struct sn_args_bytes {
   bool given;
@@ -51,6 +51,8 @@ typedef struct sn_args {
   const char *net, *gpu;
   uint32_t batch, image;        /* 0: not given */
   uint32_t iterations, threads; /* of `run` */
+  uint32_t warmup;              /* of the iterations: those that do not count for times */
+  bool warmup_given;
   sn_args_bytes memory, context, pool, host_memory;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   uint32_t n_strategies; /* 0: none given */
@@ -75,6 +77,8 @@ typedef struct sn_args {
   double margin_percent;                  /* where the margin is a share of the memory; else 0 */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
+  const char *name;       /* of a run to be stored, or part of the names to list; NULL: not given */
+  bool remove;            /* of `show` */
   const char *table;      /* of `export`; NULL: not given */
   bool man;               /* of `help` */
   sn_plot_kind kind;      /* of `plot` */
@@ -147,10 +151,12 @@ sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err 
  */
 enum { SN_ARGS_DB_ROOM = 4 * 4096 };
 const char *sn_args_db_option(const sn_args *args, char text[SN_ARGS_DB_ROOM]);
-/* The operand as the number of a run; 0, the newest, where there is none or it is "last". */
-sn_status sn_args_run(const sn_args *args, int64_t *id, sn_err *err);
-/* The same of operand `index`, of which there may be fewer. */
-sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, sn_err *err);
+/* Operand `index`, of which there may be fewer, as the number of a run; 0, the newest, where there is none or it is
+ * "last". Another text is a run's name: *name is set to it, else to NULL. */
+sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, const char **name, sn_err *err);
+
+/* Whether a text may be the name of a run: it is no number and no word that means something else there. */
+bool sn_args_is_name(const char *text);
 
 /* What the overview of `snsim help` says before and behind the tables; shared with the manual page. */
 extern const char sn_help_purpose[], sn_help_statuses[], sn_help_stored[];

@@ -337,9 +337,19 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   return status;
 }
 
+void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
+  if (run->n_failures > 0) fputs("\n", out);
+  for (uint32_t i = 0; i < run->n_failures; i++) {
+    fprintf(out, "%s: %s: ", run->failures[i].strategy, what);
+    print_clean(out, run->failures[i].reason);
+    fputs("\n", out);
+  }
+}
+
 static sn_status print_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
   print_heading(run, out);
   if (print_results(run, out, err) != SN_OK) return err->code;
+  sn_report_failures(run, "not planned", out->stream);
   print_host_limited(run, out->stream);
   print_summary(run, out->stream);
   for (uint32_t i = 0; explain && i < run->n_results; i++)

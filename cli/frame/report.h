@@ -11,6 +11,9 @@
  * run must hold. */
 sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err);
 
+/* A line for each strategy that has no result, with the reason: "baseline: not trained: .."; `what` is the word. */
+void sn_report_failures(const sn_run *run, const char *what, FILE *out);
+
 /* The result that fits and has the shortest iteration, the first of equals; NULL where none fits. */
 const sn_result *sn_report_fastest(const sn_run *run);
 /* The result that needs the least device memory, fitting or not; NULL where the run has none. */

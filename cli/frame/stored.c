@@ -15,12 +15,23 @@
 
 enum { PATH_ROOM = 4096, SHOWN_MS = 1000 };
 
+sn_status sn_stored_number(const sn_args *args, sn_store *store, uint32_t index, int64_t *id, sn_err *err) {
+  const char *name;
+  if (sn_args_run_at(args, index, id, &name, err) != SN_OK || !name) return err->code;
+  if (sn_store_find(store, name, id, err) != SN_OK || *id > 0) return err->code;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "there is no run \"%.80s\": give its number, its name, or \"last\"; snsim show lists the runs", name);
+}
+
 sn_run *sn_stored_run(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   int64_t id;
-  if (sn_args_run(args, &id, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK) return NULL;
+  const char *name;
+  if (sn_args_run_at(args, 0, &id, &name, err) != SN_OK || sn_args_database(args, path, sizeof path, err) != SN_OK)
+    return NULL;
   sn_store *store = sn_store_open_read(path, err);
-  sn_run *run = store ? sn_stored_take(args, store, id, err) : NULL;
+  sn_run *run =
+      store && sn_stored_number(args, store, 0, &id, err) == SN_OK ? sn_stored_take(args, store, id, err) : NULL;
   sn_store_close(store);
   return run;
 }
@@ -34,7 +45,8 @@ sn_run *sn_stored_take(const sn_args *args, sn_store *store, int64_t id, sn_err 
 
 sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn_err *err) {
   char path[PATH_ROOM];
-  if (strcmp(run->costs, "measured") != 0 || sn_args_database(args, path, sizeof path, err) != SN_OK) return NULL;
+  if (run->device[0] || strcmp(run->costs, "measured") != 0 || sn_args_database(args, path, sizeof path, err) != SN_OK)
+    return NULL;
   sn_store *store = sn_store_open_read(path, err);
   sn_calibration *c = store ? sn_store_calibration(store, run->gpu, NULL, NULL, err) : NULL;
   sn_store_close(store);
@@ -124,7 +136,7 @@ const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_str
   char name[SN_STRATEGY_TEXT];
   sn_strategy_name(strategy, name);
   for (uint32_t i = 0; i < run->n_results; i++)
-    if (strcmp(run->results[i].strategy, name) == 0) return &run->results[i];
+    if (sn_run_is_answer(run, &run->results[i]) && strcmp(run->results[i].strategy, name) == 0) return &run->results[i];
   fail_unknown(args, run, name, err);
   return NULL;
 }

@@ -10,6 +10,9 @@
 
 /* Reads the run that the operand names from the database; NULL on an error. */
 sn_run *sn_stored_run(const sn_args *args, sn_err *err);
+/* The number of the run that operand `index` names, by number, "last" (0) or name; SN_BAD_USAGE where there is none of
+ * that name. */
+sn_status sn_stored_number(const sn_args *args, sn_store *store, uint32_t index, int64_t *id, sn_err *err);
 /* Reads a run by number (0: the newest) from a store that is open, as every command that writes to --output does: it
  * must not be the network that the run was made from. */
 sn_run *sn_stored_take(const sn_args *args, sn_store *store, int64_t id, sn_err *err);
@@ -37,7 +40,7 @@ sn_status sn_stored_write(const sn_args *args, sn_stored_put *put, void *what, c
  * the current folder. False where that failed too. */
 bool sn_stored_rescue(const sn_args *args, sn_stored_put *put, void *what, char path[SN_STORED_PATH]);
 
-/* The run's result for a strategy; SN_BAD_USAGE, with the nearest one, and NULL where it has none. */
+/* The run's answer for a strategy; SN_BAD_USAGE, with the nearest one, and NULL where it has none. */
 const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_strategy strategy, sn_err *err);
 
 /* The result for the one strategy asked for, else the one that the run's table calls the fastest, else the one that

@@ -54,7 +54,8 @@ function verdictFails() {
 
 function drawVerdict() {
   const best = fastest();
-  const head = (best ? "Yes, it fits: " : "No, it does not fit: ") + run.net + " with batch " + run.batch + " on " + run.gpu;
+  const head = (run.device ? "Measured: " : best ? "Yes, it fits: " : "No, it does not fit: ") + run.net + " with batch " + run.batch + " on " +
+               (run.device || run.gpu);
   fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
   at("verdict").className = best ? "fits" : "fails";
   const r = best || smallest();
@@ -73,8 +74,10 @@ function drawFacts() {
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",
                  "run " + run.id].filter((x) => x).join(" \u00b7 "));
-  fill("made", "Simulated by snsim " + run.version + (run.created ? " on " + run.created + " UTC" : "") +
-       ". Sizes are powers of 1024. Times are of the simulator's model of the GPU, not measured.");
+  fill("made", (run.device ? "Executed by snsim " : "Simulated by snsim ") + run.version + (run.created ? " on " + run.created + " UTC" : "") +
+       ". Sizes are powers of 1024. " +
+       (run.device ? "The table's times are medians; what runs when is the iteration that took least."
+                   : "Times are of the simulator's model of the GPU, not measured."));
 }
 
 /* ---- the strategy shown ---- */

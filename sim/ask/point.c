@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fail_points(sn_point *points, uint32_t count, const sn_err *err) {
+static void fail_points(sn_point *points, uint32_t count, const char *reason) {
   for (uint32_t i = 0; i < count; i++) {
     points[i] = (sn_point){0};
-    snprintf(points[i].failure, sizeof points[i].failure, "%.*s", (int)sizeof points[i].failure - 1, err->text);
+    snprintf(points[i].failure, sizeof points[i].failure, "%.*s", (int)sizeof points[i].failure - 1, reason);
   }
 }
 
@@ -38,7 +38,14 @@ typedef struct group {
 
 static sn_status compute(const group *g, const sn_strategy *strategies, uint32_t count, sn_point *points, sn_err *err) {
   sn_run *run = sn_simulate(g->spec, g->net, g->device, strategies, count, g->options, err);
-  for (uint32_t i = 0; run && i < count; i++) fill_point(&run->results[i], &points[i]);
+  for (uint32_t i = 0, result = 0, failure = 0; run && i < count; i++) { /* both in the order of the strategies */
+    char name[SN_STRATEGY_TEXT];
+    sn_strategy_name(strategies[i], name);
+    if (result < run->n_results && strcmp(run->results[result].strategy, name) == 0)
+      fill_point(&run->results[result++], &points[i]);
+    else
+      fail_points(&points[i], 1, run->failures[failure++].reason);
+  }
   sn_run_free(run);
   return err->code;
 }
@@ -56,11 +63,11 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
   sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], grid->image, &err);
   group g = {spec, net, &grid->devices[at[SN_AXIS_GPUS]], &options};
   if (!net)
-    fail_points(points, count, &err);
+    fail_points(points, count, err.text);
   else if (compute(&g, grid->strategies, count, points, &err) != SN_OK)
     for (uint32_t i = 0; i < count; i++) {
       sn_err own = SN_ERR_INIT;
-      if (compute(&g, &grid->strategies[i], 1, &points[i], &own) != SN_OK) fail_points(&points[i], 1, &own);
+      if (compute(&g, &grid->strategies[i], 1, &points[i], &own) != SN_OK) fail_points(&points[i], 1, own.text);
     }
   sn_net_free(net);
 }

@@ -5,6 +5,7 @@
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
+#include "sim/play/recording.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct sn_replay {
   const sn_run *run;
   const sn_calibration *calibration; /* NULL: none was used */
   sn_net *net;
+  sn_route *route; /* of a measured run */
   sn_device device;
   sn_options options;
 };
@@ -88,20 +90,29 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   return err->code;
 }
 
-/* What was executed cannot be simulated again: its times are the machine's. */
-static sn_status check_simulated(const sn_run *run, const sn_calibration *calibration, sn_err *err) {
-  if (run->device[0])
-    return sn_fail(err, SN_BAD_INPUT,
-                   "run %" PRId64
-                   " was measured on %.200s; this is for simulated runs (snsim run --trace FILE keeps the "
-                   "trace of a measured one)",
-                   run->id, run->device);
-  if (strcmp(run->costs, "measured") == 0 && !calibration)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "run %" PRId64
-                   " was simulated with measured costs of %.60s, which the database does not hold any more",
-                   run->id, run->gpu);
-  return SN_OK;
+static bool is_measured(const sn_run *run) {
+  return run->device[0] != '\0';
+}
+
+/* The calibration that the times of a simulated run came from. */
+static sn_status check_costs(const sn_run *run, const sn_calibration *calibration, sn_err *err) {
+  if (strcmp(run->costs, "measured") != 0 || calibration) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "run %" PRId64
+                 " was simulated with measured costs of %.60s, which the database does not hold any more",
+                 run->id, run->gpu);
+}
+
+static sn_status open_simulated(sn_replay *r, const char *net, const char *gpu, sn_err *err) {
+  if (check_costs(r->run, r->calibration, err) == SN_OK && load_device(r, gpu, err) == SN_OK &&
+      load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK)
+    read_options(r, err);
+  return err->code;
+}
+
+static sn_status open_measured(sn_replay *r, const char *net, sn_err *err) {
+  if (load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK) r->route = sn_route_new(r->net, err);
+  return err->code;
 }
 
 sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
@@ -113,15 +124,14 @@ sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, c
   }
   r->run = run;
   r->calibration = calibration;
-  if (check_simulated(run, calibration, err) == SN_OK && load_device(r, gpu, err) == SN_OK &&
-      load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK && read_options(r, err) == SN_OK)
-    return r;
+  if ((is_measured(run) ? open_measured(r, net, err) : open_simulated(r, net, gpu, err)) == SN_OK) return r;
   sn_replay_free(r);
   return NULL;
 }
 
 void sn_replay_free(sn_replay *replay) {
   if (!replay) return;
+  sn_route_free(replay->route);
   sn_net_free(replay->net);
   free(replay);
 }
@@ -164,7 +174,7 @@ static sn_status check_same(const sn_replay *r, const sn_result *result, const s
                  r->run->id, result->strategy, result->peak_layer, t->steps[result->peak_step - 1].layer);
 }
 
-sn_timeline *sn_replay_timeline(const sn_replay *r, const sn_result *result, sn_err *err) {
+static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err *err) {
   sn_strategy strategy;
   sn_device device = r->device;
   device.context_bytes = result->context_bytes; /* the profile's, or --context */
@@ -176,4 +186,18 @@ sn_timeline *sn_replay_timeline(const sn_replay *r, const sn_result *result, sn_
   if (!timeline || check_same(r, result, timeline, err) == SN_OK) return timeline;
   sn_timeline_free(timeline);
   return NULL;
+}
+
+static sn_timeline *play_back(const sn_replay *r, const sn_result *result, sn_err *err) {
+  sn_timeline *timeline = NULL;
+  if (!result->recording.bytes)
+    sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ", %s: what was executed was not kept; measure it again with this snsim",
+            r->run->id, result->strategy);
+  else if (!(timeline = sn_recording_timeline(r->route, result->recording, err)))
+    sn_err_prefix(err, "run %" PRId64 ", %s", r->run->id, result->strategy);
+  return timeline;
+}
+
+sn_timeline *sn_replay_timeline(const sn_replay *r, const sn_result *result, sn_err *err) {
+  return is_measured(r->run) ? play_back(r, result, err) : simulate(r, result, err);
 }

@@ -9,6 +9,9 @@
  * What comes out is compared with what is stored - sizes of the net, peak, pool, external memory, time, instructions -
  * and where anything differs (the file has changed, or the program has) the answer is SN_BAD_INPUT, which says what
  * differs: a picture of another plan than the stored one is never made.
+ *
+ * A measured run is not simulated: its results hold a recording of what was executed (sim/play/recording.h), for which
+ * only the network has to be there.
  */
 #ifndef SN_SIM_ASK_REPLAY_H
 #define SN_SIM_ASK_REPLAY_H
@@ -22,12 +25,13 @@ typedef struct sn_replay sn_replay;
 
 /* Loads network and device of a run, which must outlive the replay. `net` and `gpu`, unless NULL, are used in place of
  * the stored names. A run of measured costs needs the calibration they came from, which must outlive the replay as
- * well; else it is NULL. SN_BAD_INPUT, also for a run that was measured and not simulated; SN_BAD_FILE. */
+ * well; else it is NULL. SN_BAD_INPUT, SN_BAD_FILE. */
 sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
                           sn_err *err);
 void sn_replay_free(sn_replay *replay);
 
-/* Simulates one of the run's results again. */
+/* Simulates one of the run's results again, or plays back its recording; of a measured run SN_BAD_INPUT for a result
+ * without one: what was predicted, and what an older snsim measured. */
 sn_timeline *sn_replay_timeline(const sn_replay *replay, const sn_result *result, sn_err *err);
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef SN_SIM_ASK_RUN_H
 #define SN_SIM_ASK_RUN_H
 
+#include "base/blob.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -93,6 +95,8 @@ typedef struct sn_result {
   uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted, or not whole */
   double difference;   /* from the run's first measured result: over the layers, the largest difference of a gradient or
                         * parameter, relative to the layer's largest */
+  int64_t fastest_ns, slowest_ns; /* of the iterations that count; iteration_ns is their median */
+  sn_blob recording;              /* of the one that took least (sim/play/recording.h) */
   uint32_t n_steps, n_peak;
   const sn_step_row *steps; /* NULL where they were not asked for */
   const sn_peak_row *peak;  /* largest first; NULL where it was not asked for */
@@ -106,8 +110,14 @@ typedef struct sn_tensor_row {
   uint64_t bytes;
 } sn_tensor_row;
 
+/* A strategy that was asked for and has no result: why not. */
+typedef struct sn_failure {
+  const char *strategy, *reason;
+} sn_failure;
+
 typedef struct sn_run {
   int64_t id;           /* in the store; 0 while it is in none */
+  const char *name;     /* that the user gave it; "": none */
   const char *created;  /* "2026-11-20 09:31:07" UTC, set by the store; "" while it is in none */
   const char *version;  /* of snsim */
   const char *net;      /* as given: "resnet:n3=10", "nets/mine.json" */
@@ -127,17 +137,24 @@ typedef struct sn_run {
   const char *device;         /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */
   const char *data;           /* what was trained on: "synthetic", a file; "": simulated */
   uint64_t iterations;        /* asked for, of each measured result; 0: simulated */
+  uint64_t warmup;            /* how many of them, the first, do not count for times */
+  uint32_t processors;        /* of the machine that measured; 0: simulated, or not known */
+  double load;                /* its load average (of one minute) when measuring began */
   uint32_t layers;            /* FORK and DATA included */
   uint32_t n_steps;           /* 2N */
   uint64_t parameters;        /* trainable elements */
   uint64_t macs;              /* multiply-adds of one forward of the batch */
-  uint32_t n_results, n_tensors;
+  uint32_t n_results, n_tensors, n_failures;
   const sn_result *results;
+  const sn_failure *failures;   /* of strategies that are not among the results, in the order asked */
   const sn_tensor_row *tensors; /* NULL where they were not asked for */
   struct sn_arena *arena;       /* everything above; freed by sn_run_free() */
 } sn_run;
 
 void sn_run_free(sn_run *run);
+
+/* Whether the result is what the run was made for: in a measured run what was measured, not what was predicted. */
+bool sn_run_is_answer(const sn_run *run, const sn_result *result);
 
 /* The result that people want to see first: the fastest that fits, of equally fast ones the one that needs least device
  * memory (where all fits baseline, which does nothing, is as fast as liveness). NULL: none fits. */

@@ -132,7 +132,8 @@ static sn_status add_tensors(const question *q, sn_run *run) {
 
 static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
   const sn_options *o = q->options;
-  *run = (sn_run){.created = "",
+  *run = (sn_run){.name = "",
+                  .created = "",
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(q->arena, spec),
                   .net_name = sn_arena_text(q->arena, q->net->name),
@@ -160,16 +161,39 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
   return o->want_tensors ? add_tensors(q, run) : SN_OK;
 }
 
+/* A strategy that no plan can be made for, or none that can be played, leaves the others their answers. */
+static sn_status leave_out(question *q, sn_strategy strategy, sn_failure *failure) {
+  char name[SN_STRATEGY_TEXT];
+  if (q->err->code != SN_BAD_INPUT) return q->err->code;
+  *failure =
+      (sn_failure){sn_arena_text(q->arena, sn_strategy_name(strategy, name)), sn_arena_text(q->arena, q->err->text)};
+  *q->err = (sn_err)SN_ERR_INIT;
+  return failure->strategy && failure->reason ? SN_OK : sn_fail_memory(q->err);
+}
+
+/* Nothing but failures is an error: the first one's. */
+static sn_status judge(question *q, const sn_run *run) {
+  if (run->n_results > 0 || run->n_failures == 0) return SN_OK;
+  return sn_fail(q->err, SN_BAD_INPUT, "%s", run->failures[0].reason);
+}
+
 static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
   sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
-  sn_status status = run && results ? open_question(q) : sn_fail_memory(q->err);
+  sn_failure *failures = sn_arena_alloc(q->arena, n_strategies, sizeof *failures);
+  sn_status status = run && results && failures ? open_question(q) : sn_fail_memory(q->err);
   if (status == SN_OK) status = fill_head(q, spec, run);
-  for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) status = answer(q, strategies[i], &results[i]);
   if (status != SN_OK) return NULL;
   run->results = results;
-  run->n_results = n_strategies;
-  return run;
+  run->failures = failures;
+  for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) {
+    status = answer(q, strategies[i], &results[run->n_results]);
+    if (status == SN_OK)
+      run->n_results++;
+    else
+      status = leave_out(q, strategies[i], &failures[run->n_failures++]);
+  }
+  return status == SN_OK && judge(q, run) == SN_OK ? run : NULL;
 }
 
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,

@@ -8,7 +8,9 @@
  *
  * What does not depend on the strategy (route, costs) is made once. Every plan is checked before it is played. A
  * strategy that does not fit is a result like any other (fits is false, peak_device_bytes says what it needs), not an
- * error. Who asks about memory alone, or about the same net again, keeps a sn_planner.
+ * error. A strategy for which no plan can be made (SN_BAD_INPUT: more re-runs than there may be) is one of the run's
+ * failures and leaves the others their answers; where nothing else is asked for it is the error. Who asks about memory
+ * alone, or about the same net again, keeps a sn_planner.
  */
 #ifndef SN_SIM_ASK_SIMULATE_H
 #define SN_SIM_ASK_SIMULATE_H

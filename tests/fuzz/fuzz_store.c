@@ -176,7 +176,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   FILE *out = open_memstream(&text, &bytes);
   require(store && out && err.code == SN_OK);
   change_all(store, data, size);
-  sn_store_list_free(sn_store_runs(store, UINT32_MAX, &err));
+  sn_store_list_free(sn_store_runs(store, NULL, UINT32_MAX, &err));
   require(err.code == SN_OK || err.code == SN_BAD_INPUT);
   use_run(store, out);
   use_sweep(store, out);

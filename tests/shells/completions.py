@@ -55,7 +55,7 @@ UNIQUE = [
 OFFERED = [
     ("snsim ", {"simulate", "list", "show", "plot", "help"}, {"alexnet", "--net"}),
     ("snsim --net resnet1", {"resnet18", "resnet101", "resnet152"}, {"resnet50", "resnet"}),
-    ("snsim show --", {"--steps", "--json", "--db"}, {"--net", "--batch", "--table"}),
+    ("snsim show --", {"--steps", "--json", "--db"}, {"--batch", "--table"}),
     ("snsim --", {"--net", "--strategy", "--no-db"}, {"--table", "--check"}),
     ("snsim export --table ", {"results", "steps", "peaks", "tensors"}, {"a_file.csv", "last"}),
     ("snsim list ", {"nets", "gpus", "strategies"}, {"a_file.csv"}),

@@ -103,6 +103,14 @@ static inline const sn_peak_row *sample_peak(uint64_t *s, sn_arena *arena, uint3
   return rows;
 }
 
+/* Bytes of any value, or none. */
+static inline sn_blob sample_blob(uint64_t *s, sn_arena *arena) {
+  size_t count = sample_bool(s) ? (size_t)(sample_random(s) % 40 + 1) : 0;
+  unsigned char *bytes = sn_arena_alloc(arena, count, 1);
+  for (size_t i = 0; i < count; i++) bytes[i] = (unsigned char)sample_random(s);
+  return (sn_blob){count ? bytes : NULL, count};
+}
+
 static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->strategy = sample_text(s, arena);
   r->fits = sample_bool(s);
@@ -159,6 +167,9 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->in_ns = sample_ns(s);
   r->difference = sample_real(s);
   r->digest = sample_random(s); /* all 64 bits */
+  r->fastest_ns = sample_ns(s);
+  r->slowest_ns = sample_ns(s);
+  r->recording = sample_blob(s, arena);
 }
 
 static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, uint32_t count) {
@@ -169,6 +180,15 @@ static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, 
     rows[i].kind = sample_text(s, arena);
     rows[i].layer = sample_text(s, arena);
     rows[i].bytes = sample_u64(s);
+  }
+  return rows;
+}
+
+static inline const sn_failure *sample_failures(uint64_t *s, sn_arena *arena, uint32_t count) {
+  sn_failure *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) {
+    rows[i].strategy = sample_text(s, arena);
+    rows[i].reason = sample_text(s, arena);
   }
   return rows;
 }
@@ -193,6 +213,10 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->device = sample_text(s, arena);
   run->data = sample_text(s, arena);
   run->iterations = sample_u64(s);
+  run->name = sample_text(s, arena);
+  run->warmup = sample_u64(s);
+  run->processors = sample_u32(s);
+  run->load = sample_amount(s);
   run->layers = sample_u32(s);
   run->n_steps = sample_u32(s);
   run->parameters = sample_u64(s);
@@ -222,6 +246,8 @@ static inline sn_run *sample_run(uint64_t seed, uint32_t most) {
     r->peak = r->n_peak && sample_bool(s) ? sample_peak(s, arena, r->n_peak) : NULL;
   }
   run->results = results;
+  run->n_failures = (uint32_t)(sample_random(s) % 3);
+  run->failures = sample_failures(s, arena, run->n_failures);
   return run;
 }
 
@@ -261,6 +287,10 @@ static inline void dump_result(FILE *out, const sn_result *r) {
   fprintf(out, "measured %s %" PRId64 " %" PRIu64 " %" PRIu64 " %a %a %" PRIx64 " %" PRId64 " %" PRId64 " %a\n",
           r->source, r->known_ns, r->reserved_pool_bytes, r->iterations, r->loss, r->accuracy, r->digest, r->out_ns,
           r->in_ns, r->difference);
+  fprintf(out, "spread %" PRId64 " %" PRId64 "\n", r->fastest_ns, r->slowest_ns);
+  fprintf(out, "recording %d", r->recording.bytes != NULL);
+  for (size_t i = 0; i < r->recording.n_bytes; i++) fprintf(out, " %02x", r->recording.bytes[i]);
+  fputs("\n", out);
   fprintf(out, "rows %u %d %u %d\n", r->n_steps, r->steps != NULL, r->n_peak, r->peak != NULL);
   dump_steps(out, r);
 }
@@ -279,6 +309,10 @@ static inline char *dump_run(const sn_run *run) {
   fprintf(out, "net name %s\n", run->net_name);
   fprintf(out, "costs %s device %s data %s iterations %" PRIu64 "\n", run->costs, run->device, run->data,
           run->iterations);
+  fprintf(out, "name %s\n", run->name);
+  fprintf(out, "warmup %" PRIu64 " processors %u load %a\n", run->warmup, run->processors, run->load);
+  for (uint32_t i = 0; i < run->n_failures; i++)
+    fprintf(out, "failure %s %s\n", run->failures[i].strategy, run->failures[i].reason);
   for (uint32_t i = 0; i < run->n_results; i++) dump_result(out, &run->results[i]);
   for (uint32_t i = 0; run->tensors && i < run->n_tensors; i++) {
     const sn_tensor_row *t = &run->tensors[i];

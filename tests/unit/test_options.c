@@ -147,21 +147,32 @@ static void strategies_add_up(void **state) {
   assert_false(args.strategies[1].liveness);
 }
 
-static void runs_are_numbers(void **state) {
+static void assert_run(const char *line, int64_t id, const char *name) {
+  sn_err err = SN_ERR_INIT;
+  int64_t found = -1;
+  const char *named = "";
+  sn_args args = good(line);
+  assert_int_equal(sn_args_run_at(&args, 0, &found, &named, &err), SN_OK);
+  assert_int_equal(found, id);
+  assert_true((name != NULL) == (named != NULL));
+  if (name) assert_string_equal(named, name);
+}
+
+static void runs_are_numbers_or_names(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
-  int64_t id = -1;
-  sn_args args = good("plot");
-  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
-  assert_int_equal(id, 0);
-  args = good("show last");
-  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
-  assert_int_equal(id, 0);
-  args = good("show 12");
-  assert_int_equal(sn_args_run(&args, &id, &err), SN_OK);
-  assert_int_equal(id, 12);
-  args = good("show 0x1");
-  assert_int_equal(sn_args_run(&args, &id, &err), SN_BAD_USAGE);
+  int64_t id;
+  const char *name;
+  assert_run("plot", 0, NULL);
+  assert_run("show last", 0, NULL);
+  assert_run("show 12", 12, NULL);
+  assert_run("show 0x1", 0, "0x1");
+  assert_run("show mine", 0, "mine");
+  sn_args args = good("show 0");
+  assert_int_equal(sn_args_run_at(&args, 0, &id, &name, &err), SN_BAD_USAGE);
+  bad("--net alexnet --batch 1 --name 12", "cannot be a run's name");
+  bad("--net alexnet --batch 1 --name last", "cannot be a run's name");
+  bad("--net alexnet --batch 1 --name sweep:3", "cannot be a run's name");
 }
 
 static void mistakes_are_named(void **state) {
@@ -231,7 +242,7 @@ int main(void) {
       cmocka_unit_test(numbers_of_a_training),
       cmocka_unit_test(options_stand_anywhere_and_the_last_counts),
       cmocka_unit_test(strategies_add_up),
-      cmocka_unit_test(runs_are_numbers),
+      cmocka_unit_test(runs_are_numbers_or_names),
       cmocka_unit_test(mistakes_are_named),
       cmocka_unit_test(the_database_is_a_file),
   };

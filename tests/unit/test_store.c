@@ -112,7 +112,8 @@ static void limits_come_back(void **unused) {
   results[0].accuracy = 0x1p-1074;
   results[0].images_per_second = 0x1.fffffffffffffp1023;
   results[0].iteration_ns = SN__MOST_NS;
-  sn_run run = {.version = "",
+  sn_run run = {.name = "",
+                .version = "",
                 .net = "",
                 .net_name = "",
                 .gpu = "",
@@ -157,10 +158,10 @@ static void created_is_a_moment_in_utc(void **unused) {
 
 static size_t kind_bytes(sn__kind kind) {
   static const size_t bytes[] = {
-      [SN__TEXT] = sizeof(char *),   [SN__BOOL] = sizeof(bool),     [SN__U32] = sizeof(uint32_t),
-      [SN__U64] = sizeof(uint64_t),  [SN__NS] = sizeof(int64_t),    [SN__I64] = sizeof(int64_t),
-      [SN__REAL] = sizeof(double),   [SN__AMOUNT] = sizeof(double), [SN__SHARE] = sizeof(double),
-      [SN__PRESENT] = sizeof(void *)};
+      [SN__TEXT] = sizeof(char *),  [SN__BOOL] = sizeof(bool),     [SN__U32] = sizeof(uint32_t),
+      [SN__U64] = sizeof(uint64_t), [SN__NS] = sizeof(int64_t),    [SN__I64] = sizeof(int64_t),
+      [SN__REAL] = sizeof(double),  [SN__AMOUNT] = sizeof(double), [SN__SHARE] = sizeof(double),
+      [SN__BLOB] = sizeof(sn_blob), [SN__PRESENT] = sizeof(void *)};
   return bytes[kind];
 }
 
@@ -199,6 +200,7 @@ static void no_member_is_forgotten(void **unused) {
   MARK(covered, sn_run, id);
   MARK(covered, sn_run, created);
   MARK(covered, sn_run, results);
+  MARK(covered, sn_run, failures);
   MARK(covered, sn_run, arena);
   assert_covered(covered, sizeof(sn_run));
   memset(covered, 0, sizeof covered);
@@ -254,7 +256,8 @@ static void bad_runs_leave_nothing(void **unused) {
                            .steps = b,
                            .n_peak = 1,
                            .peak = &peak}};
-  sn_run run = {.version = "1",
+  sn_run run = {.name = "",
+                .version = "1",
                 .net = "n",
                 .net_name = "",
                 .gpu = "g",
@@ -321,7 +324,7 @@ static void lists_are_newest_first(void **unused) {
     put(store, run);
     sn_run_free(run);
   }
-  sn_store_list *list = sn_store_runs(store, 3, &err);
+  sn_store_list *list = sn_store_runs(store, NULL, 3, &err);
   assert_ok(&err);
   assert_int_equal(list->count, 3);
   for (uint64_t i = 0; i < 3; i++) {
@@ -338,7 +341,7 @@ static void lists_are_newest_first(void **unused) {
     sn_run_free(run);
   }
   sn_store_list_free(list);
-  list = sn_store_runs(store, UINT32_MAX, &err);
+  list = sn_store_runs(store, NULL, UINT32_MAX, &err);
   assert_int_equal(list->count, 5);
   sn_store_list_free(list);
   sn_store_close(store);

@@ -143,7 +143,7 @@ static void what_changes_while_it_is_read_is_refused(void **state) {
   assert_null(sn_store_get(reader, 1, &err));
   assert_status(SN_BAD_FILE, &err, "wrote to it meanwhile; try again");
   err = (sn_err)SN_ERR_INIT;
-  assert_null(sn_store_runs(reader, 9, &err));
+  assert_null(sn_store_runs(reader, NULL, 9, &err));
   assert_status(SN_BAD_FILE, &err, "try again");
   sn_store_close(reader);
 }

@@ -286,7 +286,7 @@ static void memory_that_runs_out_leaves_nothing(void **unused) {
     allocations_left = INT64_MAX;
     if (err.code != SN_OK) assert_status(SN_NO_MEMORY, &err, "memory");
     sn_err later = SN_ERR_INIT;
-    sn_store_list *list = store ? sn_store_runs(store, 9, &later) : NULL;
+    sn_store_list *list = store ? sn_store_runs(store, NULL, 9, &later) : NULL;
     assert_status(SN_OK, &later, "");
     if (store) assert_int_equal(list->count, id ? 1 : 0);
     sn_store_list_free(list);

@@ -31,7 +31,7 @@ static sn_status look(void *unused, const sn_calibration *c, sn_err *err) {
 static sn_err read_all(sn_store *store) {
   sn_err err = SN_ERR_INIT;
   sn_run *stored = sn_store_get(store, 0, &err);
-  sn_store_list *list = err.code == SN_OK ? sn_store_runs(store, UINT32_MAX, &err) : NULL;
+  sn_store_list *list = err.code == SN_OK ? sn_store_runs(store, NULL, UINT32_MAX, &err) : NULL;
   if (err.code == SN_OK) sn_store_each_calibration(store, look, NULL, &err);
   sn_sweep *sweep = err.code == SN_OK ? sn_sweep_get(store, 0, &err) : NULL;
   sn_sweep_list *sweeps = err.code == SN_OK ? sn_sweep_all(store, &err) : NULL;
