@@ -397,7 +397,7 @@ static const sn_option options[] = {
      "can be found.",
      parse_capacity, offsetof(sn_args, capacity)},
     {"moves", "N", 0, SN_CMD_PACK, "How",
-     "Moves of the search behind the seven orders; 0 for none. Default: 5000. Where blocks are many each takes long, "
+     "Moves of the search behind the eight orders; 0 for none. Default: 5000. Where blocks are many each takes long, "
      "and "
      "the search ends sooner.",
      parse_moves, offsetof(sn_args, moves)},

@@ -130,7 +130,7 @@ static bool measure(packer *p, uint64_t *bound) {
 
 /* ---- orders ---- */
 
-enum { FIRST_FIT, BY_SIZE, BY_LENGTH, BY_AREA, BY_BEGIN, BY_END, BY_LOAD, ORDERS };
+enum { FIRST_FIT, BY_SIZE, BY_LENGTH, BY_AREA, BY_BEGIN, BY_END, BY_LOAD, BY_LOAD_LAST, ORDERS };
 
 static int compare_ranks(const void *a, const void *b) {
   const rank *x = a, *y = b;
@@ -153,6 +153,7 @@ static double key_of(const packer *p, uint32_t block, int by) {
   case BY_END:
     return p->upper[block];
   case BY_LOAD:
+  case BY_LOAD_LAST:
     return (double)p->most[block];
   case FIRST_FIT: /* as an allocator that knows no future */
     return -(double)p->lower[block];
@@ -165,7 +166,7 @@ static void sort_blocks(packer *p, int by) {
   uint32_t n = 0;
   for (uint32_t b = 0; b < p->count; b++) {
     if (!is_active(&p->blocks[b])) continue;
-    double second = by == BY_LOAD ? key_of(p, b, BY_AREA) : 0;
+    double second = by == BY_LOAD ? key_of(p, b, BY_AREA) : by == BY_LOAD_LAST ? key_of(p, b, BY_BEGIN) : 0;
     p->ranks[n++] = (rank){.key = key_of(p, b, by), .second = second, .bytes = p->blocks[b].bytes, .block = b};
   }
   qsort(p->ranks, n, sizeof *p->ranks, compare_ranks);

@@ -9,8 +9,9 @@
  * It knows nothing of plans: sim/plan/place.h feeds it one. Two blocks conflict where their lifetimes overlap; the
  * largest sum of bytes that live at one time is a lower bound, and where a packing reaches it the search is over.
  *
- *   orders   the blocks one after another, each at the lowest offset that is free for its whole life: by size, length,
- *            size x length, begin, end, by the largest load over their life; descending
+ *   orders   the blocks one after another, each at the lowest offset that is free for its whole life: first fit, and by
+ *            size, length, size x length, begin, end, the largest load over their life (then by size x length, or by
+ *            begin); descending
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
  * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
  *            while ago is kept (late acceptance)
