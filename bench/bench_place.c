@@ -4,8 +4,10 @@
  *
  * Without files the blocks are made up: stacks of outputs that wait for their backward step with workspaces between,
  * and blocks thrown at random with short and long lives, from 2,000 to 200,000. Times are of this process's own CPU. */
+#include "models/zoo.h"
 #include "sim/ask/blocks.h"
-#include "sim/plan/pack.h"
+#include "sim/plan/lower.h"
+#include "sim/plan/place.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -59,6 +61,44 @@ static sn_status measure(const char *name, const sn_block *blocks, uint32_t n, s
   return SN_OK;
 }
 
+/* The blocks of a plan are packed in place: its pool before and after. */
+static sn_status measure_plan(const char *spec, uint32_t batch, const char *strategy, sn_err *err) {
+  sn_strategy s;
+  sn_device gpu;
+  sn_net *net = sn_net_load(spec, batch, 0, err);
+  sn_route *route = net ? sn_route_new(net, err) : NULL;
+  sn_costs *costs = route && sn_device_load("k40c", &gpu, err) == SN_OK ? sn_costs_new(net, &gpu, err) : NULL;
+  bool good = costs && sn_strategy_parse(strategy, &s, err) == SN_OK;
+  sn_schedule *schedule = good ? sn_schedule_new(route, s.recompute, err) : NULL;
+  sn_plan *plan = schedule ? sn_lower(schedule, s, SN_WORKSPACE_DYNAMIC, costs, UINT64_C(11) << 30, err) : NULL;
+  if (plan) {
+    uint64_t first_fit = plan->pool_bytes;
+    struct timespec from, to;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    sn_place(plan, err);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    double ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
+    printf("%-32s %5" PRIu32 " %-30s %8.4f %8.4f %8.1f\n", spec, batch, strategy,
+           (double)first_fit / (double)plan->reserved_peak, (double)plan->pool_bytes / (double)plan->reserved_peak, ms);
+  }
+  sn_plan_free(plan);
+  sn_schedule_free(schedule);
+  sn_costs_free(costs);
+  sn_route_free(route);
+  sn_net_free(net);
+  return err->code;
+}
+
+static sn_status measure_plans(sn_err *err) {
+  static const char *const nets[] = {"alexnet", "inception_v4", "densenet201", "resnet:n1=6,n2=32,n3=800,n4=6"};
+  static const char *const strategies[] = {"liveness", "liveness+offload", "liveness+cache", "superneurons"};
+  printf("\n%-32s %5s %-30s %8s %8s %8s\n", "plans, pool / lower bound", "batch", "strategy", "first fit", "packed",
+         "CPU ms");
+  for (int n = 0; n < 4; n++)
+    for (int s = 0; s < 4 && err->code == SN_OK; s++) measure_plan(nets[n], n < 3 ? 64 : 1, strategies[s], err);
+  return err->code;
+}
+
 static sn_status measure_files(int count, char **paths, sn_err *err) {
   for (int i = 0; i < count && err->code == SN_OK; i++) {
     sn_block_list *list = sn_blocks_load(paths[i], err);
@@ -92,6 +132,7 @@ int main(int argc, char **argv) {
     measure_files(argc - 1, argv + 1, &err);
   else
     measure_made(&err);
+  if (argc == 1 && err.code == SN_OK) measure_plans(&err);
   if (err.code == SN_OK) return 0;
   fprintf(stderr, "bench_place: %s\n", err.text);
   return 1;

@@ -7,6 +7,7 @@
  * A failure prints the seed of its net: SN_SEED=<that seed> SN_PROP_NETS=1 repeats it. */
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/place.h"
 #include "sim/play/device_model.h"
 #include "tests/unit/damage.h"
 #include "tests/unit/lru.h"
@@ -321,6 +322,30 @@ static void check_order(const trial *t) {
   sn_plan_free(bare);
 }
 
+/* Property 6: with packed addresses it is the same plan, in no larger a pool, and right for all judges. */
+static void check_placed(const trial *t, uint64_t *dice) {
+  sn_err err = SN_ERR_INIT;
+  sn_plan placed = damage_copy(t->plan);
+  sn_check_report report = {0};
+  oracle o;
+  if (sn_place(&placed, &err) != SN_OK || sn_check(&placed, &report, &err) != SN_OK)
+    fail_trial(t, "placed: %s", err.text);
+  if (placed.pool_bytes > t->plan->pool_bytes || placed.pool_bytes < t->plan->reserved_peak ||
+      placed.pool_bytes != report.high_water || placed.largest_hole > placed.pool_bytes)
+    fail_trial(t,
+               "placed in %" PRIu64 " bytes, of which %" PRIu64 " are used; %" PRIu64 " before, %" PRIu64 " at least",
+               placed.pool_bytes, report.high_water, t->plan->pool_bytes, t->plan->reserved_peak);
+  if (!oracle_load(&o, &placed)) fail_trial(t, "placed, in serial order: %s", o.fault);
+  must_be_same_use(t, o.meter.use, "placed");
+  for (uint32_t i = 0; i < 3 && placed.n_fences > 0; i++)
+    if (!oracle_run(&o, prng_below(dice, 2 * ORACLE_ADVERSARIES), true, dice)) fail_trial(t, "placed: %s", o.fault);
+  oracle_free(&o);
+  for (uint32_t i = 0; i < placed.n_instrs; i++) placed.instrs[i].offset = t->plan->instrs[i].offset;
+  placed.pool_bytes = t->plan->pool_bytes;
+  must_be_same_plan(t, &placed, "after its addresses were put back");
+  free(placed.instrs);
+}
+
 /* Makes every plan of every net and hands it to `body` with the net's dice and `tally`. */
 static void for_each_trial(void (*body)(const trial *t, uint64_t *dice, void *tally), void *tally) {
   for (uint32_t n = 0; n < n_nets; n++) {
@@ -353,6 +378,7 @@ static void check_plan(const trial *t, uint64_t *dice, void *tally) {
   if (t->strategy.offload == SN_OFFLOAD_CACHE) check_cache(t);
   if (t->strategy.offload == SN_OFFLOAD_NARROW_CACHE) check_narrow_cache(t);
   check_order(t);
+  check_placed(t, dice);
   sum->plans++;
   sum->instrs += t->plan->n_instrs;
   sum->fences += t->plan->n_fences;
