@@ -23,6 +23,8 @@ typedef struct sn_sweep_row {
   uint32_t point;   /* from 1, in the order of the grid */
   uint32_t session; /* which start of the sweep computed it, from 1; set by sn_sweep_put() */
   const char *net, *gpu;
+  uint32_t image;        /* height and width of the images; 0: the network's own */
+  bool shared_link;      /* copies of both directions share the link's bandwidth */
   uint64_t memory_bytes; /* usable on the device */
   const char *workspace, *external, *allocator;
   uint64_t pool_limit_bytes; /* 0: all that the device has left */

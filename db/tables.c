@@ -189,6 +189,8 @@ static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, session),
     COLUMN(sn_sweep_row, net),
     COLUMN(sn_sweep_row, gpu),
+    COLUMN(sn_sweep_row, image),
+    COLUMN(sn_sweep_row, shared_link),
     COLUMN(sn_sweep_row, memory_bytes),
     COLUMN(sn_sweep_row, workspace),
     COLUMN(sn_sweep_row, external),

@@ -97,6 +97,8 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
   *row = (sn_sweep_row){.point = group * r->n_strategies + strategy + 1,
                         .net = g->nets[at[SN_AXIS_NETS]],
                         .gpu = g->gpus[at[SN_AXIS_GPUS]],
+                        .image = g->image,
+                        .shared_link = g->shared_link,
                         .memory_bytes = g->devices[at[SN_AXIS_GPUS]].memory_bytes,
                         .workspace = sn_workspace_name((sn_workspace)g->workspaces[at[SN_AXIS_WORKSPACES]]),
                         .external = sn_external_name((sn_external)g->externals[at[SN_AXIS_EXTERNALS]]),

@@ -14,6 +14,8 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .workspace = "dynamic",
                         .external = "host",
                         .allocator = "pool",
+                        .image = 224,
+                        .shared_link = true,
                         .pool_limit_bytes = point % 2 ? 0 : UINT64_C(3) << 30,
                         .batch = 8 * (point / 3 + 1),
                         .strategy = point % 3 ? "liveness" : "baseline",
@@ -42,6 +44,7 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_string_equal(got->allocator, want->allocator);
   assert_string_equal(got->strategy, want->strategy);
   assert_string_equal(got->failure, want->failure);
+  assert_true(got->image == want->image && got->shared_link == want->shared_link);
   assert_true(got->memory_bytes == want->memory_bytes && got->pool_limit_bytes == want->pool_limit_bytes);
   assert_true(got->peak_device_bytes == want->peak_device_bytes && got->peak_tensor_bytes == want->peak_tensor_bytes);
   assert_true(got->pool_bytes == want->pool_bytes && got->workspace_peak_bytes == want->workspace_peak_bytes);
