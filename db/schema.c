@@ -336,8 +336,12 @@ static const char names_and_failures[] =
     "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator,"
     "    pool_limit_bytes, batch;";
 
-static const char *const migrations[] = {version_1, version_2,   sweep_tables,      pool_columns,
-                                         net_names, host_memory, names_and_failures};
+/* The least memory with which a strategy runs, beside what its plan takes; 0 where it is not known. */
+static const char least_memory[] = "ALTER TABLE results ADD COLUMN least_device_bytes INTEGER NOT NULL DEFAULT 0;"
+                                   "ALTER TABLE points ADD COLUMN least_device_bytes INTEGER NOT NULL DEFAULT 0;";
+
+static const char *const migrations[] = {version_1, version_2,   sweep_tables,       pool_columns,
+                                         net_names, host_memory, names_and_failures, least_memory};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

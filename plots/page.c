@@ -65,6 +65,7 @@ typedef struct run_page {
   const sn_run *run;
   const sn_page_entry *entries;
   uint32_t n_entries;
+  const char *remedy;
 } run_page;
 
 static sn_status write_title(const void *content, FILE *out, sn_err *err) {
@@ -79,7 +80,7 @@ static sn_status write_title(const void *content, FILE *out, sn_err *err) {
 
 static sn_status write_data(const void *content, FILE *out, sn_err *err) {
   const run_page *p = content;
-  return sn__page_write_data(p->run, p->entries, p->n_entries, out, err);
+  return sn__page_write_data(p->run, p->entries, p->n_entries, p->remedy, out, err);
 }
 
 static sn_status check_size(const run_page *p, sn_err *err) {
@@ -95,8 +96,9 @@ static sn_status check_size(const run_page *p, sn_err *err) {
       p->run->id, rows, SN_PAGE_MOST_ROWS, p->n_entries);
 }
 
-sn_status sn_page_write(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out, sn_err *err) {
-  const run_page content = {run, entries, n_entries};
+sn_status sn_page_write(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                        FILE *out, sn_err *err) {
+  const run_page content = {run, entries, n_entries, remedy};
   const sn__page page = {"report.html", write_title, write_data, &content};
   if (check_size(&content, err) != SN_OK) return err->code;
   return sn__page_write(&page, out, err);

@@ -24,9 +24,11 @@ typedef struct sn_page_entry {
   const sn_timeline *timeline; /* of that result */
 } sn_page_entry;
 
-/* At least one entry. SN_BAD_INPUT where there are more rows than the page can show, SN_BAD_FILE where writing fails.
+/* At least one entry; `remedy` says what would fit where none of them does (sim/ask/remedy.h), else NULL. SN_BAD_INPUT
+ * where there are more rows than the page can show, SN_BAD_FILE where writing fails.
  */
-sn_status sn_page_write(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out, sn_err *err);
+sn_status sn_page_write(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                        FILE *out, sn_err *err);
 
 /* A point is about 80 bytes of the file. */
 #define SN_PAGE_MOST_POINTS 200000u

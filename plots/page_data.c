@@ -280,6 +280,7 @@ static void write_figures(const sn_run *run, const sn_result *r, FILE *out) {
   write_persistent(r, out);
   write_pool(run, r, out);
   write_count("device", r->peak_device_bytes, out);
+  write_count("least", r->least_device_bytes, out);
   write_count("peak", r->peak_tensor_bytes, out);
   write_count("peak_step", r->peak_step, out);
   write_count("forks", r->peak_fork_bytes, out);
@@ -338,12 +339,13 @@ static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, cons
   return SN_OK;
 }
 
-sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out,
-                              sn_err *err) {
+sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                              FILE *out, sn_err *err) {
   uint8_t *parts = sn__tensor_parts(entries[0].timeline, err);
   if (!parts) return err->code;
   fputs("{", out);
   write_head(run, out);
+  if (remedy) write_text("remedy", remedy, out);
   write_steps(entries[0].timeline, out);
   write_tensors(entries[0].timeline, out);
   write_parts(entries[0].timeline, parts, out);

@@ -13,8 +13,8 @@ extern const size_t sn_embedded_report_count;
 
 /* The run as the JSON object that plots/report/data.js reads. Errors of writing stay in the stream; else it is memory
  * that is missing. */
-sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, FILE *out,
-                              sn_err *err);
+sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                              FILE *out, sn_err *err);
 
 /* A page: the file of plots/report/ that is its body, and what comes where the files have @title@ and @data@. Errors of
  * writing stay in the stream. */

@@ -100,7 +100,7 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
-  fputs(", fastest first\n", out);
+  fputs(", fastest first\nfloat32 without TF32: no tensor cores\n", out);
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
   if (q->args->margin_percent > 0)
@@ -113,8 +113,8 @@ static void print_heading(const sn_question *q, FILE *out) {
 static void print_notes(const ranking *r, FILE *out) {
   bool nominal = false, misfit = !r->all[r->count - 1].fits;
   for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
-  fputs("\nneeded: by the fastest strategy; the cache and workspaces take what there is\n", out);
-  if (misfit) fputs("where it does not fit: by the strategy that needs the least; headroom is what is missing\n", out);
+  fputs("\ntaken: by the plan of the fastest strategy; cache and workspaces take what there is\n", out);
+  if (misfit) fputs("where it does not fit: the least with which a strategy runs; headroom: what is missing\n", out);
   if (nominal) fputs("* nominal: what the driver leaves is not known\n", out);
   fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
 }
@@ -127,7 +127,7 @@ static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
       {"", "fits", SN_TABLE_TEXT},
       {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
-      {"needed", "MiB", SN_TABLE_NUMBER},
+      {"taken", "MiB", SN_TABLE_NUMBER},
       {"headroom", "MiB", SN_TABLE_NUMBER},
       {"host", "MiB", SN_TABLE_NUMBER},
       {"", "strategy", SN_TABLE_TEXT | SN_TABLE_GAP},

@@ -19,7 +19,8 @@ typedef struct report {
   sn_page_entry *entries;
   sn_timeline **timelines; /* of the entries */
   uint32_t n_entries;
-  const sn_sweep *sweep; /* instead of a run */
+  char remedy[SN_REMEDY_TEXT]; /* what would fit, where none of the entries does; else "" */
+  const sn_sweep *sweep;       /* instead of a run */
 } report;
 
 static sn_status add(report *r, const sn_result *result, sn_err *err) {
@@ -41,6 +42,19 @@ static sn_status choose(report *r, sn_err *err) {
   return r->n_entries > 0 ? SN_OK : sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
 }
 
+/* What the command line said when the run was made, of the strategies that the page shows. */
+static sn_status find_remedy(report *r, const sn_replay *replay, sn_err *err) {
+  const sn_result **results = sn_arena_alloc(r->run->arena, r->n_entries, sizeof(const sn_result *));
+  sn_remedy remedy;
+  if (!results) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < r->n_entries; i++) {
+    results[i] = r->entries[i].result;
+    if (results[i]->fits) return SN_OK;
+  }
+  if (sn_replay_remedy(replay, results, r->n_entries, &remedy, err) == SN_OK) sn_remedy_print(&remedy, r->remedy);
+  return err->code;
+}
+
 static sn_status simulate(report *r, sn_err *err) {
   sn_calibration *calibration = sn_stored_calibration(r->args, r->run, err);
   sn_replay *replay =
@@ -49,6 +63,7 @@ static sn_status simulate(report *r, sn_err *err) {
     r->entries[i].timeline = r->timelines[i] = sn_replay_timeline(replay, r->entries[i].result, err);
     if (!r->timelines[i]) break;
   }
+  if (replay && err->code == SN_OK && !r->run->device[0]) find_remedy(r, replay, err);
   sn_replay_free(replay);
   sn_calibration_free(calibration);
   return err->code;
@@ -56,7 +71,7 @@ static sn_status simulate(report *r, sn_err *err) {
 
 static sn_status write_any(const report *r, FILE *out, sn_err *err) {
   if (r->sweep) return sn_page_write_sweep(r->sweep, out, err);
-  return sn_page_write(r->run, r->entries, r->n_entries, out, err);
+  return sn_page_write(r->run, r->entries, r->n_entries, *r->remedy ? r->remedy : NULL, out, err);
 }
 
 static sn_status write_page(const report *r, sn_err *err) {

@@ -55,6 +55,7 @@ static const sn_field result_fields[] = {
     FIELD(sn_result, live_tensors_at_peak),
     FIELD(sn_result, max_live_tensors),
     FIELD(sn_result, peak_device_bytes),
+    FIELD(sn_result, least_device_bytes),
     FIELD(sn_result, context_bytes),
     FIELD(sn_result, persistent.parameters),
     FIELD(sn_result, persistent.parameter_gradients),

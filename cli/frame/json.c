@@ -114,6 +114,10 @@ static void put_memory(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "live_tensors_at_peak", r->live_tensors_at_peak);
   sn_json_put_count(o, "max_live_tensors", r->max_live_tensors);
   sn_json_put_count(o, "peak_device_bytes", r->peak_device_bytes);
+  if (r->least_device_bytes)
+    sn_json_put_count(o, "least_device_bytes", r->least_device_bytes);
+  else
+    sn_json_put_null(o, "least_device_bytes");
   sn_json_put_count(o, "persistent_bytes", sn_persistent_total(&r->persistent));
   sn_json_put_count(o, "workspace_peak_bytes", r->workspace_peak_bytes);
   sn_json_put_real(o, "pool_fragmentation", r->pool_fragmentation);

@@ -43,13 +43,10 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err);
 uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
 void sn_question_free(sn_question *question);
 
-/* After a run in which nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit: the
- * fastest other strategy of the default ones, and the largest batch for the strategy that needs the least. Both were
- * simulated. A very large network is not searched: then the commands that do are named. */
-sn_status sn_question_advise(const sn_question *question, const sn_run *run, sn_err *err);
+/* Where nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit (sim/ask/remedy.h). */
+sn_status sn_question_advise(const sn_question *question, sn_err *err);
 
-/* The largest smaller batch with which the strategy fits; unchanged (0) where not even one image does, or the network
- * is too large to search for it. */
+/* The largest smaller batch with which the strategy fits; 0 where not even one image does. */
 sn_status sn_question_largest_batch(const sn_question *question, sn_strategy strategy, uint32_t *batch, sn_err *err);
 
 #endif

@@ -16,7 +16,8 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out);
 
 /* The result that fits and has the shortest iteration, the first of equals; NULL where none fits. */
 const sn_result *sn_report_fastest(const sn_run *run);
-/* The result that needs the least device memory, fitting or not; NULL where the run has none. */
+/* The result whose strategy needs the least device memory, fitting or not, the fastest of equals; NULL where the run
+ * has none. */
 const sn_result *sn_report_smallest(const sn_run *run);
 
 #endif

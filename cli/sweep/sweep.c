@@ -119,12 +119,17 @@ static const sn_sweep_row *first_failed(const sn_sweep *sweep) {
   return NULL;
 }
 
+/* Of a point that an older snsim stored only what its plan takes is known. */
+static uint64_t needed(const sn_sweep_row *row) {
+  return row->least_device_bytes ? row->least_device_bytes : row->peak_device_bytes;
+}
+
 /* The point that fits least badly. */
 static const sn_sweep_row *nearest(const sn_sweep *sweep) {
   const sn_sweep_row *best = NULL;
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     const sn_sweep_row *row = &sweep->rows[i];
-    if (!row->failure[0] && (!best || row->peak_device_bytes < best->peak_device_bytes)) best = row;
+    if (!row->failure[0] && (!best || needed(row) < needed(best))) best = row;
   }
   return best;
 }
@@ -139,12 +144,12 @@ static sn_status judge(const sn_sweep *sweep, sn_err *err) {
                failed->strategy, failed->failure);
   if (sweep->head.n_fit > 0) return SN_OK;
   if (!least) return sn_fail(err, SN_NO_FIT, "none of the %" PRIu32 " points could be computed", sweep->head.n_points);
-  return sn_fail(
-      err, SN_NO_FIT,
-      "none of the %" PRIu32 " points; the least is needed by %.100s, batch %" PRIu32 ", with %s: %s of %s on "
-      "%.60s; try smaller --batches or other --gpus",
-      sweep->head.n_points, least->net, least->batch, least->strategy, sn_print_bytes(least->peak_device_bytes, need),
-      sn_print_bytes(least->memory_bytes, memory), least->gpu);
+  return sn_fail(err, SN_NO_FIT,
+                 "none of the %" PRIu32 " points; the least is needed by %.100s, batch %" PRIu32
+                 ", with %s: %s of %s on "
+                 "%.60s; try smaller --batches or other --gpus",
+                 sweep->head.n_points, least->net, least->batch, least->strategy, sn_print_bytes(needed(least), need),
+                 sn_print_bytes(least->memory_bytes, memory), least->gpu);
 }
 
 static void tell(const sn_args *args, const sn_sweep_job *job, const char *path) {

@@ -56,7 +56,7 @@ static void hide_options(const sn_sweep *sweep, sn_table *table) {
 
 typedef struct best {
   uint32_t n_fit, n_failed;
-  const sn_sweep_row *fastest, *smallest; /* NULL: none */
+  const sn_sweep_row *fastest, *smallest; /* NULL: none, or not known */
 } best;
 
 static best find_best(const sn_sweep_row *rows, uint32_t count) {
@@ -66,14 +66,16 @@ static best find_best(const sn_sweep_row *rows, uint32_t count) {
     b.n_fit += r->fits;
     b.n_failed += r->failure[0] != '\0';
     if (r->fits && (!b.fastest || r->iteration_ns < b.fastest->iteration_ns)) b.fastest = r;
-    if (!r->failure[0] && (!b.smallest || r->peak_device_bytes < b.smallest->peak_device_bytes)) b.smallest = r;
+    if (!r->failure[0] && r->least_device_bytes &&
+        (!b.smallest || r->least_device_bytes < b.smallest->least_device_bytes))
+      b.smallest = r;
   }
   return b;
 }
 
-static void gib_cell(sn_table *table, const sn_sweep_row *row) {
-  if (row)
-    sn_table_cell(table, "%.2f", (double)row->peak_device_bytes / GIB);
+static void gib_cell(sn_table *table, uint64_t bytes) {
+  if (bytes)
+    sn_table_cell(table, "%.2f", (double)bytes / GIB);
   else
     sn_table_cell(table, "-");
 }
@@ -93,8 +95,8 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   sn_table_cell(table, "%" PRIu32 "/%" PRIu32, b.n_fit, count);
   sn_table_cell(table, "%s", b.fastest ? b.fastest->strategy : b.n_failed == count ? "failed" : "-");
   sn_table_cell(table, b.fastest ? "%.2f" : "-", b.fastest ? b.fastest->images_per_second : 0);
-  gib_cell(table, b.fastest);
-  gib_cell(table, b.smallest);
+  gib_cell(table, b.fastest ? b.fastest->peak_device_bytes : 0);
+  gib_cell(table, b.smallest ? b.smallest->least_device_bytes : 0);
   if (!b.fastest) sn_table_dim(table);
 }
 
@@ -179,6 +181,7 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_text(p, "failure", r->failure);
   put_bool(p, "fits", r->fits);
   put_count(p, "peak_device_bytes", r->peak_device_bytes);
+  put_count(p, "least_device_bytes", r->least_device_bytes);
   put_count(p, "peak_tensor_bytes", r->peak_tensor_bytes);
   put_count(p, "pool_bytes", r->pool_bytes);
   put_count(p, "workspace_peak_bytes", r->workspace_peak_bytes);

@@ -109,6 +109,7 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
                         .failure = p->failure,
                         .fits = p->fits,
                         .peak_device_bytes = p->peak_device_bytes,
+                        .least_device_bytes = p->least_device_bytes,
                         .peak_tensor_bytes = p->peak_tensor_bytes,
                         .pool_bytes = p->pool_bytes,
                         .workspace_peak_bytes = p->workspace_peak_bytes,

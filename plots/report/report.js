@@ -18,8 +18,13 @@ function interesting() {
   return best && results.filter((r) => r.fits && r.iteration_ns === best.iteration_ns).reduce((a, b) => (b.device < a.device ? b : a));
 }
 
+/* The least memory with which a strategy runs; where none is known, what its plan takes. */
+function needed(r) {
+  return r.least || (results.some((other) => other.least) ? Infinity : r.device);
+}
+
 function smallest() {
-  return results.reduce((best, r) => (r.device < best.device ? r : best));
+  return results.reduce((best, r) => (needed(r) < needed(best) ? r : best));
 }
 
 function ofMemory(r) {
@@ -35,21 +40,14 @@ function verdictFits(best) {
   const tried = results.length > 1 ? which + "; the fastest is " : "It was tried with the strategy ";
   let text = tried + best.strategy + ": " + time(best.iteration_ns) + " per training iteration, " +
              imagesPerSecond(best).toFixed(1) + " images per second, with " + ofMemory(best) + " of GPU memory.";
-  if (plain && !plain.fits) text += " Without saving memory (baseline) it would need " + bytes(plain.device) + ", which does not fit.";
-  if (least !== best) text += " The least memory is needed by " + least.strategy + ": " + bytes(least.device) +
-                              (least.fits ? ", at " + imagesPerSecond(least).toFixed(1) + " images per second." : ".");
+  if (plain && !plain.fits) text += " Without saving memory (baseline) it would need " + bytes(plain.least || plain.device) + ", which does not fit.";
+  if (least.least) text += " The least memory is needed by " + least.strategy + ", which runs with " + bytes(least.least) + ".";
   return text;
 }
 
 function verdictFails() {
-  const least = smallest();
-  if (run.host_memory && least.device <= run.memory && least.host > run.host_memory)
-    return "The host's memory was limited to " + bytes(run.host_memory) + "; " + least.strategy + " needs " + bytes(least.host) + " of it.";
-  if (least.device <= run.memory)
-    return "The pool was limited to " + bytes(run.pool_limit) + "; " + least.strategy + " needs " + bytes(least.pool) + ".";
-  return (results.length > 1 ? "None of the " + results.length + " strategies tried fits. The most frugal, " : "The strategy ") +
-         least.strategy + ", needs " + bytes(least.device) + "; the GPU has " + bytes(run.memory) + ": " +
-         bytes(least.device - run.memory) + " too little. A smaller batch, a GPU with more memory or another network is needed.";
+  return (results.length > 1 ? "None of the " + results.length + " strategies tried fits: " : "The strategy tried does not fit: ") +
+         (data.remedy || bytes(needed(smallest())) + " needed") + ".";
 }
 
 function drawVerdict() {
@@ -62,7 +60,7 @@ function drawVerdict() {
   const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value, true), element("small", {}, note)));
   fill("tiles",
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
-       tile("GPU memory needed", bytes(r.device), percent(r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
+       tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
        tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? "training, batch " + run.batch : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));

@@ -16,6 +16,7 @@ static void fail_points(sn_point *points, uint32_t count, const char *reason) {
 
 static void fill_point(const sn_result *r, sn_point *point) {
   *point = (sn_point){.peak_device_bytes = r->peak_device_bytes,
+                      .least_device_bytes = r->least_device_bytes,
                       .peak_tensor_bytes = r->peak_tensor_bytes,
                       .pool_bytes = r->pool_bytes,
                       .workspace_peak_bytes = r->workspace_peak_bytes,

@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 typedef struct sn_point {
-  uint64_t peak_device_bytes, peak_tensor_bytes, pool_bytes, workspace_peak_bytes; /* as in sn_result */
+  uint64_t peak_device_bytes, least_device_bytes, peak_tensor_bytes; /* as in sn_result */
+  uint64_t pool_bytes, workspace_peak_bytes;
   uint64_t offload_bytes, prefetch_bytes, external_bytes;
   int64_t iteration_ns, stall_ns;
   double images_per_second;

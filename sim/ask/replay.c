@@ -18,6 +18,8 @@
 struct sn_replay {
   const sn_run *run;
   const sn_calibration *calibration; /* NULL: none was used */
+  const char *spec;                  /* of the net */
+  uint32_t image;                    /* 0: its own */
   sn_net *net;
   sn_route *route; /* of a measured run */
   sn_device device;
@@ -51,11 +53,12 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
 /* Images of another size than the network's own were asked for with --image. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
-  const char *spec = net ? net : run->net;
+  const char *spec = r->spec = net ? net : run->net;
   r->net = sn_net_load(spec, run->batch, 0, err);
   if (r->net && r->net->layers[0].out.h != run->image_height && run->image_height == run->image_width) {
     sn_net_free(r->net);
-    r->net = sn_net_load(spec, run->batch, run->image_height, err);
+    r->image = run->image_height;
+    r->net = sn_net_load(spec, run->batch, r->image, err);
   }
   if (r->net) return SN_OK;
   sn_err_prefix(err, "run %" PRId64 " is simulated again for this%s", run->id,
@@ -174,14 +177,30 @@ static sn_status check_same(const sn_replay *r, const sn_result *result, const s
                  r->run->id, result->strategy, result->peak_layer, t->steps[result->peak_step - 1].layer);
 }
 
+/* A strategy's name, of the store and not of the command line. */
+static sn_status read_strategy(const char *name, sn_strategy *strategy, sn_err *err) {
+  if (sn_strategy_parse(name, strategy, err) == SN_BAD_USAGE) err->code = SN_BAD_INPUT;
+  return err->code;
+}
+
+sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,
+                           sn_err *err) {
+  sn_device device = r->device;
+  sn_strategy *strategies = calloc(count, sizeof *strategies);
+  if (!strategies) return sn_fail_memory(err);
+  device.context_bytes = results[0]->context_bytes;
+  for (uint32_t i = 0; i < count && err->code == SN_OK; i++) read_strategy(results[i]->strategy, &strategies[i], err);
+  const sn_asked asked = {r->spec, r->image, r->net, &device, &r->options, strategies, count};
+  if (err->code == SN_OK) sn_remedy_find(&asked, remedy, err);
+  free(strategies);
+  return err->code;
+}
+
 static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err *err) {
   sn_strategy strategy;
   sn_device device = r->device;
   device.context_bytes = result->context_bytes; /* the profile's, or --context */
-  if (sn_strategy_parse(result->strategy, &strategy, err) != SN_OK) {
-    if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT;
-    return NULL;
-  }
+  if (read_strategy(result->strategy, &strategy, err) != SN_OK) return NULL;
   sn_timeline *timeline = sn_simulate_timeline(r->net, &device, strategy, &r->options, err);
   if (!timeline || check_same(r, result, timeline, err) == SN_OK) return timeline;
   sn_timeline_free(timeline);

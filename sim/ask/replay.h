@@ -17,6 +17,7 @@
 #define SN_SIM_ASK_REPLAY_H
 
 #include "base/err.h"
+#include "sim/ask/remedy.h"
 #include "sim/ask/run.h"
 #include "sim/device/calibration.h"
 #include "sim/play/timeline.h"
@@ -29,6 +30,10 @@ typedef struct sn_replay sn_replay;
 sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, const sn_calibration *calibration,
                           sn_err *err);
 void sn_replay_free(sn_replay *replay);
+
+/* What would fit where none of `count` results of the run does, which are all made with the same context. */
+sn_status sn_replay_remedy(const sn_replay *replay, const sn_result *const *results, uint32_t count, sn_remedy *remedy,
+                           sn_err *err);
 
 /* Simulates one of the run's results again, or plays back its recording; of a measured run SN_BAD_INPUT for a result
  * without one: what was predicted, and what an older snsim measured. */

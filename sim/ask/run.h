@@ -60,7 +60,9 @@ typedef struct sn_result {
   uint64_t peak_fork_bytes;      /* of the peak: copies that FORKs make */
   uint32_t live_tensors_at_peak; /* the step row's live_tensors */
   uint32_t max_live_tensors;     /* the most in any step */
-  uint64_t peak_device_bytes; /* context + persistent + pool high water: what is needed, also where it does not fit */
+  uint64_t peak_device_bytes;    /* context + persistent + pool high water: what this plan takes, fitting or not */
+  uint64_t least_device_bytes;   /* the least memory with which the strategy runs (sn_planner_least()); 0: none is
+                                  enough, or it is not known */
   uint64_t context_bytes;
   sn_persistent persistent;
   uint64_t pool_bytes; /* high water of the pool's addresses */

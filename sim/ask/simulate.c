@@ -32,6 +32,8 @@ typedef struct question {
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
   uint64_t pool_bytes; /* on offer */
+  uint64_t floor;      /* the pool below which no strategy runs: the largest step with its workspace */
+  bool workspace_free; /* every step can do without workspace */
   sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
   sn_err *err;
 } question;
@@ -45,13 +47,37 @@ static void set_memory(question *q, uint64_t memory_bytes) {
   q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
 }
 
+/* The most that the tensors of one step take, each in whole blocks, and the workspace the step needs where `costs` are
+ * given. */
+static uint64_t largest_step(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
+    for (uint32_t i = 0; i < step->n_accesses; i++)
+      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
+    most = sn_max(most, bytes);
+  }
+  return most;
+}
+
+static bool can_do_without_workspace(const question *q) {
+  bool can = q->options->workspace != SN_WORKSPACE_MAX;
+  for (uint32_t s = 0; s < q->route->n_steps && can; s++)
+    can = sn_lower_workspace(q->route, q->options->workspace, q->costs, s) == 0;
+  return can;
+}
+
 static sn_status open_question(question *q) {
   q->route = sn_route_new(q->net, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->persistent = sn_persistent_of(q->net);
   set_memory(q, q->device->memory_bytes);
-  return q->costs ? SN_OK : q->err->code;
+  if (!q->costs) return q->err->code;
+  q->floor = largest_step(q->route, q->options->workspace, q->costs);
+  q->workspace_free = can_do_without_workspace(q);
+  return SN_OK;
 }
 
 static void close_question(question *q) {
@@ -60,11 +86,11 @@ static void close_question(question *q) {
   sn_route_free(q->route);
 }
 
-static sn_plan *make_plan(question *q, sn_strategy strategy) {
+static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes) {
   sn_schedule **schedule = &q->schedules[strategy.recompute];
   if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
   if (!*schedule) return NULL;
-  sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, q->pool_bytes, q->err);
+  sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, pool_bytes, q->err);
   if (plan && q->options->external == SN_EXTERNAL_HOST) plan->external_limit = q->device->host_memory_bytes;
   if (plan && q->options->planned) q->options->planned(q->options->watcher);
   if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
@@ -72,6 +98,117 @@ static sn_plan *make_plan(question *q, sn_strategy strategy) {
   sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
   sn_plan_free(plan);
   return NULL;
+}
+
+/* ---- the least memory ---- */
+
+/* A narrow cache cannot empty the device: whether it runs depends on holes, and more memory can make it fail. */
+static bool is_lucky(sn_strategy strategy) {
+  return strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+}
+
+/* What a plan needs in a pool, and whether it has it. */
+static sn_status try_pool(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
+  sn_plan *plan = plan_in(q, strategy, pool_bytes);
+  if (!plan) return q->err->code;
+  *needed = plan->pool_bytes;
+  *fits = plan->pool_bytes <= pool_bytes;
+  sn_plan_free(plan);
+  return SN_OK;
+}
+
+/* From the floor up to what each plan says it needs; then down, looking into `LOOKS` places at first, while less is
+ * enough. */
+static sn_status search_pool(question *q, sn_strategy strategy, uint64_t *least) {
+  enum { LOOKS = 16, DOWN = 64 };
+  uint64_t pool = q->floor, needed = 0;
+  bool fits = false;
+  sn_status status = SN_OK;
+  while (status == SN_OK && !fits) {
+    status = try_pool(q, strategy, pool, &needed, &fits);
+    pool = needed;
+  }
+  uint64_t gap = (needed - sn_min(q->floor, needed)) / LOOKS;
+  for (uint64_t i = 1; status == SN_OK && i < LOOKS && gap > 0; i++) {
+    status = try_pool(q, strategy, q->floor + i * gap, &needed, &fits);
+    if (fits) break;
+    needed = pool;
+  }
+  *least = needed;
+  for (int i = 0; status == SN_OK && i<DOWN && * least> q->floor; i++) {
+    status = try_pool(q, strategy, *least - SN_POOL_BLOCK, &needed, &fits);
+    if (!fits) break;
+    *least = needed;
+  }
+  return status;
+}
+
+/* The smallest pool in which the strategy runs; `known` is a result of it, or NULL. The cache empties the device before
+ * it gives up (sim/plan/lower.c), so that the floor is enough for it. Without a cache tensors lie where they lie,
+ * however large the pool is, and a plan for nothing takes not a byte that is not needed. */
+static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *known, uint64_t *least) {
+  bool fits, same = q->options->workspace != SN_WORKSPACE_DYNAMIC;
+  if (is_lucky(strategy)) return search_pool(q, strategy, least);
+  if (sn_strategy_has_cache(strategy))
+    *least = q->floor;
+  else if (known && same)
+    *least = known->pool_bytes;
+  else if (known && q->workspace_free)
+    *least = known->pool_bare_bytes;
+  else
+    return try_pool(q, strategy, 0, least, &fits);
+  return SN_OK;
+}
+
+/* Whether both pools are large enough, and what the plan needs of its own. */
+static sn_status try_both(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
+  sn_plan *plan = plan_in(q, strategy, pool_bytes);
+  if (!plan) return q->err->code;
+  *needed = plan->pool_bytes;
+  *fits = sn_plan_fits(plan);
+  sn_plan_free(plan);
+  return SN_OK;
+}
+
+/* A cache sends out the less the more the device has: bisection, to the block, where the host has too little for what
+ * the smallest pool sends out. *found is false where no pool is large enough. */
+static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_t *least, bool *found) {
+  uint64_t bad = *least, good = 0, needed;
+  sn_status status = try_both(q, strategy, bad, &needed, found);
+  if (status != SN_OK || *found) return status;
+  status = try_both(q, strategy, SN_MEMORY_ALL, &good, found);
+  while (status == SN_OK && *found && good > bad && good - bad > SN_POOL_BLOCK) {
+    bool fits = false;
+    uint64_t middle = bad + (good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
+    status = try_both(q, strategy, middle, &needed, &fits);
+    *(fits ? &good : &bad) = middle;
+  }
+  *least = good;
+  return status;
+}
+
+/* sn_planner_least() */
+static sn_status least_memory(question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
+  bool found = true;
+  uint64_t pool = 0;
+  sn_status status = least_pool(q, strategy, known, &pool);
+  bool limited = q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
+  if (status == SN_OK && limited) status = least_pool_with_host(q, strategy, &pool, &found);
+  *memory_bytes = found ? resident_bytes(q) + pool : 0;
+  return status;
+}
+
+/* The plan for the pool on offer; where luck is against it, that for less. */
+static sn_plan *make_plan(question *q, sn_strategy strategy) {
+  uint64_t least;
+  sn_plan *plan = plan_in(q, strategy, q->pool_bytes);
+  if (!plan || !is_lucky(strategy) || plan->pool_bytes <= q->pool_bytes) return plan;
+  if (search_pool(q, strategy, &least) == SN_OK && least > q->pool_bytes) return plan;
+  sn_plan_free(plan);
+  if (q->err->code != SN_OK) return NULL;
+  plan = plan_in(q, strategy, least);
+  if (plan) plan->pool_limit = q->pool_bytes;
+  return plan;
 }
 
 static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
@@ -84,6 +221,7 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
+  if (status == SN_OK) status = least_memory(q, strategy, r, &r->least_device_bytes);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
   return status;
@@ -259,25 +397,14 @@ static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t mem
   return make_plan(&planner->q, strategy);
 }
 
-static uint64_t largest_step(const sn_route *route) {
-  uint64_t most = 0;
-  for (uint32_t s = 0; s < route->n_steps; s++) {
-    const sn_step *step = &route->steps[s];
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < step->n_accesses; i++)
-      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
-    most = sn_max(most, bytes);
-  }
-  return most;
-}
-
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
                           sn_err *err) {
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
   if (!plan) return err->code;
   uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
   bool cache = sn_strategy_has_cache(strategy);
-  uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
+  uint64_t tensors = cache ? largest_step(plan->route, SN_WORKSPACE_NONE, NULL)
+                           : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
   int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
   if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
   *need = (sn_need){.fits = sn_plan_fits(plan),
@@ -293,58 +420,9 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
   return SN_OK;
 }
 
-/* From a pool of nothing, where not a byte is taken that is not needed, up to what each plan says it needs; then down
- * again while less is enough. Most strategies need the same whatever is on offer: then this is two plans and one more
- * that does not fit. */
-static sn_status least_on_device(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
-  enum { DOWN = 64 };
-  uint64_t fixed = resident_bytes(&planner->q), pool = 0, least = 0;
-  for (int down = 0; down < DOWN;) {
-    sn_plan *plan = plan_for(planner, strategy, pool > 0 ? fixed + pool : 0, err);
-    if (!plan) return err->code;
-    bool fits = plan->pool_bytes <= plan->pool_limit;
-    uint64_t needed = plan->pool_bytes;
-    sn_plan_free(plan);
-    if (!fits && least > 0) break;
-    if (fits) least = needed, down++;
-    pool = fits ? needed - SN_POOL_BLOCK : needed;
-    if (pool == 0) break; /* a pool of one block */
-  }
-  *memory_bytes = fixed + least;
-  return SN_OK;
-}
-
-static sn_status try_memory(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool *fits, sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
-  if (!plan) return err->code;
-  *fits = sn_plan_fits(plan);
-  sn_plan_free(plan);
-  return SN_OK;
-}
-
-/* A cache sends out the less the more the device has: bisection, to the block, where the host has too little for what
- * the least memory sends out. */
-static sn_status least_with_host(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
-  bool fits = false;
-  uint64_t bad = *memory_bytes;
-  if (try_memory(planner, strategy, bad, &fits, err) != SN_OK || fits) return err->code;
-  sn_plan *plan = plan_for(planner, strategy, SN_MEMORY_ALL, err);
-  if (!plan) return err->code;
-  uint64_t good = sn_plan_fits(plan) ? resident_bytes(&planner->q) + plan->pool_bytes : 0;
-  sn_plan_free(plan);
-  while (good > bad && good - bad > SN_POOL_BLOCK) {
-    uint64_t middle = bad + (good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
-    if (try_memory(planner, strategy, middle, &fits, err) != SN_OK) return err->code;
-    *(fits ? &good : &bad) = middle;
-  }
-  *memory_bytes = good;
-  return SN_OK;
-}
-
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
-  if (least_on_device(planner, strategy, memory_bytes, err) != SN_OK || planner->q.device->host_memory_bytes == 0)
-    return err->code;
-  return least_with_host(planner, strategy, memory_bytes, err);
+  planner->q.err = err;
+  return least_memory(&planner->q, strategy, NULL, memory_bytes);
 }
 
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,

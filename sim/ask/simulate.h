@@ -66,8 +66,11 @@ typedef struct sn_need {
 } sn_need;
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
-/* The least memory with which the strategy runs, where the host's is limited within that; 0: no memory is enough, as
- * what is sent out takes more than the host has. SN_MEMORY_ALL is more than any plan takes. */
+/* The least usable memory of a device with which the strategy runs; options->pool_bytes is not looked at. Every
+ * strategy runs with that and with more, and with less none does - but for superneurons-paper, whose narrow cache may
+ * by luck run with a little less than is found here. sn_result.least_device_bytes is the same. The host's memory, where
+ * it is limited, is kept to; 0: no memory is enough, as what is sent out takes more than the host has. SN_MEMORY_ALL is
+ * more than any plan takes. */
 #define SN_MEMORY_ALL (UINT64_C(1) << 60)
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
 

@@ -71,6 +71,17 @@ static uint64_t pick_algos(const lowering *l, const sn_step *step, uint64_t left
   return workspace;
 }
 
+/* With what the back end's kernels need in any case. */
+static uint64_t workspace_of(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
+  return sn_max(pick_algos(l, step, left, algo), sn_costs_scratch(l->costs, step->layer, step->pass));
+}
+
+uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step) {
+  const lowering l = {.route = route, .costs = costs};
+  uint8_t algo[2];
+  return workspace_of(&l, &route->steps[step], workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
+}
+
 static uint64_t bytes_left(const lowering *l) {
   switch (l->workspace) {
   case SN_WORKSPACE_NONE:
@@ -123,8 +134,7 @@ static sn_status prepare(lowering *l, const sn_step *step, preparation *p) {
   sn_status status = book_reads(l, step);
   if (status == SN_OK) status = book_writes(l, step);
   if (status != SN_OK) return status;
-  p->workspace =
-      sn_max(pick_algos(l, step, bytes_left(l), p->algo), sn_costs_scratch(l->costs, step->layer, step->pass));
+  p->workspace = workspace_of(l, step, bytes_left(l), p->algo);
   p->offset = 0;
   return p->workspace > 0 ? sn__emit_workspace(&l->emit, p->workspace, &p->offset) : SN_OK;
 }

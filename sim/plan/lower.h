@@ -25,4 +25,8 @@
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err);
 
+/* The workspace without which a step (index) does not run, however little memory there is: that of its smallest
+ * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
+uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);
+
 #endif

@@ -120,7 +120,7 @@ static void replay(const sn_run *run, FILE *out) {
     sn_timeline *timeline = sn_replay_timeline(again, &run->results[i], &own);
     require_answer(timeline, &own);
     sn_page_entry entry = {&run->results[i], timeline};
-    if (timeline) sn_page_write(run, &entry, 1, out, &own);
+    if (timeline) sn_page_write(run, &entry, 1, "advice", out, &own);
     require(own.code != SN_BUG);
     sn_timeline_free(timeline);
   }

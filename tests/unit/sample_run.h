@@ -123,6 +123,7 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->live_tensors_at_peak = sample_u32(s);
   r->max_live_tensors = sample_u32(s);
   r->peak_device_bytes = sample_u64(s);
+  r->least_device_bytes = sample_u64(s);
   r->context_bytes = sample_u64(s);
   r->persistent.parameters = sample_u64(s);
   r->persistent.parameter_gradients = sample_u64(s);
@@ -269,9 +270,9 @@ static inline void dump_steps(FILE *out, const sn_result *r) {
 
 static inline void dump_result(FILE *out, const sn_result *r) {
   const sn_persistent *p = &r->persistent;
-  fprintf(out, "result %s %d %u %" PRIu64 " %u %s %s %u %u %" PRIu64 " %" PRIu64 "\n", r->strategy, r->fits,
+  fprintf(out, "result %s %d %u %" PRIu64 " %u %s %s %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->strategy, r->fits,
           r->tensor_count, r->peak_tensor_bytes, r->peak_step, r->peak_layer, r->peak_pass, r->live_tensors_at_peak,
-          r->max_live_tensors, r->peak_device_bytes, r->context_bytes);
+          r->max_live_tensors, r->peak_device_bytes, r->least_device_bytes, r->context_bytes);
   fprintf(out, "kept %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->parameters,
           p->parameter_gradients, p->optimizer_state, p->auxiliary, p->input_batch, p->labels);
   fprintf(out, "pool %" PRIu64 " %" PRIu64 " %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->pool_bytes,

@@ -26,7 +26,8 @@ static const char *const result_fields[] = {
     "prefetch_bytes",     "cache_hits",
     "cache_misses",       "evictions",
     "recomputed_layers",  "iteration_ns",
-    "stall_ns",           "images_per_second",
+    "least_device_bytes", "stall_ns",
+    "images_per_second",
 };
 static const char *const step_fields[] = {"step",         "layer",        "op",          "pass",
                                           "tensor_bytes", "live_tensors", "device_bytes"};

@@ -44,7 +44,7 @@ static char *write_page(const made *m) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  sn_page_write(m->run, m->entries, 2, out, &err);
+  sn_page_write(m->run, m->entries, 2, NULL, out, &err);
   must(&err);
   assert_int_equal(fclose(out), 0);
   assert_int_equal(strlen(text), bytes);
@@ -145,7 +145,7 @@ static void too_many_rows(void **state) {
   sn_timeline *large = (sn_timeline *)m.entries[1].timeline;
   uint32_t n_bars = large->n_bars;
   large->n_bars = SN_PAGE_MOST_ROWS; /* refused before they are looked at */
-  assert_int_equal(sn_page_write(m.run, m.entries, 2, out, &err), SN_BAD_INPUT);
+  assert_int_equal(sn_page_write(m.run, m.entries, 2, NULL, out, &err), SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "--strategy"));
   large->n_bars = n_bars;
   fclose(out);
@@ -230,7 +230,7 @@ static void full_disk(void **state) {
   FILE *out = fopen("/dev/full", "w");
   assert_non_null(out);
   sn_err page = SN_ERR_INIT, events = SN_ERR_INIT;
-  assert_int_equal(sn_page_write(m.run, m.entries, 2, out, &page), SN_BAD_FILE);
+  assert_int_equal(sn_page_write(m.run, m.entries, 2, NULL, out, &page), SN_BAD_FILE);
   assert_non_null(strstr(page.text, "No space left"));
   assert_int_equal(sn_trace_events_write(m.entries[1].timeline, &head, out, &events), SN_BAD_FILE);
   fclose(out);

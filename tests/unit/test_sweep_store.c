@@ -22,6 +22,7 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .failure = point == 5 ? "out of host memory" : "",
                         .fits = point % 5 > 0,
                         .peak_device_bytes = 1000001 * (uint64_t)point,
+                        .least_device_bytes = 800001 * (uint64_t)point,
                         .peak_tensor_bytes = 900001 * (uint64_t)point,
                         .pool_bytes = 910001 * (uint64_t)point,
                         .workspace_peak_bytes = 70001 * (uint64_t)point,
@@ -47,6 +48,7 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_true(got->image == want->image && got->shared_link == want->shared_link);
   assert_true(got->memory_bytes == want->memory_bytes && got->pool_limit_bytes == want->pool_limit_bytes);
   assert_true(got->peak_device_bytes == want->peak_device_bytes && got->peak_tensor_bytes == want->peak_tensor_bytes);
+  assert_true(got->least_device_bytes == want->least_device_bytes);
   assert_true(got->pool_bytes == want->pool_bytes && got->workspace_peak_bytes == want->workspace_peak_bytes);
   assert_true(got->offload_bytes == want->offload_bytes && got->prefetch_bytes == want->prefetch_bytes);
   assert_true(got->external_bytes == want->external_bytes && got->recomputed_layers == want->recomputed_layers);

@@ -1,0 +1,152 @@
+/* Remedy; see the header. */
+#include "sim/ask/remedy.h"
+
+#include "base/units.h"
+#include "sim/ask/fit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_asked(const sn_asked *a, sn_strategy strategy) {
+  for (uint32_t i = 0; i < a->n_strategies; i++)
+    if (sn_strategy_same(a->strategies[i], strategy)) return true;
+  return false;
+}
+
+/* Looking for what would fit takes two dozen plans, of a network this large some seconds each: it has commands of its
+ * own that show how far they are. */
+static bool too_large(const sn_net *net) {
+  enum { MOST = 100000 }; /* layers, and values that they read */
+  uint64_t size = net->n_layers;
+  for (uint32_t i = 0; i < net->n_layers; i++) size += net->layers[i].n_inputs;
+  return size > MOST;
+}
+
+/* ---- what is needed ---- */
+
+/* Those of the strategies that need the least, in place of all. */
+static sn_status keep_leanest(const sn_asked *a, sn_strategy *strategies, uint32_t *count, sn_err *err) {
+  uint64_t least = UINT64_MAX, bytes = 0;
+  sn_planner *planner = sn_planner_new(a->net, a->device, a->options, err);
+  *count = 0;
+  for (uint32_t i = 0; planner && i < a->n_strategies; i++) {
+    if (sn_planner_least(planner, a->strategies[i], &bytes, err) != SN_OK) break;
+    bytes--; /* 0, what no memory is enough for, comes last */
+    if (bytes < least) *count = 0;
+    if (bytes <= least) strategies[(*count)++] = a->strategies[i];
+    least = bytes < least ? bytes : least;
+  }
+  sn_planner_free(planner);
+  return err->code;
+}
+
+static void fill_need(const sn_asked *a, const sn_memory_answer *least, sn_remedy *r) {
+  uint64_t pool = a->options->pool_bytes, memory = a->device->memory_bytes;
+  r->leanest = least->strategy;
+  r->scarce = SN_SCARCE_DEVICE;
+  r->needed_bytes = least->memory_bytes;
+  r->usable_bytes = memory;
+  if (least->memory_bytes == 0) {
+    r->scarce = SN_SCARCE_HOST;
+    r->needed_bytes = least->result->host_bytes;
+    r->usable_bytes = a->device->host_memory_bytes;
+  } else if (pool > 0 && least->memory_bytes <= memory) {
+    r->scarce = SN_SCARCE_POOL;
+    r->needed_bytes = least->result->pool_bytes;
+    r->usable_bytes = pool;
+  }
+  r->pass = least->binding.pass;
+  snprintf(r->device, sizeof r->device, "%s", a->device->name);
+  snprintf(r->layer, sizeof r->layer, "%s", least->binding.layer);
+}
+
+static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
+  uint32_t count;
+  sn_arena *arena = sn_arena_new();
+  sn_strategy *leanest = arena ? sn_arena_alloc(arena, a->n_strategies, sizeof *leanest) : NULL;
+  sn_memory *memory = NULL;
+  if (!leanest)
+    sn_fail_memory(err);
+  else if (keep_leanest(a, leanest, &count, err) == SN_OK)
+    memory = sn_fit_memory(a->net, a->device, leanest, too_large(a->net) ? 1 : count, a->options, err);
+  if (memory) fill_need(a, sn_memory_best(memory), r);
+  sn_memory_free(memory);
+  sn_arena_free(arena);
+  return err->code;
+}
+
+/* ---- what would do ---- */
+
+static sn_status find_strategy(const sn_asked *a, sn_remedy *r, sn_err *err) {
+  sn_strategy others[SN_STRATEGY_DEFAULTS];
+  uint32_t count = 0;
+  int64_t fastest = INT64_MAX;
+  sn_options options = *a->options;
+  options.want_steps = options.want_peak = options.want_tensors = false;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
+    if (!is_asked(a, sn_strategy_default(i))) others[count++] = sn_strategy_default(i);
+  if (count == 0) return SN_OK;
+  sn_run *run = sn_simulate(a->spec, a->net, a->device, others, count, &options, err);
+  for (uint32_t i = 0; run && i < count; i++) {
+    if (!run->results[i].fits || run->results[i].iteration_ns >= fastest) continue;
+    fastest = run->results[i].iteration_ns;
+    r->strategy = others[i];
+    r->has_strategy = true;
+  }
+  sn_run_free(run);
+  return err->code;
+}
+
+sn_status sn_remedy_batch(const sn_asked *a, sn_strategy strategy, uint32_t *batch, sn_err *err) {
+  const sn_knob_spec spec = {.kind = SN_KNOB_BATCH, .net = a->spec, .image = a->image};
+  sn_knob knob;
+  *batch = 0;
+  if (a->net->batch == 1 || too_large(a->net)) return SN_OK;
+  if (sn_knob_open(&spec, &knob, err) != SN_OK) return err->code;
+  knob.high = a->net->batch - 1;
+  sn_fit *fit = sn_fit_largest(&knob, a->device, &strategy, 1, a->options, err);
+  if (fit) *batch = fit->answers[0].search.value;
+  sn_fit_free(fit);
+  return err->code;
+}
+
+sn_status sn_remedy_find(const sn_asked *asked, sn_remedy *remedy, sn_err *err) {
+  *remedy = (sn_remedy){.pass = "", .searched = !too_large(asked->net)};
+  if (find_need(asked, remedy, err) != SN_OK || !remedy->searched || find_strategy(asked, remedy, err) != SN_OK)
+    return err->code;
+  return sn_remedy_batch(asked, remedy->leanest, &remedy->batch, err);
+}
+
+/* ---- in words ---- */
+
+/* In bytes where rounding would make the two amounts look equal. */
+static int print_need(const sn_remedy *r, char *text) {
+  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_STRATEGY_TEXT], where[SN_DEVICE_NAME + 8] = "in the pool";
+  const char *host = r->scarce == SN_SCARCE_HOST ? " of host memory" : "";
+  if (*host) snprintf(where, sizeof where, "there");
+  if (r->scarce == SN_SCARCE_DEVICE) snprintf(where, sizeof where, "on %s", r->device);
+  sn_print_bytes(r->needed_bytes, needed);
+  sn_print_bytes(r->usable_bytes, usable);
+  if (strcmp(needed, usable) == 0) {
+    snprintf(needed, sizeof needed, "%" PRIu64 " bytes", r->needed_bytes);
+    snprintf(usable, sizeof usable, "%" PRIu64 " bytes", r->usable_bytes);
+  }
+  return snprintf(text, SN_REMEDY_TEXT, "%s%s needed with %s, %s %s, at %s %s; ", needed, host,
+                  sn_strategy_name(r->leanest, name), usable, where, r->layer, r->pass);
+}
+
+char *sn_remedy_print(const sn_remedy *r, char *text) {
+  char name[SN_STRATEGY_TEXT], strategy[SN_STRATEGY_TEXT + 16] = "", batch[40] = "";
+  int used = print_need(r, text);
+  if (r->has_strategy) snprintf(strategy, sizeof strategy, " --strategy %s", sn_strategy_name(r->strategy, name));
+  if (r->batch) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, r->has_strategy ? " or" : "", r->batch);
+  snprintf(text + used, SN_REMEDY_TEXT - (size_t)used, "%s%s%s",
+           !r->searched                  ? "snsim advise finds the strategies that fit, snsim fit the largest batch"
+           : *strategy || *batch         ? "try"
+           : r->scarce == SN_SCARCE_POOL ? "not even --batch 1 fits: a larger --pool is needed"
+           : r->scarce == SN_SCARCE_HOST ? "not even --batch 1 fits: more --host-memory is needed"
+                                         : "not even --batch 1 fits: more memory is needed",
+           strategy, batch);
+  return text;
+}

@@ -1,0 +1,95 @@
+/* The least memory of a strategy, over random nets, strategies and workspaces: with that much and with more it runs,
+ * with less it does not, and whoever is asked - run, planner, fit - says the same.
+ *
+ *   SN_SEED        seed of the first net; the others follow (default: 1)
+ *   SN_PROP_NETS   how many nets (default 100, at most that) */
+#include "sim/ask/fit.h"
+#include "sim/ask/simulate.h"
+#include "tests/unit/random_net.h"
+#include "tests/unit/seed.h"
+
+#include <inttypes.h>
+
+enum { CHECKPOINTS = SN_RECOMPUTE_COST + 1, NETS = 100, TRIES = 4, BLOCKS_AWAY = 200 };
+enum { STRATEGIES = SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS + CHECKPOINTS };
+
+static void fill_strategies(sn_strategy *strategies) {
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) *strategies++ = sn_strategy_default(i);
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) *strategies++ = sn_strategy_system(i);
+  for (uint32_t i = 0; i < CHECKPOINTS; i++)
+    *strategies++ = (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, (sn_recompute)i};
+}
+
+typedef struct trial {
+  uint64_t seed, *dice;
+  sn_workspace workspace;
+  sn_planner *planner;
+} trial;
+
+static void expect_fits(const trial *t, sn_strategy strategy, uint64_t memory_bytes, bool fits, uint64_t least) {
+  sn_err err = SN_ERR_INIT;
+  sn_need need;
+  char name[SN_STRATEGY_TEXT];
+  if (sn_planner_need(t->planner, strategy, memory_bytes, &need, &err) != SN_OK) fail_msg("%s", err.text);
+  if (need.fits != fits)
+    fail_msg("SN_SEED=%" PRIu64 " SN_PROP_NETS=1: %s, workspace %s: the least is %" PRIu64 " bytes, and with %" PRIu64
+             " it %s",
+             t->seed, sn_strategy_name(strategy, name), sn_workspace_name(t->workspace), least, memory_bytes,
+             need.fits ? "fits" : "does not fit");
+}
+
+/* A narrow cache may by luck run with less (sim/ask/simulate.h). */
+static void try_around(const trial *t, sn_strategy strategy, uint64_t least) {
+  expect_fits(t, strategy, least, true, least);
+  for (int i = 0; i < TRIES; i++)
+    expect_fits(t, strategy, least + SN_POOL_BLOCK * prng_from(t->dice, 1, BLOCKS_AWAY), true, least);
+  if (strategy.offload == SN_OFFLOAD_NARROW_CACHE) return;
+  expect_fits(t, strategy, least - SN_POOL_BLOCK, false, least);
+  for (int i = 0; i < TRIES; i++)
+    expect_fits(t, strategy, least - SN_POOL_BLOCK * prng_from(t->dice, 1, BLOCKS_AWAY), false, least);
+}
+
+static void check_workspace(trial *t, const sn_net *net, const sn_device *device, const sn_strategy *strategies) {
+  sn_err err = SN_ERR_INIT;
+  const sn_options options = {.workspace = t->workspace};
+  t->planner = sn_planner_new(net, device, &options, &err);
+  sn_run *run = sn_simulate("random", net, device, strategies, STRATEGIES, &options, &err);
+  sn_memory *memory = sn_fit_memory(net, device, strategies, STRATEGIES, &options, &err);
+  if (!t->planner || !run || !memory) fail_msg("SN_SEED=%" PRIu64 ": %s", t->seed, err.text);
+  for (uint32_t i = 0; i < STRATEGIES; i++) {
+    const sn_result *r = &run->results[i];
+    assert_true(r->least_device_bytes == memory->answers[i].memory_bytes);
+    assert_int_equal(r->fits, r->least_device_bytes <= device->memory_bytes);
+    assert_true(memory->answers[i].result->fits);
+    try_around(t, strategies[i], r->least_device_bytes);
+  }
+  sn_memory_free(memory);
+  sn_run_free(run);
+  sn_planner_free(t->planner);
+}
+
+static void test_least(void **state) {
+  (void)state;
+  sn_strategy strategies[STRATEGIES];
+  const char *most = getenv("SN_PROP_NETS");
+  uint64_t first = first_seed(1), count = most ? strtoull(most, NULL, 10) : NETS;
+  fill_strategies(strategies);
+  for (uint64_t seed = first; seed < first + (count < NETS ? count : NETS); seed++) {
+    sn_err err = SN_ERR_INIT;
+    uint64_t dice = seed;
+    sn_device device;
+    sn_device_known(prng_below(&dice, sn_device_count()), &device, &err);
+    sn_net *net = random_net_new(&dice, &err);
+    if (!net) fail_msg("SN_SEED=%" PRIu64 ": %s", seed, err.text);
+    /* about what such a net needs, so that some fit and others do not */
+    device.memory_bytes = device.context_bytes + 4 * UINT64_C(3) * net->parameters + prng_from(&dice, 1, 4000) * 1024u;
+    for (sn_workspace w = SN_WORKSPACE_NONE; w < SN_WORKSPACE_COUNT; w++)
+      check_workspace(&(trial){seed, &dice, w, NULL}, net, &device, strategies);
+    sn_net_free(net);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_least)};
+  return cmocka_run_group_tests_name("the least memory", tests, NULL, NULL);
+}
