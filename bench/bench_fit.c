@@ -88,7 +88,7 @@ static sn_status measure_once(bench *b, const once *o, sn_err *err) {
   for (int i = 0; i < b->repeats && err->code == SN_OK; i++) {
     double start = now_ms();
     if (o->advice)
-      sn_advice_free(sn_advise(net, &b->gpu, &b->options, err));
+      sn_advice_free(sn_advise(net, &b->gpu, NULL, 0, &b->options, err));
     else
       sn_memory_free(sn_fit_memory(net, &b->gpu, b->strategies, SN_STRATEGY_DEFAULTS, &b->options, err));
     b->ms[i] = now_ms() - start;

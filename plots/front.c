@@ -60,8 +60,8 @@ static void put_axes(FILE *out, const frame *f) {
         "set border 3 linewidth 0.7\nset tics out nomirror scale 0.6\n"
         "set grid xtics ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
-  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
-          sn__look_of(f->form)->key_font);
+  fprintf(out, "set key below center horizontal maxcols 2 Left reverse samplen 2 spacing 1.1 height 0.5 font ',%s'\n",
+          sn__look_of(f->form)->small_font);
 }
 
 /* The front by rising memory, for the staircase. */

@@ -17,7 +17,16 @@ typedef struct adviser {
   const sn_args *args;
   sn_question question;
   sn_advice *advice;
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  uint32_t n_strategies;
 } adviser;
+
+/* Those asked for, else all. */
+static void choose_strategies(adviser *a) {
+  a->n_strategies = a->args->n_strategies ? a->args->n_strategies : (uint32_t)SN_ADVISE_STRATEGIES;
+  for (uint32_t i = 0; i < a->n_strategies; i++)
+    a->strategies[i] = a->args->n_strategies ? a->args->strategies[i] : sn_advise_strategy(i);
+}
 
 static const sn_combination *front(const adviser *a, uint32_t i) {
   return &a->advice->all[a->advice->front[i]];
@@ -41,12 +50,14 @@ static step step_between(const sn_combination *from, const sn_combination *to) {
 
 static void print_heading(const adviser *a, FILE *out) {
   uint32_t fit = 0;
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) fit += a->advice->all[i].result->fits;
+  for (uint32_t i = 0; i < a->advice->n_all; i++) fit += a->advice->all[i].result->fits;
   sn_capacity_print_net("advice for", a->args->net, a->question.net->name, out);
   sn_capacity_print_batch(a->question.net, out);
   sn_capacity_print_where(&a->question, out);
-  fprintf(out, "\n%d combinations of strategy and workspace: %" PRIu32 " fit, %" PRIu32 " are on the front\n\n",
-          SN_COMBINATIONS, fit, a->advice->n_front);
+  fprintf(out,
+          "\n%" PRIu32 " combinations of strategy, workspace and memory: %" PRIu32 " fit, %" PRIu32
+          " are on the front\n\n",
+          a->advice->n_all, fit, a->advice->n_front);
 }
 
 static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
@@ -60,13 +71,20 @@ static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
   sn_table_cell(table, s.mib_per_ms < 1e5 ? "%.2f" : "%.3g", s.mib_per_ms);
 }
 
-enum { HOST = 4 }; /* a column */
+enum { GIVEN = 3, HOST = 5 }; /* columns */
+
+static bool any_limited(const adviser *a) {
+  for (uint32_t i = 0; i < a->advice->n_front; i++)
+    if (front(a, i)->limited) return true;
+  return false;
+}
 
 static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "", SN_TABLE_TEXT},
       {"", "strategy", SN_TABLE_TEXT},
       {"work-", "space", SN_TABLE_TEXT},
+      {"given", "MiB", SN_TABLE_NUMBER},
       {"device", "MiB", SN_TABLE_NUMBER},
       {"host", "MiB", SN_TABLE_NUMBER},
       {"iter", "ms", SN_TABLE_NUMBER},
@@ -81,6 +99,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, c == a->advice->best ? "*" : c->result->fits ? "" : "x");
     sn_table_cell(table, "%s", sn_strategy_name(c->strategy, name));
     sn_table_cell(table, "%s", sn_workspace_name(c->workspace));
+    sn_table_cell(table, c->limited ? "%.1f" : "-", (double)c->memory_bytes / SN_MIB);
     sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
     sn_table_cell(table, c->result->host_bytes ? "%.1f" : "-", (double)c->result->host_bytes / SN_MIB);
     sn_table_cell(table, "%.2f", (double)c->result->iteration_ns / 1e6);
@@ -90,22 +109,34 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
   bool host = false;
   for (uint32_t i = 0; i < a->advice->n_front; i++) host = host || front(a, i)->result->host_bytes;
   if (!host) sn_table_hide(table, HOST);
+  if (!any_limited(a)) sn_table_hide(table, GIVEN);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
 }
 
 static void print_legend(const adviser *a, FILE *out) {
-  fprintf(out, "\n%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
-          front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ");
+  fprintf(out, "\n%s%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
+          front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ",
+          any_limited(a) ? "given: the --memory with which it takes so little, - all there is; " : "");
+}
+
+/* " --memory 1965MiB", or in bytes, where it is given less than there is; "" else. */
+static const char *memory_option(const sn_combination *c, char *text, size_t room) {
+  bool whole = c->memory_bytes % (uint64_t)SN_MIB == 0;
+  text[0] = '\0';
+  if (c->limited)
+    snprintf(text, room, " --memory %" PRIu64 "%s", whole ? c->memory_bytes >> 20 : c->memory_bytes,
+             whole ? "MiB" : "B");
+  return text;
 }
 
 static void print_best(const adviser *a, FILE *out) {
   const sn_combination *best = a->advice->best;
-  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT];
+  char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT], memory[40];
   if (!best) return;
-  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s\n", sn_strategy_name(best->strategy, name),
-          sn_workspace_name(best->workspace));
+  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s%s\n", sn_strategy_name(best->strategy, name),
+          sn_workspace_name(best->workspace), memory_option(best, memory, sizeof memory));
   fprintf(out, "%.2f images/s, %s to spare", best->result->images_per_second,
           sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
   if (a->question.margin_bytes)
@@ -120,6 +151,7 @@ static void put_combination(sn_json_object *o, const sn_combination *c) {
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(o, "strategy", sn_strategy_name(c->strategy, name));
   sn_json_put_text(o, "workspace", sn_workspace_name(c->workspace));
+  sn_json_put_count(o, "memory_bytes", c->memory_bytes);
   sn_json_put_bool(o, "fits", c->result->fits);
   sn_json_put_count(o, "device_bytes", c->result->peak_device_bytes);
   sn_json_put_count(o, "host_bytes", c->result->host_bytes);
@@ -171,7 +203,7 @@ static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   for (uint32_t i = 0; i < a->advice->n_front; i++)
     if (write_front(a, i, out, err) != SN_OK) return err->code;
   fputs("\n],\"evaluated\":[", out);
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
+  for (uint32_t i = 0; i < a->advice->n_all; i++)
     if (write_evaluated(&a->advice->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
   return SN_OK;
@@ -187,12 +219,15 @@ static sn_front_point point_of(const adviser *a, const sn_combination *c) {
 }
 
 static const char *name_point(const sn_combination *c, sn_arena *arena) {
-  char name[SN_STRATEGY_TEXT];
-  return sn_arena_print(arena, "%s, %s", sn_strategy_name(c->strategy, name), sn_workspace_name(c->workspace));
+  char name[SN_STRATEGY_TEXT], given[40] = "";
+  if (c->limited) snprintf(given, sizeof given, ", given %.0f MiB", (double)c->memory_bytes / SN_MIB);
+  return sn_arena_print(arena, "%s, %s%s", sn_strategy_name(c->strategy, name), sn_workspace_name(c->workspace), given);
 }
 
 static sn_status draw(const adviser *a, sn_err *err) {
-  sn_front_point points[SN_COMBINATIONS], others[SN_COMBINATIONS];
+  sn_front_point *points = sn_arena_alloc(a->advice->arena, a->advice->n_all, sizeof *points);
+  sn_front_point *others = sn_arena_alloc(a->advice->arena, a->advice->n_all, sizeof *others);
+  if (!points || !others) return sn_fail_memory(err);
   sn_front_chart chart = {.device = a->question.device.name,
                           .limit_bytes = a->question.device.memory_bytes,
                           .front = points,
@@ -203,7 +238,7 @@ static sn_status draw(const adviser *a, sn_err *err) {
     points[i].name = name_point(front(a, i), a->advice->arena);
     if (!points[i].name) return sn_fail_memory(err);
   }
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
+  for (uint32_t i = 0; i < a->advice->n_all; i++)
     if (!a->advice->all[i].on_front) others[chart.n_others++] = point_of(a, &a->advice->all[i]);
   chart.title = sn_arena_print(a->advice->arena, "%s, batch %" PRIu32 ", on %s: memory and time by strategy, workspace",
                                a->args->net, a->question.net->batch, a->question.device.name);
@@ -215,12 +250,10 @@ static sn_status draw(const adviser *a, sn_err *err) {
 /* ---- the command ---- */
 
 static sn_status fail_no_fit(const adviser *a, sn_err *err) {
-  sn_strategy strategies[SN_ADVISE_STRATEGIES];
   char name[SN_STRATEGY_TEXT], batch[40] = "";
   const sn_question *q = &a->question;
   uint32_t largest = 0;
-  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) strategies[i] = sn_advise_strategy(i);
-  sn_memory *memory = sn_fit_memory(q->net, &q->device, strategies, SN_ADVISE_STRATEGIES, &q->options, err);
+  sn_memory *memory = sn_fit_memory(q->net, &q->device, a->strategies, a->n_strategies, &q->options, err);
   if (!memory) return err->code;
   const sn_memory_answer *least = sn_memory_best(memory);
   if (sn_question_largest_batch(q, least->strategy, &largest, err) == SN_OK) {
@@ -229,13 +262,13 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
     if (least->memory_bytes == 0)
       sn_capacity_fail_host(q, least->strategy, least->result->host_bytes, err);
     else if (least->memory_bytes <= q->device.memory_bytes)
-      sn_fail(err, SN_NO_FIT, "none of %d combinations fits into the pool of --pool; try a larger one%s",
-              SN_COMBINATIONS, batch);
+      sn_fail(err, SN_NO_FIT, "none of %" PRIu32 " combinations fits into the pool of --pool; try a larger one%s",
+              a->advice->n_all, batch);
     else
       sn_fail(err, SN_NO_FIT,
-              "none of %d combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64
-              "MiB%s",
-              SN_COMBINATIONS, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
+              "none of %" PRIu32
+              " combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64 "MiB%s",
+              a->advice->n_all, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
               (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
   }
   sn_memory_free(memory);
@@ -254,7 +287,9 @@ static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
 static sn_status answer(adviser *a, sn_err *err) {
   sn_out out;
   sn_out_progress("trying every combination ...");
-  a->advice = sn_advise(a->question.net, &a->question.device, &a->question.options, err);
+  choose_strategies(a);
+  a->advice =
+      sn_advise(a->question.net, &a->question.device, a->strategies, a->n_strategies, &a->question.options, err);
   sn_out_progress(NULL);
   if (!a->advice || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {

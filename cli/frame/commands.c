@@ -61,14 +61,17 @@ static const sn_command commands[] = {
      "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
      NULL, SN_CMD_FIT, sn_cli_fit},
     {"advise", "snsim advise --net NAME --batch N [options]", "the cheapest way to make it fit",
-     "Tries every combination of strategy, offloading and convolution workspace for a network, a batch and a GPU, and "
-     "names the fastest that fits. Then the Pareto front: the combinations for which no other is as fast with less "
-     "memory, from the fastest to the leanest, and what each step along it saves and costs.\n"
+     "Tries every combination of strategy and convolution workspace for a network, a batch and a GPU (--strategy "
+     "limits "
+     "the choice), and names the fastest that fits. Then the Pareto front: the combinations for which no other is as "
+     "fast "
+     "with less memory, from the fastest to the leanest, and what each step along it saves and costs.\n"
+     "The cache and dynamic workspaces take what memory there is. So combinations with these are also tried with less, "
+     "down "
+     "to the least with which they run (snsim fit --min memory); \"given MiB\" is that limit, for --memory.\n"
      "With --margin part of the usable memory is kept free: the context grows with the libraries that are loaded, "
      "other "
-     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
-     "Memory is what the combination takes on this GPU: the cache and dynamic workspaces take what there is. --memory "
-     "asks what they would do with less.",
+     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.",
      "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
      "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
      "snsim advise --net vgg16 --batch 128 --memory 8GiB --json",

@@ -332,6 +332,10 @@ static const sn_option options[] = {
      "first "
      "13 of that list.",
      parse_strategy, 0},
+    {"strategy", "S,..", 0, SN_CMD_ADVISE, "How",
+     "Strategies to choose among, parted by commas; may be given several times. Default: baseline, and liveness with "
+     "every offload and recompute.",
+     parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_PLOT, "How", "Strategies to draw, parted by commas; may be given several times.",
      parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_DIFF, "How", "Strategies to compare, parted by commas; may be given several times.",

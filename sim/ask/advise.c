@@ -3,6 +3,7 @@
 #include "sim/ask/advise.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 
 #include <stdlib.h>
 
@@ -13,24 +14,57 @@ sn_strategy sn_advise_strategy(uint32_t index) {
                        .recompute = (sn_recompute)((index - 1) % (SN_RECOMPUTE_COST + 1))};
 }
 
-/* All strategies with one workspace: combinations workspace, workspace + 3, ... */
-static sn_status evaluate(const sn_net *net, const sn_device *device, const sn_options *options, sn_workspace workspace,
-                          sn_arena *arena, sn_combination *all, sn_err *err) {
-  sn_options own = *options;
-  own.workspace = workspace;
-  own.want_steps = own.want_peak = own.want_tensors = false;
-  sn_planner *planner = sn_planner_new(net, device, &own, err);
-  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES && err->code == SN_OK; i++) {
-    sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
-    sn_strategy strategy = sn_advise_strategy(i);
-    if (!result)
-      sn_fail_memory(err);
-    else
-      sn_planner_result(planner, strategy, device->memory_bytes, arena, result, err);
-    all[i * SN_WORKSPACE_COUNT + workspace] = (sn_combination){strategy, workspace, result, false};
+typedef struct trial {
+  const sn_device *device;
+  sn_options options;
+  sn_planner *planner; /* of one workspace */
+  sn_advice *advice;
+  sn_err *err;
+} trial;
+
+static const sn_combination *try_one(trial *t, sn_strategy strategy, uint64_t memory_bytes) {
+  sn_advice *a = t->advice;
+  sn_result *result = sn_arena_alloc(a->arena, 1, sizeof *result);
+  if (!result) {
+    sn_fail_memory(t->err);
+    return NULL;
   }
-  sn_planner_free(planner);
-  return err->code;
+  if (sn_planner_result(t->planner, strategy, memory_bytes, a->arena, result, t->err) != SN_OK) return NULL;
+  sn_combination *c = &a->all[a->n_all++];
+  *c = (sn_combination){.strategy = strategy,
+                        .workspace = t->options.workspace,
+                        .memory_bytes = memory_bytes,
+                        .result = result,
+                        .limited = memory_bytes < t->device->memory_bytes};
+  return c;
+}
+
+static bool adapts(const trial *t, sn_strategy strategy) {
+  return t->options.pool_bytes == 0 &&
+         (sn_strategy_has_cache(strategy) || t->options.workspace == SN_WORKSPACE_DYNAMIC);
+}
+
+/* Less and less memory, in whole MiB, and last the least. */
+static void try_less(trial *t, const sn_combination *whole) {
+  const uint64_t mib = UINT64_C(1) << 20;
+  uint64_t least, most = whole->result->peak_device_bytes, last = most;
+  if (sn_planner_least(t->planner, whole->strategy, &least, t->err) != SN_OK || least == 0) return;
+  for (uint64_t i = SN_ADVISE_LIMITS - 1; i > 0 && least < most && t->err->code == SN_OK; i--) {
+    uint64_t limit = sn_ceil_div(least + (most - least) / SN_ADVISE_LIMITS * i, mib) * mib;
+    if (limit >= last) continue;
+    try_one(t, whole->strategy, last = limit);
+  }
+  if (least < last && t->err->code == SN_OK) try_one(t, whole->strategy, least);
+}
+
+static sn_status try_workspace(trial *t, const sn_net *net, const sn_strategy *strategies, uint32_t count) {
+  t->planner = sn_planner_new(net, t->device, &t->options, t->err);
+  for (uint32_t i = 0; i < count && t->err->code == SN_OK; i++) {
+    const sn_combination *whole = try_one(t, strategies[i], t->device->memory_bytes);
+    if (whole && whole->result->fits && adapts(t, strategies[i])) try_less(t, whole);
+  }
+  sn_planner_free(t->planner);
+  return t->err->code;
 }
 
 typedef struct ranked {
@@ -47,42 +81,62 @@ static int compare(const void *a, const void *b) {
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void find_front(sn_combination *all, uint32_t *front, sn_advice *advice) {
-  ranked sorted[SN_COMBINATIONS];
-  uint32_t count = 0, rising[SN_COMBINATIONS];
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++)
-    sorted[i] = (ranked){all[i].result->peak_device_bytes, all[i].result->iteration_ns, i};
-  qsort(sorted, SN_COMBINATIONS, sizeof sorted[0], compare);
+static sn_status find_front(sn_advice *advice, sn_err *err) {
+  ranked *sorted = calloc(advice->n_all, sizeof *sorted);
+  uint32_t *front = sn_arena_alloc(advice->arena, advice->n_all, sizeof *front), count = 0;
   int64_t fastest = INT64_MAX;
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+  if (!sorted || !front) {
+    free(sorted);
+    return sn_fail_memory(err);
+  }
+  for (uint32_t i = 0; i < advice->n_all; i++)
+    sorted[i] = (ranked){advice->all[i].result->peak_device_bytes, advice->all[i].result->iteration_ns, i};
+  qsort(sorted, advice->n_all, sizeof *sorted, compare);
+  for (uint32_t i = 0; i < advice->n_all; i++) {
     if (sorted[i].ns >= fastest) continue;
-    sn_combination *c = &all[sorted[i].index];
+    sn_combination *c = &advice->all[sorted[i].index];
     fastest = sorted[i].ns;
     c->on_front = true;
-    rising[count++] = sorted[i].index;
+    front[count++] = sorted[i].index;
     if (c->result->fits) advice->best = c; /* the fastest so far */
   }
-  for (uint32_t i = 0; i < count; i++) front[i] = rising[count - 1 - i];
+  for (uint32_t i = 0; i < count / 2; i++) {
+    uint32_t rising = front[i];
+    front[i] = front[count - 1 - i];
+    front[count - 1 - i] = rising;
+  }
+  advice->front = front;
   advice->n_front = count;
+  free(sorted);
+  return SN_OK;
 }
 
-static sn_advice *make(const sn_net *net, const sn_device *device, const sn_options *options, sn_arena *arena,
-                       sn_err *err) {
+static sn_advice *make(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
+                       const sn_options *options, sn_arena *arena, sn_err *err) {
   sn_advice *advice = sn_arena_alloc(arena, 1, sizeof *advice);
-  sn_combination *all = sn_arena_alloc(arena, SN_COMBINATIONS, sizeof *all);
-  uint32_t *front = sn_arena_alloc(arena, SN_COMBINATIONS, sizeof *front);
-  if (!advice || !all || !front) sn_fail_memory(err);
-  for (sn_workspace w = SN_WORKSPACE_NONE; w < SN_WORKSPACE_COUNT && err->code == SN_OK; w++)
-    evaluate(net, device, options, w, arena, all, err);
-  if (err->code != SN_OK) return NULL;
-  *advice = (sn_advice){.all = all, .front = front, .arena = arena};
-  find_front(all, front, advice);
-  return advice;
+  size_t most = (size_t)n_strategies * SN_WORKSPACE_COUNT * (1 + SN_ADVISE_LIMITS);
+  sn_combination *all = sn_arena_alloc(arena, most, sizeof *all);
+  trial t = {.device = device, .options = *options, .advice = advice, .err = err};
+  if (!advice || !all) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  *advice = (sn_advice){.all = all, .arena = arena};
+  t.options.want_steps = t.options.want_peak = t.options.want_tensors = false;
+  for (sn_workspace w = SN_WORKSPACE_NONE; w < SN_WORKSPACE_COUNT && err->code == SN_OK; w++) {
+    t.options.workspace = w;
+    try_workspace(&t, net, strategies, n_strategies);
+  }
+  return err->code == SN_OK && find_front(advice, err) == SN_OK ? advice : NULL;
 }
 
-sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
+sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
+                     const sn_options *options, sn_err *err) {
+  sn_strategy all[SN_ADVISE_STRATEGIES];
+  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) all[i] = sn_advise_strategy(i);
+  if (n_strategies == 0) strategies = all, n_strategies = SN_ADVISE_STRATEGIES;
   sn_arena *arena = sn_arena_new();
-  sn_advice *advice = arena ? make(net, device, options, arena, err) : NULL;
+  sn_advice *advice = arena ? make(net, device, strategies, n_strategies, options, arena, err) : NULL;
   if (!arena) sn_fail_memory(err);
   if (!advice) sn_arena_free(arena);
   return advice;

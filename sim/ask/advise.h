@@ -7,9 +7,11 @@
  *        |      \___o
  *        +-------------- memory
  *
- * A combination's memory and time are those of its plan on this device: the cache and dynamic workspaces take what
- * there is. What does not fit is a point all the same, with what it needs and its time on a device that has it.
- * Cost: SN_COMBINATIONS plans and simulations.
+ * A combination that adapts to memory, by the cache or by dynamic workspaces, takes what there is. So it is tried with
+ * all that the device has and with less, down to the least with which it runs: only then nothing that is on the front
+ * can be beaten by giving another combination less. What does not fit is a point all the same, with what it needs and
+ * its time on a device that has it. Cost: a plan and a simulation for each combination, SN_ADVISE_LIMITS more and a
+ * search for the least for each that adapts.
  */
 #ifndef SN_SIM_ASK_ADVISE_H
 #define SN_SIM_ASK_ADVISE_H
@@ -25,29 +27,34 @@
 #include <stdint.h>
 
 /* baseline, and liveness with every offload (none, conv, checkpoints, cache) and every recompute (none, speed, memory,
- * cost); each with every workspace. */
-enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4, SN_COMBINATIONS = SN_ADVISE_STRATEGIES * SN_WORKSPACE_COUNT };
+ * cost). Limits of memory: the least, and others evenly up to what the combination takes of all. */
+enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4, SN_ADVISE_LIMITS = 6 };
 
 typedef struct sn_combination {
   sn_strategy strategy;
   sn_workspace workspace;
+  uint64_t memory_bytes;   /* usable memory that it is given, at most the device's */
   const sn_result *result; /* fits, peak_device_bytes, iteration_ns, ... */
+  bool limited;            /* it is given less than there is */
   bool on_front;
 } sn_combination;
 
 typedef struct sn_advice {
-  const sn_combination *all; /* SN_COMBINATIONS; what is simpler stands before what is added to it */
+  uint32_t n_all;
+  sn_combination *all; /* what is simpler stands before what is added to it; each with all memory, then with less */
   uint32_t n_front;
   const uint32_t *front;      /* indices into `all`, from the fastest to the leanest; of equals the simplest */
   const sn_combination *best; /* the fastest that fits, of equals the one with less memory; NULL: none fits */
   struct sn_arena *arena;
 } sn_advice;
 
-/* The strategies tried, by number below SN_ADVISE_STRATEGIES. */
+/* The strategies tried where none are named, by number below SN_ADVISE_STRATEGIES. */
 sn_strategy sn_advise_strategy(uint32_t index);
 
-/* options->workspace and options->want_.. are not looked at. */
-sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err);
+/* Tries `strategies`, or all where there are none (0), each with every workspace. options->workspace and
+ * options->want_.. are not looked at; a pool of a given size (options->pool_bytes) leaves nothing to adapt to. */
+sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
+                     const sn_options *options, sn_err *err);
 void sn_advice_free(sn_advice *advice);
 
 #endif

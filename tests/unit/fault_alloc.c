@@ -184,7 +184,7 @@ static void find_memory(scenario *s) {
 static void advise(scenario *s) {
   const sn_options options = SN_OPTIONS_INIT;
   sn_net *net = make_batch(s, 1, &s->err);
-  sn_advice *advice = net ? sn_advise(net, &s->gpu, &options, &s->err) : NULL;
+  sn_advice *advice = net ? sn_advise(net, &s->gpu, NULL, 0, &options, &s->err) : NULL;
   if (advice) snprintf(s->found, sizeof s->found, "%u %u", advice->n_front, advice->front[0]);
   sn_advice_free(advice);
   sn_net_free(net);

@@ -17,17 +17,17 @@ static bool beats(const sn_combination *a, const sn_combination *b) {
 }
 
 static void check_front(const sn_advice *advice) {
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+  for (uint32_t i = 0; i < advice->n_all; i++) {
     const sn_combination *c = &advice->all[i];
     uint32_t beaten = 0, first = i;
-    for (uint32_t k = 0; k < SN_COMBINATIONS; k++) {
+    for (uint32_t k = 0; k < advice->n_all; k++) {
       beaten += beats(&advice->all[k], c);
       if (same(&advice->all[k], c) && k < first) first = k;
     }
     assert_int_equal(c->on_front, beaten == 0 && first == i);
   }
   uint32_t marked = 0;
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) marked += advice->all[i].on_front;
+  for (uint32_t i = 0; i < advice->n_all; i++) marked += advice->all[i].on_front;
   assert_int_equal(marked, advice->n_front);
   for (uint32_t i = 0; i < advice->n_front; i++) {
     const sn_combination *c = &advice->all[advice->front[i]];
@@ -41,7 +41,7 @@ static void check_front(const sn_advice *advice) {
 
 static void check_best(const sn_advice *advice) {
   const sn_combination *best = NULL;
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+  for (uint32_t i = 0; i < advice->n_all; i++) {
     const sn_combination *c = &advice->all[i];
     if (c->result->fits && (!best || c->result->iteration_ns < best->result->iteration_ns ||
                             (c->result->iteration_ns == best->result->iteration_ns &&
@@ -52,12 +52,14 @@ static void check_best(const sn_advice *advice) {
 }
 
 static void check_results(const sn_advice *advice, const sn_net *net, const sn_device *device) {
-  for (uint32_t i = 0; i < SN_COMBINATIONS; i++) {
+  for (uint32_t i = 0; i < advice->n_all; i++) {
     sn_err err = SN_ERR_INIT;
     const sn_combination *c = &advice->all[i];
     sn_options options = SN_OPTIONS_INIT;
+    sn_device given = *device;
     options.workspace = c->workspace;
-    sn_run *run = sn_simulate("net", net, device, &c->strategy, 1, &options, &err);
+    given.memory_bytes = c->memory_bytes;
+    sn_run *run = sn_simulate("net", net, &given, &c->strategy, 1, &options, &err);
     must(&err);
     const sn_result *r = &run->results[0];
     assert_int_equal(r->fits, c->result->fits);
@@ -66,6 +68,33 @@ static void check_results(const sn_advice *advice, const sn_net *net, const sn_d
     assert_string_equal(r->strategy, c->result->strategy);
     sn_run_free(run);
   }
+}
+
+static sn_advice *advise_all(const sn_net *net, const sn_device *device, const sn_options *options) {
+  sn_err err = SN_ERR_INIT;
+  sn_advice *advice = sn_advise(net, device, NULL, 0, options, &err);
+  must(&err);
+  return advice;
+}
+
+/* Nothing runs with less than the front's lean end takes: it is what the search for the least memory finds. */
+static void check_lean_end(const sn_advice *advice, const sn_net *net, const sn_device *device) {
+  sn_err err = SN_ERR_INIT;
+  sn_options options = SN_OPTIONS_INIT;
+  uint64_t least = UINT64_MAX, lean = advice->all[advice->front[advice->n_front - 1]].result->peak_device_bytes;
+  for (sn_workspace w = 0; w < SN_WORKSPACE_COUNT; w++) {
+    options.workspace = w;
+    sn_planner *planner = sn_planner_new(net, device, &options, &err);
+    must(&err);
+    for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) {
+      uint64_t bytes;
+      sn_planner_least(planner, sn_advise_strategy(i), &bytes, &err);
+      must(&err);
+      if (bytes < least) least = bytes;
+    }
+    sn_planner_free(planner);
+  }
+  if (least <= device->memory_bytes) assert_true(lean <= least);
 }
 
 static void front_is_complete_and_nothing_else(void **state) {
@@ -77,16 +106,15 @@ static void front_is_complete_and_nothing_else(void **state) {
                {"resnet50", 16, 0}, {"resnet18", 64, 1500}, {"vgg16", 32, 4500},    {"inception_v3", 8, 2000}};
   uint32_t none = 0, some = 0;
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    sn_err err = SN_ERR_INIT;
     sn_net *net = load_net(cases[i].net, cases[i].batch);
     sn_device device = load_gpu("k40c");
     if (cases[i].mib) device.memory_bytes = (uint64_t)cases[i].mib << 20;
     const sn_options options = SN_OPTIONS_INIT;
-    sn_advice *advice = sn_advise(net, &device, &options, &err);
-    must(&err);
+    sn_advice *advice = advise_all(net, &device, &options);
     check_front(advice);
     check_best(advice);
     check_results(advice, net, &device);
+    check_lean_end(advice, net, &device);
     none += !advice->best;
     some += advice->best && !advice->all[advice->front[0]].result->fits;
     sn_advice_free(advice);
@@ -114,10 +142,29 @@ static void tries_every_strategy_once(void **state) {
   }
 }
 
+/* Only what is asked for is tried. */
+static void strategies_can_be_chosen(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 200);
+  sn_device device = load_gpu("k40c");
+  const sn_options options = SN_OPTIONS_INIT;
+  const sn_strategy asked[] = {parse_strategy("liveness+offload"), parse_strategy("superneurons")};
+  sn_advice *advice = sn_advise(net, &device, asked, 2, &options, &err);
+  must(&err);
+  assert_true(advice->n_all > 2 * SN_WORKSPACE_COUNT);
+  for (uint32_t i = 0; i < advice->n_all; i++)
+    assert_true(sn_strategy_same(advice->all[i].strategy, asked[0]) ||
+                sn_strategy_same(advice->all[i].strategy, asked[1]));
+  sn_advice_free(advice);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(front_is_complete_and_nothing_else),
       cmocka_unit_test(tries_every_strategy_once),
+      cmocka_unit_test(strategies_can_be_chosen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
