@@ -6,6 +6,7 @@
  * since readers look anyway. */
 #include "db/store_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -65,6 +66,7 @@ static void add_table(sqlite3_str *sql, const sn__table *table) {
 /* "DROP TABLE t; CREATE TABLE t(.., CHECK ..) ..; CREATE INDEX ..", of an empty table; `old` is its text. */
 static sn_status make_again(sn_store *store, const char *table, const char *old, const char *indices,
                             const char *checks, sn_err *err) {
+  assert(old && indices);
   const char *end = strrchr(old, ')'); /* behind it stand STRICT and the like */
   if (!end) return sn_fail(err, SN_BUG, "store: the table %s has no columns", table);
   sqlite3_str *sql = sqlite3_str_new(store->db);
@@ -100,7 +102,7 @@ static sn_status read_text(sn_store *store, const char *table, sn_arena *arena, 
 
 static sn_status check_table(sn_store *store, const char *table, const char *checks, sn_err *err) {
   sn_arena *arena = sn_arena_new();
-  const char *texts[2];
+  const char *texts[2] = {NULL, NULL};
   if (!arena || !checks)
     sn_fail_memory(err);
   else if (read_text(store, table, arena, texts, err) == SN_OK)

@@ -9,6 +9,8 @@
 #include "db/store_internal.h"
 #include "sim/ask/grid.h"
 
+#include <assert.h>
+
 #ifndef SNSIM_VERSION
 #define SNSIM_VERSION "unknown"
 #endif
@@ -188,6 +190,7 @@ static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *
   if (want_rows && sn__rows_select(store, &sn__points_out, &sweep->head.id, arena, &rows, &sweep->n_rows, err) != SN_OK)
     return NULL;
   sweep->rows = rows;
+  assert(rows || sweep->n_rows == 0);
   for (uint32_t i = 0; i < sweep->n_rows; i++)
     if (sweep->rows[i].point < 1 || sweep->rows[i].point > sweep->head.n_points) {
       sn__store_damaged(store, "a sweep has points beyond its grid", err);

@@ -97,6 +97,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   else if (sn_device_known(0, &s->device, err) != SN_OK)
     return err->code;
   s->room = SN_MAX_NET_BYTES;
+  assert(s->machine.ops);
   if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;
   s->costs = make_costs(s, err);
   return s->costs ? open_run(s, err) : err->code;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "plots/plot_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -69,6 +70,7 @@ static sn_status choose_named(const sn_run *run, const sn_plot_options *options,
 
 /* The first of its results for a strategy: what was predicted, where that was measured too. */
 static bool is_first(const sn_run *run, uint32_t i) {
+  assert(run->results);
   return find(run, run->results[i].strategy) == &run->results[i];
 }
 
@@ -104,6 +106,7 @@ static void choose_usual(const sn_run *run, unsigned n_names, sn_plot_kind kind,
 static sn_status check_rows(const choice *chosen, sn_plot_kind kind, sn_err *err) {
   for (unsigned i = 0; i < chosen->count; i++) {
     const sn_result *result = chosen->curves[i].result;
+    assert(result);
     int64_t id = chosen->curves[i].run->id;
     if (!result->steps || result->n_steps == 0)
       return sn_fail(

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "sim/plan/shelf.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,9 @@ typedef struct packer {
   uint64_t dice;
 } packer;
 
-static uint64_t throw(packer * p, uint64_t below) { /* splitmix64 */
+/* From 0 to below `below`, which is not 0: splitmix64. */
+static uint64_t roll(packer *p, uint64_t below) {
+  assert(below > 0);
   uint64_t z = p->dice += UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -108,7 +111,7 @@ static void find_loads(packer *p, uint64_t *tree, uint32_t n) {
     load[p->upper[b]] -= p->blocks[b].bytes;
   }
   for (uint32_t t = 1; t < n; t++) load[t] += load[t - 1];
-  for (uint32_t i = n; i-- > 1;) tree[i] = sn_max(tree[2 * i], tree[2 * i + 1]);
+  for (uint32_t i = n; i-- > 1;) tree[i] = sn_max(tree[2 * (size_t)i], tree[2 * (size_t)i + 1]);
   for (uint32_t b = 0; b < p->count; b++)
     if (is_active(&p->blocks[b])) p->most[b] = largest_load(tree, n, p->lower[b], p->upper[b]);
 }
@@ -119,7 +122,7 @@ static bool measure(packer *p, uint64_t *bound) {
   if (p->active == 0) return true;
   uint64_t *times = calloc(2 * (size_t)p->active, sizeof *times);
   uint32_t n = times ? rank_times(p, times) : 0;
-  uint64_t *tree = times ? calloc(2 * (size_t)n, sizeof *tree) : NULL;
+  uint64_t *tree = n > 0 ? calloc(2 * (size_t)n, sizeof *tree) : NULL;
   if (tree) find_loads(p, tree, n);
   for (uint32_t b = 0; tree && b < p->count; b++) *bound = sn_max(*bound, p->most[b]);
   bool good = tree != NULL;
@@ -267,7 +270,7 @@ static uint32_t draw(packer *p, const layout *l, const wish *w) {
       const sn__spot *s = &spots[i];
       if ((w->end > 0 && s->end != w->end) || l->position[s->block] >= w->position) continue;
       if (w->rival != UINT32_MAX && !conflict(p, s->block, w->rival)) continue;
-      if (throw(p, ++found) == 0) drawn = s->block;
+      if (roll(p, ++found) == 0) drawn = s->block;
     }
   }
   return drawn;
@@ -285,7 +288,7 @@ static uint32_t draw_stacked(packer *p, const layout *l) {
     w.rival = block;
     if (w.end == 0) break;
   }
-  return p->stack[throw(p, n)];
+  return p->stack[roll(p, n)];
 }
 
 /* Takes over from p->now what stands before position `from`. */
@@ -315,7 +318,7 @@ static bool move(packer *p, uint64_t limit) {
   uint32_t from = p->now.position[other];
   begin_next(p, from);
   uint32_t *order = p->next.order;
-  if (throw(p, 2) == 0) {
+  if (roll(p, 2) == 0) {
     order[at] = other;
   } else {
     memmove(&order[from + 1], &order[from], (at - from) * sizeof *order);

@@ -79,7 +79,7 @@ static bool is_there(const sn_timeline *t, const sn_rect *rect, uint32_t step) {
 static void find_tops(work *w) {
   const sn_timeline *t = w->timeline;
   for (uint32_t i = 0; i < t->n_rects; i++) w->rects[i] = &t->rects[i];
-  qsort(w->rects, t->n_rects, sizeof *w->rects, by_height);
+  qsort(w->rects, t->n_rects, sizeof(const sn_rect *), by_height);
   for (uint32_t s = 0; s <= t->n_steps; s++) w->next[s] = s;
   for (uint32_t s = 0; s < t->n_steps; s++) w->steps[s].moment = t->steps[s].first_instr;
   for (uint32_t i = 0; i < t->n_rects; i++) {
