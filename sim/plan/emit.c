@@ -202,7 +202,8 @@ sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
 static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
   sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
-  /* Memory is given back on the compute lane only: being behind the last time covers whoever had it before. */
+  /* Memory is given back on the compute lane only: being behind the last time covers whoever had it before. And whoever
+   * may have it when addresses change (sim/plan/place.h), so this is not narrowed to its own bytes. */
   sn_status status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
   if (status != SN_OK) return status;
   for (sn_lane l = 0; l < SN_LANES; l++) p->touched[l] = p->wrote[l] = 0;

@@ -9,9 +9,11 @@
 #include "exec/batch_source.h"
 #include "plots/plot.h"
 #include "sim/ask/advise.h"
+#include "sim/ask/blocks.h"
 #include "sim/ask/compare.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/simulate.h"
+#include "sim/plan/place.h"
 #include "tests/unit/image_files.h"
 
 #include <errno.h>
@@ -233,6 +235,35 @@ static void open_own(scenario *s) {
 
 /* ---- the loop ---- */
 
+/* Blocks from a file, packed; and the addresses of a plan. */
+static void pack_blocks(scenario *s) {
+  sn_packing packing;
+  sn_block_list *list = sn_blocks_load(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/blocks/good", &s->err);
+  uint64_t *offsets = list ? calloc(list->count, sizeof *offsets) : NULL;
+  if (list && !offsets) sn_fail_memory(&s->err);
+  if (offsets &&
+      sn_pack(list->blocks, list->count, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%llu", (unsigned long long)packing.bytes);
+  free(offsets);
+  sn_blocks_free(list);
+}
+
+static void place_plan(scenario *s) {
+  sn_route *route = sn_route_new(s->net, &s->err);
+  sn_costs *costs = route ? sn_costs_new(s->net, &s->gpu, &s->err) : NULL;
+  sn_schedule *schedule = costs ? sn_schedule_new(route, SN_RECOMPUTE_COST, &s->err) : NULL;
+  sn_strategy strategy = sn_strategy_default(9); /* liveness+offload+recompute=cost */
+  sn_plan *plan =
+      schedule ? sn_lower(schedule, strategy, SN_WORKSPACE_DYNAMIC, costs, UINT64_C(1) << 30, &s->err) : NULL;
+  if (plan && sn_place(plan, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)plan->pool_bytes,
+             (unsigned long long)plan->largest_hole);
+  sn_plan_free(plan);
+  sn_schedule_free(schedule);
+  sn_costs_free(costs);
+  sn_route_free(route);
+}
+
 static void run_armed(scenario *s, stage *run, failing how, long at) {
   s->found[0] = '\0';
   s->err = (sn_err)SN_ERR_INIT;
@@ -365,6 +396,11 @@ static void image_sets(void **state) {
   fail_each(*state, open_own, 6);
 }
 
+static void packing(void **state) {
+  fail_each(*state, pack_blocks, 20);
+  fail_each(*state, place_plan, 40);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(zoo),
@@ -379,6 +415,7 @@ int main(void) {
       cmocka_unit_test(timeline),
       cmocka_unit_test(pictures_and_comparison),
       cmocka_unit_test(image_sets),
+      cmocka_unit_test(packing),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);
 }
