@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b) {
 static void prepare(bench *b, const sn_device *gpu, sn_err *err) {
   sn_strategy strategy = {.liveness = true, .offload = SN_OFFLOAD_CONV};
   b->net = sn_net_load("resnet:n1=6,n2=32,n3=800,n4=6", 16, 0, err);
-  b->route = b->net ? sn_route_new(b->net, err) : NULL;
+  b->route = b->net ? sn_route_new(b->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   b->costs = b->route ? sn_costs_new(b->net, gpu, err) : NULL;
   b->schedule = b->costs ? sn_schedule_new(b->route, strategy.recompute, err) : NULL;
   b->plan =

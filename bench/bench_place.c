@@ -66,7 +66,7 @@ static sn_status measure_plan(const char *spec, uint32_t batch, const char *stra
   sn_strategy s;
   sn_device gpu;
   sn_net *net = sn_net_load(spec, batch, 0, err);
-  sn_route *route = net ? sn_route_new(net, err) : NULL;
+  sn_route *route = net ? sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   sn_costs *costs = route && sn_device_load("k40c", &gpu, err) == SN_OK ? sn_costs_new(net, &gpu, err) : NULL;
   bool good = costs && sn_strategy_parse(strategy, &s, err) == SN_OK;
   sn_schedule *schedule = good ? sn_schedule_new(route, s.recompute, err) : NULL;

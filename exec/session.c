@@ -87,7 +87,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   s->arena = s->options.arena ? s->options.arena : sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
-  s->route = s->batches ? sn_route_new(s->net, err) : NULL;
+  s->route = s->batches ? sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   if (!s->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -490,7 +490,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .processors = s->load.processors,
                   .load = s->load.average,
                   .layers = s->net->n_layers,
-                  .n_steps = 2 * s->route->n_layers,
+                  .n_steps = s->route->first_update,
                   .parameters = s->net->parameters,
                   .macs = s->net->macs,
                   .results = s->results,

@@ -13,31 +13,31 @@
 #include <string.h>
 #include <strings.h>
 
-/* name, gradient, then yes or no: backward reads x, reads y, checkpoint, many inputs, offloaded in the paper, offloaded
- * with offload=checkpoints, ends offloads. SOFTMAX reads only y, but the paper holds its x as well. */
+/* name, then yes or no: checkpoint, many inputs, offloaded in the paper, offloaded with offload=checkpoints, ends
+ * offloads. */
 #define OP_ROWS(ROW)                                                                                                   \
-  ROW(DATA, SN_GRAD_NONE, 0, 0, 1, 0, 0, 0, 0)                                                                         \
-  ROW(CONV, SN_GRAD_NEW, 1, 0, 1, 0, 1, 0, 1)                                                                          \
-  ROW(FC, SN_GRAD_NEW, 1, 0, 1, 0, 0, 0, 1)                                                                            \
-  ROW(POOL, SN_GRAD_NEW, 1, 1, 0, 0, 0, 0, 0)                                                                          \
-  ROW(ACT, SN_GRAD_IN_PLACE, 1, 1, 0, 0, 0, 0, 0)                                                                      \
-  ROW(LRN, SN_GRAD_IN_PLACE, 1, 1, 0, 0, 0, 0, 0)                                                                      \
-  ROW(BN, SN_GRAD_NEW, 1, 0, 0, 0, 0, 0, 0)                                                                            \
-  ROW(DROPOUT, SN_GRAD_NEW, 0, 0, 0, 0, 0, 0, 0)                                                                       \
-  ROW(SOFTMAX, SN_GRAD_ON_OUTPUT, 1, 1, 1, 0, 0, 0, 0)                                                                 \
-  ROW(JOIN, SN_GRAD_SHARE, 0, 0, 1, 1, 0, 1, 0)                                                                        \
-  ROW(FORK, SN_GRAD_ACCUMULATE, 0, 0, 1, 0, 0, 1, 0)                                                                   \
-  ROW(CONCAT, SN_GRAD_NEW, 0, 0, 1, 1, 0, 1, 0)
+  ROW(DATA, 1, 0, 0, 0, 0)                                                                                             \
+  ROW(CONV, 1, 0, 1, 0, 1)                                                                                             \
+  ROW(FC, 1, 0, 0, 0, 1)                                                                                               \
+  ROW(POOL, 0, 0, 0, 0, 0)                                                                                             \
+  ROW(ACT, 0, 0, 0, 0, 0)                                                                                              \
+  ROW(LRN, 0, 0, 0, 0, 0)                                                                                              \
+  ROW(BN, 0, 0, 0, 0, 0)                                                                                               \
+  ROW(DROPOUT, 0, 0, 0, 0, 0)                                                                                          \
+  ROW(SOFTMAX, 1, 0, 0, 0, 0)                                                                                          \
+  ROW(JOIN, 1, 1, 0, 1, 0)                                                                                             \
+  ROW(FORK, 1, 0, 0, 1, 0)                                                                                             \
+  ROW(CONCAT, 1, 1, 0, 1, 0)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
-#define INFO_ROW(name, grad, x, y, checkpoint, many, paper, joints, ends)                                              \
-  [SN_##name] = {#name, grad, x, y, checkpoint, many, paper, joints, ends},
+#define INFO_ROW(name, checkpoint, many, paper, joints, ends)                                                          \
+  [SN_##name] = {#name, checkpoint, many, paper, joints, ends},
     OP_ROWS(INFO_ROW)
 #undef INFO_ROW
 };
 
 static const char *const names[SN_OP_COUNT] = {
-#define NAME_ROW(name, grad, x, y, checkpoint, many, paper, joints, ends) [SN_##name] = #name,
+#define NAME_ROW(name, checkpoint, many, paper, joints, ends) [SN_##name] = #name,
     OP_ROWS(NAME_ROW)
 #undef NAME_ROW
 };

@@ -6,26 +6,13 @@
 #include "base/err.h"
 #include "models/net.h"
 
-/* Where the gradient with respect to the inputs lives. */
-typedef enum sn_grad_rule {
-  SN_GRAD_NONE,       /* DATA: no backward */
-  SN_GRAD_NEW,        /* a new tensor per input */
-  SN_GRAD_IN_PLACE,   /* written over dy */
-  SN_GRAD_ON_OUTPUT,  /* written over the layer's own output (SOFTMAX with loss: there is no dy) */
-  SN_GRAD_SHARE,      /* input 0 takes dy as it is, every other input a new copy (JOIN) */
-  SN_GRAD_ACCUMULATE, /* summed into the gradient of branch 0 (FORK) */
-} sn_grad_rule;
-
 typedef struct sn_op_info {
-  const char *name; /* "CONV": in tables, plans and JSON networks */
-  sn_grad_rule grad;
-  bool backward_reads_x; /* its forward input, besides dy */
-  bool backward_reads_y; /* its own forward output */
-  bool checkpoint;       /* never dropped for recomputation */
-  bool many_inputs;      /* takes two or more inputs; all others take one (DATA none) */
-  bool offload_paper;    /* its output is offloaded: CONV */
-  bool offload_joints;   /* also with offload=checkpoints: JOIN, FORK, CONCAT */
-  bool ends_offload;     /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1) */
+  const char *name;    /* "CONV": in tables, plans and JSON networks */
+  bool checkpoint;     /* never dropped for recomputation */
+  bool many_inputs;    /* takes two or more inputs; all others take one (DATA none) */
+  bool offload_paper;  /* its output is offloaded: CONV */
+  bool offload_joints; /* also with offload=checkpoints: JOIN, FORK, CONCAT */
+  bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1) */
 } sn_op_info;
 
 extern const sn_op_info sn_op_table[SN_OP_COUNT];

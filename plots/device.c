@@ -40,7 +40,7 @@ static uint64_t bytes_of(const stack *k, uint32_t step, unsigned part) {
 
 static stack measure(const sn__chart *chart, const sn_footprint *footprint) {
   const sn_result *r = chart->curves[0].result;
-  stack k = {.chart = chart, .footprint = footprint, .n_steps = 2 * chart->timeline->n_layers};
+  stack k = {.chart = chart, .footprint = footprint, .n_steps = chart->timeline->n_trained};
   for (unsigned p = 0; p < SN__PART_CONV; p++) k.resident += sn__resident_part(r, p);
   /* Of several steps that are as high the run names the one that is full of tensors. */
   k.peak = r->pool_step && r->pool_step <= k.n_steps ? r->pool_step - 1 : footprint->peak;
@@ -184,7 +184,7 @@ static void put_script(FILE *out, const stack *k) {
           "set xtics nomirror\nset ytics nomirror\nset key outside right center vertical Left reverse samplen 1.2 "
           "spacing 1.3 font ',%s' title 'at the peak' left\n",
           sn__look_of(chart->form)->key_font);
-  sn__put_passes(out, chart, 1, chart->timeline->n_layers + 1, end, (double)k->need / k->unit.bytes / (k->high * 1.2));
+  sn__put_passes(out, chart, 1, chart->timeline->n_forward + 1, end, (double)k->need / k->unit.bytes / (k->high * 1.2));
   put_memory(out, k);
   put_peak(out, k);
   put_plot(out, k);

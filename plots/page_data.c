@@ -349,7 +349,7 @@ sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, u
   write_steps(entries[0].timeline, out);
   write_tensors(entries[0].timeline, out);
   write_parts(entries[0].timeline, parts, out);
-  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_layers);
+  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_forward);
   for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
     if (i > 0) fputs(",\n", out);
     write_entry(run, &entries[i], parts, out, err);

@@ -27,7 +27,7 @@ static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
 
 /* Where the axis of steps ends: the updates behind it take and give back nothing. */
 static double end_of(const sn_timeline *t) {
-  return 2.0 * t->n_layers + 1;
+  return t->n_trained + 1.0;
 }
 
 /* A workspace is held while its instruction runs. */
@@ -124,7 +124,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
           "set xtics nomirror\nset ytics nomirror\nset key below center horizontal Left reverse samplen 1.5 "
           "spacing 1.25 height 0.8 font ',%s'\n",
           sn__look_of(chart->form)->key_font);
-  sn__put_passes(out, chart, 1, t->n_layers + 1, end_of(t), 1);
+  sn__put_passes(out, chart, 1, t->n_forward + 1, end_of(t), 1);
   put_names(out, chart, &unit);
   put_mark(out, chart, high);
   put_plot(out, t);
@@ -191,7 +191,7 @@ sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   sn__put_subject(out, chart, sn__put_plain);
   fprintf(out, "\n\n%*s\n", LABEL_COLUMNS - 2, unit.name);
   put_grid(out, &g, &unit);
-  fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, 2 * t->n_layers);
+  fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, t->n_trained);
   for (int k = 0; k < KINDS; k++) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
   fputs("\n", out);
   const sn_result *r = chart->curves[0].result;

@@ -32,7 +32,7 @@ static void add_share(shares *sum, sn_op op, double value) {
 /* A tensor counts for the layer that makes it. */
 static sn_status share_memory(const sn_paper_cell *cell, shares *sum, sn_err *err) {
   sn_net *net = sn_net_load(cell->net, cell->batch, 0, err);
-  sn_route *route = net ? sn_route_new(net, err) : NULL;
+  sn_route *route = net ? sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   for (uint32_t t = 0; route && t < route->n_tensors; t++)
     add_share(sum, net->layers[route->tensors[t].layer].op, (double)route->tensors[t].bytes);
   sn_route_free(route);
@@ -132,7 +132,7 @@ sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *
 /* All tensors of one image, GiB: every functional tensor grows with the batch alone. */
 static sn_status image_gib(const char *spec, double *gib, sn_err *err) {
   sn_net *net = sn_net_load(spec, 1, 0, err);
-  sn_route *route = net ? sn_route_new(net, err) : NULL;
+  sn_route *route = net ? sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   *gib = route ? (double)route->tensor_bytes / 1073741824 : 0;
   sn_route_free(route);
   sn_net_free(net);

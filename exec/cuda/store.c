@@ -146,7 +146,7 @@ static double judge_image(const float *x, uint32_t classes, uint32_t label, uint
 void sn__store_judge(sn__cuda *m) {
   const sn_net *net = m->route->net;
   m->outcome = (sn_outcome){0};
-  for (uint32_t r = 0; r < m->route->n_layers; r++) {
+  for (uint32_t r = 0; r < m->route->first_backward; r++) {
     uint32_t index = m->route->steps[r].layer;
     sn_shape s = net->layers[index].out;
     if (net->layers[index].op != SN_SOFTMAX) continue;

@@ -88,7 +88,7 @@ static const char *advise(const walk *w, uint32_t tensor) {
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
   if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;
   if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
-  bool output = t->kind == SN_OUTPUT;
+  bool output = t->role == SN_VALUE;
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute";
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_SPEED) return "recompute=memory";
   if (output && op->offload_paper && w->strategy.offload == SN_OFFLOAD_NONE) return "offload or cache";

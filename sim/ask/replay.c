@@ -114,7 +114,8 @@ static sn_status open_simulated(sn_replay *r, const char *net, const char *gpu, 
 }
 
 static sn_status open_measured(sn_replay *r, const char *net, sn_err *err) {
-  if (load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK) r->route = sn_route_new(r->net, err);
+  if (load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK)
+    r->route = sn_route_new(r->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
   return err->code;
 }
 
@@ -143,7 +144,7 @@ void sn_replay_free(sn_replay *replay) {
 
 static uint64_t peak_of(const sn_timeline *t) {
   uint64_t peak = 0;
-  for (uint32_t s = 0; s < 2 * t->n_layers; s++) peak = sn_max(peak, t->steps[s].tensor_bytes);
+  for (uint32_t s = 0; s < t->n_trained; s++) peak = sn_max(peak, t->steps[s].tensor_bytes);
   return peak;
 }
 

@@ -16,7 +16,7 @@ sn_persistent sn_persistent_of(const sn_net *net) {
 
 /* Forward and backward steps: what updates do to memory is nothing. */
 static uint32_t count_steps(const sn_result_source *s) {
-  return 2 * s->plan->route->n_layers;
+  return s->plan->route->first_update;
 }
 
 static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
@@ -26,7 +26,7 @@ static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
 
 uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
   uint32_t peak = 0;
-  for (uint32_t step = 0; step < 2 * plan->route->n_layers; step++)
+  for (uint32_t step = 0; step < plan->route->first_update; step++)
     if (use[step].tensor_bytes > use[peak].tensor_bytes) peak = step;
   return peak;
 }
@@ -40,7 +40,7 @@ static uint64_t fork_bytes(const sn_plan *plan, uint32_t step) {
     if (i->step == step && live == plan->use[step].tensor_bytes) break;
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     const sn_tensor *t = &route->tensors[i->id];
-    bool copy = t->kind == SN_OUTPUT && route->net->layers[t->layer].op == SN_FORK;
+    bool copy = t->role == SN_VALUE && route->net->layers[t->layer].op == SN_FORK;
     live = i->kind == SN_ALLOC ? live + t->bytes : live - t->bytes;
     if (copy) copies = i->kind == SN_ALLOC ? copies + t->bytes : copies - t->bytes;
   }

@@ -69,7 +69,7 @@ static bool can_do_without_workspace(const question *q) {
 }
 
 static sn_status open_question(question *q) {
-  q->route = sn_route_new(q->net, q->err);
+  q->route = sn_route_new(q->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, q->err);
   q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->persistent = sn_persistent_of(q->net);
@@ -258,7 +258,7 @@ static sn_status add_tensors(const question *q, sn_run *run) {
     const sn_tensor *tensor = &q->route->tensors[t];
     rows[t] = (sn_tensor_row){.id = t,
                               .name = sn_arena_text(q->arena, sn_tensor_name(q->route, t, name, sizeof name)),
-                              .kind = sn_tensor_kind_name(tensor->kind),
+                              .kind = sn_role_name(tensor->role),
                               .layer = sn_arena_text(q->arena, q->net->layers[tensor->layer].name),
                               .bytes = tensor->bytes};
     if (!rows[t].name || !rows[t].layer) return sn_fail_memory(q->err);
@@ -291,7 +291,7 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .device = "",
                   .data = "",
                   .layers = q->net->n_layers,
-                  .n_steps = 2 * q->route->n_layers,
+                  .n_steps = q->route->first_update,
                   .parameters = q->net->parameters,
                   .macs = q->net->macs,
                   .arena = q->arena};

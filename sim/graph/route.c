@@ -1,51 +1,78 @@
-/* Route construction ([SN] algorithm 1) and the functional tensors of an iteration; see the header.
+/* Route construction ([SN] algorithm 1) and the tensors of an iteration by a dialect's rules; see the header.
  *
- *   order        depth first with an explicit stack; a layer is appended when its last input arrives   O(layers +
- * values) forward      every output is a new tensor backward     in reverse order; each operator's gradient rule
- * (models/op.h) says which tensor is the gradient of each input: a new one, the incoming one, or the layer's own output
- *   update       one step per layer with parameters; touches no functional tensor
- */
+ *   order      depth first with an explicit stack; a layer is appended when its last input arrives
+ *   forward    every output is a new tensor, and what is saved for backward; a FORK that does not copy is no step: its
+ *              branches are its input
+ *   backward   in reverse order: what the rule reads, then the gradients it makes; which operand's bytes may be taken
+ *   update     one step per layer with parameters; touches no tensor */
 #include "sim/graph/route.h"
 
 #include "base/arena.h"
 #include "base/checked.h"
-#include "models/op.h"
+#include "sim/graph/route_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+typedef struct branch {
+  uint32_t read_at, port; /* forward step of its reader */
+} branch;
+
 typedef struct builder {
+  const sn_net *net;
   sn_route *route;
   sn_step *steps;
   sn_access *accesses;
+  sn_permit *permits;
   sn_tensor *tensors;
-  uint32_t *forward_step;
+  uint32_t *forward_step, *backward_step;
   uint32_t *order;    /* layers in route order */
   uint32_t *output;   /* per value: its tensor; SN_NONE for DATA's */
   uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it */
+  uint32_t *saved;    /* per layer */
+  uint32_t *stamp;    /* per tensor: the number, from 1, of the last step that touches it, */
+  uint32_t *place;    /* and where among its accesses */
+  branch *branches;   /* room for the outputs of one layer */
   bool too_large;
 } builder;
 
-static uint32_t add_tensor(builder *b, uint32_t layer, uint32_t port, sn_tensor_kind kind, uint64_t bytes) {
+static uint32_t add_tensor(builder *b, uint32_t layer, uint32_t port, sn_role role, uint64_t bytes) {
   sn_route *r = b->route;
-  b->tensors[r->n_tensors] = (sn_tensor){.layer = layer, .port = port, .kind = kind, .bytes = bytes};
+  b->tensors[r->n_tensors] = (sn_tensor){.layer = layer, .port = port, .role = role, .bytes = bytes};
   if (!sn_add(r->tensor_bytes, bytes, &r->tensor_bytes) || r->tensor_bytes > SN_MAX_NET_BYTES) b->too_large = true;
   return r->n_tensors++;
 }
 
+/* The number of a tensor among the accesses of the step being made; SN_NONE where it has none. */
+static uint32_t access_of(const builder *b, uint32_t tensor) {
+  return tensor != SN_NONE && b->stamp[tensor] == b->route->n_steps ? b->place[tensor] : SN_NONE;
+}
+
+/* The input batch is no tensor; what is read twice, as by a JOIN that adds a value to itself, is accessed once. */
 static void access_tensor(builder *b, uint32_t tensor, sn_access_mode mode) {
-  if (tensor == SN_NONE) return; /* the input batch is not a functional tensor */
-  b->accesses[b->route->n_accesses++] = (sn_access){.tensor = tensor, .mode = mode};
+  sn_route *r = b->route;
+  if (tensor == SN_NONE || access_of(b, tensor) != SN_NONE) return;
+  b->stamp[tensor] = r->n_steps;
+  b->place[tensor] = r->n_accesses - b->steps[r->n_steps - 1].first_access;
+  b->accesses[r->n_accesses++] = (sn_access){.tensor = tensor, .mode = mode};
 }
 
 static void begin_step(builder *b, uint32_t layer, sn_pass pass) {
-  b->steps[b->route->n_steps++] =
-      (sn_step){.layer = layer, .pass = pass, .first_access = b->route->n_accesses, .n_accesses = 0};
+  b->steps[b->route->n_steps++] = (sn_step){
+      .layer = layer, .pass = pass, .first_access = b->route->n_accesses, .first_permit = b->route->n_permits};
 }
 
 static void end_step(builder *b) {
   sn_step *step = &b->steps[b->route->n_steps - 1];
   step->n_accesses = b->route->n_accesses - step->first_access;
+  step->n_permits = b->route->n_permits - step->first_permit;
+}
+
+/* A view needs as many bytes as it is of; nobody permits more than 2^16 operands. */
+static void permit(builder *b, uint32_t from, uint32_t to) {
+  uint32_t reads = access_of(b, from), writes = access_of(b, to);
+  if (reads > UINT16_MAX || writes > UINT16_MAX || b->tensors[from].bytes != b->tensors[to].bytes) return;
+  b->permits[b->route->n_permits++] = (sn_permit){(uint16_t)reads, (uint16_t)writes};
 }
 
 /* [SN] algorithm 1. The stack holds at most one entry a value. */
@@ -74,78 +101,175 @@ static sn_status make_order(builder *b, const sn_net *net, sn_err *err) {
   return status;
 }
 
-static void add_forward(builder *b, const sn_net *net, uint32_t index) {
-  const sn_layer *layer = &net->layers[index];
-  b->forward_step[index] = b->route->n_steps;
-  begin_step(b, index, SN_FORWARD);
-  for (uint32_t i = 0; i < layer->n_inputs; i++)
-    access_tensor(b, b->output[net->inputs[layer->first_input + i]], SN_READ);
+static const sn_op_rule *rule_of(const builder *b, uint32_t layer) {
+  return &b->route->dialect->rules[b->net->layers[layer].op];
+}
+
+static uint32_t input_value(const builder *b, const sn_layer *layer, uint32_t i) {
+  return b->net->inputs[layer->first_input + i];
+}
+
+/* A FORK that does not copy: its branches are its input. */
+static bool is_transparent(const builder *b, const sn_layer *layer) {
+  return layer->op == SN_FORK && !b->route->dialect->fork_copies;
+}
+
+static void pass_through(builder *b, const sn_layer *layer) {
+  for (uint32_t port = 0; port < layer->n_outputs; port++)
+    b->output[layer->first_output + port] = b->output[input_value(b, layer, 0)];
+}
+
+static void add_outputs(builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
   for (uint32_t port = 0; port < layer->n_outputs; port++) {
     uint32_t value = layer->first_output + port;
-    b->output[value] = add_tensor(b, index, port, SN_OUTPUT, net->values[value].bytes);
+    b->output[value] = add_tensor(b, index, port, SN_VALUE, b->net->values[value].bytes);
     access_tensor(b, b->output[value], SN_WRITE);
   }
+  uint64_t bytes = sn_saving_bytes(rule_of(b, index)->saves, layer, b->net->values[layer->first_output].bytes);
+  if (bytes == 0) return;
+  b->saved[index] = add_tensor(b, index, 0, SN_SAVED, bytes);
+  access_tensor(b, b->saved[index], SN_WRITE);
+}
+
+static void add_forward(builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  if (is_transparent(b, layer)) {
+    pass_through(b, layer);
+    return;
+  }
+  b->forward_step[index] = b->route->n_steps;
+  begin_step(b, index, SN_FORWARD);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) access_tensor(b, b->output[input_value(b, layer, i)], SN_READ);
+  add_outputs(b, index);
+  for (uint32_t i = 0; i < layer->n_inputs && rule_of(b, index)->takes & SN_Y_TAKES_X; i++)
+    permit(b, b->output[input_value(b, layer, i)], b->output[layer->first_output]);
   end_step(b);
 }
 
 /* New gradient tensors for the inputs from `first` on. */
-static void new_gradients(builder *b, const sn_net *net, uint32_t index, uint32_t first) {
-  const sn_layer *layer = &net->layers[index];
+static void new_gradients(builder *b, uint32_t index, uint32_t first) {
+  const sn_layer *layer = &b->net->layers[index];
   for (uint32_t i = first; i < layer->n_inputs; i++) {
-    uint32_t value = net->inputs[layer->first_input + i];
-    b->gradient[value] = add_tensor(b, index, i, SN_GRADIENT, net->values[value].bytes);
+    uint32_t value = input_value(b, layer, i);
+    if (b->output[value] == SN_NONE && !b->route->dialect->data_gradient) continue;
+    b->gradient[value] = add_tensor(b, index, i, SN_GRADIENT, b->net->values[value].bytes);
     access_tensor(b, b->gradient[value], SN_WRITE);
   }
 }
 
-static void add_gradients(builder *b, const sn_net *net, uint32_t index) {
-  const sn_layer *layer = &net->layers[index];
-  uint32_t input = net->inputs[layer->first_input], output = layer->first_output;
-  switch (sn_op_of(layer)->grad) {
+static int compare_branches(const void *a, const void *b) {
+  const branch *x = a, *y = b;
+  return x->read_at > y->read_at ? -1 : x->read_at < y->read_at;
+}
+
+/* The gradient of the last reader in forward order comes first. */
+static void sum_gradients(builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  for (uint32_t port = 0; port < layer->n_outputs; port++)
+    b->branches[port] = (branch){b->forward_step[b->net->values[layer->first_output + port].consumer], port};
+  qsort(b->branches, layer->n_outputs, sizeof *b->branches, compare_branches);
+  for (uint32_t i = 0; i < layer->n_outputs; i++)
+    access_tensor(b, b->gradient[layer->first_output + b->branches[i].port], SN_READ);
+  new_gradients(b, index, 0);
+}
+
+static void add_gradients(builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint32_t input = input_value(b, layer, 0), output = layer->first_output;
+  switch ((sn_gradient_rule)rule_of(b, index)->gradient) {
   case SN_GRAD_NONE:
     break;
   case SN_GRAD_NEW:
-    access_tensor(b, b->gradient[output], SN_READ);
-    new_gradients(b, net, index, 0);
+    new_gradients(b, index, 0);
     break;
   case SN_GRAD_IN_PLACE:
-    access_tensor(b, b->gradient[output], SN_MODIFY);
     b->gradient[input] = b->gradient[output];
     break;
   case SN_GRAD_ON_OUTPUT:
-    access_tensor(b, b->output[output], SN_MODIFY);
     b->gradient[input] = b->output[output];
     break;
   case SN_GRAD_SHARE:
-    access_tensor(b, b->gradient[output], SN_READ);
     b->gradient[input] = b->gradient[output];
-    new_gradients(b, net, index, 1);
+    new_gradients(b, index, 1);
     break;
   case SN_GRAD_ACCUMULATE:
-    access_tensor(b, b->gradient[output], SN_MODIFY);
     for (uint32_t port = 1; port < layer->n_outputs; port++) access_tensor(b, b->gradient[output + port], SN_READ);
     b->gradient[input] = b->gradient[output];
+    break;
+  case SN_GRAD_SUM:
+    sum_gradients(b, index);
     break;
   }
 }
 
-static void add_backward(builder *b, const sn_net *net, uint32_t index) {
-  const sn_layer *layer = &net->layers[index];
-  const sn_op_info *op = sn_op_of(layer);
+static uint32_t operand_tensor(const builder *b, uint32_t index, sn_operand operand) {
+  const sn_layer *layer = &b->net->layers[index];
+  switch (operand) {
+  case SN_X:
+    return b->output[input_value(b, layer, 0)];
+  case SN_Y:
+    return b->output[layer->first_output];
+  case SN_DY:
+    return b->gradient[layer->first_output];
+  case SN_KEPT:
+    return b->saved[index];
+  case SN_NOTHING:
+    break;
+  }
+  return SN_NONE;
+}
+
+/* What is written in place is read and changed at once. */
+static sn_access_mode operand_mode(const sn_op_rule *rule, sn_operand operand) {
+  bool changed = (operand == SN_DY && (rule->gradient == SN_GRAD_IN_PLACE || rule->gradient == SN_GRAD_ACCUMULATE)) ||
+                 (operand == SN_Y && rule->gradient == SN_GRAD_ON_OUTPUT);
+  return changed ? SN_MODIFY : SN_READ;
+}
+
+static void permit_gradient(builder *b, uint32_t index) {
+  static const struct {
+    sn_taking taking;
+    sn_operand from;
+  } takings[] = {{SN_DX_TAKES_DY, SN_DY}, {SN_DX_TAKES_X, SN_X}, {SN_DX_TAKES_Y, SN_Y}};
+  const sn_layer *layer = &b->net->layers[index];
+  uint32_t to = b->gradient[input_value(b, layer, 0)];
+  bool sums = rule_of(b, index)->gradient == SN_GRAD_SUM;
+  for (size_t i = 0; i < sizeof takings / sizeof takings[0]; i++) {
+    if (!(rule_of(b, index)->takes & takings[i].taking)) continue;
+    uint32_t from =
+        sums ? b->gradient[layer->first_output + b->branches[0].port] : operand_tensor(b, index, takings[i].from);
+    permit(b, from, to);
+  }
+}
+
+/* The readers of the input batch make no gradient for a FORK to sum, where that gradient is no tensor. */
+static bool has_backward(const builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
+}
+
+static void add_backward(builder *b, uint32_t index) {
+  const sn_op_rule *rule = rule_of(b, index);
+  if (!has_backward(b, index)) return;
+  b->backward_step[index] = b->route->n_steps;
   begin_step(b, index, SN_BACKWARD);
-  if (op->backward_reads_x) access_tensor(b, b->output[net->inputs[layer->first_input]], SN_READ);
-  if (op->backward_reads_y && op->grad != SN_GRAD_ON_OUTPUT) access_tensor(b, b->output[layer->first_output], SN_READ);
-  add_gradients(b, net, index);
+  for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
+    access_tensor(b, operand_tensor(b, index, rule->reads[i]), operand_mode(rule, rule->reads[i]));
+  add_gradients(b, index);
+  permit_gradient(b, index);
   end_step(b);
 }
 
-static sn_status make_steps(builder *b, const sn_net *net, sn_err *err) {
+static sn_status make_steps(builder *b, sn_err *err) {
+  const sn_net *net = b->net;
   uint32_t n = net->n_layers - 1;
-  b->route->n_layers = n;
-  b->forward_step[0] = SN_NONE;
+  for (uint32_t i = 0; i <= n; i++) b->forward_step[i] = b->backward_step[i] = b->saved[i] = SN_NONE;
   for (uint32_t value = 0; value < net->n_values; value++) b->output[value] = b->gradient[value] = SN_NONE;
-  for (uint32_t i = 0; i < n; i++) add_forward(b, net, b->order[i]);
-  for (uint32_t i = n; i-- > 0;) add_backward(b, net, b->order[i]);
+  for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
+  b->route->first_backward = b->route->n_steps;
+  for (uint32_t i = n; i-- > 0;) add_backward(b, b->order[i]);
+  b->route->first_update = b->route->n_steps;
   for (uint32_t i = 0; i < n; i++) {
     if (net->layers[b->order[i]].parameters == 0) continue;
     begin_step(b, b->order[i], SN_UPDATE);
@@ -158,44 +282,64 @@ static sn_status make_steps(builder *b, const sn_net *net, sn_err *err) {
   return SN_OK;
 }
 
-/* A value is read and made once forward; backward reads x, y and dy and makes dx at most once each. */
-enum { ACCESSES_PER_VALUE = 6 };
+/* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each; a layer's
+ * saved tensor is made and read once. */
+enum { ACCESSES_PER_VALUE = 7, ACCESSES_PER_LAYER = 2, PERMITS_PER_VALUE = 4 };
 
 static bool allocate(builder *b, const sn_net *net, sn_arena *arena) {
   size_t layers = net->n_layers, values = net->n_values;
   b->steps = sn_arena_alloc(arena, 3 * layers, sizeof *b->steps);
-  b->accesses = sn_arena_alloc(arena, ACCESSES_PER_VALUE * values, sizeof *b->accesses);
-  b->tensors = sn_arena_alloc(arena, 2 * values, sizeof *b->tensors);
+  b->accesses = sn_arena_alloc(arena, ACCESSES_PER_VALUE * values + ACCESSES_PER_LAYER * layers, sizeof *b->accesses);
+  b->permits =
+      sn_arena_alloc(arena, b->route->dialect->fork_copies ? 1 : PERMITS_PER_VALUE * values, sizeof *b->permits);
+  b->tensors = sn_arena_alloc(arena, 2 * values + layers, sizeof *b->tensors);
   b->forward_step = sn_arena_alloc(arena, layers, sizeof *b->forward_step);
+  b->backward_step = sn_arena_alloc(arena, layers, sizeof *b->backward_step);
+  b->saved = sn_arena_alloc(arena, layers, sizeof *b->saved);
   b->order = calloc(layers, sizeof *b->order);
+  b->stamp = calloc(2 * values + layers, sizeof *b->stamp);
+  b->place = calloc(2 * values + layers, sizeof *b->place);
+  b->branches = calloc(values, sizeof *b->branches);
   b->output = sn_arena_alloc(arena, values, sizeof *b->output);
   b->gradient = sn_arena_alloc(arena, values, sizeof *b->gradient);
-  return b->steps && b->accesses && b->tensors && b->forward_step && b->order && b->output && b->gradient;
+  return b->steps && b->accesses && b->permits && b->tensors && b->forward_step && b->backward_step && b->saved &&
+         b->order && b->stamp && b->place && b->branches && b->output && b->gradient;
 }
 
-static sn_route *fill(sn_arena *arena, const sn_net *net, sn_err *err) {
-  builder b = {.route = sn_arena_alloc(arena, 1, sizeof(sn_route))};
+static void hand_over(const builder *b, sn_arena *arena) {
+  sn_route *r = b->route;
+  r->net = b->net;
+  r->steps = b->steps;
+  r->accesses = b->accesses;
+  r->permits = b->permits;
+  r->tensors = b->tensors;
+  r->output = b->output;
+  r->gradient = b->gradient;
+  r->saved = b->saved;
+  r->forward_step = b->forward_step;
+  r->backward_step = b->backward_step;
+  r->arena = arena;
+}
+
+static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, sn_err *err) {
+  builder b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route))};
+  if (b.route) b.route->dialect = sn_dialect_of(dialect);
   sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
   if (status == SN_OK) status = make_order(&b, net, err);
-  if (status == SN_OK) status = make_steps(&b, net, err);
-  if (status == SN_OK) {
-    b.route->net = net;
-    b.route->steps = b.steps;
-    b.route->accesses = b.accesses;
-    b.route->tensors = b.tensors;
-    b.route->output = b.output;
-    b.route->gradient = b.gradient;
-    b.route->forward_step = b.forward_step;
-    b.route->arena = arena;
-  }
+  if (status == SN_OK) status = make_steps(&b, err);
+  if (status == SN_OK) hand_over(&b, arena);
   free(b.order);
+  free(b.stamp);
+  free(b.place);
+  free(b.branches);
   return status == SN_OK ? b.route : NULL;
 }
 
-sn_route *sn_route_new(const sn_net *net, sn_err *err) {
+sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
   sn_arena *arena = sn_arena_new();
-  sn_route *route = arena ? fill(arena, net, err) : NULL;
+  sn_route *route = arena ? fill(arena, net, dialect, err) : NULL;
   if (!arena) sn_fail_memory(err);
+  if (route && order == SN_ORDER_POST && sn__route_post_order(route, err) != SN_OK) route = NULL;
   if (!route) sn_arena_free(arena);
   return route;
 }
@@ -205,14 +349,14 @@ void sn_route_free(sn_route *route) {
 }
 
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
+  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved"};
   const sn_tensor *t = &route->tensors[tensor];
   const sn_layer *layer = &route->net->layers[t->layer];
-  const char *suffix = t->kind == SN_OUTPUT ? "y" : "dx";
-  uint32_t siblings = t->kind == SN_OUTPUT ? layer->n_outputs : layer->n_inputs;
-  if (siblings > 1)
-    snprintf(text, room, "%s.%s%u", layer->name, suffix, t->port);
+  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, 1};
+  if (siblings[t->role] > 1)
+    snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
   else
-    snprintf(text, room, "%s.%s", layer->name, suffix);
+    snprintf(text, room, "%s.%s", layer->name, suffixes[t->role]);
   return text;
 }
 
@@ -221,7 +365,7 @@ const char *sn_pass_name(sn_pass pass) {
   return names[pass];
 }
 
-const char *sn_tensor_kind_name(sn_tensor_kind kind) {
-  static const char *const names[SN_TENSOR_KINDS] = {"output", "gradient"};
-  return names[kind];
+const char *sn_role_name(sn_role role) {
+  static const char *const names[SN_ROLES] = {"output", "gradient", "saved"};
+  return names[role];
 }

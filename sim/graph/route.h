@@ -1,17 +1,23 @@
-/* Route: the steps of one training iteration in execution order, with the functional tensors each touches.
+/* Route: the operations of one training iteration in execution order, with the tensors each touches: the graph that
+ * everything behind it plans, checks and plays, whichever dialect (sim/graph/dialect.h) made it.
  *
- * Order is algorithm 1 of [SN]: depth first from DATA, a layer is entered only when all its inputs have been produced,
- * branches in declaration order. With N layers (DATA excluded) forward of the i-th layer is step i, its backward step
- * 2N+1-i; then one update step per layer that has parameters, in forward order. O(layers + values), explicit stack.
+ *   SN_ORDER_ROUTE   algorithm 1 of [SN]: depth first from DATA, a layer is entered only when all its inputs have been
+ *                    produced, branches in declaration order; backward the other way round; then one update step per
+ *                    layer that has parameters. Where forks copy, with N layers (DATA excluded) forward of the i-th
+ * layer is step i, its backward step 2N+1-i; where they do not, a FORK has a backward step only. SN_ORDER_POST
+ * depth-first post-order over what steps read, in the order in which they read it: from the losses, then from each
+ * layer that has parameters, backward; steps that nothing needs come last. Updates as above. Not for dialects that
+ * write gradients in place. (planning, part C)
  *
- * Functional tensors are layer outputs and gradients with respect to layer inputs (reference, section 1). A gradient
- * written in place is the same tensor passed on, touched by several layers' steps.
+ * Tensors are layer outputs, gradients with respect to layer inputs and what forward saves for backward. A gradient
+ * written in place is the same tensor passed on, touched by several layers' steps. O(layers + values), explicit stacks.
  */
 #ifndef SN_SIM_GRAPH_ROUTE_H
 #define SN_SIM_GRAPH_ROUTE_H
 
 #include "base/err.h"
 #include "models/net.h"
+#include "sim/graph/dialect.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,12 +25,17 @@
 
 typedef enum sn_pass { SN_FORWARD, SN_BACKWARD, SN_UPDATE, SN_PASSES } sn_pass;
 
-typedef enum sn_tensor_kind { SN_OUTPUT, SN_GRADIENT, SN_TENSOR_KINDS } sn_tensor_kind;
+typedef enum sn_role {
+  SN_VALUE,    /* a layer's output */
+  SN_GRADIENT, /* with respect to a layer's input */
+  SN_SAVED,    /* made by forward for backward alone: a mask, a norm, mean and variance */
+  SN_ROLES
+} sn_role;
 
 typedef struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
   uint32_t port;  /* which output, or which input the gradient is for */
-  sn_tensor_kind kind;
+  sn_role role;
   uint64_t bytes;
 } sn_tensor;
 
@@ -39,41 +50,53 @@ typedef struct sn_access {
   sn_access_mode mode;
 } sn_access;
 
+/* Accesses of one step, as numbers from 0: what `to` makes may take the bytes of what `from` reads, which are as many.
+ * Whether it does is the plan's: where `from` is used for the last time. */
+typedef struct sn_permit {
+  uint16_t from, to;
+} sn_permit;
+
 typedef struct sn_step {
   uint32_t layer;
   sn_pass pass;
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
+  uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;
+
+typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDERS } sn_order;
 
 typedef struct sn_route {
   const sn_net *net; /* looked at; must outlive the route */
-  uint32_t n_layers; /* N: DATA excluded */
-  uint32_t n_steps;  /* 2N + updates; steps[0] is step 1 */
-  uint32_t n_tensors, n_accesses;
+  const sn_dialect *dialect;
+  uint32_t first_backward; /* steps[0 ..] are forward, */
+  uint32_t first_update;   /* steps[first_backward ..] backward, steps[first_update ..] updates */
+  uint32_t n_steps;        /* steps[0] is step 1 */
+  uint32_t n_tensors, n_accesses, n_permits;
   const sn_step *steps;
   const sn_access *accesses;
+  const sn_permit *permits;
   const sn_tensor *tensors;
   const uint32_t *output;       /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
-  const uint32_t *gradient;     /* per value: the tensor that holds the gradient with respect to it */
-  const uint32_t *forward_step; /* per layer of the net: index of its forward step; SN_NONE for DATA */
-  uint64_t tensor_bytes;        /* all functional tensors */
+  const uint32_t *gradient;     /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
+  const uint32_t *saved;        /* per layer of the net: what forward saves for backward; SN_NONE: nothing */
+  const uint32_t *forward_step; /* per layer: index of its forward step; SN_NONE for DATA, and FORKs that do not copy */
+  const uint32_t *backward_step; /* per layer: index of its backward step; SN_NONE: none */
+  uint64_t tensor_bytes;         /* all tensors */
   struct sn_arena *arena;
 } sn_route;
 
-/* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES. */
-sn_route *sn_route_new(const sn_net *net, sn_err *err);
+/* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
+ * not have. */
+sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
 void sn_route_free(sn_route *route);
-
-static inline uint32_t sn_route_backward_step(const sn_route *route, uint32_t layer) {
-  return 2 * route->n_layers - 1 - route->forward_step[layer];
-}
 
 enum { SN_TENSOR_NAME = 160 };
 
-/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1": cut to fit `room`; returns text. */
+/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved": cut to fit `room`; returns text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);
-const char *sn_tensor_kind_name(sn_tensor_kind kind);
+/* "output", "gradient", "saved" */
+const char *sn_role_name(sn_role role);
 
 #endif

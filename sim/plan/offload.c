@@ -44,7 +44,7 @@ static bool read_by_conv(const places *p, uint32_t tensor) {
 
 /* Unused for more than three quarters of the 2N steps. */
 static bool long_lived(const places *p, uint32_t tensor) {
-  return 2 * (p->first_backward[tensor] - p->last_forward[tensor]) > 3 * p->route->n_layers;
+  return 2 * (p->first_backward[tensor] - p->last_forward[tensor]) > 3 * p->route->first_backward;
 }
 
 /* ---- when ---- */
@@ -54,15 +54,15 @@ static uint32_t at_next_conv_or_fc(const places *p, uint32_t last_forward) {
 }
 
 static uint32_t at_next_step(const places *p, uint32_t last_forward) {
-  return last_forward + 1 < p->route->n_layers ? last_forward + 1 : SN_NONE;
+  return last_forward + 1 < p->route->first_backward ? last_forward + 1 : SN_NONE;
 }
 
 static uint32_t with_conv_before(const places *p, uint32_t first_backward) {
-  return p->before[first_backward - p->route->n_layers];
+  return p->before[first_backward - p->route->first_backward];
 }
 
 static uint32_t one_step_before(const places *p, uint32_t first_backward) {
-  return first_backward > p->route->n_layers ? first_backward - 1 : first_backward;
+  return first_backward > p->route->first_backward ? first_backward - 1 : first_backward;
 }
 
 /* A policy: which outputs leave, before which forward step each is released, with which backward step it comes back. */
@@ -88,7 +88,7 @@ static void find_uses(const sn_schedule *schedule, places *u) {
     const sn_step *step = &route->steps[x->step];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       uint32_t tensor = route->accesses[step->first_access + i].tensor;
-      if (x->at_step < route->n_layers)
+      if (x->at_step < route->first_backward)
         u->last_forward[tensor] = x->at_step;
       else if (u->first_backward[tensor] == SN_NONE)
         u->first_backward[tensor] = x->at_step;
@@ -97,7 +97,7 @@ static void find_uses(const sn_schedule *schedule, places *u) {
 }
 
 static void find_places(places *p) {
-  uint32_t n = p->route->n_layers, place = SN_NONE;
+  uint32_t n = p->route->first_backward, place = SN_NONE;
   p->classifier = n;
   for (uint32_t s = n; s-- > 0;) {
     p->after[s] = place;
@@ -130,7 +130,7 @@ static int compare_fetch(const void *a, const void *b) {
 
 static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
   for (uint32_t t = 0; t < p->route->n_tensors; t++) {
-    if (p->route->tensors[t].kind != SN_OUTPUT || p->first_backward[t] == SN_NONE || !rule->leaves(p, t)) continue;
+    if (p->route->tensors[t].role != SN_VALUE || p->first_backward[t] == SN_NONE || !rule->leaves(p, t)) continue;
     uint32_t release = rule->release(p, p->last_forward[t]);
     if (release == SN_NONE) continue;
     uint32_t fetch = rule->fetch(p, p->first_backward[t]);
@@ -145,7 +145,7 @@ static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
 sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swaps *swaps, sn_err *err) {
   *swaps = (sn_swaps){0};
   if (!policies[offload].leaves) return SN_OK;
-  size_t tensors = schedule->route->n_tensors, layers = schedule->route->n_layers;
+  size_t tensors = schedule->route->n_tensors, layers = schedule->route->first_backward;
   places p = {.route = schedule->route,
               .last_forward = calloc(tensors, sizeof(uint32_t)),
               .first_backward = calloc(tensors, sizeof(uint32_t)),

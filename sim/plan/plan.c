@@ -55,7 +55,7 @@ static bool write_tensors(const sn_route *r, FILE *out) {
   for (uint32_t t = 0; t < r->n_tensors && good; t++) {
     good = fprintf(out, "%s\n{\"id\": %u, \"name\": ", t ? "," : "", t) > 0 &&
            write_text(out, sn_tensor_name(r, t, name, sizeof name)) &&
-           fprintf(out, ", \"kind\": \"%s\", \"bytes\": %" PRIu64 "}", sn_tensor_kind_name(r->tensors[t].kind),
+           fprintf(out, ", \"kind\": \"%s\", \"bytes\": %" PRIu64 "}", sn_role_name(r->tensors[t].role),
                    r->tensors[t].bytes) > 0;
   }
   return good && fputs("\n],\n", out) >= 0;

@@ -27,13 +27,13 @@ static uint32_t find_taken(const sn_route *route, const uses *u, uint32_t gradie
   const sn_tensor *g = &route->tensors[gradient];
   uint32_t output = route->output[route->net->layers[g->layer].first_output];
   bool chain = !u->at_branch[gradient] && !u->at_branch[output];
-  bool dead = u->last_step[output] < sn_route_backward_step(route, g->layer);
+  bool dead = u->last_step[output] < route->backward_step[g->layer];
   return chain && dead && g->bytes <= route->tensors[output].bytes ? output : SN_NONE;
 }
 
 static void fill(const sn_route *route, sn_liveness liveness, const uses *u, sn_residency *r) {
   for (uint32_t t = 0; t < route->n_tensors; t++) {
-    bool gradient = route->tensors[t].kind == SN_GRADIENT;
+    bool gradient = route->tensors[t].role == SN_GRADIENT;
     r->takes[t] = gradient && liveness == SN_LIVENESS_TAKE_OVER ? find_taken(route, u, t) : SN_NONE;
     switch (liveness) {
     case SN_LIVENESS_NONE:

@@ -52,14 +52,14 @@ static uint64_t touched_bytes(const sn_route *route, const sn_step *step) {
 
 uint64_t sn_schedule_layer_peak(const sn_route *route) {
   uint64_t peak = 0;
-  for (uint32_t s = route->n_layers; s < 2 * route->n_layers; s++)
+  for (uint32_t s = route->first_backward; s < route->first_update; s++)
     peak = sn_max(peak, touched_bytes(route, &route->steps[s]));
   return peak;
 }
 
 /* The gradients a layer's backward step reads and writes: all it touches but its x and y. */
 static uint64_t gradient_bytes(const sn_route *route, uint32_t layer) {
-  const sn_step *step = &route->steps[sn_route_backward_step(route, layer)];
+  const sn_step *step = &route->steps[route->backward_step[layer]];
   uint32_t x = input_of(route, layer), y = output_of(route, layer);
   uint64_t sum = 0;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
@@ -185,11 +185,11 @@ static sn_status add_backward(maker *m, uint32_t s) {
 static sn_status make_executions(maker *m) {
   const sn_route *route = m->route;
   sn_status status = SN_OK;
-  for (uint32_t s = 0; s < route->n_layers && status == SN_OK; s++) status = add_execution(m, s, s, false);
+  for (uint32_t s = 0; s < route->first_backward && status == SN_OK; s++) status = add_execution(m, s, s, false);
   for (uint32_t t = 0; t < route->n_tensors; t++)
-    m->available[t] = route->tensors[t].kind == SN_OUTPUT && m->mode[t] == KEEP;
-  for (uint32_t s = route->n_layers; s < 2 * route->n_layers && status == SN_OK; s++) status = add_backward(m, s);
-  for (uint32_t s = 2 * route->n_layers; s < route->n_steps && status == SN_OK; s++)
+    m->available[t] = route->tensors[t].role == SN_VALUE && m->mode[t] == KEEP;
+  for (uint32_t s = route->first_backward; s < route->first_update && status == SN_OK; s++) status = add_backward(m, s);
+  for (uint32_t s = route->first_update; s < route->n_steps && status == SN_OK; s++)
     status = add_execution(m, s, s, false);
   return status;
 }
@@ -218,7 +218,7 @@ static sn_status find_last_uses(maker *m) {
 }
 
 static sn_status make(maker *m, sn_recompute recompute) {
-  size_t tensors = m->route->n_tensors, layers = m->route->n_layers;
+  size_t tensors = m->route->n_tensors, layers = m->route->first_backward;
   m->room = 2 * m->route->n_steps;
   m->executions = malloc(m->room * sizeof *m->executions);
   m->mode = calloc(tensors, sizeof *m->mode);

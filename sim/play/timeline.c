@@ -48,7 +48,7 @@ static sn_status copy_tensors(walk *w, sn_arena *arena, sn_err *err) {
     const sn_tensor *tensor = &route->tensors[t];
     tensors[t] = (sn_timeline_tensor){.name = sn_arena_text(arena, sn_tensor_name(route, t, name, sizeof name)),
                                       .layer = w->layers[tensor->layer],
-                                      .kind = sn_tensor_kind_name(tensor->kind),
+                                      .kind = sn_role_name(tensor->role),
                                       .bytes = tensor->bytes};
     if (!tensors[t].name) return sn_fail_memory(err);
   }
@@ -363,7 +363,8 @@ static sn_timeline *begin(const sn_plan *plan, const sn_trace *trace, sn_err *er
   *t = (sn_timeline){.batch = plan->route->net->batch,
                      .n_instrs = plan->n_instrs,
                      .n_steps = plan->route->n_steps,
-                     .n_layers = plan->route->n_layers,
+                     .n_forward = plan->route->first_backward,
+                     .n_trained = plan->route->first_update,
                      .pool_bytes = plan->pool_bytes,
                      .pool_limit = plan->pool_limit,
                      .external_bytes = plan->external_bytes,

@@ -85,9 +85,10 @@ typedef struct sn_timeline_tensor {
 typedef struct sn_timeline {
   const char *net; /* the network's own name */
   uint32_t batch;
-  uint32_t n_instrs; /* of the plan */
-  uint32_t n_steps;  /* updates included; forward and backward are the first 2 * n_layers */
-  uint32_t n_layers; /* DATA excluded */
+  uint32_t n_instrs;  /* of the plan */
+  uint32_t n_steps;   /* updates included */
+  uint32_t n_forward; /* the first steps, */
+  uint32_t n_trained; /* and these with the backward ones behind them */
   uint32_t n_tensors, n_bars, n_rects, n_levels, n_arrows;
   const sn_timeline_step *steps;     /* steps[0] is step 1 */
   const sn_timeline_tensor *tensors; /* by number */

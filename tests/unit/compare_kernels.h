@@ -48,7 +48,7 @@ static inline float *compare_tensor(const net_runner *r, uint32_t tensor, uint64
   const sn_tensor *t = &r->route->tensors[tensor];
   const sn_layer *layer = &r->net->layers[t->layer];
   *count = t->bytes / sizeof(float);
-  if (t->kind == SN_OUTPUT) return r->output[layer->first_output + t->port];
+  if (t->role == SN_VALUE) return r->output[layer->first_output + t->port];
   return r->gradient[r->net->inputs[layer->first_input + t->port]];
 }
 

@@ -75,7 +75,7 @@ static inline sn_status cuda_try(sn_err *err) {
   sn_machine machine;
   sn_machine_options options = {.hyper.seed = 1};
   sn_net *net = cuda_net("lenet", 1, 0);
-  sn_route *route = sn_route_new(net, err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
   cuda_must(err);
   if (sn_machine_open_cuda(route, &options, &machine, err) == SN_OK) machine.ops->close(machine.self);
   sn_route_free(route);
@@ -179,7 +179,7 @@ static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy_text, sn_
   sn_strategy strategy;
   sn_device_load("k40c", &device, &err);
   sn_strategy_parse(strategy_text, &strategy, &err);
-  lab.route = sn_route_new(net, &err);
+  lab.route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   cuda_must(&err);
   sn_machine_open_cuda(lab.route, &lab.options, &lab.machine, &err);
   cuda_must(&err);
@@ -351,7 +351,7 @@ typedef struct cuda_pair {
 /* Images whose label is the most likely class, by the last SOFTMAX of the route. */
 static inline uint32_t cuda_reference_correct(const net_runner *r) {
   uint32_t last = 0, correct = 0;
-  for (uint32_t i = 0; i < r->route->n_layers; i++)
+  for (uint32_t i = 0; i < r->route->first_backward; i++)
     if (r->net->layers[r->route->steps[i].layer].op == SN_SOFTMAX) last = r->route->steps[i].layer;
   sn_shape s = r->net->layers[last].out;
   const float *x = r->output[r->net->inputs[r->net->layers[last].first_input]];

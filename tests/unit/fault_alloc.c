@@ -249,7 +249,7 @@ static void pack_blocks(scenario *s) {
 }
 
 static void place_plan(scenario *s) {
-  sn_route *route = sn_route_new(s->net, &s->err);
+  sn_route *route = sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &s->err);
   sn_costs *costs = route ? sn_costs_new(s->net, &s->gpu, &s->err) : NULL;
   sn_schedule *schedule = costs ? sn_schedule_new(route, SN_RECOMPUTE_COST, &s->err) : NULL;
   sn_strategy strategy = sn_strategy_default(9); /* liveness+offload+recompute=cost */

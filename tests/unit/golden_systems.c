@@ -130,7 +130,7 @@ static void narrow_cache(void **state) {
     const sn_instr *instr = &p.plan->instrs[i];
     if (instr->kind != SN_COPY_OUT) continue;
     const sn_tensor *t = &p.route->tensors[instr->id];
-    assert_int_equal(t->kind, SN_OUTPUT);
+    assert_int_equal(t->role, SN_VALUE);
     copies[p.net->layers[t->layer].op]++;
     all++;
   }

@@ -128,11 +128,11 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
   net_fill(s->parameters + weights, biases, 0.1, dice);
 }
 
-/* Where the gradient of each value lies, by the rules of the operator table; see models/op.h. */
+/* Where the gradient of each value lies, by the rules of the dialect; see sim/graph/dialect.h. */
 static inline void net_gradients_new(net_runner *r, uint32_t index) {
   const sn_layer *layer = &r->net->layers[index];
   const uint32_t *inputs = r->net->inputs + layer->first_input;
-  sn_grad_rule rule = sn_op_of(layer)->grad;
+  sn_gradient_rule rule = r->route->dialect->rules[layer->op].gradient;
   bool fresh = rule == SN_GRAD_NEW;
   if (!fresh) r->gradient[inputs[0]] = (rule == SN_GRAD_ON_OUTPUT ? r->output : r->gradient)[layer->first_output];
   for (uint32_t i = fresh ? 0 : 1; i < layer->n_inputs; i++)
@@ -178,13 +178,14 @@ static inline void net_tables_new(net_runner *r) {
 static inline net_runner net_runner_open_at(const sn_net *net, net_kernels kernels, uint64_t seed, uint32_t shift) {
   sn_err err = SN_ERR_INIT;
   net_runner r = {.net = net, .kernels = kernels, .hyper = {seed, 0.01f, 0.9f, 0.0005f}, .shift = shift};
-  r.route = sn_route_new(net, &err);
+  r.route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   if (!r.route) fail_msg("%s", err.text);
   net_tables_new(&r);
   for (uint32_t value = 0; value < net->n_values; value++)
     r.output[value] = net_block_new(&r, net_value_count(&r, value));
   for (uint32_t i = 0; i < net->n_layers; i++) net_state_new(&r, i, &seed);
-  for (uint32_t i = r.route->n_layers; i < 2 * r.route->n_layers; i++) net_gradients_new(&r, r.route->steps[i].layer);
+  for (uint32_t i = r.route->first_backward; i < r.route->first_update; i++)
+    net_gradients_new(&r, r.route->steps[i].layer);
   net_data_new(&r, &seed);
   net_workspace_new(&r);
   return r;
@@ -248,18 +249,18 @@ static inline void net_runner_add_loss(net_runner *r) {
 }
 
 static inline void net_runner_forward(net_runner *r) {
-  net_runner_steps(r, 0, r->route->n_layers);
+  net_runner_steps(r, 0, r->route->first_backward);
   net_runner_add_loss(r);
 }
 
 static inline void net_runner_backward(net_runner *r) {
-  net_runner_steps(r, r->route->n_layers, 2 * r->route->n_layers);
+  net_runner_steps(r, r->route->first_backward, r->route->first_update);
 }
 
 static inline void net_runner_iterate(net_runner *r) {
   net_runner_forward(r);
   net_runner_backward(r);
-  net_runner_steps(r, 2 * r->route->n_layers, r->route->n_steps);
+  net_runner_steps(r, r->route->first_update, r->route->n_steps);
   r->iteration++;
 }
 

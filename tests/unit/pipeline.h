@@ -67,7 +67,7 @@ static inline sn_strategy parse_strategy(const char *text) {
 static inline pipeline pipeline_open(const char *spec, uint32_t batch) {
   sn_err err = SN_ERR_INIT;
   pipeline p = {.net = load_net(spec, batch), .device = load_gpu("k40c")};
-  p.route = sn_route_new(p.net, &err);
+  p.route = sn_route_new(p.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   must(&err);
   p.costs = sn_costs_new(p.net, &p.device, &err);
   must(&err);

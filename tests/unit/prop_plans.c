@@ -80,7 +80,7 @@ static void world_open(world *w, uint64_t seed) {
   *w = (world){.seed = seed, .dice = seed};
   sn_device_known(prng_below(&w->dice, sn_device_count()), &w->device, &err);
   w->net = random_net_new(&w->dice, &err);
-  w->route = w->net ? sn_route_new(w->net, &err) : NULL;
+  w->route = w->net ? sn_route_new(w->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err) : NULL;
   w->costs = w->route ? sn_costs_new(w->net, &w->device, &err) : NULL;
   for (uint32_t r = 0; r < SN_RECOMPUTES && w->costs; r++) {
     w->schedules[r] = sn_schedule_new(w->route, (sn_recompute)r, &err);
@@ -269,7 +269,7 @@ static void check_narrow_cache(const trial *t) {
     if (instr->kind != SN_COPY_OUT) continue;
     const sn_tensor *tensor = &t->world->route->tensors[instr->id];
     sn_op op = t->world->net->layers[tensor->layer].op;
-    if (tensor->kind != SN_OUTPUT || (op != SN_CONV && op != SN_FORK))
+    if (tensor->role != SN_VALUE || (op != SN_CONV && op != SN_FORK))
       fail_trial(t, "instruction %u sends out what must stay", i);
   }
 }

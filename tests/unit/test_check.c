@@ -86,7 +86,7 @@ static int open_bench(void **state) {
   static bench b;
   sn_err err = SN_ERR_INIT;
   b.net = load_net(net_text, 4);
-  b.route = sn_route_new(b.net, &err);
+  b.route = sn_route_new(b.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   must(&err);
   *state = &b;
   return 0;

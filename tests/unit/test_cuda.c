@@ -10,7 +10,7 @@
 static sn_status open_lenet(sn_machine *machine, sn_err *err) {
   sn_machine_options options = {.hyper.seed = 1};
   sn_net *net = cuda_net("lenet", 2, 0);
-  sn_route *route = sn_route_new(net, err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
   *err = (sn_err)SN_ERR_INIT;
   sn_status status = sn_machine_open_cuda(route, &options, machine, err);
   if (status == SN_OK) machine->ops->close(machine->self);
@@ -96,7 +96,7 @@ static void tf32_is_named(void **state) {
   sn_machine machine;
   sn_machine_options options = {.hyper.seed = 1, .tf32 = true};
   sn_net *net = cuda_net("lenet", 2, 0);
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   sn_machine_open_cuda(route, &options, &machine, &err);
   cuda_must(&err);
   assert_non_null(strstr(machine.info.libraries, "cuBLAS 13.1.0, TF32"));
@@ -343,7 +343,7 @@ static void shapes_are_queried_once(void **state) {
   uint64_t calls[2];
   for (uint32_t deep = 0; deep < 2; deep++) {
     sn_net *net = cuda_net(deep ? "resnet:n1=3,n2=9,n3=3,n4=3" : "resnet:n1=3,n2=3,n3=3,n4=3", 1, 64);
-    sn_route *route = sn_route_new(net, &err);
+    sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
     sn_machine machine;
     sn_device device;
     sn_device_load("k40c", &device, &err);
@@ -448,7 +448,7 @@ static void refusals(void **state) {
   sn_net *lrn = op_net(SN_LRN, lrn_attr(17, 1, 0.75, 1), (sn_shape){1, 20, 3, 3}, 1);
   sn_machine machine;
   sn_machine_options options = {0};
-  sn_route *route = sn_route_new(lrn, &err);
+  sn_route *route = sn_route_new(lrn, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   err = (sn_err)SN_ERR_INIT;
   assert_int_equal(sn_machine_open_cuda(route, &options, &machine, &err), SN_BAD_DEVICE); /* cuDNN's limit is 16 */
   assert_non_null(strstr(err.text, "layer \"op\": cudnnSetLRNDescriptor failed"));

@@ -21,7 +21,7 @@ typedef struct bench {
 
 static void open_bench(bench *b, uint64_t blocks, bool cache) {
   *b = (bench){.err = SN_ERR_INIT, .net = load_net(chain, 1)};
-  b->route = sn_route_new(b->net, &b->err);
+  b->route = sn_route_new(b->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &b->err);
   sn__emit_begin(&b->emit, b->route, blocks * BLOCK, cache, &b->err);
   must(&b->err);
 }
@@ -281,7 +281,7 @@ static void workspace_of_backward(void **state) {
   pipeline p = pipeline_open("alexnet", 16);
   uint32_t layer = find_layer(p.net, "conv3"), n;
   pipeline_plan(&p, "liveness", SN_WORKSPACE_MAX, 0);
-  const sn_instr *compute = find_compute(p.plan, sn_route_backward_step(p.route, layer));
+  const sn_instr *compute = find_compute(p.plan, p.route->backward_step[layer]);
   const sn_conv_choice *data = sn_costs_conv(p.costs, layer, SN_CONV_BACKWARD_DATA, &n);
   const sn_conv_choice *filter = sn_costs_conv(p.costs, layer, SN_CONV_BACKWARD_FILTER, &n);
   uint64_t most = data->workspace > filter->workspace ? data->workspace : filter->workspace;

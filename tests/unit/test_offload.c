@@ -31,7 +31,7 @@ static const sn_swap *find(const sn_swap *swaps, uint32_t count, uint32_t tensor
 static void check_swaps(setting at, const swap *expected, size_t count) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = load_net(at.net, 2);
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   sn_schedule *schedule = sn_schedule_new(route, at.recompute, &err);
   sn_swaps swaps;
   sn_swaps_make(schedule, at.offload, &swaps, &err);

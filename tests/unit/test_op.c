@@ -9,38 +9,35 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { READS_X = 1, READS_Y = 2, CHECKPOINT = 4, MANY = 8, OFFLOAD = 16, JOINT = 32, ENDS = 64 };
+enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16 };
 
 static void rows_match_reference(void **state) {
   (void)state;
   static const struct {
     sn_op op;
     const char *name;
-    sn_grad_rule grad;
     int flags;
   } rows[] = {
-      {SN_DATA, "DATA", SN_GRAD_NONE, CHECKPOINT},
-      {SN_CONV, "CONV", SN_GRAD_NEW, READS_X | CHECKPOINT | OFFLOAD | ENDS},
-      {SN_FC, "FC", SN_GRAD_NEW, READS_X | CHECKPOINT | ENDS},
-      {SN_POOL, "POOL", SN_GRAD_NEW, READS_X | READS_Y},
-      {SN_ACT, "ACT", SN_GRAD_IN_PLACE, READS_X | READS_Y},
-      {SN_LRN, "LRN", SN_GRAD_IN_PLACE, READS_X | READS_Y},
-      {SN_BN, "BN", SN_GRAD_NEW, READS_X},
-      {SN_DROPOUT, "DROPOUT", SN_GRAD_NEW, 0},
-      {SN_SOFTMAX, "SOFTMAX", SN_GRAD_ON_OUTPUT, READS_X | READS_Y | CHECKPOINT},
-      {SN_JOIN, "JOIN", SN_GRAD_SHARE, CHECKPOINT | MANY | JOINT},
-      {SN_FORK, "FORK", SN_GRAD_ACCUMULATE, CHECKPOINT | JOINT},
-      {SN_CONCAT, "CONCAT", SN_GRAD_NEW, CHECKPOINT | MANY | JOINT},
+      {SN_DATA, "DATA", CHECKPOINT},
+      {SN_CONV, "CONV", CHECKPOINT | OFFLOAD | ENDS},
+      {SN_FC, "FC", CHECKPOINT | ENDS},
+      {SN_POOL, "POOL", 0},
+      {SN_ACT, "ACT", 0},
+      {SN_LRN, "LRN", 0},
+      {SN_BN, "BN", 0},
+      {SN_DROPOUT, "DROPOUT", 0},
+      {SN_SOFTMAX, "SOFTMAX", CHECKPOINT},
+      {SN_JOIN, "JOIN", CHECKPOINT | MANY | JOINT},
+      {SN_FORK, "FORK", CHECKPOINT | JOINT},
+      {SN_CONCAT, "CONCAT", CHECKPOINT | MANY | JOINT},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
     const sn_op_info *info = &sn_op_table[rows[i].op];
-    int flags = info->backward_reads_x * READS_X + info->backward_reads_y * READS_Y + info->checkpoint * CHECKPOINT +
-                info->many_inputs * MANY + info->offload_paper * OFFLOAD + info->offload_joints * JOINT +
-                info->ends_offload * ENDS;
+    int flags = info->checkpoint * CHECKPOINT + info->many_inputs * MANY + info->offload_paper * OFFLOAD +
+                info->offload_joints * JOINT + info->ends_offload * ENDS;
     assert_string_equal(info->name, rows[i].name);
     assert_string_equal(sn_op_names()[rows[i].op], rows[i].name);
-    assert_int_equal(info->grad, rows[i].grad);
     assert_int_equal(flags, rows[i].flags);
     assert_int_equal(sn_op_by_name(rows[i].name), rows[i].op);
   }

@@ -57,7 +57,7 @@ static void run_backward(probe *p) {
   uint64_t count = output_count(p);
   for (uint32_t port = 0; port < layer->n_outputs && layer->op != SN_SOFTMAX; port++)
     memcpy(p->r.gradient[layer->first_output + port], p->weights + port * count, count * sizeof(float));
-  net_runner_step(&p->r, sn_route_backward_step(p->r.route, p->layer));
+  net_runner_step(&p->r, p->r.route->backward_step[p->layer]);
 }
 
 static probe probe_open(const sn_net *net, sn_op op, uint64_t seed) {

@@ -13,7 +13,7 @@
 
 static sn_route *make_route(const sn_net *net) {
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   must(&err);
   assert_non_null(route);
   return route;
@@ -23,7 +23,7 @@ static sn_route *make_route(const sn_net *net) {
 static void print_order(const sn_route *route, char *text, size_t room) {
   size_t used = 0;
   text[0] = '\0';
-  for (uint32_t s = 0; s < route->n_layers; s++)
+  for (uint32_t s = 0; s < route->first_backward; s++)
     used += (size_t)snprintf(text + used, room - used, "%s%s", s ? " " : "",
                              route->net->layers[route->steps[s].layer].name);
 }
@@ -96,7 +96,7 @@ static void step_numbers(void **state) {
   for (size_t k = 0; k < sizeof nets / sizeof nets[0]; k++) {
     sn_net *net = load_net(nets[k], 2);
     sn_route *route = make_route(net);
-    uint32_t n = route->n_layers, update = 2 * n;
+    uint32_t n = route->first_backward, update = 2 * n;
     assert_int_equal(n, net->n_layers - 1);
     assert_int_equal(route->forward_step[0], SN_NONE);
     for (uint32_t i = 0; i < n; i++) {
@@ -105,7 +105,7 @@ static void step_numbers(void **state) {
       assert_int_equal(backward->pass, SN_BACKWARD);
       assert_int_equal(forward->layer, backward->layer);
       assert_int_equal(route->forward_step[forward->layer], i);
-      assert_int_equal(sn_route_backward_step(route, forward->layer), 2 * n - 1 - i);
+      assert_int_equal(route->backward_step[forward->layer], 2 * n - 1 - i);
       if (net->layers[forward->layer].parameters == 0) continue;
       assert_int_equal(route->steps[update].pass, SN_UPDATE);
       assert_int_equal(route->steps[update].n_accesses, 0);
@@ -191,7 +191,7 @@ static void gradient_rules(void **state) {
     char text[400];
     print_accesses(route, &route->steps[route->forward_step[layer]], text, sizeof text);
     if (strcmp(text, e->forward) != 0) fail_msg("%s forward: %s", e->layer, text);
-    print_accesses(route, &route->steps[sn_route_backward_step(route, layer)], text, sizeof text);
+    print_accesses(route, &route->steps[route->backward_step[layer]], text, sizeof text);
     if (strcmp(text, e->backward) != 0) fail_msg("%s backward: %s", e->layer, text);
   }
   sn_route_free(route);
@@ -204,8 +204,8 @@ static void tensors_of_alexnet(void **state) {
   sn_route *route = make_route(net);
   assert_int_equal(route->n_tensors, 36);
   uint32_t y = find_tensor(route, "pool1.y"), dx = find_tensor(route, "pool1.dx");
-  assert_int_equal(route->tensors[y].kind, SN_OUTPUT);
-  assert_int_equal(route->tensors[dx].kind, SN_GRADIENT);
+  assert_int_equal(route->tensors[y].role, SN_VALUE);
+  assert_int_equal(route->tensors[dx].role, SN_GRADIENT);
   assert_int_equal(route->tensors[y].bytes, 3 * 96 * 27 * 27 * 4);
   assert_int_equal(route->tensors[dx].bytes, 3 * 96 * 55 * 55 * 4);
   assert_int_equal(route->tensors[find_tensor(route, "conv1.dx")].bytes, 3 * 3 * 227 * 227 * 4);
@@ -213,7 +213,7 @@ static void tensors_of_alexnet(void **state) {
   assert_string_equal(sn_tensor_name(route, y, cut, sizeof cut), "pool1");
   assert_string_equal(sn_pass_name(SN_BACKWARD), "backward");
   assert_string_equal(sn_pass_name(SN_UPDATE), "update");
-  assert_string_equal(sn_tensor_kind_name(SN_GRADIENT), "gradient");
+  assert_string_equal(sn_role_name(SN_GRADIENT), "gradient");
   sn_route_free(route);
   sn_net_free(net);
 }
@@ -230,7 +230,7 @@ static void deep_chain(void **state) {
   sn_net *net = sn_builder_finish(b, NULL, &err);
   must(&err);
   sn_route *route = make_route(net);
-  assert_int_equal(route->n_layers, DEPTH + 1);
+  assert_int_equal(route->first_backward, DEPTH + 1);
   for (uint32_t i = 0; i <= DEPTH; i++) assert_int_equal(route->forward_step[i + 1], i);
   sn_route_free(route);
   sn_net_free(net);
@@ -249,7 +249,7 @@ static void wide_fan(void **state) {
   sn_net *net = sn_builder_finish(b, NULL, &err);
   must(&err);
   sn_route *route = make_route(net);
-  assert_int_equal(route->n_layers, WIDTH + 3);
+  assert_int_equal(route->first_backward, WIDTH + 3);
   for (uint32_t i = 0; i < WIDTH; i++) assert_int_equal(route->forward_step[i + 1], i + 1);
   assert_int_equal(route->forward_step[WIDTH + 1], WIDTH + 1);
   sn_route_free(route);
@@ -267,7 +267,7 @@ static void too_large(void **state) {
   sn_build_softmax(b, x, "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   must(&err);
-  assert_null(sn_route_new(net, &err));
+  assert_null(sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err));
   assert_int_equal(err.code, SN_BAD_INPUT);
   assert_string_equal(err.text,
                       "network huge at batch 1048576: its tensors together exceed 4 PiB; choose a smaller batch");

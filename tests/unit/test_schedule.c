@@ -37,7 +37,7 @@ static char *print_reruns(const sn_schedule *s) {
 static void check_reruns(sn_recompute recompute, uint32_t count, const char *expected) {
   sn_net *net = load_net("alexnet", 1);
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   sn_schedule *s = make_schedule(route, recompute);
   char *text = print_reruns(s);
   assert_string_equal(text, expected);
@@ -85,7 +85,7 @@ static void cost_aware_alexnet(void **state) {
                "42: relu1 lrn1 pool1 | 43: relu1 lrn1 | 44: relu1");
   sn_net *net = load_net("alexnet", 10);
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   assert_int_equal(sn_schedule_layer_peak(route), 10 * 4 * 871200);
   sn_route_free(route);
   sn_net_free(net);
@@ -105,7 +105,7 @@ static void gradients_count(void **state) {
                              "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
   sn_net *net = load_net(text, 1);
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   assert_int_equal(sn_schedule_layer_peak(route), 3 * 4 * 8 * 8 * 4);
   sn_schedule *s = make_schedule(route, SN_RECOMPUTE_COST);
   char *reruns = print_reruns(s);
@@ -146,7 +146,7 @@ static void resnets(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     sn_net *net = load_net(rows[i].net, 2);
     sn_err err = SN_ERR_INIT;
-    sn_route *route = sn_route_new(net, &err);
+    sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
     for (int k = 0; k < 3; k++) {
       sn_schedule *s = make_schedule(route, kinds[k]);
       assert_int_equal(s->reruns, rows[i].extra[k]);
@@ -189,7 +189,7 @@ typedef struct use {
 static void check_uses(sn_recompute recompute, const use *uses, size_t count) {
   sn_net *net = load_net("alexnet", 1);
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   sn_schedule *s = make_schedule(route, recompute);
   for (size_t i = 0; i < count; i++) {
     const use *u = &uses[i];
@@ -276,7 +276,7 @@ static void every_read_is_there(void **state) {
   for (uint32_t k = 0; k < count; k++) {
     sn_net *net = load_net(entries[k].name, 1);
     sn_err err = SN_ERR_INIT;
-    sn_route *route = sn_route_new(net, &err);
+    sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
     for (int recompute = SN_RECOMPUTE_NONE; recompute < SN_RECOMPUTES; recompute++) {
       sn_schedule *s = make_schedule(route, (sn_recompute)recompute);
       follow(s);
@@ -306,7 +306,7 @@ static void quadratic_chain(void **state) {
   (void)state;
   sn_net *net = chain(100);
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   sn_schedule *s = make_schedule(route, SN_RECOMPUTE_MEMORY);
   assert_int_equal(s->reruns, 100 * 101 / 2);
   follow(s);
@@ -323,7 +323,7 @@ static void refusal_of_endless_work(void **state) {
   (void)state;
   sn_net *net = chain(6000); /* 6000 x 6001 / 2 re-runs are more than 2^24 */
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_route_new(net, &err);
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   assert_null(sn_schedule_new(route, SN_RECOMPUTE_MEMORY, &err));
   assert_int_equal(err.code, SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "network chain: recomputation needs more than 16777216 forwards"));

@@ -1,0 +1,99 @@
+/* Depth-first post-order of a route's steps; see the header. O(steps + accesses), explicit stack. */
+#include "sim/graph/route_order.h"
+
+#include <stdlib.h>
+
+typedef struct visit {
+  uint32_t step, next; /* access */
+} visit;
+
+typedef struct walk {
+  sn_route *route;
+  uint32_t *writer; /* per tensor: the step that makes it */
+  bool *entered;    /* per step */
+  visit *stack;     /* a step is on it at most once */
+  uint32_t *order;  /* steps, as they are left */
+  uint32_t count;
+} walk;
+
+static void visit_from(walk *w, uint32_t root) {
+  const sn_route *r = w->route;
+  uint32_t depth = 0;
+  if (root == SN_NONE || w->entered[root]) return;
+  w->entered[root] = true;
+  w->stack[depth++] = (visit){root, 0};
+  while (depth > 0) {
+    visit *v = &w->stack[depth - 1];
+    const sn_step *step = &r->steps[v->step];
+    if (v->next == step->n_accesses) {
+      w->order[w->count++] = v->step;
+      depth--;
+      continue;
+    }
+    sn_access access = r->accesses[step->first_access + v->next++];
+    uint32_t before = w->writer[access.tensor];
+    if (access.mode == SN_WRITE || w->entered[before]) continue;
+    w->entered[before] = true;
+    w->stack[depth++] = (visit){before, 0};
+  }
+}
+
+static void order_steps(walk *w) {
+  const sn_route *r = w->route;
+  const sn_net *net = r->net;
+  for (uint32_t s = 0; s < r->first_backward; s++)
+    if (net->layers[r->steps[s].layer].op == SN_SOFTMAX) visit_from(w, s);
+  uint32_t forward = w->count;
+  for (uint32_t i = 0; i < forward; i++) {
+    uint32_t layer = r->steps[w->order[i]].layer;
+    if (net->layers[layer].parameters > 0) visit_from(w, r->backward_step[layer]);
+  }
+  for (uint32_t s = 0; s < r->n_steps; s++) visit_from(w, s);
+}
+
+static sn_status find_writers(const walk *w, sn_err *err) {
+  const sn_route *r = w->route;
+  for (uint32_t s = 0; s < r->n_steps; s++)
+    for (uint32_t i = 0; i < r->steps[s].n_accesses; i++) {
+      sn_access access = r->accesses[r->steps[s].first_access + i];
+      if (access.mode == SN_MODIFY)
+        return sn_fail(err, SN_BAD_USAGE, "the dialect %s writes gradients in place and has one order only",
+                       r->dialect->name);
+      if (access.mode == SN_WRITE) w->writer[access.tensor] = s;
+    }
+  return SN_OK;
+}
+
+static void put_in_order(const walk *w, sn_step *room) {
+  sn_route *r = w->route;
+  sn_step *steps = (sn_step *)r->steps;
+  uint32_t *forward = (uint32_t *)r->forward_step, *backward = (uint32_t *)r->backward_step;
+  for (uint32_t s = 0; s < r->n_steps; s++) {
+    room[s] = steps[w->order[s]];
+    if (room[s].pass == SN_FORWARD) forward[room[s].layer] = s;
+    if (room[s].pass == SN_BACKWARD) backward[room[s].layer] = s;
+  }
+  for (uint32_t s = 0; s < r->n_steps; s++) steps[s] = room[s];
+}
+
+sn_status sn__route_post_order(sn_route *route, sn_err *err) {
+  walk w = {.route = route};
+  sn_step *room = calloc(route->n_steps, sizeof *room);
+  w.writer = calloc((size_t)route->n_tensors + 1, sizeof *w.writer);
+  w.entered = calloc(route->n_steps, sizeof *w.entered);
+  w.stack = calloc(route->n_steps, sizeof *w.stack);
+  w.order = calloc(route->n_steps, sizeof *w.order);
+  sn_status status = SN_OK;
+  if (!room || !w.writer || !w.entered || !w.stack || !w.order) status = sn_fail_memory(err);
+  if (status == SN_OK) status = find_writers(&w, err);
+  if (status == SN_OK) {
+    order_steps(&w);
+    put_in_order(&w, room);
+  }
+  free(room);
+  free(w.writer);
+  free(w.entered);
+  free(w.stack);
+  free(w.order);
+  return status;
+}
