@@ -264,6 +264,17 @@ static const sn_command commands[] = {
      "snsim pack blocks.csv --capacity 1048576 -o placed.csv\n"
      "snsim pack blocks.csv --moves 100000 --json",
      "FILE", SN_CMD_PACK, sn_cli_pack},
+    {"graph", "snsim graph --net NAME [options]", "what an iteration does, before any strategy",
+     "Prints the operations of one training iteration in the order in which they run: what each reads and makes, how "
+     "large "
+     "that is, and whose bytes it may take over (where those are used for the last time). Which operations there are "
+     "is a "
+     "matter of the framework: --dialect chooses one. Strategies plan what stands here.\n"
+     "As a picture, with Graphviz: snsim graph --net lenet -o lenet.dot; dot -Tsvg lenet.dot -o lenet.svg.",
+     "snsim graph --net lenet\n"
+     "snsim graph --net resnet50 --batch 32 --dialect explicit --order post --json\n"
+     "snsim graph --net ./mine.json --dialect explicit -o mine.dot",
+     NULL, SN_CMD_GRAPH, sn_cli_graph},
     {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
      "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
      "An installed snsim brings all three along; otherwise write it where the shell looks:\n"

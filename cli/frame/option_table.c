@@ -167,6 +167,16 @@ static sn_status parse_allocator(const char *what, const char *text, void *place
   return sn_allocator_parse(text, place, err);
 }
 
+static sn_status parse_dialect(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_dialect_parse(text, place, err);
+}
+
+static sn_status parse_order(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_order_parse(text, place, err);
+}
+
 static sn_status parse_kind(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_plot_kind_parse(text, place, err);
@@ -242,7 +252,8 @@ static const sn_option options[] = {
      "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
      parse_which, offsetof(sn_args, which)},
     {"net", "NET|FILE.json", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH,
+     "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
@@ -250,6 +261,18 @@ static const sn_option options[] = {
      "The run's network, where its file lies elsewhere by now.", parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
      "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
+    {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", parse_size,
+     offsetof(sn_args, batch)},
+    {"dialect", "superneurons|explicit", 0, SN_CMD_GRAPH, "How",
+     "superneurons (default): forks copy, gradients of ACT, LRN, JOIN and SOFTMAX are in place. explicit: MXNet's "
+     "graph, "
+     "where values have many readers, gradients are summed, and operators may take over an operand's bytes.",
+     parse_dialect, offsetof(sn_args, dialect)},
+    {"order", "route|post", 0, SN_CMD_GRAPH, "How",
+     "route (default): forward from the input on, backward the other way round. post: depth first from the loss and "
+     "from "
+     "each parameter's gradient, for dialects that write nothing in place.",
+     parse_order, offsetof(sn_args, order)},
     {"nets", "NET|FILE.json,..", 0, SN_CMD_SWEEP, "Points",
      "Networks, parted by commas: alexnet,resnet:n1=3,n2=4,./mine.json. What reads KEY=VALUE belongs to the family "
      "before it. May be given several times, like all lists.",
@@ -433,7 +456,7 @@ static const sn_option options[] = {
      offsetof(sn_args, explain)},
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
-         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK,
+         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      parse_switch, offsetof(sn_args, csv)},
@@ -451,6 +474,11 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PACK, "What to print",
      "Writes the blocks with their offsets as CSV; - puts them on standard output in place of the summary.", parse_text,
      offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_GRAPH, "What to print",
+     "Writes to FILE instead of standard output: a graph for Graphviz where it ends in .dot, JSON where it ends in "
+     ".json, "
+     "else the table.",
+     parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,
      offsetof(sn_args, output)},

@@ -19,6 +19,7 @@
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
+#include "sim/graph/route.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,6 +86,8 @@ typedef struct sn_args {
   bool with_live;         /* of `plot` */
   sn_args_bytes capacity; /* of `pack` */
   uint32_t moves;
+  sn_dialect_id dialect; /* of `graph` */
+  sn_order order;
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -107,7 +110,8 @@ enum {
   SN_CMD_COMPLETIONS = 1 << 15,
   SN_CMD_HELP = 1 << 16,
   SN_CMD_PACK = 1 << 17,
-  SN_CMD_ALL = (1 << 18) - 1
+  SN_CMD_GRAPH = 1 << 18,
+  SN_CMD_ALL = (1 << 19) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -178,6 +182,7 @@ sn_status sn_cli_help(const sn_args *args, sn_err *err);
 sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
+sn_status sn_cli_graph(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);
 sn_status sn_cli_fit(const sn_args *args, sn_err *err);

@@ -96,6 +96,10 @@ enum { SN_TENSOR_NAME = 160 };
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);
+/* "route", "post"; parsing an unknown name is SN_BAD_USAGE. */
+const char *sn_order_name(sn_order order);
+sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err);
+
 /* "output", "gradient", "saved" */
 const char *sn_role_name(sn_role role);
 

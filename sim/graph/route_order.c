@@ -2,6 +2,19 @@
 #include "sim/graph/route_order.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static const char *const order_names[SN_ORDERS] = {"route", "post"};
+
+const char *sn_order_name(sn_order order) {
+  return order_names[order];
+}
+
+sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err) {
+  for (*order = 0; *order < SN_ORDERS; ++*order)
+    if (strcmp(text, order_names[*order]) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--order: \"%.40s\" is none of: route, post", text);
+}
 
 typedef struct visit {
   uint32_t step, next; /* access */
@@ -57,7 +70,8 @@ static sn_status find_writers(const walk *w, sn_err *err) {
     for (uint32_t i = 0; i < r->steps[s].n_accesses; i++) {
       sn_access access = r->accesses[r->steps[s].first_access + i];
       if (access.mode == SN_MODIFY)
-        return sn_fail(err, SN_BAD_USAGE, "the dialect %s writes gradients in place and has one order only",
+        return sn_fail(err, SN_BAD_USAGE,
+                       "the dialect %s writes gradients in place and has one order only; explicit has others",
                        r->dialect->name);
       if (access.mode == SN_WRITE) w->writer[access.tensor] = s;
     }
