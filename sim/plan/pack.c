@@ -382,7 +382,8 @@ static bool packer_init(packer *p) {
   p->most = calloc(n, sizeof *p->most);
   p->ranks = calloc(n, sizeof *p->ranks);
   p->stack = calloc(n, sizeof *p->stack);
-  bool layouts = layout_init(&p->now, p->count) & layout_init(&p->next, p->count);
+  bool layouts = layout_init(&p->now, p->count);
+  layouts = layout_init(&p->next, p->count) && layouts; /* both are cleared in any case */
   return layouts && p->lower && p->upper && p->most && p->ranks && p->stack;
 }
 

@@ -100,7 +100,7 @@ static void a_sweep(void **state) {
   assert_true(!points[1].fits && points[1].external_bytes > UINT64_C(100) << 20);
   assert_non_null(strstr(sn_grid_text(grid, &err), "\"host_memory\":\"104857600B\""));
   sn_grid_free(grid);
-  assert_null(sn_grid_parse("grid", "{\"snsim_grid\":1,\"host_memory\":\"much\"}", 40, &err));
+  assert_null(sn_grid_parse("grid", "{\"snsim_grid\":1,\"host_memory\":\"much\"}", 37, &err));
 }
 
 /* The largest batch by trying every one. */
