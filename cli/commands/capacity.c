@@ -28,7 +28,9 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
-  fprintf(out, ", on %s: %s usable%s\n", d->name, sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
+  fputs(", on ", out);
+  sn_table_print_clean(out, d->name);
+  fprintf(out, ": %s usable%s\n", sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
           d->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
   if (q->margin_bytes) {
     fprintf(out, "margin: %s of it kept free", sn_print_bytes(q->margin_bytes, text));

@@ -11,7 +11,9 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("least memory of", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
-  fprintf(out, ", at the speed of %s\ncontext %s, ", q->device.name, sn_print_bytes(q->device.context_bytes, text));
+  fputs(", at the speed of ", out);
+  sn_table_print_clean(out, q->device.name);
+  fprintf(out, "\ncontext %s, ", sn_print_bytes(q->device.context_bytes, text));
   if (q->device.host_memory_bytes) fprintf(out, "host memory %s, ", sn_print_bytes(q->device.host_memory_bytes, text));
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s\n\n", sn_workspace_name(q->options.workspace));

@@ -363,8 +363,10 @@ static void print_warnings(const sn_run *run, FILE *out) {
 static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_err *err) {
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
-  fprintf(out->stream, "%s, batch %" PRIu32 ", %" PRIu64 " iterations, %s%s, on %s\n\n", run->net, run->batch,
-          run->iterations, run->data, drawn ? " data" : "", run->device);
+  sn_table_print_clean(out->stream, run->net);
+  fprintf(out->stream, ", batch %" PRIu32 ", %" PRIu64 " iterations, ", run->batch, run->iterations);
+  sn_table_print_clean(out->stream, run->data);
+  fprintf(out->stream, "%s, on %s\n\n", drawn ? " data" : "", run->device);
   if (has_predictions(run)) {
     print_pairs(run, out, err);
     print_errors(run, out->stream);

@@ -45,13 +45,6 @@ const sn_result *sn_report_smallest(const sn_run *run) {
   return best;
 }
 
-/* Text from a run may come from a stranger's file. */
-static void print_clean(FILE *out, const char *text) {
-  char copy[512];
-  snprintf(copy, sizeof copy, "%s", text);
-  fputs(sn_table_clean(copy), out);
-}
-
 static void print_size(FILE *out, const char *name, uint64_t bytes) {
   char text[SN_UNIT_TEXT];
   if (bytes) fprintf(out, ", %s %s", name, sn_print_bytes(bytes, text));
@@ -91,7 +84,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", on ", run->batch, run->image_height, run->image_width);
-  print_clean(f, run->gpu);
+  sn_table_print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);
   fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
           run->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
@@ -323,7 +316,7 @@ static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
   char advice[200];
   if (r->pool_step == 0) return;
   fprintf(out, "the pool of %.3f MiB is set at step %" PRIu32 ", ", (double)r->pool_bytes / MIB, r->pool_step);
-  print_clean(out, r->pool_layer);
+  sn_table_print_clean(out, r->pool_layer);
   fprintf(out, " %s (%s):\ntensors %.3f MiB", r->pool_pass, r->pool_cause, (double)r->pool_tensor_bytes / MIB);
   if (r->pool_workspace_bytes) fprintf(out, ", workspace %.3f MiB", (double)r->pool_workspace_bytes / MIB);
   if (r->pool_hole_bytes) fprintf(out, ", holes %.3f MiB", (double)r->pool_hole_bytes / MIB);
@@ -342,7 +335,7 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   };
   fprintf(out->stream, "\n%s: the peak of %.3f MiB at step %" PRIu32 ", ", r->strategy,
           (double)r->peak_tensor_bytes / MIB, r->peak_step);
-  print_clean(out->stream, r->peak_layer);
+  sn_table_print_clean(out->stream, r->peak_layer);
   fprintf(out->stream, " %s: %" PRIu32 " tensors\n", r->peak_pass, r->n_peak);
   if (r->peak_fork_bytes)
     fprintf(out->stream, "of which FORK copies: %.3f MiB (%.0f %%)\n", (double)r->peak_fork_bytes / MIB,
@@ -369,7 +362,7 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
   if (run->n_failures > 0) fputs("\n", out);
   for (uint32_t i = 0; i < run->n_failures; i++) {
     fprintf(out, "%s: %s: ", run->failures[i].strategy, what);
-    print_clean(out, run->failures[i].reason);
+    sn_table_print_clean(out, run->failures[i].reason);
     fputs("\n", out);
   }
 }

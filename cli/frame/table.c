@@ -42,6 +42,12 @@ char *sn_table_clean(char *text) {
   return sn_utf8_clean(text);
 }
 
+void sn_table_print_clean(FILE *out, const char *text) {
+  char copy[512];
+  snprintf(copy, sizeof copy, "%s", text);
+  fputs(sn_table_clean(copy), out);
+}
+
 sn_table *sn_table_new(const sn_table_column *columns, uint32_t n_columns) {
   sn_table *table = n_columns > 0 && n_columns <= MOST_COLUMNS ? calloc(1, sizeof *table) : NULL;
   if (!table) return NULL;

@@ -57,5 +57,7 @@ sn_status sn_table_print(const sn_table *table, FILE *out, bool color, sn_err *e
 
 /* Makes text safe for a terminal, in place: control characters and bytes that are no UTF-8 become '?'. Returns text. */
 char *sn_table_clean(char *text);
+/* Prints up to 511 bytes of a text that may come from a stranger's file. */
+void sn_table_print_clean(FILE *out, const char *text);
 
 #endif
