@@ -15,6 +15,12 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
+bool sn_sweep_row_beats(const sn_sweep_row *row, const sn_sweep_row *best) {
+  if (!best || row->images_per_second != best->images_per_second)
+    return !best || row->images_per_second > best->images_per_second;
+  return row->peak_device_bytes < best->peak_device_bytes;
+}
+
 /* ---- one statement ---- */
 
 /* Runs a statement with one number and perhaps one text bound; a first column, where it has rows, goes to *out. */

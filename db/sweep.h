@@ -39,6 +39,10 @@ typedef struct sn_sweep_row {
   double images_per_second;
 } sn_sweep_row;
 
+/* Whether the row is to be named before `best` (NULL: none yet), both of which fit: the faster one, of equally fast
+ * ones the one that takes less device memory; sn_run_best() for the points of a sweep. */
+bool sn_sweep_row_beats(const sn_sweep_row *row, const sn_sweep_row *best);
+
 typedef struct sn_sweep_line {
   int64_t id;
   const char *created, *version, *grid; /* grid: its text */

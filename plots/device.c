@@ -121,9 +121,9 @@ static void put_data(FILE *out, const stack *k) {
 static void put_memory(FILE *out, const stack *k) {
   char text[SN_UNIT_TEXT];
   double memory = (double)k->memory / k->unit.bytes;
-  fprintf(out, "set label '");
+  fprintf(out, "set label 'usable on ");
   sn__put_text(out, k->chart->curves[0].run->gpu, 32);
-  fprintf(out, " has %s%s' textcolor rgb '" SN__VERMILLION "' boxed front left at graph 0.01, ",
+  fprintf(out, ": %s%s' textcolor rgb '" SN__VERMILLION "' boxed front left at graph 0.01, ",
           sn_print_bytes(k->memory, text), k->shows_memory ? "" : ", far above");
   if (!k->shows_memory) {
     fputs("graph 0.96\n", out);
@@ -248,8 +248,10 @@ static void put_text(FILE *out, const stack *k) {
   sn__put_subject(out, k->chart, sn__put_plain);
   fprintf(out, "\n%s at ", sn_print_bytes(k->need, text));
   put_peak_step(out, k, k->chart->columns - 40, sn__put_plain);
-  fprintf(out, "\nthe GPU has %s%s\n%*s\n", sn_print_bytes(k->memory, text),
-          k->need > k->memory ? ": does not fit" : "", LABEL_COLUMNS - 2, k->unit.name);
+  fprintf(out, "\nusable on ");
+  sn__put_plain(out, k->chart->curves[0].run->gpu, 32);
+  fprintf(out, ": %s%s\n%*s\n", sn_print_bytes(k->memory, text), k->need > k->memory ? "; does not fit" : "",
+          LABEL_COLUMNS - 2, k->unit.name);
   for (unsigned row = rows; row-- > 0;) put_row(out, k, row, rows, columns);
   put_axis(out, k, columns);
   put_legend(out, k);

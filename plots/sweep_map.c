@@ -50,9 +50,9 @@ static void note_batch(map *m, uint32_t batch) {
 static void note(map *m, const sn_sweep_row *row) {
   note_batch(m, row->batch);
   if (!row->fits) return;
-  if (!m->best || row->images_per_second > m->best->images_per_second) m->best = row;
+  if (sn_sweep_row_beats(row, m->best)) m->best = row;
   if (!m->largest || row->batch > m->largest->batch ||
-      (row->batch == m->largest->batch && row->images_per_second > m->largest->images_per_second))
+      (row->batch == m->largest->batch && sn_sweep_row_beats(row, m->largest)))
     m->largest = row;
 }
 

@@ -304,8 +304,8 @@ static sn_status print_tensors(const sn_difference *d, const sn_compare_pair *pa
   uint32_t moved = change.n_tensors - change.count[SN_STAYED]; /* those that stayed as they were stand last */
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < moved && i < EXPLAINED_ROWS; i++) tensor_cells(table, &change.tensors[i]);
-  fprintf(out->stream, "\n%s: %" PRIu32 " tensors of the peak changed, %" PRIu32 " stayed\n", pair->strategy, moved,
-          change.count[SN_STAYED]);
+  fprintf(out->stream, "\n%s: %" PRIu32 " tensor%s of the peak changed, %" PRIu32 " stayed\n", pair->strategy, moved,
+          moved == 1 ? "" : "s", change.count[SN_STAYED]);
   sn_out_table(out, table, err);
   sn_table_free(table);
   print_rest(&change, moved, out->stream);

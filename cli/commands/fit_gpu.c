@@ -59,7 +59,7 @@ static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
   if (sn_question_adapt(q->args, &c->device, &c->margin_bytes, err) != SN_OK) return err->code;
   sn_run *run = sn_simulate(q->args->net, q->net, &c->device, q->strategies, q->n_strategies, &q->options, err);
   if (!run) return err->code;
-  const sn_result *best = sn_report_fastest(run);
+  const sn_result *best = sn_run_best(run);
   c->fits = best != NULL;
   if (best) {
     snprintf(c->strategy, sizeof c->strategy, "%s", best->strategy);

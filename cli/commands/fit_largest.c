@@ -118,10 +118,10 @@ static sn_status print_stop(const asked *a, const sn_fit_answer *x, const sn_out
   char name[SN_STRATEGY_TEXT], binding[300], tensors[SN_UNIT_TEXT];
   if (!x->has_next) return SN_OK;
   uint32_t next = x->result ? x->search.value + 1 : a->knob.low;
-  fprintf(out->stream, "\n%s: %s %" PRIu32 " is stopped at step %" PRIu32 ", %s: %" PRIu32 " tensors, %s\n",
+  fprintf(out->stream, "\n%s: %s %" PRIu32 " is stopped at step %" PRIu32 ", %s: %" PRIu32 " tensor%s, %s\n",
           sn_strategy_name(x->strategy, name), knob_name(a), next, x->binding.step,
           sn_table_clean(sn_capacity_binding(&x->binding, binding, sizeof binding)), x->binding.n_tensors,
-          sn_print_bytes(x->binding.tensor_bytes, tensors));
+          x->binding.n_tensors == 1 ? "" : "s", sn_print_bytes(x->binding.tensor_bytes, tensors));
   return sn_capacity_print_tensors(&x->binding, out, err);
 }
 

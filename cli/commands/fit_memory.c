@@ -78,9 +78,10 @@ static sn_status print_all(const sn_question *q, const sn_memory *memory, const 
   for (uint32_t i = 0; i < memory->n_answers; i++) {
     const sn_memory_answer *a = &memory->answers[i];
     if (!q->args->explain && a != best && memory->n_answers > 1) continue;
-    fprintf(out->stream, "\n%s: %s is too little at step %" PRIu32 ", %s: %" PRIu32 " tensors\n",
+    fprintf(out->stream, "\n%s: %s is too little at step %" PRIu32 ", %s: %" PRIu32 " tensor%s\n",
             sn_strategy_name(a->strategy, name), a->memory_bytes ? "less" : "the host's memory", a->binding.step,
-            sn_table_clean(sn_capacity_binding(&a->binding, binding, sizeof binding)), a->binding.n_tensors);
+            sn_table_clean(sn_capacity_binding(&a->binding, binding, sizeof binding)), a->binding.n_tensors,
+            a->binding.n_tensors == 1 ? "" : "s");
     if (sn_capacity_print_tensors(&a->binding, out, err) != SN_OK) return err->code;
   }
   return SN_OK;

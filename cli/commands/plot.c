@@ -67,11 +67,16 @@ static sn_status draw_again(plot *p, sn_err *err) {
   return err->code;
 }
 
+static sn_status check_live(const sn_args *args, sn_err *err) {
+  bool possible = args->kind == SN_PLOT_STEPS && args->n_operands <= 1 && args->output && !sn_args_is_sweep(args);
+  if (!args->with_live || possible) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--live adds live tensors to --kind steps of one run in a file (-o FILE); else draw --kind live");
+}
+
 static sn_status check(const sn_args *args, sn_err *err) {
   const char *name = sn_plot_kind_name(args->kind);
-  if (args->with_live && (args->kind != SN_PLOT_STEPS || args->n_operands > 1 || !args->output))
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--live adds live tensors to --kind steps of one run in a file (-o FILE); else draw --kind live");
+  if (check_live(args, err) != SN_OK) return err->code;
   if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
   if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind))
@@ -112,7 +117,8 @@ static sn_status plot_sweep(plot *p, sn_err *err) {
   char path[PATH_ROOM];
   if ((p->args->kind != SN_PLOT_STEPS && p->args->kind != SN_PLOT_MAP) || p->args->n_operands > 1)
     return sn_fail(err, SN_BAD_USAGE, "a sweep is drawn alone: as curves, without --kind, or with --kind map");
-  if (sn_args_sweep(p->args, &p->sweep, err) != SN_OK || sn_args_database(p->args, path, sizeof path, err) != SN_OK)
+  if (check_live(p->args, err) != SN_OK || sn_args_sweep(p->args, &p->sweep, err) != SN_OK ||
+      sn_args_database(p->args, path, sizeof path, err) != SN_OK)
     return err->code;
   p->store = sn_store_open_read(path, err);
   if (p->store) draw(p, err);

@@ -113,7 +113,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);
   tell(q, &kept, !printed);
-  if (err->code == SN_OK && !sn_report_fastest(run)) advise(q, err);
+  if (err->code == SN_OK && !sn_run_best(run)) advise(q, err);
   sn_run_free(run);
   if (kept.err.code == SN_OK || (err->code != SN_OK && err->code != SN_NO_FIT)) return err->code;
   if (err->code == SN_NO_FIT) sn_out_complain(sn_status_name(err->code), err->text); /* two things to say */

@@ -16,15 +16,6 @@
 
 enum { EXPLAINED_ROWS = 25 }; /* per strategy; the rest is summed up */
 
-const sn_result *sn_report_fastest(const sn_run *run) {
-  const sn_result *best = NULL;
-  for (uint32_t i = 0; i < run->n_results; i++) {
-    const sn_result *r = &run->results[i];
-    if (r->fits && (!best || r->iteration_ns < best->iteration_ns)) best = r;
-  }
-  return best;
-}
-
 /* Of a measured run, and of one that an older snsim stored, only what the plans take is known; else no least is that no
  * memory is enough. */
 static uint64_t needed(const sn_run *run, const sn_result *r) {
@@ -260,7 +251,7 @@ static void print_least(const sn_run *run, FILE *out) {
 }
 
 static void print_summary(const sn_run *run, FILE *out) {
-  const sn_result *fastest = sn_report_fastest(run);
+  const sn_result *fastest = sn_run_best(run);
   if (run->n_results < 2) return;
   if (fastest)
     fprintf(out, "\nfastest that fits: %s, %.2f images/s\n", fastest->strategy, fastest->images_per_second);

@@ -14,8 +14,6 @@ sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_ou
 /* A line for each strategy that has no result, with the reason: "baseline: not trained: .."; `what` is the word. */
 void sn_report_failures(const sn_run *run, const char *what, FILE *out);
 
-/* The result that fits and has the shortest iteration, the first of equals; NULL where none fits. */
-const sn_result *sn_report_fastest(const sn_run *run);
 /* The result whose strategy needs the least device memory, fitting or not, the fastest of equals; NULL where the run
  * has none. */
 const sn_result *sn_report_smallest(const sn_run *run);

@@ -69,7 +69,7 @@ sn_calibration *sn_stored_costs(const sn_args *args, const char *name, const cha
 }
 
 void sn_stored_say_unread(const sn_err *unread) {
-  sn_out_say("times are the formulas'; what may have been measured cannot be read (--costs model does without): %s",
+  sn_out_say("costs are the formulas'; what may have been measured cannot be read (--costs model does without): %s",
              unread->text);
 }
 

@@ -65,7 +65,7 @@ static best find_best(const sn_sweep_row *rows, uint32_t count) {
     const sn_sweep_row *r = &rows[i];
     b.n_fit += r->fits;
     b.n_failed += r->failure[0] != '\0';
-    if (r->fits && (!b.fastest || r->iteration_ns < b.fastest->iteration_ns)) b.fastest = r;
+    if (r->fits && sn_sweep_row_beats(r, b.fastest)) b.fastest = r;
     if (!r->failure[0] && r->least_device_bytes &&
         (!b.smallest || r->least_device_bytes < b.smallest->least_device_bytes))
       b.smallest = r;

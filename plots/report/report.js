@@ -8,14 +8,10 @@ function poolRoom(r) {
   return run.pool_limit ? Math.min(run.pool_limit, left) : left;
 }
 
+/* The fastest that fits, of equally fast ones the one that needs least: named first, and shown first. */
 function fastest() {
-  return results.filter((r) => r.fits).reduce((best, r) => (!best || r.iteration_ns < best.iteration_ns ? r : best), null);
-}
-
-/* What is shown at first: the fastest that fits, of equally fast ones the one that needs least. */
-function interesting() {
-  const best = fastest();
-  return best && results.filter((r) => r.fits && r.iteration_ns === best.iteration_ns).reduce((a, b) => (b.device < a.device ? b : a));
+  const before = (a, b) => a.iteration_ns < b.iteration_ns || (a.iteration_ns === b.iteration_ns && a.device < b.device);
+  return results.filter((r) => r.fits).reduce((best, r) => (!best || before(r, best) ? r : best), null);
 }
 
 /* The least memory with which a strategy runs; where none is known, what its plan takes. */
@@ -133,7 +129,7 @@ function redrawAll() {
 }
 
 function start() {
-  const best = interesting() || smallest(), plain = results.find((r) => r.strategy === "baseline");
+  const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
   shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();

@@ -69,7 +69,7 @@ function stackAxes(f) {
                                      label(f.left - 6, f.y(m * f.unit) + 4, "end", digits(m, step))]),
           ...wholeMarks(f.n, f.width < 500 ? 4 : 9).filter((m) => m > 0).map((m) => label(f.x(m - 0.5), f.height - f.bottom + 16, "middle", String(m))),
           label(2, 14, "start", unit), label((f.left + f.width - f.right) / 2, f.height - 6, "middle", "step"),
-          ...(f.limit ? [] : [label(f.width - 2, 14, "end", run.gpu + " has " + bytes(run.memory), "fill:var(--bad)")]),
+          ...(f.limit ? [] : [label(f.width - 2, 14, "end", "usable on " + run.gpu + ": " + bytes(run.memory), "fill:var(--bad)")]),
           label(half - 8, f.top - 10, "end", "forward \u2190"), label(half + 8, f.top - 10, "start", "\u2192 backward")];
 }
 
@@ -95,8 +95,8 @@ function stackMarks(f, k) {
   const parts = [svg("line", {class: "axis", x1: half, x2: half, y1: peak, y2: f.height - f.bottom, "stroke-dasharray": "4 3"})];
   if (f.limit)
     parts.push(svg("line", {x1: f.left, x2: f.width - f.right, y1: f.y(f.limit), y2: f.y(f.limit), style: "stroke:var(--bad);stroke-width:2"}),
-               f.close ? label(f.left + 4, f.y(f.limit) + 15, "start", ending(run.gpu, 16) + " has " + bytes(run.memory), "fill:var(--bad)")
-                       : label(f.left + 4, f.y(f.limit) - 6, "start", ending(run.gpu, 16) + " has " + bytes(run.memory), "fill:var(--bad)"));
+               f.close ? label(f.left + 4, f.y(f.limit) + 15, "start", "usable on " + ending(run.gpu, 16) + ": " + bytes(run.memory), "fill:var(--bad)")
+                       : label(f.left + 4, f.y(f.limit) - 6, "start", "usable on " + ending(run.gpu, 16) + ": " + bytes(run.memory), "fill:var(--bad)"));
   parts.push(svg("line", {x1: x, x2: x, y1: text + 4, y2: peak - 1, style: "stroke:var(--ink);stroke-width:1.2"}),
              svg("path", {d: "M" + (x - 4) + " " + (peak - 7) + "h8l-4 7z", style: "fill:var(--ink)"}),
              label(x, text, anchor, bytes(f.need) + " at step " + (k.peak + 1) +
@@ -149,5 +149,5 @@ function stackSentence(r) {
   const parts = [[stays, "that stay for the whole training"], [tensors, "of tensors"], [k.bytes[PARTS.workspace][i], "of convolution workspace"],
                  [k.bytes[PARTS.holes][i], "of holes between them"]].filter(([size]) => size > 0).map(([size, what]) => bytes(size) + " " + what);
   return r.strategy + " needs " + bytes(k.top[i]) + ", which step " + (i + 1) + ", " + stepName(i + 1) + ", sets: " +
-         parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1] + ". " + run.gpu + " has " + bytes(run.memory) + "." + (r.pool_advice ? " What would lower it: " + r.pool_advice + "." : "");
+         parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1] + ". " + bytes(run.memory) + " are usable on " + run.gpu + "." + (r.pool_advice ? " What would lower it: " + r.pool_advice + "." : "");
 }

@@ -138,7 +138,7 @@ function drawMemory() {
   most = Math.max(far ? limit * 1.1 : 0, Math.min(most, 2 * limit)) || limit;
   const scale = most >= 2 * GIB ? GIB : MIB;
   drawChart("memory", {unit: scale === GIB ? "GiB" : "MiB", scale, most, has: () => true, value: (i) => columns.device[i],
-                       extra: (f) => (far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", "the GPU has " + bytes(limit), "fill:var(--bad)")])});
+                       extra: (f) => (far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", "memory of the GPU: " + bytes(limit), "fill:var(--bad)")])});
 }
 
 function drawSpeed() {

@@ -2,14 +2,16 @@
 
 const baseline = names.strategy.indexOf("baseline");
 
-/* Of points with the same batch the faster one counts, of the fastest the one with the smaller batch. */
-function isLarger(point, than) {
-  return than < 0 || columns.batch[point] > columns.batch[than] ||
-         (columns.batch[point] === columns.batch[than] && speed(point) > speed(than));
+/* Of equally fast points the one counts that takes less device memory. */
+function isFaster(point, than) {
+  return than < 0 || speed(point) > speed(than) ||
+         (speed(point) === speed(than) && columns.device[point] < columns.device[than]);
 }
 
-function isFaster(point, than) {
-  return than < 0 || speed(point) > speed(than);
+/* Of points with the same batch the faster one counts. */
+function isLarger(point, than) {
+  return than < 0 || columns.batch[point] > columns.batch[than] ||
+         (columns.batch[point] === columns.batch[than] && isFaster(point, than));
 }
 
 function addToPair(pair, point) {

@@ -81,7 +81,7 @@ EMPTY_CANVASES = """[...document.querySelectorAll("canvas")].filter((c) => {
 
 def says_what_the_store_says(page, stored):
     page.open("alexnet.html", *DESKTOP)
-    best = min((r for r in stored["results"] if r["fits"]), key=lambda r: r["iteration_ns"])
+    best = min((r for r in stored["results"] if r["fits"]), key=lambda r: (r["iteration_ns"], r["peak_device_bytes"]))
     verdict = plain(page.text("#verdict"))
     for part in ("Yes, it fits", best["strategy"], f"{best['images_per_second']:.1f} images per second",
                  f"{best['peak_device_bytes'] / 2**30:.2f} GiB"):

@@ -115,8 +115,8 @@ def says_the_gist(page, stored):
     equal("pairs", [row[:2] for row in shown], [[n, g] for n in ("alexnet", RESNET) for g in ("k40c", "v100_32")])
     for row in shown:
         fit = [r for r in stored["sweep"] if [r["net"], r["gpu"]] == row[:2] and r["fits"]]
-        largest = max(fit, key=lambda r: (r["batch"], r["images_per_second"]))
-        fastest = max(fit, key=lambda r: r["images_per_second"])
+        largest = max(fit, key=lambda r: (r["batch"], r["images_per_second"], -r["peak_device_bytes"]))
+        fastest = max(fit, key=lambda r: (r["images_per_second"], -r["peak_device_bytes"]))
         plain_one = max((r["batch"] for r in fit if r["strategy"] == "baseline"), default="-")
         equal("gist", row[2:], [f"{len(fit)}/39", str(largest["batch"]), largest["strategy"], f"{largest['images_per_second']:.1f}",
                                 str(plain_one), f"{fastest['images_per_second']:.1f}", fastest["strategy"], str(fastest["batch"])])

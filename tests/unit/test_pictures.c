@@ -301,9 +301,9 @@ static void device_says_what_does_not_fit(void **state) {
   s.run->memory_bytes = UINT64_C(2) << 30;
   script = played_script(&s, SN_PLOT_DEVICE);
   assert_non_null(strstr(script, ": does not fit'"));
-  assert_non_null(strstr(script, "k40c has 2.00 GiB'"));
+  assert_non_null(strstr(script, "usable on k40c: 2.00 GiB'"));
   draw_text(&s, (sn_plot_options){.kind = SN_PLOT_DEVICE, .columns = 80, .rows = 24}, &text);
-  assert_non_null(strstr(text, "the GPU has 2.00 GiB: does not fit"));
+  assert_non_null(strstr(text, "usable on k40c: 2.00 GiB; does not fit"));
   free(text);
   free(script);
   drop(&s);
