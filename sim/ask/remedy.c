@@ -81,19 +81,15 @@ static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
 static sn_status find_strategy(const sn_asked *a, sn_remedy *r, sn_err *err) {
   sn_strategy others[SN_STRATEGY_DEFAULTS];
   uint32_t count = 0;
-  int64_t fastest = INT64_MAX;
   sn_options options = *a->options;
   options.want_steps = options.want_peak = options.want_tensors = false;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
     if (!is_asked(a, sn_strategy_default(i))) others[count++] = sn_strategy_default(i);
   if (count == 0) return SN_OK;
   sn_run *run = sn_simulate(a->spec, a->net, a->device, others, count, &options, err);
-  for (uint32_t i = 0; run && i < count; i++) {
-    if (!run->results[i].fits || run->results[i].iteration_ns >= fastest) continue;
-    fastest = run->results[i].iteration_ns;
-    r->strategy = others[i];
-    r->has_strategy = true;
-  }
+  const sn_result *best = run ? sn_run_best(run) : NULL;
+  r->has_strategy = best != NULL;
+  if (best) r->strategy = others[best - run->results];
   sn_run_free(run);
   return err->code;
 }
