@@ -30,6 +30,9 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (args->grid && has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "--grid FILE says all about the points: it does not go with --nets and the like");
+  if ((args->image && args->axes[SN_AXIS_IMAGES].count) || (args->shared_link && args->axes[SN_AXIS_LINKS].count))
+    return sn_fail(err, SN_BAD_USAGE, "%s is one value of %s, which says all of them; give only that",
+                   args->image ? "--image" : "--shared-link", args->image ? "--images" : "--links");
   if (!args->operand) return SN_OK;
   if (args->grid || has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "the number of a sweep says all about its points: give that or a grid");
@@ -51,10 +54,11 @@ static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_e
 
 static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
   sn_grid *grid = sn_grid_new(err);
-  char name[SN_STRATEGY_TEXT];
+  char name[SN_STRATEGY_TEXT], image[12];
   if (!grid) return NULL;
-  grid->image = args->image;
-  grid->shared_link = args->shared_link;
+  snprintf(image, sizeof image, "%" PRIu32, args->image);
+  if (args->image) sn_grid_add(grid, SN_AXIS_IMAGES, image, err);
+  if (args->shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
   grid->host_memory_bytes = args->host_memory.bytes;
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)

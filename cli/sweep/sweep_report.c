@@ -15,11 +15,31 @@ static const double GIB = 1073741824.0;
 
 /* ---- table ---- */
 
-enum { NET, GPU, WORKSPACE, EXTERNAL, ALLOCATOR, POOL, BATCH, FIT, FASTEST, IMAGES, DEVICE, LEAST, COLUMNS };
+enum {
+  NET,
+  IMAGE,
+  GPU,
+  MEMORY,
+  LINK,
+  WORKSPACE,
+  EXTERNAL,
+  ALLOCATOR,
+  POOL,
+  BATCH,
+  FIT,
+  FASTEST,
+  IMAGES,
+  DEVICE,
+  LEAST,
+  COLUMNS
+};
 
 static const sn_table_column columns[COLUMNS] = {
     [NET] = {"", "net", SN_TABLE_TEXT},
+    [IMAGE] = {"", "image", SN_TABLE_NUMBER},
     [GPU] = {"", "gpu", SN_TABLE_TEXT},
+    [MEMORY] = {"memory", "GiB", SN_TABLE_NUMBER},
+    [LINK] = {"", "link", SN_TABLE_TEXT},
     [WORKSPACE] = {"", "workspace", SN_TABLE_TEXT},
     [EXTERNAL] = {"", "external", SN_TABLE_TEXT},
     [ALLOCATOR] = {"", "allocator", SN_TABLE_TEXT},
@@ -34,24 +54,34 @@ static const sn_table_column columns[COLUMNS] = {
 
 /* Points that differ in nothing but the strategy. */
 static bool same_group(const sn_sweep_row *a, const sn_sweep_row *b) {
-  return a->batch == b->batch && a->pool_limit_bytes == b->pool_limit_bytes && strcmp(a->net, b->net) == 0 &&
+  return a->batch == b->batch && a->pool_limit_bytes == b->pool_limit_bytes && a->image == b->image &&
+         a->memory_bytes == b->memory_bytes && a->shared_link == b->shared_link && strcmp(a->net, b->net) == 0 &&
          strcmp(a->gpu, b->gpu) == 0 && strcmp(a->workspace, b->workspace) == 0 &&
          strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0;
 }
 
-/* What is the same for all points needs no column. */
+/* A GPU's points lie together: one with several memories has neighbours that differ. */
+static bool is_other_memory(const sn_sweep *sweep, uint32_t i) {
+  const sn_sweep_row *a = &sweep->rows[i - 1], *b = &sweep->rows[i];
+  return a->memory_bytes != b->memory_bytes && strcmp(a->gpu, b->gpu) == 0;
+}
+
+/* What is the same for all points needs no column, nor does memory that only differs with the GPU. */
 static void hide_options(const sn_sweep *sweep, sn_table *table) {
   bool differs[COLUMNS] = {false};
   const sn_sweep_row *a = sweep->rows;
   for (uint32_t i = 1; i < sweep->n_rows; i++) {
     const sn_sweep_row *b = &sweep->rows[i];
+    differs[IMAGE] = differs[IMAGE] || a->image != b->image;
+    differs[MEMORY] = differs[MEMORY] || is_other_memory(sweep, i);
+    differs[LINK] = differs[LINK] || a->shared_link != b->shared_link;
     differs[WORKSPACE] = differs[WORKSPACE] || strcmp(a->workspace, b->workspace) != 0;
     differs[EXTERNAL] = differs[EXTERNAL] || strcmp(a->external, b->external) != 0;
     differs[ALLOCATOR] = differs[ALLOCATOR] || strcmp(a->allocator, b->allocator) != 0;
     differs[POOL] = differs[POOL] || a->pool_limit_bytes != b->pool_limit_bytes;
   }
-  for (uint32_t c = WORKSPACE; c <= POOL; c++)
-    if (!differs[c]) sn_table_hide(table, c);
+  for (uint32_t c = IMAGE; c <= POOL; c++)
+    if (c != GPU && !differs[c]) sn_table_hide(table, c);
 }
 
 typedef struct best {
@@ -83,7 +113,13 @@ static void gib_cell(sn_table *table, uint64_t bytes) {
 static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table) {
   best b = find_best(rows, count);
   sn_table_cell(table, "%s", rows->net);
+  if (rows->image)
+    sn_table_cell(table, "%" PRIu32, rows->image);
+  else
+    sn_table_cell(table, "own");
   sn_table_cell(table, "%s", rows->gpu);
+  sn_table_cell(table, "%.2f", (double)rows->memory_bytes / GIB);
+  sn_table_cell(table, "%s", rows->shared_link ? "shared" : "own");
   sn_table_cell(table, "%s", rows->workspace);
   sn_table_cell(table, "%s", rows->external);
   sn_table_cell(table, "%s", rows->allocator);
@@ -192,6 +228,8 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_count(p, "iteration_ns", (uint64_t)r->iteration_ns);
   put_count(p, "stall_ns", (uint64_t)r->stall_ns);
   put_real(p, "images_per_second", r->images_per_second);
+  put_count(p, "image", r->image);
+  put_bool(p, "shared_link", r->shared_link);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {

@@ -16,8 +16,9 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-static const char *const axis_names[SN_AXES] = {"nets",       "gpus",  "workspaces", "externals",
-                                                "allocators", "pools", "batches",    "strategies"};
+static const char *const axis_names[SN_AXES] = {"nets",  "images",     "gpus",      "memories",
+                                                "links", "workspaces", "externals", "allocators",
+                                                "pools", "batches",    "strategies"};
 
 const char *sn_axis_name(sn_axis axis) {
   return axis_names[axis];
@@ -58,13 +59,15 @@ static sn_status add_name(sn_grid *grid, sn_axis axis, const char **names, uint3
 
 /* The names of an axis whose values are a fixed choice; 0: it is another. */
 static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
+  if (axis == SN_AXIS_LINKS) names[0] = "own", names[1] = "shared";
   if (axis == SN_AXIS_WORKSPACES)
     for (uint32_t i = 0; i < SN_WORKSPACE_COUNT; i++) names[i] = sn_workspace_name((sn_workspace)i);
   if (axis == SN_AXIS_EXTERNALS)
     for (uint32_t i = 0; i < SN_EXTERNAL_COUNT; i++) names[i] = sn_external_name((sn_external)i);
   if (axis == SN_AXIS_ALLOCATORS)
     for (uint32_t i = 0; i < SN_ALLOCATOR_COUNT; i++) names[i] = sn_allocator_name((sn_allocator)i);
-  return axis == SN_AXIS_WORKSPACES   ? SN_WORKSPACE_COUNT
+  return axis == SN_AXIS_LINKS        ? 2
+         : axis == SN_AXIS_WORKSPACES ? SN_WORKSPACE_COUNT
          : axis == SN_AXIS_EXTERNALS  ? SN_EXTERNAL_COUNT
          : axis == SN_AXIS_ALLOCATORS ? SN_ALLOCATOR_COUNT
                                       : 0;
@@ -85,15 +88,20 @@ static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const ch
   return SN_OK;
 }
 
-static sn_status add_pool(sn_grid *grid, const char *text, sn_err *err) {
-  uint64_t bytes = 0;
-  uint32_t *n = &grid->n[SN_AXIS_POOLS];
-  if (strcmp(text, "all") != 0 && sn_parse_bytes(text, axis_names[SN_AXIS_POOLS], 1, &bytes, err) != SN_OK)
+/* Bytes or, of images, a number; the word for what there is without being asked is 0. */
+static sn_status add_size(sn_grid *grid, sn_axis axis, uint64_t *sizes, uint32_t most, const char *text, sn_err *err) {
+  const char *what = axis_names[axis], *none = axis == SN_AXIS_POOLS ? "all" : "own";
+  uint64_t size = 0;
+  uint32_t *n = &grid->n[axis];
+  if (strcmp(text, none) != 0 && axis == SN_AXIS_IMAGES && strspn(text, "0123456789") != strlen(text))
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is neither a number nor \"own\"", what, text);
+  if (strcmp(text, none) != 0 && (axis == SN_AXIS_IMAGES ? sn_parse_count(text, what, 1, SN_MAX_DIM, &size, err)
+                                                         : sn_parse_bytes(text, what, 1, &size, err)) != SN_OK)
     return err->code;
   for (uint32_t i = 0; i < *n; i++)
-    if (grid->pools[i] == bytes) return SN_OK;
-  if (check_room(grid, SN_AXIS_POOLS, SN_GRID_POOLS, err) != SN_OK) return err->code;
-  grid->pools[(*n)++] = bytes;
+    if (sizes[i] == size) return SN_OK;
+  if (check_room(grid, axis, most, err) != SN_OK) return err->code;
+  sizes[(*n)++] = size;
   return SN_OK;
 }
 
@@ -180,6 +188,12 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
     return add_name(grid, axis, grid->nets, SN_GRID_NETS, text, err);
   case SN_AXIS_GPUS:
     return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, text, err);
+  case SN_AXIS_IMAGES:
+    return add_size(grid, axis, grid->images, SN_GRID_IMAGES, text, err);
+  case SN_AXIS_MEMORIES:
+    return add_size(grid, axis, grid->memories, SN_GRID_MEMORIES, text, err);
+  case SN_AXIS_LINKS:
+    return add_kind(grid, axis, grid->links, text, err);
   case SN_AXIS_WORKSPACES:
     return add_kind(grid, axis, grid->workspaces, text, err);
   case SN_AXIS_EXTERNALS:
@@ -187,7 +201,7 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
   case SN_AXIS_ALLOCATORS:
     return add_kind(grid, axis, grid->allocators, text, err);
   case SN_AXIS_POOLS:
-    return add_pool(grid, text, err);
+    return add_size(grid, axis, grid->pools, SN_GRID_POOLS, text, err);
   case SN_AXIS_BATCHES:
     return add_batches(grid, text, err);
   case SN_AXIS_STRATEGIES:
@@ -267,7 +281,8 @@ static sn_status note_file(sn_grid *grid, const char *path, uint32_t known, sn_e
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
-      [SN_AXIS_GPUS] = "k40c",       [SN_AXIS_WORKSPACES] = "dynamic", [SN_AXIS_EXTERNALS] = "host",
+      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "k40c",          [SN_AXIS_MEMORIES] = "own",
+      [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic", [SN_AXIS_EXTERNALS] = "host",
       [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_POOLS] = "all",
   };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
@@ -291,6 +306,16 @@ static sn_status count_points(sn_grid *grid, sn_err *err) {
   return SN_OK;
 }
 
+/* A network that cannot have an image of one of the sizes is one for another sweep. */
+static sn_status check_net(sn_grid *grid, const char *spec, uint32_t known, sn_err *err) {
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_IMAGES]; i++) {
+    sn_net *net = sn_net_load(spec, 1, (uint32_t)grid->images[i], err);
+    sn_net_free(net);
+    if (!net) return err->code;
+  }
+  return note_file(grid, spec, known, err);
+}
+
 static sn_status check_names(sn_grid *grid, sn_err *err) {
   uint32_t known = grid->n_files;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
@@ -299,11 +324,8 @@ static sn_status check_names(sn_grid *grid, sn_err *err) {
       return err->code;
   for (uint32_t i = 0; grid->host_memory_bytes && i < grid->n[SN_AXIS_GPUS]; i++)
     grid->devices[i].host_memory_bytes = grid->host_memory_bytes;
-  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) {
-    sn_net *net = sn_net_load(grid->nets[i], 1, grid->image, err);
-    sn_net_free(net);
-    if (!net || note_file(grid, grid->nets[i], known, err) != SN_OK) return err->code;
-  }
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++)
+    if (check_net(grid, grid->nets[i], known, err) != SN_OK) return err->code;
   return SN_OK;
 }
 
@@ -331,4 +353,14 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
     at[axis] = group % grid->n[axis];
     group /= grid->n[axis];
   }
+}
+
+sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {
+  sn_device device = grid->devices[at[SN_AXIS_GPUS]];
+  uint64_t memory_bytes = grid->memories[at[SN_AXIS_MEMORIES]];
+  if (memory_bytes) {
+    device.memory_bytes = memory_bytes;
+    device.memory_nominal = false;
+  }
+  return device;
 }

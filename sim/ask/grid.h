@@ -1,4 +1,4 @@
-/* Grid: the points of a sweep as data. Every combination of the values of eight axes is a point; points that differ in
+/* Grid: the points of a sweep as data. Every combination of the values of its axes is a point; points that differ in
  * nothing but the strategy are a group, which is simulated in one go.
  *
  *   sn_grid *grid = sn_grid_new(&err);
@@ -26,7 +26,10 @@
 
 typedef enum sn_axis {
   SN_AXIS_NETS,       /* names of the zoo, families with parameters, files */
+  SN_AXIS_IMAGES,     /* height and width of the images, or "own": the network's; default own */
   SN_AXIS_GPUS,       /* names or files; default k40c */
+  SN_AXIS_MEMORIES,   /* usable memory of the GPU, or "own": what its profile says; default own */
+  SN_AXIS_LINKS,      /* "own": each direction has a bandwidth of its own; "shared": both have one; default own */
   SN_AXIS_WORKSPACES, /* default dynamic */
   SN_AXIS_EXTERNALS,  /* default host */
   SN_AXIS_ALLOCATORS, /* default pool */
@@ -38,8 +41,10 @@ typedef enum sn_axis {
 
 enum {
   SN_GRID_NETS = 256,
+  SN_GRID_IMAGES = 64,
   SN_GRID_GPUS = 64,
-  SN_GRID_KINDS = 3, /* of workspaces, externals, allocators */
+  SN_GRID_MEMORIES = 64,
+  SN_GRID_KINDS = 3, /* of links, workspaces, externals, allocators */
   SN_GRID_POOLS = 64,
   SN_GRID_BATCHES = 4096,
   SN_GRID_STRATEGIES = 32,
@@ -57,11 +62,11 @@ typedef struct sn_grid {
   uint32_t n[SN_AXES]; /* how many values each axis has */
   const char *nets[SN_GRID_NETS], *gpus[SN_GRID_GPUS];
   uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
+  uint32_t links[SN_GRID_KINDS];                                                           /* 1: shared */
+  uint64_t images[SN_GRID_IMAGES], memories[SN_GRID_MEMORIES];                             /* 0: own */
   uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
   uint32_t batches[SN_GRID_BATCHES];
   sn_strategy strategies[SN_GRID_STRATEGIES];
-  uint32_t image; /* of every network; 0: its own */
-  bool shared_link;
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
@@ -87,9 +92,9 @@ sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err
 sn_grid *sn_grid_load(const char *path, sn_err *err);
 sn_grid *sn_grid_parse(const char *name, const char *text, size_t bytes, sn_err *err);
 
-/* Puts in the defaults, loads the GPUs, tries every network with one image, counts the points. SN_BAD_USAGE where nets
- * or batches are missing, a name is unknown or the points are too many; SN_BAD_INPUT for bad files, and for a text
- * whose snsim had another version or whose files have changed. */
+/* Puts in the defaults, loads the GPUs, tries every network with one image of every size, counts the points.
+ * SN_BAD_USAGE where nets or batches are missing, a name is unknown or the points are too many; SN_BAD_INPUT for bad
+ * files, and for a text whose snsim had another version or whose files have changed. */
 sn_status sn_grid_finish(sn_grid *grid, sn_err *err);
 
 /* The text of a finished grid, NULL and SN_NO_MEMORY; it lives as long as the grid. */
@@ -99,5 +104,7 @@ uint64_t sn_grid_key(const char *text);
 
 /* Which value of each axis a group has; at[SN_AXIS_STRATEGIES] is 0. */
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
+/* The GPU of a group of a finished grid, with the memory that it has there. */
+sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]);
 
 #endif

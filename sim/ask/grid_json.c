@@ -13,9 +13,9 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid", "version",     "nets",        "gpus",    "workspaces",
-                                   "externals",  "allocators",  "pools",       "batches", "strategies",
-                                   "image",      "shared_link", "host_memory", "files"};
+static const char *const keys[] = {"snsim_grid",  "version", "nets",    "gpus",       "workspaces", "externals",
+                                   "allocators",  "pools",   "batches", "strategies", "image",      "shared_link",
+                                   "host_memory", "files",   "images",  "memories",   "links"};
 
 /* ---- reading ---- */
 
@@ -31,12 +31,13 @@ static sn_status place_error(const sn_json *doc, const cJSON *item, sn_err *err)
 static sn_status read_value(const sn_json *doc, const cJSON *item, sn_grid *grid, sn_axis axis, sn_err *err) {
   char digits[VALUE];
   const char *text = item->valuestring;
-  if (axis == SN_AXIS_BATCHES && cJSON_IsNumber(item)) {
+  bool counts = axis == SN_AXIS_BATCHES || axis == SN_AXIS_IMAGES;
+  if (counts && cJSON_IsNumber(item)) {
     snprintf(digits, sizeof digits, "%.15g", item->valuedouble);
     text = digits;
   } else if (!cJSON_IsString(item)) {
     return sn_json_fail(doc, item, err, "a value of \"%s\" must be a text in quotes%s", sn_axis_name(axis),
-                        axis == SN_AXIS_BATCHES ? " or a number" : "");
+                        counts ? " or a number" : "");
   }
   if (sn_grid_add(grid, axis, text, err) != SN_OK) place_error(doc, item, err);
   return err->code;
@@ -86,14 +87,37 @@ static sn_status read_host_memory(const sn_json *doc, sn_grid *grid, sn_err *err
   return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "host_memory"), err, "%s", reason.text);
 }
 
+/* One value for all points: what a grid could say before the axis was one, and sweeps of that time still do. */
+static sn_status check_alone(const sn_json *doc, const char *key, sn_axis axis, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  if (!sn_json_has(root, sn_axis_name(axis))) return SN_OK;
+  return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, key), err,
+                      "\"%s\" is one value of \"%s\", which says all of them; give only that", key, sn_axis_name(axis));
+}
+
+static sn_status read_image(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  char digits[VALUE];
+  uint64_t image;
+  if (!sn_json_has(sn_json_root(doc), "image")) return SN_OK;
+  if (check_alone(doc, "image", SN_AXIS_IMAGES, err) != SN_OK ||
+      sn_json_count(doc, sn_json_root(doc), "image", 1, SN_MAX_DIM, &image, err) != SN_OK)
+    return err->code;
+  snprintf(digits, sizeof digits, "%" PRIu64, image);
+  return sn_grid_add(grid, SN_AXIS_IMAGES, digits, err);
+}
+
+static sn_status read_shared_link(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  bool shared;
+  if (!sn_json_has(sn_json_root(doc), "shared_link")) return SN_OK;
+  if (check_alone(doc, "shared_link", SN_AXIS_LINKS, err) != SN_OK ||
+      sn_json_bool(doc, sn_json_root(doc), "shared_link", &shared, err) != SN_OK)
+    return err->code;
+  return sn_grid_add(grid, SN_AXIS_LINKS, shared ? "shared" : "own", err);
+}
+
 static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
-  uint64_t image = 0;
-  if (sn_json_has(root, "image") && sn_json_count(doc, root, "image", 1, SN_MAX_DIM, &image, err) != SN_OK)
-    return err->code;
-  grid->image = (uint32_t)image;
-  if (sn_json_has(root, "shared_link") && sn_json_bool(doc, root, "shared_link", &grid->shared_link, err) != SN_OK)
-    return err->code;
+  if (read_image(doc, grid, err) != SN_OK || read_shared_link(doc, grid, err) != SN_OK) return err->code;
   if (read_host_memory(doc, grid, err) != SN_OK) return err->code;
   if (!sn_json_has(root, "version")) return SN_OK;
   const char *version = sn_json_text(doc, root, "version", err);
@@ -147,6 +171,13 @@ static bool add_text(cJSON *list, const char *text) {
   return cJSON_AddItemToArray(list, cJSON_CreateString(text)) != 0;
 }
 
+/* Bytes, or the word for 0. */
+static bool add_size(cJSON *list, uint64_t bytes, const char *none) {
+  char text[VALUE];
+  snprintf(text, sizeof text, "%" PRIu64 "B", bytes);
+  return add_text(list, bytes ? text : none);
+}
+
 static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *list) {
   char text[SN_STRATEGY_TEXT];
   switch (axis) {
@@ -154,6 +185,12 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
     return add_text(list, grid->nets[i]);
   case SN_AXIS_GPUS:
     return add_text(list, grid->gpus[i]);
+  case SN_AXIS_IMAGES:
+    return grid->images[i] ? add_number(list, grid->images[i]) : add_text(list, "own");
+  case SN_AXIS_MEMORIES:
+    return add_size(list, grid->memories[i], "own");
+  case SN_AXIS_LINKS:
+    return add_text(list, grid->links[i] ? "shared" : "own");
   case SN_AXIS_WORKSPACES:
     return add_text(list, sn_workspace_name((sn_workspace)grid->workspaces[i]));
   case SN_AXIS_EXTERNALS:
@@ -161,8 +198,7 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
   case SN_AXIS_ALLOCATORS:
     return add_text(list, sn_allocator_name((sn_allocator)grid->allocators[i]));
   case SN_AXIS_POOLS:
-    snprintf(text, sizeof text, "%" PRIu64 "B", grid->pools[i]);
-    return add_text(list, grid->pools[i] ? text : "all");
+    return add_size(list, grid->pools[i], "all");
   case SN_AXIS_BATCHES:
     return add_number(list, grid->batches[i]);
   case SN_AXIS_STRATEGIES:
@@ -200,9 +236,6 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
       !write_axes(grid, root))
     return false;
   char digits[VALUE];
-  snprintf(digits, sizeof digits, "%" PRIu32, grid->image);
-  if (grid->image && !cJSON_AddRawToObject(root, "image", digits)) return false;
-  if (grid->shared_link && !cJSON_AddBoolToObject(root, "shared_link", true)) return false;
   snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
   if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
   return write_files(grid, root);

@@ -58,11 +58,12 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
   sn_options options = {.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
                         .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
                         .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
-                        .shared_link = grid->shared_link,
+                        .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
                         .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
   const char *spec = grid->nets[at[SN_AXIS_NETS]];
-  sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], grid->image, &err);
-  group g = {spec, net, &grid->devices[at[SN_AXIS_GPUS]], &options};
+  sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], (uint32_t)grid->images[at[SN_AXIS_IMAGES]], &err);
+  sn_device device = sn_grid_device(grid, at);
+  group g = {spec, net, &device, &options};
   if (!net)
     fail_points(points, count, err.text);
   else if (compute(&g, grid->strategies, count, points, &err) != SN_OK)

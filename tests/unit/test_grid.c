@@ -91,6 +91,11 @@ static void choices_are_checked(void **unused) {
   refuse(SN_AXIS_WORKSPACES, "dynamic,some", "workspaces: \"some\" is none of: none, dynamic, max");
   refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
   refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda");
+  refuse(SN_AXIS_LINKS, "both", "links: \"both\" is none of: own, shared");
+  refuse(SN_AXIS_IMAGES, "224,x", "images: \"x\" is neither a number nor \"own\"");
+  refuse(SN_AXIS_IMAGES, "0", "images: 0 is out of range");
+  refuse(SN_AXIS_MEMORIES, "all", "memories: \"all\"");
+  refuse(SN_AXIS_MEMORIES, "8", "memories: \"8\" has no unit");
   refuse(SN_AXIS_POOLS, "3", "pools: \"3\" has no unit");
   refuse(SN_AXIS_STRATEGIES, "liveness+magic", "strategy");
   sn_grid *grid = new_grid();
@@ -140,6 +145,33 @@ static void what_is_not_given_has_a_default(void **unused) {
   assert_string_equal(grid->gpus[0], "k40c");
   assert_string_equal(grid->devices[0].name, "k40c");
   assert_int_equal(grid->workspaces[0], SN_WORKSPACE_DYNAMIC);
+  sn_grid_free(grid);
+}
+
+/* A group is simulated with the image, the memory and the link that its number stands for. */
+static void image_memory_and_link_are_axes(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "resnet50");
+  add(grid, SN_AXIS_BATCHES, "100");
+  add(grid, SN_AXIS_WORKSPACES, "none");
+  add(grid, SN_AXIS_POOLS, "1GiB"); /* copies go both ways at once */
+  add(grid, SN_AXIS_IMAGES, "own,64");
+  add(grid, SN_AXIS_MEMORIES, "own,1GiB");
+  add(grid, SN_AXIS_LINKS, "own,shared");
+  add(grid, SN_AXIS_STRATEGIES, "liveness+cache");
+  finish(grid);
+  assert_int_equal(grid->n_points, 8);
+  sn_point p[8];
+  for (uint32_t i = 0; i < 8; i++) sn_point_compute(grid, i, &p[i]); /* image, memory, link: 4, 2, 1 */
+  assert_true(p[4].fits && 2 * p[4].iteration_ns < p[0].iteration_ns);
+  assert_true(p[0].fits && !p[2].fits);
+  assert_true(p[0].iteration_ns < p[1].iteration_ns);
+  uint32_t at[SN_AXES];
+  sn_grid_at(grid, 2, at);
+  assert_true(sn_grid_device(grid, at).memory_bytes == UINT64_C(1) << 30 && !sn_grid_device(grid, at).memory_nominal);
+  sn_grid_at(grid, 1, at);
+  assert_true(sn_grid_device(grid, at).memory_bytes == grid->devices[0].memory_bytes);
   sn_grid_free(grid);
 }
 
@@ -207,7 +239,9 @@ static void text_gives_the_same_grid(void **unused) {
   add(grid, SN_AXIS_POOLS, "1.5GiB,all");
   add(grid, SN_AXIS_EXTERNALS, "remote,host");
   add(grid, SN_AXIS_STRATEGIES, "superneurons,baseline");
-  grid->shared_link = true;
+  add(grid, SN_AXIS_IMAGES, "own,64,56");
+  add(grid, SN_AXIS_MEMORIES, "own,8GiB,1GiB");
+  add(grid, SN_AXIS_LINKS, "shared,own");
   finish(grid);
   const char *text = sn_grid_text(grid, &err);
   assert_non_null(text);
@@ -217,7 +251,9 @@ static void text_gives_the_same_grid(void **unused) {
   assert_string_equal(sn_grid_text(again, &err), text);
   assert_true(sn_grid_key(text) == sn_grid_key(sn_grid_text(again, &err)));
   assert_memory_equal(again->n, grid->n, sizeof grid->n);
-  assert_true(again->pools[0] == UINT64_C(3) << 29 && again->shared_link && again->n_files == 1);
+  assert_true(again->pools[0] == UINT64_C(3) << 29 && again->n_files == 1);
+  assert_true(again->images[0] == 0 && again->images[2] == 56 && again->memories[1] == UINT64_C(8) << 30);
+  assert_true(again->links[0] == 1 && again->links[1] == 0);
   sn_grid_free(again);
   sn_grid_free(grid);
 }
@@ -233,7 +269,7 @@ static void other_points_have_another_text(void **unused) {
   finish(a);
   finish(b);
   assert_string_equal(sn_grid_text(a, &err), sn_grid_text(b, &err));
-  b->image = 32;
+  b->images[0] = 32;
   assert_string_not_equal(sn_grid_text(a, &err), sn_grid_text(b, &err));
   assert_true(sn_grid_key(sn_grid_text(a, &err)) != sn_grid_key(sn_grid_text(b, &err)));
   sn_grid_free(a);
@@ -294,8 +330,9 @@ static void files_may_say_all_of_it(void **unused) {
   finish(grid);
   assert_int_equal(grid->n_points, 8);
   assert_int_equal(grid->batches[0], 2);
-  assert_int_equal(grid->image, 64);
-  assert_true(grid->shared_link && grid->externals[0] == SN_EXTERNAL_PEER && grid->pools[0] == UINT64_C(2) << 30);
+  assert_true(grid->n[SN_AXIS_IMAGES] == 1 && grid->images[0] == 64); /* as before these were axes */
+  assert_true(grid->n[SN_AXIS_LINKS] == 1 && grid->links[0] == 1);
+  assert_true(grid->externals[0] == SN_EXTERNAL_PEER && grid->pools[0] == UINT64_C(2) << 30);
   sn_grid_free(grid);
 }
 
@@ -323,6 +360,11 @@ static void faults_of_files_have_a_line(void **unused) {
   refuse_file("{\"snsim_grid\": 1,\n\"strategies\": [\"bestline\"]}", "g.json:2: unknown strategy");
   refuse_file("{\"snsim_grid\": 1,\n\"files\": [{\"path\": \"a\", \"digest\": \"12\"}]}", "g.json:2: \"digest\"");
   refuse_file("{\"snsim_grid\": 1,\n\"image\": 0}", "g.json:2: ");
+  refuse_file("{\"snsim_grid\": 1,\n\"images\": [\"big\"]}", "g.json:2: images: \"big\" is neither a number");
+  refuse_file("{\"snsim_grid\": 1, \"images\": [64],\n\"image\": 64}",
+              "g.json:2: \"image\" is one value of \"images\"");
+  refuse_file("{\"snsim_grid\": 1, \"links\": [\"own\"],\n\"shared_link\": true}",
+              "g.json:2: \"shared_link\" is one value");
 }
 
 int main(void) {
@@ -333,6 +375,7 @@ int main(void) {
       cmocka_unit_test(choices_are_checked),
       cmocka_unit_test(groups_number_every_combination_once),
       cmocka_unit_test(what_is_not_given_has_a_default),
+      cmocka_unit_test(image_memory_and_link_are_axes),
       cmocka_unit_test(points_are_what_the_simulator_says),
       cmocka_unit_test(too_little_and_too_much),
       cmocka_unit_test(text_gives_the_same_grid),
