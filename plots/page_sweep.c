@@ -1,9 +1,9 @@
 /* The page of a sweep: its title and its data; plots/page.c puts it into plots/report/sweep.html.
  *
- *   {"sweep": {..}, "names": {"net": [..], ..}, "memory": [..], "columns": {"net": [..], ..}, "failures": [[3, ".."]]}
+ *   {"sweep": {..}, "names": {"net": [..], ..}, "columns": {"net": [..], ..}, "failures": [[3, ".."]]}
  *
  * Columns rather than rows, as in page_data.c, with a number per point. Those of texts, and only they, have an entry in
- * `names` and hold indices into it. `memory` is by GPU; `failures` has the row, from 0, and the reason. One pass over
+ * `names` and hold indices into it. `failures` has the row, from 0, and the reason. One pass over
  * the points per column; finding a name is a search through those there are, at most a few hundred, begun at the last
  * one found. */
 #include "plots/page_internal.h"
@@ -19,6 +19,15 @@ typedef int64_t number_value(const sn_sweep_row *row);
 
 static int64_t batch_of(const sn_sweep_row *row) {
   return row->batch;
+}
+static int64_t image_of(const sn_sweep_row *row) {
+  return row->image;
+}
+static int64_t memory_of(const sn_sweep_row *row) {
+  return (int64_t)row->memory_bytes;
+}
+static int64_t shared_of(const sn_sweep_row *row) {
+  return row->shared_link;
 }
 static int64_t limit_of(const sn_sweep_row *row) {
   return (int64_t)row->pool_limit_bytes;
@@ -48,9 +57,9 @@ static int64_t iteration_of(const sn_sweep_row *row) {
 static const struct {
   const char *name;
   number_value *value;
-} numbers[] = {{"batch", batch_of},   {"limit", limit_of}, {"fits", fits_of},
-               {"device", device_of}, {"peak", peak_of},   {"pool", pool_of},
-               {"out", out_of},       {"in", in_of},       {"iteration", iteration_of}};
+} numbers[] = {{"batch", batch_of}, {"image", image_of}, {"memory", memory_of}, {"shared", shared_of},
+               {"limit", limit_of}, {"fits", fits_of},   {"device", device_of}, {"peak", peak_of},
+               {"pool", pool_of},   {"out", out_of},     {"in", in_of},         {"iteration", iteration_of}};
 
 /* The different texts of a column, in the order in which they come, and which one each row has. */
 typedef struct names {
@@ -100,10 +109,7 @@ static void write_names(const names *all, FILE *out) {
     }
     putc(']', out);
   }
-  fputs("},\n\"memory\":[", out);
-  for (uint32_t i = 0; i < all[SN__AXIS_GPU].count; i++)
-    fprintf(out, i ? ",%" PRIu64 : "%" PRIu64, all[SN__AXIS_GPU].first[i]->memory_bytes);
-  putc(']', out);
+  putc('}', out);
 }
 
 static void write_columns(const sn_sweep *sweep, const names *all, FILE *out) {

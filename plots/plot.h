@@ -64,12 +64,31 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err);
 
-/* A sweep: device memory and images per second over the batch, or the map, for one network, GPU and set of options. Of
- * an axis with several values the wanted one is drawn; where that is none of them (NULL never is), SN_BAD_USAGE lists
- * them. */
+/* What a sweep is drawn over. */
+typedef enum sn_plot_x {
+  SN_PLOT_X_AUTO, /* the first of these that has several values and none of them chosen; else batch */
+  SN_PLOT_X_BATCH,
+  SN_PLOT_X_POOL,
+  SN_PLOT_X_MEMORY,
+  SN_PLOT_X_IMAGE,
+  SN_PLOT_X_GPU,
+  SN_PLOT_XS
+} sn_plot_x;
+
+/* "batch", ..; unknown: SN_BAD_USAGE. */
+sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err);
+
+/* A sweep: memory and images per second over one axis, or the map, for one value of each other axis but the strategy.
+ * Of those with several values the wanted one is drawn; where that is none of them (NULL never is, nor is a batch or
+ * memory of 0), SN_BAD_USAGE lists them. Memory is the device's, or with limits of the pool the pool's. */
 typedef struct sn_sweep_plot {
   sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
-  const char *net, *gpu, *workspace, *external, *allocator;
+  const char *net, *gpu,   /* NULL: k40c, where it has that */
+      *workspace, *external, *allocator;
+  sn_plot_x x;
+  uint32_t batch, image; /* 0: none chosen; the networks' own */
+  uint64_t memory_bytes; /* 0: none chosen */
+  bool shared_link;
   uint64_t pool_limit_bytes; /* 0: all */
 } sn_sweep_plot;
 

@@ -10,8 +10,8 @@
  *   parts.c     what memory and time are made of, and its colours
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
- *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over the batch as a script;
- *               sweep_map.c: what fits and how fast by batch and strategy, as a script and as text
+ *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over an axis as a script;
+ *               sweep_map.c: what fits and how fast by that axis and strategy, as a script and as text
  *   front.c     memory against time (front.h) as a script
  *   chart.c     bars (chart.h) as a script
  *   gnuplot.c   runs gnuplot on a script
@@ -57,17 +57,27 @@ sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err);
 /* Writes the chart as text without gnuplot; breakdown, timeline and pool. */
 sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err);
 
-/* Points of a sweep that differ in batch and strategy only. */
-enum { SN__SWEEP_CURVES = 32 };
+/* Points of a sweep that differ in strategy and the axis x only. */
+enum { SN__SWEEP_CURVES = 32, SN__SWEEP_GPUS = 64, SN__SWEEP_X_TEXT = 64 };
 typedef struct sn__sweep_chart {
-  const sn_sweep_row *const *rows; /* by batch; at least one */
+  sn_plot_x x;                     /* not SN_PLOT_X_AUTO */
+  const sn_sweep_row *const *rows; /* by x; at least one */
   uint32_t n_rows;
   const char *strategies[SN__SWEEP_CURVES]; /* the curves */
   unsigned n_strategies;
+  const char *gpus[SN__SWEEP_GPUS]; /* of SN_PLOT_X_GPU: from left to right */
+  unsigned n_gpus;
   sn__form form;
   unsigned columns, lines; /* of SN__FORM_TEXT */
 } sn__sweep_chart;
 
+/* Where a point stands on x: images, bytes, a number from 1 of a GPU; 0 is the pool of all that there is, and an image
+ * of the network's own. In words: "300", "3 GiB", "all", "own", "k40c". */
+uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row);
+const char *sn__sweep_x_text(const sn__sweep_chart *chart, uint64_t value, char text[SN__SWEEP_X_TEXT]);
+
+/* Whether a point is one of the chart's strategies. */
+bool sn__sweep_is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row);
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);
 void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart); /* as a script; of all its strategies */
 void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart);

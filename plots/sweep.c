@@ -1,10 +1,12 @@
-/* Picture of a sweep: which of its points it shows (one network, GPU and set of options; the curves are strategies),
- * and drawing them. An axis with one value needs no choice; of several the one that was asked for is drawn. */
+/* Picture of a sweep: what it is drawn over, which of its points it shows (one value of every other axis; the curves
+ * are strategies), and drawing them. An axis with one value needs no choice; of several the one that was asked for is
+ * drawn. */
 #include "base/arena.h"
 #include "plots/plot.h"
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- which points ---- */
@@ -89,36 +91,208 @@ static sn_status choose_axis(choice *c, const sn__axis *a, const char *wanted, s
                  c->sweep->head.id, a->name, a->name, values);
 }
 
-static sn_status choose_pool(choice *c, uint64_t wanted, sn_err *err) {
-  uint32_t kept = 0;
-  bool one = true;
-  for (uint32_t i = 1; i < c->n_rows; i++) one = one && c->rows[i]->pool_limit_bytes == c->rows[0]->pool_limit_bytes;
-  if (one) return SN_OK;
-  for (uint32_t i = 0; i < c->n_rows; i++)
-    if (c->rows[i]->pool_limit_bytes == wanted) c->rows[kept++] = c->rows[i];
-  c->n_rows = kept;
-  if (kept > 0) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE,
-                 "sweep %" PRId64 " has points of several pools, but none of that size; choose with --pool",
-                 c->sweep->head.id);
+/* ---- axes of numbers, and what the picture is drawn over ---- */
+
+typedef uint64_t number_of(const sn_sweep_row *row);
+
+static uint64_t batch_of(const sn_sweep_row *row) {
+  return row->batch;
+}
+static uint64_t pool_of(const sn_sweep_row *row) {
+  return row->pool_limit_bytes;
+}
+static uint64_t memory_of(const sn_sweep_row *row) {
+  return row->memory_bytes;
+}
+static uint64_t image_of(const sn_sweep_row *row) {
+  return row->image;
+}
+static uint64_t link_of(const sn_sweep_row *row) {
+  return row->shared_link;
 }
 
-static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn_err *err) {
-  const char *wanted[] = {[SN__AXIS_NET] = plot->net,
-                          [SN__AXIS_GPU] = plot->gpu,
-                          [SN__AXIS_WORKSPACE] = plot->workspace,
-                          [SN__AXIS_EXTERNAL] = plot->external,
-                          [SN__AXIS_ALLOCATOR] = plot->allocator};
+static const char *const x_names[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "batch",
+                                                [SN_PLOT_X_POOL] = "pool",
+                                                [SN_PLOT_X_MEMORY] = "memory",
+                                                [SN_PLOT_X_IMAGE] = "image",
+                                                [SN_PLOT_X_GPU] = "gpu"};
+static number_of *const x_numbers[SN_PLOT_X_GPU] = {[SN_PLOT_X_BATCH] = batch_of,
+                                                    [SN_PLOT_X_POOL] = pool_of,
+                                                    [SN_PLOT_X_MEMORY] = memory_of,
+                                                    [SN_PLOT_X_IMAGE] = image_of};
+
+sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err) {
+  for (int i = SN_PLOT_X_BATCH; i < SN_PLOT_XS; i++) {
+    if (strcmp(x_names[i], text) != 0) continue;
+    *x = (sn_plot_x)i;
+    return SN_OK;
+  }
+  return sn_fail(err, SN_BAD_USAGE, "--x: \"%.80s\" is none of batch, pool, memory, image, gpu", text);
+}
+
+uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row) {
+  uint64_t at = 0;
+  if (chart->x != SN_PLOT_X_GPU) return x_numbers[chart->x](row);
+  while (at < chart->n_gpus && strcmp(chart->gpus[at], row->gpu) != 0) at++;
+  return at + 1;
+}
+
+static const char *number_text(sn_plot_x x, uint64_t value, char text[SN__SWEEP_X_TEXT]) {
+  bool gib = value >= UINT64_C(1) << 30;
+  if (x == SN_PLOT_X_BATCH || (x == SN_PLOT_X_IMAGE && value))
+    snprintf(text, SN__SWEEP_X_TEXT, "%" PRIu64, value);
+  else if (value)
+    snprintf(text, SN__SWEEP_X_TEXT, "%.4g %s", (double)value / (gib ? 1073741824.0 : 1048576.0), gib ? "GiB" : "MiB");
+  else
+    snprintf(text, SN__SWEEP_X_TEXT, "%s", x == SN_PLOT_X_POOL ? "all" : "own");
+  return text;
+}
+
+const char *sn__sweep_x_text(const sn__sweep_chart *chart, uint64_t value, char text[SN__SWEEP_X_TEXT]) {
+  if (chart->x != SN_PLOT_X_GPU) return number_text(chart->x, value, text);
+  snprintf(text, SN__SWEEP_X_TEXT, "%.32s", value <= chart->n_gpus ? chart->gpus[value - 1] : "");
+  return text;
+}
+
+/* A GPU's points with one image lie together; that its memory is another one than another GPU's makes no axis. */
+static bool is_one_number(const choice *c, sn_plot_x x) {
+  for (uint32_t i = 1; i < c->n_rows; i++) {
+    bool apart = x == SN_PLOT_X_MEMORY && strcmp(c->rows[i]->gpu, c->rows[i - 1]->gpu) != 0;
+    if (!apart && x_numbers[x](c->rows[i]) != x_numbers[x](c->rows[i - 1])) return false;
+  }
+  return true;
+}
+
+/* As options take it. */
+static const char *exact_text(sn_plot_x x, uint64_t value, char text[SN__SWEEP_X_TEXT]) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+  unsigned unit = 0;
+  if ((x != SN_PLOT_X_POOL && x != SN_PLOT_X_MEMORY) || value == 0) return number_text(x, value, text);
+  for (; unit < 3 && value % 1024 == 0; unit++) value /= 1024;
+  snprintf(text, SN__SWEEP_X_TEXT, "%" PRIu64 "%s", value, units[unit]);
+  return text;
+}
+
+static void list_numbers(const choice *c, sn_plot_x x, char *out, size_t room) {
+  enum { MOST = 12 };
+  char text[SN__SWEEP_X_TEXT];
+  uint64_t listed[MOST];
+  unsigned count = 0;
+  size_t used = 0;
+  out[0] = '\0';
+  for (uint32_t i = 0; i < c->n_rows && used < room; i++) {
+    uint64_t value = x_numbers[x](c->rows[i]);
+    bool known = false;
+    for (unsigned k = 0; k < count; k++) known = known || listed[k] == value;
+    if (known) continue;
+    if (count == MOST) {
+      snprintf(out + used, room - used, ", ..");
+      return;
+    }
+    listed[count++] = value;
+    used += (size_t)snprintf(out + used, room - used, "%s%s", used ? ", " : "", exact_text(x, value, text));
+  }
+}
+
+static uint32_t keep_number(choice *c, number_of *number, uint64_t wanted) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < c->n_rows; i++) kept += number(c->rows[i]) == wanted;
+  if (kept == 0) return 0;
+  kept = 0;
+  for (uint32_t i = 0; i < c->n_rows; i++)
+    if (number(c->rows[i]) == wanted) c->rows[kept++] = c->rows[i];
+  c->n_rows = kept;
+  return kept;
+}
+
+static sn_status choose_number(choice *c, sn_plot_x x, uint64_t wanted, sn_err *err) {
+  char values[400];
+  if (is_one_number(c, x) || keep_number(c, x_numbers[x], wanted) > 0) return SN_OK;
+  list_numbers(c, x, values, sizeof values);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "sweep %" PRId64
+                 " has points of more than one %s; choose with --%s one of %s, or draw over it: --x %s",
+                 c->sweep->head.id, x_names[x], x_names[x], values, x_names[x]);
+}
+
+static sn_plot_x choose_x(const sn_sweep_plot *plot, const choice *c) {
+  const bool chosen[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = plot->batch > 0,
+                                   [SN_PLOT_X_POOL] = plot->pool_limit_bytes > 0,
+                                   [SN_PLOT_X_MEMORY] = plot->memory_bytes > 0,
+                                   [SN_PLOT_X_IMAGE] = plot->image > 0};
+  if (plot->x != SN_PLOT_X_AUTO) return plot->x;
+  for (sn_plot_x x = SN_PLOT_X_BATCH; x < SN_PLOT_X_GPU; x++)
+    if (!chosen[x] && !is_one_number(c, x)) return x;
+  return !plot->gpu && !is_one(c, &sn__axes[SN__AXIS_GPU]) ? SN_PLOT_X_GPU : SN_PLOT_X_BATCH;
+}
+
+/* The numbers besides x. */
+static sn_status choose_numbers(const sn_sweep_plot *plot, choice *c, sn_plot_x x, sn_err *err) {
+  const uint64_t wanted[SN_PLOT_X_GPU] = {[SN_PLOT_X_BATCH] = plot->batch,
+                                          [SN_PLOT_X_POOL] = plot->pool_limit_bytes,
+                                          [SN_PLOT_X_MEMORY] = plot->memory_bytes,
+                                          [SN_PLOT_X_IMAGE] = plot->image};
+  for (sn_plot_x other = SN_PLOT_X_BATCH; other < SN_PLOT_X_GPU; other++)
+    if (other != x && choose_number(c, other, wanted[other], err) != SN_OK) return err->code;
+  return SN_OK;
+}
+
+static int compare(const void *a, const void *b, number_of *number) {
+  const sn_sweep_row *p = *(const sn_sweep_row *const *)a, *q = *(const sn_sweep_row *const *)b;
+  uint64_t x = number(p) - 1, y = number(q) - 1; /* 0, which is no size, comes last */
+  if (x != y) return x < y ? -1 : 1;
+  return p->point < q->point ? -1 : p->point > q->point;
+}
+static int by_pool(const void *a, const void *b) {
+  return compare(a, b, pool_of);
+}
+static int by_memory(const void *a, const void *b) {
+  return compare(a, b, memory_of);
+}
+static int by_image(const void *a, const void *b) {
+  return compare(a, b, image_of);
+}
+
+/* Points are stored by batch and by GPU. */
+static void sort(choice *c, sn_plot_x x) {
+  int (*const order[SN_PLOT_XS])(const void *, const void *) = {
+      [SN_PLOT_X_POOL] = by_pool, [SN_PLOT_X_MEMORY] = by_memory, [SN_PLOT_X_IMAGE] = by_image};
+  if (order[x]) qsort(c->rows, c->n_rows, sizeof *c->rows, order[x]);
+}
+
+static void note_gpus(const choice *c, sn__sweep_chart *chart) {
+  chart->n_gpus = 0;
+  for (uint32_t i = 0; i < c->n_rows; i++)
+    if (sn__sweep_x(chart, c->rows[i]) > chart->n_gpus && chart->n_gpus < SN__SWEEP_GPUS)
+      chart->gpus[chart->n_gpus++] = c->rows[i]->gpu;
+}
+
+static sn_status take_rows(choice *c, sn_err *err) {
   c->rows = sn_arena_alloc(c->sweep->arena, c->sweep->n_rows, sizeof(sn_sweep_row *));
   if (!c->rows) return sn_fail_memory(err);
   for (uint32_t i = 0; i < c->sweep->n_rows; i++)
     if (!c->sweep->rows[i].failure[0]) c->rows[c->n_rows++] = &c->sweep->rows[i];
-  if (c->n_rows == 0)
-    return sn_fail(err, SN_BAD_INPUT, "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " goes on",
-                   c->sweep->head.id, c->sweep->head.id);
+  if (c->n_rows > 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "sweep %" PRId64 " has no computed point yet; snsim sweep %" PRId64 " goes on",
+                 c->sweep->head.id, c->sweep->head.id);
+}
+
+/* Sets what the chart is drawn over, and leaves the points that are drawn. */
+static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_chart *chart, sn_err *err) {
+  static const int named[] = {SN__AXIS_NET, SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL, SN__AXIS_ALLOCATOR};
+  const char *wanted[] = {plot->net, plot->workspace, plot->external, plot->allocator};
+  if (take_rows(c, err) != SN_OK) return err->code;
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-    if (choose_axis(c, &sn__axes[i], wanted[i], err) != SN_OK) return err->code;
-  return choose_pool(c, plot->pool_limit_bytes, err);
+    if (choose_axis(c, &sn__axes[named[i]], wanted[i], err) != SN_OK) return err->code;
+  keep_number(c, link_of, plot->shared_link);
+  chart->x = choose_x(plot, c);
+  if (chart->x != SN_PLOT_X_GPU &&
+      choose_axis(c, &sn__axes[SN__AXIS_GPU], plot->gpu ? plot->gpu : "k40c", err) != SN_OK)
+    return err->code;
+  if (choose_numbers(plot, c, chart->x, err) != SN_OK) return err->code;
+  sort(c, chart->x);
+  if (chart->x == SN_PLOT_X_GPU) note_gpus(c, chart);
+  return SN_OK;
 }
 
 /* ---- which strategies ---- */
@@ -176,7 +350,7 @@ static sn_status write_map(FILE *out, const void *chart, sn_err *err) {
 static sn_status draw(const sn_sweep *sweep, const sn_sweep_plot *plot, sn__form form, sn_err *err) {
   choice c = {.sweep = sweep};
   sn__sweep_chart chart = {.form = form};
-  if (choose_rows(plot, &c, err) != SN_OK || choose_strategies(&c, &plot->options, &chart, err) != SN_OK)
+  if (choose_rows(plot, &c, &chart, err) != SN_OK || choose_strategies(&c, &plot->options, &chart, err) != SN_OK)
     return err->code;
   chart.rows = c.rows;
   chart.n_rows = c.n_rows;

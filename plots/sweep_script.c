@@ -1,10 +1,13 @@
-/* Script: the picture of a sweep as a gnuplot script. Two panels over the batch, named above them since
- * numbers of any width stand beside them: device memory, with the memory there
- * is as a line, and images per second, whose curves end where a strategy stops fitting. One legend below serves both.
+/* Script: the picture of a sweep as a gnuplot script. Two panels over one axis, named above them since numbers of any
+ * width stand beside them: memory, with what there is as a line, and images per second, whose curves end where a
+ * strategy stops fitting. One legend below serves both. Where pools are limited memory is the pool's and the line their
+ * limit; else both are the device's.
  *
- * Memory is shown up to twice what the device has: how far a strategy misses beyond that is of no use, and would
- * flatten what does fit. Where the device has more than four times what is needed, the line is left out for the same
- * reason and the legend says so. Batches that grow by a factor get a logarithmic axis. Cost: O(points * strategies). */
+ * Memory is shown up to twice what there is: how far a strategy misses beyond that is of no use, and would flatten what
+ * does fit. Where there is more than four times what is needed, the line is left out for the same reason and the legend
+ * says so. Values that grow by a factor get a logarithmic axis; a pool of all that there is and an image of the
+ * network's own are no numbers and stand to the right of those. GPUs stand side by side. Cost: O(points * strategies).
+ */
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -15,91 +18,179 @@ typedef struct frame {
   const sn__sweep_chart *chart;
   const char *unit;
   double unit_bytes;
-  uint64_t memory_bytes, top_bytes; /* of the device; of the axis */
-  bool has_limit, is_log;
-  uint32_t low, high; /* batches */
+  bool of_pool;                    /* memory is the pool's */
+  uint64_t limit_bytes;            /* the largest there is; 0: none */
+  uint64_t least_bytes;            /* the smallest */
+  uint64_t top_bytes;              /* of the axis */
+  bool has_limit, varies;          /* the limit is drawn; differs along x */
+  bool is_log, has_other;          /* of x; has points without a number */
+  double x_unit, low, high, other; /* other: where those stand */
   double most_images;
 } frame;
 
-static bool is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row) {
+bool sn__sweep_is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row) {
   for (unsigned s = 0; s < chart->n_strategies; s++)
     if (strcmp(chart->strategies[s], row->strategy) == 0) return true;
   return false;
 }
 
+static uint64_t need_of(const frame *f, const sn_sweep_row *row) {
+  return f->of_pool ? row->pool_bytes : row->peak_device_bytes;
+}
+
+/* 0: none. */
+static uint64_t limit_of(const frame *f, const sn_sweep_row *row) {
+  return f->of_pool ? row->pool_limit_bytes : row->memory_bytes;
+}
+
 static void measure_row(frame *f, const sn_sweep_row *row) {
-  if (row->peak_device_bytes > f->top_bytes) f->top_bytes = row->peak_device_bytes;
-  if (row->batch < f->low) f->low = row->batch;
-  if (row->batch > f->high) f->high = row->batch;
+  uint64_t value = sn__sweep_x(f->chart, row), limit = limit_of(f, row);
+  double x = (double)value / f->x_unit;
+  if (need_of(f, row) > f->top_bytes) f->top_bytes = need_of(f, row);
+  if (limit > f->limit_bytes) f->limit_bytes = limit;
+  if (limit && (f->least_bytes == 0 || limit < f->least_bytes)) f->least_bytes = limit;
+  if (value && (f->low == 0 || x < f->low)) f->low = x;
+  if (x > f->high) f->high = x;
+  f->has_other = f->has_other || value == 0;
   if (row->fits && row->images_per_second > f->most_images) f->most_images = row->images_per_second;
 }
 
-/* Half of the batches lie in the lowest quarter of their range. */
+/* Half of the points lie in the lowest quarter of their range. */
 static bool grows(const frame *f) {
   const sn__sweep_chart *chart = f->chart;
-  uint32_t below = 0;
+  uint32_t below = 0, count = 0;
   double middle = f->low + (f->high - f->low) / 4.0;
-  for (uint32_t i = 0; i < chart->n_rows; i++) below += chart->rows[i]->batch <= middle;
-  return f->high >= 8 * f->low && 2 * below >= chart->n_rows;
+  for (uint32_t i = 0; i < chart->n_rows; i++) {
+    uint64_t value = sn__sweep_x(chart, chart->rows[i]);
+    count += value > 0;
+    below += value > 0 && (double)value / f->x_unit <= middle;
+  }
+  return chart->x != SN_PLOT_X_GPU && f->high >= 8 * f->low && 2 * below >= count;
+}
+
+static bool is_size(sn_plot_x x) {
+  return x == SN_PLOT_X_POOL || x == SN_PLOT_X_MEMORY;
+}
+
+static void measure_x(frame *f) {
+  f->is_log = grows(f);
+  f->other = f->is_log ? 1.41 * f->high : f->high + (f->high > f->low ? 0.15 * (f->high - f->low) : 0.2 * f->high);
+  if (f->high == 0) f->low = f->high = f->other = 1; /* nothing but others */
 }
 
 static frame measure(const sn__sweep_chart *chart) {
-  frame f = {.chart = chart, .memory_bytes = chart->rows[0]->memory_bytes, .low = UINT32_MAX};
+  frame f = {.chart = chart, .x_unit = is_size(chart->x) ? 1073741824.0 : 1};
+  for (uint32_t i = 0; i < chart->n_rows; i++) f.of_pool = f.of_pool || chart->rows[i]->pool_limit_bytes > 0;
   for (uint32_t i = 0; i < chart->n_rows; i++)
-    if (is_drawn(chart, chart->rows[i])) measure_row(&f, chart->rows[i]);
-  f.has_limit = f.memory_bytes <= 4 * f.top_bytes;
-  if (f.top_bytes > 2 * f.memory_bytes) f.top_bytes = 2 * f.memory_bytes;
-  if (f.has_limit && f.top_bytes < f.memory_bytes) f.top_bytes = f.memory_bytes;
+    if (sn__sweep_is_drawn(chart, chart->rows[i])) measure_row(&f, chart->rows[i]);
+  f.varies = f.limit_bytes != f.least_bytes || (f.of_pool && f.has_other);
+  f.has_limit = f.least_bytes <= 4 * f.top_bytes;
+  if (f.top_bytes > 2 * f.limit_bytes) f.top_bytes = 2 * f.limit_bytes;
+  if (f.has_limit && f.top_bytes < f.limit_bytes)
+    f.top_bytes = f.limit_bytes < 4 * f.top_bytes ? f.limit_bytes : 4 * f.top_bytes;
   f.unit = f.top_bytes >= UINT64_C(2) << 30 ? "GiB" : "MiB";
   f.unit_bytes = f.top_bytes >= UINT64_C(2) << 30 ? 1073741824.0 : 1048576.0;
-  f.is_log = grows(&f);
+  measure_x(&f);
   return f;
 }
 
+/* What is the same for all points and not what the picture is over. */
 static void put_title(FILE *out, const frame *f) {
   const sn_sweep_row *row = f->chart->rows[0];
+  sn_plot_x x = f->chart->x;
   fputs("set multiplot title '", out);
   sn__put_text(out, row->net, 48);
-  fputs(" on ", out);
-  sn__put_text(out, row->gpu, 32);
-  fprintf(out, ", workspace %s, external memory %s, allocator %s", row->workspace, row->external, row->allocator);
-  if (row->pool_limit_bytes) fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
+  if (x != SN_PLOT_X_GPU) fputs(" on ", out);
+  if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
+  if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);
+  if (x != SN_PLOT_X_IMAGE && row->image) fprintf(out, ", image %" PRIu32, row->image);
+  fprintf(out, ", workspace %s, external memory %s%s, allocator %s", row->workspace, row->external,
+          row->shared_link ? " over a shared link" : "", row->allocator);
+  if (x != SN_PLOT_X_POOL && row->pool_limit_bytes)
+    fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
   fprintf(out, "'%s\n", f->chart->form == SN__FORM_TEXT ? " layout 2,1" : "");
 }
 
-/* A few batches are named themselves; there are no parts of an image. */
+static double place_of(const frame *f, uint64_t value) {
+  return value ? (double)value / f->x_unit : f->other;
+}
+
+static void put_tick(FILE *out, const frame *f, uint64_t value) {
+  char text[SN__SWEEP_X_TEXT];
+  if (f->chart->x != SN_PLOT_X_GPU && value) {
+    fprintf(out, is_size(f->chart->x) ? "'%1$.4g' %1$.9g" : "%1$.9g", place_of(f, value));
+    return;
+  }
+  fputs("'", out);
+  sn__put_text(out, sn__sweep_x_text(f->chart, value, text), 32);
+  fprintf(out, "' %.9g", place_of(f, value));
+}
+
+/* A few values are named themselves, and GPUs always; there are no parts of an image. */
 static void put_ticks(FILE *out, const frame *f) {
   enum { FEW = 6 };
-  uint32_t batches[FEW], n = 0;
+  uint64_t values[SN__SWEEP_GPUS];
+  unsigned n = 0, most = f->chart->x == SN_PLOT_X_GPU ? SN__SWEEP_GPUS : FEW;
   for (uint32_t i = 0; i < f->chart->n_rows; i++) {
+    uint64_t value = sn__sweep_x(f->chart, f->chart->rows[i]);
     bool known = false;
-    for (uint32_t j = 0; j < n; j++) known = known || batches[j] == f->chart->rows[i]->batch;
-    if (!known && n == FEW) return;
-    if (!known) batches[n++] = f->chart->rows[i]->batch;
+    for (unsigned j = 0; j < n; j++) known = known || values[j] == value;
+    if (!known && n == most) return;
+    if (!known) values[n++] = value;
   }
-  for (uint32_t j = 0; j < n; j++) fprintf(out, "%s%" PRIu32, j ? ", " : "set xtics (", batches[j]);
-  fputs(")\n", out);
+  for (unsigned j = 0; j < n; j++) {
+    fputs(j ? ", " : "set xtics (", out);
+    put_tick(out, f, values[j]);
+  }
+  fputs(n > FEW ? ") rotate by 20 right\n" : ")\n", out);
 }
 
 static void put_x_axis(FILE *out, const frame *f) {
-  bool one = f->low == f->high;
+  static const char *const labels[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "images in a batch",
+                                                 [SN_PLOT_X_POOL] = "size of the pool (GiB)",
+                                                 [SN_PLOT_X_MEMORY] = "usable memory of the GPU (GiB)",
+                                                 [SN_PLOT_X_IMAGE] = "height and width of the images",
+                                                 [SN_PLOT_X_GPU] = ""};
+  double high = f->has_other ? f->other : f->high;
+  bool one = f->low == high;
   if (f->is_log)
-    fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\n", f->low / 1.19, f->high * 1.19);
+    fprintf(out, "set logscale x 2\nset xrange [%.9g:%.9g]\n", f->low / 1.19, high * 1.19);
+  else if (f->chart->x == SN_PLOT_X_GPU)
+    fprintf(out, "set xrange [0.5:%.9g]\n", high + 0.5);
   else
-    fprintf(out, "set xrange [%.9g:%.9g]\n", one ? 0.5 * f->low : f->low - 0.03 * (f->high - f->low),
-            one ? 1.5 * f->high : f->high + 0.03 * (f->high - f->low));
+    fprintf(out, "set xrange [%.9g:%.9g]\n", one ? 0.5 * f->low : f->low - 0.03 * (high - f->low),
+            one ? 1.5 * high : high + 0.03 * (high - f->low));
+  if (f->is_log && f->has_other) fputs("set xtics auto\n", out);
+  if (f->has_other) {
+    fputs("set xtics add (", out);
+    put_tick(out, f, 0);
+    fputs(")\n", out);
+  }
   if (!f->is_log) put_ticks(out, f);
-  fputs("set xlabel 'images in a batch'\n", out);
+  fprintf(out, "set xlabel '%s'\n", labels[f->chart->x]);
 }
 
-/* One data block for each strategy: batch, memory, images per second (NaN where it does not fit). */
+/* Where the limit differs: x and limit, those of one strategy, as all have the same. */
+static void put_limits(FILE *out, const frame *f) {
+  const sn__sweep_chart *chart = f->chart;
+  uint64_t last = UINT64_MAX;
+  fputs("$limit << END\n", out);
+  for (uint32_t i = 0; i < chart->n_rows; i++) {
+    uint64_t value = sn__sweep_x(chart, chart->rows[i]), limit = limit_of(f, chart->rows[i]);
+    if (value != last && limit) fprintf(out, "%.9g %.9g\n", place_of(f, value), (double)limit / f->unit_bytes);
+    last = value;
+  }
+  fputs("END\n", out);
+}
+
+/* One data block for each strategy: x, memory, images per second (NaN where it does not fit). */
 static void put_data(FILE *out, const frame *f, unsigned s) {
   const sn__sweep_chart *chart = f->chart;
   fprintf(out, "$s%u << END\n", s);
   for (uint32_t i = 0; i < chart->n_rows; i++) {
     const sn_sweep_row *row = chart->rows[i];
     if (strcmp(row->strategy, chart->strategies[s]) != 0) continue;
-    fprintf(out, "%" PRIu32 " %.9g ", row->batch, (double)row->peak_device_bytes / f->unit_bytes);
+    fprintf(out, "%.9g %.9g ", place_of(f, sn__sweep_x(chart, row)), (double)need_of(f, row) / f->unit_bytes);
     fprintf(out, row->fits ? "%.9g\n" : "NaN\n", row->images_per_second);
   }
   fputs("END\n", out);
@@ -110,10 +201,11 @@ static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) 
   const sn__sweep_chart *chart = f->chart;
   for (unsigned s = 0; s < chart->n_strategies; s++) {
     fprintf(out, "%s $s%u using 1:%u with ", s == 0 ? "plot" : ",", s, column);
+    const char *with = chart->x == SN_PLOT_X_GPU ? "points" : "linespoints"; /* nothing lies between two GPUs */
     if (chart->form == SN__FORM_TEXT)
-      fputs("linespoints", out);
+      fputs(with, out);
     else
-      fprintf(out, "linespoints linecolor rgb '%s' linewidth %u pointtype %d pointsize %s", sn__colour(s), sn__width(s),
+      fprintf(out, "%s linecolor rgb '%s' linewidth %u pointtype %d pointsize %s", with, sn__colour(s), sn__width(s),
               sn__mark(s), sn__look_of(chart->form)->mark_size);
     fputs(titles ? " title ' " : " notitle", out);
     if (titles) sn__put_text(out, chart->strategies[s], 60);
@@ -121,15 +213,32 @@ static void put_curves(FILE *out, const frame *f, unsigned column, bool titles) 
   }
 }
 
+static void put_limit_name(FILE *out, const frame *f) {
+  fputs(f->of_pool ? " title ' limit of the pool" : " title ' memory of ", out);
+  if (!f->of_pool && (f->varies || f->chart->x == SN_PLOT_X_GPU))
+    fputs("the GPU", out);
+  else if (!f->of_pool)
+    sn__put_text(out, f->chart->rows[0]->gpu, 32);
+  if (!f->varies)
+    fprintf(out, ": %.*f %s", f->unit_bytes > 1e9 ? 2 : 0, (double)f->limit_bytes / f->unit_bytes, f->unit);
+  fputs(f->has_limit ? "'" : ", far above'", out);
+}
+
+/* In the panel, or `title`: below the axis, for the legend. */
 static void put_limit(FILE *out, const frame *f, bool title) {
-  double memory = (double)f->memory_bytes / f->unit_bytes;
-  if (f->has_limit || title)
-    fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", title ? -1 : memory);
-  if (!title && f->has_limit) fputs(" notitle", out);
-  if (!title) return;
-  fputs(" title ' memory of ", out);
-  sn__put_text(out, f->chart->rows[0]->gpu, 32);
-  fprintf(out, ": %.*f %s%s'", f->unit_bytes > 1e9 ? 2 : 0, memory, f->unit, f->has_limit ? "" : ", far above");
+  static const char line[] = "linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3";
+  if (title)
+    fprintf(out, ", -1 with lines %s", line);
+  else if (f->has_limit && f->varies && f->chart->x == SN_PLOT_X_GPU)
+    fprintf(out, ", $limit using ($1-0.4):2:(0.8):(0) with vectors nohead %s", line);
+  else if (f->has_limit && f->varies)
+    fprintf(out, ", $limit using 1:2 with lines %s", line);
+  else if (f->has_limit)
+    fprintf(out, ", %.9g with lines %s", (double)f->limit_bytes / f->unit_bytes, line);
+  if (title)
+    put_limit_name(out, f);
+  else if (f->has_limit)
+    fputs(" notitle", out);
 }
 
 /* Two columns; the limit is in it too. */
@@ -149,8 +258,8 @@ static void put_style(FILE *out, const frame *f) {
 static void put_memory_panel(FILE *out, const frame *f) {
   bool text = f->chart->form == SN__FORM_TEXT;
   if (!text) fputs("set lmargin at screen 0.08\nset rmargin at screen 0.485\n", out);
-  fprintf(out, "unset key\nset yrange [0:%.9g]\nset title 'device memory (%s)'\n",
-          1.05 * (double)f->top_bytes / f->unit_bytes, f->unit);
+  fprintf(out, "unset key\nset yrange [0:%.9g]\nset title '%s (%s)'\n", 1.05 * (double)f->top_bytes / f->unit_bytes,
+          f->of_pool ? "pool" : "device memory", f->unit);
   put_curves(out, f, 2, false);
   put_limit(out, f, false);
   fputs("\n", out);
@@ -176,6 +285,7 @@ void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart) {
   frame f = measure(chart);
   sn__put_terminal(out, chart->form, chart->columns, chart->lines);
   for (unsigned s = 0; s < chart->n_strategies; s++) put_data(out, &f, s);
+  if (f.varies) put_limits(out, &f);
   put_style(out, &f);
   put_title(out, &f);
   put_x_axis(out, &f);

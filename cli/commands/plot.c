@@ -24,10 +24,15 @@ static sn_status draw_sweep(const plot *p, sn_err *err) {
   const sn_args *args = p->args;
   const sn_sweep_plot sweep = {.options = p->options,
                                .net = args->net,
-                               .gpu = args->gpu,
+                               .gpu = args->profile,
                                .workspace = sn_workspace_name(args->workspace),
                                .external = sn_external_name(args->external),
                                .allocator = sn_allocator_name(args->allocator),
+                               .x = args->x,
+                               .batch = args->batch,
+                               .image = args->image,
+                               .memory_bytes = args->memory.bytes,
+                               .shared_link = args->shared_link,
                                .pool_limit_bytes = args->pool.bytes};
   return sn_plot_sweep(p->store, p->sweep, &sweep, err);
 }
@@ -82,7 +87,8 @@ static sn_status check(const sn_args *args, sn_err *err) {
   if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind))
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
   bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
-                args->allocator != SN_ALLOCATOR_POOL || args->pool.given;
+                args->allocator != SN_ALLOCATOR_POOL || args->pool.given || args->x != SN_PLOT_X_AUTO ||
+                args->batch > 0 || args->image > 0 || args->memory.given || args->shared_link;
   if (chosen || ((args->net || args->profile) && !sn_plot_kind_is_played(args->kind)))
     return sn_fail(err, SN_BAD_USAGE,
                    "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "

@@ -86,7 +86,7 @@ static const sn_command commands[] = {
      "that fits\" with its speed and the device memory its plan takes; \"least GiB\": the least memory with which one "
      "of "
      "the strategies runs, as fit --min memory finds it. --csv and "
-     "--json give every point. snsim plot sweep:N draws memory and speed over the batch.\n"
+     "--json give every point. snsim plot sweep:N draws memory and speed over the batch or another axis.\n"
      "Under mpirun, rank 0 hands out the points and alone writes the database; the other ranks compute, on other "
      "machines too. The exit status is 1 where nothing fits at all.",
      "snsim sweep --nets alexnet,vgg16 --batches 16:256:16 --gpus k40c,v100_32\n"
@@ -196,13 +196,18 @@ static const sn_command commands[] = {
      "strategy, without --strategy the fastest that fits, of equally fast ones the one that needs least. A measured "
      "run is shown as it was executed; for these three any other is simulated again, and must come out "
      "as it was. A network or GPU profile from a file must be there again; see --net and --gpu.\n"
-     "RUN \"sweep:3\" draws a sweep: device memory and images per second over the batch, for one network and GPU. With "
-     "--kind map a row per strategy and a column per batch: images per second, or that it does not fit.",
+     "RUN \"sweep:3\" draws a sweep: memory and images per second over the batch, the pool, the memory, the image or "
+     "the "
+     "GPU, the first of these that has several values or the one that --x names, for one value of each other axis. "
+     "With "
+     "limits of the pool memory is the pool's, else the device's. With "
+     "--kind map a row per strategy and a column per value: images per second, or that it does not fit.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 11 12 -o batches.png --strategy superneurons\n"
      "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
-     "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32",
+     "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32\n"
+     "snsim plot sweep:3 -o pools.png --x pool --batch 128",
      "[RUN|SWEEP]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "

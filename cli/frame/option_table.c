@@ -182,6 +182,11 @@ static sn_status parse_kind(const char *what, const char *text, void *place, sn_
   return sn_plot_kind_parse(text, place, err);
 }
 
+static sn_status parse_x(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_plot_x_parse(text, place, err);
+}
+
 static sn_status parse_backend(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_exec_backend_parse(text, place, err);
@@ -318,6 +323,16 @@ static const sn_option options[] = {
      parse_external, offsetof(sn_args, external)},
     {"allocator", "pool|cuda", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several: which. Default: pool.",
      parse_allocator, offsetof(sn_args, allocator)},
+    {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw",
+     "What a sweep is drawn over. Default: the first of these that has several values.", parse_x, offsetof(sn_args, x)},
+    {"batch", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several batches: which.", parse_size,
+     offsetof(sn_args, batch)},
+    {"image", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several images: which. Default: the network's own.",
+     parse_size, offsetof(sn_args, image)},
+    {"memory", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several memories of a GPU: which.", parse_bytes,
+     offsetof(sn_args, memory)},
+    {"shared-link", NULL, 0, SN_CMD_PLOT, "What to draw", "Of a sweep of both kinds of link: the shared one.",
+     parse_switch, offsetof(sn_args, shared_link)},
     {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.", parse_bytes,
      offsetof(sn_args, pool)},
     {"image", "N", 0,

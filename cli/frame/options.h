@@ -78,11 +78,12 @@ typedef struct sn_args {
   double margin_percent;                  /* where the margin is a share of the memory; else 0 */
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
-  const char *name;       /* of a run to be stored, or part of the names to list; NULL: not given */
-  bool remove;            /* of `show` */
-  const char *table;      /* of `export`; NULL: not given */
-  bool man;               /* of `help` */
-  sn_plot_kind kind;      /* of `plot` */
+  const char *name;  /* of a run to be stored, or part of the names to list; NULL: not given */
+  bool remove;       /* of `show` */
+  const char *table; /* of `export`; NULL: not given */
+  bool man;          /* of `help` */
+  sn_plot_kind kind; /* of `plot` */
+  sn_plot_x x;
   bool with_live;         /* of `plot` */
   sn_args_bytes capacity; /* of `pack` */
   uint32_t moves;

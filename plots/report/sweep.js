@@ -41,15 +41,14 @@ function gridValues() {
   return {rows: [["networks", of("nets", names.net)], ["batches", of("batches", batches)], ["GPUs", of("gpus", names.gpu)],
                  ["strategies", of("strategies", names.strategy)], ["workspaces", of("workspaces", names.workspace)],
                  ["external memories", of("externals", names.external)], ["allocators", of("allocators", names.allocator)],
-                 ["pools", names.pool_limit]],
-          image: grid && grid.image ? grid.image : 0, shared: Boolean(grid && grid.shared_link)};
+                 ["pools", names.pool_limit], ["images", names.image_size], ["memories", names.memory_size], ["links", names.link]]};
 }
 
 function drawGrid() {
   const grid = gridValues(), row = (term, text) => element("div", {}, element("dt", {}, term), element("dd", {}, ...breakable(text)));
-  fill("grid", ...grid.rows.map(([term, values]) => row(term + (values.length > 1 ? " (" + values.length + ")" : ""), listed(values))),
-       ...(grid.image ? [row("images", grid.image + " x " + grid.image)] : []),
-       ...(grid.shared ? [row("link", "shared by copies out and in")] : []));
+  const plain = {images: "own", links: "own"}; /* not worth a line */
+  const shown = grid.rows.filter(([term, values]) => values.length > 1 || (term !== "memories" && values[0] !== plain[term]));
+  fill("grid", ...shown.map(([term, values]) => row(term + (values.length > 1 ? " (" + values.length + ")" : ""), listed(values))));
   fill("facts", ["sweep " + sweep.id, "begun " + sweep.created + " UTC", sweep.stored + " of " + several(sweep.points, "point") + " computed",
                  sweep.fit + " fit", sweep.failed + " failed"].join(" \u00b7 "));
   fill("made", "Simulated by snsim " + sweep.version + (sweep.created ? " from " + sweep.created + " UTC on" : "") +
@@ -58,7 +57,7 @@ function drawGrid() {
 
 /* ---- what is shown ---- */
 
-const CHOOSERS = AXES.filter(([key], i) => i < 2 || names[key].length > 1);
+const CHOOSERS = AXES.filter(([key], i) => i < 2 || (names[key].length > 1 && key !== X.key));
 
 function drawChooser() {
   fill("chooser", ...CHOOSERS.map(([key, text]) => element("span", {}, element("label", {for: "choose-" + key}, text),
@@ -82,13 +81,14 @@ function choose(choice, batch) {
 function showPair(pair) {
   const had = at("pairs").contains(document.activeElement);
   const like = pair.largest >= 0 ? pair.largest : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
-  choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])), columns.batch[like]);
+  choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])), X.of(like));
   if (had) at("pairs").querySelector("tr.shown button").focus();
 }
 
 function start() {
   drawVerdict();
   drawGrid();
+  fill("charts-title", "Over the " + X.word);
   drawChooser();
   pairTable.set(pairs);
   showPair(pairs.find((pair) => pair.fit && pair.fit < pair.count) || pairs.find((pair) => pair.fit) || pairs[0]); /* where there is most to see */

@@ -1,10 +1,10 @@
-/* The charts over the batch: GPU memory and images per second, a line per strategy, for one network, GPU and options. */
+/* The charts over the batch, or what X is: memory and images per second, a line per strategy, for one network, GPU and options. */
 
 const COLORS = ["forward", "backward", "out", "live", "stall", "in", "rerun", "alloc"];
 const DASHES = ["", "7 4", "2 3", "10 3 2 3"];
 const MARKED = 60; /* the most batches whose points have marks */
 
-/* choice: a value of every axis; batches: those it has points of; lines: a strategy's point per batch, -1 where there is none. */
+/* choice: a value of every axis; batches: the values of X that it has points of; lines: a strategy's point per value, -1 where there is none. */
 const chart = {choice: {}, batches: [], lines: [], at: 0, hidden: new Set()};
 
 function lineStyle(strategy) {
@@ -16,15 +16,15 @@ function isChosen(pair) {
 }
 
 function choosePoints() {
-  const keys = AXES.map(([key]) => key), points = [];
+  const keys = AXES.map(([key]) => key).filter((key) => key !== X.key), points = [];
   for (let i = 0; i < N; i++)
     if (!failures.has(i) && keys.every((key) => columns[key][i] === chart.choice[key])) points.push(i);
-  chart.batches = [...new Set(points.map((i) => columns.batch[i]))].sort((a, b) => a - b);
+  chart.batches = [...new Set(points.map(X.of))].sort((a, b) => a - b);
   const place = new Map(chart.batches.map((batch, b) => [batch, b])), lines = new Map();
   for (const i of points) {
     const strategy = columns.strategy[i];
     if (!lines.has(strategy)) lines.set(strategy, {strategy, points: new Array(chart.batches.length).fill(-1), ...lineStyle(strategy)});
-    lines.get(strategy).points[place.get(columns.batch[i])] = i;
+    lines.get(strategy).points[place.get(X.of(i))] = i;
   }
   chart.lines = [...lines.values()].sort((a, b) => a.strategy - b.strategy);
 }
@@ -46,7 +46,7 @@ function batchMarks(x) {
   const shown = [];
   let free = -Infinity;
   for (const batch of chart.batches) {
-    const half = 4 + 3.7 * String(batch).length;
+    const half = 4 + 3.7 * X.text(batch).length;
     if (x(batch) - half < free) continue;
     shown.push(batch);
     free = x(batch) + half;
@@ -65,8 +65,8 @@ function chartAxes(f, unit, scale) {
   const heights = marks(f.most / scale, 5), step = heights[1] || 1, base = f.y(0);
   return [...heights.flatMap((m) => [svg("line", {class: "grid", x1: f.left, x2: f.width - f.right, y1: f.y(m * scale), y2: f.y(m * scale)}),
                                      label(f.left - 6, f.y(m * scale) + 4, "end", digits(m, step))]),
-          ...batchMarks(f.x).map((batch) => label(f.x(batch), base + 16, "middle", String(batch))),
-          label(2, 14, "start", unit), label((f.left + f.width - f.right) / 2, f.height - 6, "middle", "batch")];
+          ...batchMarks(f.x).map((batch) => label(f.x(batch), base + 16, "middle", X.text(batch))),
+          label(2, 14, "start", unit), label((f.left + f.width - f.right) / 2, f.height - 6, "middle", X.word)];
 }
 
 /* ---- lines ---- */
@@ -123,22 +123,38 @@ function drawChart(id, what) {
   if (had) drawing.focus();
 }
 
+/* With a limit of the pool memory is the pool's, else the GPU's: what a point needs, and what there is; 0: no limit. */
+const ofPool = () => chart.lines.some((line) => line.points.some((i) => i >= 0 && columns.limit[i] > 0));
+const need = (point) => (ofPool() ? columns.pool : columns.device)[point];
+const limitAt = (b) => {
+  const line = chart.lines.find((any) => any.points[b] >= 0);
+  return line ? (ofPool() ? columns.limit : columns.memory)[line.points[b]] : 0;
+};
+const limitName = () => (ofPool() ? "limit of the pool" : "memory of the GPU");
+
+/* Where it differs from value to value. */
+function limitPath(f, limits) {
+  const path = limits.map((limit, b) => (limit ? (b && limits[b - 1] ? "L" : "M") + f.x(chart.batches[b]).toFixed(1) + " " + f.y(limit).toFixed(1) : "")).join("");
+  return [svg("path", {class: "limit", d: path, style: "fill:none"}), label(f.width - f.right, 14, "end", "dashed: " + limitName(), "fill:var(--bad)")];
+}
+
 function limitLine(f, limit) {
   const y = f.y(limit);
   return [svg("line", {class: "limit", x1: f.left, x2: f.width - f.right, y1: y, y2: y}),
-          label(f.left + 6, y - 5, "start", "memory of the GPU: " + bytes(limit), "fill:var(--bad)")];
+          label(f.left + 6, y - 5, "start", limitName() + ": " + bytes(limit), "fill:var(--bad)")];
 }
 
-/* Beyond twice the GPU's memory lines leave the chart: what fits would be too low to be told apart. */
+/* Beyond twice the memory there is lines leave the chart: what fits would be too low to be told apart. */
 function drawMemory() {
-  const limit = data.memory[chart.choice.gpu];
+  const limits = chart.batches.map((batch, b) => limitAt(b)), limit = Math.max(...limits), pooled = ofPool();
+  const needs = pooled ? columns.pool : columns.device, varies = limits.some((other) => other !== limit);
   let most = 0;
-  for (const line of visibleLines()) for (const i of line.points) if (i >= 0) most = Math.max(most, columns.device[i]);
+  for (const line of visibleLines()) for (const i of line.points) if (i >= 0) most = Math.max(most, needs[i]);
   const far = most >= 0.6 * limit;
   most = Math.max(far ? limit * 1.1 : 0, Math.min(most, 2 * limit)) || limit;
   const scale = most >= 2 * GIB ? GIB : MIB;
-  drawChart("memory", {unit: scale === GIB ? "GiB" : "MiB", scale, most, has: () => true, value: (i) => columns.device[i],
-                       extra: (f) => (far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", "memory of the GPU: " + bytes(limit), "fill:var(--bad)")])});
+  drawChart("memory", {unit: scale === GIB ? "GiB" : "MiB", scale, most, has: () => true, value: (i) => needs[i],
+                       extra: (f) => (varies ? limitPath(f, limits) : far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", (pooled ? "the pool may have " : "memory of the GPU: ") + bytes(limit), "fill:var(--bad)")])});
 }
 
 function drawSpeed() {
@@ -169,7 +185,7 @@ function showLines(all) {
 
 function figuresAt(point) {
   if (point < 0) return "no point";
-  return bytes(columns.device[point]) + (fits(point) ? ", " + speed(point).toFixed(1) + " images/s" : ", does not fit");
+  return bytes(need(point)) + (fits(point) ? ", " + speed(point).toFixed(1) + " images/s" : ", does not fit");
 }
 
 function legendRow(line) {
@@ -186,11 +202,11 @@ function drawLegend() {
   const button = (text, all) => element("button", {type: "button", click: () => showLines(all)}, text);
   const kept = at("legend").querySelector("ol");
   const scrolled = kept ? kept.scrollTop : 0;
-  fill("legend", element("h3", {}, "Batch " + chart.batches[chart.at]),
+  fill("legend", element("h3", {}, X.word[0].toUpperCase() + X.word.slice(1) + " " + X.text(chart.batches[chart.at])),
        element("div", {class: "tools"}, button("show all", true), button("show none", false)),
        element("ol", {}, ...chart.lines.map(legendRow)));
   at("legend").querySelector("ol").scrollTop = scrolled;
-  const text = "batch " + chart.batches[chart.at] + ": " +
+  const text = X.word + " " + X.text(chart.batches[chart.at]) + ": " +
     visibleLines().map((line) => names.strategy[line.strategy] + " " + figuresAt(line.points[chart.at])).join("; ");
   for (const id of ["memory", "speed"]) {
     const drawing = at(id).querySelector("svg");
@@ -217,6 +233,7 @@ function drawCharts() {
     return fill("legend");
   }
   drawHeat();
+  fill("memory-title", ofPool() ? "Memory of the pool" : "GPU memory");
   drawMemory();
   drawSpeed();
   return drawLegend();

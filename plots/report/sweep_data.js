@@ -4,19 +4,52 @@ const sweep = data.sweep, names = data.names, columns = data.columns;
 const N = columns.batch.length;
 const failures = new Map(data.failures); /* point: why it could not be computed */
 
-/* The pools are an axis like the others: names, and an index per point. */
-const limits = [...new Set(columns.limit)];
-names.pool_limit = limits.map((limit) => (limit ? bytes(limit) : "all"));
-columns.pool_limit = columns.limit.map((limit) => limits.indexOf(limit));
+/* Pools, images and links are axes like the others: names, and an index per point. */
+function nameNumbers(key, column, text) {
+  const values = [...new Set(column)];
+  names[key] = values.map(text);
+  columns[key] = column.map((value) => values.indexOf(value));
+}
+
+/* A GPU's memories, in the order in which they come; what is another one for another GPU is their own. */
+function nameMemories() {
+  const found = names.gpu.map(() => []);
+  columns.memory_size = columns.memory.map((value, i) => {
+    const values = found[columns.gpu[i]];
+    if (!values.includes(value)) values.push(value);
+    return values.indexOf(value);
+  });
+  const most = found.reduce((a, b) => (b.length > a.length ? b : a));
+  names.memory_size = most.map((value, k) => (found.every((values) => values[k] === undefined || values[k] === value) ? bytes(value) : "own"));
+}
+
+nameNumbers("pool_limit", columns.limit, (limit) => (limit ? bytes(limit) : "all"));
+nameNumbers("image_size", columns.image, (size) => (size ? size + " x " + size : "own"));
+nameNumbers("link", columns.shared, (shared) => (shared ? "shared" : "own"));
+nameMemories();
 
 /* What points are told apart by, besides batch and strategy. */
-const AXES = [["net", "network"], ["gpu", "GPU"], ["workspace", "workspace"], ["external", "external memory"],
+const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", "image"], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
               ["allocator", "allocator"], ["pool_limit", "pool"]];
 const OPTIONS = AXES.slice(2).filter(([key]) => names[key].length > 1); /* those that differ */
 
 const name = (key, point) => names[key][columns[key][point]];
 const fits = (point) => columns.fits[point] === 1;
-const memory = (point) => data.memory[columns.gpu[point]];
+const memory = (point) => columns.memory[point];
+
+/* What the charts are over: the batch, or where all points have one, another number that differs. A pool of all and an
+ * image of the network's own stand to the right of the numbers. */
+const X = (() => {
+  const over = (key, word, column, text, other) => {
+    const most = column.reduce((a, b) => Math.max(a, b), 0), beyond = 1.15 * most || 1;
+    return {key, word, of: (i) => column[i] || beyond, text: (value) => (value === beyond ? other : text(value))};
+  };
+  const batch = over("batch", "batch", columns.batch, String, "");
+  if (new Set(columns.batch).size > 1) return batch;
+  if (names.pool_limit.length > 1) return over("pool_limit", "pool", columns.limit, bytes, "all");
+  if (names.memory_size.length > 1) return over("memory_size", "memory", columns.memory, bytes, "");
+  return names.image_size.length > 1 ? over("image_size", "image", columns.image, String, "own") : batch;
+})();
 const speed = (point) => columns.batch[point] / (columns.iteration[point] / 1e9);
 
 /* What is special about a point where options differ: "workspace none, pool 3.00 GiB", or nothing. */

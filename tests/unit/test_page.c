@@ -204,7 +204,7 @@ static void sweep_is_whole(void **state) {
   check_numbers(columns, "batch", &(const int[4]){4, 3, 2, 1});
   check_numbers(columns, "fits", &(const int[4]){1, 0, 0, 0});
   check_numbers(columns, "iteration", &(const int[4]){0, 1, 2, 3});
-  assert_int_equal(cJSON_GetArrayItem(get(data, "memory"), 1)->valueint, 7);
+  assert_int_equal(cJSON_GetArrayItem(get(get(data, "columns"), "memory"), 1)->valueint, 7);
   assert_int_equal(cJSON_GetArraySize(failed), 1);
   assert_int_equal(cJSON_GetArrayItem(cJSON_GetArrayItem(failed, 0), 0)->valueint, 2);
   assert_string_equal(cJSON_GetArrayItem(get(get(data, "names"), "net"), 1)->valuestring,

@@ -19,7 +19,8 @@ typedef struct sample {
 
 /* Two strategies for each batch; the first needs `gib` GiB an image, the second half of that. 8 GiB of memory. */
 static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib) {
-  *s = (sample){.chart = {.form = SN__FORM_SVG, .n_strategies = 2, .strategies = {"baseline", "liveness"}}};
+  *s = (sample){
+      .chart = {.x = SN_PLOT_X_BATCH, .form = SN__FORM_SVG, .n_strategies = 2, .strategies = {"baseline", "liveness"}}};
   for (uint32_t i = 0; i < 2 * count; i++) {
     double need = gib * batches[i / 2] / (1 + i % 2);
     s->rows[i] = (sn_sweep_row){.net = "it's a net",
@@ -135,12 +136,58 @@ static void map_says_what_fits_and_how_fast(void **unused) {
   free(text);
 }
 
+/* The limits of the pools are the line, and a pool of all stands to their right without one. */
+static void over_pools_the_limit_is_theirs(void **unused) {
+  (void)unused;
+  sample s;
+  fill(&s, (const uint32_t[]){4, 4, 4}, 3, 1);
+  s.chart.x = SN_PLOT_X_POOL;
+  for (uint32_t i = 0; i < 6; i++) {
+    s.rows[i].pool_limit_bytes = i < 4 ? (uint64_t)(i / 2 + 1) << 31 : 0;
+    s.rows[i].pool_bytes = UINT64_C(3) << 30;
+  }
+  char *script = script_of(&s);
+  assert_says(script, "$s0 << END\n2 3 100\n4 3 102\n4.3 3 104\nEND\n");
+  assert_says(script, "$limit << END\n2 2\n4 4\nEND\n");
+  assert_says(script, "$limit using 1:2 with lines");
+  assert_says(script, "title ' limit of the pool'");
+  assert_says(script, "set title 'pool (GiB)'");
+  assert_says(script, "on k40c, batch 4, ");
+  assert_says(script, "set xtics ('2' 2, '4' 4, 'all' 4.3)");
+  free(script);
+}
+
+static void over_memory_and_gpus_the_limit_is_each_ones(void **unused) {
+  (void)unused;
+  sample s;
+  fill(&s, (const uint32_t[]){4, 4}, 2, 1);
+  for (uint32_t i = 2; i < 4; i++) s.rows[i].memory_bytes = UINT64_C(3) << 30;
+  s.chart.x = SN_PLOT_X_MEMORY;
+  char *script = script_of(&s);
+  assert_says(script, "$limit << END\n8 8\n3 3\nEND\n");
+  assert_says(script, "set xlabel 'usable memory of the GPU (GiB)'");
+  free(script);
+  for (uint32_t i = 2; i < 4; i++) s.rows[i].gpu = "t4";
+  s.chart.x = SN_PLOT_X_GPU;
+  s.chart.gpus[0] = "k40c";
+  s.chart.gpus[1] = "t4";
+  s.chart.n_gpus = 2;
+  script = script_of(&s);
+  assert_says(script, "$limit << END\n1 8\n2 3\nEND\n");
+  assert_says(script, "set xtics ('k40c' 1, 't4' 2)");
+  assert_says(script, "with points ");
+  assert_silent(script, "on k40c");
+  free(script);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(curves_and_limit),
       cmocka_unit_test(a_limit_far_off_is_only_named),
       cmocka_unit_test(what_misses_by_far_does_not_flatten_the_rest),
       cmocka_unit_test(one_batch_is_a_picture_too),
+      cmocka_unit_test(over_pools_the_limit_is_theirs),
+      cmocka_unit_test(over_memory_and_gpus_the_limit_is_each_ones),
       cmocka_unit_test(map_says_what_fits_and_how_fast),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
