@@ -178,16 +178,16 @@ bool sn_strategy_has_cache(sn_strategy strategy) {
 char *sn_strategy_sentence(sn_strategy s, char *text) {
   static const char *const offload[] = {
       "", "; sends the outputs of convolutions to host memory during the forward pass and fetches them ahead of need",
-      "; sends the outputs of convolutions, joins, forks and concatenations to host memory during the forward pass and "
-      "fetches them ahead of need",
+      ("; sends the outputs of convolutions, joins, forks and concatenations to host memory during the forward pass "
+       "and "
+       "fetches them ahead of need"),
       "; sends the least recently used tensors to host memory, but only when the GPU is full"};
   static const char *const recompute[] = {
       "", "; drops the outputs of cheap layers and computes them a second time in the backward pass",
-      "; drops the outputs of cheap layers and computes them again for every use in the backward pass, which takes "
-      "least "
-      "memory",
-      "; drops the outputs of cheap layers and computes them again, once where the memory allows it, else for every "
-      "use"};
+      ("; drops the outputs of cheap layers and computes them again for every use in the backward pass, which takes "
+       "least memory"),
+      ("; drops the outputs of cheap layers and computes them again, once where the memory allows it, else for every "
+       "use")};
   if (system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));
   else if (!s.liveness)
