@@ -222,7 +222,8 @@ def check_legend(page, rows, batch, **choice):
     rows = [r for r in rows if r["batch"] == batch and choice.items() <= r.items() and not r["failure"]]
     assert rows, f"no stored point has {choice} and batch {batch}"
     text = lambda r: f"{r['images_per_second']:.1f} images/s" if r["fits"] else "does not fit"
-    equal("legend", legend(page), [(r["strategy"], f"{r['peak_device_bytes'] / 2**30:.2f} GiB, {text(r)}") for r in rows])
+    need = lambda r: r["pool_bytes" if r["pool_limit_bytes"] else "peak_device_bytes"]  # of what is limited
+    equal("legend", legend(page), [(r["strategy"], f"{need(r) / 2**30:.2f} GiB, {text(r)}") for r in rows])
 
 
 def lines(page, chart):
