@@ -44,8 +44,8 @@ static void print_run(const sn_run *run, const char *side, FILE *out) {
   char net[512], gpu[128];
   sn_net_title(run->net, run->net_name, net, sizeof net);
   snprintf(gpu, sizeof gpu, "%s", run->gpu);
-  fprintf(out, "%s  run %" PRId64 ": %s, batch %" PRIu32 ", on %s, stored %s\n", side, run->id, sn_table_clean(net),
-          run->batch, sn_table_clean(gpu), run->created);
+  sn_table_printf(out, "%s  run %" PRId64 ": %s, batch %" PRIu32 ", on %s, stored %s\n", side, run->id,
+                  sn_table_clean(net), run->batch, sn_table_clean(gpu), run->created);
 }
 
 static sn_status print_question(const sn_difference *d, const sn_out *out, sn_err *err) {
@@ -196,7 +196,7 @@ static void print_names(const sn_difference *d, bool (*is)(const sn_compare_pair
   fprintf(out->stream, "\n%s:", what);
   if (count(d, is) == d->n_pairs) fputs(" every strategy", out->stream);
   for (uint32_t i = 0; i < d->n_pairs && count(d, is) < d->n_pairs; i++)
-    if (is(&d->pairs[i])) fprintf(out->stream, " %s", name_of(&d->pairs[i], name));
+    if (is(&d->pairs[i])) sn_table_printf(out->stream, " %s", name_of(&d->pairs[i], name));
   fputs("\n", out->stream);
 }
 
@@ -304,8 +304,8 @@ static sn_status print_tensors(const sn_difference *d, const sn_compare_pair *pa
   uint32_t moved = change.n_tensors - change.count[SN_STAYED]; /* those that stayed as they were stand last */
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < moved && i < EXPLAINED_ROWS; i++) tensor_cells(table, &change.tensors[i]);
-  fprintf(out->stream, "\n%s: %" PRIu32 " tensor%s of the peak changed, %" PRIu32 " stayed\n", pair->strategy, moved,
-          moved == 1 ? "" : "s", change.count[SN_STAYED]);
+  sn_table_printf(out->stream, "\n%s: %" PRIu32 " tensor%s of the peak changed, %" PRIu32 " stayed\n", pair->strategy,
+                  moved, moved == 1 ? "" : "s", change.count[SN_STAYED]);
   sn_out_table(out, table, err);
   sn_table_free(table);
   print_rest(&change, moved, out->stream);

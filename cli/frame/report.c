@@ -82,8 +82,8 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
           sn_print_count(run->parameters, text));
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
-  fprintf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
-          run->shared_link ? " over a shared link" : "", run->allocator);
+  sn_table_printf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
+                  run->shared_link ? " over a shared link" : "", run->allocator);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
@@ -228,7 +228,7 @@ static void print_host_limited(const sn_run *run, FILE *out) {
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
     if (run->host_memory_bytes == 0 || r->host_bytes <= run->host_memory_bytes) continue;
-    fprintf(out, "%s%s", told++ ? ", " : "\nneeds more host memory than there is: ", r->strategy);
+    sn_table_printf(out, "%s%s", told++ ? ", " : "\nneeds more host memory than there is: ", r->strategy);
   }
   if (told) fputs("\n", out);
 }
@@ -245,7 +245,7 @@ static void print_least(const sn_run *run, FILE *out) {
     equal++;
   }
   if (bytes == 0) return;
-  fprintf(out, "needs the least: %s", first->strategy);
+  sn_table_printf(out, "needs the least: %s", first->strategy);
   if (equal > 1) fprintf(out, " and %" PRIu32 " more", equal - 1);
   fprintf(out, ", %s\n", sn_print_bytes(bytes, text));
 }
@@ -254,7 +254,7 @@ static void print_summary(const sn_run *run, FILE *out) {
   const sn_result *fastest = sn_run_best(run);
   if (run->n_results < 2) return;
   if (fastest)
-    fprintf(out, "\nfastest that fits: %s, %.2f images/s\n", fastest->strategy, fastest->images_per_second);
+    sn_table_printf(out, "\nfastest that fits: %s, %.2f images/s\n", fastest->strategy, fastest->images_per_second);
   else
     fputs("\nnone fits\n", out);
   print_least(run, out);
@@ -273,7 +273,7 @@ static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err)
       {"begin", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"end", "ms", SN_TABLE_NUMBER},
   };
-  fprintf(out->stream, "\n%s: steps\n", r->strategy);
+  sn_table_printf(out->stream, "\n%s: steps\n", r->strategy);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   for (uint32_t i = 0; i < r->n_steps; i++) {
     const sn_step_row *s = &r->steps[i];
@@ -308,7 +308,7 @@ static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
   if (r->pool_step == 0) return;
   fprintf(out, "the pool of %.3f MiB is set at step %" PRIu32 ", ", (double)r->pool_bytes / MIB, r->pool_step);
   sn_table_print_clean(out, r->pool_layer);
-  fprintf(out, " %s (%s):\ntensors %.3f MiB", r->pool_pass, r->pool_cause, (double)r->pool_tensor_bytes / MIB);
+  sn_table_printf(out, " %s (%s):\ntensors %.3f MiB", r->pool_pass, r->pool_cause, (double)r->pool_tensor_bytes / MIB);
   if (r->pool_workspace_bytes) fprintf(out, ", workspace %.3f MiB", (double)r->pool_workspace_bytes / MIB);
   if (r->pool_hole_bytes) fprintf(out, ", holes %.3f MiB", (double)r->pool_hole_bytes / MIB);
   fprintf(out, "\nwhat would lower it: %s\n", sn_explain_pool(run, r, advice, sizeof advice));
@@ -324,10 +324,10 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
       {"next", "use", SN_TABLE_NUMBER},
       {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
-  fprintf(out->stream, "\n%s: the peak of %.3f MiB at step %" PRIu32 ", ", r->strategy,
-          (double)r->peak_tensor_bytes / MIB, r->peak_step);
+  sn_table_printf(out->stream, "\n%s: the peak of %.3f MiB at step %" PRIu32 ", ", r->strategy,
+                  (double)r->peak_tensor_bytes / MIB, r->peak_step);
   sn_table_print_clean(out->stream, r->peak_layer);
-  fprintf(out->stream, " %s: %" PRIu32 " tensors\n", r->peak_pass, r->n_peak);
+  sn_table_printf(out->stream, " %s: %" PRIu32 " tensors\n", r->peak_pass, r->n_peak);
   if (r->peak_fork_bytes)
     fprintf(out->stream, "of which FORK copies: %.3f MiB (%.0f %%)\n", (double)r->peak_fork_bytes / MIB,
             100 * share(r->peak_fork_bytes, r->peak_tensor_bytes));
@@ -352,7 +352,7 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
 void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
   if (run->n_failures > 0) fputs("\n", out);
   for (uint32_t i = 0; i < run->n_failures; i++) {
-    fprintf(out, "%s: %s: ", run->failures[i].strategy, what);
+    sn_table_printf(out, "%s: %s: ", run->failures[i].strategy, what);
     sn_table_print_clean(out, run->failures[i].reason);
     fputs("\n", out);
   }

@@ -48,6 +48,20 @@ void sn_table_print_clean(FILE *out, const char *text) {
   fputs(sn_table_clean(copy), out);
 }
 
+void sn_table_printf(FILE *out, const char *format, ...) {
+  char text[2048];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  for (char *line = text, *end; line; line = end) {
+    end = strchr(line, '\n');
+    if (end) *end++ = '\0';
+    fputs(sn_table_clean(line), out);
+    if (end) fputc('\n', out);
+  }
+}
+
 sn_table *sn_table_new(const sn_table_column *columns, uint32_t n_columns) {
   sn_table *table = n_columns > 0 && n_columns <= MOST_COLUMNS ? calloc(1, sizeof *table) : NULL;
   if (!table) return NULL;

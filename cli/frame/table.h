@@ -59,5 +59,7 @@ sn_status sn_table_print(const sn_table *table, FILE *out, bool color, sn_err *e
 char *sn_table_clean(char *text);
 /* Prints up to 511 bytes of a text that may come from a stranger's file. */
 void sn_table_print_clean(FILE *out, const char *text);
+/* fprintf() of up to 2 KiB that may hold texts of others: made safe line by line. */
+void sn_table_printf(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
