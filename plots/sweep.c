@@ -257,7 +257,7 @@ static int by_image(const void *a, const void *b) {
 static void sort(choice *c, sn_plot_x x) {
   int (*const order[SN_PLOT_XS])(const void *, const void *) = {
       [SN_PLOT_X_POOL] = by_pool, [SN_PLOT_X_MEMORY] = by_memory, [SN_PLOT_X_IMAGE] = by_image};
-  if (order[x]) qsort(c->rows, c->n_rows, sizeof *c->rows, order[x]);
+  if (order[x]) qsort(c->rows, c->n_rows, sizeof(const sn_sweep_row *), order[x]);
 }
 
 static void note_gpus(const choice *c, sn__sweep_chart *chart) {

@@ -4,6 +4,7 @@
  * The best is said in a sentence above. O(strategies^2 * values + points * strategies). */
 #include "plots/plot_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -97,6 +98,7 @@ static void put_sentence(FILE *out, const map *m, const char *separator,
     put(out, m->limit->strategy, 40);
     fputs(separator, out);
   }
+  assert(m->best); /* where one fits, one is the fastest */
   fprintf(out, "fastest: %.1f images/s, %s ", m->best->images_per_second, names[x]);
   put(out, sn__sweep_x_text(m->chart, sn__sweep_x(m->chart, m->best), text), 32);
   fputs(" with ", out);

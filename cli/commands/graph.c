@@ -43,7 +43,7 @@ static uint32_t tensor_of(const sn_route *r, const sn_step *step, uint32_t acces
 static void list_permits(const sn_route *r, const sn_step *step, char text[CELL_ROOM]) {
   size_t used = 0;
   snprintf(text, CELL_ROOM, "-");
-  for (uint32_t i = 0; i < step->n_permits && used + 2 * SN_TENSOR_NAME < CELL_ROOM; i++) {
+  for (uint32_t i = 0; i < step->n_permits && used + (size_t)2 * SN_TENSOR_NAME < CELL_ROOM; i++) {
     char name[SN_TENSOR_NAME];
     sn_permit p = r->permits[step->first_permit + i];
     used += (size_t)snprintf(text + used, CELL_ROOM - used, "%s%s", used ? " " : "",
