@@ -88,8 +88,8 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
       {"device", "MiB", SN_TABLE_NUMBER},
       {"host", "MiB", SN_TABLE_NUMBER},
       {"iter", "ms", SN_TABLE_NUMBER},
-      {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"costs", "ms", SN_TABLE_NUMBER},
+      {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(2)},
+      {"costs", "ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
       {"MiB", "per ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);

@@ -61,7 +61,7 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
       [NEXT] = {"the next", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
       [HOST] = {"host", "MiB", SN_TABLE_NUMBER},
       [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
-      [STOPS] = {"", "what stops the next", SN_TABLE_TEXT | SN_TABLE_GAP},
+      [STOPS] = {"what stops", "the next", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
   };
   sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t i = 0; i < a->fit->n_answers; i++) {
