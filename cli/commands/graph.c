@@ -3,7 +3,6 @@
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/table.h"
-#include "models/op.h"
 #include "models/zoo.h"
 #include "sim/graph/route.h"
 
@@ -66,7 +65,7 @@ static void put_step(sn_table *table, const sn_route *r, uint32_t s, char *room)
   sn_table_cell(table, "%" PRIu32, s + 1);
   snprintf(room, CELL_ROOM, "%s", layer->name);
   sn_table_cell(table, "%s", sn_table_clean(room));
-  sn_table_cell(table, "%s", sn_op_of(layer)->name);
+  sn_table_cell(table, "%s", sn_step_op_name(r, step));
   sn_table_cell(table, "%s", sn_pass_name(step->pass));
   list_tensors(r, step, true, room);
   sn_table_cell(table, "%s", sn_table_clean(room));
@@ -152,7 +151,7 @@ static sn_status put_json_step(const sn_route *r, uint32_t s, FILE *out, sn_err 
   sn_json_object o = sn_json_begin();
   sn_json_put_count(&o, "step", s + 1);
   sn_json_put_text(&o, "layer", r->net->layers[step->layer].name);
-  sn_json_put_text(&o, "op", sn_op_of(&r->net->layers[step->layer])->name);
+  sn_json_put_text(&o, "op", sn_step_op_name(r, step));
   sn_json_put_text(&o, "pass", sn_pass_name(step->pass));
   if (sn_json_end(&o, s ? ",\n" : "\n", true, "", out, err) != SN_OK) return err->code;
   put_ids(r, step, true, out);
@@ -226,7 +225,8 @@ static sn_status print_dot(const sn_route *r, FILE *out, sn_err *err) {
   for (uint32_t s = 0; s < r->first_update; s++) {
     char label[SN_TENSOR_NAME];
     const sn_layer *layer = &r->net->layers[r->steps[s].layer];
-    snprintf(label, sizeof label, "%" PRIu32 " %.100s %s", s + 1, layer->name, sn_pass_name(r->steps[s].pass));
+    const char *what = r->steps[s].kernel == SN_FLATTEN ? " flatten" : "";
+    snprintf(label, sizeof label, "%" PRIu32 " %.100s%s %s", s + 1, layer->name, what, sn_pass_name(r->steps[s].pass));
     fprintf(out, "  s%" PRIu32 " [fillcolor=\"%s\", label=", s + 1, colors[r->steps[s].pass]);
     put_quoted(label, out);
     fputs("];\n", out);

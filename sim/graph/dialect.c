@@ -31,6 +31,7 @@ static const sn_dialect superneurons = {
 static const sn_dialect explicit_graph = {
     .name = "explicit",
     .summary = "MXNet's graph: values have many readers, gradients are summed, memory is taken over where permitted",
+    .flattens = true,
     .rules =
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
@@ -64,12 +65,17 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "--dialect: \"%.40s\" is none of: %s", text, all);
 }
 
+uint32_t sn_saving_count(sn_saving saving) {
+  static const uint32_t counts[] = {[SN_SAVES_NOTHING] = 0, [SN_SAVES_CHANNELS] = 2, [SN_SAVES_AS_OUTPUT] = 1};
+  return counts[saving];
+}
+
 uint64_t sn_saving_bytes(sn_saving saving, const sn_layer *layer, uint64_t output_bytes) {
   switch (saving) {
   case SN_SAVES_NOTHING:
     return 0;
   case SN_SAVES_CHANNELS:
-    return UINT64_C(2) * layer->out.c * sizeof(float);
+    return (uint64_t)layer->out.c * sizeof(float);
   case SN_SAVES_AS_OUTPUT:
     break;
   }

@@ -35,7 +35,7 @@ typedef enum sn_gradient_rule {
 /* What a forward step makes for its backward step alone. */
 typedef enum sn_saving {
   SN_SAVES_NOTHING,   /* or keeps it outside the graph: sn_persistent.auxiliary */
-  SN_SAVES_CHANNELS,  /* mean and variance: two floats a channel */
+  SN_SAVES_CHANNELS,  /* mean and variance: two tensors, a float a channel */
   SN_SAVES_AS_OUTPUT, /* a mask, a norm: as large as the output */
 } sn_saving;
 
@@ -64,6 +64,7 @@ typedef struct sn_dialect {
   const char *summary;
   bool fork_copies;   /* false: all readers of a value read one tensor, a FORK has no forward step */
   bool data_gradient; /* the gradient with respect to the input batch is a tensor */
+  bool flattens;      /* ahead of each FC a step of its own makes its input flat, and one its gradient square again */
   sn_op_rule rules[SN_OP_COUNT];
 } sn_dialect;
 
@@ -72,7 +73,8 @@ const sn_dialect *sn_dialect_of(sn_dialect_id id);
 /* SN_BAD_USAGE, with all names, where there is none of that name. */
 sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err);
 
-/* Bytes of what a layer saves for its backward step. */
+/* How many tensors a layer saves for its backward step, and the bytes of one. */
+uint32_t sn_saving_count(sn_saving saving);
 uint64_t sn_saving_bytes(sn_saving saving, const sn_layer *layer, uint64_t output_bytes);
 
 #endif

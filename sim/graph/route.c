@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/op.h"
 #include "sim/graph/route_order.h"
 
 #include <stdio.h>
@@ -29,7 +30,8 @@ typedef struct builder {
   uint32_t *order;    /* layers in route order */
   uint32_t *output;   /* per value: its tensor; SN_NONE for DATA's */
   uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it */
-  uint32_t *saved;    /* per layer */
+  uint32_t *saved;    /* per layer: the first of what it saves */
+  uint32_t *flat;     /* per layer: its input made flat; SN_NONE where it reads that as it is */
   uint32_t *stamp;    /* per tensor: the number, from 1, of the last step that touches it, */
   uint32_t *place;    /* and where among its accesses */
   branch *branches;   /* room for the outputs of one layer */
@@ -57,9 +59,12 @@ static void access_tensor(builder *b, uint32_t tensor, sn_access_mode mode) {
   b->accesses[r->n_accesses++] = (sn_access){.tensor = tensor, .mode = mode};
 }
 
-static void begin_step(builder *b, uint32_t layer, sn_pass pass) {
-  b->steps[b->route->n_steps++] = (sn_step){
-      .layer = layer, .pass = pass, .first_access = b->route->n_accesses, .first_permit = b->route->n_permits};
+static void begin_step(builder *b, uint32_t layer, sn_pass pass, sn_kernel kernel) {
+  b->steps[b->route->n_steps++] = (sn_step){.layer = layer,
+                                            .pass = pass,
+                                            .kernel = kernel,
+                                            .first_access = b->route->n_accesses,
+                                            .first_permit = b->route->n_permits};
 }
 
 static void end_step(builder *b) {
@@ -126,10 +131,37 @@ static void add_outputs(builder *b, uint32_t index) {
     b->output[value] = add_tensor(b, index, port, SN_VALUE, b->net->values[value].bytes);
     access_tensor(b, b->output[value], SN_WRITE);
   }
-  uint64_t bytes = sn_saving_bytes(rule_of(b, index)->saves, layer, b->net->values[layer->first_output].bytes);
-  if (bytes == 0) return;
-  b->saved[index] = add_tensor(b, index, 0, SN_SAVED, bytes);
-  access_tensor(b, b->saved[index], SN_WRITE);
+  sn_saving saving = rule_of(b, index)->saves;
+  uint64_t bytes = sn_saving_bytes(saving, layer, b->net->values[layer->first_output].bytes);
+  for (uint32_t i = 0; i < sn_saving_count(saving); i++) {
+    uint32_t saved = add_tensor(b, index, i, SN_SAVED, bytes);
+    if (i == 0) b->saved[index] = saved;
+    access_tensor(b, saved, SN_WRITE);
+  }
+}
+
+/* A step that gives the bytes of a tensor another shape. */
+static void reshape(builder *b, uint32_t index, sn_pass pass, uint32_t from, uint32_t to) {
+  begin_step(b, index, pass, SN_FLATTEN);
+  access_tensor(b, from, SN_READ);
+  access_tensor(b, to, SN_WRITE);
+  permit(b, from, to);
+  end_step(b);
+}
+
+/* The input batch is given in whatever shape. */
+static void add_flatten(builder *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint32_t value = input_value(b, layer, 0);
+  if (layer->op != SN_FC || !b->route->dialect->flattens || b->output[value] == SN_NONE) return;
+  b->flat[index] = add_tensor(b, index, SN_FLAT, SN_VALUE, b->net->values[value].bytes);
+  reshape(b, index, SN_FORWARD, b->output[value], b->flat[index]);
+}
+
+/* What a layer reads as its i-th input. */
+static uint32_t operand_of(const builder *b, uint32_t index, uint32_t i) {
+  if (b->flat[index] != SN_NONE) return b->flat[index];
+  return b->output[input_value(b, &b->net->layers[index], i)];
 }
 
 static void add_forward(builder *b, uint32_t index) {
@@ -138,12 +170,13 @@ static void add_forward(builder *b, uint32_t index) {
     pass_through(b, layer);
     return;
   }
+  add_flatten(b, index);
   b->forward_step[index] = b->route->n_steps;
-  begin_step(b, index, SN_FORWARD);
-  for (uint32_t i = 0; i < layer->n_inputs; i++) access_tensor(b, b->output[input_value(b, layer, i)], SN_READ);
+  begin_step(b, index, SN_FORWARD, SN_WHOLE);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) access_tensor(b, operand_of(b, index, i), SN_READ);
   add_outputs(b, index);
   for (uint32_t i = 0; i < layer->n_inputs && rule_of(b, index)->takes & SN_Y_TAKES_X; i++)
-    permit(b, b->output[input_value(b, layer, i)], b->output[layer->first_output]);
+    permit(b, operand_of(b, index, i), b->output[layer->first_output]);
   end_step(b);
 }
 
@@ -153,7 +186,8 @@ static void new_gradients(builder *b, uint32_t index, uint32_t first) {
   for (uint32_t i = first; i < layer->n_inputs; i++) {
     uint32_t value = input_value(b, layer, i);
     if (b->output[value] == SN_NONE && !b->route->dialect->data_gradient) continue;
-    b->gradient[value] = add_tensor(b, index, i, SN_GRADIENT, b->net->values[value].bytes);
+    uint32_t port = b->flat[index] == SN_NONE ? i : SN_FLAT;
+    b->gradient[value] = add_tensor(b, index, port, SN_GRADIENT, b->net->values[value].bytes);
     access_tensor(b, b->gradient[value], SN_WRITE);
   }
 }
@@ -207,7 +241,7 @@ static uint32_t operand_tensor(const builder *b, uint32_t index, sn_operand oper
   const sn_layer *layer = &b->net->layers[index];
   switch (operand) {
   case SN_X:
-    return b->output[input_value(b, layer, 0)];
+    return operand_of(b, index, 0);
   case SN_Y:
     return b->output[layer->first_output];
   case SN_DY:
@@ -243,6 +277,20 @@ static void permit_gradient(builder *b, uint32_t index) {
   }
 }
 
+static void access_operand(builder *b, uint32_t index, sn_operand operand) {
+  const sn_op_rule *rule = rule_of(b, index);
+  uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
+  for (uint32_t i = 0; i < count; i++) access_tensor(b, tensor + i, operand_mode(rule, operand));
+}
+
+/* The gradient with respect to the input of an FC, which is that of its flat input. */
+static void add_flatten_back(builder *b, uint32_t index) {
+  if (b->flat[index] == SN_NONE) return;
+  uint32_t value = input_value(b, &b->net->layers[index], 0), flat = b->gradient[value];
+  b->gradient[value] = add_tensor(b, index, 0, SN_GRADIENT, b->net->values[value].bytes);
+  reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
+}
+
 /* The readers of the input batch make no gradient for a FORK to sum, where that gradient is no tensor. */
 static bool has_backward(const builder *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
@@ -253,18 +301,19 @@ static void add_backward(builder *b, uint32_t index) {
   const sn_op_rule *rule = rule_of(b, index);
   if (!has_backward(b, index)) return;
   b->backward_step[index] = b->route->n_steps;
-  begin_step(b, index, SN_BACKWARD);
+  begin_step(b, index, SN_BACKWARD, SN_WHOLE);
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
-    access_tensor(b, operand_tensor(b, index, rule->reads[i]), operand_mode(rule, rule->reads[i]));
+    access_operand(b, index, rule->reads[i]);
   add_gradients(b, index);
   permit_gradient(b, index);
   end_step(b);
+  add_flatten_back(b, index);
 }
 
 static sn_status make_steps(builder *b, sn_err *err) {
   const sn_net *net = b->net;
   uint32_t n = net->n_layers - 1;
-  for (uint32_t i = 0; i <= n; i++) b->forward_step[i] = b->backward_step[i] = b->saved[i] = SN_NONE;
+  for (uint32_t i = 0; i <= n; i++) b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = SN_NONE;
   for (uint32_t value = 0; value < net->n_values; value++) b->output[value] = b->gradient[value] = SN_NONE;
   for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
   b->route->first_backward = b->route->n_steps;
@@ -272,7 +321,7 @@ static sn_status make_steps(builder *b, sn_err *err) {
   b->route->first_update = b->route->n_steps;
   for (uint32_t i = 0; i < n; i++) {
     if (net->layers[b->order[i]].parameters == 0) continue;
-    begin_step(b, b->order[i], SN_UPDATE);
+    begin_step(b, b->order[i], SN_UPDATE, SN_WHOLE);
     end_step(b);
   }
   if (b->too_large)
@@ -282,28 +331,32 @@ static sn_status make_steps(builder *b, sn_err *err) {
   return SN_OK;
 }
 
-/* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each; a layer's
- * saved tensor is made and read once. */
-enum { ACCESSES_PER_VALUE = 7, ACCESSES_PER_LAYER = 2, PERMITS_PER_VALUE = 4 };
+/* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each. What a BN
+ * saves is two tensors, made and read once each; an FC may have a flat input and its gradient, of four accesses more
+ * than its own, in two steps. */
+enum { ACCESSES_PER_VALUE = 7, ACCESSES_PER_LAYER = 4, PERMITS_PER_VALUE = 4, TENSORS_PER_LAYER = 2 };
 
 static bool allocate(builder *b, const sn_net *net, sn_arena *arena) {
   size_t layers = net->n_layers, values = net->n_values;
-  b->steps = sn_arena_alloc(arena, 3 * layers, sizeof *b->steps);
-  b->accesses = sn_arena_alloc(arena, ACCESSES_PER_VALUE * values + ACCESSES_PER_LAYER * layers, sizeof *b->accesses);
-  b->permits =
-      sn_arena_alloc(arena, b->route->dialect->fork_copies ? 1 : PERMITS_PER_VALUE * values, sizeof *b->permits);
-  b->tensors = sn_arena_alloc(arena, 2 * values + layers, sizeof *b->tensors);
+  bool copies = b->route->dialect->fork_copies; /* then nothing is saved, flattened or permitted */
+  size_t tensors = 2 * values + (copies ? 0 : TENSORS_PER_LAYER * layers);
+  b->steps = sn_arena_alloc(arena, (b->route->dialect->flattens ? 5 : 3) * layers, sizeof *b->steps);
+  b->accesses = sn_arena_alloc(arena, ACCESSES_PER_VALUE * values + (copies ? 0 : ACCESSES_PER_LAYER * layers),
+                               sizeof *b->accesses);
+  b->permits = sn_arena_alloc(arena, copies ? 1 : PERMITS_PER_VALUE * values, sizeof *b->permits);
+  b->tensors = sn_arena_alloc(arena, tensors, sizeof *b->tensors);
   b->forward_step = sn_arena_alloc(arena, layers, sizeof *b->forward_step);
   b->backward_step = sn_arena_alloc(arena, layers, sizeof *b->backward_step);
   b->saved = sn_arena_alloc(arena, layers, sizeof *b->saved);
   b->order = calloc(layers, sizeof *b->order);
-  b->stamp = calloc(2 * values + layers, sizeof *b->stamp);
-  b->place = calloc(2 * values + layers, sizeof *b->place);
+  b->flat = calloc(layers, sizeof *b->flat);
+  b->stamp = calloc(tensors, sizeof *b->stamp);
+  b->place = calloc(tensors, sizeof *b->place);
   b->branches = calloc(values, sizeof *b->branches);
   b->output = sn_arena_alloc(arena, values, sizeof *b->output);
   b->gradient = sn_arena_alloc(arena, values, sizeof *b->gradient);
   return b->steps && b->accesses && b->permits && b->tensors && b->forward_step && b->backward_step && b->saved &&
-         b->order && b->stamp && b->place && b->branches && b->output && b->gradient;
+         b->order && b->flat && b->stamp && b->place && b->branches && b->output && b->gradient;
 }
 
 static void hand_over(const builder *b, sn_arena *arena) {
@@ -329,6 +382,7 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect,
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);
   free(b.order);
+  free(b.flat);
   free(b.stamp);
   free(b.place);
   free(b.branches);
@@ -349,11 +403,14 @@ void sn_route_free(sn_route *route) {
 }
 
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
-  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved"};
+  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved"}, *const flats[SN_ROLES] = {"flat", "dflat"};
   const sn_tensor *t = &route->tensors[tensor];
   const sn_layer *layer = &route->net->layers[t->layer];
-  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, 1};
-  if (siblings[t->role] > 1)
+  uint32_t saved = sn_saving_count(route->dialect->rules[layer->op].saves);
+  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved};
+  if (t->port >= siblings[t->role])
+    snprintf(text, room, "%s.%s", layer->name, flats[t->role]);
+  else if (siblings[t->role] > 1)
     snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
   else
     snprintf(text, room, "%s.%s", layer->name, suffixes[t->role]);
@@ -363,6 +420,10 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
 const char *sn_pass_name(sn_pass pass) {
   static const char *const names[SN_PASSES] = {"forward", "backward", "update"};
   return names[pass];
+}
+
+const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
+  return step->kernel == SN_FLATTEN ? "FLATTEN" : sn_op_of(&route->net->layers[step->layer])->name;
 }
 
 const char *sn_role_name(sn_role role) {

@@ -32,9 +32,13 @@ typedef enum sn_role {
   SN_ROLES
 } sn_role;
 
+/* The port of the flat input of an FC that has a step of its own to make it flat, and of the gradient with respect to
+ * that: tensors of the FC, though it is neither its output nor its own input's gradient. */
+enum { SN_FLAT = 1 };
+
 typedef struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
-  uint32_t port;  /* which output, or which input the gradient is for */
+  uint32_t port;  /* which output, or which input the gradient is for, or which of what is saved; SN_FLAT */
   sn_role role;
   uint64_t bytes;
 } sn_tensor;
@@ -56,9 +60,16 @@ typedef struct sn_permit {
   uint16_t from, to;
 } sn_permit;
 
+/* Which of a layer's operations a step is. */
+typedef enum sn_kernel {
+  SN_WHOLE,   /* all that the layer does in this pass */
+  SN_FLATTEN, /* another shape of the same bytes, ahead of an FC and back; its permit holds whoever else reads `from` */
+} sn_kernel;
+
 typedef struct sn_step {
   uint32_t layer;
   sn_pass pass;
+  sn_kernel kernel;
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;
@@ -76,11 +87,12 @@ typedef struct sn_route {
   const sn_access *accesses;
   const sn_permit *permits;
   const sn_tensor *tensors;
-  const uint32_t *output;       /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
-  const uint32_t *gradient;     /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
-  const uint32_t *saved;        /* per layer of the net: what forward saves for backward; SN_NONE: nothing */
-  const uint32_t *forward_step; /* per layer: index of its forward step; SN_NONE for DATA, and FORKs that do not copy */
-  const uint32_t *backward_step; /* per layer: index of its backward step; SN_NONE: none */
+  const uint32_t *output;   /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
+  const uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
+  const uint32_t *saved; /* per layer of the net: the first tensor that forward saves for backward; SN_NONE: nothing */
+  const uint32_t
+      *forward_step; /* per layer: its forward step (SN_WHOLE); SN_NONE for DATA, and FORKs that do not copy */
+  const uint32_t *backward_step; /* per layer: its backward step (SN_WHOLE); SN_NONE: none */
   uint64_t tensor_bytes;         /* all tensors */
   struct sn_arena *arena;
 } sn_route;
@@ -92,10 +104,13 @@ void sn_route_free(sn_route *route);
 
 enum { SN_TENSOR_NAME = 160 };
 
-/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved": cut to fit `room`; returns text. */
+/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat",
+ * "fc1.dflat": cut to fit `room`; returns text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);
+/* What a step of the route does: the name of its layer's operator, or "FLATTEN". */
+const char *sn_step_op_name(const sn_route *route, const sn_step *step);
 /* "route", "post"; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_order_name(sn_order order);
 sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err);

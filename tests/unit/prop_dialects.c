@@ -19,11 +19,13 @@ static const char block[] = "{\"snsim_net\":1,\"name\":\"block\",\"input\":[2,4,
                             "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":3},"
                             "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
 
-/* "bn forward: conv.y:r bn.y:w bn.saved:w"; permits as "from>to" behind them. */
+/* "bn forward: conv.y:r bn.y:w bn.saved0:w bn.saved1:w"; permits as "from>to" behind them. */
 static void print_step(const sn_route *r, uint32_t s, char *text, size_t room) {
   const sn_step *step = &r->steps[s];
   char name[SN_TENSOR_NAME];
-  size_t used = (size_t)snprintf(text, room, "%s %s:", r->net->layers[step->layer].name, sn_pass_name(step->pass));
+  const char *flatten = step->kernel == SN_FLATTEN ? " flatten" : "";
+  size_t used =
+      (size_t)snprintf(text, room, "%s%s %s:", r->net->layers[step->layer].name, flatten, sn_pass_name(step->pass));
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = r->accesses[step->first_access + i];
     used += (size_t)snprintf(text + used, room - used, " %s:%c", sn_tensor_name(r, access.tensor, name, sizeof name),
@@ -39,19 +41,21 @@ static void explicit_steps(void **state) {
   (void)state;
   static const char *const steps[] = {
       "conv forward: conv.y:w",
-      "bn forward: conv.y:r bn.y:w bn.saved:w",
+      "bn forward: conv.y:r bn.y:w bn.saved0:w bn.saved1:w",
       "relu forward: bn.y:r relu.y:w 0>1",
       "drop forward: relu.y:r drop.y:w drop.saved:w 0>1",
       "join forward: drop.y:r bn.y:r join.y:w 0>2 1>2",
-      "fc forward: join.y:r fc.y:w",
+      "fc flatten forward: join.y:r fc.flat:w 0>1",
+      "fc forward: fc.flat:r fc.y:w",
       "softmax forward: fc.y:r softmax.y:w 0>1",
       "softmax backward: softmax.y:r softmax.dx:w 0>1",
-      "fc backward: softmax.dx:r join.y:r fc.dx:w 1>2",
+      "fc backward: softmax.dx:r fc.flat:r fc.dflat:w 1>2",
+      "fc flatten backward: fc.dflat:r fc.dx:w 0>1",
       "join backward: fc.dx:r join.dx0:w join.dx1:w 0>1",
       "drop backward: join.dx0:r drop.saved:r drop.dx:w 0>2",
       "relu backward: drop.dx:r relu.y:r relu.dx:w 0>2",
       "bn/fork backward: join.dx1:r relu.dx:r bn/fork.dx:w 0>2",
-      "bn backward: bn/fork.dx:r bn.saved:r conv.y:r bn.dx:w",
+      "bn backward: bn/fork.dx:r bn.saved0:r bn.saved1:r conv.y:r bn.dx:w",
       "conv backward: bn.dx:r",
       "conv update:",
       "bn update:",
@@ -113,6 +117,13 @@ static sn_pass pass_of(const sn_route *r, uint32_t s) {
   return s < r->first_backward ? SN_FORWARD : s < r->first_update ? SN_BACKWARD : SN_UPDATE;
 }
 
+/* The same bytes in another shape, and nothing else. */
+static void check_flatten(const sn_route *r, const sn_step *step) {
+  assert_int_equal(r->net->layers[step->layer].op, SN_FC);
+  assert_int_equal(step->n_accesses, 2);
+  assert_int_equal(step->n_permits, 1);
+}
+
 static void check_route(const sn_route *r) {
   bool *made = calloc((size_t)r->n_tensors + 1, sizeof *made);
   uint64_t bytes = 0;
@@ -120,8 +131,10 @@ static void check_route(const sn_route *r) {
   for (uint32_t s = 0; s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];
     assert_int_equal(step->pass, pass_of(r, s));
-    if (step->pass == SN_FORWARD) assert_int_equal(r->forward_step[step->layer], s);
-    if (step->pass == SN_BACKWARD) assert_int_equal(r->backward_step[step->layer], s);
+    bool whole = step->kernel == SN_WHOLE;
+    if (step->pass == SN_FORWARD && whole) assert_int_equal(r->forward_step[step->layer], s);
+    if (step->pass == SN_BACKWARD && whole) assert_int_equal(r->backward_step[step->layer], s);
+    if (!whole) check_flatten(r, step);
     for (uint32_t i = 0; i < step->n_accesses; i++) check_access(r, s, r->accesses[step->first_access + i], made);
     for (uint32_t i = 0; i < step->n_permits; i++) check_permit(r, step, r->permits[step->first_permit + i]);
   }
@@ -133,14 +146,20 @@ static void check_route(const sn_route *r) {
   free(made);
 }
 
-/* A step for every layer, but for DATA and FORKs that do not copy; those have one that sums. */
+static uint32_t flattens(const sn_route *r, uint32_t layer) {
+  const sn_layer *l = &r->net->layers[layer];
+  return r->dialect->flattens && l->op == SN_FC && r->output[r->net->inputs[l->first_input]] != SN_NONE;
+}
+
+/* A step for every layer, but for DATA and FORKs that do not copy; those have one that sums. And one ahead of each FC
+ * that does not read the batch itself. */
 static void check_steps(const sn_route *r) {
   uint32_t forward = 0;
   for (uint32_t i = 1; i < r->net->n_layers; i++) {
     bool transparent = r->net->layers[i].op == SN_FORK && !r->dialect->fork_copies;
     assert_int_equal(r->forward_step[i] == SN_NONE, transparent);
     if (!transparent) assert_int_not_equal(r->backward_step[i], SN_NONE);
-    forward += !transparent;
+    forward += !transparent + flattens(r, i);
   }
   assert_int_equal(forward, r->first_backward);
 }
