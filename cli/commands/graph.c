@@ -80,7 +80,8 @@ static void put_step(sn_table *table, const sn_route *r, uint32_t s, char *room)
 }
 
 static void print_sums(const sn_route *r, FILE *out) {
-  static const char *const plural[SN_ROLES] = {"outputs", "gradients", "saved for backward"};
+  static const char *const plural[SN_ROLES] = {"outputs", "gradients", "saved for backward", "parameters' gradients",
+                                               "scratch"};
   uint64_t bytes[SN_ROLES] = {0};
   uint32_t count[SN_ROLES] = {0}, sums = 0;
   const char *separator = "";

@@ -268,10 +268,11 @@ static const sn_option options[] = {
      "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
     {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", parse_size,
      offsetof(sn_args, batch)},
-    {"dialect", "superneurons|explicit", 0, SN_CMD_GRAPH, "How",
+    {"dialect", "superneurons|explicit|pytorch|pytorch-1.7", 0, SN_CMD_GRAPH, "How",
      "superneurons (default): forks copy, gradients of ACT, LRN, JOIN and SOFTMAX are in place. explicit: MXNet's "
      "graph, "
-     "where values have many readers, gradients are summed, and operators may take over an operand's bytes.",
+     "where values have many readers, gradients are summed, and operators may take over an operand's bytes. pytorch: "
+     "eager PyTorch 2; pytorch-1.7 adds gradients that meet into a third tensor.",
      parse_dialect, offsetof(sn_args, dialect)},
     {"order", "route|post", 0, SN_CMD_GRAPH, "How",
      "route (default): forward from the input on, backward the other way round. post: depth first from the loss and "

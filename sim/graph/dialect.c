@@ -49,7 +49,45 @@ static const sn_dialect explicit_graph = {
         },
 };
 
-static const sn_dialect *const dialects[SN_DIALECTS] = {&superneurons, &explicit_graph};
+/* Frameworks, sections 1 to 3. A cross-entropy loss is a log-softmax and a negative log-likelihood, whose gradient
+ * lives between the two backward steps. */
+#define PYTORCH_RULES(act_apart)                                                                                       \
+  {                                                                                                                    \
+    [SN_DATA] = {.gradient = SN_GRAD_NONE}, [SN_CONV] = {{SN_DY, SN_X}, SN_GRAD_NEW},                                  \
+    [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW}, [SN_POOL] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_INDICES},       \
+    [SN_ACT] = {{SN_DY, SN_Y}, SN_GRAD_NEW, 0, SN_Y_TAKES_IN_PLACE},                                                   \
+    [SN_FORM_ACT_APART] = {{SN_DY, act_apart}, SN_GRAD_NEW},                                                           \
+    [SN_LRN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_LRN},                                                    \
+    [SN_BN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_CHANNELS},                                                \
+    [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_MASK},                                                     \
+    [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, .scratch = SN_SAVES_AS_OUTPUT},                                               \
+    [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
+    [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS}, [SN_FORM_AVERAGE_POOL] = {{SN_DY, SN_X}, SN_GRAD_NEW},                  \
+    [SN_FORM_GLOBAL_AVERAGE_POOL] = {{SN_DY}, SN_GRAD_NEW},                                                            \
+  }
+
+static const sn_dialect pytorch = {
+    .name = "pytorch",
+    .summary = "PyTorch 2, eager: storages are shared, activations and additions in place, gradients made as they come",
+    .has_forms = true,
+    .eager = true,
+    .in_place = true,
+    .rules = PYTORCH_RULES(SN_Y),
+};
+
+static const sn_dialect pytorch_1_7 = {
+    .name = "pytorch-1.7",
+    .summary =
+        "PyTorch 1.7: as pytorch, but gradients that meet are added into a third tensor, and a ReLU out of place "
+        "keeps its input",
+    .has_forms = true,
+    .eager = true,
+    .in_place = true,
+    .sums_apart = true,
+    .rules = PYTORCH_RULES(SN_X),
+};
+
+static const sn_dialect *const dialects[SN_DIALECTS] = {&superneurons, &explicit_graph, &pytorch, &pytorch_1_7};
 
 const sn_dialect *sn_dialect_of(sn_dialect_id id) {
   return dialects[id];
@@ -65,12 +103,40 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "--dialect: \"%.40s\" is none of: %s", text, all);
 }
 
-uint32_t sn_saving_count(sn_saving saving) {
-  static const uint32_t counts[] = {[SN_SAVES_NOTHING] = 0, [SN_SAVES_CHANNELS] = 2, [SN_SAVES_AS_OUTPUT] = 1};
-  return counts[saving];
+bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
+  uint32_t producer = sn_layer_input(net, layer, 0)->producer;
+  while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
+  sn_op op = net->layers[producer].op;
+  return op == SN_CONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
 
-uint64_t sn_saving_bytes(sn_saving saving, const sn_layer *layer, uint64_t output_bytes) {
+static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
+  if (layer->op == SN_ACT) return sn_layer_in_place(net, layer) ? SN_ACT : SN_FORM_ACT_APART;
+  if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
+  return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
+}
+
+const sn_op_rule *sn_dialect_rule(const sn_dialect *dialect, const sn_net *net, const sn_layer *layer) {
+  return &dialect->rules[dialect->has_forms ? form_of(net, layer) : (uint32_t)layer->op];
+}
+
+uint32_t sn_saving_count(sn_saving saving) {
+  switch (saving) {
+  case SN_SAVES_NOTHING:
+    return 0;
+  case SN_SAVES_CHANNELS:
+    return 2;
+  case SN_SAVES_LRN:
+    return 3;
+  case SN_SAVES_AS_OUTPUT:
+  case SN_SAVES_MASK:
+  case SN_SAVES_INDICES:
+    break;
+  }
+  return 1;
+}
+
+uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes) {
   switch (saving) {
   case SN_SAVES_NOTHING:
     return 0;
@@ -78,6 +144,12 @@ uint64_t sn_saving_bytes(sn_saving saving, const sn_layer *layer, uint64_t outpu
     return (uint64_t)layer->out.c * sizeof(float);
   case SN_SAVES_AS_OUTPUT:
     break;
+  case SN_SAVES_MASK:
+    return output_bytes / sizeof(float);
+  case SN_SAVES_INDICES:
+    return 2 * output_bytes;
+  case SN_SAVES_LRN:
+    return index > 0 ? output_bytes : output_bytes / layer->out.c * (layer->out.c + layer->attr.lrn_size - 1);
   }
   return output_bytes;
 }

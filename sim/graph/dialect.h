@@ -4,10 +4,15 @@
  *   superneurons   [SN], reference section 1: a FORK copies, so every value has one reader; ACT, LRN and SOFTMAX write
  *                  their gradient in place, a JOIN passes its own on, a FORK sums into the gradient of its first branch
  *   explicit       MXNet's graph (planning, part C): a value has many readers, the gradients of all of them are summed
- * by a step of its own; every operator makes new tensors, and a permit says which of its operands' bytes it may take
- * instead of new ones
+ *                  by a step of its own; every operator makes new tensors, and a permit says which of its operands'
+ *                  bytes it may take instead of new ones
+ *   pytorch        eager PyTorch 2 (frameworks, sections 1 to 3): readers share a storage, ReLU and additions are in
+ *                  place where models are written so, backward runs in exactly the reverse order, two gradients that
+ *                  meet are added at once, and the gradients of parameters are made by backward
+ *   pytorch-1.7    the same with two rules of PyTorch 1.7: gradients that meet are added into a third tensor, and a
+ *                  ReLU that is not in place keeps its input. Adding so is also what PyTorch's MemTracker observes
  *
- * A permit is only used where the operand's bytes are used for the last time (sim/plan/lower.c).
+ * A permit is only used where the operand's bytes are used for the last time (sim/graph/route_take.c).
  */
 #ifndef SN_SIM_GRAPH_DIALECT_H
 #define SN_SIM_GRAPH_DIALECT_H
@@ -29,7 +34,10 @@ typedef enum sn_gradient_rule {
   SN_GRAD_ON_OUTPUT,  /* written over the layer's own output (SOFTMAX with loss: there is no dy) */
   SN_GRAD_SHARE,      /* input 0 takes dy as it is, every other input a new copy (JOIN) */
   SN_GRAD_ACCUMULATE, /* summed into the gradient of branch 0 (FORK) */
-  SN_GRAD_SUM         /* a new tensor, the sum of all branches' gradients, the last reader's first (FORK) */
+  SN_GRAD_SUM,        /* a new tensor, the sum of all branches' gradients, the last reader's first (FORK) */
+  SN_GRAD_HAND_ON,    /* every input takes dy as it is; there is no step (JOIN) */
+  SN_GRAD_VIEWS,      /* every input takes its channels of dy, a view; there is no step (CONCAT) */
+  SN_GRAD_MEET        /* added where they meet, a step for each but the first, right behind who made it (FORK) */
 } sn_gradient_rule;
 
 /* What a forward step makes for its backward step alone. */
@@ -37,6 +45,9 @@ typedef enum sn_saving {
   SN_SAVES_NOTHING,   /* or keeps it outside the graph: sn_persistent.auxiliary */
   SN_SAVES_CHANNELS,  /* mean and variance: two tensors, a float a channel */
   SN_SAVES_AS_OUTPUT, /* a mask, a norm: as large as the output */
+  SN_SAVES_MASK,      /* one byte an element of the output */
+  SN_SAVES_INDICES,   /* one 64-bit index an element of the output */
+  SN_SAVES_LRN,       /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
 } sn_saving;
 
 /* Bytes that may be taken over where sizes agree, or-ed; the order in which they are tried is that of the bits. */
@@ -46,18 +57,34 @@ typedef enum sn_taking {
   SN_DX_TAKES_DY = 1 << 1, /* backward: the first dx; FORK's sum its first summand */
   SN_DX_TAKES_X = 1 << 2,
   SN_DX_TAKES_Y = 1 << 3,
+  SN_Y_TAKES_IN_PLACE = 1 << 4, /* forward: of the first input, where models are written so: sn_layer_in_place() */
 } sn_taking;
 
 enum { SN_MOST_OPERANDS = 3 };
+
+/* What a dialect has a rule for: operators, and forms of them that keep something else. */
+typedef enum sn_form {
+  SN_FORM_AVERAGE_POOL = SN_OP_COUNT,
+  SN_FORM_GLOBAL_AVERAGE_POOL, /* a mean */
+  SN_FORM_ACT_APART,           /* an ACT that is not in place, see sn_layer_in_place() */
+  SN_FORMS
+} sn_form;
 
 typedef struct sn_op_rule {
   uint8_t reads[SN_MOST_OPERANDS]; /* sn_operand, in the order in which backward reads them; SN_NOTHING ends */
   uint8_t gradient;                /* sn_gradient_rule */
   uint8_t saves;                   /* sn_saving */
   uint8_t takes;                   /* sn_taking */
+  uint8_t scratch;                 /* sn_saving: made and dropped by backward itself */
 } sn_op_rule;
 
-typedef enum sn_dialect_id { SN_DIALECT_SUPERNEURONS, SN_DIALECT_EXPLICIT, SN_DIALECTS } sn_dialect_id;
+typedef enum sn_dialect_id {
+  SN_DIALECT_SUPERNEURONS,
+  SN_DIALECT_EXPLICIT,
+  SN_DIALECT_PYTORCH,
+  SN_DIALECT_PYTORCH_1_7,
+  SN_DIALECTS
+} sn_dialect_id;
 
 typedef struct sn_dialect {
   const char *name;
@@ -65,7 +92,12 @@ typedef struct sn_dialect {
   bool fork_copies;   /* false: all readers of a value read one tensor, a FORK has no forward step */
   bool data_gradient; /* the gradient with respect to the input batch is a tensor */
   bool flattens;      /* ahead of each FC a step of its own makes its input flat, and one its gradient square again */
-  sn_op_rule rules[SN_OP_COUNT];
+  bool has_forms;     /* the rules of sn_form hold; else a form follows its operator's */
+  bool eager;         /* operations run as they are declared, backward in exactly the reverse order, and only where
+                       * something before them is trained; the gradients of parameters are tensors that backward makes */
+  bool in_place;      /* permits are used in the graph itself (sn_route_take()) */
+  bool sums_apart;    /* two gradients that meet are added into a third tensor */
+  sn_op_rule rules[SN_FORMS];
 } sn_dialect;
 
 const sn_dialect *sn_dialect_of(sn_dialect_id id);
@@ -73,8 +105,13 @@ const sn_dialect *sn_dialect_of(sn_dialect_id id);
 /* SN_BAD_USAGE, with all names, where there is none of that name. */
 sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err);
 
+const sn_op_rule *sn_dialect_rule(const sn_dialect *dialect, const sn_net *net, const sn_layer *layer);
+
 /* How many tensors a layer saves for its backward step, and the bytes of one. */
 uint32_t sn_saving_count(sn_saving saving);
-uint64_t sn_saving_bytes(sn_saving saving, const sn_layer *layer, uint64_t output_bytes);
+uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes);
+
+/* An ACT or JOIN that models write over its first input: torchvision's and timm's do behind CONV, FC, BN and JOIN. */
+bool sn_layer_in_place(const sn_net *net, const sn_layer *layer);
 
 #endif

@@ -10,35 +10,13 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/graph/route_internal.h"
 #include "sim/graph/route_order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-typedef struct branch {
-  uint32_t read_at, port; /* forward step of its reader */
-} branch;
-
-typedef struct builder {
-  const sn_net *net;
-  sn_route *route;
-  sn_step *steps;
-  sn_access *accesses;
-  sn_permit *permits;
-  sn_tensor *tensors;
-  uint32_t *forward_step, *backward_step;
-  uint32_t *order;    /* layers in route order */
-  uint32_t *output;   /* per value: its tensor; SN_NONE for DATA's */
-  uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it */
-  uint32_t *saved;    /* per layer: the first of what it saves */
-  uint32_t *flat;     /* per layer: its input made flat; SN_NONE where it reads that as it is */
-  uint32_t *stamp;    /* per tensor: the number, from 1, of the last step that touches it, */
-  uint32_t *place;    /* and where among its accesses */
-  branch *branches;   /* room for the outputs of one layer */
-  bool too_large;
-} builder;
-
-static uint32_t add_tensor(builder *b, uint32_t layer, uint32_t port, sn_role role, uint64_t bytes) {
+uint32_t sn__route_add_tensor(sn__route_maker *b, uint32_t layer, uint32_t port, sn_role role, uint64_t bytes) {
   sn_route *r = b->route;
   b->tensors[r->n_tensors] = (sn_tensor){.layer = layer, .port = port, .role = role, .bytes = bytes};
   if (!sn_add(r->tensor_bytes, bytes, &r->tensor_bytes) || r->tensor_bytes > SN_MAX_NET_BYTES) b->too_large = true;
@@ -46,12 +24,12 @@ static uint32_t add_tensor(builder *b, uint32_t layer, uint32_t port, sn_role ro
 }
 
 /* The number of a tensor among the accesses of the step being made; SN_NONE where it has none. */
-static uint32_t access_of(const builder *b, uint32_t tensor) {
+static uint32_t access_of(const sn__route_maker *b, uint32_t tensor) {
   return tensor != SN_NONE && b->stamp[tensor] == b->route->n_steps ? b->place[tensor] : SN_NONE;
 }
 
 /* The input batch is no tensor; what is read twice, as by a JOIN that adds a value to itself, is accessed once. */
-static void access_tensor(builder *b, uint32_t tensor, sn_access_mode mode) {
+void sn__route_access(sn__route_maker *b, uint32_t tensor, sn_access_mode mode) {
   sn_route *r = b->route;
   if (tensor == SN_NONE || access_of(b, tensor) != SN_NONE) return;
   b->stamp[tensor] = r->n_steps;
@@ -59,29 +37,30 @@ static void access_tensor(builder *b, uint32_t tensor, sn_access_mode mode) {
   b->accesses[r->n_accesses++] = (sn_access){.tensor = tensor, .mode = mode};
 }
 
-static void begin_step(builder *b, uint32_t layer, sn_pass pass, sn_kernel kernel) {
+void sn__route_begin_step(sn__route_maker *b, uint32_t layer, sn_pass pass, sn_kernel kernel) {
   b->steps[b->route->n_steps++] = (sn_step){.layer = layer,
                                             .pass = pass,
                                             .kernel = kernel,
+                                            .sum = SN_NONE,
                                             .first_access = b->route->n_accesses,
                                             .first_permit = b->route->n_permits};
 }
 
-static void end_step(builder *b) {
+void sn__route_end_step(sn__route_maker *b) {
   sn_step *step = &b->steps[b->route->n_steps - 1];
   step->n_accesses = b->route->n_accesses - step->first_access;
   step->n_permits = b->route->n_permits - step->first_permit;
 }
 
 /* A view needs as many bytes as it is of; nobody permits more than 2^16 operands. */
-static void permit(builder *b, uint32_t from, uint32_t to) {
+static void permit(sn__route_maker *b, uint32_t from, uint32_t to) {
   uint32_t reads = access_of(b, from), writes = access_of(b, to);
   if (reads > UINT16_MAX || writes > UINT16_MAX || b->tensors[from].bytes != b->tensors[to].bytes) return;
   b->permits[b->route->n_permits++] = (sn_permit){(uint16_t)reads, (uint16_t)writes};
 }
 
 /* [SN] algorithm 1. The stack holds at most one entry a value. */
-static sn_status make_order(builder *b, const sn_net *net, sn_err *err) {
+static sn_status make_order(sn__route_maker *b, const sn_net *net, sn_err *err) {
   uint32_t *arrived = calloc(net->n_layers, sizeof *arrived);
   uint32_t *stack = calloc((size_t)net->n_values + 1, sizeof *stack);
   uint32_t depth = 0, done = 0;
@@ -106,65 +85,74 @@ static sn_status make_order(builder *b, const sn_net *net, sn_err *err) {
   return status;
 }
 
-static const sn_op_rule *rule_of(const builder *b, uint32_t layer) {
-  return &b->route->dialect->rules[b->net->layers[layer].op];
-}
-
-static uint32_t input_value(const builder *b, const sn_layer *layer, uint32_t i) {
-  return b->net->inputs[layer->first_input + i];
-}
-
 /* A FORK that does not copy: its branches are its input. */
-static bool is_transparent(const builder *b, const sn_layer *layer) {
+static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
   return layer->op == SN_FORK && !b->route->dialect->fork_copies;
 }
 
-static void pass_through(builder *b, const sn_layer *layer) {
-  for (uint32_t port = 0; port < layer->n_outputs; port++)
-    b->output[layer->first_output + port] = b->output[input_value(b, layer, 0)];
+/* Eager: only behind what is trained. Else every layer has; but the readers of the input batch make no gradient for a
+ * FORK to sum, where that gradient is no tensor. */
+static bool has_backward(const sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  if (b->route->dialect->eager) return layer->op != SN_FORK && b->trained[layer->first_output];
+  return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
 }
 
-static void add_outputs(builder *b, uint32_t index) {
+static void pass_through(sn__route_maker *b, const sn_layer *layer) {
+  for (uint32_t port = 0; port < layer->n_outputs; port++)
+    b->output[layer->first_output + port] = b->output[sn__route_input(b, layer, 0)];
+}
+
+static void add_outputs(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t port = 0; port < layer->n_outputs; port++) {
     uint32_t value = layer->first_output + port;
-    b->output[value] = add_tensor(b, index, port, SN_VALUE, b->net->values[value].bytes);
-    access_tensor(b, b->output[value], SN_WRITE);
+    b->output[value] = sn__route_add_tensor(b, index, port, SN_VALUE, b->net->values[value].bytes);
+    sn__route_access(b, b->output[value], SN_WRITE);
   }
-  sn_saving saving = rule_of(b, index)->saves;
-  uint64_t bytes = sn_saving_bytes(saving, layer, b->net->values[layer->first_output].bytes);
-  for (uint32_t i = 0; i < sn_saving_count(saving); i++) {
-    uint32_t saved = add_tensor(b, index, i, SN_SAVED, bytes);
+  sn_saving saving = sn__route_rule(b, index)->saves;
+  uint32_t count = has_backward(b, index) ? sn_saving_count(saving) : 0;
+  for (uint32_t i = 0; i < count; i++) {
+    uint64_t bytes = sn_saving_bytes(saving, i, layer, b->net->values[layer->first_output].bytes);
+    uint32_t saved = sn__route_add_tensor(b, index, i, SN_SAVED, bytes);
     if (i == 0) b->saved[index] = saved;
-    access_tensor(b, saved, SN_WRITE);
+    sn__route_access(b, saved, SN_WRITE);
   }
 }
 
 /* A step that gives the bytes of a tensor another shape. */
-static void reshape(builder *b, uint32_t index, sn_pass pass, uint32_t from, uint32_t to) {
-  begin_step(b, index, pass, SN_FLATTEN);
-  access_tensor(b, from, SN_READ);
-  access_tensor(b, to, SN_WRITE);
+static void reshape(sn__route_maker *b, uint32_t index, sn_pass pass, uint32_t from, uint32_t to) {
+  sn__route_begin_step(b, index, pass, SN_FLATTEN);
+  sn__route_access(b, from, SN_READ);
+  sn__route_access(b, to, SN_WRITE);
   permit(b, from, to);
-  end_step(b);
+  sn__route_end_step(b);
 }
 
 /* The input batch is given in whatever shape. */
-static void add_flatten(builder *b, uint32_t index) {
+static void add_flatten(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
-  uint32_t value = input_value(b, layer, 0);
+  uint32_t value = sn__route_input(b, layer, 0);
   if (layer->op != SN_FC || !b->route->dialect->flattens || b->output[value] == SN_NONE) return;
-  b->flat[index] = add_tensor(b, index, SN_FLAT, SN_VALUE, b->net->values[value].bytes);
+  b->flat[index] = sn__route_add_tensor(b, index, SN_FLAT, SN_VALUE, b->net->values[value].bytes);
   reshape(b, index, SN_FORWARD, b->output[value], b->flat[index]);
 }
 
 /* What a layer reads as its i-th input. */
-static uint32_t operand_of(const builder *b, uint32_t index, uint32_t i) {
+static uint32_t operand_of(const sn__route_maker *b, uint32_t index, uint32_t i) {
   if (b->flat[index] != SN_NONE) return b->flat[index];
-  return b->output[input_value(b, &b->net->layers[index], i)];
+  return b->output[sn__route_input(b, &b->net->layers[index], i)];
 }
 
-static void add_forward(builder *b, uint32_t index) {
+static void permit_output(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint8_t takes = sn__route_rule(b, index)->takes;
+  bool first = takes & SN_Y_TAKES_IN_PLACE && sn_layer_in_place(b->net, layer);
+  uint32_t count = takes & SN_Y_TAKES_X ? layer->n_inputs : first ? 1 : 0;
+  for (uint32_t i = 0; i < count; i++) permit(b, operand_of(b, index, i), b->output[layer->first_output]);
+}
+
+static void add_forward(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   if (is_transparent(b, layer)) {
     pass_through(b, layer);
@@ -172,46 +160,58 @@ static void add_forward(builder *b, uint32_t index) {
   }
   add_flatten(b, index);
   b->forward_step[index] = b->route->n_steps;
-  begin_step(b, index, SN_FORWARD, SN_WHOLE);
-  for (uint32_t i = 0; i < layer->n_inputs; i++) access_tensor(b, operand_of(b, index, i), SN_READ);
+  sn__route_begin_step(b, index, SN_FORWARD, SN_WHOLE);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
   add_outputs(b, index);
-  for (uint32_t i = 0; i < layer->n_inputs && rule_of(b, index)->takes & SN_Y_TAKES_X; i++)
-    permit(b, operand_of(b, index, i), b->output[layer->first_output]);
-  end_step(b);
+  permit_output(b, index);
+  sn__route_end_step(b);
+}
+
+static bool needs_gradient(const sn__route_maker *b, uint32_t value) {
+  if (b->route->dialect->eager) return b->trained[value];
+  return b->output[value] != SN_NONE || b->route->dialect->data_gradient;
+}
+
+static sn_part whole_of(const sn__route_maker *b, uint32_t value) {
+  return (sn_part){0, b->net->layers[b->net->values[value].producer].out.c};
 }
 
 /* New gradient tensors for the inputs from `first` on. */
-static void new_gradients(builder *b, uint32_t index, uint32_t first) {
+static void new_gradients(sn__route_maker *b, uint32_t index, uint32_t first) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t i = first; i < layer->n_inputs; i++) {
-    uint32_t value = input_value(b, layer, i);
-    if (b->output[value] == SN_NONE && !b->route->dialect->data_gradient) continue;
+    uint32_t value = sn__route_input(b, layer, i);
+    if (!needs_gradient(b, value)) continue;
     uint32_t port = b->flat[index] == SN_NONE ? i : SN_FLAT;
-    b->gradient[value] = add_tensor(b, index, port, SN_GRADIENT, b->net->values[value].bytes);
-    access_tensor(b, b->gradient[value], SN_WRITE);
+    uint32_t tensor = sn__route_add_tensor(b, index, port, SN_GRADIENT, b->net->values[value].bytes);
+    sn__route_access(b, tensor, SN_WRITE);
+    if (b->route->dialect->eager)
+      sn__route_arrive(b, value, tensor, whole_of(b, value));
+    else
+      b->gradient[value] = tensor;
   }
 }
 
 static int compare_branches(const void *a, const void *b) {
-  const branch *x = a, *y = b;
+  const sn__branch *x = a, *y = b;
   return x->read_at > y->read_at ? -1 : x->read_at < y->read_at;
 }
 
 /* The gradient of the last reader in forward order comes first. */
-static void sum_gradients(builder *b, uint32_t index) {
+static void sum_gradients(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t port = 0; port < layer->n_outputs; port++)
-    b->branches[port] = (branch){b->forward_step[b->net->values[layer->first_output + port].consumer], port};
+    b->branches[port] = (sn__branch){b->forward_step[b->net->values[layer->first_output + port].consumer], port};
   qsort(b->branches, layer->n_outputs, sizeof *b->branches, compare_branches);
   for (uint32_t i = 0; i < layer->n_outputs; i++)
-    access_tensor(b, b->gradient[layer->first_output + b->branches[i].port], SN_READ);
+    sn__route_access(b, b->gradient[layer->first_output + b->branches[i].port], SN_READ);
   new_gradients(b, index, 0);
 }
 
-static void add_gradients(builder *b, uint32_t index) {
+static void add_gradients(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
-  uint32_t input = input_value(b, layer, 0), output = layer->first_output;
-  switch ((sn_gradient_rule)rule_of(b, index)->gradient) {
+  uint32_t input = sn__route_input(b, layer, 0), output = layer->first_output;
+  switch ((sn_gradient_rule)sn__route_rule(b, index)->gradient) {
   case SN_GRAD_NONE:
     break;
   case SN_GRAD_NEW:
@@ -228,16 +228,20 @@ static void add_gradients(builder *b, uint32_t index) {
     new_gradients(b, index, 1);
     break;
   case SN_GRAD_ACCUMULATE:
-    for (uint32_t port = 1; port < layer->n_outputs; port++) access_tensor(b, b->gradient[output + port], SN_READ);
+    for (uint32_t port = 1; port < layer->n_outputs; port++) sn__route_access(b, b->gradient[output + port], SN_READ);
     b->gradient[input] = b->gradient[output];
     break;
   case SN_GRAD_SUM:
     sum_gradients(b, index);
     break;
+  case SN_GRAD_HAND_ON:
+  case SN_GRAD_VIEWS:
+  case SN_GRAD_MEET:
+    break; /* no step: route_eager.c */
   }
 }
 
-static uint32_t operand_tensor(const builder *b, uint32_t index, sn_operand operand) {
+static uint32_t operand_tensor(const sn__route_maker *b, uint32_t index, sn_operand operand) {
   const sn_layer *layer = &b->net->layers[index];
   switch (operand) {
   case SN_X:
@@ -261,69 +265,101 @@ static sn_access_mode operand_mode(const sn_op_rule *rule, sn_operand operand) {
   return changed ? SN_MODIFY : SN_READ;
 }
 
-static void permit_gradient(builder *b, uint32_t index) {
+static void permit_gradient(sn__route_maker *b, uint32_t index) {
   static const struct {
     sn_taking taking;
     sn_operand from;
   } takings[] = {{SN_DX_TAKES_DY, SN_DY}, {SN_DX_TAKES_X, SN_X}, {SN_DX_TAKES_Y, SN_Y}};
   const sn_layer *layer = &b->net->layers[index];
-  uint32_t to = b->gradient[input_value(b, layer, 0)];
-  bool sums = rule_of(b, index)->gradient == SN_GRAD_SUM;
+  uint32_t to = b->gradient[sn__route_input(b, layer, 0)];
+  bool sums = sn__route_rule(b, index)->gradient == SN_GRAD_SUM;
   for (size_t i = 0; i < sizeof takings / sizeof takings[0]; i++) {
-    if (!(rule_of(b, index)->takes & takings[i].taking)) continue;
+    if (!(sn__route_rule(b, index)->takes & takings[i].taking)) continue;
     uint32_t from =
         sums ? b->gradient[layer->first_output + b->branches[0].port] : operand_tensor(b, index, takings[i].from);
     permit(b, from, to);
   }
 }
 
-static void access_operand(builder *b, uint32_t index, sn_operand operand) {
-  const sn_op_rule *rule = rule_of(b, index);
+static void access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
+  const sn_op_rule *rule = sn__route_rule(b, index);
   uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
-  for (uint32_t i = 0; i < count; i++) access_tensor(b, tensor + i, operand_mode(rule, operand));
+  for (uint32_t i = 0; i < count; i++) sn__route_access(b, tensor + i, operand_mode(rule, operand));
 }
 
 /* The gradient with respect to the input of an FC, which is that of its flat input. */
-static void add_flatten_back(builder *b, uint32_t index) {
+static void add_flatten_back(sn__route_maker *b, uint32_t index) {
   if (b->flat[index] == SN_NONE) return;
-  uint32_t value = input_value(b, &b->net->layers[index], 0), flat = b->gradient[value];
-  b->gradient[value] = add_tensor(b, index, 0, SN_GRADIENT, b->net->values[value].bytes);
+  uint32_t value = sn__route_input(b, &b->net->layers[index], 0), flat = b->gradient[value];
+  b->gradient[value] = sn__route_add_tensor(b, index, 0, SN_GRADIENT, b->net->values[value].bytes);
   reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
 }
 
-/* The readers of the input batch make no gradient for a FORK to sum, where that gradient is no tensor. */
-static bool has_backward(const builder *b, uint32_t index) {
-  const sn_layer *layer = &b->net->layers[index];
-  return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
+/* A CONV or FC with parameters whose input needs no gradient. */
+static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
+  bool filters = layer->op == SN_CONV || layer->op == SN_FC;
+  return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }
 
-static void add_backward(builder *b, uint32_t index) {
-  const sn_op_rule *rule = rule_of(b, index);
-  if (!has_backward(b, index)) return;
+static void add_scratch(sn__route_maker *b, uint32_t index, const sn_op_rule *rule) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint64_t bytes = sn_saving_bytes(rule->scratch, 0, layer, b->net->values[layer->first_output].bytes);
+  if (bytes > 0) sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
+}
+
+static void add_backward_step(sn__route_maker *b, uint32_t index) {
+  const sn_op_rule *rule = sn__route_rule(b, index);
   b->backward_step[index] = b->route->n_steps;
-  begin_step(b, index, SN_BACKWARD, SN_WHOLE);
+  sn__route_begin_step(b, index, SN_BACKWARD, kernel_of(b, &b->net->layers[index]));
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
     access_operand(b, index, rule->reads[i]);
+  add_scratch(b, index, rule);
   add_gradients(b, index);
+  if (b->route->dialect->eager) sn__route_parameter_gradients(b, index);
   permit_gradient(b, index);
-  end_step(b);
+  sn__route_end_step(b);
   add_flatten_back(b, index);
 }
 
-static sn_status make_steps(builder *b, sn_err *err) {
+static void add_backward(sn__route_maker *b, uint32_t index) {
+  uint8_t rule = sn__route_rule(b, index)->gradient;
+  if (!has_backward(b, index)) return;
+  if (rule == SN_GRAD_HAND_ON || rule == SN_GRAD_VIEWS)
+    sn__route_hand_on(b, index);
+  else
+    add_backward_step(b, index);
+  if (b->route->dialect->eager) sn__route_leave(b, index);
+}
+
+static void add_updates(sn__route_maker *b) {
+  for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
+    if (b->net->layers[b->order[i]].parameters == 0) continue;
+    sn__route_begin_step(b, b->order[i], SN_UPDATE, SN_WHOLE);
+    if (b->route->dialect->eager) sn__route_use_parameter_gradients(b, b->order[i]);
+    sn__route_end_step(b);
+  }
+}
+
+static void clear(sn__route_maker *b) {
+  const sn_net *net = b->net;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = b->weight_gradient[i] = SN_NONE;
+  for (uint32_t value = 0; value < net->n_values; value++) {
+    b->output[value] = b->gradient[value] = SN_NONE;
+    b->part[value] = whole_of(b, value);
+  }
+}
+
+static sn_status make_steps(sn__route_maker *b, sn_err *err) {
   const sn_net *net = b->net;
   uint32_t n = net->n_layers - 1;
-  for (uint32_t i = 0; i <= n; i++) b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = SN_NONE;
-  for (uint32_t value = 0; value < net->n_values; value++) b->output[value] = b->gradient[value] = SN_NONE;
+  clear(b);
+  if (b->route->dialect->eager) sn__route_find_trained(b);
   for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
   b->route->first_backward = b->route->n_steps;
   for (uint32_t i = n; i-- > 0;) add_backward(b, b->order[i]);
   b->route->first_update = b->route->n_steps;
-  for (uint32_t i = 0; i < n; i++) {
-    if (net->layers[b->order[i]].parameters == 0) continue;
-    begin_step(b, b->order[i], SN_UPDATE, SN_WHOLE);
-    end_step(b);
-  }
+  add_updates(b);
   if (b->too_large)
     return sn_fail(err, SN_BAD_INPUT,
                    "network %s at batch %u: its tensors together exceed 4 PiB; choose a smaller batch", net->name,
@@ -331,35 +367,67 @@ static sn_status make_steps(builder *b, sn_err *err) {
   return SN_OK;
 }
 
-/* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each. What a BN
- * saves is two tensors, made and read once each; an FC may have a flat input and its gradient, of four accesses more
- * than its own, in two steps. */
-enum { ACCESSES_PER_VALUE = 7, ACCESSES_PER_LAYER = 4, PERMITS_PER_VALUE = 4, TENSORS_PER_LAYER = 2 };
+/* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each. Where
+ * forks do not copy a layer saves up to three tensors, made and read once each, or has a flat input and its gradient,
+ * of four accesses more than its own, in two steps. Eager dialects add a sum of three for each value at most; and for
+ * each layer two gradients of parameters, made, read and held to the end, and scratch. */
+enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 7 };
 
-static bool allocate(builder *b, const sn_net *net, sn_arena *arena) {
-  size_t layers = net->n_layers, values = net->n_values;
-  bool copies = b->route->dialect->fork_copies; /* then nothing is saved, flattened or permitted */
-  size_t tensors = 2 * values + (copies ? 0 : TENSORS_PER_LAYER * layers);
-  b->steps = sn_arena_alloc(arena, (b->route->dialect->flattens ? 5 : 3) * layers, sizeof *b->steps);
-  b->accesses = sn_arena_alloc(arena, ACCESSES_PER_VALUE * values + (copies ? 0 : ACCESSES_PER_LAYER * layers),
-                               sizeof *b->accesses);
-  b->permits = sn_arena_alloc(arena, copies ? 1 : PERMITS_PER_VALUE * values, sizeof *b->permits);
-  b->tensors = sn_arena_alloc(arena, tensors, sizeof *b->tensors);
-  b->forward_step = sn_arena_alloc(arena, layers, sizeof *b->forward_step);
-  b->backward_step = sn_arena_alloc(arena, layers, sizeof *b->backward_step);
-  b->saved = sn_arena_alloc(arena, layers, sizeof *b->saved);
-  b->order = calloc(layers, sizeof *b->order);
-  b->flat = calloc(layers, sizeof *b->flat);
-  b->stamp = calloc(tensors, sizeof *b->stamp);
-  b->place = calloc(tensors, sizeof *b->place);
-  b->branches = calloc(values, sizeof *b->branches);
-  b->output = sn_arena_alloc(arena, values, sizeof *b->output);
-  b->gradient = sn_arena_alloc(arena, values, sizeof *b->gradient);
-  return b->steps && b->accesses && b->permits && b->tensors && b->forward_step && b->backward_step && b->saved &&
-         b->order && b->flat && b->stamp && b->place && b->branches && b->output && b->gradient;
+typedef struct sizes {
+  size_t layers, values, steps, tensors, accesses, permits, sums;
+} sizes;
+
+static sizes sizes_of(const sn_net *net, const sn_dialect *dialect) {
+  size_t layers = net->n_layers, values = net->n_values, eager = dialect->eager, saves = !dialect->fork_copies;
+  return (sizes){.layers = layers,
+                 .values = values,
+                 .steps = (dialect->flattens ? 5 : 3) * layers + eager * values,
+                 .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + 3 * layers),
+                 .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
+                             (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER) * layers,
+                 .permits = saves * PERMITS_PER_VALUE * values + 1,
+                 .sums = eager * values + 1};
 }
 
-static void hand_over(const builder *b, sn_arena *arena) {
+static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
+  sizes n = sizes_of(net, b->route->dialect);
+  b->steps = sn_arena_alloc(arena, n.steps, sizeof *b->steps);
+  b->accesses = sn_arena_alloc(arena, n.accesses, sizeof *b->accesses);
+  b->permits = sn_arena_alloc(arena, n.permits, sizeof *b->permits);
+  b->tensors = sn_arena_alloc(arena, n.tensors, sizeof *b->tensors);
+  b->sums = sn_arena_alloc(arena, n.sums, sizeof *b->sums);
+  b->part = sn_arena_alloc(arena, n.values, sizeof *b->part);
+  b->forward_step = sn_arena_alloc(arena, n.layers, sizeof *b->forward_step);
+  b->backward_step = sn_arena_alloc(arena, n.layers, sizeof *b->backward_step);
+  b->weight_gradient = sn_arena_alloc(arena, n.layers, sizeof *b->weight_gradient);
+  b->saved = sn_arena_alloc(arena, n.layers, sizeof *b->saved);
+  b->output = sn_arena_alloc(arena, n.values, sizeof *b->output);
+  b->gradient = sn_arena_alloc(arena, n.values, sizeof *b->gradient);
+  b->order = calloc(n.layers, sizeof *b->order);
+  b->flat = calloc(n.layers, sizeof *b->flat);
+  b->stamp = calloc(n.tensors, sizeof *b->stamp);
+  b->place = calloc(n.tensors, sizeof *b->place);
+  b->branches = calloc(n.values, sizeof *b->branches);
+  b->trained = calloc(n.values, sizeof *b->trained);
+  b->holders = calloc(n.tensors, sizeof *b->holders);
+  b->meetings = calloc(n.values, sizeof *b->meetings);
+  return b->steps && b->accesses && b->permits && b->tensors && b->sums && b->part && b->forward_step &&
+         b->backward_step && b->weight_gradient && b->saved && b->output && b->gradient && b->order && b->flat &&
+         b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings;
+}
+
+static void free_room(sn__route_maker *b) {
+  free(b->order);
+  free(b->flat);
+  free(b->stamp);
+  free(b->place);
+  free(b->branches);
+  free(b->trained);
+  free(b->holders);
+  free(b->meetings);
+}
+
+static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   sn_route *r = b->route;
   r->net = b->net;
   r->steps = b->steps;
@@ -371,25 +439,30 @@ static void hand_over(const builder *b, sn_arena *arena) {
   r->saved = b->saved;
   r->forward_step = b->forward_step;
   r->backward_step = b->backward_step;
+  r->weight_gradient = b->weight_gradient;
+  r->sums = b->sums;
+  r->part = b->part;
   r->arena = arena;
 }
 
 static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, sn_err *err) {
-  builder b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route))};
+  sn__route_maker b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route))};
   if (b.route) b.route->dialect = sn_dialect_of(dialect);
   sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
-  if (status == SN_OK) status = make_order(&b, net, err);
+  if (status == SN_OK) status = b.route->dialect->eager ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);
-  free(b.order);
-  free(b.flat);
-  free(b.stamp);
-  free(b.place);
-  free(b.branches);
+  free_room(&b);
+  if (status == SN_OK && b.route->dialect->in_place) status = sn_route_take(b.route, err);
   return status == SN_OK ? b.route : NULL;
 }
 
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
+  if (order != SN_ORDER_ROUTE && sn_dialect_of(dialect)->eager) {
+    sn_fail(err, SN_BAD_USAGE, "the dialect %s runs in the order in which a model is written; explicit has others",
+            sn_dialect_of(dialect)->name);
+    return NULL;
+  }
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? fill(arena, net, dialect, err) : NULL;
   if (!arena) sn_fail_memory(err);
@@ -403,13 +476,14 @@ void sn_route_free(sn_route *route) {
 }
 
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
-  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved"}, *const flats[SN_ROLES] = {"flat", "dflat"};
+  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch"};
+  static const char *const others[SN_ROLES] = {"flat", "dflat", "saved", "db", "scratch"};
   const sn_tensor *t = &route->tensors[tensor];
   const sn_layer *layer = &route->net->layers[t->layer];
-  uint32_t saved = sn_saving_count(route->dialect->rules[layer->op].saves);
-  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved};
+  uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
+  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, 1};
   if (t->port >= siblings[t->role])
-    snprintf(text, room, "%s.%s", layer->name, flats[t->role]);
+    snprintf(text, room, "%s.%s", layer->name, others[t->role]);
   else if (siblings[t->role] > 1)
     snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
   else
@@ -427,6 +501,6 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
 }
 
 const char *sn_role_name(sn_role role) {
-  static const char *const names[SN_ROLES] = {"output", "gradient", "saved"};
+  static const char *const names[SN_ROLES] = {"output", "gradient", "saved", "parameter gradient", "scratch"};
   return names[role];
 }

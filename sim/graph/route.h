@@ -7,10 +7,15 @@
  * layer is step i, its backward step 2N+1-i; where they do not, a FORK has a backward step only. SN_ORDER_POST
  * depth-first post-order over what steps read, in the order in which they read it: from the losses, then from each
  * layer that has parameters, backward; steps that nothing needs come last. Updates as above. Not for dialects that
- * write gradients in place. (planning, part C)
+ * write gradients in place or are eager. (planning, part C)
  *
- * Tensors are layer outputs, gradients with respect to layer inputs and what forward saves for backward. A gradient
- * written in place is the same tensor passed on, touched by several layers' steps. O(layers + values), explicit stacks.
+ * Where the dialect is eager (PyTorch), operations run in the order in which they are declared - one that is declared
+ * before its inputs, as soon as it can -, backward in exactly the reverse order, and a layer has a backward step only
+ * where it or something before it is trained. The last update reads all gradients of parameters: they live until then.
+ *
+ * Tensors are layer outputs, gradients with respect to layer inputs, what forward saves for backward and, where the
+ * dialect is eager, gradients of parameters. What is written in place is the same tensor passed on, touched by several
+ * layers' steps. O(layers + values), eager O(.. log layers); explicit stacks.
  */
 #ifndef SN_SIM_GRAPH_ROUTE_H
 #define SN_SIM_GRAPH_ROUTE_H
@@ -26,9 +31,11 @@
 typedef enum sn_pass { SN_FORWARD, SN_BACKWARD, SN_UPDATE, SN_PASSES } sn_pass;
 
 typedef enum sn_role {
-  SN_VALUE,    /* a layer's output */
-  SN_GRADIENT, /* with respect to a layer's input */
-  SN_SAVED,    /* made by forward for backward alone: a mask, a norm, mean and variance */
+  SN_VALUE,              /* a layer's output */
+  SN_GRADIENT,           /* with respect to a layer's input */
+  SN_SAVED,              /* made by forward for backward alone: a mask, a norm, mean and variance */
+  SN_PARAMETER_GRADIENT, /* port 0: of the weights or gamma, 1: of the bias or beta; only where the dialect is eager */
+  SN_SCRATCH,            /* made and dropped by one step */
   SN_ROLES
 } sn_role;
 
@@ -60,19 +67,39 @@ typedef struct sn_permit {
   uint16_t from, to;
 } sn_permit;
 
-/* Which of a layer's operations a step is. */
+/* What of its layer's pass a step is. */
 typedef enum sn_kernel {
   SN_WHOLE,   /* all that the layer does in this pass */
-  SN_FLATTEN, /* another shape of the same bytes, ahead of an FC and back; its permit holds whoever else reads `from` */
+  SN_FLATTEN, /* another shape of the same bytes, ahead of an FC and back; its permit holds whoever else reads */
+  SN_FILTER_GRADIENT, /* backward of a CONV or FC without the gradient with respect to its input, which nobody needs */
+  SN_SUM              /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
 } sn_kernel;
 
 typedef struct sn_step {
   uint32_t layer;
   sn_pass pass;
   sn_kernel kernel;
+  uint32_t sum;                      /* SN_SUM: route->sums[sum] */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;
+
+/* Where a gradient lies in its tensor: from `channel` on, of `channels` an image. The whole of it: {0, as many as the
+ * value has}. Less than that where a CONCAT hands on views. */
+typedef struct sn_part {
+  uint32_t channel, channels;
+} sn_part;
+
+typedef struct sn_summand {
+  uint32_t tensor;
+  sn_part part;
+} sn_summand;
+
+/* to = earlier + later; `to` is one of them, changed in place, or another tensor. */
+typedef struct sn_sum {
+  sn_summand earlier, later;
+  uint32_t to;
+} sn_sum;
 
 typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDERS } sn_order;
 
@@ -82,17 +109,20 @@ typedef struct sn_route {
   uint32_t first_backward; /* steps[0 ..] are forward, */
   uint32_t first_update;   /* steps[first_backward ..] backward, steps[first_update ..] updates */
   uint32_t n_steps;        /* steps[0] is step 1 */
-  uint32_t n_tensors, n_accesses, n_permits;
+  uint32_t n_tensors, n_accesses, n_permits, n_sums;
   const sn_step *steps;
   const sn_access *accesses;
   const sn_permit *permits;
   const sn_tensor *tensors;
-  const uint32_t *output;   /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
-  const uint32_t *gradient; /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
+  const sn_sum *sums;
+  const uint32_t *output;          /* per value of the net: the tensor that holds it; SN_NONE for DATA's */
+  const uint32_t *gradient;        /* per value: the tensor that holds the gradient with respect to it; SN_NONE: none */
+  const sn_part *part;             /* per value: where in that tensor */
+  const uint32_t *weight_gradient; /* per layer: its first SN_PARAMETER_GRADIENT; the bias', where it has one, is the
+                                      next; SN_NONE: none */
   const uint32_t *saved; /* per layer of the net: the first tensor that forward saves for backward; SN_NONE: nothing */
-  const uint32_t
-      *forward_step; /* per layer: its forward step (SN_WHOLE); SN_NONE for DATA, and FORKs that do not copy */
-  const uint32_t *backward_step; /* per layer: its backward step (SN_WHOLE); SN_NONE: none */
+  const uint32_t *forward_step;  /* per layer: its own forward step; SN_NONE for DATA, and FORKs that do not copy */
+  const uint32_t *backward_step; /* per layer: its own backward step, the last one of a FORK; SN_NONE: none */
   uint64_t tensor_bytes;         /* all tensors */
   struct sn_arena *arena;
 } sn_route;
@@ -102,10 +132,16 @@ typedef struct sn_route {
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
 void sn_route_free(sn_route *route);
 
+/* Uses permits: what a step makes becomes the tensor of the operand that it may take, changed in place, where that is
+ * used for the last time in this step. Of several permits the first that holds. The route then needs no more memory
+ * whatever the strategy, and what follows the route knows nothing of permits. Done already where the dialect is
+ * in_place. */
+sn_status sn_route_take(sn_route *route, sn_err *err);
+
 enum { SN_TENSOR_NAME = 160 };
 
-/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat",
- * "fc1.dflat": cut to fit `room`; returns text. */
+/* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat", "fc1.dflat", "fc1.dw",
+ * "fc1.db": cut to fit `room`; returns text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);
@@ -115,7 +151,7 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step);
 const char *sn_order_name(sn_order order);
 sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err);
 
-/* "output", "gradient", "saved" */
+/* "output", "gradient", "saved", "parameter gradient", "scratch" */
 const char *sn_role_name(sn_role role);
 
 #endif

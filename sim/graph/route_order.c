@@ -84,7 +84,7 @@ static void put_in_order(const walk *w, sn_step *room) {
   uint32_t *forward = (uint32_t *)r->forward_step, *backward = (uint32_t *)r->backward_step;
   for (uint32_t s = 0; s < r->n_steps; s++) {
     room[s] = steps[w->order[s]];
-    if (room[s].kernel != SN_WHOLE) continue;
+    if (room[s].kernel == SN_FLATTEN) continue;
     if (room[s].pass == SN_FORWARD) forward[room[s].layer] = s;
     if (room[s].pass == SN_BACKWARD) backward[room[s].layer] = s;
   }

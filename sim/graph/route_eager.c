@@ -1,0 +1,163 @@
+/* What only eager dialects have (frameworks, section 3): operations run as they are declared, gradients are handed on
+ * as they are made and added where they meet, and the gradients of parameters are tensors.
+ *
+ * Whether a sum may be made in place depends on who holds the gradients that meet. A tensor is held once for every
+ * value whose gradient it is, from when it is made until the backward of the value's maker is over; views of it hold it
+ * too. */
+#include "sim/graph/route_internal.h"
+
+#include "base/ordered.h"
+
+#include <stdlib.h>
+
+/* ---- order ---- */
+
+/* Layers all of whose inputs are there, by number; a FORK does nothing and goes before all others. */
+static bool make_ready(sn_ordered *queue, const sn_net *net, uint32_t layer) {
+  uint64_t key = net->layers[layer].op == SN_FORK ? layer : (uint64_t)net->n_layers + layer;
+  return sn_ordered_insert(queue, key, 0) != SN_ORDERED_NONE;
+}
+
+static bool give_outputs(sn_ordered *queue, const sn_net *net, uint32_t *arrived, const sn_layer *layer) {
+  bool good = true;
+  for (uint32_t port = 0; port < layer->n_outputs; port++) {
+    uint32_t reader = net->values[layer->first_output + port].consumer;
+    if (reader != SN_NONE && ++arrived[reader] == net->layers[reader].n_inputs)
+      good = make_ready(queue, net, reader) && good;
+  }
+  return good;
+}
+
+/* The net's layers are without cycles, and all are reached from DATA (models/finish.c). */
+sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
+  const sn_net *net = b->net;
+  uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), done = 0;
+  sn_ordered queue = {0};
+  bool good = arrived && give_outputs(&queue, net, arrived, &net->layers[0]);
+  for (uint32_t node; good && (node = sn_ordered_ceiling(&queue, 0)) != SN_ORDERED_NONE;) {
+    uint64_t key = queue.nodes[node].key;
+    uint32_t layer = (uint32_t)(key % net->n_layers);
+    sn_ordered_remove(&queue, key);
+    b->order[done++] = layer;
+    good = give_outputs(&queue, net, arrived, &net->layers[layer]);
+  }
+  sn_ordered_clear(&queue);
+  free(arrived);
+  return good ? SN_OK : sn_fail_memory(err);
+}
+
+/* ---- gradients of values ---- */
+
+void sn__route_find_trained(sn__route_maker *b) {
+  for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
+    const sn_layer *layer = &b->net->layers[b->order[i]];
+    bool trained = layer->parameters > 0;
+    for (uint32_t n = 0; n < layer->n_inputs; n++) trained |= b->trained[sn__route_input(b, layer, n)];
+    for (uint32_t n = 0; n < layer->n_outputs; n++) b->trained[layer->first_output + n] = trained;
+  }
+}
+
+void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part) {
+  uint32_t producer = b->net->values[value].producer;
+  b->gradient[value] = tensor;
+  b->part[value] = part;
+  b->holders[tensor]++;
+  if (b->net->layers[producer].op != SN_FORK) return;
+  uint32_t trunk = sn__route_input(b, &b->net->layers[producer], 0);
+  if (b->gradient[trunk] == SN_NONE) {
+    b->gradient[trunk] = tensor;
+    b->part[trunk] = part;
+  } else {
+    b->meetings[b->n_meetings++] = (sn__meeting){.value = trunk, .later = {tensor, part}, .fork = producer};
+  }
+}
+
+static bool can_change(const sn__route_maker *b, sn_summand s, uint32_t value) {
+  uint32_t channels = b->net->layers[b->net->values[value].producer].out.c;
+  return !b->route->dialect->sums_apart && b->holders[s.tensor] == 1 && s.part.channels == channels;
+}
+
+static void add_sum(sn__route_maker *b, const sn__meeting *m) {
+  sn_summand earlier = {b->gradient[m->value], b->part[m->value]};
+  uint32_t to = can_change(b, earlier, m->value)    ? earlier.tensor
+                : can_change(b, m->later, m->value) ? m->later.tensor
+                                                    : SN_NONE;
+  b->backward_step[m->fork] = b->route->n_steps;
+  sn__route_begin_step(b, m->fork, SN_BACKWARD, SN_SUM);
+  b->steps[b->route->n_steps - 1].sum = b->route->n_sums;
+  sn__route_access(b, earlier.tensor, to == earlier.tensor ? SN_MODIFY : SN_READ);
+  sn__route_access(b, m->later.tensor, to == m->later.tensor ? SN_MODIFY : SN_READ);
+  b->holders[earlier.tensor]--;
+  b->holders[m->later.tensor]--;
+  if (to == SN_NONE) {
+    to = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, b->net->values[m->value].bytes);
+    sn__route_access(b, to, SN_WRITE);
+  }
+  sn__route_end_step(b);
+  b->holders[to]++;
+  b->sums[b->route->n_sums++] = (sn_sum){earlier, m->later, to};
+  b->gradient[m->value] = to;
+  b->part[m->value] = (sn_part){0, b->net->layers[b->net->values[m->value].producer].out.c};
+}
+
+void sn__route_leave(sn__route_maker *b, uint32_t index) {
+  uint32_t dy = b->gradient[b->net->layers[index].first_output];
+  if (dy != SN_NONE) b->holders[dy]--; /* a SOFTMAX has none */
+  for (uint32_t i = 0; i < b->n_meetings; i++) add_sum(b, &b->meetings[i]);
+  b->n_meetings = 0;
+}
+
+void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  bool views = sn__route_rule(b, index)->gradient == SN_GRAD_VIEWS;
+  sn_part whole = b->part[layer->first_output];
+  uint32_t dy = b->gradient[layer->first_output], channel = whole.channel;
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = sn__route_input(b, layer, i);
+    sn_part part = views ? (sn_part){channel, whole.channels} : whole;
+    channel += sn_layer_input_shape(b->net, layer, i).c;
+    if (b->trained[value]) sn__route_arrive(b, value, dy, part);
+  }
+}
+
+/* ---- gradients of parameters ---- */
+
+/* Weights and bias, gamma and beta: as many gradients as there are, the first one's parameters in *first. */
+static uint32_t count_parameters(const sn_layer *layer, uint64_t *first) {
+  uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
+  *first = layer->parameters - second;
+  return second > 0 ? 2 : 1;
+}
+
+void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint64_t first;
+  if (layer->parameters == 0) return;
+  uint32_t count = count_parameters(layer, &first);
+  b->weight_gradient[index] = b->route->n_tensors;
+  for (uint32_t port = 0; port < count; port++) {
+    uint64_t parameters = port == 0 ? first : layer->parameters - first;
+    uint32_t tensor = sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, parameters * sizeof(float));
+    sn__route_access(b, tensor, SN_WRITE);
+  }
+}
+
+static void use_gradients(sn__route_maker *b, uint32_t index) {
+  uint64_t first;
+  uint32_t gradient = b->weight_gradient[index];
+  if (gradient == SN_NONE) return;
+  uint32_t count = count_parameters(&b->net->layers[index], &first);
+  for (uint32_t port = 0; port < count; port++) sn__route_access(b, gradient + port, SN_READ);
+}
+
+static bool is_last_update(const sn__route_maker *b, uint32_t index) {
+  for (uint32_t i = b->net->n_layers - 1; i-- > 0;)
+    if (b->net->layers[b->order[i]].parameters > 0) return b->order[i] == index;
+  return false;
+}
+
+void sn__route_use_parameter_gradients(sn__route_maker *b, uint32_t index) {
+  use_gradients(b, index);
+  if (!is_last_update(b, index)) return;
+  for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) use_gradients(b, b->order[i]);
+}

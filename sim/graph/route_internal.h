@@ -1,0 +1,74 @@
+/* Making a route (internal to sim/graph/): route.c makes orders, steps and the rules that all dialects share;
+ * route_eager.c what only eager dialects have. */
+#ifndef SN_SIM_GRAPH_ROUTE_INTERNAL_H
+#define SN_SIM_GRAPH_ROUTE_INTERNAL_H
+
+#include "sim/graph/route.h"
+
+typedef struct sn__branch {
+  uint32_t read_at, port; /* forward step of its reader */
+} sn__branch;
+
+/* Two gradients that have met while a step was made: its layer's `value` has a second reader's. */
+typedef struct sn__meeting {
+  uint32_t value; /* the FORK's input */
+  sn_summand later;
+  uint32_t fork; /* layer */
+} sn__meeting;
+
+typedef struct sn__route_maker {
+  const sn_net *net;
+  sn_route *route;
+  sn_step *steps;
+  sn_access *accesses;
+  sn_permit *permits;
+  sn_tensor *tensors;
+  sn_sum *sums;
+  sn_part *part; /* per value */
+  uint32_t *forward_step, *backward_step, *weight_gradient;
+  uint32_t *order;      /* layers in route order */
+  uint32_t *output;     /* per value: its tensor; SN_NONE for DATA's */
+  uint32_t *gradient;   /* per value: the tensor that holds the gradient with respect to it */
+  uint32_t *saved;      /* per layer: the first of what it saves */
+  uint32_t *flat;       /* per layer: its input made flat; SN_NONE where it reads that as it is */
+  uint32_t *stamp;      /* per tensor: the number, from 1, of the last step that touches it, */
+  uint32_t *place;      /* and where among its accesses */
+  sn__branch *branches; /* room for the outputs of one layer */
+  /* eager only */
+  bool *trained;         /* per value: something before it has parameters */
+  uint32_t *holders;     /* per tensor: values whose gradient it holds, and which have not been used yet */
+  sn__meeting *meetings; /* of the step at hand */
+  uint32_t n_meetings;
+  bool too_large;
+} sn__route_maker;
+
+uint32_t sn__route_add_tensor(sn__route_maker *b, uint32_t layer, uint32_t port, sn_role role, uint64_t bytes);
+void sn__route_begin_step(sn__route_maker *b, uint32_t layer, sn_pass pass, sn_kernel kernel);
+void sn__route_access(sn__route_maker *b, uint32_t tensor, sn_access_mode mode);
+void sn__route_end_step(sn__route_maker *b);
+
+static inline const sn_op_rule *sn__route_rule(const sn__route_maker *b, uint32_t layer) {
+  return sn_dialect_rule(b->route->dialect, b->net, &b->net->layers[layer]);
+}
+static inline uint32_t sn__route_input(const sn__route_maker *b, const sn_layer *layer, uint32_t i) {
+  return b->net->inputs[layer->first_input + i];
+}
+
+/* ---- eager dialects ---- */
+
+/* Layers in the order in which they run, FORKs and DATA too. */
+sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err);
+/* Which values need a gradient. */
+void sn__route_find_trained(sn__route_maker *b);
+/* The gradients of a layer's parameters, as tensors of its backward step. */
+void sn__route_parameter_gradients(sn__route_maker *b, uint32_t layer);
+/* `tensor` is the gradient with respect to `value`. */
+void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);
+/* A layer's backward is over: it holds its dy no longer, and what has met meanwhile is added, a step each. */
+void sn__route_leave(sn__route_maker *b, uint32_t layer);
+/* JOIN and CONCAT: the inputs take dy, or their channels of it. */
+void sn__route_hand_on(sn__route_maker *b, uint32_t layer);
+/* An update step reads the gradients of its layer; the last one of all layers. */
+void sn__route_use_parameter_gradients(sn__route_maker *b, uint32_t layer);
+
+#endif
