@@ -40,14 +40,36 @@ static inline sn__span sn__window(int64_t out, uint32_t kernel, uint32_t stride,
   return s;
 }
 
-/* The windows of a POOL, global or not. */
+/* The windows of a POOL, global or not. Those of an adaptive one are ordinary ones where the output's size divides the
+ * input's; where it does not, they differ in size and `uneven_h`, `uneven_w` hold the output's size (models/net.h). */
 typedef struct sn__pooling {
   uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
+  uint32_t uneven_h, uneven_w; /* 0: the windows are those above */
 } sn__pooling;
 
 static inline sn__pooling sn__pooling_of(const sn_attr *a, sn_shape in) {
-  if (a->global) return (sn__pooling){in.h, in.w, 1, 1, 0, 0};
-  return (sn__pooling){a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h, a->pad_w};
+  if (a->global) return (sn__pooling){in.h, in.w, 1, 1, 0, 0, 0, 0};
+  if (!a->adaptive_h)
+    return (sn__pooling){a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h, a->pad_w, 0, 0};
+  if (in.h % a->adaptive_h || in.w % a->adaptive_w)
+    return (sn__pooling){.uneven_h = a->adaptive_h, .uneven_w = a->adaptive_w};
+  uint32_t h = in.h / a->adaptive_h, w = in.w / a->adaptive_w;
+  return (sn__pooling){h, w, h, w, 0, 0, 0, 0};
+}
+
+/* Window `out` of `outs` uneven ones along a side of `in` positions. */
+static inline sn__span sn__uneven_window(int64_t out, uint32_t outs, uint32_t in) {
+  int64_t from = out * in / outs, to = ((out + 1) * in + outs - 1) / outs;
+  return (sn__span){from, from, to};
+}
+
+static inline sn__span sn__pool_rows(const sn__pooling *p, int64_t out, uint32_t in) {
+  return p->uneven_h ? sn__uneven_window(out, p->uneven_h, in)
+                     : sn__window(out, p->kernel_h, p->stride_h, p->pad_h, in);
+}
+static inline sn__span sn__pool_columns(const sn__pooling *p, int64_t out, uint32_t in) {
+  return p->uneven_w ? sn__uneven_window(out, p->uneven_w, in)
+                     : sn__window(out, p->kernel_w, p->stride_w, p->pad_w, in);
 }
 
 /* Dropout: element i of a mask is the i-th number (exec/random.h) from a start that seed, layer and iteration give. */

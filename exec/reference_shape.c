@@ -14,9 +14,8 @@ typedef struct area {
   sn__span rows, columns;
 } area;
 
-static area area_of(sn__pooling p, sn_shape in, uint32_t y, uint32_t x) {
-  return (area){sn__window(y, p.kernel_h, p.stride_h, p.pad_h, in.h),
-                sn__window(x, p.kernel_w, p.stride_w, p.pad_w, in.w)};
+static area area_of(const sn__pooling *p, sn_shape in, uint32_t y, uint32_t x) {
+  return (area){sn__pool_rows(p, y, in.h), sn__pool_columns(p, x, in.w)};
 }
 
 static double area_size(area a) {
@@ -46,7 +45,7 @@ void sn__reference_pool_forward(const sn_call *call) {
     for (uint32_t y = 0; y < out.h; y++)
       for (uint32_t x = 0; x < out.w; x++)
         call->y[0][plane * sn__plane(out) + (uint64_t)y * out.w + x] =
-            (float)reduce(call->x[0] + plane * sn__plane(in), in.w, area_of(p, in, y, x));
+            (float)reduce(call->x[0] + plane * sn__plane(in), in.w, area_of(&p, in, y, x));
 }
 
 /* Whether input (y, x), which the window covers, is the first to equal its maximum. */
@@ -58,11 +57,13 @@ static bool is_first_maximum(const float *plane, uint32_t width, area a, float t
 }
 
 /* The sum over the windows that cover input (y, x) of its share of their gradient. */
-static double pool_gradient(const sn_call *call, sn__pooling p, uint64_t plane, uint32_t y, uint32_t x) {
+static double pool_gradient(const sn_call *call, const sn__pooling *p, uint64_t plane, uint32_t y, uint32_t x) {
   const sn_layer *layer = sn__call_layer(call);
   sn_shape in = sn__call_input(call, 0), out = layer->out;
-  sn__span rows = sn__covering(y, p.kernel_h, p.stride_h, p.pad_h, out.h);
-  sn__span columns = sn__covering(x, p.kernel_w, p.stride_w, p.pad_w, out.w);
+  sn__span rows = p->uneven_h ? sn__uneven_window(y, in.h, out.h) /* the rule is its own inverse */
+                              : sn__covering(y, p->kernel_h, p->stride_h, p->pad_h, out.h);
+  sn__span columns =
+      p->uneven_w ? sn__uneven_window(x, in.w, out.w) : sn__covering(x, p->kernel_w, p->stride_w, p->pad_w, out.w);
   double sum = 0;
   for (int64_t i = rows.from; i < rows.to; i++)
     for (int64_t j = columns.from; j < columns.to; j++) {
@@ -82,17 +83,25 @@ void sn__reference_pool_backward(const sn_call *call) {
   for (uint64_t plane = 0; plane < (uint64_t)in.n * in.c; plane++)
     for (uint32_t y = 0; y < in.h; y++)
       for (uint32_t x = 0; x < in.w; x++)
-        call->dx[0][plane * sn__plane(in) + (uint64_t)y * in.w + x] = (float)pool_gradient(call, p, plane, y, x);
+        call->dx[0][plane * sn__plane(in) + (uint64_t)y * in.w + x] = (float)pool_gradient(call, &p, plane, y, x);
+}
+
+/* Nothing is above the top of a ReLU. */
+static float act_top(const sn_call *call) {
+  return sn__call_layer(call)->attr.act == SN_ACT_RELU6 ? 6 : INFINITY;
 }
 
 void sn__reference_act_forward(const sn_call *call) {
   uint64_t count = sn__count(sn__call_layer(call)->out);
-  for (uint64_t i = 0; i < count; i++) call->y[0][i] = call->x[0][i] > 0 ? call->x[0][i] : 0;
+  float top = act_top(call);
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = call->x[0][i] > 0 ? fminf(call->x[0][i], top) : 0;
 }
 
+/* 0 at the bends. */
 void sn__reference_act_backward(const sn_call *call) {
   uint64_t count = sn__count(sn__call_layer(call)->out);
-  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->x[0][i] > 0 ? call->dy[0][i] : 0;
+  float top = act_top(call);
+  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->x[0][i] > 0 && call->x[0][i] < top ? call->dy[0][i] : 0;
 }
 
 static void drop(const sn_call *call, const float *from, float *to) {

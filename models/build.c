@@ -144,13 +144,25 @@ uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *
                   .pad_w = pool.pad,
                   .pool = pool.average ? SN_POOL_AVERAGE : SN_POOL_MAX,
                   .ceil = pool.ceil,
-                  .global = pool.global};
+                  .global = pool.global,
+                  .adaptive_h = pool.adaptive,
+                  .adaptive_w = pool.adaptive};
   return add(b, SN_POOL, &attr, &input, 1, text);
 }
 
 uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) {
   PRINT_NAME(text)
   return add(b, SN_ACT, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_relu6(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_ACT, &(sn_attr){.act = SN_ACT_RELU6}, &input, 1, text);
+}
+
+uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace) {
+  if (b && layer < b->n_layers) b->layers[layer].attr.inplace = inplace;
+  return layer;
 }
 
 uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) {

@@ -32,6 +32,7 @@ typedef struct sn_conv {
 
 typedef struct sn_pool {
   uint32_t kernel, stride, pad; /* stride 0 means 1 */
+  uint32_t adaptive;            /* height and width of the output; then no kernel, stride, pad, ceil. 0: not adaptive */
   bool average, ceil, global;
 } sn_pool;
 
@@ -44,12 +45,16 @@ uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *
 uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_relu6(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_bn(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_dropout(sn_builder *b, uint32_t input, double ratio, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_join(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
+
+/* Sets the flag of a declared ACT, JOIN or DROPOUT; returns `layer`. SN_NONE is accepted: an error has been kept. */
+uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace);
 
 /* The general form, for importers: inputs may name layers that are declared later (forward references). */
 uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,

@@ -40,13 +40,13 @@ static const struct {
 } rules[] = {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
     {SN_FC, {COMMON, "channels", "bias"}},
-    {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global"}},
-    {SN_ACT, {COMMON}},
+    {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
+    {SN_ACT, {COMMON, "mode", "inplace"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
-    {SN_DROPOUT, {COMMON, "ratio"}},
+    {SN_DROPOUT, {COMMON, "ratio", "inplace"}},
     {SN_SOFTMAX, {COMMON}},
-    {SN_JOIN, {COMMON}},
+    {SN_JOIN, {COMMON, "inplace"}},
     {SN_CONCAT, {COMMON}},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
@@ -151,28 +151,61 @@ static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
   return read_flag(r, layer, "bias", &a->bias);
 }
 
-static sn_status read_mode(reader *r, const cJSON *layer, sn_attr *a) {
-  static const char *const modes[] = {"max", "average"};
+/* "mode" as one of two words: 0 for the first, which is the default, or 1. */
+static sn_status read_mode(reader *r, const cJSON *layer, const char *const modes[2], int *out) {
+  *out = 0;
   if (!sn_json_has(layer, "mode")) return SN_OK;
   const char *mode = sn_json_text(r->doc, layer, "mode", r->err);
   if (!mode) return r->err->code;
   char hint[80];
-  if (strcmp(mode, modes[0]) != 0 && strcmp(mode, modes[1]) != 0)
-    return sn_json_fail(r->doc, layer, r->err, "\"mode\" is \"max\" or \"average\", not \"%.60s\"%s", mode,
-                        sn_text_suggest(mode, modes, 2, hint, sizeof hint));
-  a->pool = strcmp(mode, modes[1]) == 0 ? SN_POOL_AVERAGE : SN_POOL_MAX;
+  *out = strcmp(mode, modes[1]) == 0;
+  if (*out || strcmp(mode, modes[0]) == 0) return SN_OK;
+  return sn_json_fail(r->doc, layer, r->err, "\"mode\" is \"%s\" or \"%s\", not \"%.60s\"%s", modes[0], modes[1], mode,
+                      sn_text_suggest(mode, modes, 2, hint, sizeof hint));
+}
+
+static sn_status read_inplace(reader *r, const cJSON *layer, sn_attr *a) {
+  bool inplace = false;
+  if (!sn_json_has(layer, "inplace")) return SN_OK;
+  if (read_flag(r, layer, "inplace", &inplace)) return r->err->code;
+  a->inplace = inplace ? SN_INPLACE_YES : SN_INPLACE_NO;
+  return SN_OK;
+}
+
+static sn_status read_act(reader *r, const cJSON *layer, sn_attr *a) {
+  static const char *const modes[] = {"relu", "relu6"};
+  int mode;
+  if (read_mode(r, layer, modes, &mode)) return r->err->code;
+  a->act = mode ? SN_ACT_RELU6 : SN_ACT_RELU;
+  return read_inplace(r, layer, a);
+}
+
+static sn_status read_dropout(reader *r, const cJSON *layer, sn_attr *a) {
+  a->ratio = 0.5;
+  return read_number(r, layer, "ratio", &a->ratio) ? r->err->code : read_inplace(r, layer, a);
+}
+
+/* Output of one pixel is what a global POOL has. */
+static sn_status read_adaptive(reader *r, const cJSON *layer, sn_attr *a) {
+  if (read_pair(r, layer, "adaptive", 1, &a->adaptive_h, &a->adaptive_w)) return r->err->code;
+  a->global = a->adaptive_h == 1 && a->adaptive_w == 1;
+  if (a->global) a->adaptive_h = a->adaptive_w = 0;
   return SN_OK;
 }
 
 static sn_status read_pool(reader *r, const cJSON *layer, sn_attr *a) {
-  static const char *const window[] = {"kernel", "stride", "pad", "ceil"};
-  if (read_mode(r, layer, a) || read_flag(r, layer, "global", &a->global)) return r->err->code;
-  if (!a->global) return read_window(r, layer, a) ? r->err->code : read_flag(r, layer, "ceil", &a->ceil);
-  for (size_t i = 0; i < sizeof window / sizeof window[0]; i++)
+  static const char *const modes[] = {"max", "average"}, *const window[] = {"adaptive", "kernel", "stride", "pad",
+                                                                            "ceil"};
+  int mode;
+  if (read_mode(r, layer, modes, &mode) || read_flag(r, layer, "global", &a->global)) return r->err->code;
+  a->pool = mode ? SN_POOL_AVERAGE : SN_POOL_MAX;
+  bool global = a->global, adaptive = sn_json_has(layer, window[0]) && !global;
+  if (!global && !adaptive) return read_window(r, layer, a) ? r->err->code : read_flag(r, layer, "ceil", &a->ceil);
+  for (size_t i = adaptive; i < sizeof window / sizeof window[0]; i++)
     if (sn_json_has(layer, window[i]))
-      return sn_json_fail(r->doc, layer, r->err, "a global POOL has no \"%s\": its window is the whole image",
-                          window[i]);
-  return SN_OK;
+      return sn_json_fail(r->doc, layer, r->err, "%s POOL has no \"%s\": its %s", global ? "a global" : "an adaptive",
+                          window[i], global ? "window is the whole image" : "windows follow from its output's size");
+  return adaptive ? read_adaptive(r, layer, a) : SN_OK;
 }
 
 static sn_status read_lrn(reader *r, const cJSON *layer, sn_attr *a) {
@@ -186,7 +219,7 @@ static sn_status read_lrn(reader *r, const cJSON *layer, sn_attr *a) {
 }
 
 static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_attr *a) {
-  *a = (sn_attr){.ratio = 0.5};
+  *a = (sn_attr){0};
   switch (op) {
   case SN_CONV:
     return read_conv(r, layer, a);
@@ -196,8 +229,12 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
     return read_pool(r, layer, a);
   case SN_LRN:
     return read_lrn(r, layer, a);
+  case SN_ACT:
+    return read_act(r, layer, a);
   case SN_DROPOUT:
-    return read_number(r, layer, "ratio", &a->ratio);
+    return read_dropout(r, layer, a);
+  case SN_JOIN:
+    return read_inplace(r, layer, a);
   default:
     return SN_OK;
   }

@@ -29,34 +29,45 @@ typedef enum sn_op {
   SN_CONV,
   SN_FC,
   SN_POOL,
-  SN_ACT, /* ReLU */
+  SN_ACT, /* ReLU or ReLU6 */
   SN_LRN,
   SN_BN,
   SN_DROPOUT,
   SN_SOFTMAX, /* with cross-entropy loss: the end of a net */
   SN_JOIN,    /* element-wise add of two or more */
   SN_FORK,    /* one value to several consumers */
-  SN_CONCAT,  /* along channels */
+  SN_CONCAT,  /* one or more along channels; of one it is a copy */
   SN_OP_COUNT
 } sn_op;
 
 typedef enum sn_pool_mode { SN_POOL_MAX, SN_POOL_AVERAGE } sn_pool_mode;
+typedef enum sn_act_mode { SN_ACT_RELU, SN_ACT_RELU6 } sn_act_mode; /* max(x, 0); that, but at most 6 */
+
+/* Whether the network's author has the output take the storage of the (first) input. Unset: as the dialect has it. */
+typedef enum sn_inplace { SN_INPLACE_UNSET, SN_INPLACE_NO, SN_INPLACE_YES } sn_inplace;
 
 /* Attributes; every operator reads only its own (in brackets). */
 typedef struct sn_attr {
-  uint32_t channels;           /* [CONV, FC] output channels */
-  uint32_t kernel_h, kernel_w; /* [CONV, POOL] */
-  uint32_t stride_h, stride_w; /* [CONV, POOL] */
-  uint32_t pad_h, pad_w;       /* [CONV, POOL] on each side */
-  uint32_t groups;             /* [CONV] >= 1 */
-  bool bias;                   /* [CONV, FC] */
-  sn_pool_mode pool;           /* [POOL] */
-  bool ceil;                   /* [POOL] output size rounds up */
-  bool global;                 /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
-  uint32_t lrn_size;           /* [LRN] window across channels */
+  uint32_t channels;               /* [CONV, FC] output channels */
+  uint32_t kernel_h, kernel_w;     /* [CONV, POOL] */
+  uint32_t stride_h, stride_w;     /* [CONV, POOL] */
+  uint32_t pad_h, pad_w;           /* [CONV, POOL] on each side */
+  uint32_t groups;                 /* [CONV] >= 1 */
+  bool bias;                       /* [CONV, FC] */
+  sn_pool_mode pool;               /* [POOL] */
+  bool ceil;                       /* [POOL] output size rounds up */
+  bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
+  uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
+  sn_act_mode act;                 /* [ACT] */
+  sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */
+  uint32_t lrn_size;               /* [LRN] window across channels */
   double lrn_alpha, lrn_beta, lrn_k;
   double ratio; /* [DROPOUT] share of elements dropped, 0 <= ratio < 1 */
 } sn_attr;
+
+/* Window i of an adaptive POOL that makes `out` of `in` positions covers floor(i in / out) to ceil((i + 1) in / out) -
+ * 1, PyTorch's rule: where `out` divides `in` it is an ordinary POOL of kernel and stride in / out, else its windows
+ * differ in size and overlap. */
 
 typedef struct sn_shape {
   uint32_t n, c, h, w;

@@ -119,9 +119,16 @@ static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *
   return check_range("channels", a->channels, 1, err);
 }
 
+static sn_status adaptive_shape(const sn_attr *a, sn_shape *out, sn_err *err) {
+  out->h = a->adaptive_h;
+  out->w = a->adaptive_w;
+  return check_range("adaptive", out->h, 1, err) ? err->code : check_range("adaptive", out->w, 1, err);
+}
+
 static sn_status pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = (sn_shape){in.n, in.c, 1, 1};
   if (a->global) return SN_OK;
+  if (a->adaptive_h || a->adaptive_w) return adaptive_shape(a, out, err);
   if (check_window(a, in, err)) return err->code;
   if (a->pad_h >= a->kernel_h || a->pad_w >= a->kernel_w)
     return sn_fail(err, SN_BAD_INPUT,
@@ -196,9 +203,10 @@ static sn_status concat_shape(const sn_shape *inputs, uint32_t count, sn_shape *
 
 static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
   bool many = sn_op_table[op].many_inputs;
-  if (many ? count >= 2 : count == 1) return SN_OK;
-  return sn_fail(err, SN_BAD_INPUT, "%s takes %s, not %" PRIu32, names[op], many ? "two or more inputs" : "one input",
-                 count);
+  uint32_t least = many && op != SN_CONCAT ? 2 : 1;
+  if (many ? count >= least : count == 1) return SN_OK;
+  const char *wanted = !many ? "one input" : least == 2 ? "two or more inputs" : "one or more inputs";
+  return sn_fail(err, SN_BAD_INPUT, "%s takes %s, not %" PRIu32, names[op], wanted, count);
 }
 
 sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uint32_t n_inputs, sn_shape *out,

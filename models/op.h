@@ -9,7 +9,7 @@
 typedef struct sn_op_info {
   const char *name;    /* "CONV": in tables, plans and JSON networks */
   bool checkpoint;     /* never dropped for recomputation */
-  bool many_inputs;    /* takes two or more inputs; all others take one (DATA none) */
+  bool many_inputs;    /* takes two or more inputs, CONCAT one or more; all others take one (DATA none) */
   bool offload_paper;  /* its output is offloaded: CONV */
   bool offload_joints; /* also with offload=checkpoints: JOIN, FORK, CONCAT */
   bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1) */

@@ -30,6 +30,22 @@ static const sn_zoo_entry entries[] = {
     {"densenet121", "DenseNet-121 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 24, 16}},
     {"densenet169", "DenseNet-169 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 32, 32}},
     {"densenet201", "DenseNet-201 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 48, 32}},
+    {"inception_bn", "Inception-BN (ICML 2015) of MXNet's note on memory", 224, sn__zoo_inception_bn, NULL},
+    {"tv_alexnet", "torchvision's AlexNet", 224, sn__zoo_tv_alexnet, NULL},
+    {"tv_vgg16", "torchvision's VGG16", 224, sn__zoo_tv_vgg, (const uint32_t[]){2, 2, 3, 3, 3}},
+    {"tv_vgg19", "torchvision's VGG19", 224, sn__zoo_tv_vgg, (const uint32_t[]){2, 2, 4, 4, 4}},
+    {"tv_resnet18", "torchvision's ResNet-18", 224, sn__zoo_tv_resnet, &(const sn__resnet){{2, 2, 2, 2}, true}},
+    {"tv_resnet50", "torchvision's ResNet-50, stride on the 3x3", 224, sn__zoo_tv_resnet,
+     &(const sn__resnet){{3, 4, 6, 3}, false}},
+    {"tv_resnet101", "torchvision's ResNet-101, stride on the 3x3", 224, sn__zoo_tv_resnet,
+     &(const sn__resnet){{3, 4, 23, 3}, false}},
+    {"tv_resnet152", "torchvision's ResNet-152, stride on the 3x3", 224, sn__zoo_tv_resnet,
+     &(const sn__resnet){{3, 8, 36, 3}, false}},
+    {"tv_inception_v3", "torchvision's Inception-v3 without the auxiliary classifier", 299, sn__zoo_tv_inception_v3,
+     NULL},
+    {"tv_densenet121", "torchvision's DenseNet-121", 224, sn__zoo_tv_densenet, (const uint32_t[]){6, 12, 24, 16}},
+    {"tv_mobilenet_v2", "torchvision's MobileNetV2", 224, sn__zoo_tv_mobilenet_v2, NULL},
+    {"tv_squeezenet1_1", "torchvision's SqueezeNet 1.1", 224, sn__zoo_tv_squeezenet, NULL},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };

@@ -51,5 +51,13 @@ SN__FAMILY(resnet_any); /* config: sn__resnet, the defaults of the parameters n1
 SN__FAMILY(inception_v3);
 SN__FAMILY(inception_v4);
 SN__FAMILY(densenet); /* config: uint32_t[4], layers per dense block */
+SN__FAMILY(inception_bn);
+SN__FAMILY(tv_alexnet);
+SN__FAMILY(tv_vgg);    /* config: uint32_t[5], convolutions per stage */
+SN__FAMILY(tv_resnet); /* config: sn__resnet */
+SN__FAMILY(tv_inception_v3);
+SN__FAMILY(tv_densenet); /* config: uint32_t[4], layers per dense block */
+SN__FAMILY(tv_mobilenet_v2);
+SN__FAMILY(tv_squeezenet);
 
 #endif

@@ -1,5 +1,6 @@
 /* CPU kernels of POOL and ACT. Averages and ReLU are oneDNN's. Its maximum keeps a workspace of positions, which the
- * plan does not have: ours finds the position again from x and y, in as many comparisons as the forward made. */
+ * plan does not have: ours finds the position again from x and y, in as many comparisons as the forward made. Ours are
+ * also the averages over the uneven windows of an adaptive POOL, which oneDNN does not have. */
 #include "exec/cpu/cpu.h"
 
 #include <string.h>
@@ -8,11 +9,14 @@ sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
   static const int backward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
   sn__cpu_layer *made = &k->layers[index];
+  bool six = k->net->layers[index].attr.act == SN_ACT_RELU6;
+  const dnnl_alg_kind_t kind = six ? dnnl_eltwise_clip_v2 : dnnl_eltwise_relu; /* its gradient is 0 at both bends */
+  const float low = 0, high = six ? 6 : 0;
   dnnl_eltwise_desc_t forward, backward;
   dnnl_memory_desc_t x;
   if (sn__dnnl_nchw(&x, k->net->layers[index].out, err)) return err->code;
-  dnnl_status_t status = dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, dnnl_eltwise_relu, &x, 0, 0);
-  if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, dnnl_eltwise_relu, &x, &x, 0, 0);
+  dnnl_status_t status = dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, kind, &x, low, high);
+  if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, kind, &x, &x, low, high);
   if (sn__dnnl_check(status, "describe a ReLU", err) ||
       sn__primitive_new(k, &forward, NULL, forward_args, 2, &made->forward, err))
     return err->code;
@@ -38,10 +42,10 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST},
                    backward_args[] = {DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
   const sn_layer *layer = &k->net->layers[index];
-  if (layer->attr.pool == SN_POOL_MAX) return SN_OK;
   sn__cpu_layer *made = &k->layers[index];
   sn_shape in = sn_layer_input_shape(k->net, layer, 0), out = layer->out;
   sn__pooling p = sn__pooling_of(&layer->attr, in);
+  if (layer->attr.pool == SN_POOL_MAX || p.uneven_h) return SN_OK;
   const dnnl_dims_t stride = {p.stride_h, p.stride_w}, kernel = {p.kernel_h, p.kernel_w}, pad = {p.pad_h, p.pad_w};
   const dnnl_dims_t trailing = {trailing_pad(out.h, p.kernel_h, p.stride_h, p.pad_h, in.h),
                                 trailing_pad(out.w, p.kernel_w, p.stride_w, p.pad_w, in.w)};
@@ -59,11 +63,12 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
   return sn__primitive_new(k, &backward, &made->forward, backward_args, 2, &made->backward, err);
 }
 
-/* Sizes of a POOL by maximum. */
-typedef struct maxima {
+/* Sizes of a POOL in loops of ours. */
+typedef struct windows {
   sn__pooling p;
   sn_shape in, out;
-} maxima;
+  bool average;
+} windows;
 
 static float window_top(const float *x, uint32_t width, sn__span rows, sn__span columns) {
   float top = x[rows.from * width + columns.from];
@@ -72,12 +77,19 @@ static float window_top(const float *x, uint32_t width, sn__span rows, sn__span 
   return top;
 }
 
-static void plane_forward(const maxima *m, const float *x, float *y) {
+static float window_mean(const float *x, uint32_t width, sn__span rows, sn__span columns) {
+  float sum = 0;
+  for (int64_t y = rows.from; y < rows.to; y++)
+    for (int64_t i = columns.from; i < columns.to; i++) sum += x[y * width + i];
+  return sum / (float)((rows.to - rows.from) * (columns.to - columns.from));
+}
+
+static void plane_forward(const windows *m, const float *x, float *y) {
   for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__window(oy, m->p.kernel_h, m->p.stride_h, m->p.pad_h, m->in.h);
+    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
     for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__window(ox, m->p.kernel_w, m->p.stride_w, m->p.pad_w, m->in.w);
-      *y++ = window_top(x, m->in.w, rows, columns);
+      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
+      *y++ = m->average ? window_mean(x, m->in.w, rows, columns) : window_top(x, m->in.w, rows, columns);
     }
   }
 }
@@ -90,28 +102,37 @@ static int64_t window_find(const float *x, uint32_t width, sn__span rows, sn__sp
   return rows.from * width + columns.from; /* not a number */
 }
 
-static void plane_backward(const maxima *m, const float *x, const float *y, const float *dy, float *dx) {
+static void window_spread(float *dx, uint32_t width, sn__span rows, sn__span columns, float dy) {
+  float share = dy / (float)((rows.to - rows.from) * (columns.to - columns.from));
+  for (int64_t y = rows.from; y < rows.to; y++)
+    for (int64_t i = columns.from; i < columns.to; i++) dx[y * width + i] += share;
+}
+
+static void plane_backward(const windows *m, const float *x, const float *y, const float *dy, float *dx) {
   memset(dx, 0, sn__plane(m->in) * sizeof *dx);
   for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__window(oy, m->p.kernel_h, m->p.stride_h, m->p.pad_h, m->in.h);
+    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
     for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__window(ox, m->p.kernel_w, m->p.stride_w, m->p.pad_w, m->in.w);
-      dx[window_find(x, m->in.w, rows, columns, *y++)] += *dy++;
+      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
+      if (m->average)
+        window_spread(dx, m->in.w, rows, columns, *dy++);
+      else
+        dx[window_find(x, m->in.w, rows, columns, *y++)] += *dy++;
     }
   }
 }
 
-static maxima maxima_of(const sn_call *call) {
+static windows windows_of(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   sn_shape in = sn__call_input(call, 0);
-  return (maxima){sn__pooling_of(&layer->attr, in), in, layer->out};
+  return (windows){sn__pooling_of(&layer->attr, in), in, layer->out, layer->attr.pool == SN_POOL_AVERAGE};
 }
 
 sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->y[0]};
   if (k->layers[call->layer].forward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
-  maxima m = maxima_of(call);
+  windows m = windows_of(call);
   uint64_t planes = (uint64_t)m.in.n * m.in.c;
 #pragma omp parallel for schedule(static) if (planes * sn__plane(m.in) >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < planes; i++)
@@ -123,7 +144,7 @@ sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->dy[0], call->dx[0]};
   if (k->layers[call->layer].backward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
-  maxima m = maxima_of(call);
+  windows m = windows_of(call);
   uint64_t planes = (uint64_t)m.in.n * m.in.c, in = sn__plane(m.in), out = sn__plane(m.out);
 #pragma omp parallel for schedule(static) if (planes * in >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < planes; i++)

@@ -99,7 +99,7 @@ typedef struct sn__cuda {
   sn_machine_options options;
   sn__gpu gpu;
   sn__layer *layers;
-  cudnnActivationDescriptor_t relu;
+  cudnnActivationDescriptor_t relu, relu6;
   cudnnOpTensorDescriptor_t add, multiply;
   uint64_t n_parameters, n_statistics, n_given, n_logits; /* floats, with what alignment adds */
   void *resident;                                         /* device: everything below in one block */

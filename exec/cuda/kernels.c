@@ -63,15 +63,19 @@ static sn_status pool_backward(const sn__cuda *m, const sn_call *call, sn_err *e
                                     &zero, l->x, call->dx[0]));
 }
 
+static cudnnActivationDescriptor_t act_of(const sn__cuda *m, const sn_call *call) {
+  return sn__call_layer(call)->attr.act == SN_ACT_RELU6 ? m->relu6 : m->relu;
+}
+
 static sn_status act_forward(const sn__cuda *m, const sn_call *call, sn_err *err) {
   const sn__layer *l = &m->layers[call->layer];
-  return CUDNN(cudnnActivationForward(m->gpu.cudnn, m->relu, &one, l->x, call->x[0], &zero, l->y, call->y[0]));
+  return CUDNN(cudnnActivationForward(m->gpu.cudnn, act_of(m, call), &one, l->x, call->x[0], &zero, l->y, call->y[0]));
 }
 
 /* cuDNN allows dx to be dy here. */
 static sn_status act_backward(const sn__cuda *m, const sn_call *call, sn_err *err) {
   const sn__layer *l = &m->layers[call->layer];
-  return CUDNN(cudnnActivationBackward(m->gpu.cudnn, m->relu, &one, l->y, call->y[0], l->y, call->dy[0], l->x,
+  return CUDNN(cudnnActivationBackward(m->gpu.cudnn, act_of(m, call), &one, l->y, call->y[0], l->y, call->dy[0], l->x,
                                        call->x[0], &zero, l->x, call->dx[0]));
 }
 

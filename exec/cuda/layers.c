@@ -46,6 +46,12 @@ static sn_status open_conv(const sn__cuda *m, const sn_layer *layer, sn_shape in
 /* Averages leave padding out; the gradient of a maximum is summed in a fixed order. */
 static sn_status open_pool(const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
   sn__pooling p = sn__pooling_of(&layer->attr, in);
+  if (p.uneven_h)
+    return sn_fail(
+        err, SN_BAD_DEVICE,
+        "the windows of this adaptive POOL differ in size (%ux%u to %ux%u), which cuDNN has no kernel for; use an "
+        "image whose size its output divides, or run it on the CPU",
+        in.h, in.w, p.uneven_h, p.uneven_w);
   cudnnPoolingMode_t mode =
       layer->attr.pool == SN_POOL_MAX ? CUDNN_POOLING_MAX_DETERMINISTIC : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
   if (CUDNN(cudnnCreatePoolingDescriptor(&l->pool)) != SN_OK) return err->code;
@@ -129,6 +135,8 @@ static sn_status open_layer(sn__cuda *m, uint32_t index, sn_err *err) {
 static sn_status open_shared(sn__cuda *m, sn_err *err) {
   if (CUDNN(cudnnCreateActivationDescriptor(&m->relu)) != SN_OK ||
       CUDNN(cudnnSetActivationDescriptor(m->relu, CUDNN_ACTIVATION_RELU, CUDNN_PROPAGATE_NAN, 0)) != SN_OK ||
+      CUDNN(cudnnCreateActivationDescriptor(&m->relu6)) != SN_OK ||
+      CUDNN(cudnnSetActivationDescriptor(m->relu6, CUDNN_ACTIVATION_CLIPPED_RELU, CUDNN_PROPAGATE_NAN, 6)) != SN_OK ||
       CUDNN(cudnnCreateOpTensorDescriptor(&m->add)) != SN_OK ||
       CUDNN(cudnnSetOpTensorDescriptor(m->add, CUDNN_OP_TENSOR_ADD, CUDNN_DATA_FLOAT, CUDNN_PROPAGATE_NAN)) != SN_OK ||
       CUDNN(cudnnCreateOpTensorDescriptor(&m->multiply)) != SN_OK)
@@ -156,6 +164,7 @@ static void close_layer(const sn__layer *l) {
 
 void sn__layers_close(sn__cuda *m) {
   if (m->relu) cudnnDestroyActivationDescriptor(m->relu);
+  if (m->relu6) cudnnDestroyActivationDescriptor(m->relu6);
   if (m->add) cudnnDestroyOpTensorDescriptor(m->add);
   if (m->multiply) cudnnDestroyOpTensorDescriptor(m->multiply);
   for (uint32_t i = 0; m->layers && i < m->route->net->n_layers; i++) close_layer(&m->layers[i]);

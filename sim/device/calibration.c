@@ -31,10 +31,14 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
     return;
   case SN_POOL: {
     const char *mode = a->pool == SN_POOL_MAX ? " max" : " average";
-    int used = snprintf(text, room, "%s%s", a->global ? " global" : "", mode);
-    if (!a->global) print_window(a, text + used, room - (size_t)used);
+    bool windowless = a->global || a->adaptive_h;
+    int used = snprintf(text, room, "%s%s", a->global ? " global" : windowless ? " adaptive" : "", mode);
+    if (!windowless) print_window(a, text + used, room - (size_t)used);
     return;
   }
+  case SN_ACT:
+    if (a->act == SN_ACT_RELU6) snprintf(text, room, " relu6");
+    return;
   case SN_LRN:
     snprintf(text, room, " size %u", a->lrn_size);
     return;

@@ -2,6 +2,7 @@
  * them, pointers when the kernel runs. */
 #include "tests/fake_cuda/cudnn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,9 +131,9 @@ cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t d, cudnnPooli
 
 cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t d, cudnnActivationMode_t mode,
                                            cudnnNanPropagation_t nan, double coefficient) {
-  (void)mode, (void)nan, (void)coefficient;
-  d->set = true;
-  return status(gpu_enter());
+  (void)nan;
+  d->top = mode == CUDNN_ACTIVATION_CLIPPED_RELU ? coefficient : INFINITY;
+  return d->top > 0 ? status(gpu_enter()) : CUDNN_STATUS_BAD_PARAM;
 }
 
 /* cuDNN's limits. */
@@ -161,6 +162,7 @@ typedef struct args {
   norm b;
   scales s, s2;
   int mode;
+  double top;
 } args;
 
 static bool same(shape a, shape b) {
@@ -238,14 +240,15 @@ cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_
 static void run_act(const void *p) {
   const args *a = p;
   if (!cudnn_sees(a->x, a->xs) || !cudnn_sees(a->out, a->xs)) return;
-  for (int64_t i = 0; i < shape_count(a->xs); i++) blend(&a->out[i], a->x[i] > 0 ? (double)a->x[i] : 0, a->s);
+  for (int64_t i = 0; i < shape_count(a->xs); i++)
+    blend(&a->out[i], a->x[i] > 0 ? fmin((double)a->x[i], a->top) : 0, a->s);
 }
 
 cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t d, const void *alpha,
                                      cudnnTensorDescriptor_t x_shape, const void *x, const void *beta,
                                      cudnnTensorDescriptor_t y_shape, void *y) {
-  args k = {.xs = x_shape->s, .x = x, .out = y, .s = scales_of(alpha, beta)};
-  if (!d->set || !same(x_shape->s, y_shape->s)) return CUDNN_STATUS_BAD_PARAM;
+  args k = {.xs = x_shape->s, .x = x, .out = y, .top = d->top, .s = scales_of(alpha, beta)};
+  if (d->top == 0 || !same(x_shape->s, y_shape->s)) return CUDNN_STATUS_BAD_PARAM;
   return cudnn_start(handle, run_act, &k, sizeof k);
 }
 
@@ -254,15 +257,15 @@ static void run_act_backward(const void *p) {
   if (!cudnn_sees(a->x, a->xs) || !cudnn_sees(a->y, a->xs) || !cudnn_sees(a->dy, a->xs) || !cudnn_sees(a->out, a->xs))
     return;
   for (int64_t i = 0; i < shape_count(a->xs); i++)
-    blend(&a->out[i], a->x[i] > 0 && a->y[i] > 0 ? (double)a->dy[i] : 0, a->s);
+    blend(&a->out[i], a->x[i] > 0 && a->y[i] > 0 && (double)a->x[i] < a->top ? (double)a->dy[i] : 0, a->s);
 }
 
 cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t d, const void *alpha,
                                       cudnnTensorDescriptor_t y_shape, const void *y, cudnnTensorDescriptor_t dy_shape,
                                       const void *dy, cudnnTensorDescriptor_t x_shape, const void *x, const void *beta,
                                       cudnnTensorDescriptor_t dx_shape, void *dx) {
-  args k = {.xs = x_shape->s, .x = x, .y = y, .dy = dy, .out = dx, .s = scales_of(alpha, beta)};
-  if (!d->set || !same(y_shape->s, dy_shape->s) || !same(x_shape->s, dx_shape->s) || !same(x_shape->s, y_shape->s))
+  args k = {.xs = x_shape->s, .x = x, .y = y, .dy = dy, .out = dx, .top = d->top, .s = scales_of(alpha, beta)};
+  if (d->top == 0 || !same(y_shape->s, dy_shape->s) || !same(x_shape->s, dx_shape->s) || !same(x_shape->s, y_shape->s))
     return CUDNN_STATUS_BAD_PARAM;
   return cudnn_start(handle, run_act_backward, &k, sizeof k);
 }

@@ -24,7 +24,7 @@ struct fake_pooling {
   int average;
 };
 struct fake_activation {
-  bool set;
+  double top; /* nothing is above; 0: not set yet */
 };
 struct fake_lrn {
   lrn l;

@@ -100,7 +100,8 @@ static inline compare_sum compare_bn(const sn_call *call, compare_part part) {
 static inline compare_sum compare_pool(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
-  double window = layer->attr.global ? (double)in.h * in.w : (double)layer->attr.kernel_h * layer->attr.kernel_w;
+  bool whole = layer->attr.global || layer->attr.adaptive_h;
+  double window = whole ? (double)in.h * in.w : (double)layer->attr.kernel_h * layer->attr.kernel_w;
   if (call->pass == SN_FORWARD) return (compare_sum){window, 0};
   return (compare_sum){window, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
 }

@@ -72,6 +72,10 @@ static inline sn_attr pool_attr(sn_pool_mode mode, uint32_t kernel, uint32_t str
   return a;
 }
 
+static inline sn_attr adaptive_attr(sn_pool_mode mode, uint32_t height, uint32_t width) {
+  return (sn_attr){.pool = mode, .adaptive_h = height, .adaptive_w = width};
+}
+
 static inline sn_attr global_attr(sn_pool_mode mode) {
   return (sn_attr){.pool = mode, .global = true};
 }

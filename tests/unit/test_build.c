@@ -99,6 +99,8 @@ static void attributes(void **state) {
   x = sn_build_bn(b, x, "bn");
   x = sn_build_dropout(b, x, 0.5, "drop");
   x = sn_build_concat(b, (uint32_t[]){x, x}, 2, "concat");
+  x = sn_build_inplace(b, sn_build_relu6(b, x, "six"), SN_INPLACE_NO);
+  x = sn_build_pool(b, x, (sn_pool){.adaptive = 2}, "adaptive");
   sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   assert_non_null(net);
@@ -110,6 +112,8 @@ static void attributes(void **state) {
   assert_true(pool->stride_h == 1 && pool->ceil && pool->pool == SN_POOL_AVERAGE && !pool->global);
   assert_true(net->layers[4].attr.lrn_size == 5 && net->layers[4].attr.lrn_k > 0);
   assert_int_equal(net->layers[7].out.c, 16);
+  assert_true(net->layers[8].attr.act == SN_ACT_RELU6 && net->layers[8].attr.inplace == SN_INPLACE_NO);
+  assert_true(net->layers[9].attr.adaptive_w == 2 && net->layers[9].out.h == 2 && net->layers[9].out.c == 16);
   sn_net_free(net);
 }
 

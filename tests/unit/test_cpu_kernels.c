@@ -102,6 +102,10 @@ static void pool_matches(void **state) {
     check_operator(SN_POOL, pool_attr(mode, 7, 1, 3, false), (sn_shape){1, 3, 4, 9}, 1);
     check_operator(SN_POOL, global_attr(mode), (sn_shape){3, 20, 7, 7}, 1);
     check_operator(SN_POOL, global_attr(mode), (sn_shape){1, 1, 1, 13}, 1);
+    check_operator(SN_POOL, adaptive_attr(mode, 7, 7), (sn_shape){2, 5, 7, 7}, 1);
+    check_operator(SN_POOL, adaptive_attr(mode, 2, 3), (sn_shape){3, 4, 8, 9}, 1);
+    check_operator(SN_POOL, adaptive_attr(mode, 7, 7), (sn_shape){2, 30, 8, 24}, 1); /* windows of many sizes */
+    check_operator(SN_POOL, adaptive_attr(mode, 6, 5), (sn_shape){1, 3, 4, 7}, 1);   /* more outputs than rows */
   }
 }
 
@@ -126,6 +130,7 @@ static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
+  check_operator(SN_ACT, (sn_attr){.act = SN_ACT_RELU6}, (sn_shape){2, 16, 41, 41}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);
@@ -133,6 +138,7 @@ static void others_match(void **state) {
   check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){2, 11, 43, 37}, 3);
   check_operator(SN_FORK, (sn_attr){0}, (sn_shape){2, 11, 43, 37}, 1);
   check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 3);
+  check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 1);
   check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){2, 9, 43, 37}, 2);
 }
 
@@ -160,8 +166,9 @@ static void zoo_matches(void **state) {
   static const struct {
     const char *name;
     uint32_t batch, image;
-  } cases[] = {
-      {"lenet", 2, 0}, {"alexnet", 2, 0}, {"inception_v4", 1, 107}, {"resnet50", 1, 0}, {"densenet121", 1, 128}};
+  } cases[] = {{"lenet", 2, 0},        {"alexnet", 2, 0},          {"inception_v4", 1, 107},
+               {"resnet50", 1, 0},     {"densenet121", 1, 128},    {"tv_mobilenet_v2", 2, 96},
+               {"tv_alexnet", 2, 256}, {"tv_squeezenet1_1", 1, 96}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);
@@ -334,6 +341,32 @@ static void makes_and_names(void **state) {
   sn_net_free(net);
 }
 
+/* ReLU6 is bent twice, and flat at both bends. */
+static void relu6_by_hand(void **state) {
+  (void)state;
+  const float x[] = {-1, 0, 3, 5.5f, 6, 7}, y[] = {0, 0, 3, 5.5f, 6, 6}, dx[] = {0, 0, 1, 1, 0, 0};
+  float made[6], gradient[6], dy[] = {1, 1, 1, 1, 1, 1}, in[6];
+  sn_net *net = op_net(SN_ACT, (sn_attr){.act = SN_ACT_RELU6}, (sn_shape){1, 6, 1, 1}, 1);
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  net_runner r = net_runner_open(net, table_of(k), 43);
+  memcpy(in, x, sizeof x);
+  sn_call call = net_runner_call(&r, r.route->forward_step[1]);
+  call.x[0] = in;
+  call.y[0] = made;
+  net_runner_run(&r, &call);
+  assert_memory_equal(made, y, sizeof y);
+  call = net_runner_call(&r, r.route->backward_step[1]);
+  call.x[0] = in;
+  call.y[0] = made;
+  call.dy[0] = dy;
+  call.dx[0] = gradient;
+  net_runner_run(&r, &call);
+  assert_memory_equal(gradient, dx, sizeof dx);
+  net_runner_close(&r);
+  sn_cpu_kernels_free(k);
+  sn_net_free(net);
+}
+
 /* A batch learned by heart: all pieces together do what training is for. */
 static void training_lowers_the_loss(void **state) {
   (void)state;
@@ -365,6 +398,7 @@ int main(void) {
       cmocka_unit_test(small_workspace_is_refused),
       cmocka_unit_test(bad_labels_are_refused),
       cmocka_unit_test(makes_and_names),
+      cmocka_unit_test(relu6_by_hand),
       cmocka_unit_test(training_lowers_the_loss),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,6 +198,7 @@ static void pool_matches(void **state) {
     check_operator(SN_POOL, pool_attr(mode, 2, 3, 1, true), (sn_shape){2, 2, 8, 6}, 1);
     check_operator(SN_POOL, pool_attr(mode, 7, 1, 3, false), (sn_shape){1, 3, 4, 9}, 1);
     check_operator(SN_POOL, global_attr(mode), (sn_shape){3, 20, 7, 7}, 1);
+    check_operator(SN_POOL, adaptive_attr(mode, 2, 3), (sn_shape){3, 4, 8, 9}, 1);
   }
 }
 
@@ -210,12 +211,14 @@ static void others_match(void **state) {
   check_operator(SN_BN, (sn_attr){0}, (sn_shape){64, 5, 1, 1}, 1);
   check_operator(SN_BN, (sn_attr){0}, (sn_shape){1, 2, 1, 2}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
+  check_operator(SN_ACT, (sn_attr){.act = SN_ACT_RELU6}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 10, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);
   check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){3, 7, 5, 5}, 2);
   check_operator(SN_JOIN, (sn_attr){0}, (sn_shape){2, 11, 4, 3}, 3);
   check_operator(SN_FORK, (sn_attr){0}, (sn_shape){2, 11, 4, 3}, 1);
   check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 3);
+  check_operator(SN_CONCAT, (sn_attr){0}, (sn_shape){3, 3, 5, 7}, 1);
   check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){7, 10, 1, 1}, 1);
 }
 
@@ -429,6 +432,17 @@ static void stopped_iteration(void **state) {
 
 /* ---- what is refused ---- */
 
+static void refuses_net(sn_net *net, const char *text) {
+  sn_err err = SN_ERR_INIT;
+  sn_machine machine;
+  sn_machine_options options = {0};
+  sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
+  assert_int_equal(sn_machine_open_cuda(route, &options, &machine, &err), SN_BAD_DEVICE);
+  if (!strstr(err.text, text)) fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
 static void refusals(void **state) {
   (void)state;
   cuda_fake();
@@ -445,15 +459,10 @@ static void refusals(void **state) {
       lab.plan->instrs[i].bytes = 0; /* its convolution needs some */
   assert_int_equal(cuda_lab_play(&lab, lab.plan), 0);
   cuda_lab_close(&lab);
-  sn_net *lrn = op_net(SN_LRN, lrn_attr(17, 1, 0.75, 1), (sn_shape){1, 20, 3, 3}, 1);
-  sn_machine machine;
-  sn_machine_options options = {0};
-  sn_route *route = sn_route_new(lrn, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
-  err = (sn_err)SN_ERR_INIT;
-  assert_int_equal(sn_machine_open_cuda(route, &options, &machine, &err), SN_BAD_DEVICE); /* cuDNN's limit is 16 */
-  assert_non_null(strstr(err.text, "layer \"op\": cudnnSetLRNDescriptor failed"));
-  sn_route_free(route);
-  sn_net_free(lrn);
+  refuses_net(op_net(SN_LRN, lrn_attr(17, 1, 0.75, 1), (sn_shape){1, 20, 3, 3}, 1), /* cuDNN's limit is 16 */
+              "layer \"op\": cudnnSetLRNDescriptor failed");
+  refuses_net(op_net(SN_POOL, adaptive_attr(SN_POOL_AVERAGE, 7, 7), (sn_shape){1, 2, 8, 8}, 1),
+              "layer \"op\": the windows of this adaptive POOL differ in size (8x8 to 7x7)");
 }
 
 int main(void) {

@@ -93,6 +93,25 @@ static void all_keys(void **state) {
   sn_net_free(net);
 }
 
+/* What PyTorch's networks need: ReLU6, adaptive pools, operators that take their input's storage or do not. */
+static void pytorch_keys(void **state) {
+  (void)state;
+  sn_net *net = read_net(
+      NET("{\"name\":\"r\",\"op\":\"ACT\"},{\"name\":\"s6\",\"op\":\"ACT\",\"mode\":\"relu6\",\"inplace\":true},"
+          "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"r\",\"s6\"],\"inplace\":false},"
+          "{\"name\":\"d\",\"op\":\"DROPOUT\",\"inplace\":false},{\"name\":\"c\",\"op\":\"CONCAT\",\"inputs\":[\"d\"]},"
+          "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":[3,2]},"
+          "{\"name\":\"q\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":1},"));
+  const sn_layer *p = find(net, "p");
+  assert_true(find(net, "r")->attr.act == SN_ACT_RELU && find(net, "r")->attr.inplace == SN_INPLACE_UNSET);
+  assert_true(find(net, "s6")->attr.act == SN_ACT_RELU6 && find(net, "s6")->attr.inplace == SN_INPLACE_YES);
+  assert_true(find(net, "j")->attr.inplace == SN_INPLACE_NO && find(net, "d")->attr.inplace == SN_INPLACE_NO);
+  assert_true(p->attr.pool == SN_POOL_AVERAGE && p->attr.adaptive_h == 3 && p->attr.adaptive_w == 2);
+  assert_true(p->out.h == 3 && p->out.w == 2 && !p->attr.global);
+  assert_true(find(net, "q")->attr.global && find(net, "q")->attr.adaptive_h == 0);
+  sn_net_free(net);
+}
+
 static void repeats(void **state) {
   (void)state;
   /* a  2 x { b  2 x { c  j = c + b + a + @in }  k = j.2 + @in }  z */
@@ -192,6 +211,12 @@ static const struct bad_net {
      "t.json:3: layer \"a\": kernel 9x9 is larger than its padded input 8x8"},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"mode\":\"mean\",\"kernel\":2},"), "\"mode\" is \"max\" or \"average\""},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"global\":true,\"kernel\":2},"), "a global POOL has no \"kernel\""},
+    {NET("{\"name\":\"a\",\"op\":\"POOL\",\"global\":true,\"adaptive\":2},"), "a global POOL has no \"adaptive\""},
+    {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":2,\"stride\":2},"), "an adaptive POOL has no \"stride\""},
+    {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"gelu\"},"), "\"mode\" is \"relu\" or \"relu6\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inplace\":1},"), "\"inplace\""},
+    {NET("{\"name\":\"a\",\"op\":\"BN\",\"inplace\":true},"), "\"inplace\""},
     {NET("{\"name\":\"a\",\"op\":\"DROPOUT\",\"ratio\":1.5},"),
      "t.json:2: layer \"a\": ratio 1.5 is not from 0 to below 1"},
     {NET("{\"name\":\"a\",\"op\":\"DROPOUT\",\"ratio\":1},"),
@@ -289,6 +314,7 @@ int main(void) {
       cmocka_unit_test(example_loads),
       cmocka_unit_test(defaults),
       cmocka_unit_test(all_keys),
+      cmocka_unit_test(pytorch_keys),
       cmocka_unit_test(repeats),
       cmocka_unit_test(refuses),
       cmocka_unit_test(refuses_truncated),

@@ -182,6 +182,8 @@ static void gradients_pool(void **state) {
     check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 3, 1, 1, false), (sn_shape){1, 1, 4, 4}, 1, seed);
     check_gradients(SN_POOL, pool_attr((sn_pool_mode)mode, 2, 3, 1, true), (sn_shape){1, 2, 7, 5}, 1, seed);
     check_gradients(SN_POOL, global_attr((sn_pool_mode)mode), (sn_shape){2, 3, 3, 5}, 1, seed);
+    check_gradients(SN_POOL, adaptive_attr((sn_pool_mode)mode, 2, 3), (sn_shape){2, 3, 4, 3}, 1, seed);
+    check_gradients(SN_POOL, adaptive_attr((sn_pool_mode)mode, 3, 4), (sn_shape){2, 2, 5, 3}, 1, seed);
   }
 }
 
@@ -199,6 +201,7 @@ static void gradients_of_others(void **state) {
   (void)state;
   uint64_t seed = first_seed(15);
   check_gradients(SN_ACT, (sn_attr){0}, (sn_shape){2, 3, 3, 2}, 1, seed);
+  check_gradients(SN_ACT, (sn_attr){.act = SN_ACT_RELU6}, (sn_shape){2, 3, 5, 4}, 1, seed);
   check_gradients(SN_DROPOUT, (sn_attr){.ratio = 0.4}, (sn_shape){2, 3, 4, 2}, 1, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 2, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){1, 2, 2, 2}, 3, seed);
@@ -238,12 +241,14 @@ static void conv_by_hand(void **state) {
 static void pool_by_hand(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const float top[] = {1, 3, 7, 9}, mean[] = {1, 2.5f, 5.5f, 7}, ceil_mean[] = {3, 4.5f, 7.5f, 9};
+  const float top[] = {1, 3, 7, 9}, mean[] = {1, 2.5f, 5.5f, 7}, ceil_mean[] = {3, 4.5f, 7.5f, 9},
+              mean_of_two[] = {3, 4, 6, 7}; /* adaptive: two windows of 2x2 a side, which overlap */
   sn_net *nets[] = {op_net(SN_POOL, pool_attr(SN_POOL_MAX, 2, 2, 1, false), (sn_shape){1, 1, 3, 3}, 1),
                     op_net(SN_POOL, pool_attr(SN_POOL_AVERAGE, 2, 2, 1, false), (sn_shape){1, 1, 3, 3}, 1),
-                    op_net(SN_POOL, pool_attr(SN_POOL_AVERAGE, 2, 2, 0, true), (sn_shape){1, 1, 3, 3}, 1)};
-  const float *expected[] = {top, mean, ceil_mean};
-  for (int i = 0; i < 3; i++) {
+                    op_net(SN_POOL, pool_attr(SN_POOL_AVERAGE, 2, 2, 0, true), (sn_shape){1, 1, 3, 3}, 1),
+                    op_net(SN_POOL, adaptive_attr(SN_POOL_AVERAGE, 2, 2), (sn_shape){1, 1, 3, 3}, 1)};
+  const float *expected[] = {top, mean, ceil_mean, mean_of_two};
+  for (int i = 0; i < 4; i++) {
     probe p = forward_of(nets[i], SN_POOL, x, 9);
     run_forward(&p);
     expect(p.r.output[nets[i]->layers[p.layer].first_output], expected[i], 4, 0);

@@ -27,7 +27,10 @@ typedef struct published {
  * that the reference does not give, by hand:
  * ResNet-18, 34:  DATA + stem 4 + 8 a unit (FORK included) + 3 projections of 2 + end 3
  * Inception-v3:   94 convolutions of 3 + 13 pools + 11 CONCATs + 11 + 4 FORKs + DATA + end 4
- * DenseNet:       DATA + stem 4 + 8 a dense layer (FORK included) + 3 transitions of 4 + end 5 */
+ * DenseNet:       DATA + stem 4 + 8 a dense layer (FORK included) + 3 transitions of 4 + end 5
+ * Inception-BN:   DATA + stem 11 + 8 blocks of 23 + 2 of 17 + 10 FORKs + end 3
+ * tv_...:         DATA and what torchvision runs (a CONCAT of one in DenseNet), with the FORKs and the SOFTMAX.
+ * Multiply-adds are those that torchvision states with its weights, parameters those of its modules. */
 static const published nets[] = {
     {"lenet", 9, 431080, 0},
     {"alexnet", 24, 62378344, 1.14},
@@ -43,6 +46,18 @@ static const published nets[] = {
     {"densenet121", 486, 7978856, 2.87},
     {"densenet169", 678, 14149480, 3.4},
     {"densenet201", 806, 20013928, 4.34},
+    {"inception_bn", 243, 11295240, 0},
+    {"tv_alexnet", 23, 61100840, 0.714},
+    {"tv_vgg16", 41, 138357544, 15.47},
+    {"tv_vgg19", 47, 143667240, 19.632},
+    {"tv_resnet18", 78, 11689512, 1.814},
+    {"tv_resnet50", 192, 25557032, 4.089},
+    {"tv_resnet101", 379, 44549160, 7.801},
+    {"tv_resnet152", 566, 60192808, 11.514},
+    {"tv_inception_v3", 330, 23834568, 5.713},
+    {"tv_densenet121", 490, 7978856, 2.834},
+    {"tv_mobilenet_v2", 164, 3504872, 0.301},
+    {"tv_squeezenet1_1", 75, 1235496, 0.349},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
@@ -218,6 +233,49 @@ static void densenet_shapes(void **state) {
   sn_net_free(net);
 }
 
+/* Layers and sizes in the order in which torchvision runs them were compared with it (bench/pytorch_memory.py does);
+ * here stands what differs from the papers' networks. */
+static void torchvision_forms(void **state) {
+  (void)state;
+  sn_net *resnet = load("tv_resnet50", 1, 0), *alexnet = load("tv_alexnet", 1, 0), *vgg = load("tv_vgg16", 1, 256);
+  assert_int_equal(find(resnet, "layer2.0.conv1")->attr.stride_h, 1);
+  assert_int_equal(find(resnet, "layer2.0.conv2")->attr.stride_h, 2);
+  assert_shape(resnet, "layer2.0.conv1", 128, 56, 56);
+  assert_string_equal(resnet->layers[sn_layer_input(resnet, find(resnet, "layer2.0.add"), 0)->producer].name,
+                      "layer2.0.bn3");
+  assert_shape(alexnet, "features.0", 64, 55, 55);
+  assert_int_equal(find(alexnet, "classifier.2")->attr.inplace, SN_INPLACE_YES);
+  assert_shape(vgg, "features.30", 512, 8, 8);
+  assert_shape(vgg, "avgpool", 512, 7, 7); /* so any image goes with the same parameters */
+  assert_int_equal(vgg->parameters, 138357544);
+  sn_net_free(resnet);
+  sn_net_free(alexnet);
+  sn_net_free(vgg);
+  sn_net *dense = load("tv_densenet121", 1, 0), *mobile = load("tv_mobilenet_v2", 1, 0);
+  assert_int_equal(find(dense, "features.denseblock1.denselayer1.cat")->n_inputs, 1);
+  assert_int_equal(find(dense, "features.denseblock4.denselayer16.cat")->n_inputs, 16);
+  assert_shape(dense, "features.denseblock4.cat", 1024, 7, 7);
+  assert_int_equal(find(mobile, "features.3.add")->attr.inplace, SN_INPLACE_NO);
+  assert_int_equal(find(mobile, "features.3.conv.0.2")->attr.act, SN_ACT_RELU6);
+  assert_int_equal(find(mobile, "features.3.conv.1.0")->attr.groups, 144);
+  assert_int_equal(count(mobile, SN_JOIN), 10);
+  sn_net_free(dense);
+  sn_net_free(mobile);
+}
+
+static void inception_bn_of_mxnet(void **state) {
+  (void)state;
+  sn_net *net = load("inception_bn", 1, 0);
+  assert_shape(net, "pool2", 192, 27, 27);
+  assert_shape(net, "ch_concat_3c_chconcat", 576, 14, 14);
+  assert_shape(net, "ch_concat_4e_chconcat", 1056, 7, 7);
+  assert_shape(net, "ch_concat_5b_chconcat", 1024, 7, 7);
+  assert_true(find(net, "conv_3a_1x1")->attr.bias);
+  assert_int_equal(net->n_layers - count(net, SN_FORK) - 1, 232); /* 233 operations in MXNet: it counts a flatten */
+  assert_int_equal(count(net, SN_FORK), 10);
+  sn_net_free(net);
+}
+
 static void resnet_parameters(void **state) {
   (void)state;
   sn_net *given = load("resnet:n3=23", 1, 0), *known = load("resnet101", 1, 0);
@@ -345,10 +403,13 @@ static void files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_figures), cmocka_unit_test(every_entry),     cmocka_unit_test(alexnet_order),
-      cmocka_unit_test(vgg_shapes),        cmocka_unit_test(resnet_units),    cmocka_unit_test(resnet_branches),
-      cmocka_unit_test(inception_shapes),  cmocka_unit_test(densenet_shapes), cmocka_unit_test(resnet_parameters),
-      cmocka_unit_test(deep_resnets),      cmocka_unit_test(image_size),      cmocka_unit_test(bad_specs),
+      cmocka_unit_test(published_figures), cmocka_unit_test(every_entry),
+      cmocka_unit_test(alexnet_order),     cmocka_unit_test(vgg_shapes),
+      cmocka_unit_test(resnet_units),      cmocka_unit_test(resnet_branches),
+      cmocka_unit_test(inception_shapes),  cmocka_unit_test(densenet_shapes),
+      cmocka_unit_test(torchvision_forms), cmocka_unit_test(inception_bn_of_mxnet),
+      cmocka_unit_test(resnet_parameters), cmocka_unit_test(deep_resnets),
+      cmocka_unit_test(image_size),        cmocka_unit_test(bad_specs),
       cmocka_unit_test(endless_specs),     cmocka_unit_test(files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

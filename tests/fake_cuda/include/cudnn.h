@@ -24,7 +24,7 @@ typedef enum { CUDNN_TENSOR_NCHW } cudnnTensorFormat_t;
 typedef enum { CUDNN_NOT_PROPAGATE_NAN, CUDNN_PROPAGATE_NAN } cudnnNanPropagation_t;
 typedef enum { CUDNN_CROSS_CORRELATION } cudnnConvolutionMode_t;
 typedef enum { CUDNN_DEFAULT_MATH, CUDNN_FMA_MATH } cudnnMathType_t;
-typedef enum { CUDNN_ACTIVATION_RELU } cudnnActivationMode_t;
+typedef enum { CUDNN_ACTIVATION_RELU = 1, CUDNN_ACTIVATION_CLIPPED_RELU = 3 } cudnnActivationMode_t;
 typedef enum { CUDNN_POOLING_MAX_DETERMINISTIC, CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING } cudnnPoolingMode_t;
 typedef enum { CUDNN_LRN_CROSS_CHANNEL_DIM1 } cudnnLRNMode_t;
 typedef enum { CUDNN_BATCHNORM_SPATIAL } cudnnBatchNormMode_t;
