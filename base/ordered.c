@@ -39,16 +39,20 @@ void sn_ordered_clear(sn_ordered *map) {
   memset(map, 0, sizeof *map);
 }
 
-/* Splits tree `n` into keys < key and keys > key (the key itself is not in it). */
-static void split(sn_ordered *map, uint32_t n, uint64_t key, uint32_t *below, uint32_t *above) {
+static bool is_before(const sn_ordered_node *node, uint64_t key, uint64_t weight) {
+  return node->key < key || (node->key == key && node->weight < weight);
+}
+
+/* Splits tree `n` into what is before and what is behind a pair that is not in it. */
+static void split(sn_ordered *map, uint32_t n, uint64_t key, uint64_t weight, uint32_t *below, uint32_t *above) {
   if (!n) {
     *below = *above = SN_ORDERED_NONE;
-  } else if (map->nodes[n].key < key) {
-    split(map, map->nodes[n].right, key, &map->nodes[n].right, above);
+  } else if (is_before(&map->nodes[n], key, weight)) {
+    split(map, map->nodes[n].right, key, weight, &map->nodes[n].right, above);
     *below = n;
     refresh(map, n);
   } else {
-    split(map, map->nodes[n].left, key, below, &map->nodes[n].left);
+    split(map, map->nodes[n].left, key, weight, below, &map->nodes[n].left);
     *above = n;
     refresh(map, n);
   }
@@ -66,15 +70,16 @@ static uint32_t merge(sn_ordered *map, uint32_t below, uint32_t above) {
 }
 
 static uint32_t insert_at(sn_ordered *map, uint32_t n, uint32_t fresh) {
+  uint64_t key = map->nodes[fresh].key, weight = map->nodes[fresh].weight;
   if (!n || priority(fresh) > priority(n)) {
-    split(map, n, map->nodes[fresh].key, &map->nodes[fresh].left, &map->nodes[fresh].right);
+    split(map, n, key, weight, &map->nodes[fresh].left, &map->nodes[fresh].right);
     refresh(map, fresh);
     return fresh;
   }
-  if (map->nodes[fresh].key < map->nodes[n].key)
-    map->nodes[n].left = insert_at(map, map->nodes[n].left, fresh);
-  else
+  if (is_before(&map->nodes[n], key, weight))
     map->nodes[n].right = insert_at(map, map->nodes[n].right, fresh);
+  else
+    map->nodes[n].left = insert_at(map, map->nodes[n].left, fresh);
   refresh(map, n);
   return n;
 }
@@ -87,23 +92,27 @@ uint32_t sn_ordered_insert(sn_ordered *map, uint64_t key, uint64_t weight) {
   return fresh;
 }
 
-static uint32_t remove_at(sn_ordered *map, uint32_t n, uint64_t key) {
-  if (map->nodes[n].key == key) {
+static uint32_t remove_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t weight) {
+  if (map->nodes[n].key == key && map->nodes[n].weight == weight) {
     uint32_t rest = merge(map, map->nodes[n].left, map->nodes[n].right);
     map->nodes[n].left = map->free;
     map->free = n;
     return rest;
   }
-  if (key < map->nodes[n].key)
-    map->nodes[n].left = remove_at(map, map->nodes[n].left, key);
+  if (is_before(&map->nodes[n], key, weight))
+    map->nodes[n].right = remove_at(map, map->nodes[n].right, key, weight);
   else
-    map->nodes[n].right = remove_at(map, map->nodes[n].right, key);
+    map->nodes[n].left = remove_at(map, map->nodes[n].left, key, weight);
   refresh(map, n);
   return n;
 }
 
+void sn_ordered_remove_pair(sn_ordered *map, uint64_t key, uint64_t weight) {
+  map->root = remove_at(map, map->root, key, weight);
+}
+
 void sn_ordered_remove(sn_ordered *map, uint64_t key) {
-  map->root = remove_at(map, map->root, key);
+  sn_ordered_remove_pair(map, key, map->nodes[sn_ordered_floor(map, key)].weight);
 }
 
 static void weigh_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t weight) {
@@ -131,10 +140,10 @@ uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key) {
   return best;
 }
 
-uint32_t sn_ordered_ceiling(const sn_ordered *map, uint64_t key) {
+uint32_t sn_ordered_ceiling_pair(const sn_ordered *map, uint64_t key, uint64_t weight) {
   uint32_t best = SN_ORDERED_NONE;
   for (uint32_t n = map->root; n;) {
-    if (map->nodes[n].key < key) {
+    if (is_before(&map->nodes[n], key, weight)) {
       n = map->nodes[n].right;
     } else {
       best = n;
@@ -142,6 +151,10 @@ uint32_t sn_ordered_ceiling(const sn_ordered *map, uint64_t key) {
     }
   }
   return best;
+}
+
+uint32_t sn_ordered_ceiling(const sn_ordered *map, uint64_t key) {
+  return sn_ordered_ceiling_pair(map, key, 0);
 }
 
 uint32_t sn_ordered_first(const sn_ordered *map, uint64_t weight) {

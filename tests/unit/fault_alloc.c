@@ -14,6 +14,7 @@
 #include "sim/ask/fit.h"
 #include "sim/ask/simulate.h"
 #include "sim/plan/place.h"
+#include "sim/play/caching_replay.h"
 #include "tests/unit/image_files.h"
 
 #include <errno.h>
@@ -248,20 +249,45 @@ static void pack_blocks(scenario *s) {
   sn_blocks_free(list);
 }
 
-static void place_plan(scenario *s) {
+/* The plan of a strategy with much traffic is made and handed on. */
+static void with_plan(scenario *s, void use(scenario *s, sn_plan *plan)) {
   sn_route *route = sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &s->err);
   sn_costs *costs = route ? sn_costs_new(s->net, &s->gpu, &s->err) : NULL;
   sn_schedule *schedule = costs ? sn_schedule_new(route, SN_RECOMPUTE_COST, &s->err) : NULL;
   sn_strategy strategy = sn_strategy_default(9); /* liveness+offload+recompute=cost */
   sn_plan *plan =
       schedule ? sn_lower(schedule, strategy, SN_WORKSPACE_DYNAMIC, costs, UINT64_C(1) << 30, &s->err) : NULL;
-  if (plan && sn_place(plan, &s->err) == SN_OK)
-    snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)plan->pool_bytes,
-             (unsigned long long)plan->largest_hole);
+  if (plan) use(s, plan);
   sn_plan_free(plan);
   sn_schedule_free(schedule);
   sn_costs_free(costs);
   sn_route_free(route);
+}
+
+static void place_blocks(scenario *s, sn_plan *plan) {
+  if (sn_place(plan, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)plan->pool_bytes,
+             (unsigned long long)plan->largest_hole);
+}
+
+static void place_plan(scenario *s) {
+  with_plan(s, place_blocks);
+}
+
+/* With too little memory, so that free segments go back, then with pages. */
+static void cache_blocks(scenario *s, sn_plan *plan) {
+  sn_caching_replayed replayed[2];
+  sn_caching_load load = {.limit_bytes = plan->reserved_peak * 6 / 5};
+  if (sn_caching_replay(plan, &load, &replayed[0], &s->err) != SN_OK) return;
+  load.options.expandable_segments = true;
+  if (sn_caching_replay(plan, &load, &replayed[1], &s->err) != SN_OK) return;
+  for (int i = 0; i < 2; i++)
+    snprintf(s->found + strlen(s->found), sizeof s->found - strlen(s->found), "%d %llu %llu ", replayed[i].fits,
+             (unsigned long long)replayed[i].figures.retries, (unsigned long long)replayed[i].figures.reserved_peak);
+}
+
+static void cache_plan(scenario *s) {
+  with_plan(s, cache_blocks);
 }
 
 static void run_armed(scenario *s, stage *run, failing how, long at) {
@@ -399,6 +425,7 @@ static void image_sets(void **state) {
 static void packing(void **state) {
   fail_each(*state, pack_blocks, 20);
   fail_each(*state, place_plan, 40);
+  fail_each(*state, cache_plan, 40);
 }
 
 int main(void) {

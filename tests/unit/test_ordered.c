@@ -121,12 +121,33 @@ static void shallow(void **state) {
   }
 }
 
+/* Keys several times, with different weights: all pairs in order, whichever was put in or taken out before. */
+static void pairs(void **state) {
+  (void)state;
+  enum { SIZES = 6, PLACES = 40 };
+  bool there[SIZES][PLACES] = {{false}};
+  uint64_t seed = first_seed(12);
+  sn_ordered map = {0};
+  for (int i = 0; i < 20000; i++) {
+    uint32_t key = prng_below(&seed, SIZES), weight = prng_below(&seed, PLACES);
+    if (there[key][weight])
+      sn_ordered_remove_pair(&map, key, weight);
+    else
+      assert_int_not_equal(sn_ordered_insert(&map, key, weight), SN_ORDERED_NONE);
+    there[key][weight] = !there[key][weight];
+    uint32_t k = prng_below(&seed, SIZES), w = prng_below(&seed, PLACES), at = k * PLACES + w;
+    uint32_t found = sn_ordered_ceiling_pair(&map, k, w);
+    while (at < SIZES * PLACES && !there[at / PLACES][at % PLACES]) at++;
+    assert_int_equal(found == SN_ORDERED_NONE, at == SIZES * PLACES);
+    if (found) assert_true(map.nodes[found].key == at / PLACES && map.nodes[found].weight == at % PLACES);
+  }
+  sn_ordered_clear(&map);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_operations),
-      cmocka_unit_test(empty_map),
-      cmocka_unit_test(extremes),
-      cmocka_unit_test(shallow),
+      cmocka_unit_test(random_operations), cmocka_unit_test(empty_map), cmocka_unit_test(extremes),
+      cmocka_unit_test(shallow),           cmocka_unit_test(pairs),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

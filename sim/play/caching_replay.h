@@ -1,0 +1,61 @@
+/* Caching replay: a plan's tensors and workspaces through PyTorch's caching allocator (sim/plan/caching.h), in the
+ * order in which the plan lists them: what the framework would have allocated and reserved, whatever addresses the plan
+ * has.
+ *
+ *   before     | iteration 1                                 | iteration 2
+ *   parameters | y1 y2 .. dy2 dw2 .. update (momentum made)  | y1 y2 .. dy2 dw2 .. update
+ *
+ * First come the blocks that stay: parameters, buffers, what libraries keep. Then two iterations, as the second is the
+ * steady one: what an optimizer makes in its first step is there from its begin. A tensor is taken with its exact bytes
+ * at its ALLOC and given back at its RELEASE, or at the end of the iteration; a workspace (whole KiB, as the plan has
+ * it) lives in its COMPUTE alone. Copies take nothing. O(instructions x log blocks).
+ */
+#ifndef SN_SIM_PLAY_CACHING_REPLAY_H
+#define SN_SIM_PLAY_CACHING_REPLAY_H
+
+#include "base/err.h"
+#include "sim/plan/caching.h"
+#include "sim/plan/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SN_CACHING_ITERATIONS = 2 };
+
+/* A block that is made in a step of the first iteration, in front of what the plan lists for it, and stays. */
+typedef struct sn_caching_made {
+  uint32_t step; /* index into route->steps */
+  uint64_t bytes;
+} sn_caching_made;
+
+typedef struct sn_caching_load {
+  uint64_t limit_bytes; /* what the allocator may reserve; SN_CACHING_NO_LIMIT */
+  sn_caching_options options;
+  const uint64_t *before; /* bytes of each block that is there before the first iteration, in the order of making */
+  uint32_t n_before;
+  const sn_caching_made *made; /* in the order in which the plan comes to their steps */
+  uint32_t n_made;
+} sn_caching_load;
+
+/* Bytes. The names of peaks are those of torch.cuda.max_memory_allocated() and max_memory_reserved(). */
+typedef struct sn_caching_peak {
+  uint64_t allocated_bytes, reserved_bytes;
+  uint32_t step; /* index: the first in which so much is allocated; SN_NONE: none needs more than is there before */
+} sn_caching_peak;
+
+typedef struct sn_caching_replayed {
+  bool fits;
+  uint32_t failed_iteration,
+      failed_step;       /* where it does not: 0 is before the first; index, SN_NONE before the first */
+  uint64_t failed_bytes; /* what was asked for */
+  sn_caching_peak iterations[SN_CACHING_ITERATIONS]; /* peaks of each, zeroes of one that was not reached */
+  sn_caching_figures figures;                        /* at the end, or where it failed: peaks are those of all */
+  uint64_t largest_split_bytes;                      /* sn_caching_largest_split() there */
+  double fragmentation; /* 1 - allocated / reserved of the steady iteration's peaks, or of all where it failed */
+} sn_caching_replayed;
+
+/* Needs nothing of a plan but its instructions and route. A plan that does not fit is an answer (fits is false), not an
+ * error. SN_NO_MEMORY; SN_BAD_USAGE for options that PyTorch refuses. */
+sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result, sn_err *err);
+
+#endif

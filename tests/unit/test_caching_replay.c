@@ -1,0 +1,126 @@
+/* Plans through the caching allocator: a small one by hand, and those of networks. */
+#include "base/checked.h"
+#include "sim/play/caching_replay.h"
+#include "tests/unit/pipeline.h"
+
+#include <stdlib.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Two steps: y is made, 4 MiB; dy takes 6 MiB beside it and a workspace of 5 MiB; then an update. */
+static const sn_tensor tensors[] = {{.bytes = 4 * MIB}, {.bytes = 6 * MIB - 100, .role = SN_GRADIENT}};
+static const sn_route route = {.n_steps = 3, .n_tensors = 2, .tensors = tensors};
+static sn_instr instrs[] = {
+    {.kind = SN_ALLOC, .id = 0, .step = 0, .bytes = 4 * MIB},
+    {.kind = SN_COMPUTE, .id = 0, .step = 0},
+    {.kind = SN_ALLOC, .id = 1, .step = 1, .bytes = 6 * MIB},
+    {.kind = SN_COMPUTE, .id = 1, .step = 1, .bytes = 5 * MIB},
+    {.kind = SN_RELEASE, .id = 0, .step = 1, .bytes = 4 * MIB},
+    {.kind = SN_COMPUTE, .id = 2, .step = 2},
+};
+static const sn_plan plan = {.route = &route, .n_instrs = sizeof instrs / sizeof *instrs, .instrs = instrs};
+
+static sn_caching_replayed replay(const sn_plan *p, const sn_caching_load *load) {
+  sn_err err = SN_ERR_INIT;
+  sn_caching_replayed result;
+  sn_caching_replay(p, load, &result, &err);
+  must(&err);
+  return result;
+}
+
+static void by_hand(void **state) {
+  (void)state;
+  static const uint64_t before[] = {3 * MIB, 1000};
+  static const sn_caching_made made[] = {{2, 3 * MIB}, {2, 4}};
+  sn_caching_load load = {
+      .limit_bytes = SN_CACHING_NO_LIMIT, .before = before, .n_before = 2, .made = made, .n_made = 2};
+  sn_caching_replayed r = replay(&plan, &load);
+  assert_true(r.fits);
+  /* 20 MiB hold 3 + 4 + 6 + 5, what is small lies in a segment of 2 MiB. The state takes the 4 MiB that y leaves, all
+   * of them, as 1 MiB is not cut off; so in the second iteration the workspace needs another 20 MiB. */
+  assert_int_equal(r.iterations[0].allocated_bytes, 18 * MIB + 1024);
+  assert_int_equal(r.iterations[0].reserved_bytes, 22 * MIB);
+  assert_int_equal(r.iterations[0].step, 1);
+  assert_int_equal(r.iterations[1].allocated_bytes, 22 * MIB + 1024 + 512);
+  assert_int_equal(r.iterations[1].reserved_bytes, 42 * MIB);
+  assert_int_equal(r.iterations[1].step, 1);
+  assert_int_equal(r.figures.allocated_peak, 22 * MIB + 1024 + 512);
+  assert_int_equal(r.figures.allocated_bytes, 7 * MIB + 1024 + 512); /* what stays */
+  assert_int_equal(r.figures.segments, 3);
+  assert_true(r.fragmentation > 0.47 && r.fragmentation < 0.48);
+  load.limit_bytes = 41 * MIB;
+  r = replay(&plan, &load);
+  assert_true(!r.fits && r.failed_iteration == 2 && r.failed_step == 1 && r.failed_bytes == 5 * MIB);
+  assert_int_equal(r.figures.retries, 1);
+  load.limit_bytes = 21 * MIB;
+  r = replay(&plan, &load);
+  assert_true(!r.fits && r.failed_iteration == 0 && r.failed_step == SN_NONE && r.failed_bytes == 1000);
+  assert_int_equal(r.figures.reserved_peak, 20 * MIB);
+}
+
+static void bad_options(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_caching_replayed r;
+  sn_caching_load load = {.limit_bytes = MIB, .options = {.max_split_bytes = 1}};
+  assert_int_equal(sn_caching_replay(&plan, &load, &r, &err), SN_BAD_USAGE);
+}
+
+/* The most that lives at one time, in whole blocks of `unit` bytes: no allocator has less allocated. */
+static uint64_t live_peak(const sn_plan *p, uint64_t unit) {
+  uint64_t live = 0, peak = 0;
+  for (uint32_t i = 0; i < p->n_instrs; i++) {
+    const sn_instr *instr = &p->instrs[i];
+    bool tensor = instr->kind == SN_ALLOC || instr->kind == SN_RELEASE;
+    uint64_t bytes = sn_ceil_div(tensor ? p->route->tensors[instr->id].bytes : instr->bytes, unit) * unit;
+    if (instr->kind == SN_ALLOC) live += bytes;
+    if (instr->kind == SN_RELEASE) live -= bytes;
+    peak = sn_max(peak, live + (instr->kind == SN_COMPUTE ? bytes : 0));
+  }
+  return peak;
+}
+
+/* Of every plan: all that lives is allocated, with at most what is not cut off; the same limit as it reserves is
+ * enough, and less than is allocated is not. */
+static void check_plan(const sn_plan *p, bool expandable) {
+  sn_caching_load load = {.limit_bytes = SN_CACHING_NO_LIMIT, .options = {.expandable_segments = expandable}};
+  sn_caching_replayed r = replay(p, &load);
+  uint64_t live = live_peak(p, 512);
+  assert_true(r.fits && r.figures.retries == 0 && r.figures.allocated_bytes == 0);
+  for (int i = 0; i < SN_CACHING_ITERATIONS; i++) {
+    assert_true(r.iterations[i].allocated_bytes >= live && r.iterations[i].reserved_bytes >= live);
+    if (expandable) assert_int_equal(r.iterations[i].allocated_bytes, live); /* all is cut off */
+  }
+  load.limit_bytes = r.figures.reserved_peak;
+  sn_caching_replayed same = replay(p, &load);
+  assert_true(same.fits && same.figures.retries == 0 && same.figures.reserved_peak == r.figures.reserved_peak);
+  load.limit_bytes = r.figures.reserved_peak - 1;
+  assert_true(replay(p, &load).figures.retries > 0);
+  load.limit_bytes = live - 1;
+  sn_caching_replayed less = replay(p, &load);
+  assert_true(!less.fits && less.failed_iteration == 1 && less.failed_step < p->route->n_steps);
+  assert_true(less.figures.reserved_peak < live);
+}
+
+static void plans_of_networks(void **state) {
+  (void)state;
+  static const char *const nets[] = {"alexnet", "resnet50", "inception_v4"};
+  static const char *const strategies[] = {"baseline", "liveness", "liveness+offload", "superneurons"};
+  for (int n = 0; n < 3; n++) {
+    pipeline p = pipeline_open(nets[n], 16);
+    for (int s = 0; s < 4; s++) {
+      pipeline_plan(&p, strategies[s], SN_WORKSPACE_DYNAMIC, UINT64_C(11) << 30);
+      for (int expandable = 0; expandable < 2; expandable++) check_plan(p.plan, expandable);
+    }
+    pipeline_close(&p);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(by_hand),
+      cmocka_unit_test(bad_options),
+      cmocka_unit_test(plans_of_networks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
