@@ -280,6 +280,19 @@ static const sn_command commands[] = {
      "snsim graph --net resnet50 --batch 32 --dialect explicit --order post --json\n"
      "snsim graph --net ./mine.json --dialect explicit -o mine.dot",
      NULL, SN_CMD_GRAPH, sn_cli_graph},
+    {"memcost", "snsim memcost --net NAME --batch N [options]", "what tensors take in MXNet, by how they share memory",
+     "Plans the memory of one training iteration by the rules of MXNet 1.2.1, before anything runs, five times: none: "
+     "every tensor for itself; inplace: results lie in operands whose bytes are used for the last time; sharing: "
+     "memory nobody needs any more is used again for something of a like size; both; forward_only: both, without a "
+     "backward pass. Counted are outputs, gradients and what is saved for backward; parameters, their gradients, the "
+     "batch and labels are not. The graph is that of snsim graph --dialect explicit --order post.\n"
+     "Sharing makes operations wait for each other that could run side by side: the critical path is the time of an "
+     "iteration with as many lanes as it can use, once with each tensor in memory of its own, once as shared. "
+     "--colors shares less for a shorter path.",
+     "snsim memcost --net resnet50 --batch 32\n"
+     "snsim memcost --net inception_v4 --batch 32 --colors 4 --gpu v100_32\n"
+     "snsim memcost --net ./mine.json --batch 8 --colors ancestors --json",
+     NULL, SN_CMD_MEMCOST, sn_cli_memcost},
     {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
      "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
      "An installed snsim brings all three along; otherwise write it where the shell looks:\n"

@@ -7,6 +7,7 @@
 #include "sim/ask/fit.h"
 #include "sim/ask/workers.h"
 #include "sim/plan/pack.h"
+#include "sim/share/colour.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,22 @@ static sn_status parse_moves(const char *what, const char *text, void *place, sn
   sn_status status = sn_parse_count(text, what, 0, SN_PACK_MOST_MOVES, &value, err);
   *(uint32_t *)place = (uint32_t)value;
   return status;
+}
+
+static sn_status parse_match_range(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 0, SN_MAX_DIM, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return status;
+}
+
+static sn_status parse_colours(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = SN_COLOURS_ANCESTORS;
+  if (strcmp(text, "ancestors") != 0 && (!*text || text[strspn(text, "0123456789")]))
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is neither a number of colours nor ancestors", what, text);
+  if (strcmp(text, "ancestors") != 0) sn_parse_count(text, what, 1, SN_COLOURS_MOST, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return err->code;
 }
 
 static sn_status parse_warmup(const char *what, const char *text, void *place, sn_err *err) {
@@ -257,14 +274,16 @@ static const sn_option options[] = {
      "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
      parse_which, offsetof(sn_args, which)},
     {"net", "NET|FILE.json", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
+         SN_CMD_MEMCOST,
      "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      parse_text, offsetof(sn_args, net)},
     {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
      "The run's network, where its file lies elsewhere by now.", parse_text, offsetof(sn_args, net)},
-    {"batch", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
+    {"batch", "N", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST,
      "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
     {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", parse_size,
      offsetof(sn_args, batch)},
@@ -337,13 +356,22 @@ static const sn_option options[] = {
     {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.", parse_bytes,
      offsetof(sn_args, pool)},
     {"image", "N", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
+         SN_CMD_MEMCOST,
      "What to train",
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then "
      "has other parameters, which is said; behind a global POOL it has not.",
      parse_size, offsetof(sn_args, image)},
-    {"gpu", "GPU|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
+     "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
+     "Default: 16, MXNet's.",
+     parse_match_range, offsetof(sn_args, match_range)},
+    {"colors", "N|ancestors", 0, SN_CMD_MEMCOST, "How",
+     "Only operations of one colour share a region: the longest paths have a colour each, the rest the last. Default: "
+     "1. ancestors: only an operation that runs behind the other in any case; networks of up to 20,000 operations.",
+     parse_colours, offsetof(sn_args, colours)},
+    {"gpu", "GPU|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST, "Where",
      "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", parse_gpu, 0},
@@ -481,7 +509,7 @@ static const sn_option options[] = {
      offsetof(sn_args, explain)},
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
-         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH,
+         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST,
      "What to print", "One JSON object instead of tables.", parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      parse_switch, offsetof(sn_args, csv)},
@@ -494,7 +522,7 @@ static const sn_option options[] = {
      parse_text, offsetof(sn_args, plan)},
     {"output", "FILE", 'o',
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |
-         SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP,
+         SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP | SN_CMD_MEMCOST,
      "What to print", "Writes to FILE instead of standard output.", parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PACK, "What to print",
      "Writes the blocks with their offsets as CSV; - puts them on standard output in place of the summary.", parse_text,

@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "db/store.h"
 #include "models/zoo.h"
+#include "sim/ask/memcost.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -203,6 +204,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .gpu = "k40c",
                     .iterations = 3,
                     .moves = 5000,
+                    .match_range = SN_MEMCOST_MATCH_RANGE,
+                    .colours = 1,
                     .warmup = 1,
                     .workspace = SN_WORKSPACE_DYNAMIC,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
