@@ -89,11 +89,11 @@ static void print_sums(const sn_route *r, FILE *out) {
     bytes[r->tensors[t].role] += r->tensors[t].bytes, count[r->tensors[t].role]++;
   for (uint32_t s = r->first_backward; s < r->first_update; s++)
     sums += r->net->layers[r->steps[s].layer].op == SN_FORK;
-  fprintf(out,
-          "\n%" PRIu32 " steps: %" PRIu32 " forward, %" PRIu32 " backward, of which %" PRIu32 " sum gradients, %" PRIu32
-          " updates\n%" PRIu32 " tensors, %.3f MiB if none shared memory: ",
-          r->n_steps, r->first_backward, r->first_update - r->first_backward, sums, r->n_steps - r->first_update,
-          r->n_tensors, (double)r->tensor_bytes / MIB);
+  fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward", r->n_steps, r->first_backward);
+  if (r->n_steps > r->first_backward)
+    fprintf(out, ", %" PRIu32 " backward, of which %" PRIu32 " sum gradients, %" PRIu32 " updates",
+            r->first_update - r->first_backward, sums, r->n_steps - r->first_update);
+  fprintf(out, "\n%" PRIu32 " tensors, %.3f MiB if none shared memory: ", r->n_tensors, (double)r->tensor_bytes / MIB);
   for (sn_role role = 0; role < SN_ROLES; role++) {
     if (count[role] == 0) continue;
     fprintf(out, "%s%" PRIu32 " %s %.3f MiB", separator, count[role], plural[role], (double)bytes[role] / MIB);
@@ -257,10 +257,15 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
   return sn_out_close(&out, err);
 }
 
+static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
+  return args->inference ? sn_route_new_inference(net, args->dialect, args->order, err)
+                         : sn_route_new(net, args->dialect, args->order, err);
+}
+
 sn_status sn_cli_graph(const sn_args *args, sn_err *err) {
   if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim graph --net lenet");
   sn_net *net = sn_net_load(args->net, args->batch ? args->batch : 1, args->image, err);
-  sn_route *route = net ? sn_route_new(net, args->dialect, args->order, err) : NULL;
+  sn_route *route = net ? make_route(net, args, err) : NULL;
   if (route) print(args, route, err);
   sn_route_free(route);
   sn_net_free(net);

@@ -298,6 +298,8 @@ static const sn_option options[] = {
      "from "
      "each parameter's gradient, for dialects that write nothing in place.",
      parse_order, offsetof(sn_args, order)},
+    {"inference", NULL, 0, SN_CMD_GRAPH, "How", "The network is only run, not trained: forward operations alone.",
+     parse_switch, offsetof(sn_args, inference)},
     {"nets", "NET|FILE.json,..", 0, SN_CMD_SWEEP, "Points",
      "Networks, parted by commas: alexnet,resnet:n1=3,n2=4,./mine.json. What reads KEY=VALUE belongs to the family "
      "before it. May be given several times, like all lists.",

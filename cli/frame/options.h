@@ -89,6 +89,7 @@ typedef struct sn_args {
   uint32_t moves;
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
+  bool inference;
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */
 } sn_args;
 

@@ -90,10 +90,11 @@ static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
   return layer->op == SN_FORK && !b->route->dialect->fork_copies;
 }
 
-/* Eager: only behind what is trained. Else every layer has; but the readers of the input batch make no gradient for a
- * FORK to sum, where that gradient is no tensor. */
+/* Inference: never. Eager: only behind what is trained. Else every layer has; but the readers of the input batch make
+ * no gradient for a FORK to sum, where that gradient is no tensor. */
 static bool has_backward(const sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
+  if (b->inference) return false;
   if (b->route->dialect->eager) return layer->op != SN_FORK && b->trained[layer->first_output];
   return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
 }
@@ -357,9 +358,9 @@ static sn_status make_steps(sn__route_maker *b, sn_err *err) {
   if (b->route->dialect->eager) sn__route_find_trained(b);
   for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
   b->route->first_backward = b->route->n_steps;
-  for (uint32_t i = n; i-- > 0;) add_backward(b, b->order[i]);
+  for (uint32_t i = n; i-- > 0 && !b->inference;) add_backward(b, b->order[i]);
   b->route->first_update = b->route->n_steps;
-  add_updates(b);
+  if (!b->inference) add_updates(b);
   if (b->too_large)
     return sn_fail(err, SN_BAD_INPUT,
                    "network %s at batch %u: its tensors together exceed 4 PiB; choose a smaller batch", net->name,
@@ -445,8 +446,8 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   r->arena = arena;
 }
 
-static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, sn_err *err) {
-  sn__route_maker b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route))};
+static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, bool inference, sn_err *err) {
+  sn__route_maker b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route)), .inference = inference};
   if (b.route) b.route->dialect = sn_dialect_of(dialect);
   sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
   if (status == SN_OK) status = b.route->dialect->eager ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
@@ -457,18 +458,26 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect,
   return status == SN_OK ? b.route : NULL;
 }
 
-sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
+static sn_route *make_route(const sn_net *net, sn_dialect_id dialect, sn_order order, bool inference, sn_err *err) {
   if (order != SN_ORDER_ROUTE && sn_dialect_of(dialect)->eager) {
     sn_fail(err, SN_BAD_USAGE, "the dialect %s runs in the order in which a model is written; explicit has others",
             sn_dialect_of(dialect)->name);
     return NULL;
   }
   sn_arena *arena = sn_arena_new();
-  sn_route *route = arena ? fill(arena, net, dialect, err) : NULL;
+  sn_route *route = arena ? fill(arena, net, dialect, inference, err) : NULL;
   if (!arena) sn_fail_memory(err);
   if (route && order == SN_ORDER_POST && sn__route_post_order(route, err) != SN_OK) route = NULL;
   if (!route) sn_arena_free(arena);
   return route;
+}
+
+sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
+  return make_route(net, dialect, order, false, err);
+}
+
+sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
+  return make_route(net, dialect, order, true, err);
 }
 
 void sn_route_free(sn_route *route) {

@@ -130,6 +130,9 @@ typedef struct sn_route {
 /* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
  * not have. */
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
+/* The forward steps alone, for running a network that is not trained: nothing is saved for backward, and values die
+ * where forward reads them last. */
+sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
 void sn_route_free(sn_route *route);
 
 /* Uses permits: what a step makes becomes the tensor of the operand that it may take, changed in place, where that is

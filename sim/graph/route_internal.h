@@ -39,6 +39,7 @@ typedef struct sn__route_maker {
   uint32_t *holders;     /* per tensor: values whose gradient it holds, and which have not been used yet */
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
+  bool inference; /* forward steps alone */
   bool too_large;
 } sn__route_maker;
 

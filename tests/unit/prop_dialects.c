@@ -335,6 +335,21 @@ static void taking_over_loses_nothing(void **state) {
   assert_true(after < before);
 }
 
+/* What runs the network alone is the forward steps of what trains it, and outputs. */
+static void check_inference(const sn_route *trains, sn_dialect_id dialect, sn_order order) {
+  sn_err err = SN_ERR_INIT;
+  sn_route *runs = sn_route_new_inference(trains->net, dialect, order, &err);
+  must(&err);
+  check_route(runs);
+  assert_int_equal(runs->n_steps, trains->first_backward);
+  assert_int_equal(runs->first_backward, runs->n_steps);
+  assert_int_equal(runs->first_update, runs->n_steps);
+  for (uint32_t s = 0; s < runs->n_steps; s++) assert_int_equal(runs->steps[s].layer, trains->steps[s].layer);
+  for (uint32_t t = 0; t < runs->n_tensors; t++) assert_int_equal(runs->tensors[t].role, SN_VALUE);
+  for (uint32_t i = 0; i < runs->net->n_layers; i++) assert_int_equal(runs->backward_step[i], SN_NONE);
+  sn_route_free(runs);
+}
+
 static void random_routes(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261122);
@@ -352,6 +367,7 @@ static void random_routes(void **state) {
         if (!route) fail_msg("SN_SEED=%" PRIu64 ": %s", seed, err.text);
         check_route(route);
         check_steps(route);
+        check_inference(route, d, o);
         sn_route_free(route);
       }
     sn_net_free(net);
