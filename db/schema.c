@@ -340,8 +340,30 @@ static const char names_and_failures[] =
 static const char least_memory[] = "ALTER TABLE results ADD COLUMN least_device_bytes INTEGER NOT NULL DEFAULT 0;"
                                    "ALTER TABLE points ADD COLUMN least_device_bytes INTEGER NOT NULL DEFAULT 0;";
 
-static const char *const migrations[] = {version_1, version_2,   sweep_tables,       pool_columns,
-                                         net_names, host_memory, names_and_failures, least_memory};
+/* Where addresses come from, and whose iteration it is. Before there was only first fit; what the largest load was then
+ * is in the share of the pool that it did not reach. */
+static const char placements[] =
+    "ALTER TABLE results ADD COLUMN placement TEXT NOT NULL DEFAULT 'first_fit';"
+    "ALTER TABLE results ADD COLUMN dialect TEXT NOT NULL DEFAULT 'superneurons';"
+    "ALTER TABLE results ADD COLUMN step_order TEXT NOT NULL DEFAULT 'route';"
+    "ALTER TABLE results ADD COLUMN largest_load_bytes INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE results SET largest_load_bytes = 1024 * CAST(round((1 - pool_fragmentation)"
+    "  * iif(source = 'sim', pool_bytes, reserved_pool_bytes) / 1024.0) AS INTEGER)"
+    "  WHERE pool_bytes < 1125899906842624 AND reserved_pool_bytes < 1125899906842624;"
+    "ALTER TABLE points ADD COLUMN placement TEXT NOT NULL DEFAULT 'first_fit';"
+    "UPDATE points SET placement = '' WHERE failure <> '';"
+    "DROP VIEW sweep_points;"
+    "CREATE VIEW sweep_points AS"
+    "  SELECT sweep_id AS sweep, point, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, pool_limit_bytes / 1048576.0 AS pool_limit_mib, batch, strategy, failure, fits,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    placement, pool_bytes / 1048576.0 AS pool_mib, workspace_peak_bytes / 1048576.0 AS workspace_mib,"
+    "    offload_bytes / 1048576.0 AS offload_mib, prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers,"
+    "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM points;";
+
+static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
+                                         host_memory, names_and_failures, least_memory, placements};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

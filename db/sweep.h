@@ -33,6 +33,7 @@ typedef struct sn_sweep_row {
   const char *failure; /* why it could not be computed; "" where it was. All that follows is 0 then. */
   bool fits;
   uint64_t peak_device_bytes, least_device_bytes, peak_tensor_bytes, pool_bytes, workspace_peak_bytes;
+  const char *placement; /* as in sn_result; "" where it could not be computed */
   uint64_t offload_bytes, prefetch_bytes, external_bytes;
   uint32_t recomputed_layers;
   int64_t iteration_ns, stall_ns;

@@ -6,6 +6,8 @@
 #include "db/store_internal.h"
 #include "db/sweep.h"
 
+#include <string.h>
+
 #define KIND(member)                                                                                                   \
   _Generic((member), const char *                                                                                      \
            : SN__TEXT, bool                                                                                            \
@@ -87,7 +89,11 @@ static const sn__column result_columns[] = {
     NAMED("auxiliary_bytes", sn_result, persistent.auxiliary),
     NAMED("input_batch_bytes", sn_result, persistent.input_batch),
     NAMED("label_bytes", sn_result, persistent.labels),
+    COLUMN(sn_result, placement),
+    COLUMN(sn_result, dialect),
+    COLUMN(sn_result, step_order),
     COLUMN(sn_result, pool_bytes),
+    COLUMN(sn_result, largest_load_bytes),
     COLUMN(sn_result, pool_step),
     COLUMN(sn_result, pool_layer),
     COLUMN(sn_result, pool_pass),
@@ -204,6 +210,7 @@ static const sn__column point_columns[] = {
     COLUMN(sn_sweep_row, peak_device_bytes),
     COLUMN(sn_sweep_row, least_device_bytes),
     COLUMN(sn_sweep_row, peak_tensor_bytes),
+    COLUMN(sn_sweep_row, placement),
     COLUMN(sn_sweep_row, pool_bytes),
     COLUMN(sn_sweep_row, workspace_peak_bytes),
     COLUMN(sn_sweep_row, offload_bytes),
@@ -219,6 +226,25 @@ static const sn__column point_columns[] = {
   { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), NULL, NULL }
 #define RULED(name, type, columns, counter, rule, obeys, ...)                                                          \
   { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), rule, obeys }
+
+static bool is_among(const char *word, const char *const *words) {
+  while (*words && strcmp(word, *words) != 0) words++;
+  return *words != NULL;
+}
+
+static bool result_obeys(const void *row) {
+  static const char *const placements[] = {"packed", "first_fit", NULL},
+                           *const dialects[] = {"superneurons", "explicit", "pytorch", "singa", NULL},
+                           *const orders[] = {"route", "post", "serial", "bfs", NULL};
+  const sn_result *r = row;
+  return is_among(r->placement, placements) && is_among(r->dialect, dialects) && is_among(r->step_order, orders);
+}
+
+/* A point that has failed has no plan, and no placement. */
+static bool point_obeys(const void *row) {
+  static const char *const placements[] = {"", "packed", "first_fit", NULL};
+  return is_among(((const sn_sweep_row *)row)->placement, placements);
+}
 
 static bool step_obeys(const void *row) {
   const sn_step_row *step = row;
@@ -241,7 +267,11 @@ static bool timing_obeys(const void *row) {
          t->workspace_bytes <= SN__MOST_DEVICE_BYTES;
 }
 
-#define STEP_RULE "begin_ns <= end_ns"
+#define RESULT_RULE                                                                                                    \
+  "placement IN ('packed', 'first_fit') AND dialect IN ('superneurons', 'explicit', 'pytorch', 'singa')"               \
+  " AND step_order IN ('route', 'post', 'serial', 'bfs')"
+#define POINT_RULE "placement IN ('', 'packed', 'first_fit')"
+#define STEP_RULE  "begin_ns <= end_ns"
 #define CALIBRATION_RULE                                                                                               \
   "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
   " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"
@@ -249,7 +279,8 @@ static bool timing_obeys(const void *row) {
 
 const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");
 const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");
-const sn__table sn__results = TABLE("results", sn_result, result_columns, "result", "run_id");
+const sn__table sn__results =
+    RULED("results", sn_result, result_columns, "result", RESULT_RULE, result_obeys, "run_id");
 const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id");
 const sn__table sn__steps =
     RULED("steps", sn_step_row, step_columns, "step", STEP_RULE, step_obeys, "run_id", "result");
@@ -263,8 +294,9 @@ const sn__table sn__timings =
 
 /* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
 #define IN_THEIR_ORDER "row_number() OVER (ORDER BY point)"
-const sn__table sn__points_in = TABLE("points", sn_sweep_row, point_columns, NULL, "sweep_id");
-const sn__table sn__points_out = TABLE("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, "sweep_id");
+const sn__table sn__points_in = RULED("points", sn_sweep_row, point_columns, NULL, POINT_RULE, point_obeys, "sweep_id");
+const sn__table sn__points_out =
+    RULED("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, POINT_RULE, point_obeys, "sweep_id");
 
 const sn__table *const sn__every_table[] = {&sn__devices, &sn__runs,     &sn__results,   &sn__route,
                                             &sn__steps,   &sn__peaks,    &sn__tensors,   &sn__calibrations,

@@ -8,8 +8,7 @@
 #include "sim/ask/explain.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
-#include "sim/plan/check.h"
-#include "sim/plan/lower.h"
+#include "sim/plan/make.h"
 #include "sim/play/device_model.h"
 #include "sim/play/meter.h"
 #include "sim/play/recording.h"
@@ -135,10 +134,13 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn_schedule **schedule = &s->schedules[strategy.recompute];
   uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
   if (!*schedule) *schedule = sn_schedule_new(s->route, strategy.recompute, err);
-  sn_plan *plan = *schedule ? sn_lower(*schedule, strategy, s->options.workspace, s->costs, limit, err) : NULL;
-  if (!plan || sn_check(plan, NULL, err) == SN_OK) return plan;
-  sn_plan_free(plan);
-  return NULL;
+  const sn_plan_wish wish = {.schedule = *schedule,
+                             .costs = s->costs,
+                             .strategy = strategy,
+                             .workspace = s->options.workspace,
+                             .placement = s->options.placement,
+                             .pool_bytes = limit};
+  return *schedule ? sn_plan_make(&wish, err) : NULL;
 }
 
 static sn_result_source source_of(const sn_session *s, const sn_plan *plan, const sn_trace *trace) {

@@ -46,7 +46,8 @@ typedef struct sn_session_options {
                         * left never is */
   bool compare; /* keep the first result's gradients and parameters: the later ones say how far they are from it */
   sn_workspace workspace;
-  const char *data; /* a labelled image set; NULL: synthetic batches */
+  sn_placement placement; /* as in sn_options */
+  const char *data;       /* a labelled image set; NULL: synthetic batches */
   bool want_steps;
   bool predict; /* also a predicted result for each strategy, before the measured one */
   /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;

@@ -69,6 +69,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.tf32 = args->tf32;
   options.machine.hyper = args->hyper;
   options.pool_bytes = args->pool.bytes;
+  options.placement = args->placement;
   options.strict_pool = true;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;

@@ -18,7 +18,7 @@ static const sn_command commands[] = {
      "CUDA context, parameters, their gradients, their momentum, input, and the pool for tensors and workspace; the "
      "cache and dynamic workspaces take what there is. \"needs the least\", below the table: the least memory with "
      "which a strategy runs, as `snsim fit --min memory` finds it. \"work GiB\": the largest convolution "
-     "workspace. \"frag %\": the share of the pool lost to holes when it was fullest; \"pool set at step\", the "
+     "workspace. \"frag %\": the share of the pool that is never in use at one moment; \"pool set at step\", the "
      "last column: the step that makes the pool as large as it is, which need not be that of the peak, and why: its "
      "tensors, a workspace, or holes of more than 1 % between tensors (--explain says what would lower it). \"out/in "
      "GiB\": bytes copied to "

@@ -44,6 +44,8 @@ static const sn_field run_fields[] = {
 
 static const sn_field result_fields[] = {
     FIELD(sn_result, strategy),
+    FIELD(sn_result, dialect),
+    FIELD(sn_result, step_order),
     FIELD(sn_result, source),
     FIELD(sn_result, fits),
     FIELD(sn_result, tensor_count),
@@ -63,7 +65,9 @@ static const sn_field result_fields[] = {
     FIELD(sn_result, persistent.auxiliary),
     FIELD(sn_result, persistent.input_batch),
     FIELD(sn_result, persistent.labels),
+    FIELD(sn_result, placement),
     FIELD(sn_result, pool_bytes),
+    FIELD(sn_result, largest_load_bytes),
     FIELD(sn_result, pool_step),
     FIELD(sn_result, pool_layer),
     FIELD(sn_result, pool_pass),

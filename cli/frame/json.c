@@ -148,7 +148,9 @@ static void put_persistent(sn_json_object *o, const sn_persistent *p) {
 }
 
 static void put_pool(sn_json_object *o, const sn_result *r) {
+  sn_json_put_text(o, "placement", r->placement);
   sn_json_put_count(o, "pool_bytes", r->pool_bytes);
+  sn_json_put_count(o, "largest_load_bytes", r->largest_load_bytes);
   sn_json_put_count(o, "pool_step", r->pool_step);
   sn_json_put_text(o, "pool_layer", r->pool_layer);
   sn_json_put_text(o, "pool_pass", r->pool_pass);
@@ -161,6 +163,7 @@ static void put_pool(sn_json_object *o, const sn_result *r) {
 }
 
 static void put_extra(sn_json_object *o, const sn_result *r) {
+  sn_json_put_text(o, "dialect", r->dialect);
   put_persistent(o, &r->persistent);
   sn_json_put_count(o, "context_bytes", r->context_bytes);
   put_pool(o, r);

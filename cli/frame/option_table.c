@@ -184,6 +184,13 @@ static sn_status parse_allocator(const char *what, const char *text, void *place
   return sn_allocator_parse(text, place, err);
 }
 
+static sn_status parse_placement(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  (void)what;
+  args->placement_given = true;
+  return sn_placement_parse(text, &args->placement, err);
+}
+
 static sn_status parse_dialect(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_dialect_parse(text, place, err);
@@ -436,6 +443,11 @@ static const sn_option options[] = {
     {"allocator", "pool|cuda", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
      "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
      parse_allocator, offsetof(sn_args, allocator)},
+    {"placement", "packed|first-fit", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "How tensors and workspaces get their addresses: packed (default: together, once all is known), or first-fit (one "
+     "after the other, as it comes; published systems always).",
+     parse_placement, 0},
     {"backend", "cpu|cuda", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", parse_backend,
      offsetof(sn_args, backend)},

@@ -60,6 +60,8 @@ typedef struct sn_args {
   sn_workspace workspace;
   sn_external external;
   sn_allocator allocator;
+  sn_placement placement;
+  bool placement_given;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;

@@ -163,6 +163,7 @@ static sn_status draw_steps(const char *path, sn_err *err) {
   sn_options simulated = SN_OPTIONS_INIT;
   sn_device device;
   simulated.want_steps = true;
+  simulated.placement = SN_PLACEMENT_FIRST_FIT;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
   sn_net *net = sn_device_load(SN_PAPER_CARD, &device, err) == SN_OK ? sn_net_load("alexnet", 200, 0, err) : NULL;
   sn_run *run = net ? sn_simulate("alexnet", net, &device, strategies, SN_STRATEGY_DEFAULTS, &simulated, err) : NULL;

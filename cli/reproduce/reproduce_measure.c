@@ -56,6 +56,7 @@ sn_run *sn_cell_run(const sn_paper_cell *cell, sn_err *err) {
   sn_strategy strategy;
   sn_options options = SN_OPTIONS_INIT;
   options.want_steps = true;
+  options.placement = SN_PLACEMENT_FIRST_FIT; /* the paper's */
   if (cell->how & SN_HOW_CUDA) options.allocator = SN_ALLOCATOR_CUDA;
   if (cell->how & SN_HOW_NO_WORKSPACE) options.workspace = SN_WORKSPACE_NONE;
   if (cell->how & SN_HOW_MOST) options.workspace = SN_WORKSPACE_MAX;

@@ -21,7 +21,8 @@ enum { PATH_ROOM = 4096 };
 /* ---- which grid ---- */
 
 static bool has_axes(const sn_args *args) {
-  bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link || args->host_memory.given;
+  bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link || args->host_memory.given ||
+             args->placement_given;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -60,6 +61,7 @@ static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
   if (args->image) sn_grid_add(grid, SN_AXIS_IMAGES, image, err);
   if (args->shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
   grid->host_memory_bytes = args->host_memory.bytes;
+  grid->placement = args->placement;
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
     sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);

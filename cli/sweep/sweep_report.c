@@ -230,6 +230,7 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_real(p, "images_per_second", r->images_per_second);
   put_count(p, "image", r->image);
   put_bool(p, "shared_link", r->shared_link);
+  put_text(p, "placement", r->placement);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {

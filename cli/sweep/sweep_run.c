@@ -111,6 +111,7 @@ static void fill_row(const run *r, uint32_t group, uint32_t strategy, const char
                         .peak_device_bytes = p->peak_device_bytes,
                         .least_device_bytes = p->least_device_bytes,
                         .peak_tensor_bytes = p->peak_tensor_bytes,
+                        .placement = p->failure[0] ? "" : sn_placement_name(p->placement),
                         .pool_bytes = p->pool_bytes,
                         .workspace_peak_bytes = p->workspace_peak_bytes,
                         .offload_bytes = p->offload_bytes,

@@ -36,7 +36,8 @@ bool sn_compare_has_peaks(const sn_compare_pair *pair) {
 }
 
 static bool same_memory(const sn_result *a, const sn_result *b) {
-  return a->fits == b->fits && a->peak_device_bytes == b->peak_device_bytes && a->context_bytes == b->context_bytes &&
+  return strcmp(a->placement, b->placement) == 0 && a->fits == b->fits &&
+         a->peak_device_bytes == b->peak_device_bytes && a->context_bytes == b->context_bytes &&
          a->pool_bytes == b->pool_bytes && a->peak_tensor_bytes == b->peak_tensor_bytes &&
          a->peak_step == b->peak_step && strcmp(a->peak_layer, b->peak_layer) == 0 &&
          a->live_tensors_at_peak == b->live_tensors_at_peak && a->max_live_tensors == b->max_live_tensors &&

@@ -168,14 +168,17 @@ static site *visit(fitter *f, uint32_t value, sn_err *err) {
 
 /* What a value needs. A network that is not there, and one for which the strategy has no plan (recomputation of a chain
  * that is too long), fit nowhere; *why says which. */
-static sn_status ask(fitter *f, uint32_t value, sn_need *need, const char **why, sn_err *err) {
+static sn_status ask(fitter *f, uint32_t value, bool only_fits, sn_need *need, const char **why, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
   *need = (sn_need){.slack_bytes = INT64_MIN};
   *why = f->refusal.text;
   if (f->refused && value >= f->refused) return SN_OK;
   const site *s = visit(f, value, err);
   *why = s ? NULL : f->reason.text;
-  if (!s || sn_planner_need(s->planner, f->strategy, f->device->memory_bytes, need, &reason) == SN_OK) return err->code;
+  if (!s) return err->code;
+  sn_status (*look)(sn_planner *, sn_strategy, uint64_t, sn_need *, sn_err *) =
+      only_fits ? sn_planner_fits : sn_planner_need;
+  if (look(s->planner, f->strategy, f->device->memory_bytes, need, &reason) == SN_OK) return err->code;
   if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
   f->refused = value;
   f->refusal = reason;
@@ -185,7 +188,7 @@ static sn_status ask(fitter *f, uint32_t value, sn_need *need, const char **why,
 
 static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
   const char *why;
-  return ask(user, value, need, &why, err);
+  return ask(user, value, true, need, &why, err);
 }
 
 /* ---- answers ---- */
@@ -203,7 +206,7 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
 static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
   uint32_t value = a->search.value ? a->search.value + 1 : f->knob->low;
   const char *why = "it is the largest there is";
-  if (value <= f->knob->high && ask(f, value, need, &why, err) != SN_OK) return err->code;
+  if (value <= f->knob->high && ask(f, value, false, need, &why, err) != SN_OK) return err->code;
   if (why) {
     a->end = sn_arena_text(f->arena, why);
     a->search.tried_to = a->search.value;
@@ -287,7 +290,7 @@ static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answ
   if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
   bool none = a->memory_bytes == 0;
   uint64_t below = none ? SN_MEMORY_ALL : a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
-  if (sn_planner_need(planner, a->strategy, below, &less, err) != SN_OK ||
+  if (sn_planner_fits(planner, a->strategy, below, &less, err) != SN_OK ||
       sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
       sn_planner_result(planner, a->strategy, none ? SN_MEMORY_ALL : a->memory_bytes, arena, result, err) != SN_OK)
     return err->code;

@@ -67,6 +67,7 @@ typedef struct sn_grid {
   uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
   uint32_t batches[SN_GRID_BATCHES];
   sn_strategy strategies[SN_GRID_STRATEGIES];
+  sn_placement placement;     /* of every point's plan */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */

@@ -13,9 +13,9 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid",  "version", "nets",    "gpus",       "workspaces", "externals",
-                                   "allocators",  "pools",   "batches", "strategies", "image",      "shared_link",
-                                   "host_memory", "files",   "images",  "memories",   "links"};
+static const char *const keys[] = {"snsim_grid",  "version",   "nets",    "gpus",       "workspaces", "externals",
+                                   "allocators",  "pools",     "batches", "strategies", "image",      "shared_link",
+                                   "host_memory", "placement", "files",   "images",     "memories",   "links"};
 
 /* ---- reading ---- */
 
@@ -87,6 +87,16 @@ static sn_status read_host_memory(const sn_json *doc, sn_grid *grid, sn_err *err
   return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "host_memory"), err, "%s", reason.text);
 }
 
+static sn_status read_placement(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  sn_err reason = SN_ERR_INIT;
+  if (!sn_json_has(root, "placement")) return SN_OK;
+  const char *text = sn_json_text(doc, root, "placement", err);
+  if (!text || sn_placement_parse(text, &grid->placement, &reason) == SN_OK) return err->code;
+  const char *key = reason.text + strlen("--"); /* the option's name is the key */
+  return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "placement"), err, "%s", key);
+}
+
 /* One value for all points: what a grid could say before the axis was one, and sweeps of that time still do. */
 static sn_status check_alone(const sn_json *doc, const char *key, sn_axis axis, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
@@ -118,7 +128,7 @@ static sn_status read_shared_link(const sn_json *doc, sn_grid *grid, sn_err *err
 static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   if (read_image(doc, grid, err) != SN_OK || read_shared_link(doc, grid, err) != SN_OK) return err->code;
-  if (read_host_memory(doc, grid, err) != SN_OK) return err->code;
+  if (read_host_memory(doc, grid, err) != SN_OK || read_placement(doc, grid, err) != SN_OK) return err->code;
   if (!sn_json_has(root, "version")) return SN_OK;
   const char *version = sn_json_text(doc, root, "version", err);
   if (!version) return err->code;
@@ -238,6 +248,8 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
   char digits[VALUE];
   snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
   if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
+  const char *placement = sn_placement_name(grid->placement);
+  if (grid->placement != SN_PLACEMENT_PACKED && !cJSON_AddStringToObject(root, "placement", placement)) return false;
   return write_files(grid, root);
 }
 

@@ -27,6 +27,9 @@ static void fill_point(const sn_result *r, sn_point *point) {
                       .stall_ns = r->stall_ns,
                       .images_per_second = r->images_per_second,
                       .recomputed_layers = r->recomputed_layers,
+                      .placement = strcmp(r->placement, sn_placement_name(SN_PLACEMENT_PACKED)) == 0
+                                       ? SN_PLACEMENT_PACKED
+                                       : SN_PLACEMENT_FIRST_FIT,
                       .fits = r->fits};
 }
 
@@ -58,6 +61,7 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
   sn_options options = {.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
                         .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
                         .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
+                        .placement = grid->placement,
                         .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
                         .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
   const char *spec = grid->nets[at[SN_AXIS_NETS]];

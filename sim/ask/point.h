@@ -19,6 +19,7 @@ typedef struct sn_point {
   int64_t iteration_ns, stall_ns;
   double images_per_second;
   uint32_t recomputed_layers;
+  sn_placement placement;
   bool fits;
   char failure[200]; /* why it could not be computed, all else is 0; "" where it was */
 } sn_point;

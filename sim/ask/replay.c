@@ -184,14 +184,24 @@ static sn_status read_strategy(const char *name, sn_strategy *strategy, sn_err *
   return err->code;
 }
 
+static sn_status read_placement(const char *name, sn_placement *placement, sn_err *err) {
+  if (sn_placement_parse(name, placement, err) == SN_BAD_USAGE) err->code = SN_BAD_INPUT;
+  return err->code;
+}
+
 sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,
                            sn_err *err) {
   sn_device device = r->device;
   sn_strategy *strategies = calloc(count, sizeof *strategies);
   if (!strategies) return sn_fail_memory(err);
+  sn_options options = r->options;
   device.context_bytes = results[0]->context_bytes;
   for (uint32_t i = 0; i < count && err->code == SN_OK; i++) read_strategy(results[i]->strategy, &strategies[i], err);
-  const sn_asked asked = {r->spec, r->image, r->net, &device, &r->options, strategies, count};
+  for (uint32_t i = 0; i < count && err->code == SN_OK;
+       i++) /* packed where one of them is: some always have first fit */
+    if (i == 0 || options.placement == SN_PLACEMENT_FIRST_FIT)
+      read_placement(results[i]->placement, &options.placement, err);
+  const sn_asked asked = {r->spec, r->image, r->net, &device, &options, strategies, count};
   if (err->code == SN_OK) sn_remedy_find(&asked, remedy, err);
   free(strategies);
   return err->code;
@@ -202,7 +212,9 @@ static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err
   sn_device device = r->device;
   device.context_bytes = result->context_bytes; /* the profile's, or --context */
   if (read_strategy(result->strategy, &strategy, err) != SN_OK) return NULL;
-  sn_timeline *timeline = sn_simulate_timeline(r->net, &device, strategy, &r->options, err);
+  sn_options options = r->options;
+  if (read_placement(result->placement, &options.placement, err) != SN_OK) return NULL;
+  sn_timeline *timeline = sn_simulate_timeline(r->net, &device, strategy, &options, err);
   if (!timeline || check_same(r, result, timeline, err) == SN_OK) return timeline;
   sn_timeline_free(timeline);
   return NULL;

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/plan/high_water.h"
+#include "sim/plan/place.h"
 
 sn_persistent sn_persistent_of(const sn_net *net) {
   sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
@@ -75,12 +76,21 @@ static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   return r->peak_layer != NULL;
 }
 
+/* Packed addresses do not say what the pool would be without workspaces: it is placed once more. Where tensors were
+ * evicted to make room they would be others, and the plan's own addresses have to do. */
+static sn_status find_bare(const sn_result_source *s, sn_result *r, sn_err *err) {
+  const sn_plan *plan = s->plan;
+  bool other = plan->placement == SN_PLACEMENT_PACKED && plan->counts.evictions == 0 && r->workspace_peak_bytes > 0;
+  return other ? sn_place_bare(plan, &r->pool_bare_bytes, err) : SN_OK;
+}
+
 static void add_memory(const sn_result_source *s, sn_result *r) {
   const sn_plan *plan = s->plan;
   r->tensor_count = plan->route->n_tensors;
   r->context_bytes = s->context_bytes;
   r->persistent = s->persistent;
   r->pool_bytes = plan->pool_bytes;
+  r->largest_load_bytes = plan->reserved_peak;
   r->pool_largest_hole = plan->largest_hole;
   r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
   r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
@@ -152,9 +162,13 @@ static bool add_steps(const sn_result_source *s, sn_arena *arena, sn_result *r) 
 sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *r,
                          sn_err *err) {
   char name[SN_STRATEGY_TEXT];
-  *r = (sn_result){.source = "sim"};
+  *r = (sn_result){.source = "sim",
+                   .placement = sn_placement_name(source->plan->placement),
+                   .dialect = source->plan->route->dialect->name,
+                   .step_order = sn_order_name(SN_ORDER_ROUTE)};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
   if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
+  if (find_bare(source, r, err) != SN_OK) return err->code;
   add_memory(source, r);
   add_times(source, r);
   add_copy_times(source, r);

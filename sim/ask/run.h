@@ -49,8 +49,11 @@ typedef struct sn_peak_row {
 } sn_peak_row;
 
 typedef struct sn_result {
-  const char *strategy; /* "liveness+offload+recompute=cost" */
-  const char *source;   /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
+  const char *strategy;   /* "liveness+offload+recompute=cost" */
+  const char *placement;  /* "packed", "first_fit": where the plan's addresses come from */
+  const char *dialect;    /* whose route it is: "superneurons", ... (sim/graph/dialect.h) */
+  const char *step_order; /* in which its steps stand: "route", ... */
+  const char *source;     /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
   bool fits; /* peak_device_bytes <= the run's memory_bytes, pool_bytes <= its pool_limit_bytes and host_bytes <= its
                 host_memory_bytes where there are such */
   uint32_t tensor_count; /* functional tensors of the iteration */
@@ -65,7 +68,9 @@ typedef struct sn_result {
                                   enough, or it is not known */
   uint64_t context_bytes;
   sn_persistent persistent;
-  uint64_t pool_bytes; /* high water of the pool's addresses */
+  uint64_t pool_bytes;         /* high water of the pool's addresses */
+  uint64_t largest_load_bytes; /* most that is reserved at one time, whole blocks: no placement takes less; 0: not
+                                  known, the run was made by a snsim that did not say */
   /* What sets it (sim/plan/high_water.h). The plan's also where the result is measured. */
   uint32_t pool_step; /* 0: not known, the run was made by a snsim that did not say */
   const char *pool_layer, *pool_pass;

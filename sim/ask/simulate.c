@@ -8,8 +8,8 @@
 #include "sim/device/calibration.h"
 #include "sim/device/cost.h"
 #include "sim/graph/route.h"
-#include "sim/plan/check.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/make.h"
 #include "sim/plan/pool.h"
 #include "sim/plan/schedule.h"
 #include "sim/play/device_model.h"
@@ -86,18 +86,24 @@ static void close_question(question *q) {
   sn_route_free(q->route);
 }
 
-static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes) {
+static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
   sn_schedule **schedule = &q->schedules[strategy.recompute];
   if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
   if (!*schedule) return NULL;
-  sn_plan *plan = sn_lower(*schedule, strategy, q->options->workspace, q->costs, pool_bytes, q->err);
-  if (plan && q->options->external == SN_EXTERNAL_HOST) plan->external_limit = q->device->host_memory_bytes;
+  const sn_plan_wish wish = {.schedule = *schedule,
+                             .costs = q->costs,
+                             .strategy = strategy,
+                             .workspace = q->options->workspace,
+                             .placement = q->options->placement,
+                             .pool_bytes = pool_bytes,
+                             .external_limit =
+                                 q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
+                             .only_fits = only_fits};
+  sn_plan *plan = sn_plan_make(&wish, q->err);
   if (plan && q->options->planned) q->options->planned(q->options->watcher);
-  if (!plan || sn_check(plan, NULL, q->err) == SN_OK) return plan;
   char name[SN_STRATEGY_TEXT];
-  sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
-  sn_plan_free(plan);
-  return NULL;
+  if (q->err->code == SN_BUG) sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
+  return plan;
 }
 
 /* ---- the least memory ---- */
@@ -109,7 +115,7 @@ static bool is_lucky(sn_strategy strategy) {
 
 /* What a plan needs in a pool, and whether it has it. */
 static sn_status try_pool(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
-  sn_plan *plan = plan_in(q, strategy, pool_bytes);
+  sn_plan *plan = plan_in(q, strategy, pool_bytes, false);
   if (!plan) return q->err->code;
   *needed = plan->pool_bytes;
   *fits = plan->pool_bytes <= pool_bytes;
@@ -154,7 +160,7 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   else if (known && same)
     *least = known->pool_bytes;
   else if (known && q->workspace_free)
-    *least = known->pool_bare_bytes;
+    *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
   else
     return try_pool(q, strategy, 0, least, &fits);
   return SN_OK;
@@ -162,7 +168,7 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
 
 /* Whether both pools are large enough, and what the plan needs of its own. */
 static sn_status try_both(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
-  sn_plan *plan = plan_in(q, strategy, pool_bytes);
+  sn_plan *plan = plan_in(q, strategy, pool_bytes, true);
   if (!plan) return q->err->code;
   *needed = plan->pool_bytes;
   *fits = sn_plan_fits(plan);
@@ -199,14 +205,14 @@ static sn_status least_memory(question *q, sn_strategy strategy, const sn_result
 }
 
 /* The plan for the pool on offer; where luck is against it, that for less. */
-static sn_plan *make_plan(question *q, sn_strategy strategy) {
+static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   uint64_t least;
-  sn_plan *plan = plan_in(q, strategy, q->pool_bytes);
+  sn_plan *plan = plan_in(q, strategy, q->pool_bytes, only_fits);
   if (!plan || !is_lucky(strategy) || plan->pool_bytes <= q->pool_bytes) return plan;
   if (search_pool(q, strategy, &least) == SN_OK && least > q->pool_bytes) return plan;
   sn_plan_free(plan);
   if (q->err->code != SN_OK) return NULL;
-  plan = plan_in(q, strategy, least);
+  plan = plan_in(q, strategy, least, only_fits);
   if (plan) plan->pool_limit = q->pool_bytes;
   return plan;
 }
@@ -240,7 +246,7 @@ static sn_status play(const question *q, sn_strategy strategy, const sn_plan *pl
 }
 
 static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
-  sn_plan *plan = make_plan(q, strategy);
+  sn_plan *plan = make_plan(q, strategy, false);
   if (!plan) return q->err->code;
   sn_trace trace;
   sn_status status = play(q, strategy, plan, &trace);
@@ -348,7 +354,7 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
                                  const sn_options *options, FILE *out, sn_err *err) {
   question q = {.net = net, .device = device, .options = options, .err = err};
   char name[SN_STRATEGY_TEXT];
-  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_status status =
       plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), device, options, out, err) : err->code;
   sn_plan_free(plan);
@@ -359,7 +365,7 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
 sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                   const sn_options *options, sn_err *err) {
   question q = {.net = net, .device = device, .options = options, .err = err};
-  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy) : NULL;
+  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_trace trace = {0};
   sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
   sn_trace_clear(&trace);
@@ -391,15 +397,16 @@ void sn_planner_free(sn_planner *planner) {
   free(planner);
 }
 
-static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_err *err) {
+static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
+                         sn_err *err) {
   planner->q.err = err;
   set_memory(&planner->q, memory_bytes);
-  return make_plan(&planner->q, strategy);
+  return make_plan(&planner->q, strategy, only_fits);
 }
 
-sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
-                          sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
+                           sn_need *need, sn_err *err) {
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, only_fits, err);
   if (!plan) return err->code;
   uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
   bool cache = sn_strategy_has_cache(strategy);
@@ -418,6 +425,18 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
   }
   sn_plan_free(plan);
   return SN_OK;
+}
+
+sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
+                          sn_err *err) {
+  return find_need(planner, strategy, memory_bytes, false, need, err);
+}
+
+sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
+                          sn_err *err) {
+  sn_status status = find_need(planner, strategy, memory_bytes, true, need, err);
+  need->device_bytes = need->host_bytes = 0;
+  return status;
 }
 
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
@@ -461,7 +480,7 @@ static sn_cause find_cause(const sn_plan *plan, uint32_t *step) {
 
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, memory_bytes, err);
+  sn_plan *plan = plan_for(planner, strategy, memory_bytes, false, err);
   if (!plan) return err->code;
   uint32_t at;
   sn_cause cause = find_cause(plan, &at);

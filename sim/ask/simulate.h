@@ -65,6 +65,8 @@ typedef struct sn_need {
   bool guessed; /* slack is the host's under a cache, which another value may leave more of: below 0 is no proof */
 } sn_need;
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
+/* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is placed but where that decides. */
+sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
 /* The least usable memory of a device with which the strategy runs; options->pool_bytes is not looked at. Every
  * strategy runs with that and with more, and with less none does - but for superneurons-paper, whose narrow cache may

@@ -103,6 +103,7 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   if (!e->plan || !e->places) return sn_fail_memory(err);
   e->plan->route = route;
   e->plan->pool_limit = limit;
+  e->plan->placement = SN_PLACEMENT_FIRST_FIT;
   e->plan->use = calloc(route->n_steps, sizeof *e->plan->use);
   return e->plan->use ? SN_OK : sn_fail_memory(err);
 }
@@ -165,10 +166,18 @@ static sn_status evict_one(sn__emit *e, bool *found) {
   return *found ? book_eviction(e, victim) : SN_OK;
 }
 
+/* Takes bytes of the pool where there is room for them: all there is without a cache, and once the device is empty. */
+static bool take(sn__emit *e, uint64_t bytes, uint64_t *offset, sn_status *status) {
+  bool limited = e->cache && !e->packed;
+  uint64_t limit = limited && !e->counts ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
+  if (limited && e->counts && e->pool.reserved + sn_pool_round(bytes) > sn_max(e->limit, e->pool.reserved_peak))
+    return false;
+  return sn_pool_take(&e->pool, bytes, limit, offset, status);
+}
+
 static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
   sn_status status = SN_OK;
-  uint64_t limit = e->cache && !e->packed ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
-  for (bool more = e->cache; !sn_pool_take(&e->pool, bytes, limit, offset, &status);) {
+  for (bool more = e->cache; !take(e, bytes, offset, &status);) {
     if (status != SN_OK) return sn_fail_memory(e->err);
     if (!more) return SN_NO_FIT;
     status = evict_one(e, &more);
@@ -183,8 +192,10 @@ sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
   if (kind == SN__RELEASE || kind == SN__EVICT) {
     status = book_out(e, tensor);
   } else {
-    status = find_room(e, e->route->tensors[tensor].bytes, &p->offset);
+    uint64_t bytes = e->route->tensors[tensor].bytes;
+    status = find_room(e, bytes, &p->offset);
     if (status != SN_OK) return status;
+    e->plan->bare_bytes = sn_max(e->plan->bare_bytes, p->offset + sn_pool_round(bytes));
     p->resident = true;
     if (sn__emit_listed(e, tensor)) list_push(e, tensor);
   }

@@ -79,6 +79,7 @@ typedef struct sn__emit {
   sn_err *err;
   sn_pool pool;
   uint64_t limit; /* the pool on offer */
+  bool counts;    /* room is what is not reserved, in bytes, and not a hole: addresses may pass the limit */
   bool cache;
   bool narrow;   /* the cache lists the outputs of CONVs and FORKs only */
   bool packed;   /* nothing that could leave is on the device but what the step needs: the pool may grow */

@@ -39,7 +39,32 @@ static sn_cause cause_of(const sn_plan *plan, const sn_high_water *high) {
   return plan->pool_bytes - high->tensor_bytes > plan->pool_bytes / 100 ? SN_CAUSE_HOLES : SN_CAUSE_TENSORS;
 }
 
+/* Packed, the pool is what is reserved at the fullest moment, whatever lies highest. */
+static sn_high_water of_load(const sn_plan *plan) {
+  sn_high_water high = {.cause = SN_CAUSE_TENSORS};
+  uint64_t held = 0, most = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    uint64_t workspace = i->kind == SN_COMPUTE ? i->bytes : 0;
+    if (takes(i)) high.bare_bytes = sn_max(high.bare_bytes, i->kind == SN_ALLOC ? i->offset + i->bytes : 0);
+    held = held_after(i, held);
+    if (held + workspace <= most) continue;
+    most = held + workspace;
+    high.instr = n;
+    high.step = i->step;
+    high.tensor_bytes = held;
+    high.workspace_bytes = workspace;
+  }
+  high.hole_bytes = plan->pool_bytes - most;
+  if (high.hole_bytes > plan->pool_bytes / 100)
+    high.cause = SN_CAUSE_HOLES;
+  else if (high.workspace_bytes > 0)
+    high.cause = SN_CAUSE_WORKSPACE;
+  return high;
+}
+
 sn_high_water sn_plan_high_water(const sn_plan *plan) {
+  if (plan->placement == SN_PLACEMENT_PACKED) return of_load(plan);
   sn_high_water high = {0};
   uint64_t held = 0, below = 0;
   bool found = false, tensors = false; /* do tensors alone need all of it */

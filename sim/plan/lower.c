@@ -83,10 +83,12 @@ uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const
 }
 
 static uint64_t bytes_left(const lowering *l) {
+  uint64_t whole_blocks = l->pool_bytes / SN_POOL_BLOCK * SN_POOL_BLOCK, reserved = l->emit.pool.reserved;
   switch (l->workspace) {
   case SN_WORKSPACE_NONE:
     return 0;
   case SN_WORKSPACE_DYNAMIC:
+    if (l->emit.counts) return whole_blocks > reserved ? whole_blocks - reserved : 0;
     return sn_pool_largest(&l->emit.pool, l->pool_bytes);
   case SN_WORKSPACE_MAX:
   case SN_WORKSPACE_COUNT:
@@ -181,11 +183,12 @@ static sn_status walk(lowering *l) {
   return status;
 }
 
-sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
-                  uint64_t pool_bytes, sn_err *err) {
+static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
+                      uint64_t pool_bytes, bool counts, sn_err *err) {
   lowering l = {
       .schedule = schedule, .route = schedule->route, .costs = costs, .workspace = workspace, .pool_bytes = pool_bytes};
   sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
+  l.emit.counts = counts;
   l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
   if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);
   if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &l.swaps, err);
@@ -193,4 +196,14 @@ sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspac
   sn_swaps_clear(&l.swaps);
   sn_residency_clear(&l.residency);
   return sn__emit_end(&l.emit, status);
+}
+
+sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
+                  uint64_t pool_bytes, sn_err *err) {
+  return lower(schedule, strategy, workspace, costs, pool_bytes, false, err);
+}
+
+sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
+                           const sn_costs *costs, uint64_t pool_bytes, sn_err *err) {
+  return lower(schedule, strategy, workspace, costs, pool_bytes, true, err);
 }

@@ -25,6 +25,12 @@
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err);
 
+/* The same, but what the pool has room for is counted in bytes, as if there were no holes. The addresses, first fit as
+ * well, may pass `pool_bytes` where the bytes do not: such a plan is to be placed (sim/plan/place.h). Where they do not
+ * pass it, it is the plan of sn_lower(), instruction by instruction. */
+sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
+                           const sn_costs *costs, uint64_t pool_bytes, sn_err *err);
+
 /* The workspace without which a step (index) does not run, however little memory there is: that of its smallest
  * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);

@@ -6,6 +6,8 @@
 
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
 static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda"};
+static const char *const placement_names[SN_PLACEMENT_COUNT] = {"packed", "first_fit"};
+static const char *const placement_words[SN_PLACEMENT_COUNT] = {"packed", "first-fit"};
 
 /* The number of `text` among `names`; SN_BAD_USAGE, with all of them, where it is none. */
 static sn_status parse_name(const char *option, const char *text, const char *const *names, uint32_t count,
@@ -39,4 +41,17 @@ sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *
   sn_status status = parse_name("--allocator", text, allocator_names, SN_ALLOCATOR_COUNT, &found, err);
   if (status == SN_OK) *allocator = (sn_allocator)found;
   return status;
+}
+
+const char *sn_placement_name(sn_placement placement) {
+  return placement_names[placement];
+}
+
+sn_status sn_placement_parse(const char *text, sn_placement *placement, sn_err *err) {
+  uint32_t found = SN_PLACEMENT_FIRST_FIT;
+  bool result = strcmp(text, placement_names[found]) == 0;
+  if (!result && parse_name("--placement", text, placement_words, SN_PLACEMENT_COUNT, &found, err) != SN_OK)
+    return err->code;
+  *placement = (sn_placement)found;
+  return SN_OK;
 }

@@ -16,12 +16,14 @@ typedef enum sn_workspace {
   SN_WORKSPACE_MAX,
   SN_WORKSPACE_COUNT
 } sn_workspace;
+typedef enum sn_placement { SN_PLACEMENT_PACKED, SN_PLACEMENT_FIRST_FIT, SN_PLACEMENT_COUNT } sn_placement;
 typedef enum sn_allocator { SN_ALLOCATOR_POOL, SN_ALLOCATOR_CUDA, SN_ALLOCATOR_COUNT } sn_allocator;
 
 typedef struct sn_options {
   sn_workspace workspace; /* [SN] 3.5 */
   sn_external external;
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
+  sn_placement placement; /* of plans' addresses (sim/plan/make.h); published systems have first fit in any case */
   bool shared_link;       /* copies of both directions share the link's bandwidth */
   uint64_t pool_bytes;    /* size of the pool instead of what the device has left; 0: what it has left */
   const struct sn_calibration *calibration; /* measured times of the device, whose profile is its; NULL: formulas */
@@ -40,5 +42,9 @@ const char *sn_workspace_name(sn_workspace workspace);
 sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err);
 const char *sn_allocator_name(sn_allocator allocator);
 sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *err);
+
+/* "packed", "first_fit", as results say it; parsed is what the command line says too, "first-fit". */
+const char *sn_placement_name(sn_placement placement);
+sn_status sn_placement_parse(const char *text, sn_placement *placement, sn_err *err);
 
 #endif

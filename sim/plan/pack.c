@@ -133,7 +133,8 @@ static bool measure(packer *p, uint64_t *bound) {
 
 /* ---- orders ---- */
 
-enum { FIRST_FIT, BY_SIZE, BY_LENGTH, BY_AREA, BY_BEGIN, BY_END, BY_LOAD, BY_LOAD_LAST, ORDERS };
+/* In the order in which they are tried: what most often ends the search comes first. */
+enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS };
 
 static int compare_ranks(const void *a, const void *b) {
   const rank *x = a, *y = b;
@@ -236,9 +237,12 @@ static void place_first_fit(packer *p) {
 }
 
 /* Returns the best order. */
-static int try_orders(packer *p) {
+static int try_orders(packer *p, uint64_t known) {
   int best = FIRST_FIT;
-  place_first_fit(p);
+  if (known > 0)
+    p->best_top = known;
+  else
+    place_first_fit(p);
   p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
   for (int by = FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
     begin(p, by);
@@ -418,7 +422,8 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
   bool good = packer_init(&p) && measure(&p, &packing->lower_bound);
   if (good) {
     p.enough = sn_max(limits->enough, packing->lower_bound);
-    int by = try_orders(&p);
+    int by = try_orders(&p, limits->known);
+    p.enough = sn_max(limits->near, p.enough);
     packing->moves = try_moves(&p, by, limits);
     packing->bytes = p.best_top;
   }

@@ -10,8 +10,8 @@
  * largest sum of bytes that live at one time is a lower bound, and where a packing reaches it the search is over.
  *
  *   orders   the blocks one after another, each at the lowest offset that is free for its whole life: first fit, and by
- *            size, length, size x length, begin, end, the largest load over their life (then by size x length, or by
- *            begin); descending
+ *            the largest load over their life (then by size x length, or by begin), size x length, size, length,
+ *            begin, end; descending
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
  * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
  *            while ago is kept (late acceptance)
@@ -38,13 +38,15 @@ typedef struct sn_block {
 typedef struct sn_pack_limits {
   uint32_t moves;  /* at most; where they are dear, fewer: each is worth some 10^5 looks at a block */
   uint64_t enough; /* no search for less than this; 0: for the lower bound */
+  uint64_t near;   /* and no moves for less than this; 0: the same */
+  uint64_t known;  /* of a packing that is there, first fit's: only for less; 0: there is none */
 } sn_pack_limits;
 
 #define SN_PACK_LIMITS_INIT                                                                                            \
   { .moves = SN_PACK_MOVES }
 
 typedef struct sn_packing {
-  uint64_t bytes;       /* the highest end of a block */
+  uint64_t bytes;       /* the highest end of a block; where it is what was known, offsets are not filled */
   uint64_t lower_bound; /* the largest load */
   uint32_t moves;       /* tried */
 } sn_packing;

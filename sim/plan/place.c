@@ -1,4 +1,5 @@
-/* Place; see the header. Times are instruction numbers. O(instructions) beside sn_pack(). */
+/* Place; see the header. Times count what begins and ends, so that they do not depend on fences. O(instructions)
+ * beside sn_pack(). */
 #include "sim/plan/place.h"
 
 #include "base/checked.h"
@@ -6,30 +7,33 @@
 
 #include <stdlib.h>
 
+/* A packing within the first share of the largest load is good; one within the second is not moved about in, and none
+ * of more blocks where another plan can take its place: moves take long. */
+enum { GOOD_SHARE = 1024, NEAR_SHARE = 128, MOST_MOVED = 300 };
+
 /* Blocks in the order of their allocs and computes, and per tensor the block that it has now. */
 typedef struct placing {
-  sn_plan *plan;
+  const sn_plan *plan;
+  bool bare; /* workspaces are left out */
   sn_block *blocks;
   uint64_t *offsets;
   uint32_t *owned;
   uint32_t count;
 } placing;
 
-static bool begins_block(const sn_instr *i) {
-  return i->kind == SN_ALLOC || (i->kind == SN_COMPUTE && i->bytes > 0);
+static bool is_workspace(const placing *p, const sn_instr *i) {
+  return i->kind == SN_COMPUTE && i->bytes > 0 && !p->bare;
 }
 
 static uint32_t count_blocks(const sn_plan *plan) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) count += begins_block(&plan->instrs[i]);
+  for (uint32_t i = 0; i < plan->n_instrs; i++)
+    count += plan->instrs[i].kind == SN_ALLOC || (plan->instrs[i].kind == SN_COMPUTE && plan->instrs[i].bytes > 0);
   return count;
 }
 
-static bool placing_init(placing *p, uint32_t count) {
-  p->blocks = calloc((size_t)count + 1, sizeof *p->blocks);
-  p->offsets = calloc((size_t)count + 1, sizeof *p->offsets);
-  p->owned = calloc((size_t)p->plan->route->n_tensors + 1, sizeof *p->owned);
-  return p->blocks && p->offsets && p->owned;
+bool sn_place_can(const sn_plan *plan) {
+  return count_blocks(plan) <= SN_PACK_MOST;
 }
 
 static void placing_clear(placing *p) {
@@ -40,26 +44,55 @@ static void placing_clear(placing *p) {
 
 static void find_blocks(placing *p) {
   const sn_plan *plan = p->plan;
+  uint64_t time = 0;
   p->count = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind == SN_RELEASE) p->blocks[p->owned[instr->id]].upper = i;
-    if (!begins_block(instr)) continue;
-    bool tensor = instr->kind == SN_ALLOC;
-    p->blocks[p->count] = (sn_block){i, tensor ? plan->n_instrs : i + 1, instr->bytes};
-    if (tensor) p->owned[instr->id] = p->count;
-    p->count++;
+    if (instr->kind == SN_RELEASE) p->blocks[p->owned[instr->id]].upper = time++;
+    if (is_workspace(p, instr)) p->blocks[p->count++] = (sn_block){time, time + 1, instr->bytes}, time++;
+    if (instr->kind != SN_ALLOC) continue;
+    p->owned[instr->id] = p->count;
+    p->blocks[p->count++] = (sn_block){time++, UINT32_MAX, instr->bytes};
   }
+  for (uint32_t b = 0; b < p->count; b++) p->blocks[b].upper = sn_min(p->blocks[b].upper, time);
+}
+
+/* `plan` has `count` blocks or more. To be cleared in any case. */
+static sn_status placing_begin(placing *p, uint32_t count, sn_err *err) {
+  p->blocks = calloc((size_t)count + 1, sizeof *p->blocks);
+  p->offsets = calloc((size_t)count + 1, sizeof *p->offsets);
+  p->owned = calloc((size_t)p->plan->route->n_tensors + 1, sizeof *p->owned);
+  if (!p->blocks || !p->offsets || !p->owned) return sn_fail_memory(err);
+  find_blocks(p);
+  return SN_OK;
+}
+
+static uint64_t with_share(uint64_t bytes, uint64_t share) {
+  return bytes + bytes / share;
+}
+
+/* What ends the search for a better place, of a plan with that load. */
+static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
+  uint64_t good = sn_max(with_share(load, share), goal.enough);
+  return goal.most > 0 ? sn_min(good, goal.most) : good;
+}
+
+/* `known`: what first fit takes. */
+static sn_status pack(placing *p, uint64_t known, uint64_t load, sn_place_goal goal, sn_packing *packing, sn_err *err) {
+  const sn_pack_limits limits = {.moves = goal.most > 0 && p->count > MOST_MOVED ? 0 : SN_PACK_MOVES,
+                                 .known = known,
+                                 .enough = good_pool(load, GOOD_SHARE, goal),
+                                 .near = good_pool(load, NEAR_SHARE, goal)};
+  return sn_pack(p->blocks, p->count, &limits, p->offsets, packing, err);
 }
 
 /* The same walk again, now with addresses. */
-static void write_offsets(placing *p) {
-  sn_plan *plan = p->plan;
+static void write_offsets(placing *p, sn_plan *plan) {
   uint32_t block = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     sn_instr *instr = &plan->instrs[i];
     if (instr->kind == SN_RELEASE) instr->offset = p->offsets[p->owned[instr->id]];
-    if (!begins_block(instr)) continue;
+    if (instr->kind != SN_ALLOC && !is_workspace(p, instr)) continue;
     if (instr->kind == SN_ALLOC) p->owned[instr->id] = block;
     instr->offset = p->offsets[block++];
   }
@@ -90,22 +123,37 @@ static uint64_t largest_hole(placing *p) {
   return hole;
 }
 
-sn_status sn_place(sn_plan *plan, sn_err *err) {
+sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
   placing p = {.plan = plan};
-  sn_packing packing = {0};
+  sn_packing packing = {.bytes = UINT64_MAX};
   uint32_t count = count_blocks(plan);
-  if (plan->pool_bytes == plan->reserved_peak || count > SN_PACK_MOST) return SN_OK;
-  if (placing_init(&p, count)) {
-    find_blocks(&p);
-    sn_pack(p.blocks, p.count, &(sn_pack_limits)SN_PACK_LIMITS_INIT, p.offsets, &packing, err);
-  } else {
-    sn_fail_memory(err);
-  }
+  if (count > SN_PACK_MOST) return SN_OK;
+  plan->placement = SN_PLACEMENT_PACKED;
+  if (plan->pool_bytes <= good_pool(plan->reserved_peak, GOOD_SHARE, goal)) return SN_OK;
+  if (placing_begin(&p, count, err) == SN_OK) pack(&p, plan->pool_bytes, plan->reserved_peak, goal, &packing, err);
   if (err->code == SN_OK && packing.bytes < plan->pool_bytes) {
-    write_offsets(&p);
+    write_offsets(&p, plan);
     plan->pool_bytes = packing.bytes;
     plan->largest_hole = largest_hole(&p);
   }
   placing_clear(&p);
+  return err->code;
+}
+
+sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err) {
+  placing p = {.plan = plan, .bare = true};
+  sn_packing packing = {0};
+  uint64_t load = 0, most = 0;
+  *bytes = plan->bare_bytes;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind == SN_ALLOC) most = sn_max(most, load += instr->bytes);
+    if (instr->kind == SN_RELEASE) load -= instr->bytes;
+  }
+  uint32_t count = count_blocks(plan);
+  if (*bytes <= with_share(most, GOOD_SHARE) || count > SN_PACK_MOST) return SN_OK;
+  if (placing_begin(&p, count, err) == SN_OK) pack(&p, *bytes, most, (sn_place_goal){0}, &packing, err);
+  placing_clear(&p);
+  *bytes = packing.bytes;
   return err->code;
 }

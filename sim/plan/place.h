@@ -14,10 +14,23 @@
 #include "base/err.h"
 #include "sim/plan/plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* The plan's blocks are packed (sim/plan/pack.h); the plan stays as it is where that takes no less, and where it has
- * more than SN_PACK_MOST blocks. SN_NO_MEMORY. */
-sn_status sn_place(sn_plan *plan, sn_err *err);
+/* Whether there are few enough blocks: at most SN_PACK_MOST. O(instructions). */
+bool sn_place_can(const sn_plan *plan);
+
+/* How far it is packed. With all zero: until the pool is hardly larger than the largest load (0.1 %). */
+typedef struct sn_place_goal {
+  uint64_t enough; /* a pool that needs not be smaller, as nothing but whether it fits is asked */
+  uint64_t most;   /* one that it must not pass if that can be helped; 0: there is none */
+} sn_place_goal;
+
+/* Packs the plan's blocks (sim/plan/pack.h) and says so in plan->placement; addresses stay as they are where packing
+ * takes no less. A plan that sn_place_can() is false for stays what it is. SN_NO_MEMORY. */
+sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err);
+
+/* The pool of the same plan placed, if no step had a workspace. SN_NO_MEMORY. */
+sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err);
 
 #endif

@@ -159,10 +159,10 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
 static bool write_sizes(const sn_plan *plan, FILE *out) {
   return fprintf(out,
                  "\"lanes\": [\"compute\", \"out\", \"in\"],\n\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64
-                 ",\n\"pool_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
-                 ",\n\"fences\": %u,\n",
-                 sn_plan_fits(plan) ? "true" : "false", plan->pool_limit, plan->pool_bytes, plan->external_bytes,
-                 SN_POOL_BLOCK, plan->n_fences) > 0;
+                 ",\n\"placement\": \"%s\",\n\"pool_bytes\": %" PRIu64 ",\n\"largest_load_bytes\": %" PRIu64
+                 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64 ",\n\"fences\": %u,\n",
+                 sn_plan_fits(plan) ? "true" : "false", plan->pool_limit, sn_placement_name(plan->placement),
+                 plan->pool_bytes, plan->reserved_peak, plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
 }
 
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,

@@ -68,8 +68,10 @@ typedef struct sn_plan {
   uint32_t n_fences;
   uint32_t n_instrs;
   sn_instr *instrs;
+  sn_placement placement;  /* where its addresses come from */
   uint64_t pool_limit;     /* the pool on offer when it was made */
   uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
+  uint64_t bare_bytes;     /* the same of tensors alone, as first fit has placed them */
   uint64_t largest_hole;   /* below the high water, when it was last raised */
   uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */
   uint64_t external_bytes; /* external pool */

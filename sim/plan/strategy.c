@@ -115,6 +115,10 @@ static uint32_t system_number(sn_strategy s) {
   return i;
 }
 
+bool sn_strategy_is_system(sn_strategy strategy) {
+  return system_number(strategy) < SN_STRATEGY_SYSTEMS;
+}
+
 char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
   static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};

@@ -74,6 +74,9 @@ char *sn_strategy_sentence(sn_strategy strategy, char *text);
 /* Its copies go to and come from pageable host memory (SN_PAGEABLE_SHARE in sim/device/device.h). */
 bool sn_strategy_is_pageable(sn_strategy strategy);
 
+/* It is a published system, not one of [SN]'s combinations. */
+bool sn_strategy_is_system(sn_strategy strategy);
+
 /* It moves tensors only when memory is short. */
 bool sn_strategy_has_cache(sn_strategy strategy);
 

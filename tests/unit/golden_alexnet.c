@@ -65,7 +65,7 @@ static sn_run *run_one(const char *net_spec, uint32_t batch, const char *strateg
   sn_net *net = load_net(net_spec, batch);
   sn_device gpu = load_gpu("k40c");
   sn_strategy s = parse_strategy(strategy);
-  sn_options options = SN_OPTIONS_INIT;
+  sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   options.want_steps = true;
   gpu.memory_bytes = UINT64_C(1) << 50;
   sn_run *run = sn_simulate(net_spec, net, &gpu, &s, 1, &options, &err);

@@ -50,7 +50,7 @@ enum { SPEEDS = sizeof speeds / sizeof speeds[0], ALEXNET = 0, VGG16 = 1, FIRST_
 
 static double images_per_second(const speed *s, sn_allocator allocator) {
   sn_device gpu = load_gpu("k40c");
-  sn_options options = SN_OPTIONS_INIT;
+  sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   options.allocator = allocator;
   sn_run *run = simulate(s->net, s->batch, &gpu, "superneurons", options);
   double found = run->results[0].images_per_second;
@@ -92,7 +92,7 @@ enum { BATCH_STEP = 128, FIRST_BATCH = 256, LAST_BATCH = 1792 };
 
 static sn_result traffic_of(uint32_t batch, const char *strategy, sn_workspace workspace, uint64_t *offered) {
   sn_device gpu = load_gpu("k40c");
-  sn_options options = SN_OPTIONS_INIT;
+  sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   options.workspace = workspace;
   sn_run *run = simulate("alexnet", batch, &gpu, strategy, options);
   sn_result result = run->results[0]; /* its texts die with the run; only numbers are looked at */
@@ -157,7 +157,7 @@ static sn_run *under_3_gib(uint32_t batch, sn_workspace workspace) {
   sn_device gpu = load_gpu("k40c");
   gpu.memory_bytes = UINT64_C(3) << 30;
   gpu.context_bytes = 0;
-  sn_options options = SN_OPTIONS_INIT;
+  sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   options.workspace = workspace;
   options.want_steps = true;
   return simulate("alexnet", batch, &gpu, "superneurons", options);
@@ -215,7 +215,8 @@ static void speed_grows_with_memory(void **state) {
   double before = 0;
   for (uint64_t gib = 2; gib <= 6; gib++) {
     gpu.memory_bytes = gib << 30;
-    sn_run *run = simulate("alexnet", 200, &gpu, "superneurons", (sn_options)SN_OPTIONS_INIT);
+    sn_run *run = simulate("alexnet", 200, &gpu, "superneurons",
+                           (sn_options){.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT});
     assert_true(run->results[0].images_per_second >= before);
     before = run->results[0].images_per_second;
     sn_run_free(run);

@@ -91,7 +91,7 @@ static void the_largest_is_the_largest(void **state) {
                                              "superneurons"};
   const row *r = &table5[3]; /* ResNet-50 */
   sn_device gpu = load_gpu("k40c");
-  sn_options options = SN_OPTIONS_INIT;
+  sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   for (int s = 0; s < SYSTEMS; s++)
     for (uint32_t more = 0; more <= 1; more++) {
       sn_err err = SN_ERR_INIT;

@@ -52,6 +52,9 @@ static inline void curve_result(sn_result *r, sn_arena *arena, const curve_layer
                                 unsigned strategy) {
   sn_step_row *rows = sn_arena_alloc(arena, 2 * (size_t)n, sizeof *rows);
   *r = (sn_result){.strategy = curve_strategies[strategy],
+                   .placement = "packed",
+                   .dialect = "superneurons",
+                   .step_order = "route",
                    .source = "sim",
                    .fits = true,
                    .peak_layer = layers[0].name,

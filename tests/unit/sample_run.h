@@ -136,6 +136,10 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->pool_layer = sample_text(s, arena);
   r->pool_pass = sample_text(s, arena);
   r->pool_cause = sample_text(s, arena);
+  r->placement = sample_bool(s) ? "packed" : "first_fit";
+  r->dialect = sample_bool(s) ? "superneurons" : "singa";
+  r->step_order = sample_bool(s) ? "route" : "bfs";
+  r->largest_load_bytes = sample_u64(s);
   r->pool_tensor_bytes = sample_u64(s);
   r->pool_workspace_bytes = sample_u64(s);
   r->pool_hole_bytes = sample_u64(s);
@@ -278,9 +282,12 @@ static inline void dump_result(FILE *out, const sn_result *r) {
   fprintf(out, "pool %" PRIu64 " %" PRIu64 " %a %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", r->pool_bytes,
           r->pool_largest_hole, r->pool_fragmentation, r->workspace_peak_bytes, r->offload_bytes, r->prefetch_bytes,
           r->external_bytes);
-  fprintf(out, "set %u %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " forks %" PRIu64 " host %" PRIu64 "\n",
+  fprintf(out,
+          "set %u %s %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " forks %" PRIu64 " host %" PRIu64
+          " placed %s %s %s %" PRIu64 "\n",
           r->pool_step, r->pool_layer, r->pool_pass, r->pool_cause, r->pool_tensor_bytes, r->pool_workspace_bytes,
-          r->pool_hole_bytes, r->pool_bare_bytes, r->peak_fork_bytes, r->host_bytes);
+          r->pool_hole_bytes, r->pool_bare_bytes, r->peak_fork_bytes, r->host_bytes, r->placement, r->dialect,
+          r->step_order, r->largest_load_bytes);
   fprintf(out, "cache %" PRIu64 " %" PRIu64 " %" PRIu64 " %u\n", r->cache_hits, r->cache_misses, r->evictions,
           r->recomputed_layers);
   fprintf(out, "time %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %a %" PRIu64 " %" PRIu64 "\n", r->iteration_ns,

@@ -55,6 +55,7 @@ static inline void put_sweep(sn_store *store, sn_err *err) {
                            .workspace = "dynamic",
                            .external = "host",
                            .allocator = "pool",
+                           .placement = "packed",
                            .batch = 4,
                            .strategy = "baseline",
                            .failure = "",

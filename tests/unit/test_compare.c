@@ -20,6 +20,9 @@ static void must(const sn_err *err) {
 
 static sn_result result(const char *strategy, const sn_peak_row *peak, uint32_t n_peak) {
   return (sn_result){.strategy = strategy,
+                     .placement = "packed",
+                     .dialect = "superneurons",
+                     .step_order = "route",
                      .source = "sim",
                      .peak_layer = "",
                      .peak_pass = "",

@@ -149,7 +149,7 @@ static void larger_fits_where_smaller_does_not(void **state) {
   const small vgg = {"vgg16", 39};
   const sn_knob knob = {.low = 1, .high = 40, .make = make_small, .user = &vgg};
   const sn_strategy strategy = parse_strategy("liveness+offload+recompute=memory");
-  const sn_options options = SN_OPTIONS_INIT;
+  const sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   sn_device device = small_device();
   sn_net *net = make_small(&vgg, 16, &err);
   must(&err);

@@ -12,24 +12,32 @@
 
 static const char *const nets[] = {"lenet", "alexnet", "resnet18", "densenet121", "inception_v3"};
 
-static sn_run *ask(const char *net_spec, uint32_t batch, const char *strategy, sn_workspace workspace,
-                   uint64_t pool_bytes) {
+static sn_run *ask_placed(const char *net_spec, uint32_t batch, const char *strategy, sn_workspace workspace,
+                          uint64_t pool_bytes, sn_placement placement) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = load_net(net_spec, batch);
   sn_device gpu = load_gpu("k40c");
   sn_strategy s = parse_strategy(strategy);
-  sn_options options = {.workspace = workspace, .pool_bytes = pool_bytes, .want_peak = true};
+  sn_options options = {.workspace = workspace, .pool_bytes = pool_bytes, .placement = placement, .want_peak = true};
   sn_run *run = sn_simulate(net_spec, net, &gpu, &s, 1, &options, &err);
   must(&err);
   sn_net_free(net);
   return run;
 }
 
+static sn_run *ask(const char *net_spec, uint32_t batch, const char *strategy, sn_workspace workspace,
+                   uint64_t pool_bytes) {
+  return ask_placed(net_spec, batch, strategy, workspace, pool_bytes, SN_PLACEMENT_PACKED);
+}
+
+static sn_run *ask_first_fit(const char *strategy) {
+  return ask_placed("alexnet", 200, strategy, SN_WORKSPACE_DYNAMIC, 0, SN_PLACEMENT_FIRST_FIT);
+}
+
 /* The peaks are the same 886.230 MiB at step 44, lrn1's backward; the pools are not. */
 static void same_peak(void **state) {
   (void)state;
-  sn_run *cost = ask("alexnet", 200, "liveness+recompute=cost", SN_WORKSPACE_DYNAMIC, 0);
-  sn_run *memory = ask("alexnet", 200, "liveness+recompute=memory", SN_WORKSPACE_DYNAMIC, 0);
+  sn_run *cost = ask_first_fit("liveness+recompute=cost"), *memory = ask_first_fit("liveness+recompute=memory");
   const sn_result *all[] = {&cost->results[0], &memory->results[0]};
   assert_true(all[0]->peak_tensor_bytes == all[1]->peak_tensor_bytes && all[0]->pool_bytes > all[1]->pool_bytes);
   for (int i = 0; i < 2; i++) {
@@ -43,6 +51,21 @@ static void same_peak(void **state) {
   assert_true(all[0]->pool_hole_bytes > all[1]->pool_hole_bytes);
   sn_run_free(cost);
   sn_run_free(memory);
+}
+
+/* Packed, the pool is the load of one moment: conv3's backward with its workspace, and hardly a hole. */
+static void packed_load(void **state) {
+  (void)state;
+  sn_run *run = ask("alexnet", 200, "liveness+recompute=cost", SN_WORKSPACE_DYNAMIC, 0);
+  const sn_result *r = &run->results[0];
+  assert_string_equal(r->placement, "packed");
+  assert_int_equal(r->pool_step, 38);
+  assert_string_equal(r->pool_layer, "conv3");
+  assert_string_equal(r->pool_cause, "workspace");
+  assert_true(r->pool_tensor_bytes + r->pool_workspace_bytes == r->largest_load_bytes);
+  assert_true(r->pool_bytes - r->largest_load_bytes == r->pool_hole_bytes);
+  assert_true(r->pool_hole_bytes < r->pool_bytes / 100);
+  sn_run_free(run);
 }
 
 /* Everything is there from the start and lies side by side. */
@@ -145,8 +168,8 @@ static void fork_copies(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_peak),    cmocka_unit_test(all_at_once), cmocka_unit_test(every_plan),
-      cmocka_unit_test(advice_holds), cmocka_unit_test(fork_copies),
+      cmocka_unit_test(same_peak),  cmocka_unit_test(packed_load),  cmocka_unit_test(all_at_once),
+      cmocka_unit_test(every_plan), cmocka_unit_test(advice_holds), cmocka_unit_test(fork_copies),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,9 @@
 
 static sn_result result(const char *strategy, int64_t fastest, int64_t median, int64_t slowest) {
   return (sn_result){.strategy = strategy,
+                     .placement = "packed",
+                     .dialect = "superneurons",
+                     .step_order = "route",
                      .source = "cpu",
                      .fits = true,
                      .fastest_ns = fastest,

@@ -168,6 +168,7 @@ static sn_sweep make_sweep(uint32_t n_rows) {
                              .workspace = "w",
                              .external = "e",
                              .allocator = "a",
+                             .placement = "packed",
                              .batch = 4 - i,
                              .strategy = i == 3 ? evil : "s",
                              .failure = i == 2 ? evil : "",

@@ -29,6 +29,7 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
                                 .workspace = "dynamic",
                                 .external = "host",
                                 .allocator = "pool",
+                                .placement = "packed",
                                 .batch = batches[i / 2],
                                 .strategy = s->chart.strategies[i % 2],
                                 .failure = "",

@@ -90,6 +90,9 @@ static void limits_come_back(void **unused) {
   (void)unused;
   sn_step_row step = {1, "", "", "", INT64_MAX, UINT32_MAX, INT64_MAX, INT64_MAX, 0, SN__MOST_NS};
   sn_result results[2] = {{.strategy = "",
+                           .placement = "packed",
+                           .dialect = "superneurons",
+                           .step_order = "route",
                            .source = "",
                            .peak_layer = "",
                            .peak_pass = "",
@@ -99,6 +102,9 @@ static void limits_come_back(void **unused) {
                            .n_steps = 1,
                            .steps = &step},
                           {.strategy = "b",
+                           .placement = "packed",
+                           .dialect = "superneurons",
+                           .step_order = "route",
                            .source = "",
                            .peak_layer = "",
                            .peak_pass = "",
@@ -237,6 +243,9 @@ static void bad_runs_leave_nothing(void **unused) {
   sn_step_row b[2] = {a[0], a[1]};
   sn_peak_row peak = {.tensor = "x.y", .producer = "x", .bytes = (uint64_t)INT64_MAX + 1, .advice = "offload"};
   sn_result results[2] = {{.strategy = "a",
+                           .placement = "packed",
+                           .dialect = "superneurons",
+                           .step_order = "route",
                            .source = "sim",
                            .peak_layer = "x",
                            .peak_pass = "forward",
@@ -246,6 +255,9 @@ static void bad_runs_leave_nothing(void **unused) {
                            .n_steps = 2,
                            .steps = a},
                           {.strategy = "b",
+                           .placement = "packed",
+                           .dialect = "superneurons",
+                           .step_order = "route",
                            .source = "sim",
                            .peak_layer = "x",
                            .peak_pass = "forward",

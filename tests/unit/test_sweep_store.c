@@ -14,6 +14,7 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .workspace = "dynamic",
                         .external = "host",
                         .allocator = "pool",
+                        .placement = "packed",
                         .image = 224,
                         .shared_link = true,
                         .pool_limit_bytes = point % 2 ? 0 : UINT64_C(3) << 30,

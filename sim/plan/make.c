@@ -1,0 +1,81 @@
+/* Making plans; see the header. */
+#include "sim/plan/make.h"
+
+#include "sim/plan/check.h"
+#include "sim/plan/lower.h"
+#include "sim/plan/place.h"
+
+static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, sn_err *err) {
+  sn_plan *plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, err);
+  if (plan) plan->pool_limit = w->pool_bytes;
+  return plan;
+}
+
+static sn_plan *lower_in(const sn_plan_wish *w, sn_err *err) {
+  return sn_lower(w->schedule, w->strategy, w->workspace, w->costs, w->pool_bytes, err);
+}
+
+/* Places a plan, which may be NULL. NULL after an error. */
+static sn_plan *place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
+  if (!plan || sn_place(plan, goal, err) == SN_OK) return plan;
+  sn_plan_free(plan);
+  return NULL;
+}
+
+/* As well as can be, or until it fits where nothing else is asked: both say the same of whether it fits. */
+static sn_plan *place_well(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
+  return place(plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0}, err);
+}
+
+static bool is_within(const sn_plan_wish *w, const sn_plan *plan) {
+  return plan->pool_bytes <= w->pool_bytes;
+}
+
+/* The first of two plans that fits when it is placed: `counted`, which is used up, or one around holes, which may not
+ * fit either. NULL after an error. */
+static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
+  const sn_place_goal goal = {.most = w->pool_bytes};
+  sn_plan *plan = place(counted, goal, err);
+  if (!plan || is_within(w, plan)) return plan;
+  sn_plan_free(plan);
+  return place(lower_in(w, err), goal, err);
+}
+
+/* Without a cache what runs without a byte of workspace that it can do without decides whether it fits. */
+static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
+  sn_plan *bare = place_well(w, count_in(w, 0, err), err);
+  if (!bare || w->only_fits || !is_within(w, bare)) {
+    sn_plan_free(counted);
+    return bare;
+  }
+  sn_plan *plan = squeeze(w, counted, err);
+  bool better = !plan || is_within(w, plan);
+  sn_plan_free(better ? bare : plan);
+  return better ? plan : bare;
+}
+
+static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
+  bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
+  sn_plan *plan = count_in(w, w->pool_bytes, err);
+  if (!plan) return NULL;
+  bool fits = is_within(w, plan), bytes_fit = plan->reserved_peak <= w->pool_bytes;
+  bool sure = cache && (!bytes_fit || (w->only_fits && !w->external_limit)); /* which of the two it is shows at once */
+  if (!fits && (sure || !sn_place_can(plan))) {
+    sn_plan_free(plan);
+    plan = lower_in(w, err);
+    return w->only_fits ? plan : place_well(w, plan, err);
+  }
+  if (fits || !bytes_fit) return w->only_fits ? plan : place_well(w, plan, err);
+  if (cache) return squeeze(w, plan, err);
+  return dynamic ? squeeze_workspaces(w, plan, err) : place_well(w, plan, err);
+}
+
+sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
+  bool packed = wish->placement == SN_PLACEMENT_PACKED && !sn_strategy_is_system(wish->strategy);
+  sn_plan *plan = packed ? make_packed(wish, err) : lower_in(wish, err);
+  if (!plan) return NULL;
+  plan->external_limit = wish->external_limit;
+  if (sn_check(plan, NULL, err) == SN_OK) return plan;
+  sn_plan_free(plan);
+  return NULL;
+}

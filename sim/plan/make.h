@@ -1,0 +1,44 @@
+/* Make: from a schedule to a plan that is placed and proved. Simulation and execution both make their plans here, so
+ * they are the same: lower -> place -> check.
+ *
+ * Packed, the lowering counts bytes, not holes, and placement finds the addresses (sim/plan/place.h):
+ *
+ *     counted in L bytes --- first fit within L --> that is it: no decision was another one
+ *          | not
+ *          |-- no cache, workspaces that adapt:  the plan without them is to fit, or none does
+ *          |-- placed within L?
+ *          '-- lowered around the holes, and placed
+ *
+ * So with the cache every plan fits that has room for the largest step, as with first fit, and without it every plan
+ * whose tensors alone can be placed: what fits in L fits in more. More blocks than SN_PACK_MOST are left where first
+ * fit has put them. The published systems (sn_strategy_is_system()) had first fit, and keep it.
+ */
+#ifndef SN_SIM_PLAN_MAKE_H
+#define SN_SIM_PLAN_MAKE_H
+
+#include "base/err.h"
+#include "sim/device/cost.h"
+#include "sim/plan/options.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/schedule.h"
+#include "sim/plan/strategy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_plan_wish {
+  const sn_schedule *schedule;
+  const sn_costs *costs;
+  sn_strategy strategy;
+  sn_workspace workspace;
+  sn_placement placement;
+  uint64_t pool_bytes;     /* on offer */
+  uint64_t external_limit; /* of the external pool; 0: not limited */
+  bool only_fits;          /* sn_plan_fits() is all that is asked: placed is only what that depends on */
+} sn_plan_wish;
+
+/* The plan, or NULL: SN_NO_MEMORY, or SN_BUG where it is not proved. A plan that needs more than is on offer is one
+ * like any other: its pool_bytes say how much. */
+sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err);
+
+#endif
