@@ -173,8 +173,9 @@ static sn_status check_texts(const sn_json *doc, sn_err *err) {
 }
 
 static sn_status parse(sn_json *doc, sn_err *err) {
+  if (check_bytes(doc, err) != SN_OK) return err->code;
   if (*skip_blanks(doc->text) == '\0') return fail_line(doc, 0, err, "the file is empty");
-  if (check_bytes(doc, err) || check_texts(doc, err)) return err->code;
+  if (check_texts(doc, err) != SN_OK) return err->code;
   const char *end = doc->text;
   errno = 0;
   doc->root = cJSON_ParseWithLengthOpts(doc->text, doc->bytes + 1, &end, 1);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* From the program's folder to that of the installed modules. */
@@ -54,14 +55,34 @@ bool sn_module_is_there(const sn_module *m) {
   return find(m, path, &err) == SN_OK;
 }
 
+/* The loader does not name the reason where the system refuses to map a part of a library: with a limit of address
+ * space it is that. */
+static bool is_short_of_memory(const char *why, bool limited) {
+  if (strstr(why, "static TLS")) return false; /* of a table of the loader's own */
+  return strstr(why, "annot allocate memory") || (limited && strstr(why, "failed to map segment"));
+}
+
+static sn_status fail_to_load(const sn_module *m, const char *why, sn_err *err) {
+  char here[60] = "";
+  struct rlimit bytes;
+  bool limited = getrlimit(RLIMIT_AS, &bytes) == 0 && bytes.rlim_cur != RLIM_INFINITY;
+  if (!is_short_of_memory(why, limited))
+    return sn_fail(err, SN_BAD_DEVICE, "the %s module cannot be loaded: %.300s. It needs %s", m->name, why, m->needs);
+  if (limited) snprintf(here, sizeof here, ", here %llu KiB", (unsigned long long)bytes.rlim_cur / 1024);
+  return sn_fail(
+      err, SN_NO_MEMORY,
+      "there is not enough memory to load the %s module: %.200s; raise the limit (ulimit -v%s) or close other "
+      "programs",
+      m->name, why, here);
+}
+
 const void *sn_module_load(const sn_module *m, sn_err *err) {
   char path[PATH_ROOM];
   if (find(m, path, err) != SN_OK) return NULL;
   void *library = dlopen(path, RTLD_NOW | (m->global ? RTLD_GLOBAL : RTLD_LOCAL));
   if (!library) {
     const char *why = dlerror();
-    sn_fail(err, SN_BAD_DEVICE, "the %s module cannot be loaded: %.300s. It needs %s", m->name, why ? why : path,
-            m->needs);
+    fail_to_load(m, why ? why : path, err);
     return NULL;
   }
   const sn_module_head *table = dlsym(library, m->table);

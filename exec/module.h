@@ -40,7 +40,8 @@ typedef struct sn_module {
 /* Whether there is such a file; it may still not load. */
 bool sn_module_is_there(const sn_module *module);
 
-/* The module's table; NULL and SN_BAD_DEVICE where it is missing, cannot be loaded, or is of another build. */
+/* The module's table; NULL and SN_BAD_DEVICE where it is missing, cannot be loaded, or is of another build,
+ * SN_NO_MEMORY where there is no room for it. */
 const void *sn_module_load(const sn_module *module, sn_err *err);
 
 #endif

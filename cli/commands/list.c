@@ -5,13 +5,13 @@
 #include "base/units.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
+#include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 #include "db/calibrations.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PATH_ROOM = 4096 };
 
@@ -127,14 +127,17 @@ static sn_status add_measured(void *user, const sn_calibration *c, sn_err *err) 
   return SN_OK;
 }
 
-/* A store that is not there has none; one that is asked for must be there. */
+/* A store in which nothing was stored yet has none. */
 static sn_status read_measured(const sn_args *args, measured *m, sn_err *err) {
   char path[PATH_ROOM];
   sn_err nothing = SN_ERR_INIT;
   m->arena = sn_arena_new();
   if (!m->arena) return sn_fail_memory(err);
   if (sn_args_database(args, path, sizeof path, args->db ? err : &nothing) != SN_OK) return err->code;
-  if (!args->db && access(path, F_OK) != 0) return SN_OK;
+  if (sn_stored_is_nothing(path)) {
+    if (args->db) sn_out_say("%.300s: nothing was measured yet; snsim calibrate does it", path);
+    return SN_OK;
+  }
   sn_store *store = sn_store_open_read(path, err);
   if (store) sn_store_each_calibration(store, add_measured, m, err);
   sn_store_close(store);

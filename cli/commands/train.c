@@ -20,9 +20,11 @@
 
 enum { PATH_ROOM = 4096 };
 
-/* The signal waits until it is asked for. */
+/* The signal waits until it is asked for. A shell's background jobs begin with it ignored: it ends training all the
+ * same, so the status must say so. */
 static void hold_interrupt(void) {
   sigset_t set;
+  signal(SIGINT, SIG_DFL);
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigprocmask(SIG_BLOCK, &set, NULL);

@@ -53,15 +53,19 @@ sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn
   return c;
 }
 
+bool sn_stored_is_nothing(const char *path) {
+  struct stat found;
+  if (stat(path, &found) == 0) return S_ISREG(found.st_mode) && found.st_size == 0;
+  return errno == ENOENT || errno == ENOTDIR;
+}
+
 sn_calibration *sn_stored_costs(const sn_args *args, const char *name, const char *hardware, const char *libraries,
                                 sn_err *unread) {
   char path[PATH_ROOM];
-  struct stat found;
   sn_err nowhere = SN_ERR_INIT; /* without a home there is no store, unless one is named */
   if (args->costs == SN_COSTS_MODEL) return NULL;
   if (sn_args_database(args, path, sizeof path, args->db ? unread : &nowhere) != SN_OK) return NULL;
-  bool there = stat(path, &found) == 0;
-  if (there ? S_ISREG(found.st_mode) && found.st_size == 0 : errno == ENOENT || errno == ENOTDIR) return NULL;
+  if (sn_stored_is_nothing(path)) return NULL;
   sn_store *store = sn_store_open_read(path, unread);
   sn_calibration *c = store ? sn_store_calibration(store, name, hardware, libraries, unread) : NULL;
   sn_store_close(store);

@@ -20,6 +20,9 @@ sn_run *sn_stored_take(const sn_args *args, sn_store *store, int64_t id, sn_err 
 /* The calibration that a run of measured costs was simulated with; NULL, without an error, for other runs. */
 sn_calibration *sn_stored_calibration(const sn_args *args, const sn_run *run, sn_err *err);
 
+/* Whether nothing was ever stored at `path`: there is no file, or an empty one. */
+bool sn_stored_is_nothing(const char *path);
+
 /* The stored measurements of a device for --costs: the newest of the name, or with hardware and libraries exactly
  * those. NULL where there are none or none are wanted. Where the store cannot be read `unread` says why: an error where
  * measured costs were asked for, else something to say, since the answer may be another than it would be. */

@@ -3,6 +3,7 @@
     SNSIM_BINARY=build/snsim python3 tests/limits/interrupt.py
 """
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -23,14 +24,30 @@ COMMANDS += [
     ["fit", "--min", "memory", "--net", DEEP, "--batch", "1", "--no-db"],
     ["advise", "--net", DEEP, "--batch", "1", "--no-db"],
 ]
+# These train on until they are interrupted, also as a shell's background jobs, which begin with the signal ignored.
+ENDLESS = ["--net", "lenet", "--batch", "4", "--iterations", "16777216", "--db", "a.db"]
+TRAINING = [[name, *ENDLESS] for name in ("run", "validate", "calibrate")]
 SOON = 20  # seconds: it takes milliseconds, on a machine that has nothing else to do
 
 
-def fault(folder, arguments):
+def has_begun(child):
+    """Training has a process of its own."""
+    try:
+        return pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text() != ""
+    except OSError:
+        return True
+
+
+def fault(folder, arguments, trains=False):
+    start = signal.SIG_IGN if trains else signal.SIG_DFL
     child = subprocess.Popen([BINARY, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                              env={**os.environ, "HOME": folder}, start_new_session=True,
-                             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                             preexec_fn=lambda: signal.signal(signal.SIGINT, start))
     time.sleep(0.5)
+    for _ in range(10 * SOON):
+        if child.poll() is not None or not trains or has_begun(child):
+            break
+        time.sleep(0.1)
     if child.poll() is not None:
         return f"ended before it was interrupted: {child.stderr.read()}"
     os.killpg(child.pid, signal.SIGINT)
@@ -43,11 +60,19 @@ def fault(folder, arguments):
     return None if child.returncode in (-signal.SIGINT, 128 + signal.SIGINT) else f"status {child.returncode}"
 
 
+def can_train(folder):
+    command = [BINARY, "run", "--net", "lenet", "--batch", "4", "--strategy", "liveness", "--no-db"]
+    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.mkfifo(os.path.join(folder, "pipe"))
-        problems = [f"{' '.join(arguments)}: {text}" for arguments in COMMANDS for text in [fault(folder, arguments)] if text]
-    print(f"{len(COMMANDS)} commands, {len(problems)} wrong", *problems, sep="\n")
+        training = TRAINING if can_train(folder) else []
+        tried = [(arguments, fault(folder, arguments)) for arguments in COMMANDS]
+        tried += [(arguments, fault(folder, arguments, trains=True)) for arguments in training]
+        problems = [f"{' '.join(arguments)}: {text}" for arguments, text in tried if text]
+    print(f"{len(tried)} commands, {len(problems)} wrong", *problems, sep="\n")
     return 1 if problems else 0
 
 

@@ -72,6 +72,7 @@ static void refuses_text(void **state) {
       {"{a: 1}", 0, "t.json:1: not valid JSON near `a: 1}`"},
       {"[\n\n!\x1b[31m", 0, "t.json:3: not valid JSON near `!?[31m`"},
       {"[1,\n\0]", 6, "t.json:2: a NUL byte"},
+      {"\0\0", 2, "t.json:1: a NUL byte"},
       {"[\n\"\\\\ \\u0000\"]", 0, "t.json:2: \"\\u0000\""},
       {"\n\"\xC0\xAF\"", 0, "t.json:2: not valid UTF-8"},
       {"\"\xED\xA0\x80\"", 0, "t.json:1: not valid UTF-8"},
