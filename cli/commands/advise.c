@@ -7,7 +7,6 @@
 #include "cli/frame/table.h"
 #include "plots/front.h"
 #include "plots/plot.h"
-#include "sim/ask/fit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,15 +16,13 @@ typedef struct adviser {
   const sn_args *args;
   sn_question question;
   sn_advice *advice;
-  sn_strategy strategies[SN_ARGS_STRATEGIES];
-  uint32_t n_strategies;
 } adviser;
 
-/* Those asked for, else all. */
-static void choose_strategies(adviser *a) {
-  a->n_strategies = a->args->n_strategies ? a->args->n_strategies : (uint32_t)SN_ADVISE_STRATEGIES;
-  for (uint32_t i = 0; i < a->n_strategies; i++)
-    a->strategies[i] = a->args->n_strategies ? a->args->strategies[i] : sn_advise_strategy(i);
+/* Those asked for, else all that there are to try. */
+static void choose_strategies(const sn_args *args, sn_question *q) {
+  if (args->n_strategies) return;
+  q->n_strategies = SN_ADVISE_STRATEGIES;
+  for (uint32_t i = 0; i < q->n_strategies; i++) q->strategies[i] = sn_advise_strategy(i);
 }
 
 static const sn_combination *front(const adviser *a, uint32_t i) {
@@ -249,29 +246,10 @@ static sn_status draw(const adviser *a, sn_err *err) {
 
 /* ---- the command ---- */
 
+/* In the words of every command where nothing fits. */
 static sn_status fail_no_fit(const adviser *a, sn_err *err) {
-  char name[SN_STRATEGY_TEXT], batch[40] = "";
-  const sn_question *q = &a->question;
-  uint32_t largest = 0;
-  sn_memory *memory = sn_fit_memory(q->net, &q->device, a->strategies, a->n_strategies, &q->options, err);
-  if (!memory) return err->code;
-  const sn_memory_answer *least = sn_memory_best(memory);
-  if (sn_question_largest_batch(q, least->strategy, &largest, err) == SN_OK) {
-    uint64_t bytes = sn_question_with_margin(q, least->memory_bytes);
-    if (largest) snprintf(batch, sizeof batch, " or --batch %" PRIu32, largest);
-    if (least->memory_bytes == 0)
-      sn_capacity_fail_host(q, least->strategy, least->result->host_bytes, err);
-    else if (least->memory_bytes <= q->device.memory_bytes)
-      sn_fail(err, SN_NO_FIT, "none of %" PRIu32 " combinations fits into the pool of --pool; try a larger one%s",
-              a->advice->n_all, batch);
-    else
-      sn_fail(err, SN_NO_FIT,
-              "none of %" PRIu32
-              " combinations: %.3f MiB needed with %s, %.3f MiB to plan with on %s; try --memory %" PRIu64 "MiB%s",
-              a->advice->n_all, (double)least->memory_bytes / SN_MIB, sn_strategy_name(least->strategy, name),
-              (double)q->device.memory_bytes / SN_MIB, q->device.name, bytes / 1048576 + (bytes % 1048576 > 0), batch);
-  }
-  sn_memory_free(memory);
+  if (sn_question_advise(&a->question, err) == SN_NO_FIT)
+    sn_err_prefix(err, "none of %" PRIu32 " combinations", a->advice->n_all);
   return err->code;
 }
 
@@ -286,10 +264,10 @@ static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
 
 static sn_status answer(adviser *a, sn_err *err) {
   sn_out out;
+  const sn_question *q = &a->question;
   sn_out_progress("trying every combination ...");
-  choose_strategies(a);
-  a->advice =
-      sn_advise(a->question.net, &a->question.device, a->strategies, a->n_strategies, &a->question.options, err);
+  choose_strategies(a->args, &a->question);
+  a->advice = sn_advise(q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
   sn_out_progress(NULL);
   if (!a->advice || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {

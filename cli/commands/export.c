@@ -153,11 +153,18 @@ static sn_status write(const sn_args *args, const exporter *e, sn_store *store, 
   return sn_out_close(&out, err);
 }
 
+static sn_status fail_sweep(const sn_args *args, sn_err *err) {
+  char db[SN_ARGS_DB_ROOM];
+  return sn_fail(err, SN_BAD_USAGE, "%.80s is no run; snsim show %.80s --csv%s writes its points as CSV", args->operand,
+                 args->operand, sn_args_db_option(args, db));
+}
+
 sn_status sn_cli_export(const sn_args *args, sn_err *err) {
   char path[PATH_ROOM];
   int64_t id;
   const char *name;
   const exporter *e = find_exporter(args->table, err);
+  if (e && sn_args_is_sweep(args)) return fail_sweep(args, err);
   if (!e || sn_args_run_at(args, 0, &id, &name, err) != SN_OK ||
       sn_args_database(args, path, sizeof path, err) != SN_OK)
     return err->code;

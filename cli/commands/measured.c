@@ -163,27 +163,55 @@ static void add_times(sn_table *table, const sn_result *p, const sn_result *m) {
   sn_table_cell(table, "%.1f", (double)m->stall_ns / 1e6);
 }
 
-static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) {
+static void add_live(sn_table *table, uint32_t predicted, uint32_t measured) {
+  sn_table_cell(table, "%" PRIu32, predicted);
+  if (predicted == measured)
+    sn_table_cell(table, "=");
+  else
+    sn_table_cell(table, "%" PRIu32, measured);
+}
+
+static sn_status print_bytes(const sn_run *run, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
                                             {"pool", "MiB", 0},
                                             {"", "seen", SN_TABLE_TEXT},
-                                            {"", "live", SN_TABLE_SPARE(2)},
-                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(2)},
-                                            {"device", "MiB", SN_TABLE_SPARE(6)},
-                                            {"", "seen", SN_TABLE_SPARE(6)},
-                                            {"out", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(4)},
-                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(4)},
-                                            {"", "GB/s", SN_TABLE_SPARE(4)},
-                                            {"in", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(5)},
-                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(5)},
-                                            {"", "GB/s", SN_TABLE_SPARE(5)},
-                                            {"iter", "ms", SN_TABLE_GAP},
-                                            {"", "seen", 0},
-                                            {"", "min..max", SN_TABLE_SPARE(3)},
-                                            {"", "err %", 0},
-                                            {"stall", "ms", SN_TABLE_SPARE(3)},
+                                            {"", "live", SN_TABLE_SPARE(1)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(1)},
+                                            {"device", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(3)},
                                             {"", "seen", SN_TABLE_SPARE(3)},
-                                            {"images", "/s", SN_TABLE_SPARE(7)},
+                                            {"out", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(2)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(2)},
+                                            {"", "GB/s", SN_TABLE_SPARE(2)},
+                                            {"in", "MiB", SN_TABLE_GAP | SN_TABLE_SPARE(2)},
+                                            {"", "seen", SN_TABLE_TEXT | SN_TABLE_SPARE(2)},
+                                            {"", "GB/s", SN_TABLE_SPARE(2)}};
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  sn_measured_pair pair;
+  for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {
+    const sn_result *p = pair.predicted, *m = pair.measured;
+    if (!p) continue;
+    sn_table_cell(table, "%s", m->strategy);
+    add_bytes(table, p->pool_bytes, m->pool_bytes);
+    add_live(table, p->max_live_tensors, m->max_live_tensors);
+    sn_table_cell(table, "%.1f", (double)p->peak_device_bytes / MIB);
+    sn_table_cell(table, "%.1f", (double)m->peak_device_bytes / MIB);
+    add_copied(table, p->offload_bytes, m->offload_bytes, m->out_ns);
+    add_copied(table, p->prefetch_bytes, m->prefetch_bytes, m->in_ns);
+  }
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status print_times(const sn_run *run, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
+                                            {"iter", "ms", 0},
+                                            {"", "seen", 0},
+                                            {"", "min..max", SN_TABLE_SPARE(2)},
+                                            {"", "err %", 0},
+                                            {"stall", "ms", SN_TABLE_GAP | SN_TABLE_SPARE(3)},
+                                            {"", "seen", SN_TABLE_SPARE(3)},
+                                            {"images", "/s", SN_TABLE_SPARE(4)},
                                             {"", "loss", SN_TABLE_GAP | SN_TABLE_SPARE(1)},
                                             {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
@@ -192,16 +220,6 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
     const sn_result *p = pair.predicted, *m = pair.measured;
     if (!p) continue;
     sn_table_cell(table, "%s", m->strategy);
-    add_bytes(table, p->pool_bytes, m->pool_bytes);
-    sn_table_cell(table, "%" PRIu32, p->max_live_tensors);
-    if (p->max_live_tensors == m->max_live_tensors)
-      sn_table_cell(table, "=");
-    else
-      sn_table_cell(table, "%" PRIu32, m->max_live_tensors);
-    sn_table_cell(table, "%.1f", (double)p->peak_device_bytes / MIB);
-    sn_table_cell(table, "%.1f", (double)m->peak_device_bytes / MIB);
-    add_copied(table, p->offload_bytes, m->offload_bytes, m->out_ns);
-    add_copied(table, p->prefetch_bytes, m->prefetch_bytes, m->in_ns);
     add_times(table, p, m);
     sn_table_cell(table, "%.2f", m->images_per_second);
     add_loss(table, m->loss);
@@ -210,6 +228,13 @@ static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) 
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
+}
+
+/* Two tables, each of which a page is wide enough for. */
+static sn_status print_pairs(const sn_run *run, const sn_out *out, sn_err *err) {
+  if (print_bytes(run, out, err) != SN_OK) return err->code;
+  fputc('\n', out->stream);
+  return print_times(run, out, err);
 }
 
 /* ---- what differs most ---- */

@@ -11,7 +11,7 @@ const char sn_help_purpose[] =
     "snsim answers before anyone buys GPU hours: will this network train on this GPU, which memory strategy makes it "
     "fit, and what does that cost in time and traffic? Today it knows convolutional classifiers of images, trained in "
     "float32 by SGD with momentum on one GPU.";
-const char sn_help_statuses[] = "0  done\n1  none of the strategies asked for fits\n2  the command line is wrong\n"
+const char sn_help_statuses[] = "0  done\n1  nothing that was asked for fits\n2  the command line is wrong\n"
                                 "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
                                 "5  a bug in snsim: please report it\n"
                                 "130 (SIGINT), 143 (SIGTERM)  interrupted; what was finished is kept\n"
@@ -77,6 +77,11 @@ static void print_lines(const char *text, FILE *out) {
   }
 }
 
+static void print_statuses(const sn_out *out) {
+  print_title(out, "Exit status");
+  print_lines(sn_help_statuses, out->stream);
+}
+
 static void print_command(const sn_command *command, const sn_out *out) {
   FILE *f = out->stream;
   fprintf(f, "Usage: %s\n\n", command->synopsis);
@@ -84,6 +89,7 @@ static void print_command(const sn_command *command, const sn_out *out) {
   print_options(command, out);
   print_title(out, "Examples");
   print_lines(command->examples, f);
+  print_statuses(out);
 }
 
 static void print_overview(const sn_out *out) {
@@ -100,8 +106,7 @@ static void print_overview(const sn_out *out) {
   print_options(&commands[0], out);
   print_title(out, "Examples");
   print_lines(commands[0].examples, f);
-  print_title(out, "Exit status");
-  print_lines(sn_help_statuses, f);
+  print_statuses(out);
   fprintf(f, "\n%s\n", sn_help_stored);
   fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
 }
