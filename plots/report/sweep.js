@@ -15,7 +15,7 @@ function drawVerdict() {
   const none = pairs.filter((p) => p.fit === 0);
   const lines = pairs.length <= SENTENCES ? pairs.map(pairSentence)
     : [none.length === 0
-         ? "Each of the " + pairs.length + " combinations of network and GPU has a batch and a strategy that fit; the largest are in the table below."
+         ? "Each of the " + pairs.length + " combinations of network and GPU has a " + X.word + " and a strategy that fit; the " + X.best + " are in the table below."
          : "Nothing fits for " + none.length + " of " + pairs.length + " combinations of network and GPU: " +
            none.slice(0, SENTENCES).map(pairName).join(", ") + (none.length > SENTENCES ? " and others" : "") + "."];
   const alone = pairs.length === 1 && pairs[0].fit > 0; /* then its sentence is the answer */
@@ -77,10 +77,10 @@ function choose(choice, batch) {
   pairTable.draw();
 }
 
-/* The pair with the options of its largest batch that fits. */
+/* The pair with the options of its largest batch, or best value of X, that fits. */
 function showPair(pair) {
   const had = at("pairs").contains(document.activeElement);
-  const like = pair.largest >= 0 ? pair.largest : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
+  const like = pair.best >= 0 ? pair.best : columns.net.findIndex((net, i) => net === pair.net && columns.gpu[i] === pair.gpu);
   choose(Object.fromEntries(AXES.map(([key]) => [key, columns[key][like]])), X.of(like));
   if (had) at("pairs").querySelector("tr.shown button").focus();
 }
@@ -89,6 +89,7 @@ function start() {
   drawVerdict();
   drawGrid();
   fill("charts-title", "Over the " + X.word);
+  fill("pairs-text", "The " + X.best + " " + X.word + (X.best === "largest" ? " that fits at all" : " with which anything fits") + ", and where the most images per second are. A heading sorts; a network's name shows its charts.");
   drawChooser();
   pairTable.set(pairs);
   showPair(pairs.find((pair) => pair.fit && pair.fit < pair.count) || pairs.find((pair) => pair.fit) || pairs[0]); /* where there is most to see */

@@ -135,13 +135,13 @@ const limitName = () => (ofPool() ? "limit of the pool" : "memory of the GPU");
 /* Where it differs from value to value. */
 function limitPath(f, limits) {
   const path = limits.map((limit, b) => (limit ? (b && limits[b - 1] ? "L" : "M") + f.x(chart.batches[b]).toFixed(1) + " " + f.y(limit).toFixed(1) : "")).join("");
-  return [svg("path", {class: "limit", d: path, style: "fill:none"}), label(f.width - f.right, 14, "end", "dashed: " + limitName(), "fill:var(--bad)")];
+  return [svg("path", {class: "limit", d: path, style: "fill:none"}), label(f.width - f.right, 14, "end", "dash-dotted: " + limitName(), "fill:var(--ink)")];
 }
 
 function limitLine(f, limit) {
   const y = f.y(limit);
   return [svg("line", {class: "limit", x1: f.left, x2: f.width - f.right, y1: y, y2: y}),
-          label(f.left + 6, y - 5, "start", limitName() + ": " + bytes(limit), "fill:var(--bad)")];
+          label(f.left + 6, y - 5, "start", limitName() + ": " + bytes(limit), "fill:var(--ink)")];
 }
 
 /* Beyond twice the memory there is lines leave the chart: what fits would be too low to be told apart. */
@@ -154,7 +154,7 @@ function drawMemory() {
   most = Math.max(far ? limit * 1.1 : 0, Math.min(most, 2 * limit)) || limit;
   const scale = most >= 2 * GIB ? GIB : MIB;
   drawChart("memory", {unit: scale === GIB ? "GiB" : "MiB", scale, most, has: () => true, value: (i) => needs[i],
-                       extra: (f) => (varies ? limitPath(f, limits) : far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", (pooled ? "the pool may have " : "memory of the GPU: ") + bytes(limit), "fill:var(--bad)")])});
+                       extra: (f) => (varies ? limitPath(f, limits) : far ? limitLine(f, limit) : [label(f.width - f.right, 14, "end", (pooled ? "the pool may have " : "memory of the GPU: ") + bytes(limit), "fill:var(--ink)")])});
 }
 
 function drawSpeed() {

@@ -38,11 +38,13 @@ const fits = (point) => columns.fits[point] === 1;
 const memory = (point) => columns.memory[point];
 
 /* What the charts are over: the batch, or where all points have one, another number that differs. A pool of all and an
- * image of the network's own stand to the right of the numbers. */
+ * image of the network's own stand to the right of the numbers. Of batches and images one looks for the largest that
+ * fits, of what is given to it for the smallest. */
 const X = (() => {
   const over = (key, word, column, text, other) => {
-    const most = column.reduce((a, b) => Math.max(a, b), 0), beyond = 1.15 * most || 1;
-    return {key, word, of: (i) => column[i] || beyond, text: (value) => (value === beyond ? other : text(value))};
+    const most = column.reduce((a, b) => Math.max(a, b), 0), beyond = 1.15 * most || 1, sought = key === "batch" || key === "image_size" ? 1 : -1;
+    return {key, word, best: sought > 0 ? "largest" : "smallest", gain: (to, from) => sought * (to - from),
+            of: (i) => column[i] || beyond, text: (value) => (value === beyond ? other : text(value))};
   };
   const batch = over("batch", "batch", columns.batch, String, "");
   if (new Set(columns.batch).size > 1) return batch;

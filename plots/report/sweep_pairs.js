@@ -8,29 +8,31 @@ function isFaster(point, than) {
          (speed(point) === speed(than) && columns.device[point] < columns.device[than]);
 }
 
-/* Of points with the same batch the faster one counts. */
-function isLarger(point, than) {
-  return than < 0 || columns.batch[point] > columns.batch[than] ||
-         (columns.batch[point] === columns.batch[than] && isFaster(point, than));
+/* Of points with the same batch, or what X is, the faster one counts. */
+function isBetter(point, than) {
+  const gain = than < 0 ? 1 : X.gain(X.of(point), X.of(than));
+  return gain > 0 || (gain === 0 && isFaster(point, than));
 }
+
+const better = (value, than) => (than === null || X.gain(value, than) > 0 ? value : than);
 
 function addToPair(pair, point) {
   pair.count++;
-  pair.tried = Math.max(pair.tried, columns.batch[point]);
+  pair.tried = better(X.of(point), pair.tried);
   if (!fits(point)) return;
   pair.fit++;
-  if (isLarger(point, pair.largest)) pair.largest = point;
+  if (isBetter(point, pair.best)) pair.best = point;
   if (isFaster(point, pair.fastest)) pair.fastest = point;
-  if (columns.strategy[point] === baseline) pair.plain = Math.max(pair.plain, columns.batch[point]);
+  if (columns.strategy[point] === baseline) pair.plain = better(X.of(point), pair.plain);
 }
 
-/* All pairs of a network and a GPU that have points; largest and fastest are points, -1: none fits. */
+/* All pairs of a network and a GPU that have points; best and fastest are points, -1: none fits; tried and plain are values of X. */
 function findPairs() {
   const pairs = new Map(), gpus = names.gpu.length;
   for (let i = 0; i < N; i++) {
     const key = columns.net[i] * gpus + columns.gpu[i];
     if (!pairs.has(key))
-      pairs.set(key, {net: columns.net[i], gpu: columns.gpu[i], count: 0, fit: 0, tried: 0, largest: -1, fastest: -1, plain: 0});
+      pairs.set(key, {net: columns.net[i], gpu: columns.gpu[i], count: 0, fit: 0, tried: null, best: -1, fastest: -1, plain: null});
     addToPair(pairs.get(key), i);
   }
   return [...pairs.values()];
@@ -42,19 +44,30 @@ function pairName(pair) {
   return names.net[pair.net] + " on " + names.gpu[pair.gpu];
 }
 
+/* What else is special about a point, beside X. */
+function othersOf(point) {
+  return OPTIONS.filter(([key]) => key !== X.key).map(([key, text]) => text + " " + name(key, point)).join(", ");
+}
+
 function withOptions(point) {
-  return name("strategy", point) + (OPTIONS.length ? " (" + optionsOf(point) + ")" : "");
+  const others = othersOf(point);
+  return name("strategy", point) + (others ? " (" + others + ")" : "");
+}
+
+function baselineText(pair, most) {
+  if (baseline < 0 || pair.plain === most) return "";
+  if (pair.plain === null) return "; baseline fits with none";
+  return "; baseline fits " + (X.best === "largest" ? "up to " + X.text(pair.plain) : "from " + X.text(pair.plain) + " on");
 }
 
 /* The gist of a pair in a sentence. */
 function pairSentence(pair) {
   if (pair.fit === 0) return pairName(pair) + ": nothing that was tried fits.";
-  const {largest, fastest} = pair, most = columns.batch[largest];
-  const beyond = most === pair.tried ? ", the largest tried" : "";
-  const plain = baseline < 0 || pair.plain === most ? "" : pair.plain ? "; baseline fits up to " + pair.plain : "; baseline fits with none";
-  return pairName(pair) + ": the largest batch that fits is " + most + beyond + ", with " + withOptions(largest) + plain +
-         "; the most images per second, " + speed(fastest).toFixed(1) + ", are those of " + withOptions(fastest) + " with batch " +
-         columns.batch[fastest] + ".";
+  const {best, fastest} = pair, most = X.of(best);
+  const beyond = most === pair.tried ? ", the " + X.best + " tried" : "";
+  return pairName(pair) + ": the " + X.best + " " + X.word + (X.best === "largest" ? " that fits is " : " with which something fits is ") + X.text(most) +
+         beyond + ", with " + withOptions(best) + baselineText(pair, most) + "; the most images per second, " + speed(fastest).toFixed(1) +
+         ", are those of " + withOptions(fastest) + " with " + X.word + " " + X.text(X.of(fastest)) + ".";
 }
 
 function pairCell(pair) {
@@ -67,21 +80,23 @@ function ofPoint(head, which, by, cell, more) {
 }
 
 function strategyOf(point) {
-  const options = optionsOf(point);
-  return element("span", {}, name("strategy", point), ...(options ? [element("small", {}, options)] : []));
+  const others = othersOf(point);
+  return element("span", {}, name("strategy", point), ...(others ? [element("small", {}, others)] : []));
 }
+
+const ofX = (head, which) => ofPoint(head + "\n" + X.word, which, X.of, (i) => X.text(X.of(i)), {falling: X.best === "largest"});
 
 const pairColumns = [
   {head: "network", text: true, by: (p) => p.net, cell: pairCell},
   {head: "GPU", text: true, by: (p) => p.gpu, cell: (p) => names.gpu[p.gpu]},
   {head: "points\nthat fit", falling: true, by: (p) => p.fit / p.count, cell: (p) => p.fit + "/" + p.count},
-  ofPoint("largest\nbatch", "largest", (i) => columns.batch[i], (i) => String(columns.batch[i]), {falling: true}),
-  ofPoint("with", "largest", (i) => columns.strategy[i], strategyOf, {text: true}),
-  ofPoint("images\n/s there", "largest", speed, (i) => speed(i).toFixed(1), {falling: true}),
-  ...(baseline < 0 ? [] : [{head: "largest\nof baseline", falling: true, by: (p) => p.plain || null, cell: (p) => (p.plain ? String(p.plain) : "-")}]),
+  ofX(X.best, "best"),
+  ofPoint("with", "best", (i) => columns.strategy[i], strategyOf, {text: true}),
+  ofPoint("images\n/s there", "best", speed, (i) => speed(i).toFixed(1), {falling: true}),
+  ...(baseline < 0 ? [] : [{head: X.best + "\nof baseline", falling: X.best === "largest", by: (p) => p.plain, cell: (p) => (p.plain === null ? "-" : X.text(p.plain))}]),
   ofPoint("most\nimages/s", "fastest", speed, (i) => speed(i).toFixed(1), {falling: true}),
   ofPoint("with", "fastest", (i) => columns.strategy[i], strategyOf, {text: true}),
-  ofPoint("batch\nof that", "fastest", (i) => columns.batch[i], (i) => String(columns.batch[i]), {falling: true}),
+  ofPoint(X.word + "\nof that", "fastest", X.of, (i) => X.text(X.of(i)), {falling: true}),
 ];
 
 const pairTable = new Table("pairs", pairColumns, {caption: "Networks and GPUs", most: 50, shown: isChosen});

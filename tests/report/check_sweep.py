@@ -12,7 +12,7 @@ import sys
 
 from check import DESKTOP, EVIL, LOW_CONTRAST, OVERLAPS, PHONE, equal, evil_net, main, plain, snsim
 
-PAGES = ("sweep", "options", "evil", "none", "one")
+PAGES = ("sweep", "options", "evil", "none", "one", "pools")
 RESNET, REASON = "resnet:n1=3,n2=4", "tensor conv1.y is beyond what can be counted"
 
 
@@ -42,7 +42,9 @@ def make_pages():
     snsim("sweep", "--nets", "lenet", "--batches", "8", "--strategy", "liveness")
     change("UPDATE sweeps SET grid = 'no JSON' WHERE id = 5")
     snsim("report", "sweep:5", "-o", "one.html")
-    return {name: json.loads(snsim("show", f"sweep:{i}", "--json"))["rows"] for i, name in enumerate(("sweep", "options"), 1)}
+    snsim("sweep", "--nets", "alexnet", "--batches", "200", "--pools", "256MiB,1GiB,2GiB,4GiB,all")
+    snsim("report", "sweep:6", "-o", "pools.html")
+    return {name: json.loads(snsim("show", f"sweep:{i}", "--json"))["rows"] for i, name in ((1, "sweep"), (2, "options"), (6, "pools"))}
 
 
 def cells(page, table):
@@ -123,6 +125,34 @@ def says_the_gist(page, stored):
         begin = f"{row[0]} on {row[1]}: the largest batch that fits is {largest['batch']}, the largest tried, with {largest['strategy']}"
         end = f"the most images per second, {row[7]}, are those of {fastest['strategy']} with batch {fastest['batch']}."
         assert begin in verdict and end in verdict, f"{begin!r}, {end!r}: {verdict!r}"
+
+
+def says_the_gist_of_pools(page, stored):
+    """Of one batch and several pools the smallest pool with which anything fits."""
+    page.open("pools.html", *DESKTOP)
+    fit = [r for r in stored["pools"] if r["fits"]]
+    size = lambda r: r["pool_limit_bytes"] or 2**63
+    text = lambda r: f"{r['pool_limit_bytes'] / 2**30:.2f} GiB" if r["pool_limit_bytes"] else "all"
+    smallest = min(fit, key=lambda r: (size(r), -r["images_per_second"], r["peak_device_bytes"]))
+    fastest = max(fit, key=lambda r: (r["images_per_second"], -r["peak_device_bytes"]))
+    plain_one = min((r for r in fit if r["strategy"] == "baseline"), key=size)
+    assert size(smallest) > 2**28 and size(plain_one) > size(smallest), "pools of these sizes do not show enough"
+    equal("sentence", plain(page.text("#verdict strong")),
+          f"alexnet on k40c: the smallest pool with which something fits is {text(smallest)}, with {smallest['strategy']}; baseline"
+          f" fits from {text(plain_one)} on; the most images per second, {fastest['images_per_second']:.1f}, are those of"
+          f" {fastest['strategy']} with pool {text(fastest)}.")
+    row = cells(page, "pairs")[0]
+    equal("pairs", [row[3], row[6], row[9]], [text(smallest), text(plain_one), text(fastest)])
+
+
+def limit_looks_like_no_strategy(page, stored):
+    for name in ("sweep", "pools"):
+        page.open(f"{name}.html", *DESKTOP)
+        look = "(e) => [getComputedStyle(e).stroke, getComputedStyle(e).strokeDasharray].join()"
+        limit = page.evaluate(f"({look})(document.querySelector('#memory .limit'))")
+        strategies = page.evaluate(f"[...document.querySelectorAll('#memory g.line path')].map({look})")
+        colours = [line.rsplit(")", 1)[0] for line in strategies]
+        assert limit.rsplit(")", 1)[0] not in colours, f"{limit} is one of {strategies}"
 
 
 HEAT = """[...document.querySelectorAll("#heat tbody tr")].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"""
@@ -331,7 +361,8 @@ def is_legible_in_light_and_dark(page, stored):
     page.dark(False)
 
 
-TESTS = (loads_alone, says_what_was_tried, says_the_gist, maps_what_fits, shows_every_point, sorts, filters, shows_failures, draws_what_is_chosen,
+TESTS = (loads_alone, says_what_was_tried, says_the_gist, says_the_gist_of_pools, limit_looks_like_no_strategy, maps_what_fits,
+         shows_every_point, sorts, filters, shows_failures, draws_what_is_chosen,
          draws_the_chosen_options, follows_pointer_finger_and_keyboard, hides_and_shows_lines, shows_names_as_text, fits_a_phone,
          does_not_overlap, is_legible_in_light_and_dark)
 
