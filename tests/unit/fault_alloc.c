@@ -12,9 +12,11 @@
 #include "sim/ask/blocks.h"
 #include "sim/ask/compare.h"
 #include "sim/ask/fit.h"
+#include "sim/ask/memcost.h"
 #include "sim/ask/simulate.h"
 #include "sim/plan/place.h"
 #include "sim/play/caching_replay.h"
+#include "sim/share/colour.h"
 #include "tests/unit/image_files.h"
 
 #include <errno.h>
@@ -259,6 +261,23 @@ static void pack_blocks(scenario *s) {
   sn_blocks_free(list);
 }
 
+static void share_memory(scenario *s, uint32_t colours) {
+  sn_memcost m;
+  if (sn_memcost_of(s->net, &s->gpu, SN_MEMCOST_MATCH_RANGE, colours, &m, &s->err) != SN_OK) return;
+  size_t used = 0;
+  for (sn_memcost_option o = 0; o < SN_MEMCOST_OPTIONS; o++)
+    used += (size_t)snprintf(s->found + used, sizeof s->found - used, "%s %llu %u %lld\n", sn_memcost_option_name(o),
+                             (unsigned long long)m.rows[o].bytes, m.rows[o].regions, (long long)m.rows[o].critical_ns);
+}
+
+static void share_in_colours(scenario *s) {
+  share_memory(s, 3);
+}
+
+static void share_with_ancestors(scenario *s) {
+  share_memory(s, SN_COLOURS_ANCESTORS);
+}
+
 /* The plan of a strategy with much traffic is made and handed on. */
 static void with_plan(scenario *s, void use(scenario *s, sn_plan *plan)) {
   sn_route *route = sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &s->err);
@@ -433,6 +452,11 @@ static void image_sets(void **state) {
   fail_each(*state, open_own, 6);
 }
 
+static void sharing(void **state) {
+  fail_each(*state, share_in_colours, 40);
+  fail_each(*state, share_with_ancestors, 40);
+}
+
 static void packing(void **state) {
   fail_each(*state, pack_blocks, 20);
   fail_each(*state, place_plan, 40);
@@ -454,6 +478,7 @@ int main(void) {
       cmocka_unit_test(pictures_and_comparison),
       cmocka_unit_test(image_sets),
       cmocka_unit_test(packing),
+      cmocka_unit_test(sharing),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);
 }
