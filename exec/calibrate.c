@@ -135,7 +135,7 @@ static sn_status set_profile(calibrator *c, const char *name, const sn_machine_i
   memcpy(p->name, name, strlen(name) + 1);
   memcpy(p->description, info->device, strlen(info->device) + 1);
   p->memory_bytes = info->memory_bytes;
-  p->context_bytes = context_bytes;
+  p->context_bytes = p->library_context_bytes = context_bytes;
   return SN_OK;
 }
 
@@ -263,8 +263,8 @@ static sn_status make_timings(calibrator *c, const sn_machine *machine) {
 /* ---- the whole ---- */
 
 static sn_status train(calibrator *c, sn_session *session) {
-  static const sn_strategy strategies[] = {{SN_LIVENESS_NONE, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
-                                           {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST}};
+  static const sn_strategy strategies[] = {{.liveness = SN_LIVENESS_NONE},
+                                           {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
   for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
     if (sn_session_add(session, strategies[i], c->err) != SN_OK) return c->err->code;
   return SN_OK;

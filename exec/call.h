@@ -7,8 +7,12 @@
  *   backward   x and y where the operator's backward reads them, dy (n_outputs), dx (n_inputs)
  *   update     gradients in, parameters and momentum changed
  *
- * Where the gradient rule is in place, dx[0] == dy[0]; SOFTMAX has no dy and dx[0] == y[0]; a JOIN's dx[0] == dy[0]; a
- * FORK's dx[0] == dy[0], its dy[1..] are added into it. x of the first layer is the input batch.
+ * What may lie at one address: whatever the route's dialect has in place. y may be any x of an ACT, DROPOUT, SOFTMAX or
+ * JOIN; dx any dy of an ACT, LRN, DROPOUT, JOIN or FORK, the x of an FC or POOL, the y of a SOFTMAX. Of x and y in a
+ * backward only those hold their values that the dialect's rule reads; dx is NULL where nobody needs it. x of the first
+ * layer is the input batch.
+ *
+ * A sum (SN_SUM) has a call of its own, sn_call_sum().
  */
 #ifndef SN_EXEC_CALL_H
 #define SN_EXEC_CALL_H
@@ -32,6 +36,8 @@ typedef struct sn_call {
   uint64_t iteration; /* from 0 */
   const sn_hyper *hyper;
   float **x, **y, **dy, **dx; /* n_inputs, n_outputs, n_outputs, n_inputs pointers; NULL where not needed */
+  void *saved[3];             /* what forward saves for backward in the dialect's graph; NULL: nothing, or nowhere */
+  uint64_t saved_bytes;       /* of the last of them */
   float *parameters;          /* weights, then bias; BN: gamma, then beta. NULL: none */
   float *gradients, *momentum;
   float *statistics; /* BN: running mean, running variance, saved mean, saved 1/sqrt(variance + eps), c floats each */
@@ -49,6 +55,19 @@ typedef struct sn_call {
  * it is filled for another. */
 uint32_t sn_call_widest(const sn_net *net);
 void sn_call_fill(sn_call *call, const sn_route *route, unsigned char *const *place, float *data, float **room);
+
+/* Of a backward: x[0] and y[0] become NULL where the step does not read them, so that no kernel takes what lies there
+ * for their values. */
+void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *step);
+
+/* Adds two gradients where they meet (sim/graph/route.h); each may be a view of a larger one. */
+void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place);
+
+/* Copies the channels of a view to `to`, one image after the other. */
+void sn_call_gather(const sn_route *route, uint32_t value, const float *storage, float *to);
+
+/* Bytes that the gradient with respect to a layer's output takes when it is gathered; 0 where it lies together. */
+uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step);
 
 /* Dropout's mask bit of element `index`: keyed by (seed, layer, iteration), so that forward, a re-run and backward see
  * the same mask and none needs to be stored. True: the element is kept. */

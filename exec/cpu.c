@@ -42,8 +42,8 @@ static bool make_memory(const sn_cpu *cpu, play *p) {
   uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
   p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
   p->external = malloc(p->plan->external_bytes + 1);
-  p->place = calloc(cpu->route->n_tensors, sizeof *p->place);
-  p->pointers = calloc((size_t)4 * sn_call_widest(cpu->route->net), sizeof *p->pointers);
+  p->place = calloc(p->plan->route->n_tensors, sizeof *p->place);
+  p->pointers = calloc((size_t)4 * sn_call_widest(p->plan->route->net), sizeof *p->pointers);
   if (!p->region || !p->external || !p->place || !p->pointers) return false;
   p->pool = p->region + guards / 2;
   if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
@@ -70,7 +70,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   (void)err;
   p->iteration = iteration;
   cpu->outcome = (sn_outcome){0};
-  for (uint32_t t = 0; t < cpu->route->n_tensors; t++) p->place[t] = NULL;
+  for (uint32_t t = 0; t < p->plan->route->n_tensors; t++) p->place[t] = NULL;
   memset(p->trace->busy_ns, 0, sizeof p->trace->busy_ns);
   memset(p->trace->stall_ns, 0, sizeof p->trace->stall_ns);
   sn_lanes_begin(p->lanes);
@@ -99,19 +99,20 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   p->trace->spans[index] = (sn_span){-1, -1};
   p->place[i->id] = NULL;
   if (!cpu->check) return SN_OK;
-  if (!is_filled(p->pool + i->offset, cpu->route->tensors[i->id].bytes, i->bytes))
+  if (!is_filled(p->pool + i->offset, p->plan->route->tensors[i->id].bytes, i->bytes))
     return broken(p, index, "bytes behind the tensor's end were written", err);
   fill(p->pool + i->offset, i->bytes);
   return SN_OK;
 }
 
 static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
-  const sn_step *step = &cpu->route->steps[i->id];
-  const sn_layer *layer = &cpu->route->net->layers[step->layer];
+  const sn_route *route = cpu->play->plan->route;
+  const sn_step *step = &route->steps[i->id];
+  const sn_layer *layer = &route->net->layers[step->layer];
   sn_state *s = cpu->state;
   bool trained = layer->parameters > 0;
   uint64_t offset = s->parameter_offset[step->layer];
-  return (sn_call){.net = cpu->route->net,
+  return (sn_call){.net = route->net,
                    .layer = step->layer,
                    .pass = step->pass,
                    .rerun = i->rerun,
@@ -127,8 +128,8 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .workspace_bytes = i->bytes};
 }
 
-static sn_op op_of(const sn_cpu *cpu, const sn_call *call) {
-  return cpu->route->net->layers[call->layer].op;
+static sn_op op_of(const sn_call *call) {
+  return call->net->layers[call->layer].op;
 }
 
 static uint32_t most_likely(const float *y, uint32_t classes) {
@@ -147,19 +148,62 @@ static void note_outcome(sn_cpu *cpu, const sn_call *call, double loss) {
     if (most_likely(call->y[0] + (uint64_t)n * s.c, s.c) == (uint32_t)call->labels[n]) cpu->outcome.correct++;
 }
 
+/* Where the gradients of a layer's parameters are tensors of the graph, they pass through the pool: into it behind the
+ * step that makes them, out of it ahead of the update. */
+static void carry_gradients(const play *p, const sn_call *call, bool into_pool) {
+  const sn_route *route = p->plan->route;
+  uint32_t first = route->weight_gradient[call->layer];
+  unsigned char *gradients = (unsigned char *)call->gradients;
+  for (uint32_t t = first; t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT &&
+                           route->tensors[t].layer == call->layer;
+       t++) {
+    uint64_t bytes = route->tensors[t].bytes;
+    memcpy(into_pool ? p->place[t] : gradients, into_pool ? gradients : p->place[t], bytes);
+    gradients += bytes;
+  }
+}
+
+/* A gradient that is a view is gathered at the end of the workspace, which is planned for that (exec/session.c). */
+static void gather_gradient(const play *p, const sn_instr *i, sn_call *call) {
+  const sn_route *route = p->plan->route;
+  uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[i->id]);
+  if (bytes == 0) return;
+  uint64_t at = sn_ceil_div(i->bytes - bytes - SN_POOL_BLOCK + 1, SN_POOL_BLOCK) * SN_POOL_BLOCK;
+  float *room = (float *)(void *)(p->pool + i->offset + at);
+  sn_call_gather(route, route->net->layers[call->layer].first_output, call->dy[0], room);
+  call->dy[0] = room;
+  call->workspace_bytes = at;
+}
+
+static sn_status run_step(const sn_cpu *cpu, const sn_instr *i, sn_call *call, sn_err *err) {
+  const play *p = cpu->play;
+  const sn_step *step = &p->plan->route->steps[i->id];
+  if (step->kernel == SN_FLATTEN) return SN_OK; /* the same bytes */
+  if (step->kernel == SN_SUM) {
+    sn_call_sum(p->plan->route, step, p->place);
+    return SN_OK;
+  }
+  sn_call_hide_unread(call, p->plan->route, step);
+  gather_gradient(p, i, call);
+  if (call->pass == SN_UPDATE) carry_gradients(p, call, false);
+  sn_status status = sn_cpu_kernels_run(cpu->kernels, call, err);
+  if (status == SN_OK && call->pass == SN_BACKWARD) carry_gradients(p, call, true);
+  return status;
+}
+
 static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_cpu *cpu = self;
   play *p = cpu->play;
   const sn_instr *i = &p->plan->instrs[index];
   double loss = 0;
   sn_call call = make_call(cpu, i, &loss);
-  sn_call_fill(&call, cpu->route, p->place, (float *)cpu->batch->data, p->pointers);
+  sn_call_fill(&call, p->plan->route, p->place, (float *)cpu->batch->data, p->pointers);
   sn_span *span = &p->trace->spans[index];
   span->begin_ns = sn_lanes_now(p->lanes);
-  sn_status status = sn_cpu_kernels_run(cpu->kernels, &call, err);
+  sn_status status = run_step(cpu, i, &call, err);
   span->end_ns = sn_lanes_now(p->lanes);
   p->trace->busy_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
-  if (call.pass == SN_FORWARD && op_of(cpu, &call) == SN_SOFTMAX && !call.rerun) note_outcome(cpu, &call, loss);
+  if (call.pass == SN_FORWARD && op_of(&call) == SN_SOFTMAX && !call.rerun) note_outcome(cpu, &call, loss);
   if (cpu->check) fill(p->pool + i->offset, i->bytes);
   return status;
 }

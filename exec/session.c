@@ -25,20 +25,25 @@
 
 enum { MOST_RESULTS = 128 };
 
+/* What all strategies of one dialect share, made when first asked for. */
+typedef struct graph {
+  sn_route *route;
+  sn_costs *costs; /* with what the machine's kernels need for this route */
+  sn_schedule *schedules[SN_RECOMPUTES];
+} graph;
+
 struct sn_session {
   const char *spec;
   const sn_net *net;
   sn_session_options options;
-  sn_route *route;
   sn_machine machine;
   sn_calibration *calibration; /* NULL: none */
   const sn_device *profile;    /* NULL: times are not known */
   sn_device device;            /* the profile, or any: a machine that offers one algorithm for each convolution gets the
                                 * same plans from every device */
-  sn_costs *costs;
+  graph graphs[SN_DIALECTS];
   uint64_t room; /* the largest pool that the device can give */
   float *first;  /* gradients and parameters of the first measured result that is whole */
-  sn_schedule *schedules[SN_RECOMPUTES];
   sn_batches *batches;
   sn_host_load load; /* when it was opened */
   bool has_batches;  /* their buffers are there */
@@ -49,16 +54,34 @@ struct sn_session {
   uint32_t n_results, n_failures;
 };
 
-static sn_status open_machine(sn_session *s, sn_err *err) {
-  if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(s->route, &s->options.machine, &s->machine, err);
-  return sn_machine_open_cpu(s->route, &s->options.machine, &s->machine, err);
+/* The graph that all back ends know; the machine is opened for it. */
+static graph *own_graph(sn_session *s) {
+  return &s->graphs[SN_DIALECT_SUPERNEURONS];
 }
 
-static sn_costs *make_costs(const sn_session *s, sn_err *err) {
+static sn_status open_machine(sn_session *s, sn_err *err) {
+  const sn_route *route = own_graph(s)->route;
+  if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(route, &s->options.machine, &s->machine, err);
+  return sn_machine_open_cpu(route, &s->options.machine, &s->machine, err);
+}
+
+/* A gradient that is a view is gathered behind the scratch of the kernel that reads it, each in whole blocks. */
+static void plan_gathering(const sn_route *route, sn_costs *costs) {
+  for (uint32_t step = route->first_backward; step < route->first_update; step++) {
+    uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[step]);
+    uint32_t layer = route->steps[step].layer;
+    if (bytes == 0) continue;
+    uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, layer, SN_BACKWARD), SN_POOL_BLOCK) * SN_POOL_BLOCK;
+    sn_costs_set_scratch(costs, layer, SN_BACKWARD, scratch + bytes);
+  }
+}
+
+static sn_costs *make_costs(const sn_session *s, const sn_route *route, sn_err *err) {
   sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
   assert(s->machine.ops);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
+    plan_gathering(route, costs);
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
     return costs;
   }
@@ -86,8 +109,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   s->arena = s->options.arena ? s->options.arena : sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
-  s->route = s->batches ? sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
-  if (!s->route || open_machine(s, err) != SN_OK) return err->code;
+  graph *g = own_graph(s);
+  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, err) : NULL;
+  if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
   s->profile = s->calibration ? &s->calibration->profile : s->options.profile;
@@ -98,8 +122,8 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   s->room = SN_MAX_NET_BYTES;
   assert(s->machine.ops);
   if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;
-  s->costs = make_costs(s, err);
-  return s->costs ? open_run(s, err) : err->code;
+  g->costs = make_costs(s, g->route, err);
+  return g->costs ? open_run(s, err) : err->code;
 }
 
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
@@ -120,22 +144,39 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
 void sn_session_close(sn_session *s) {
   if (!s) return;
   sn_batches_free(s->batches);
-  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->schedules[i]);
-  sn_costs_free(s->costs);
+  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
+    for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->graphs[d].schedules[i]);
+    sn_costs_free(s->graphs[d].costs);
+  }
   sn_calibration_free(s->calibration);
   free(s->first);
   if (s->machine.ops) s->machine.ops->close(s->machine.self);
-  sn_route_free(s->route);
+  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) sn_route_free(s->graphs[d].route);
   if (s->arena != s->options.arena) sn_arena_free(s->arena);
   free(s);
 }
 
+/* The graph of a strategy's dialect; NULL after an error. */
+static graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
+  graph *g = &s->graphs[strategy.dialect];
+  if (strategy.dialect != SN_DIALECT_SUPERNEURONS && s->options.backend != SN_EXEC_CPU) {
+    sn_fail(err, SN_BAD_USAGE, "the graph of %s is executed on the CPU only; use --backend cpu",
+            sn_dialect_of(strategy.dialect)->name);
+    return NULL;
+  }
+  if (!g->route) g->route = sn_schedule_route(s->net, strategy, err);
+  if (g->route && !g->costs) g->costs = make_costs(s, g->route, err);
+  return g->costs ? g : NULL;
+}
+
 static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
-  sn_schedule **schedule = &s->schedules[strategy.recompute];
+  graph *g = open_graph(s, strategy, err);
+  if (!g) return NULL;
+  sn_schedule **schedule = &g->schedules[strategy.recompute];
   uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
-  if (!*schedule) *schedule = sn_schedule_new(s->route, strategy.recompute, err);
+  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, err);
   const sn_plan_wish wish = {.schedule = *schedule,
-                             .costs = s->costs,
+                             .costs = g->costs,
                              .strategy = strategy,
                              .workspace = s->options.workspace,
                              .placement = s->options.placement,
@@ -143,11 +184,18 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   return *schedule ? sn_plan_make(&wish, err) : NULL;
 }
 
+/* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
+static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
+  sn_dialect_id dialect = SN_DIALECT_SUPERNEURONS;
+  while (sn_dialect_of(dialect) != route->dialect) dialect++;
+  return dialect == SN_DIALECT_SUPERNEURONS ? s->machine.info.persistent : sn_persistent_of(s->net, dialect);
+}
+
 static sn_result_source source_of(const sn_session *s, const sn_plan *plan, const sn_trace *trace) {
   return (sn_result_source){.plan = plan,
                             .use = plan->use,
                             .trace = trace,
-                            .persistent = s->machine.info.persistent,
+                            .persistent = persistent_of(s, plan->route),
                             .context_bytes = s->profile ? s->profile->context_bytes : 0,
                             .want_steps = s->options.want_steps};
 }
@@ -170,8 +218,9 @@ static void forget_times(sn_trace *trace) {
 
 static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_result *r = &s->results[s->n_results];
-  sn_device_model model = {
-      .device = &s->device, .costs = s->costs, .shared_link = s->calibration && s->calibration->shared_link};
+  sn_device_model model = {.device = &s->device,
+                           .costs = s->graphs[strategy.dialect].costs,
+                           .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = source_of(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
   if (!s->profile) forget_times(trace);
@@ -295,6 +344,8 @@ static void note_memory(const play *p, sn_result *r) {
   const sn_session *s = p->session;
   uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
   uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept : 0;
+  if (p->plan->route->dialect->eager)
+    outside += s->net->parameters * sizeof *s->first; /* the last gradients, to look at */
   uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;
   r->peak_device_bytes = p->used_bytes > outside ? p->used_bytes - outside : 0;
   r->context_bytes = r->peak_device_bytes > known ? r->peak_device_bytes - known : 0;
@@ -393,7 +444,7 @@ static double mib(uint64_t bytes) {
 /* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
-  sn_persistent p = sn_persistent_of(s->net);
+  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS);
   uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
@@ -492,7 +543,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .processors = s->load.processors,
                   .load = s->load.average,
                   .layers = s->net->n_layers,
-                  .n_steps = s->route->first_update,
+                  .n_steps = s->graphs[SN_DIALECT_SUPERNEURONS].route->first_update,
                   .parameters = s->net->parameters,
                   .macs = s->net->macs,
                   .results = s->results,
@@ -543,7 +594,7 @@ const sn_calibration *sn_session_calibration(const sn_session *s) {
 }
 
 const sn_route *sn_session_route(const sn_session *s) {
-  return s->route;
+  return s->graphs[SN_DIALECT_SUPERNEURONS].route;
 }
 
 sn_machine *sn_session_machine(sn_session *s) {

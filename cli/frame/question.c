@@ -34,7 +34,7 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
     device->memory_bytes = args->memory.bytes;
     device->memory_nominal = false;
   }
-  if (args->context.given) device->context_bytes = args->context.bytes;
+  if (args->context.given) device->context_bytes = device->library_context_bytes = args->context.bytes;
   if (args->host_memory.given) device->host_memory_bytes = args->host_memory.bytes;
   *margin_bytes = margin_of(args, device->memory_bytes);
   if (*margin_bytes >= device->memory_bytes)

@@ -61,6 +61,6 @@ sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *dw = call->gradients, *bias = dw + sn__weights(sn__call_layer(call));
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->x[0], call->dy[0], dw, bias};
-  if (sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  if (call->dx[0] && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
   return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
 }

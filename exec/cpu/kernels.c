@@ -71,6 +71,14 @@ static uint32_t widest_bn(const sn_net *net) {
   return widest;
 }
 
+static uint64_t largest_plane(const sn_net *net) {
+  uint64_t largest = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].op == SN_POOL && net->layers[i].attr.pool == SN_POOL_MAX)
+      largest = sn_max(largest, sn__plane(net->layers[i].out));
+  return largest;
+}
+
 static sn_status make_layers(sn__cpu *k, sn_err *err) {
   for (uint32_t i = 0; i < k->net->n_layers; i++) {
     const sn_layer *layer = &k->net->layers[i];
@@ -85,7 +93,8 @@ static sn_status make(sn__cpu *k, sn_err *err) {
   if (sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) != SN_OK) return err->code;
   k->layers = calloc(k->net->n_layers, sizeof *k->layers);
   k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
-  if (!k->layers || !k->variance) return sn_fail_memory(err);
+  k->positions = calloc(largest_plane(k->net) + 1, sizeof *k->positions);
+  if (!k->layers || !k->variance || !k->positions) return sn_fail_memory(err);
   if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) ||
       sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err))
     return err->code;
@@ -104,6 +113,7 @@ static void free_kernels(sn__cpu *k) {
   dnnl_stream_destroy(k->stream);
   dnnl_engine_destroy(k->engine);
   free(k->variance);
+  free(k->positions);
   free(k->layers);
   free(k);
 }

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,26 +18,68 @@ static void copy(float *to, const float *from, uint64_t count) {
     memcpy(to + i * PIECE, from + i * PIECE, sn_min(PIECE, count - i * PIECE) * sizeof *to);
 }
 
-static void add(float *to, const float *from, uint64_t count) {
-#pragma omp parallel for simd schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) to[i] += from[i];
+enum { RUN = 512 };
+
+/* to = from[last] + from[last - 1] + .. + from[0], or in ascending order, element by element; `to` may be any of them.
+ */
+static void add_all(float *to, float *const *from, uint32_t n, bool descending, uint64_t count) {
+  uint64_t runs = sn_ceil_div(count, RUN);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t r = 0; r < runs; r++) {
+    uint64_t at = r * RUN, width = sn_min(RUN, count - at);
+    float sum[RUN];
+    memcpy(sum, from[descending ? n - 1 : 0] + at, width * sizeof *sum);
+    for (uint32_t j = 1; j < n; j++) {
+      const float *next = from[descending ? n - 1 - j : j] + at;
+#pragma omp simd
+      for (uint64_t i = 0; i < width; i++) sum[i] += next[i];
+    }
+    memcpy(to + at, sum, width * sizeof *sum);
+  }
 }
 
-static void drop(const sn_call *call, const float *from, float *to) {
-  const sn_layer *layer = sn__call_layer(call);
-  sn__mask mask = sn__mask_of(call);
-  float scale = (float)(1 / (1 - layer->attr.ratio));
-  uint64_t count = sn__count(layer->out);
-#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) to[i] = sn__mask_keeps(mask, i) ? from[i] * scale : 0;
+/* The graph's mask, where the dialect has one: a byte an element, or a number. */
+typedef struct kept_mask {
+  unsigned char *bytes;
+  float *numbers;
+} kept_mask;
+
+static kept_mask mask_of(const sn_call *call) {
+  uint64_t count = sn__count(sn__call_layer(call)->out);
+  bool bytes = call->saved_bytes == count;
+  return (kept_mask){bytes ? call->saved[0] : NULL, bytes ? NULL : call->saved[0]};
+}
+
+static bool is_kept(kept_mask kept, uint64_t i) {
+  return kept.bytes ? kept.bytes[i] != 0 : kept.numbers[i] > 0;
 }
 
 void sn__cpu_dropout_forward(const sn_call *call) {
-  drop(call, call->x[0], call->y[0]);
+  const float *from = call->x[0];
+  float *to = call->y[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
+  sn__mask mask = sn__mask_of(call);
+  kept_mask kept = mask_of(call);
+  uint64_t count = sn__count(sn__call_layer(call)->out);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) {
+    bool keeps = sn__mask_keeps(mask, i);
+    to[i] = keeps ? from[i] * scale : 0;
+    if (kept.bytes) kept.bytes[i] = keeps;
+    if (kept.numbers) kept.numbers[i] = keeps;
+  }
 }
 
 void sn__cpu_dropout_backward(const sn_call *call) {
-  drop(call, call->dy[0], call->dx[0]);
+  const float *from = call->dy[0];
+  float *to = call->dx[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
+  sn__mask mask = sn__mask_of(call);
+  kept_mask kept = mask_of(call);
+  uint64_t count = sn__count(sn__call_layer(call)->out);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) {
+    bool keeps = call->saved[0] ? is_kept(kept, i) : sn__mask_keeps(mask, i);
+    to[i] = keeps ? from[i] * scale : 0;
+  }
 }
 
 static float largest(const float *x, uint32_t count) {
@@ -55,15 +96,20 @@ static void softmax(const float *x, float *y, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) y[i] *= inverse;
 }
 
-/* The largest probability is 1 / sum of exp(x - top), so the loss needs no second sum and no logarithm of 0. */
+/* The largest probability is 1 / sum of exp(x - top), so the loss needs no second sum and no logarithm of 0. What it
+ * needs of x is read first: y may lie there. The loss is summed in the order of the images. */
 void sn__cpu_softmax_forward(const sn_call *call) {
   sn_shape s = sn__call_layer(call)->out;
-#pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t n = 0; n < s.n; n++) softmax(call->x[0] + (uint64_t)n * s.c, call->y[0] + (uint64_t)n * s.c, s.c);
   double loss = 0;
+#pragma omp parallel for ordered schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
   for (uint32_t n = 0; n < s.n; n++) {
-    const float *x = call->x[0] + (uint64_t)n * s.c, *y = call->y[0] + (uint64_t)n * s.c;
-    loss += (double)largest(x, s.c) - x[call->labels[n]] - log((double)largest(y, s.c));
+    const float *x = call->x[0] + (uint64_t)n * s.c;
+    float *y = call->y[0] + (uint64_t)n * s.c;
+    double above = (double)largest(x, s.c) - x[call->labels[n]];
+    softmax(x, y, s.c);
+    double of_image = above - log((double)largest(y, s.c));
+#pragma omp ordered
+    loss += of_image;
   }
   *call->loss = loss / s.n;
 }
@@ -81,18 +127,13 @@ void sn__cpu_softmax_backward(const sn_call *call) {
 
 void sn__cpu_join_forward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  const float *a = call->x[0], *b = call->x[1];
-  float *y = call->y[0];
-  uint64_t count = sn__count(layer->out);
-#pragma omp parallel for simd schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) y[i] = a[i] + b[i];
-  for (uint32_t j = 2; j < layer->n_inputs; j++) add(y, call->x[j], count);
+  add_all(call->y[0], call->x, layer->n_inputs, false, sn__count(layer->out));
 }
 
 void sn__cpu_join_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  assert(call->dx[0] == call->dy[0]);
-  for (uint32_t j = 1; j < layer->n_inputs; j++) copy(call->dx[j], call->dy[0], sn__count(layer->out));
+  for (uint32_t j = 0; j < layer->n_inputs; j++)
+    if (call->dx[j] && call->dx[j] != call->dy[0]) copy(call->dx[j], call->dy[0], sn__count(layer->out));
 }
 
 void sn__cpu_fork_forward(const sn_call *call) {
@@ -100,10 +141,10 @@ void sn__cpu_fork_forward(const sn_call *call) {
   for (uint32_t j = 0; j < layer->n_outputs; j++) copy(call->y[j], call->x[0], sn__count(layer->out));
 }
 
+/* The last branch first, in which order gradients arrive where nobody copies: all dialects add alike, to the bit. */
 void sn__cpu_fork_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  assert(call->dx[0] == call->dy[0]);
-  for (uint32_t j = 1; j < layer->n_outputs; j++) add(call->dx[0], call->dy[j], sn__count(layer->out));
+  add_all(call->dx[0], call->dy, layer->n_outputs, true, sn__count(layer->out));
 }
 
 /* One image's channels of input j, within the output or its gradient: where, and how many elements. */

@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_SCALE_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE,
@@ -34,10 +35,18 @@ sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t index, sn_err *err) {
   return sn__primitive_new(k, &backward, &made->forward, backward_args, 7, &made->backward, err);
 }
 
+/* In the graph's tensors where the dialect has them, else beside the graph. */
+static float *saved_mean(const sn_call *call, uint32_t channels) {
+  return call->saved[0] ? call->saved[0] : call->statistics + 2 * (uint64_t)channels;
+}
+static float *saved_deviation(const sn_call *call, uint32_t channels) {
+  return call->saved[1] ? call->saved[1] : call->statistics + 3 * (uint64_t)channels;
+}
+
 sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   sn_shape s = sn__call_layer(call)->out;
   float *running_mean = call->statistics, *running_variance = running_mean + s.c;
-  float *mean = running_variance + s.c, *variance = mean + s.c;
+  float *mean = saved_mean(call, s.c), *variance = saved_deviation(call, s.c);
   float *const tensors[] = {call->x[0], call->parameters, mean, variance, call->y[0]};
   if (sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err)) return err->code;
   float m = (float)((uint64_t)s.n * sn__plane(s)), unbiased = m > 1 ? m / (m - 1) : 1;
@@ -51,7 +60,7 @@ sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
 
 sn_status sn__cpu_bn_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   uint32_t channels = sn__call_layer(call)->out.c;
-  float *mean = call->statistics + 2 * (uint64_t)channels, *inverse = mean + channels;
+  float *mean = saved_mean(call, channels), *inverse = saved_deviation(call, channels);
   for (uint32_t c = 0; c < channels; c++) k->variance[c] = fmaxf(1 / (inverse[c] * inverse[c]) - SN_BN_EPSILON, 0);
   float *const tensors[] = {call->x[0], call->parameters, mean, k->variance, call->dy[0], call->dx[0], call->gradients};
   return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
@@ -113,24 +122,32 @@ static void powers(float beta, const float *scale, uint32_t width, float *power)
   }
 }
 
-static void block_forward(const lrn *l, const float *x, float *y, uint32_t width) {
+/* Keeps the scales where the graph has a tensor for them. */
+static void block_forward(const lrn *l, const float *x, float *y, float *kept, uint32_t width) {
   float scale[BLOCK], power[BLOCK];
   for (uint32_t c = 0; c < l->channels; c++) {
     uint64_t at = c * l->plane;
     scales(l, x, c, width, scale);
+    if (kept) memcpy(kept + at, scale, width * sizeof *scale);
     powers(l->beta, scale, width, power);
 #pragma omp simd
     for (uint32_t i = 0; i < width; i++) y[at + i] = x[at + i] * power[i];
   }
 }
 
+/* The last of what is saved, in both dialects that save something; NULL: nothing is. */
+static float *kept_scales(const sn_call *call) {
+  return call->saved[2] ? call->saved[2] : call->saved[0];
+}
+
 void sn__cpu_lrn_forward(const sn_call *call) {
   lrn l = lrn_of(call);
+  float *kept = kept_scales(call);
 #pragma omp parallel for schedule(static) if (l.items * l.channels * BLOCK >= SN__WORTH_THREADS)
   for (uint64_t item = 0; item < l.items; item++) {
     uint32_t width;
     uint64_t start = block_start(&l, item, &width);
-    block_forward(&l, call->x[0] + start, call->y[0] + start, width);
+    block_forward(&l, call->x[0] + start, call->y[0] + start, kept ? kept + start : NULL, width);
   }
 }
 
@@ -154,15 +171,19 @@ static void channel_backward(const lrn *l, uint32_t c, const float *x, const flo
 
 /* `power` gets dy scale^-beta, so that dy is not read after dx is written. */
 static void block_backward(const lrn *l, const sn_call *call, uint64_t start, uint32_t width, float *power) {
-  const float *x = call->x[0] + start, *y = call->y[0] + start, *dy = call->dy[0] + start;
+  const float *x = call->x[0] + start, *dy = call->dy[0] + start, *kept = kept_scales(call);
   float *ratio = power + (uint64_t)l->channels * BLOCK, scale[BLOCK];
   for (uint32_t c = 0; c < l->channels; c++) {
     uint64_t at = c * l->plane, row = (uint64_t)c * BLOCK;
-    scales(l, x, c, width, scale);
+    if (kept)
+      memcpy(scale, kept + start + at, width * sizeof *scale);
+    else
+      scales(l, x, c, width, scale);
     powers(l->beta, scale, width, power + row);
 #pragma omp simd
     for (uint32_t i = 0; i < width; i++) {
-      ratio[row + i] = dy[at + i] * y[at + i] / scale[i];
+      float y = x[at + i] * power[row + i]; /* as forward made it */
+      ratio[row + i] = dy[at + i] * y / scale[i];
       power[row + i] *= dy[at + i];
     }
   }

@@ -28,8 +28,9 @@ sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
 }
 
+/* Of x only its sign matters, which y has too. */
 sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  float *const tensors[] = {call->x[0], call->dy[0], call->dx[0]};
+  float *const tensors[] = {call->y[0] ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
   return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
 }
 
@@ -84,22 +85,41 @@ static float window_mean(const float *x, uint32_t width, sn__span rows, sn__span
   return sum / (float)((rows.to - rows.from) * (columns.to - columns.from));
 }
 
-static void plane_forward(const windows *m, const float *x, float *y) {
-  for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
-    for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
-      *y++ = m->average ? window_mean(x, m->in.w, rows, columns) : window_top(x, m->in.w, rows, columns);
-    }
-  }
-}
-
 /* Offset of the first element of the window that is `top`, row by row. */
 static int64_t window_find(const float *x, uint32_t width, sn__span rows, sn__span columns, float top) {
   for (int64_t y = rows.from; y < rows.to; y++)
     for (int64_t i = columns.from; i < columns.to; i++)
       if (x[y * width + i] == top) return y * width + i;
   return rows.from * width + columns.from; /* not a number */
+}
+
+/* `indices`: where each maximum is, for a graph that keeps them; else NULL. */
+static void plane_forward(const windows *m, const float *x, float *y, int64_t *indices) {
+  for (uint32_t oy = 0; oy < m->out.h; oy++) {
+    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
+    for (uint32_t ox = 0; ox < m->out.w; ox++) {
+      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
+      *y = m->average ? window_mean(x, m->in.w, rows, columns) : window_top(x, m->in.w, rows, columns);
+      if (indices) *indices++ = window_find(x, m->in.w, rows, columns, *y);
+      y++;
+    }
+  }
+}
+
+static void plane_find(const windows *m, const float *x, const float *y, int64_t *indices) {
+  for (uint32_t oy = 0; oy < m->out.h; oy++) {
+    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
+    for (uint32_t ox = 0; ox < m->out.w; ox++) {
+      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
+      *indices++ = window_find(x, m->in.w, rows, columns, *y++);
+    }
+  }
+}
+
+static void plane_scatter(const windows *m, const int64_t *indices, const float *dy, float *dx) {
+  uint64_t count = sn__plane(m->out);
+  memset(dx, 0, sn__plane(m->in) * sizeof *dx);
+  for (uint64_t i = 0; i < count; i++) dx[indices[i]] += dy[i];
 }
 
 static void window_spread(float *dx, uint32_t width, sn__span rows, sn__span columns, float dy) {
@@ -133,11 +153,22 @@ sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   if (k->layers[call->layer].forward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
   windows m = windows_of(call);
-  uint64_t planes = (uint64_t)m.in.n * m.in.c;
-#pragma omp parallel for schedule(static) if (planes * sn__plane(m.in) >= SN__WORTH_THREADS)
+  uint64_t planes = (uint64_t)m.in.n * m.in.c, in = sn__plane(m.in), out = sn__plane(m.out);
+  int64_t *indices = m.average ? NULL : call->saved[0];
+#pragma omp parallel for schedule(static) if (planes * in >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < planes; i++)
-    plane_forward(&m, call->x[0] + i * sn__plane(m.in), call->y[0] + i * sn__plane(m.out));
+    plane_forward(&m, call->x[0] + i * in, call->y[0] + i * out, indices ? indices + i * out : NULL);
   return SN_OK;
+}
+
+/* dx where x is: the positions of a plane are found before anything is written. One plane at a time, in room that was
+ * made for it. */
+static void backward_over_x(const sn__cpu *k, const sn_call *call, const windows *m) {
+  uint64_t planes = (uint64_t)m->in.n * m->in.c, in = sn__plane(m->in), out = sn__plane(m->out);
+  for (uint64_t i = 0; i < planes; i++) {
+    plane_find(m, call->x[0] + i * in, call->y[0] + i * out, k->positions);
+    plane_scatter(m, k->positions, call->dy[0] + i * out, call->dx[0] + i * in);
+  }
 }
 
 sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
@@ -145,9 +176,18 @@ sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   if (k->layers[call->layer].backward.handle)
     return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
   windows m = windows_of(call);
+  const int64_t *indices = m.average ? NULL : call->saved[0];
   uint64_t planes = (uint64_t)m.in.n * m.in.c, in = sn__plane(m.in), out = sn__plane(m.out);
+  if (call->dx[0] == call->x[0] && !m.average) {
+    backward_over_x(k, call, &m);
+    return SN_OK;
+  }
 #pragma omp parallel for schedule(static) if (planes * in >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < planes; i++)
-    plane_backward(&m, call->x[0] + i * in, call->y[0] + i * out, call->dy[0] + i * out, call->dx[0] + i * in);
+  for (uint64_t i = 0; i < planes; i++) {
+    if (indices)
+      plane_scatter(&m, indices + i * out, call->dy[0] + i * out, call->dx[0] + i * in);
+    else
+      plane_backward(&m, call->x[0] + i * in, call->y[0] + i * out, call->dy[0] + i * out, call->dx[0] + i * in);
+  }
   return SN_OK;
 }

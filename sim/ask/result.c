@@ -7,17 +7,23 @@
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
-sn_persistent sn_persistent_of(const sn_net *net) {
-  sn_persistent p = {.input_batch = net->data_bytes, .labels = net->label_bytes};
+static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect) {
+  if (dialect->fork_copies) return layer->mask_bytes + layer->statistics_bytes;
+  uint64_t running = UINT64_C(2) * layer->out.c * sizeof(float), counter = dialect->eager ? 8 : 0;
+  return layer->op == SN_BN ? running + counter : 0;
+}
+
+sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect) {
+  const sn_dialect *d = sn_dialect_of(dialect);
+  sn_persistent p = {.input_batch = net->data_bytes, .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
   p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    p.auxiliary += net->layers[i].mask_bytes + net->layers[i].statistics_bytes;
+  if (d->eager) p.parameter_gradients = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d);
   return p;
 }
 
-/* Forward and backward steps: what updates do to memory is nothing. */
 static uint32_t count_steps(const sn_result_source *s) {
-  return s->plan->route->first_update;
+  return sn_route_steps_that_matter(s->plan->route);
 }
 
 static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
@@ -27,7 +33,7 @@ static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
 
 uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
   uint32_t peak = 0;
-  for (uint32_t step = 0; step < plan->route->first_update; step++)
+  for (uint32_t step = 0; step < sn_route_steps_that_matter(plan->route); step++)
     if (use[step].tensor_bytes > use[peak].tensor_bytes) peak = step;
   return peak;
 }
@@ -46,6 +52,42 @@ static uint64_t fork_bytes(const sn_plan *plan, uint32_t step) {
     if (copy) copies = i->kind == SN_ALLOC ? copies + t->bytes : copies - t->bytes;
   }
   return copies;
+}
+
+/* Does the step make it? */
+static bool makes(const sn_route *route, uint32_t step, uint32_t tensor) {
+  const sn_step *s = &route->steps[step];
+  for (uint32_t i = 0; i < s->n_accesses; i++) {
+    sn_access access = route->accesses[s->first_access + i];
+    if (access.tensor == tensor) return access.mode == SN_WRITE;
+  }
+  return false;
+}
+
+/* Where a tensor that is live in the step counts. */
+static uint64_t *part_of(const sn_route *route, uint32_t step, uint32_t tensor, sn_live *live) {
+  sn_role role = route->tensors[tensor].role;
+  if (role == SN_VALUE || role == SN_SAVED) return &live->activations;
+  return role == SN_PARAMETER_GRADIENT && !makes(route, step, tensor) ? &live->gradients : &live->temporary;
+}
+
+/* At the step's fullest moment. */
+static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *p) {
+  const sn_route *route = plan->route;
+  sn_live live = {.parameters = p->parameters,
+                  .buffers = p->auxiliary,
+                  .optimizer = p->optimizer_state,
+                  .activations = p->input_batch + p->labels};
+  uint64_t bytes = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    if (i->step == step && bytes == plan->use[step].tensor_bytes) break;
+    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
+    uint64_t *part = part_of(route, step, i->id, &live), size = route->tensors[i->id].bytes;
+    *part = i->kind == SN_ALLOC ? *part + size : *part - size;
+    bytes = i->kind == SN_ALLOC ? bytes + size : bytes - size;
+  }
+  return live;
 }
 
 static bool add_high_water(const sn_result_source *s, sn_arena *arena, sn_result *r) {
@@ -68,6 +110,7 @@ static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   r->peak_layer = sn_arena_text(arena, layer_of(s, peak)->name);
   r->peak_pass = sn_pass_name(s->plan->route->steps[peak].pass);
   r->peak_fork_bytes = fork_bytes(s->plan, peak);
+  if (s->plan->route->dialect->eager) r->live = live_at(s->plan, peak, &s->persistent);
   r->live_tensors_at_peak = s->use[peak].live_tensors;
   for (uint32_t step = 0; step < count_steps(s); step++) {
     if (s->use[step].live_tensors > r->max_live_tensors) r->max_live_tensors = s->use[step].live_tensors;

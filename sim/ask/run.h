@@ -26,6 +26,19 @@ static inline uint64_t sn_persistent_total(const sn_persistent *p) {
   return p->parameters + p->parameter_gradients + p->optimizer_state + p->auxiliary + p->input_batch + p->labels;
 }
 
+/* What all the bytes at the peak are, by the words of PyTorch's memory tracker. */
+typedef struct sn_live {
+  uint64_t parameters, buffers;
+  uint64_t gradients; /* of parameters, made by now */
+  uint64_t optimizer;
+  uint64_t activations; /* the batch, its labels, what forward has made */
+  uint64_t temporary;   /* gradients of values, gradients of parameters that the step is making */
+} sn_live;
+
+static inline uint64_t sn_live_total(const sn_live *l) {
+  return l->parameters + l->buffers + l->gradients + l->optimizer + l->activations + l->temporary;
+}
+
 typedef struct sn_step_row {
   uint32_t step;
   const char *layer;        /* "pool5" */
@@ -78,7 +91,12 @@ typedef struct sn_result {
   uint64_t pool_tensor_bytes, pool_workspace_bytes, pool_hole_bytes; /* in that step */
   uint64_t pool_bare_bytes;                                          /* of it, if there were no workspaces */
   uint64_t pool_largest_hole; /* the largest hole below the high water when it was reached */
-  double pool_fragmentation;  /* 1 - largest sum of reserved blocks / pool_bytes; 0 .. 1 */
+  /* By PyTorch's allocator (sim/plan/caching.h), peaks of two iterations: sums of blocks and of segments, parameters
+   * and all else included. peak_device_bytes is then the context with libraries in use, and the segments. 0: it has
+   * another allocator. */
+  uint64_t allocated_bytes, reserved_bytes;
+  sn_live live;              /* at the step of the peak, where the dialect is eager; else zeroes */
+  double pool_fragmentation; /* 1 - largest sum of reserved blocks / pool_bytes; 0 .. 1 */
   uint64_t workspace_peak_bytes;
   uint64_t offload_bytes, prefetch_bytes; /* device to external pool, and back */
   uint64_t external_bytes;                /* external pool needed */

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/ask/caching_need.h"
 #include "sim/ask/explain.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
@@ -22,29 +23,64 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
+/* What all strategies of one dialect share. */
+typedef struct graph {
+  sn_route *route;                       /* NULL: nobody has asked for it */
+  sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
+  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
+  sn_persistent persistent;
+  uint64_t floor;      /* the pool below which no strategy runs: the largest step with its workspace */
+  bool workspace_free; /* every step can do without workspace */
+} graph;
+
 /* What all strategies of one question share. */
 typedef struct question {
   const sn_net *net;
   const sn_device *device;
   const sn_options *options;
-  sn_route *route;
   sn_costs *costs;
-  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
-  sn_persistent persistent;
-  uint64_t pool_bytes; /* on offer */
-  uint64_t floor;      /* the pool below which no strategy runs: the largest step with its workspace */
-  bool workspace_free; /* every step can do without workspace */
-  sn_arena *arena;     /* of the run; NULL where only a plan is wanted */
+  graph graphs[SN_DIALECTS];
+  uint64_t memory_bytes; /* of the device */
+  sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
   sn_err *err;
 } question;
 
-static uint64_t resident_bytes(const question *q) {
-  return q->device->context_bytes + sn_persistent_total(&q->persistent);
+static bool is_eager(sn_strategy strategy) {
+  return sn_dialect_of(strategy.dialect)->eager;
 }
 
-static void set_memory(question *q, uint64_t memory_bytes) {
-  uint64_t fixed = resident_bytes(q), left = memory_bytes > fixed ? memory_bytes - fixed : 0;
-  q->pool_bytes = q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
+/* PyTorch's graphs have PyTorch's allocator unless another one is asked for; others if it is. */
+static bool has_caching(const question *q, sn_strategy strategy) {
+  if (q->options->allocator == SN_ALLOCATOR_POOL) return is_eager(strategy);
+  return q->options->allocator == SN_ALLOCATOR_PYTORCH;
+}
+
+static const sn_costs *costs_of(const question *q, sn_strategy strategy) {
+  const graph *g = &q->graphs[strategy.dialect];
+  return g->costs ? g->costs : q->costs;
+}
+
+/* Which algorithms cuDNN takes is not for the plan to say where PyTorch calls it: what they need, they have. */
+static sn_workspace workspace_of(const question *q, sn_strategy strategy) {
+  return is_eager(strategy) ? SN_WORKSPACE_MAX : q->options->workspace;
+}
+
+static graph *graph_of(question *q, sn_strategy strategy) {
+  return &q->graphs[strategy.dialect];
+}
+
+static uint64_t context_of(const question *q, sn_strategy strategy) {
+  return sn_device_context(q->device, is_eager(strategy));
+}
+
+static uint64_t resident_bytes(const question *q, sn_strategy strategy) {
+  return context_of(q, strategy) + sn_persistent_total(&q->graphs[strategy.dialect].persistent);
+}
+
+/* The pool on offer. */
+static uint64_t pool_of(const question *q, sn_strategy strategy) {
+  uint64_t fixed = resident_bytes(q, strategy), left = q->memory_bytes > fixed ? q->memory_bytes - fixed : 0;
+  return q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
 }
 
 /* The most that the tensors of one step take, each in whole blocks, and the workspace the step needs where `costs` are
@@ -61,39 +97,55 @@ static uint64_t largest_step(const sn_route *route, sn_workspace workspace, cons
   return most;
 }
 
-static bool can_do_without_workspace(const question *q) {
-  bool can = q->options->workspace != SN_WORKSPACE_MAX;
-  for (uint32_t s = 0; s < q->route->n_steps && can; s++)
-    can = sn_lower_workspace(q->route, q->options->workspace, q->costs, s) == 0;
+static bool can_do_without_workspace(const question *q, sn_strategy strategy, const sn_route *route) {
+  bool can = workspace_of(q, strategy) != SN_WORKSPACE_MAX;
+  for (uint32_t s = 0; s < route->n_steps && can; s++)
+    can = sn_lower_workspace(route, q->options->workspace, costs_of(q, strategy), s) == 0;
   return can;
 }
 
 static sn_status open_question(question *q) {
-  q->route = sn_route_new(q->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, q->err);
-  q->costs = q->route ? sn_costs_new(q->net, q->device, q->err) : NULL;
+  q->costs = sn_costs_new(q->net, q->device, q->err);
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
-  q->persistent = sn_persistent_of(q->net);
-  set_memory(q, q->device->memory_bytes);
-  if (!q->costs) return q->err->code;
-  q->floor = largest_step(q->route, q->options->workspace, q->costs);
-  q->workspace_free = can_do_without_workspace(q);
+  q->memory_bytes = q->device->memory_bytes;
+  return q->costs ? SN_OK : q->err->code;
+}
+
+/* Makes the graph of a strategy's dialect, if nobody has. */
+static sn_status open_graph(question *q, sn_strategy strategy) {
+  graph *g = graph_of(q, strategy);
+  if (g->route) return SN_OK;
+  sn_route *route = sn_schedule_route(q->net, strategy, q->err);
+  if (!route) return q->err->code;
+  g->route = route;
+  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);
+  if (is_eager(strategy) && !g->costs) return q->err->code;
+  if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
+  g->persistent = sn_persistent_of(q->net, strategy.dialect);
+  g->floor = largest_step(route, workspace_of(q, strategy), costs_of(q, strategy));
+  g->workspace_free = can_do_without_workspace(q, strategy, route);
   return SN_OK;
 }
 
 static void close_question(question *q) {
-  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->schedules[i]);
+  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
+    for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[d].schedules[i]);
+    sn_costs_free(q->graphs[d].costs);
+    sn_route_free(q->graphs[d].route);
+  }
   sn_costs_free(q->costs);
-  sn_route_free(q->route);
 }
 
 static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
-  sn_schedule **schedule = &q->schedules[strategy.recompute];
-  if (!*schedule) *schedule = sn_schedule_new(q->route, strategy.recompute, q->err);
+  if (open_graph(q, strategy) != SN_OK) return NULL;
+  graph *g = graph_of(q, strategy);
+  sn_schedule **schedule = &g->schedules[strategy.recompute];
+  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
   if (!*schedule) return NULL;
   const sn_plan_wish wish = {.schedule = *schedule,
-                             .costs = q->costs,
+                             .costs = costs_of(q, strategy),
                              .strategy = strategy,
-                             .workspace = q->options->workspace,
+                             .workspace = workspace_of(q, strategy),
                              .placement = q->options->placement,
                              .pool_bytes = pool_bytes,
                              .external_limit =
@@ -127,21 +179,21 @@ static sn_status try_pool(question *q, sn_strategy strategy, uint64_t pool_bytes
  * enough. */
 static sn_status search_pool(question *q, sn_strategy strategy, uint64_t *least) {
   enum { LOOKS = 16, DOWN = 64 };
-  uint64_t pool = q->floor, needed = 0;
+  uint64_t floor = graph_of(q, strategy)->floor, pool = floor, needed = 0;
   bool fits = false;
   sn_status status = SN_OK;
   while (status == SN_OK && !fits) {
     status = try_pool(q, strategy, pool, &needed, &fits);
     pool = needed;
   }
-  uint64_t gap = (needed - sn_min(q->floor, needed)) / LOOKS;
+  uint64_t gap = (needed - sn_min(floor, needed)) / LOOKS;
   for (uint64_t i = 1; status == SN_OK && i < LOOKS && gap > 0; i++) {
-    status = try_pool(q, strategy, q->floor + i * gap, &needed, &fits);
+    status = try_pool(q, strategy, floor + i * gap, &needed, &fits);
     if (fits) break;
     needed = pool;
   }
   *least = needed;
-  for (int i = 0; status == SN_OK && i<DOWN && * least> q->floor; i++) {
+  for (int i = 0; status == SN_OK && i<DOWN && * least> floor; i++) {
     status = try_pool(q, strategy, *least - SN_POOL_BLOCK, &needed, &fits);
     if (!fits) break;
     *least = needed;
@@ -156,10 +208,10 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   bool fits, same = q->options->workspace != SN_WORKSPACE_DYNAMIC;
   if (is_lucky(strategy)) return search_pool(q, strategy, least);
   if (sn_strategy_has_cache(strategy))
-    *least = q->floor;
+    *least = graph_of(q, strategy)->floor;
   else if (known && same)
     *least = known->pool_bytes;
-  else if (known && q->workspace_free)
+  else if (known && graph_of(q, strategy)->workspace_free)
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
   else
     return try_pool(q, strategy, 0, least, &fits);
@@ -197,24 +249,41 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 static sn_status least_memory(question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
   bool found = true;
   uint64_t pool = 0;
-  sn_status status = least_pool(q, strategy, known, &pool);
+  sn_status status = open_graph(q, strategy);
+  if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
   bool limited = q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
   if (status == SN_OK && limited) status = least_pool_with_host(q, strategy, &pool, &found);
-  *memory_bytes = found ? resident_bytes(q) + pool : 0;
+  *memory_bytes = found ? resident_bytes(q, strategy) + pool : 0;
   return status;
 }
 
 /* The plan for the pool on offer; where luck is against it, that for less. */
 static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   uint64_t least;
-  sn_plan *plan = plan_in(q, strategy, q->pool_bytes, only_fits);
-  if (!plan || !is_lucky(strategy) || plan->pool_bytes <= q->pool_bytes) return plan;
-  if (search_pool(q, strategy, &least) == SN_OK && least > q->pool_bytes) return plan;
+  if (open_graph(q, strategy) != SN_OK) return NULL;
+  uint64_t pool_bytes = pool_of(q, strategy);
+  sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
+  if (!plan || !is_lucky(strategy) || plan->pool_bytes <= pool_bytes) return plan;
+  if (search_pool(q, strategy, &least) == SN_OK && least > pool_bytes) return plan;
   sn_plan_free(plan);
   if (q->err->code != SN_OK) return NULL;
   plan = plan_in(q, strategy, least, only_fits);
-  if (plan) plan->pool_limit = q->pool_bytes;
+  if (plan) plan->pool_limit = pool_bytes;
   return plan;
+}
+
+/* What the allocator needs instead of the plan's pool. */
+static sn_status add_caching(question *q, const sn_plan *plan, sn_result *r) {
+  sn_caching_need need;
+  sn_status status = sn_caching_need_of(plan, q->device, q->memory_bytes, &need, q->err);
+  if (status == SN_OK) status = sn_caching_need_least(plan, q->device, &r->least_device_bytes, q->err);
+  r->context_bytes = need.context_bytes;
+  r->allocated_bytes = need.allocated_bytes;
+  r->reserved_bytes = need.reserved_bytes;
+  r->peak_device_bytes = need.device_bytes;
+  r->pool_fragmentation = need.fragmentation;
+  r->fits = need.fits && sn_plan_fits_outside(plan);
+  return status;
 }
 
 static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
@@ -222,12 +291,13 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
   sn_result_source source = {.plan = plan,
                              .use = plan->use,
                              .trace = trace,
-                             .persistent = q->persistent,
-                             .context_bytes = q->device->context_bytes,
+                             .persistent = graph_of(q, strategy)->persistent,
+                             .context_bytes = context_of(q, strategy),
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
-  if (status == SN_OK) status = least_memory(q, strategy, r, &r->least_device_bytes);
+  if (status == SN_OK)
+    status = has_caching(q, strategy) ? add_caching(q, plan, r) : least_memory(q, strategy, r, &r->least_device_bytes);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
   return status;
@@ -236,7 +306,7 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
 /* Plays a plan on the simulated device; the trace is to be cleared in every case. */
 static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
   sn_device_model model = {.device = q->device,
-                           .costs = q->costs,
+                           .costs = costs_of(q, strategy),
                            .external = q->options->external,
                            .allocator = q->options->allocator,
                            .shared_link = q->options->shared_link,
@@ -256,25 +326,25 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
   return status;
 }
 
-static sn_status add_tensors(const question *q, sn_run *run) {
-  sn_tensor_row *rows = sn_arena_alloc(q->arena, q->route->n_tensors, sizeof *rows);
+static sn_status add_tensors(const question *q, const sn_route *route, sn_run *run) {
+  sn_tensor_row *rows = sn_arena_alloc(q->arena, route->n_tensors, sizeof *rows);
   if (!rows) return sn_fail_memory(q->err);
-  for (uint32_t t = 0; t < q->route->n_tensors; t++) {
+  for (uint32_t t = 0; t < route->n_tensors; t++) {
     char name[SN_TENSOR_NAME];
-    const sn_tensor *tensor = &q->route->tensors[t];
+    const sn_tensor *tensor = &route->tensors[t];
     rows[t] = (sn_tensor_row){.id = t,
-                              .name = sn_arena_text(q->arena, sn_tensor_name(q->route, t, name, sizeof name)),
+                              .name = sn_arena_text(q->arena, sn_tensor_name(route, t, name, sizeof name)),
                               .kind = sn_role_name(tensor->role),
                               .layer = sn_arena_text(q->arena, q->net->layers[tensor->layer].name),
                               .bytes = tensor->bytes};
     if (!rows[t].name || !rows[t].layer) return sn_fail_memory(q->err);
   }
   run->tensors = rows;
-  run->n_tensors = q->route->n_tensors;
+  run->n_tensors = route->n_tensors;
   return SN_OK;
 }
 
-static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
+static sn_status fill_head(const question *q, const char *spec, const sn_route *route, sn_run *run) {
   const sn_options *o = q->options;
   *run = (sn_run){.name = "",
                   .created = "",
@@ -297,12 +367,12 @@ static sn_status fill_head(const question *q, const char *spec, sn_run *run) {
                   .device = "",
                   .data = "",
                   .layers = q->net->n_layers,
-                  .n_steps = q->route->first_update,
+                  .n_steps = sn_route_steps_that_matter(route),
                   .parameters = q->net->parameters,
                   .macs = q->net->macs,
                   .arena = q->arena};
   if (!run->net || !run->net_name || !run->gpu) return sn_fail_memory(q->err);
-  return o->want_tensors ? add_tensors(q, run) : SN_OK;
+  return o->want_tensors ? add_tensors(q, route, run) : SN_OK;
 }
 
 /* A strategy that no plan can be made for, or none that can be played, leaves the others their answers. */
@@ -321,12 +391,21 @@ static sn_status judge(question *q, const sn_run *run) {
   return sn_fail(q->err, SN_BAD_INPUT, "%s", run->failures[0].reason);
 }
 
+/* The one whose graph the run shows: the first of SuperNeurons', else the first of all. */
+static sn_strategy head_strategy(const sn_strategy *strategies, uint32_t n_strategies) {
+  for (uint32_t i = 0; i < n_strategies; i++)
+    if (strategies[i].dialect == SN_DIALECT_SUPERNEURONS) return strategies[i];
+  return strategies[0];
+}
+
 static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
   sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
   sn_failure *failures = sn_arena_alloc(q->arena, n_strategies, sizeof *failures);
   sn_status status = run && results && failures ? open_question(q) : sn_fail_memory(q->err);
-  if (status == SN_OK) status = fill_head(q, spec, run);
+  sn_strategy shown = head_strategy(strategies, n_strategies);
+  if (status == SN_OK) status = open_graph(q, shown);
+  if (status == SN_OK) status = fill_head(q, spec, graph_of(q, shown)->route, run);
   if (status != SN_OK) return NULL;
   run->results = results;
   run->failures = failures;
@@ -400,7 +479,7 @@ void sn_planner_free(sn_planner *planner) {
 static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
                          sn_err *err) {
   planner->q.err = err;
-  set_memory(&planner->q, memory_bytes);
+  planner->q.memory_bytes = memory_bytes;
   return make_plan(&planner->q, strategy, only_fits);
 }
 
@@ -408,7 +487,7 @@ static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t m
                            sn_need *need, sn_err *err) {
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, only_fits, err);
   if (!plan) return err->code;
-  uint64_t fixed = resident_bytes(&planner->q), limit = planner->q.options->pool_bytes;
+  uint64_t fixed = resident_bytes(&planner->q, strategy), limit = planner->q.options->pool_bytes;
   bool cache = sn_strategy_has_cache(strategy);
   uint64_t tensors = cache ? largest_step(plan->route, SN_WORKSPACE_NONE, NULL)
                            : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
@@ -449,7 +528,7 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   *result = (sn_result){0};
   planner->q.err = err;
   planner->q.arena = arena;
-  set_memory(&planner->q, memory_bytes);
+  planner->q.memory_bytes = memory_bytes;
   return answer(&planner->q, strategy, result);
 }
 
@@ -491,7 +570,7 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .pass = sn_pass_name(step->pass),
                           .tensor_bytes = plan->use[at].tensor_bytes,
                           .workspace_bytes = plan->use[at].workspace_bytes,
-                          .resident_bytes = resident_bytes(&planner->q),
+                          .resident_bytes = resident_bytes(&planner->q, strategy),
                           .host_bytes = plan->external_bytes,
                           .host_memory_bytes = plan->external_limit};
   if (binding->layer)

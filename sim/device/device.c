@@ -17,14 +17,22 @@ typedef struct architecture {
   double gemm_efficiency, conv_efficiency, memory_efficiency;
   bool winograd;
   double launch_us, malloc_us, free_us;
+  double library_mib; /* context with libraries in use: measured on a V100 and an A100, the nearer of them elsewhere */
+  uint64_t blas_workspace_bytes; /* PyTorch's for a handle of cuBLAS (frameworks, section 5) */
 } architecture;
 
+enum { BLAS = 8519680, BLAS_HOPPER = 33554432 };
+
 static const architecture architectures[] = {
-    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200},  {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120},
-    {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120},    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110},
-    {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110},    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110},
-    {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110},       {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110},
-    {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110},
+    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200, 1340, BLAS},
+    {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120, 1340, BLAS},
+    {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120, 1340, BLAS},
+    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110, 1340, BLAS},
+    {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110, 1340, BLAS},
+    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110, 1790, BLAS},
+    {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS},
+    {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
+    {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
 };
 
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
@@ -32,17 +40,17 @@ enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 static const double link_latency_us = 10;
 
 static const char *const keys[] = {
-    "snsim_gpu",       "name",
-    "description",     "architecture",
-    "memory_mib",      "nominal_gib",
-    "context_gib",     "fp32_tflops",
-    "memory_gb_per_s", "host_gb_per_s",
-    "peer_gb_per_s",   "remote_gb_per_s",
-    "link_latency_us", "gemm_efficiency",
-    "conv_efficiency", "memory_efficiency",
-    "winograd",        "launch_us",
-    "malloc_us",       "free_us",
-    "host_memory_mib",
+    "snsim_gpu",         "name",
+    "description",       "architecture",
+    "memory_mib",        "nominal_gib",
+    "context_gib",       "library_context_gib",
+    "fp32_tflops",       "memory_gb_per_s",
+    "host_gb_per_s",     "peer_gb_per_s",
+    "remote_gb_per_s",   "link_latency_us",
+    "gemm_efficiency",   "conv_efficiency",
+    "memory_efficiency", "winograd",
+    "launch_us",         "malloc_us",
+    "free_us",           "host_memory_mib",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
@@ -126,6 +134,9 @@ static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   if (!a) return err->code;
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
+  d->library_context_bytes =
+      (uint64_t)llround(read_scaled(doc, "library_context_gib", 0, 1e3, 0x1p30, a->library_mib / 1024, err));
+  d->blas_workspace_bytes = a->blas_workspace_bytes;
   d->gemm_efficiency = read_amount(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
   d->conv_efficiency = read_amount(doc, "conv_efficiency", 1, 1, a->conv_efficiency, err);
   d->memory_efficiency = read_amount(doc, "memory_efficiency", 1, 1, a->memory_efficiency, err);

@@ -24,13 +24,15 @@ typedef enum sn_external { SN_EXTERNAL_HOST, SN_EXTERNAL_PEER, SN_EXTERNAL_REMOT
 typedef struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];
-  uint64_t memory_bytes;      /* usable, as the driver reports it */
-  bool memory_nominal;        /* the driver's figure is not known: memory_bytes is the nominal size */
-  uint64_t context_bytes;     /* driver and libraries */
-  uint64_t host_memory_bytes; /* what the host has for tensors that are sent out; 0: not limited */
-  double flops;               /* fp32 FLOP/s, vendor's boost figure */
-  double memory_bandwidth;    /* bytes/s, vendor's figure */
-  double memory_efficiency;   /* attainable share of it, 0 .. 1 */
+  uint64_t memory_bytes;          /* usable, as the driver reports it */
+  bool memory_nominal;            /* the driver's figure is not known: memory_bytes is the nominal size */
+  uint64_t context_bytes;         /* driver and libraries */
+  uint64_t library_context_bytes; /* the same with the kernels of cuDNN and cuBLAS that PyTorch loads; 0: not known */
+  uint64_t blas_workspace_bytes;  /* what PyTorch gives a handle of cuBLAS */
+  uint64_t host_memory_bytes;     /* what the host has for tensors that are sent out; 0: not limited */
+  double flops;                   /* fp32 FLOP/s, vendor's boost figure */
+  double memory_bandwidth;        /* bytes/s, vendor's figure */
+  double memory_efficiency;       /* attainable share of it, 0 .. 1 */
   double
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
   double conv_efficiency;                   /* the same: convolution kernels */
@@ -44,6 +46,11 @@ typedef struct sn_device {
 /* Loads the known profile `name`, or the profile file where `name` holds a '/' or ends in ".json". SN_BAD_USAGE for an
  * unknown name (nearest offered), SN_BAD_INPUT with file and line. */
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
+
+/* What a context takes: bare, or with libraries in use, where that is known. */
+static inline uint64_t sn_device_context(const sn_device *device, bool libraries) {
+  return libraries && device->library_context_bytes > 0 ? device->library_context_bytes : device->context_bytes;
+}
 
 /* Known profiles by number (below sn_device_count()), in alphabetical order of their names. */
 uint32_t sn_device_count(void);

@@ -63,7 +63,7 @@ static const sn_dialect explicit_graph = {
     [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, .scratch = SN_SAVES_AS_OUTPUT},                                               \
     [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
     [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS}, [SN_FORM_AVERAGE_POOL] = {{SN_DY, SN_X}, SN_GRAD_NEW},                  \
-    [SN_FORM_GLOBAL_AVERAGE_POOL] = {{SN_DY}, SN_GRAD_NEW},                                                            \
+    [SN_FORM_GLOBAL_AVERAGE_POOL] = {{SN_DY}, SN_GRAD_NEW}, [SN_FORM_RELU6] = {{SN_DY, SN_X}, SN_GRAD_NEW},            \
   }
 
 static const sn_dialect pytorch = {
@@ -104,6 +104,7 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
 }
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
+  if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
   uint32_t producer = sn_layer_input(net, layer, 0)->producer;
   while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
   sn_op op = net->layers[producer].op;
@@ -111,6 +112,7 @@ bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
 }
 
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
+  if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT) return sn_layer_in_place(net, layer) ? SN_ACT : SN_FORM_ACT_APART;
   if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
   return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;

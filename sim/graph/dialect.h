@@ -66,6 +66,7 @@ enum { SN_MOST_OPERANDS = 3 };
 typedef enum sn_form {
   SN_FORM_AVERAGE_POOL = SN_OP_COUNT,
   SN_FORM_GLOBAL_AVERAGE_POOL, /* a mean */
+  SN_FORM_RELU6,               /* in place it keeps a copy of its input, and saves nothing */
   SN_FORM_ACT_APART,           /* an ACT that is not in place, see sn_layer_in_place() */
   SN_FORMS
 } sn_form;
@@ -111,7 +112,8 @@ const sn_op_rule *sn_dialect_rule(const sn_dialect *dialect, const sn_net *net, 
 uint32_t sn_saving_count(sn_saving saving);
 uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes);
 
-/* An ACT or JOIN that models write over its first input: torchvision's and timm's do behind CONV, FC, BN and JOIN. */
+/* An ACT or JOIN that the model writes over its first input: by its flag, or where it has none as torchvision and timm
+ * do, behind CONV, FC, BN and JOIN. */
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer);
 
 #endif

@@ -95,10 +95,9 @@ typedef struct sn_summand {
   sn_part part;
 } sn_summand;
 
-/* to = earlier + later; `to` is one of them, changed in place, or another tensor. */
+/* to = earlier + later; `to` is `earlier`, changed in place, or another tensor. */
 typedef struct sn_sum {
-  sn_summand earlier, later;
-  uint32_t to;
+  sn_summand earlier, later, to;
 } sn_sum;
 
 typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDERS } sn_order;
@@ -140,6 +139,12 @@ void sn_route_free(sn_route *route);
  * whatever the strategy, and what follows the route knows nothing of permits. Done already where the dialect is
  * in_place. */
 sn_status sn_route_take(sn_route *route, sn_err *err);
+
+/* Steps that make or free tensors, the first so many: forward and backward, and the updates too where the dialect is
+ * eager. */
+static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
+  return route->dialect->eager ? route->n_steps : route->first_update;
+}
 
 enum { SN_TENSOR_NAME = 160 };
 

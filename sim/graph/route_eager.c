@@ -72,32 +72,34 @@ void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_pa
   }
 }
 
-static bool can_change(const sn__route_maker *b, sn_summand s, uint32_t value) {
+/* PyTorch's accumulate() in input_buffer.cpp: only what came first is ever changed, and only where it is dense and
+ * nobody else holds it. The channels of one image lie together, so that of a batch of one a view is dense. */
+static bool can_change(const sn__route_maker *b, sn_summand earlier, uint32_t value) {
   uint32_t channels = b->net->layers[b->net->values[value].producer].out.c;
-  return !b->route->dialect->sums_apart && b->holders[s.tensor] == 1 && s.part.channels == channels;
+  bool dense = b->net->batch == 1 || earlier.part.channels == channels;
+  return dense && b->holders[earlier.tensor] == 1 && !b->route->dialect->sums_apart;
 }
 
 static void add_sum(sn__route_maker *b, const sn__meeting *m) {
-  sn_summand earlier = {b->gradient[m->value], b->part[m->value]};
-  uint32_t to = can_change(b, earlier, m->value)    ? earlier.tensor
-                : can_change(b, m->later, m->value) ? m->later.tensor
-                                                    : SN_NONE;
+  sn_summand earlier = {b->gradient[m->value], b->part[m->value]}, to = earlier;
+  bool in_place = can_change(b, earlier, m->value);
   b->backward_step[m->fork] = b->route->n_steps;
   sn__route_begin_step(b, m->fork, SN_BACKWARD, SN_SUM);
   b->steps[b->route->n_steps - 1].sum = b->route->n_sums;
-  sn__route_access(b, earlier.tensor, to == earlier.tensor ? SN_MODIFY : SN_READ);
-  sn__route_access(b, m->later.tensor, to == m->later.tensor ? SN_MODIFY : SN_READ);
+  sn__route_access(b, earlier.tensor, in_place ? SN_MODIFY : SN_READ);
+  sn__route_access(b, m->later.tensor, SN_READ);
   b->holders[earlier.tensor]--;
   b->holders[m->later.tensor]--;
-  if (to == SN_NONE) {
-    to = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, b->net->values[m->value].bytes);
-    sn__route_access(b, to, SN_WRITE);
+  if (!in_place) {
+    to.tensor = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, b->net->values[m->value].bytes);
+    to.part = (sn_part){0, b->net->layers[b->net->values[m->value].producer].out.c};
+    sn__route_access(b, to.tensor, SN_WRITE);
   }
   sn__route_end_step(b);
-  b->holders[to]++;
+  b->holders[to.tensor]++;
   b->sums[b->route->n_sums++] = (sn_sum){earlier, m->later, to};
-  b->gradient[m->value] = to;
-  b->part[m->value] = (sn_part){0, b->net->layers[b->net->values[m->value].producer].out.c};
+  b->gradient[m->value] = to.tensor;
+  b->part[m->value] = to.part;
 }
 
 void sn__route_leave(sn__route_maker *b, uint32_t index) {

@@ -92,7 +92,7 @@ static void rewrite_tensors(const taker *t) {
   for (uint32_t i = 0; i < r->n_sums; i++) {
     renumber(t, &sums[i].earlier.tensor, 1);
     renumber(t, &sums[i].later.tensor, 1);
-    renumber(t, &sums[i].to, 1);
+    renumber(t, &sums[i].to.tensor, 1);
   }
   uint32_t kept = 0;
   for (uint32_t i = 0; i < r->n_tensors; i++) {

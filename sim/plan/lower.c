@@ -145,8 +145,7 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
   sn_status status = SN_OK;
   for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
     sn_access access = l->route->accesses[step->first_access + i];
-    if (step->pass == SN_FORWARD && !x->rerun && access.mode == SN_WRITE && l->swaps.swapped &&
-        l->swaps.swapped[access.tensor])
+    if (!x->rerun && l->swaps.copy_step && l->swaps.copy_step[access.tensor] == x->step)
       status = sn__emit_copy_out(&l->emit, access.tensor);
     if (status == SN_OK && !l->residency.held[access.tensor] && l->schedule->last_use[x->first_last_use + i])
       status = change(l, access.tensor, SN__RELEASE);

@@ -71,7 +71,8 @@ static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
 }
 
 sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
-  bool packed = wish->placement == SN_PLACEMENT_PACKED && !sn_strategy_is_system(wish->strategy);
+  bool packed =
+      wish->placement == SN_PLACEMENT_PACKED && !sn_strategy_is_system(wish->strategy) && !wish->strategy.dynamic;
   sn_plan *plan = packed ? make_packed(wish, err) : lower_in(wish, err);
   if (!plan) return NULL;
   plan->external_limit = wish->external_limit;

@@ -9,7 +9,8 @@
 /* When tensors are used, and the places at which copies can begin and end. */
 typedef struct places {
   const sn_route *route;
-  uint32_t *last_forward, *first_backward; /* per tensor: steps that touch it; SN_NONE where there is none */
+  uint32_t *first_forward, *last_forward,
+      *first_backward; /* per tensor: steps that touch it; SN_NONE where there is none */
   uint32_t *after;     /* per forward step: the first later one that ends offloads ([SN]: CONV, FC); SN_NONE: none */
   uint32_t *before;    /* per backward step: the last earlier one of a CONV, or the first backward step */
   uint32_t classifier; /* the forward step of the first FC; n_layers where there is none */
@@ -65,6 +66,16 @@ static uint32_t one_step_before(const places *p, uint32_t first_backward) {
   return first_backward > p->route->first_backward ? first_backward - 1 : first_backward;
 }
 
+/* Whatever a backward step reads that forward has made. */
+static bool is_kept(const places *p, uint32_t tensor) {
+  return p->last_forward[tensor] != SN_NONE;
+}
+
+static uint32_t on_demand(const places *p, uint32_t first_backward) {
+  (void)p;
+  return first_backward;
+}
+
 /* A policy: which outputs leave, before which forward step each is released, with which backward step it comes back. */
 typedef struct policy {
   bool (*leaves)(const places *p, uint32_t tensor);
@@ -78,16 +89,20 @@ static const policy policies[SN_OFFLOADS] = {
     [SN_OFFLOAD_INPUTS] = {read_by_feature_layer, at_next_step, one_step_before},
     [SN_OFFLOAD_CONV_INPUTS] = {read_by_conv, at_next_step, with_conv_before},
     [SN_OFFLOAD_LONG_LIVED] = {long_lived, at_next_conv_or_fc, with_conv_before},
+    [SN_OFFLOAD_SAVED] = {is_kept, at_next_step, on_demand},
 };
 
 static void find_uses(const sn_schedule *schedule, places *u) {
   const sn_route *route = schedule->route;
-  for (uint32_t t = 0; t < route->n_tensors; t++) u->last_forward[t] = u->first_backward[t] = SN_NONE;
+  for (uint32_t t = 0; t < route->n_tensors; t++)
+    u->first_forward[t] = u->last_forward[t] = u->first_backward[t] = SN_NONE;
   for (uint32_t e = 0; e < schedule->n_executions; e++) {
     const sn_execution *x = &schedule->executions[e];
     const sn_step *step = &route->steps[x->step];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       uint32_t tensor = route->accesses[step->first_access + i].tensor;
+      if (x->at_step < route->first_backward && u->first_forward[tensor] == SN_NONE)
+        u->first_forward[tensor] = x->at_step;
       if (x->at_step < route->first_backward)
         u->last_forward[tensor] = x->at_step;
       else if (u->first_backward[tensor] == SN_NONE)
@@ -105,7 +120,7 @@ static void find_places(places *p) {
     if (op_at(p, s) == SN_FC) p->classifier = s;
   }
   place = n;
-  for (uint32_t s = n; s < 2 * n; s++) {
+  for (uint32_t s = n; s < p->route->first_update; s++) {
     p->before[s - n] = place;
     if (op_at(p, s) == SN_CONV) place = s;
   }
@@ -128,13 +143,20 @@ static int compare_fetch(const void *a, const void *b) {
   return order ? order : compare(y->tensor, x->tensor);
 }
 
+static bool can_leave(const places *p, uint32_t tensor) {
+  sn_role role = p->route->tensors[tensor].role;
+  return (role == SN_VALUE || role == SN_SAVED) && p->first_backward[tensor] != SN_NONE;
+}
+
 static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
   for (uint32_t t = 0; t < p->route->n_tensors; t++) {
-    if (p->route->tensors[t].role != SN_VALUE || p->first_backward[t] == SN_NONE || !rule->leaves(p, t)) continue;
+    swaps->copy_step[t] = SN_NONE;
+    if (!can_leave(p, t) || !rule->leaves(p, t)) continue;
     uint32_t release = rule->release(p, p->last_forward[t]);
     if (release == SN_NONE) continue;
     uint32_t fetch = rule->fetch(p, p->first_backward[t]);
-    swaps->swapped[t] = true;
+    if (fetch <= release) continue;
+    swaps->copy_step[t] = rule->leaves == is_kept ? p->last_forward[t] : p->first_forward[t];
     swaps->by_release[swaps->count++] = (sn_swap){.tensor = t, .release_step = release, .fetch_step = fetch};
   }
   for (uint32_t i = 0; i < swaps->count; i++) swaps->by_fetch[i] = swaps->by_release[i];
@@ -145,22 +167,25 @@ static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
 sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swaps *swaps, sn_err *err) {
   *swaps = (sn_swaps){0};
   if (!policies[offload].leaves) return SN_OK;
-  size_t tensors = schedule->route->n_tensors, layers = schedule->route->first_backward;
-  places p = {.route = schedule->route,
+  const sn_route *route = schedule->route;
+  size_t tensors = route->n_tensors;
+  places p = {.route = route,
+              .first_forward = calloc(tensors, sizeof(uint32_t)),
               .last_forward = calloc(tensors, sizeof(uint32_t)),
               .first_backward = calloc(tensors, sizeof(uint32_t)),
-              .after = calloc(layers, sizeof(uint32_t)),
-              .before = calloc(layers, sizeof(uint32_t))};
+              .after = calloc(route->first_backward, sizeof(uint32_t)),
+              .before = calloc(route->n_steps, sizeof(uint32_t))};
   swaps->by_release = calloc(tensors, sizeof(sn_swap));
   swaps->by_fetch = calloc(tensors, sizeof(sn_swap));
-  swaps->swapped = calloc(tensors, sizeof(bool));
-  bool good = p.last_forward && p.first_backward && p.after && p.before && swaps->by_release && swaps->by_fetch &&
-              swaps->swapped;
+  swaps->copy_step = calloc(tensors, sizeof(uint32_t));
+  bool good = p.first_forward && p.last_forward && p.first_backward && p.after && p.before && swaps->by_release &&
+              swaps->by_fetch && swaps->copy_step;
   if (good) {
     find_uses(schedule, &p);
     find_places(&p);
     choose(&p, &policies[offload], swaps);
   }
+  free(p.first_forward);
   free(p.last_forward);
   free(p.first_backward);
   free(p.after);
@@ -173,6 +198,6 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
 void sn_swaps_clear(sn_swaps *swaps) {
   free(swaps->by_release);
   free(swaps->by_fetch);
-  free(swaps->swapped);
+  free(swaps->copy_step);
   *swaps = (sn_swaps){0};
 }

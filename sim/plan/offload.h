@@ -8,6 +8,9 @@
  * That is the paper's policy. Those of vDNN and TensorFlow choose other outputs, release and fetch them elsewhere
  * (docs/baselines.md), each a row of three functions. In all of them copy-out starts right after the output is made,
  * and a tensor that no backward step needs, or that is never released, is not worth a copy and stays out of the list.
+ *
+ * PyTorch's save_on_cpu (SN_OFFLOAD_SAVED) is none of these: everything that is kept for backward, of whatever role,
+ * leaves behind its last forward use and comes back with its first backward use, and each time the computing waits.
  * O(executions + accesses).
  */
 #ifndef SN_SIM_PLAN_OFFLOAD_H
@@ -30,7 +33,8 @@ typedef struct sn_swaps {
   uint32_t count;
   sn_swap *by_release; /* ascending release_step, then route order of the producers */
   sn_swap *by_fetch;   /* ascending fetch_step, then first backward use */
-  bool *swapped;       /* per tensor: is it in the list */
+  uint32_t
+      *copy_step; /* per tensor: the forward step behind which its copy-out starts; SN_NONE: it is not in the list */
 } sn_swaps;
 
 /* Empty for SN_OFFLOAD_NONE and SN_OFFLOAD_CACHE (which decides while the plan is made). Free with sn_swaps_clear(). */

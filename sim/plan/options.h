@@ -17,7 +17,12 @@ typedef enum sn_workspace {
   SN_WORKSPACE_COUNT
 } sn_workspace;
 typedef enum sn_placement { SN_PLACEMENT_PACKED, SN_PLACEMENT_FIRST_FIT, SN_PLACEMENT_COUNT } sn_placement;
-typedef enum sn_allocator { SN_ALLOCATOR_POOL, SN_ALLOCATOR_CUDA, SN_ALLOCATOR_COUNT } sn_allocator;
+typedef enum sn_allocator {
+  SN_ALLOCATOR_POOL,    /* one preallocated pool; the rows of PyTorch have PyTorch's */
+  SN_ALLOCATOR_CUDA,    /* cudaMalloc and cudaFree for every tensor */
+  SN_ALLOCATOR_PYTORCH, /* PyTorch's caching allocator (sim/plan/caching.h) */
+  SN_ALLOCATOR_COUNT
+} sn_allocator;
 
 typedef struct sn_options {
   sn_workspace workspace; /* [SN] 3.5 */
@@ -37,7 +42,7 @@ typedef struct sn_options {
 #define SN_OPTIONS_INIT                                                                                                \
   { .workspace = SN_WORKSPACE_DYNAMIC }
 
-/* "none", "dynamic", "max" and "pool", "cuda"; parsing an unknown name is SN_BAD_USAGE. */
+/* "none", "dynamic", "max" and "pool", "cuda", "pytorch"; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_workspace_name(sn_workspace workspace);
 sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err);
 const char *sn_allocator_name(sn_allocator allocator);

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/plan/units.h"
 
 #include <stdlib.h>
 
@@ -98,7 +99,7 @@ static void set_layer_modes(maker *m) {
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
   const sn_net *net = route->net;
-  if (recompute == SN_RECOMPUTE_NONE) return;
+  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
     return;
@@ -168,6 +169,10 @@ static void forget_temporary(maker *m, const sn_step *step) {
   m->n_temporary = kept;
 }
 
+static bool is_forward_made(const sn_tensor *tensor) {
+  return tensor->role == SN_VALUE || tensor->role == SN_SAVED;
+}
+
 static sn_status add_backward(maker *m, uint32_t s) {
   const sn_step *step = &m->route->steps[s];
   for (uint32_t i = 0; i < step->n_accesses; i++) {
@@ -187,10 +192,68 @@ static sn_status make_executions(maker *m) {
   sn_status status = SN_OK;
   for (uint32_t s = 0; s < route->first_backward && status == SN_OK; s++) status = add_execution(m, s, s, false);
   for (uint32_t t = 0; t < route->n_tensors; t++)
-    m->available[t] = route->tensors[t].role == SN_VALUE && m->mode[t] == KEEP;
+    m->available[t] = is_forward_made(&route->tensors[t]) && m->mode[t] == KEEP;
   for (uint32_t s = route->first_backward; s < route->first_update && status == SN_OK; s++) status = add_backward(m, s);
   for (uint32_t s = route->first_update; s < route->n_steps && status == SN_OK; s++)
     status = add_execution(m, s, s, false);
+  return status;
+}
+
+/* ---- units ---- */
+
+/* Does backward read anything that forward has made? */
+static bool needs_forward(const sn_route *route, uint32_t backward) {
+  const sn_step *step = &route->steps[backward];
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = route->accesses[step->first_access + i];
+    if (access.mode != SN_WRITE && is_forward_made(&route->tensors[access.tensor])) return true;
+  }
+  return false;
+}
+
+/* Runs the forward steps of a unit again, up to the last one whose backward needs something. */
+static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
+  const sn_route *route = m->route;
+  uint32_t end = units->first[unit + 1];
+  sn_status status = SN_OK;
+  for (; end > units->first[unit]; end--) {
+    uint32_t backward = route->backward_step[route->steps[end - 1].layer];
+    if (backward != SN_NONE && needs_forward(route, backward)) break;
+  }
+  for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) status = add_execution(m, s, at_step, true);
+  return status;
+}
+
+/* The unit that the forward of a step's layer belongs to; units->count: none. */
+static uint32_t unit_of(const sn_route *route, const sn_units *units, uint32_t s) {
+  uint32_t forward = route->forward_step[route->steps[s].layer], low = 0, high = units->count;
+  if (forward == SN_NONE || forward >= units->first[units->count]) return units->count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(units->first[middle] <= forward ? &low : &high) = middle;
+  }
+  return low;
+}
+
+/* Backward goes through units in turn, the last first. */
+static sn_status make_unit_executions(maker *m, const sn_units *units) {
+  const sn_route *route = m->route;
+  uint32_t next = units->count; /* all from here on have run again */
+  sn_status status = SN_OK;
+  for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
+    bool backward = s >= route->first_backward && s < route->first_update;
+    uint32_t unit = backward && needs_forward(route, s) ? unit_of(route, units, s) : units->count;
+    if (unit < next) status = rerun_unit(m, units, next = unit, s);
+    if (status == SN_OK) status = add_execution(m, s, s, false);
+  }
+  return status;
+}
+
+static sn_status make_units(maker *m) {
+  sn_units units;
+  sn_status status = sn_units_find(m->route, &units, m->err);
+  if (status == SN_OK) status = make_unit_executions(m, &units);
+  sn_units_clear(&units);
   return status;
 }
 
@@ -229,7 +292,7 @@ static sn_status make(maker *m, sn_recompute recompute) {
       m->executions && m->mode && m->available && m->temporary && m->chain ? SN_OK : sn_fail_memory(m->err);
   if (status == SN_OK) {
     set_modes(m, recompute);
-    status = make_executions(m);
+    status = recompute == SN_RECOMPUTE_UNITS ? make_units(m) : make_executions(m);
   }
   if (status == SN_OK) status = find_last_uses(m);
   m->schedule->executions = m->executions;
@@ -238,6 +301,13 @@ static sn_status make(maker *m, sn_recompute recompute) {
   free(m->temporary);
   free(m->chain);
   return status;
+}
+
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_err *err) {
+  sn_route *route = sn_route_new(net, strategy.dialect, sn_strategy_order(strategy), err);
+  if (!route || strategy.dialect != SN_DIALECT_EXPLICIT || sn_route_take(route, err) == SN_OK) return route;
+  sn_route_free(route);
+  return NULL;
 }
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err) {

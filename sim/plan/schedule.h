@@ -10,6 +10,8 @@
  *   memory-centric  after each backward step only what that step read stays available
  *   cost-aware      memory-centric for segments that would need more than l_peak, else speed-centric ([SN] 3.4)
  *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
+ *   units           where backward enters a unit (sim/plan/units.h), all of its forward that backward needs runs again,
+ *                   as torch.utils.checkpoint does
  */
 #ifndef SN_SIM_PLAN_SCHEDULE_H
 #define SN_SIM_PLAN_SCHEDULE_H
@@ -38,6 +40,9 @@ typedef struct sn_schedule {
   const bool *last_use;
   uint32_t reruns;
 } sn_schedule;
+
+/* The route that a strategy plans: of its dialect, in its order, permits used. */
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_err *err);
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);

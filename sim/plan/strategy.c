@@ -13,6 +13,8 @@ typedef struct part {
   sn_liveness liveness;
   sn_offload offload;
   sn_recompute recompute;
+  sn_dialect_id dialect;
+  bool dynamic;
 } part;
 
 static const part parts[] = {
@@ -30,6 +32,11 @@ static const part parts[] = {
     {.name = "recompute=speed", .recompute = SN_RECOMPUTE_SPEED},
     {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
     {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
+    {.name = "recompute=units", .recompute = SN_RECOMPUTE_UNITS},
+    {.name = "pytorch", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH},
+    {.name = "pytorch-1.7", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH_1_7},
+    {.name = "explicit", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_EXPLICIT},
+    {.name = "dynamic", .dynamic = true},
     {.name = "caffe", .alone = true, .liveness = SN_LIVENESS_TAKE_OVER},
     {.name = "torch", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
     {.name = "mxnet", .alone = true, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_LAYERS},
@@ -68,12 +75,33 @@ static const part *find_part(const char *word) {
 /* Adds a part to what is there; the reason where it does not go with it. */
 static const char *add_part(const part *p, bool first, sn_strategy *s) {
   if (p->alone && !first) return alone_text;
-  if (p->liveness && s->liveness) return "liveness stands twice";
+  if (p->liveness && s->liveness) return "only one of liveness, pytorch and explicit";
   if (p->offload && s->offload) return "only one of offload and cache";
   if (p->recompute && s->recompute) return "only one kind of recompute";
   if (p->liveness) s->liveness = p->liveness;
   if (p->offload) s->offload = p->offload;
   if (p->recompute) s->recompute = p->recompute;
+  if (p->dialect) s->dialect = p->dialect;
+  if (p->dynamic) s->dynamic = true;
+  return NULL;
+}
+
+static bool is_pytorch(sn_strategy s) {
+  return sn_dialect_of(s.dialect)->eager;
+}
+
+/* What goes together; "offload" is what the graph at hand means by it. The reason where something does not. */
+static const char *settle(sn_strategy *s) {
+  if (!s->liveness) return "offload, cache and recompute need liveness, or a framework's graph";
+  if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
+  if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
+    return "the graph explicit is planned whole: explicit or explicit+dynamic";
+  if (!is_pytorch(*s))
+    return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's: pytorch+recompute=units" : NULL;
+  if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
+  if (s->offload && s->offload != SN_OFFLOAD_SAVED) return "PyTorch has no such offload: pytorch+offload";
+  if (s->recompute && s->recompute != SN_RECOMPUTE_UNITS)
+    return "PyTorch has no such recompute: pytorch+recompute=units";
   return NULL;
 }
 
@@ -91,7 +119,7 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
     alone = p->alone;
     rest = rest[length] ? rest + length + 1 : NULL;
   }
-  if (!why && !s.liveness && (s.offload || s.recompute)) why = "offload, cache and recompute need liveness";
+  if (!why && (s.liveness || s.offload || s.recompute || s.dynamic)) why = settle(&s);
   if (why)
     return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": %s; snsim list strategies shows what goes together", text,
                    why);
@@ -100,12 +128,31 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
 }
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b) {
-  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute;
+  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute && a.dialect == b.dialect &&
+         a.dynamic == b.dynamic;
 }
 
 sn_strategy sn_strategy_system(uint32_t index) {
   const part *p = &parts[FIRST_SYSTEM + index];
-  return (sn_strategy){p->liveness, p->offload, p->recompute};
+  return (sn_strategy){.liveness = p->liveness, .offload = p->offload, .recompute = p->recompute};
+}
+
+sn_strategy sn_strategy_framework(uint32_t index) {
+  static const sn_strategy frameworks[SN_STRATEGY_FRAMEWORKS] = {
+      {.dialect = SN_DIALECT_PYTORCH},
+      {.dialect = SN_DIALECT_PYTORCH, .recompute = SN_RECOMPUTE_UNITS},
+      {.dialect = SN_DIALECT_PYTORCH, .offload = SN_OFFLOAD_SAVED},
+      {.dialect = SN_DIALECT_PYTORCH_1_7},
+      {.dialect = SN_DIALECT_EXPLICIT},
+      {.dialect = SN_DIALECT_EXPLICIT, .dynamic = true},
+  };
+  sn_strategy s = frameworks[index];
+  s.liveness = SN_LIVENESS_FULL;
+  return s;
+}
+
+sn_order sn_strategy_order(sn_strategy strategy) {
+  return strategy.dialect == SN_DIALECT_EXPLICIT ? SN_ORDER_POST : SN_ORDER_ROUTE;
 }
 
 /* SN_STRATEGY_SYSTEMS where it is none of them. */
@@ -123,7 +170,10 @@ char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
   static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
   uint32_t number = system_number(s);
-  if (number < SN_STRATEGY_SYSTEMS)
+  if (s.dialect)
+    snprintf(text, SN_STRATEGY_TEXT, "%s%s%s%s", sn_dialect_of(s.dialect)->name, s.offload ? "+offload" : "",
+             s.recompute ? "+recompute=units" : "", s.dynamic ? "+dynamic" : "");
+  else if (number < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
   else if (s.liveness)
     snprintf(text, SN_STRATEGY_TEXT, "liveness%s%s", offload[s.offload], recompute[s.recompute]);
@@ -133,14 +183,22 @@ char *sn_strategy_name(sn_strategy s, char *text) {
 }
 
 /* The order of the default table: what is added comes after what it is added to. */
+#define FULL(with_offload, with_recompute)                                                                             \
+  { .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_##with_offload, .recompute = SN_RECOMPUTE_##with_recompute }
 static const sn_strategy defaults[SN_STRATEGY_DEFAULTS] = {
-    {SN_LIVENESS_NONE, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_NONE},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_NONE},   {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_SPEED},  {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_MEMORY},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_NONE, SN_RECOMPUTE_COST},   {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_MEMORY}, {SN_LIVENESS_FULL, SN_OFFLOAD_CONV, SN_RECOMPUTE_COST},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_SPEED}, {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_MEMORY},
-    {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST},
+    {.liveness = SN_LIVENESS_NONE},
+    FULL(NONE, NONE),
+    FULL(CONV, NONE),
+    FULL(CACHE, NONE),
+    FULL(NONE, SPEED),
+    FULL(NONE, MEMORY),
+    FULL(NONE, COST),
+    FULL(CONV, SPEED),
+    FULL(CONV, MEMORY),
+    FULL(CONV, COST),
+    FULL(CACHE, SPEED),
+    FULL(CACHE, MEMORY),
+    FULL(CACHE, COST),
 };
 
 sn_strategy sn_strategy_default(uint32_t index) {
@@ -170,7 +228,18 @@ const char *sn_strategy_summary(sn_strategy s) {
       "vDNN: liveness, and sends the inputs of CONVs out, fetching each one CONV ahead",
       "SuperNeurons as measured in its paper: superneurons, but only CONV and FORK outputs leave the device",
   };
+  static const char *const pytorch[2][2] = {
+      {"PyTorch 2, eager: what backward keeps stays, the rest is freed after its last use",
+       "pytorch, each unit of the net in torch.utils.checkpoint: only its input is kept, and it runs again"},
+      {"pytorch in torch.autograd.graph.save_on_cpu: what backward keeps goes to pinned host memory and back",
+       "pytorch, units in torch.utils.checkpoint and what they keep in save_on_cpu"}};
   uint32_t number = system_number(s);
+  if (s.dialect == SN_DIALECT_PYTORCH_1_7 && !s.offload && !s.recompute)
+    return "PyTorch 1.7, and what PyTorch's MemTracker counts: gradients that meet are added into a third tensor";
+  if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];
+  if (s.dialect == SN_DIALECT_EXPLICIT)
+    return s.dynamic ? "explicit, with memory given as it is asked for"
+                     : "MXNet 1.2.1's graph: many readers, sums of gradients, in place wherever it may be";
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }
@@ -192,7 +261,7 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
        "least memory"),
       ("; drops the outputs of cheap layers and computes them again, once where the memory allows it, else for every "
        "use")};
-  if (system_number(s) < SN_STRATEGY_SYSTEMS)
+  if (s.dialect || system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));
   else if (!s.liveness)
     snprintf(text, SN_STRATEGY_SENTENCE, "keeps every tensor in memory of its own for the whole iteration");

@@ -1,17 +1,21 @@
-/* Strategy: which memory techniques of [SN] a plan uses, by the name people give it.
+/* Strategy: whose graph is planned (sim/graph/dialect.h) and which memory techniques a plan uses, by the name people
+ * give it.
  *
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost]
  *   caffe | torch | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
+ *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
  * The second line are published systems: those that [SN]
  * and vDNN compare themselves with, and [SN]'s own as it was measured; docs/baselines.md states the rules and where
- * they come from.
+ * they come from. Those of the third line have graphs of their own: today's PyTorch (docs/pytorch.md) and MXNet 1.2.1
+ * with everything its note on memory does, placed ahead of time or, dynamic, as it comes (docs/dialects.md).
  */
 #ifndef SN_SIM_PLAN_STRATEGY_H
 #define SN_SIM_PLAN_STRATEGY_H
 
 #include "base/err.h"
+#include "sim/graph/route.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +37,7 @@ typedef enum sn_offload {
   SN_OFFLOAD_CONV_INPUTS,  /* vdnn-conv: inputs of CONVs only */
   SN_OFFLOAD_NARROW_CACHE, /* superneurons-paper: the cache, but only CONV and FORK outputs leave */
   SN_OFFLOAD_LONG_LIVED,   /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
+  SN_OFFLOAD_SAVED,        /* pytorch+offload: all that is kept for backward (torch.autograd.graph.save_on_cpu) */
   SN_OFFLOADS
 } sn_offload;
 
@@ -42,6 +47,7 @@ typedef enum sn_recompute {
   SN_RECOMPUTE_MEMORY,
   SN_RECOMPUTE_COST,
   SN_RECOMPUTE_LAYERS, /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
+  SN_RECOMPUTE_UNITS,  /* pytorch: torch.utils.checkpoint around each unit of the net (sim/plan/units.h) */
   SN_RECOMPUTES
 } sn_recompute;
 
@@ -49,6 +55,8 @@ typedef struct sn_strategy {
   sn_liveness liveness; /* the others are off unless it is SN_LIVENESS_FULL */
   sn_offload offload;
   sn_recompute recompute;
+  sn_dialect_id dialect;
+  bool dynamic; /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */
 } sn_strategy;
 
 enum { SN_STRATEGY_TEXT = 64, SN_STRATEGY_DEFAULTS = 13, SN_STRATEGY_SYSTEMS = 7 };
@@ -59,6 +67,13 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
 char *sn_strategy_name(sn_strategy strategy, char *text);
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b);
+
+/* The order of its route: MXNet's for explicit. */
+sn_order sn_strategy_order(sn_strategy strategy);
+
+/* Those with graphs of their own, index < SN_STRATEGY_FRAMEWORKS. */
+enum { SN_STRATEGY_FRAMEWORKS = 6 };
+sn_strategy sn_strategy_framework(uint32_t index);
 
 /* The 13 combinations of the default table, index < SN_STRATEGY_DEFAULTS; the published systems, index <
  * SN_STRATEGY_SYSTEMS; and one line on what each does. */

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { USUAL = SN_STRATEGY_DEFAULTS + 1 };
+enum { OWN = SN_STRATEGY_DEFAULTS + 1, USUAL = OWN + SN_STRATEGY_FRAMEWORKS };
 
 typedef struct subject {
   const char *net;
@@ -30,7 +30,8 @@ static uint32_t count_of(const subject *s) {
 static sn_strategy strategy_of(uint32_t i) {
   if (i < SN_STRATEGY_DEFAULTS) return sn_strategy_default(i);
   if (i >= USUAL) return sn_strategy_system(i - USUAL);
-  return (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
+  if (i >= OWN) return sn_strategy_framework(i - OWN);
+  return (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = SN_RECOMPUTE_COST};
 }
 
 /* Predicted and measured results of every strategy, in turn. */

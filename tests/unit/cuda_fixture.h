@@ -108,7 +108,7 @@ static inline void cuda_real(void) {
 enum { CUDA_STRATEGIES = SN_STRATEGY_DEFAULTS + 1 };
 
 static inline sn_strategy cuda_strategy(uint32_t i) {
-  sn_strategy checkpoints = {true, SN_OFFLOAD_CHECKPOINTS, SN_RECOMPUTE_COST};
+  sn_strategy checkpoints = {.liveness = true, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = SN_RECOMPUTE_COST};
   return i < SN_STRATEGY_DEFAULTS ? sn_strategy_default(i) : checkpoints;
 }
 

@@ -164,7 +164,7 @@ static void simulate_packed(scenario *s) {
 
 static void write_plan(scenario *s) {
   sn_options options = small_pool();
-  sn_strategy superneurons = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  sn_strategy superneurons = {.liveness = true, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_COST};
   sn_simulate_write_plan(s->net, &s->gpu, superneurons, &options, s->file, &s->err);
 }
 
@@ -175,7 +175,8 @@ static sn_net *make_batch(const void *user, uint32_t batch, sn_err *err) {
 
 static void find_largest(scenario *s) {
   const sn_knob knob = {.low = 1, .high = 4, .make = make_batch, .user = s};
-  const sn_strategy strategies[] = {{true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST}, {.liveness = false}};
+  const sn_strategy strategies[] = {{.liveness = true, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_COST},
+                                    {.liveness = false}};
   const sn_options options = SN_OPTIONS_INIT;
   sn_device small = s->gpu;
   small.memory_bytes = small.context_bytes + (UINT64_C(2) << 20);
@@ -187,7 +188,7 @@ static void find_largest(scenario *s) {
 }
 
 static void find_memory(scenario *s) {
-  const sn_strategy superneurons = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  const sn_strategy superneurons = {.liveness = true, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_COST};
   const sn_options options = SN_OPTIONS_INIT;
   sn_net *net = make_batch(s, 2, &s->err);
   sn_memory *memory = net ? sn_fit_memory(net, &s->gpu, &superneurons, 1, &options, &s->err) : NULL;
@@ -207,7 +208,7 @@ static void advise(scenario *s) {
 
 static void make_timeline(scenario *s) {
   sn_options options = small_pool();
-  sn_strategy offload = {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED};
+  sn_strategy offload = {.liveness = true, .offload = SN_OFFLOAD_CONV, .recompute = SN_RECOMPUTE_SPEED};
   sn_timeline *t = sn_simulate_timeline(s->net, &s->gpu, offload, &options, &s->err);
   if (t)
     snprintf(s->found, sizeof s->found, "%u %u %u %u %s", t->n_bars, t->n_rects, t->n_levels, t->n_arrows,
@@ -217,7 +218,8 @@ static void make_timeline(scenario *s) {
 
 static void draw_and_compare(scenario *s) {
   sn_options options = small_pool();
-  sn_strategy strategies[] = {{.liveness = false}, {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED}};
+  sn_strategy strategies[] = {{.liveness = false},
+                              {.liveness = true, .offload = SN_OFFLOAD_CONV, .recompute = SN_RECOMPUTE_SPEED}};
   sn_plot_options plot = {.kind = SN_PLOT_BREAKDOWN, .terminal = s->file};
   sn_peak_change change = {0};
   sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, 2, &options, &s->err);

@@ -17,7 +17,8 @@ static void fill_strategies(sn_strategy *strategies) {
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) *strategies++ = sn_strategy_default(i);
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) *strategies++ = sn_strategy_system(i);
   for (uint32_t i = 0; i < CHECKPOINTS; i++)
-    *strategies++ = (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, (sn_recompute)i};
+    *strategies++ =
+        (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = (sn_recompute)i};
 }
 
 typedef struct trial {

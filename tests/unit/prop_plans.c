@@ -55,7 +55,9 @@ static sn_strategy strategy_at(uint32_t index) {
   if (index < SN_STRATEGY_DEFAULTS) return sn_strategy_default(index);
   index -= SN_STRATEGY_DEFAULTS;
   if (index < SN_STRATEGY_SYSTEMS) return sn_strategy_system(index);
-  return (sn_strategy){SN_LIVENESS_FULL, SN_OFFLOAD_CHECKPOINTS, (sn_recompute)(index - SN_STRATEGY_SYSTEMS)};
+  return (sn_strategy){.liveness = SN_LIVENESS_FULL,
+                       .offload = SN_OFFLOAD_CHECKPOINTS,
+                       .recompute = (sn_recompute)(index - SN_STRATEGY_SYSTEMS)};
 }
 
 static bool moves(const trial *t) {

@@ -143,7 +143,7 @@ static void device_limits_the_pool(void **state) {
   assert_non_null(strstr(err.text, "strategy baseline: it needs a pool of"));
   assert_non_null(strstr(err.text, "and the device has"));
   err = (sn_err)SN_ERR_INIT;
-  sn_strategy cache = {SN_LIVENESS_FULL, SN_OFFLOAD_CACHE, SN_RECOMPUTE_NONE};
+  sn_strategy cache = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_NONE};
   sn_session_add(session, cache, &err);
   cuda_must(&err);
   sn_run *run = sn_session_take(session);

@@ -37,13 +37,13 @@ static void check_swaps(setting at, const swap *expected, size_t count) {
   sn_swaps_make(schedule, at.offload, &swaps, &err);
   must(&err);
   uint32_t flags = 0;
-  for (uint32_t t = 0; swaps.swapped && t < route->n_tensors; t++) flags += swaps.swapped[t];
+  for (uint32_t t = 0; swaps.copy_step && t < route->n_tensors; t++) flags += swaps.copy_step[t] != SN_NONE;
   assert_int_equal(flags, swaps.count);
   for (size_t i = 0; i < count; i++) {
     uint32_t tensor = find_tensor(route, expected[i].tensor);
     const sn_swap *release = find(swaps.by_release, swaps.count, tensor);
     const sn_swap *fetch = find(swaps.by_fetch, swaps.count, tensor);
-    if (!release || !fetch || !swaps.swapped[tensor]) fail_msg("%s stays", expected[i].tensor);
+    if (!release || !fetch || swaps.copy_step[tensor] == SN_NONE) fail_msg("%s stays", expected[i].tensor);
     if (release->release_step + 1 != expected[i].release || fetch->fetch_step + 1 != expected[i].fetch)
       fail_msg("%s: released at %u, fetched at %u", expected[i].tensor, release->release_step + 1,
                fetch->fetch_step + 1);

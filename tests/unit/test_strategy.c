@@ -27,14 +27,15 @@ static const char *const names[SN_STRATEGY_DEFAULTS] = {
 };
 
 static bool same(sn_strategy a, sn_strategy b) {
-  assert_int_equal(sn_strategy_same(a, b),
-                   a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute);
+  assert_int_equal(sn_strategy_same(a, b), a.liveness == b.liveness && a.offload == b.offload &&
+                                               a.recompute == b.recompute && a.dialect == b.dialect &&
+                                               a.dynamic == b.dynamic);
   return sn_strategy_same(a, b);
 }
 
 static sn_strategy parse(const char *text) {
   sn_err err = SN_ERR_INIT;
-  sn_strategy strategy = {true, SN_OFFLOAD_CACHE, SN_RECOMPUTE_COST};
+  sn_strategy strategy = {.liveness = true, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_COST};
   if (sn_strategy_parse(text, &strategy, &err) != SN_OK) fail_msg("%s", err.text);
   return strategy;
 }
@@ -58,11 +59,28 @@ static void all_combinations(void **state) {
   (void)state;
   for (int offload = SN_OFFLOAD_NONE; offload <= SN_OFFLOAD_CACHE; offload++)
     for (int recompute = SN_RECOMPUTE_NONE; recompute <= SN_RECOMPUTE_COST; recompute++) {
-      sn_strategy s = {true, (sn_offload)offload, (sn_recompute)recompute};
+      sn_strategy s = {.liveness = true, .offload = (sn_offload)offload, .recompute = (sn_recompute)recompute};
       char text[SN_STRATEGY_TEXT];
       assert_true(same(parse(sn_strategy_name(s, text)), s));
       assert_true(strlen(sn_strategy_summary(s)) > 10);
     }
+}
+
+/* Graphs of their own: each named, and parts in any order. */
+static void frameworks(void **state) {
+  (void)state;
+  static const char *const framework_names[SN_STRATEGY_FRAMEWORKS] = {
+      "pytorch", "pytorch+recompute=units", "pytorch+offload", "pytorch-1.7", "explicit", "explicit+dynamic"};
+  for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
+    char text[SN_STRATEGY_TEXT];
+    sn_strategy s = sn_strategy_framework(i);
+    assert_string_equal(sn_strategy_name(s, text), framework_names[i]);
+    assert_true(same(parse(text), s));
+    for (uint32_t k = 0; k < i; k++)
+      assert_string_not_equal(sn_strategy_summary(sn_strategy_framework(k)), sn_strategy_summary(s));
+  }
+  assert_true(same(parse("recompute=units+pytorch"), sn_strategy_framework(1)));
+  assert_true(same(parse("pytorch+offload=conv"), sn_strategy_framework(2)));
 }
 
 /* Published systems: their names, each a policy of its own. */
@@ -105,7 +123,7 @@ typedef struct refusal {
 static void check_refusals(const refusal *list, size_t count) {
   for (size_t i = 0; i < count; i++) {
     sn_err err = SN_ERR_INIT;
-    sn_strategy s = {true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED};
+    sn_strategy s = {.liveness = true, .offload = SN_OFFLOAD_CONV, .recompute = SN_RECOMPUTE_SPEED};
     assert_int_equal(sn_strategy_parse(list[i].text, &s, &err), SN_BAD_USAGE);
     if (!strstr(err.text, list[i].said)) fail_msg("\"%s\": %s", list[i].text, err.text);
     assert_true(s.liveness && s.offload == SN_OFFLOAD_CONV && s.recompute == SN_RECOMPUTE_SPEED); /* untouched */
@@ -125,14 +143,20 @@ static void clashes(void **state) {
       {"cache+superneurons", "stand alone"},
       {"caffe+recompute=cost", "stand alone"},
       {"liveness+mxnet", "stand alone"},
-      {"liveness+liveness", "liveness stands twice"},
-      {"liveness+cache+liveness", "liveness stands twice"},
+      {"liveness+liveness", "only one of liveness, pytorch and explicit"},
+      {"liveness+cache+liveness", "only one of liveness, pytorch and explicit"},
       {"liveness+offload+cache", "only one of offload and cache"},
       {"liveness+cache+offload=checkpoints", "only one of offload and cache"},
       {"liveness+offload+offload", "only one of offload and cache"},
       {"liveness+cache+cache", "only one of offload and cache"},
       {"liveness+recompute=cost+recompute=speed", "only one kind of recompute"},
       {"liveness+recompute=cost+recompute=cost", "only one kind of recompute"},
+      {"pytorch+cache", "pytorch+offload"},
+      {"pytorch+recompute=cost", "pytorch+recompute=units"},
+      {"liveness+recompute=units", "pytorch+recompute=units"},
+      {"liveness+dynamic", "only explicit can be dynamic"},
+      {"explicit+offload", "explicit or explicit+dynamic"},
+      {"liveness+pytorch", "only one of"},
       {"offload", "strategy \"offload\": offload, cache and recompute need liveness"},
       {"cache", "need liveness"},
       {"recompute=memory", "need liveness"},
@@ -169,8 +193,9 @@ static void misspellings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults), cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
-      cmocka_unit_test(systems),  cmocka_unit_test(clashes),          cmocka_unit_test(misspellings),
+      cmocka_unit_test(defaults),     cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
+      cmocka_unit_test(frameworks),   cmocka_unit_test(systems),          cmocka_unit_test(clashes),
+      cmocka_unit_test(misspellings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,164 @@
+/* What PyTorch's allocator makes of a plan; see the header. */
+#include "sim/ask/caching_need.h"
+
+#include "base/checked.h"
+#include "sim/graph/route.h"
+
+#include <stdlib.h>
+
+/* ---- what is there beside the plan ---- */
+
+typedef struct blocks {
+  const sn_route *route;
+  uint64_t *before;
+  sn_caching_made *made;
+  uint32_t n_before, n_made;
+} blocks;
+
+enum { PIECES = 2, MOST_COPIES = 3, MOST_BUFFERS = 4 };
+
+/* Weights and bias, gamma and beta: bytes of each; how many there are. */
+static uint32_t pieces_of(const sn_layer *layer, uint64_t bytes[PIECES]) {
+  uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
+  bytes[0] = (layer->parameters - second) * sizeof(float);
+  bytes[1] = second * sizeof(float);
+  return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
+}
+
+/* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
+static void add_buffers(blocks *b, const sn_layer *layer) {
+  bool beside = b->route->dialect->fork_copies;
+  uint64_t channels = (uint64_t)layer->out.c * sizeof(float);
+  if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = layer->mask_bytes;
+  if (layer->op != SN_BN) return;
+  for (int i = 0; i < (beside ? 4 : 2); i++) b->before[b->n_before++] = channels;
+  if (b->route->dialect->eager) b->before[b->n_before++] = sizeof(int64_t);
+}
+
+static void add_parameters(blocks *b) {
+  const sn_net *net = b->route->net;
+  bool gradients_stay = !b->route->dialect->eager;
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    uint64_t bytes[PIECES];
+    uint32_t pieces = pieces_of(&net->layers[i], bytes);
+    for (int copy = 0; copy <= gradients_stay; copy++)
+      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = bytes[n];
+    add_buffers(b, &net->layers[i]);
+  }
+  b->before[b->n_before++] = net->data_bytes;
+  b->before[b->n_before++] = b->route->dialect->eager ? 2 * net->label_bytes : net->label_bytes;
+}
+
+static void add_made(blocks *b, uint32_t step, uint64_t bytes) {
+  b->made[b->n_made++] = (sn_caching_made){step, bytes};
+}
+
+/* The workspace of cuBLAS with the first FC; momentum with the first update of each parameter. */
+static void add_state(blocks *b, const sn_device *device) {
+  const sn_route *r = b->route;
+  for (uint32_t s = 0; s < r->first_backward; s++)
+    if (r->net->layers[r->steps[s].layer].op == SN_FC) {
+      add_made(b, s, device->blas_workspace_bytes);
+      break;
+    }
+  for (uint32_t s = r->first_update; s < r->n_steps; s++) {
+    uint64_t bytes[PIECES];
+    uint32_t pieces = pieces_of(&r->net->layers[r->steps[s].layer], bytes);
+    for (uint32_t n = 0; n < pieces; n++) add_made(b, s, bytes[n]);
+  }
+}
+
+static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, sn_err *err) {
+  size_t layers = route->net->n_layers;
+  *b = (blocks){.route = route,
+                .before = calloc((PIECES * MOST_COPIES + MOST_BUFFERS + 1) * layers + 2, sizeof *b->before),
+                .made = calloc(PIECES * MOST_COPIES * layers + 1, sizeof *b->made)};
+  if (!b->before || !b->made) return sn_fail_memory(err);
+  add_parameters(b);
+  add_state(b, device);
+  return SN_OK;
+}
+
+static void clear_blocks(blocks *b) {
+  free(b->before);
+  free(b->made);
+}
+
+/* ---- replays ---- */
+
+static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r, sn_err *err) {
+  const sn_caching_load load = {
+      .limit_bytes = limit, .before = b->before, .n_before = b->n_before, .made = b->made, .n_made = b->n_made};
+  return sn_caching_replay(plan, &load, r, err);
+}
+
+static uint64_t left_of(uint64_t memory_bytes, uint64_t context_bytes) {
+  return memory_bytes > context_bytes ? memory_bytes - context_bytes : 0;
+}
+
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, uint64_t memory_bytes, sn_caching_need *need,
+                             sn_err *err) {
+  blocks b;
+  sn_caching_replayed r = {0};
+  uint64_t context = sn_device_context(device, true);
+  sn_status status = make_blocks(&b, plan->route, device, err);
+  if (status == SN_OK) status = replay(plan, &b, left_of(memory_bytes, context), &r, err);
+  *need = (sn_caching_need){.fits = r.fits, .context_bytes = context, .failed_step = r.fits ? SN_NONE : r.failed_step};
+  if (status == SN_OK && !r.fits) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
+  clear_blocks(&b);
+  need->allocated_bytes = r.figures.allocated_peak;
+  need->reserved_bytes = r.figures.reserved_peak;
+  need->device_bytes = context + r.figures.reserved_peak;
+  need->fragmentation = r.fragmentation;
+  need->segments = r.figures.segments;
+  need->retries = r.figures.retries;
+  return status;
+}
+
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, uint64_t *memory_bytes, sn_err *err) {
+  enum { STEP = 2 << 20, PROBES = 6 };
+  blocks b;
+  sn_caching_replayed r = {0};
+  sn_status status = make_blocks(&b, plan->route, device, err);
+  if (status == SN_OK) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
+  uint64_t bad = sn_ceil_div(r.figures.allocated_peak, STEP) * STEP, good = r.figures.reserved_peak;
+  for (int i = 0; i < PROBES && status == SN_OK && good > bad + STEP; i++) {
+    uint64_t middle = bad + (good - bad) / 2 / STEP * STEP;
+    status = replay(plan, &b, middle, &r, err);
+    *(r.fits ? &good : &bad) = middle;
+  }
+  clear_blocks(&b);
+  *memory_bytes = sn_device_context(device, true) + good;
+  return status;
+}
+
+/* ---- costs ---- */
+
+/* 2.25 (x + y) of a dense 3x3 convolution of stride 1, none for others: the best rule found for Ampere. */
+static uint64_t library_workspace(const sn_net *net, const sn_layer *layer) {
+  const sn_attr *a = &layer->attr;
+  bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1;
+  uint64_t x = sn_layer_input(net, layer, 0)->bytes, y = net->values[layer->first_output].bytes;
+  return has ? (x + y) / 4 * 9 : 0;
+}
+
+static sn_status set_library(sn_costs *costs, const sn_net *net, uint32_t index, sn_err *err) {
+  sn_status status = SN_OK;
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && status == SN_OK; k++) {
+    uint32_t count;
+    sn_conv_choice choice = *sn_costs_conv(costs, index, k, &count);
+    choice.workspace = library_workspace(net, &net->layers[index]);
+    status = sn_costs_set_conv(costs, index, k, &choice, 1, err);
+  }
+  return status;
+}
+
+sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err) {
+  sn_costs *costs = sn_costs_new(net, device, err);
+  sn_status status = costs ? SN_OK : err->code;
+  for (uint32_t i = 0; i < net->n_layers && status == SN_OK; i++)
+    if (net->layers[i].op == SN_CONV) status = set_library(costs, net, i, err);
+  if (status == SN_OK) return costs;
+  sn_costs_free(costs);
+  return NULL;
+}

@@ -1,0 +1,42 @@
+/* What a plan needs where PyTorch's caching allocator serves it (sim/play/caching_replay.h): beside what the plan
+ * lists, every parameter, gradient, buffer and optimizer state that stays is a block of its own, as in the framework,
+ * and cuBLAS gets its workspace with its first product.
+ *
+ *     device = context, with the libraries' kernels + segments reserved in two iterations
+ *
+ * Also the costs of a graph whose convolutions are cuDNN's as PyTorch calls it: the fastest algorithm, and the
+ * workspace by a rule (frameworks, section 5), since which one cuDNN takes cannot be computed without it.
+ */
+#ifndef SN_SIM_ASK_CACHING_NEED_H
+#define SN_SIM_ASK_CACHING_NEED_H
+
+#include "base/err.h"
+#include "sim/device/cost.h"
+#include "sim/device/device.h"
+#include "sim/plan/plan.h"
+#include "sim/play/caching_replay.h"
+
+#include <stdint.h>
+
+typedef struct sn_caching_need {
+  bool fits;                                /* in the memory that was asked for */
+  uint64_t context_bytes;                   /* with libraries in use */
+  uint64_t allocated_bytes, reserved_bytes; /* peaks of both iterations */
+  uint64_t device_bytes;                    /* context and reserved; what is needed at least, where it does not fit */
+  double fragmentation;                     /* 1 - allocated / reserved */
+  uint32_t segments;
+  uint64_t retries;     /* times that free segments went back to the driver */
+  uint32_t failed_step; /* index; SN_NONE: it fits */
+} sn_caching_need;
+
+/* `memory_bytes` of the device. Where it does not fit, the figures are those of a device with enough memory. */
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, uint64_t memory_bytes, sn_caching_need *need,
+                             sn_err *err);
+
+/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, uint64_t *memory_bytes, sn_err *err);
+
+/* Costs of a graph of PyTorch's; NULL after an error. */
+sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err);
+
+#endif
