@@ -46,39 +46,55 @@ static sn_status get_array(sn_store *store, const sn__table *table, const int64_
   return count == expected ? SN_OK : sn__store_damaged(store, "rows are missing or too many", err);
 }
 
-static sn_status name_steps(sn_store *store, sn_step_row *steps, uint32_t count, const sn_step_row *route,
-                            uint32_t n_route, sn_err *err) {
-  if (count > n_route) return sn__store_damaged(store, "steps without names", err);
+/* The names of a graph's steps, which all results of the graph share. */
+typedef struct graph_names {
+  const sn_step_row *rows;
+  uint32_t count, graph;
+} graph_names;
+
+static sn_status get_names(sn_store *store, int64_t id, uint32_t graph, sn_arena *arena, graph_names *names,
+                           sn_err *err) {
+  void *rows = NULL;
+  const int64_t owners[SN__OWNERS] = {id, graph};
+  if (names->rows && names->graph == graph) return SN_OK;
+  names->graph = graph;
+  sn_status status = sn__rows_select(store, &sn__route, owners, arena, &rows, &names->count, err);
+  names->rows = rows;
+  return status;
+}
+
+static sn_status name_steps(sn_store *store, sn_step_row *steps, uint32_t count, const graph_names *names,
+                            sn_err *err) {
+  if (count > names->count) return sn__store_damaged(store, "steps without names", err);
   for (uint32_t i = 0; i < count; i++) {
     steps[i].step = i + 1;
-    steps[i].layer = route[i].layer;
-    steps[i].op = route[i].op;
-    steps[i].pass = route[i].pass;
+    steps[i].layer = names->rows[i].layer;
+    steps[i].op = names->rows[i].op;
+    steps[i].pass = names->rows[i].pass;
   }
   return SN_OK;
 }
 
-static sn_status get_result(sn_store *store, const int64_t *owners, sn_result *result, const sn_step_row *route,
-                            uint32_t n_route, sn_arena *arena, sn_err *err) {
+static sn_status get_result(sn_store *store, const int64_t *owners, sn_result *result, graph_names *names,
+                            sn_arena *arena, sn_err *err) {
   void *steps, *peak;
   if (get_array(store, &sn__steps, owners, result->steps ? result->n_steps : 0, arena, &steps, err) != SN_OK ||
-      get_array(store, &sn__peaks, owners, result->peak ? result->n_peak : 0, arena, &peak, err) != SN_OK)
+      get_array(store, &sn__peaks, owners, result->peak ? result->n_peak : 0, arena, &peak, err) != SN_OK ||
+      get_names(store, owners[0], result->graph, arena, names, err) != SN_OK)
     return err->code;
   result->steps = steps;
   result->peak = peak;
-  return steps ? name_steps(store, steps, result->n_steps, route, n_route, err) : SN_OK;
+  return steps ? name_steps(store, steps, result->n_steps, names, err) : SN_OK;
 }
 
 static sn_status get_results(sn_store *store, sn_run *run, int64_t id, sn_arena *arena, sn_err *err) {
-  void *rows, *route;
-  uint32_t n_route = 0;
-  if (get_array(store, &sn__results, &id, run->n_results, arena, &rows, err) != SN_OK ||
-      sn__rows_select(store, &sn__route, &id, arena, &route, &n_route, err) != SN_OK)
-    return err->code;
+  void *rows;
+  graph_names names = {0};
+  if (get_array(store, &sn__results, &id, run->n_results, arena, &rows, err) != SN_OK) return err->code;
   sn_result *results = rows;
   for (uint32_t i = 0; i < run->n_results; i++) {
     int64_t owners[SN__OWNERS] = {id, i + 1};
-    if (get_result(store, owners, &results[i], route, n_route, arena, err) != SN_OK) return err->code;
+    if (get_result(store, owners, &results[i], &names, arena, err) != SN_OK) return err->code;
   }
   run->results = results;
   return SN_OK;

@@ -36,15 +36,16 @@ static uint32_t step_count(const sn_result *result) {
   return result->steps ? result->n_steps : 0;
 }
 
-/* The strategy with the most step rows names the steps of all. */
-static const sn_result *longest(const sn_run *run) {
-  const sn_result *best = run->results;
-  for (uint32_t i = 1; i < run->n_results; i++)
-    if (step_count(&run->results[i]) > step_count(best)) best = &run->results[i];
+/* Of the strategies of a graph the one with the most step rows names the steps of all. */
+static const sn_result *longest(const sn_run *run, uint32_t graph) {
+  const sn_result *best = NULL;
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (run->results[i].graph == graph && (!best || step_count(&run->results[i]) > step_count(best)))
+      best = &run->results[i];
   return best;
 }
 
-/* Steps are stored by number and named once per run, so they must be numbered 1, 2, ... and named alike. */
+/* Steps are stored by number and named once per graph, so they must be numbered 1, 2, ... and named alike. */
 static sn_status check_steps(const sn_result *result, const sn_result *named, sn_err *err) {
   for (uint32_t i = 0; i < step_count(result); i++) {
     const sn_step_row *a = &result->steps[i], *b = &named->steps[i];
@@ -57,12 +58,23 @@ static sn_status check_steps(const sn_result *result, const sn_result *named, sn
   return SN_OK;
 }
 
+static bool is_first_of_graph(const sn_run *run, uint32_t result) {
+  for (uint32_t i = 0; i < result; i++)
+    if (run->results[i].graph == run->results[result].graph) return false;
+  return true;
+}
+
 static sn_status put_route(sn_store *store, const sn_run *run, int64_t id, sn_err *err) {
-  if (run->n_results == 0) return SN_OK;
-  const sn_result *named = longest(run);
-  for (uint32_t i = 0; i < run->n_results; i++)
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    uint32_t graph = run->results[i].graph;
+    const sn_result *named = longest(run, graph);
+    const int64_t owners[SN__OWNERS] = {id, graph};
     if (check_steps(&run->results[i], named, err) != SN_OK) return err->code;
-  return sn__rows_insert(store, &sn__route, &id, named->steps, step_count(named), err);
+    if (is_first_of_graph(run, i) &&
+        sn__rows_insert(store, &sn__route, owners, named->steps, step_count(named), err) != SN_OK)
+      return err->code;
+  }
+  return SN_OK;
 }
 
 static sn_status put_rows(sn_store *store, const sn_run *run, int64_t id, sn_err *err) {

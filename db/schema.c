@@ -362,8 +362,38 @@ static const char placements[] =
     "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
     "  FROM points;";
 
+/* Steps are those of a graph, and a run's results may be of several; what PyTorch's allocator and memory tracker say.
+ */
+static const char graphs[] =
+    "ALTER TABLE results ADD COLUMN graph INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN allocated_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN reserved_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_parameter_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_buffer_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_gradient_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_optimizer_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_activation_bytes INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN live_temporary_bytes INTEGER NOT NULL DEFAULT 0;"
+    "DROP VIEW step_curve;"
+    "ALTER TABLE route RENAME TO older_route;"
+    "CREATE TABLE route("
+    "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+    "  graph INTEGER NOT NULL,"
+    "  step INTEGER NOT NULL,"
+    "  layer TEXT NOT NULL,"
+    "  op TEXT NOT NULL,"
+    "  pass TEXT NOT NULL,"
+    "  PRIMARY KEY (run_id, graph, step)) STRICT, WITHOUT ROWID;"
+    "INSERT INTO route SELECT run_id, 0, step, layer, op, pass FROM older_route;"
+    "DROP TABLE older_route;"
+    "CREATE VIEW step_curve AS"
+    "  SELECT steps.run_id AS run, strategy, step, layer, op, pass, tensor_bytes / 1048576.0 AS tensor_mib,"
+    "    live_tensors, workspace_bytes / 1048576.0 AS workspace_mib, device_bytes / 1048576.0 AS device_mib,"
+    "    begin_ns / 1e6 AS begin_ms, end_ns / 1e6 AS end_ms"
+    "  FROM steps JOIN results USING (run_id, result) JOIN route USING (run_id, graph, step);";
+
 static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
-                                         host_memory, names_and_failures, least_memory, placements};
+                                         host_memory, names_and_failures, least_memory, placements,   graphs};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

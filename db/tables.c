@@ -92,6 +92,15 @@ static const sn__column result_columns[] = {
     COLUMN(sn_result, placement),
     COLUMN(sn_result, dialect),
     COLUMN(sn_result, step_order),
+    COLUMN(sn_result, graph),
+    COLUMN(sn_result, allocated_bytes),
+    COLUMN(sn_result, reserved_bytes),
+    NAMED("live_parameter_bytes", sn_result, live.parameters),
+    NAMED("live_buffer_bytes", sn_result, live.buffers),
+    NAMED("live_gradient_bytes", sn_result, live.gradients),
+    NAMED("live_optimizer_bytes", sn_result, live.optimizer),
+    NAMED("live_activation_bytes", sn_result, live.activations),
+    NAMED("live_temporary_bytes", sn_result, live.temporary),
     COLUMN(sn_result, pool_bytes),
     COLUMN(sn_result, largest_load_bytes),
     COLUMN(sn_result, pool_step),
@@ -234,7 +243,7 @@ static bool is_among(const char *word, const char *const *words) {
 
 static bool result_obeys(const void *row) {
   static const char *const placements[] = {"packed", "first_fit", NULL},
-                           *const dialects[] = {"superneurons", "explicit", "pytorch", "singa", NULL},
+                           *const dialects[] = {"superneurons", "explicit", "pytorch", "pytorch-1.7", "singa", NULL},
                            *const orders[] = {"route", "post", "serial", "bfs", NULL};
   const sn_result *r = row;
   return is_among(r->placement, placements) && is_among(r->dialect, dialects) && is_among(r->step_order, orders);
@@ -268,7 +277,8 @@ static bool timing_obeys(const void *row) {
 }
 
 #define RESULT_RULE                                                                                                    \
-  "placement IN ('packed', 'first_fit') AND dialect IN ('superneurons', 'explicit', 'pytorch', 'singa')"               \
+  "placement IN ('packed', 'first_fit') AND dialect IN ('superneurons', 'explicit', 'pytorch', 'pytorch-1.7', "        \
+  "'singa')"                                                                                                           \
   " AND step_order IN ('route', 'post', 'serial', 'bfs')"
 #define POINT_RULE "placement IN ('', 'packed', 'first_fit')"
 #define STEP_RULE  "begin_ns <= end_ns"
@@ -281,7 +291,7 @@ const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id
 const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");
 const sn__table sn__results =
     RULED("results", sn_result, result_columns, "result", RESULT_RULE, result_obeys, "run_id");
-const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id");
+const sn__table sn__route = TABLE("route", sn_step_row, route_columns, "step", "run_id", "graph");
 const sn__table sn__steps =
     RULED("steps", sn_step_row, step_columns, "step", STEP_RULE, step_obeys, "run_id", "result");
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");

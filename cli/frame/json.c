@@ -162,8 +162,28 @@ static void put_pool(sn_json_object *o, const sn_result *r) {
   sn_json_put_count(o, "pool_largest_hole_bytes", r->pool_largest_hole);
 }
 
+/* What PyTorch's tools say of the same peak. */
+static void put_live(sn_json_object *o, const sn_live *live) {
+  if (sn_live_total(live) == 0) return;
+  sn_json_put_count(o, "live_peak_bytes", sn_live_total(live));
+  sn_json_object inner = {.json = cJSON_AddObjectToObject(o->json, "live_at_peak")};
+  inner.lost = !inner.json;
+  sn_json_put_count(&inner, "parameters", live->parameters);
+  sn_json_put_count(&inner, "buffers", live->buffers);
+  sn_json_put_count(&inner, "gradients", live->gradients);
+  sn_json_put_count(&inner, "optimizer", live->optimizer);
+  sn_json_put_count(&inner, "activations", live->activations);
+  sn_json_put_count(&inner, "temporary", live->temporary);
+  o->lost = o->lost || inner.lost;
+}
+
 static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_text(o, "dialect", r->dialect);
+  put_live(o, &r->live);
+  if (r->reserved_bytes > 0) {
+    sn_json_put_count(o, "allocated_bytes", r->allocated_bytes);
+    sn_json_put_count(o, "reserved_bytes", r->reserved_bytes);
+  }
   put_persistent(o, &r->persistent);
   sn_json_put_count(o, "context_bytes", r->context_bytes);
   put_pool(o, r);

@@ -79,6 +79,15 @@ static void find_next_uses(walk *w, uint32_t from) {
   }
 }
 
+/* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */
+static const char *advise_eager(const walk *w, uint32_t tensor) {
+  sn_role role = w->route->tensors[tensor].role;
+  bool kept = role == SN_VALUE || role == SN_SAVED;
+  if (role == SN_PARAMETER_GRADIENT) return "held until the update";
+  if (kept && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute=units";
+  return kept && w->strategy.offload == SN_OFFLOAD_NONE ? "offload" : "nothing PyTorch has";
+}
+
 /* What would have taken the tensor off the device at this step. */
 static const char *advise(const walk *w, uint32_t tensor) {
   const resident *r = &w->tensors[tensor];
@@ -88,6 +97,8 @@ static const char *advise(const walk *w, uint32_t tensor) {
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
   if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;
   if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
+  if (w->route->dialect->eager) return advise_eager(w, tensor);
+  if (!w->route->dialect->fork_copies) return "nothing this graph has";
   bool output = t->role == SN_VALUE;
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute";
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_SPEED) return "recompute=memory";

@@ -208,7 +208,8 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   *r = (sn_result){.source = "sim",
                    .placement = sn_placement_name(source->plan->placement),
                    .dialect = source->plan->route->dialect->name,
-                   .step_order = sn_order_name(SN_ORDER_ROUTE)};
+                   .step_order = sn_order_name(sn_strategy_order(strategy)),
+                   .graph = strategy.dialect};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
   if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
   if (find_bare(source, r, err) != SN_OK) return err->code;

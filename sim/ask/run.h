@@ -66,6 +66,7 @@ typedef struct sn_result {
   const char *placement;  /* "packed", "first_fit": where the plan's addresses come from */
   const char *dialect;    /* whose route it is: "superneurons", ... (sim/graph/dialect.h) */
   const char *step_order; /* in which its steps stand: "route", ... */
+  uint32_t graph;         /* a number of these two: results with the same one have the same steps */
   const char *source;     /* "sim": predicted; "cpu", "cuda": measured by executing the plan there */
   bool fits; /* peak_device_bytes <= the run's memory_bytes, pool_bytes <= its pool_limit_bytes and host_bytes <= its
                 host_memory_bytes where there are such */

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "sim/ask/caching_need.h"
+#include "sim/ask/cause.h"
 #include "sim/ask/explain.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
@@ -142,15 +143,15 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
   sn_schedule **schedule = &g->schedules[strategy.recompute];
   if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
   if (!*schedule) return NULL;
-  const sn_plan_wish wish = {.schedule = *schedule,
-                             .costs = costs_of(q, strategy),
-                             .strategy = strategy,
-                             .workspace = workspace_of(q, strategy),
-                             .placement = q->options->placement,
-                             .pool_bytes = pool_bytes,
-                             .external_limit =
-                                 q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
-                             .only_fits = only_fits};
+  const sn_plan_wish wish = {
+      .schedule = *schedule,
+      .costs = costs_of(q, strategy),
+      .strategy = strategy,
+      .workspace = workspace_of(q, strategy),
+      .placement = only_fits && has_caching(q, strategy) ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
+      .pool_bytes = pool_bytes,
+      .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
+      .only_fits = only_fits};
   sn_plan *plan = sn_plan_make(&wish, q->err);
   if (plan && q->options->planned) q->options->planned(q->options->watcher);
   char name[SN_STRATEGY_TEXT];
@@ -245,10 +246,19 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
   return status;
 }
 
+static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
+  sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
+  sn_status status = plan ? sn_caching_need_least(plan, q->device, memory_bytes, q->err) : q->err->code;
+  if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
+  sn_plan_free(plan);
+  return status;
+}
+
 /* sn_planner_least() */
 static sn_status least_memory(question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
   bool found = true;
   uint64_t pool = 0;
+  if (has_caching(q, strategy)) return least_with_caching(q, strategy, memory_bytes);
   sn_status status = open_graph(q, strategy);
   if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
   bool limited = q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
@@ -272,17 +282,26 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   return plan;
 }
 
-/* What the allocator needs instead of the plan's pool. */
-static sn_status add_caching(question *q, const sn_plan *plan, sn_result *r) {
+/* What PyTorch's allocator needs for the plan; --pool limits it by as much beside what is resident. */
+static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need) {
+  uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
+  if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
+  sn_status status = sn_caching_need_of(plan, q->device, memory, need, q->err);
+  need->fits = need->fits && sn_plan_fits_outside(plan);
+  return status;
+}
+
+/* Instead of the plan's pool. */
+static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
   sn_caching_need need;
-  sn_status status = sn_caching_need_of(plan, q->device, q->memory_bytes, &need, q->err);
+  sn_status status = find_caching_need(q, strategy, plan, &need);
   if (status == SN_OK) status = sn_caching_need_least(plan, q->device, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
   r->peak_device_bytes = need.device_bytes;
   r->pool_fragmentation = need.fragmentation;
-  r->fits = need.fits && sn_plan_fits_outside(plan);
+  r->fits = need.fits;
   return status;
 }
 
@@ -297,7 +316,8 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
   if (status == SN_OK)
-    status = has_caching(q, strategy) ? add_caching(q, plan, r) : least_memory(q, strategy, r, &r->least_device_bytes);
+    status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r)
+                                      : least_memory(q, strategy, r, &r->least_device_bytes);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
   return status;
@@ -502,8 +522,15 @@ static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t m
     need->guessed = cache;
     need->slack_bytes = outside;
   }
+  sn_status status = SN_OK;
+  if (has_caching(&planner->q, strategy)) {
+    sn_caching_need caching;
+    status = find_caching_need(&planner->q, strategy, plan, &caching);
+    need->fits = caching.fits;
+    need->device_bytes = caching.device_bytes;
+  }
   sn_plan_free(plan);
-  return SN_OK;
+  return status;
 }
 
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
@@ -532,37 +559,12 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   return answer(&planner->q, strategy, result);
 }
 
-/* The step in which more is sent out than there is room for. */
-static uint32_t overflow_step(const sn_plan *plan) {
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
-    const sn_instr *i = &plan->instrs[n];
-    if (i->kind == SN_COPY_OUT && i->offset + i->bytes > plan->external_limit) return i->step;
-  }
-  return 0;
-}
-
-/* What does not fit of the plan, or would not with less, and at which step. */
-static sn_cause find_cause(const sn_plan *plan, uint32_t *step) {
-  uint32_t peak = sn_result_peak(plan, plan->use);
-  sn_high_water high = sn_plan_high_water(plan);
-  *step = high.step;
-  if (plan->use[peak].tensor_bytes > plan->pool_limit) {
-    *step = peak;
-    return plan->pool_limit > 0 ? SN_CAUSE_TENSORS : SN_CAUSE_RESIDENT;
-  }
-  if (plan->pool_bytes <= plan->pool_limit && !sn_plan_fits_outside(plan)) {
-    *step = overflow_step(plan);
-    return SN_CAUSE_HOST;
-  }
-  return high.cause == SN_CAUSE_TENSORS ? SN_CAUSE_HOLES : high.cause; /* the tensors alone would fit */
-}
-
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err) {
   sn_plan *plan = plan_for(planner, strategy, memory_bytes, false, err);
   if (!plan) return err->code;
   uint32_t at;
-  sn_cause cause = find_cause(plan, &at);
+  sn_cause cause = sn_cause_of(plan, &at);
   const sn_step *step = &plan->route->steps[at];
   *binding = (sn_binding){.cause = cause,
                           .step = at + 1,

@@ -155,7 +155,8 @@ static void simulate_all(scenario *s) {
 
 /* Plans that are made around holes too, and with less workspace. */
 static void simulate_packed(scenario *s) {
-  const sn_strategy strategies[] = {{true, SN_OFFLOAD_CONV, SN_RECOMPUTE_SPEED}, {true, SN_OFFLOAD_CACHE, 0}};
+  const sn_strategy strategies[] = {{.liveness = true, .offload = SN_OFFLOAD_CONV, .recompute = SN_RECOMPUTE_SPEED},
+                                    {.liveness = true, .offload = SN_OFFLOAD_CACHE}};
   sn_options options = small_pool();
   sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, 2, &options, &s->err);
   if (run) describe_run(s, run);
