@@ -34,39 +34,32 @@ static sn_status parse_gpu(const char *what, const char *text, void *place, sn_e
   return status;
 }
 
-static sn_status parse_size(const char *what, const char *text, void *place, sn_err *err) {
+static sn_status take_count(const char *what, const char *text, uint64_t low, uint64_t high, uint32_t *place,
+                            sn_err *err) {
   uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 1, SN_MAX_DIM, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
+  sn_status status = sn_parse_count(text, what, low, high, &value, err);
+  *place = (uint32_t)value;
   return status;
+}
+
+static sn_status parse_size(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 1, SN_MAX_DIM, place, err);
 }
 
 static sn_status parse_threads(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 1, SN_MACHINE_THREADS, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
-  return status;
+  return take_count(what, text, 1, SN_MACHINE_THREADS, place, err);
 }
 
 static sn_status parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 1, SN_WORKERS_MOST, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
-  return status;
+  return take_count(what, text, 1, SN_WORKERS_MOST, place, err);
 }
 
 static sn_status parse_moves(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 0, SN_PACK_MOST_MOVES, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
-  return status;
+  return take_count(what, text, 0, SN_PACK_MOST_MOVES, place, err);
 }
 
 static sn_status parse_match_range(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t value = 0;
-  sn_status status = sn_parse_count(text, what, 0, SN_MAX_DIM, &value, err);
-  *(uint32_t *)place = (uint32_t)value;
-  return status;
+  return take_count(what, text, 0, SN_MAX_DIM, place, err);
 }
 
 static sn_status parse_colours(const char *what, const char *text, void *place, sn_err *err) {
