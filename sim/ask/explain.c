@@ -194,7 +194,8 @@ static const char *fewer_tensors(const sn_result *r) {
 static void lower_workspace(const sn_run *run, const sn_result *r, char *text, size_t room) {
   char bare[SN_UNIT_TEXT], to[SN_UNIT_TEXT + 8] = "";
   bool dynamic = strcmp(run->workspace, sn_workspace_name(SN_WORKSPACE_DYNAMIC)) == 0;
-  if (r->evictions == 0) snprintf(to, sizeof to, " (to %s)", sn_print_bytes(r->pool_bare_bytes, bare));
+  if (r->evictions == 0 && r->pool_bare_bytes > 0)
+    snprintf(to, sizeof to, " (to %s)", sn_print_bytes(r->pool_bare_bytes, bare));
   snprintf(text, room, "--workspace none%s, or %sless --memory", to, dynamic ? "" : "dynamic with ");
 }
 

@@ -119,12 +119,13 @@ static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
   return r->peak_layer != NULL;
 }
 
-/* Packed addresses do not say what the pool would be without workspaces: it is placed once more. Where tensors were
- * evicted to make room they would be others, and the plan's own addresses have to do. */
-static sn_status find_bare(const sn_result_source *s, sn_result *r, sn_err *err) {
+/* Packed addresses do not say what the pool would be without workspaces: it is placed once more. With the cache, which
+ * needs no more than its largest step, that is not worth the time. */
+static sn_status find_bare(const sn_result_source *s, sn_strategy strategy, sn_result *r, sn_err *err) {
   const sn_plan *plan = s->plan;
-  bool other = plan->placement == SN_PLACEMENT_PACKED && plan->counts.evictions == 0 && r->workspace_peak_bytes > 0;
-  return other ? sn_place_bare(plan, &r->pool_bare_bytes, err) : SN_OK;
+  if (plan->placement != SN_PLACEMENT_PACKED || r->workspace_peak_bytes == 0) return SN_OK;
+  r->pool_bare_bytes = 0;
+  return sn_strategy_has_cache(strategy) ? SN_OK : sn_place_bare(plan, &r->pool_bare_bytes, err);
 }
 
 static void add_memory(const sn_result_source *s, sn_result *r) {
@@ -212,7 +213,7 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
                    .graph = strategy.dialect};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
   if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
-  if (find_bare(source, r, err) != SN_OK) return err->code;
+  if (find_bare(source, strategy, r, err) != SN_OK) return err->code;
   add_memory(source, r);
   add_times(source, r);
   add_copy_times(source, r);

@@ -38,7 +38,9 @@ static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
   sn_plan *plan = place(counted, goal, err);
   if (!plan || is_within(w, plan)) return plan;
   sn_plan_free(plan);
-  return place(lower_in(w, err), goal, err);
+  plan = lower_in(w, err);
+  return plan && is_within(w, plan) ? place(plan, (sn_place_goal){.enough = w->pool_bytes}, err)
+                                    : place(plan, goal, err);
 }
 
 /* Without a cache what runs without a byte of workspace that it can do without decides whether it fits. */

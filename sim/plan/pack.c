@@ -73,6 +73,19 @@ static uint32_t rank_of(const uint64_t *times, uint32_t n, uint64_t time) {
   return low;
 }
 
+/* Times that lie so close that they can stand for their ranks, as those of plans do; how many, or 0. */
+static uint32_t take_times(packer *p) {
+  uint64_t last = 0;
+  for (uint32_t b = 0; b < p->count; b++)
+    if (is_active(&p->blocks[b])) last = sn_max(last, p->blocks[b].upper);
+  if (last >= 4 * (uint64_t)p->active) return 0;
+  for (uint32_t b = 0; b < p->count; b++) {
+    p->lower[b] = (uint32_t)sn_min(p->blocks[b].lower, last);
+    p->upper[b] = (uint32_t)sn_min(p->blocks[b].upper, last);
+  }
+  return (uint32_t)last + 1;
+}
+
 /* The number of different times; their ranks in `lower` and `upper`. */
 static uint32_t rank_times(packer *p, uint64_t *times) {
   uint32_t n = 0, different = 0;
@@ -120,8 +133,9 @@ static void find_loads(packer *p, uint64_t *tree, uint32_t n) {
 static bool measure(packer *p, uint64_t *bound) {
   *bound = 0;
   if (p->active == 0) return true;
-  uint64_t *times = calloc(2 * (size_t)p->active, sizeof *times);
-  uint32_t n = times ? rank_times(p, times) : 0;
+  uint32_t n = take_times(p);
+  uint64_t *times = n > 0 ? NULL : calloc(2 * (size_t)p->active, sizeof *times);
+  if (times) n = rank_times(p, times);
   uint64_t *tree = n > 0 ? calloc(2 * (size_t)n, sizeof *tree) : NULL;
   if (tree) find_loads(p, tree, n);
   for (uint32_t b = 0; tree && b < p->count; b++) *bound = sn_max(*bound, p->most[b]);
@@ -129,6 +143,23 @@ static bool measure(packer *p, uint64_t *bound) {
   free(times);
   free(tree);
   return good;
+}
+
+/* ---- layouts ---- */
+
+static bool layout_init(layout *l, uint32_t count) {
+  size_t n = (size_t)count + 1;
+  *l = (layout){.order = calloc(n, sizeof *l->order),
+                .position = calloc(n, sizeof *l->position),
+                .offset = calloc(n, sizeof *l->offset)};
+  return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset;
+}
+
+static void layout_clear(layout *l) {
+  free(l->order);
+  free(l->position);
+  free(l->offset);
+  sn__shelf_clear(&l->shelf);
 }
 
 /* ---- orders ---- */
@@ -224,7 +255,7 @@ static void begin(packer *p, int by) {
  * for any number of blocks, and so there is a packing whatever the work that is allowed. */
 static void place_first_fit(packer *p) {
   layout *l = &p->now;
-  uint32_t *by_end = p->next.order, ended = p->active;
+  uint32_t *by_end = p->stack, ended = p->active;
   begin(p, BY_END);
   memcpy(by_end, l->order, p->active * sizeof *by_end);
   begin(p, FIRST_FIT);
@@ -350,34 +381,20 @@ static void walk(packer *p, const sn_pack_limits *limits, uint32_t *moves) {
   }
 }
 
-/* Walks from the best order, then from one after the other. */
-static uint32_t try_moves(packer *p, int by, const sn_pack_limits *limits) {
-  uint32_t moves = 0;
+/* Walks from the best order, then from one after the other; counts the moves. False where memory is out. */
+static bool try_moves(packer *p, int by, const sn_pack_limits *limits, uint32_t *moves) {
+  bool good = true;
   p->most_looks = looks(p) + (uint64_t)limits->moves * LOOKS_A_MOVE;
-  for (; moves < limits->moves && p->best_top > p->enough; by = (by + 1) % ORDERS) {
+  if (*moves < limits->moves && p->best_top > p->enough) good = layout_init(&p->next, p->count);
+  for (; good && *moves < limits->moves && p->best_top > p->enough; by = (by + 1) % ORDERS) {
     begin(p, by);
     if (!place(p, &p->now, 0, UINT64_MAX)) break;
-    walk(p, limits, &moves);
+    walk(p, limits, moves);
   }
-  return moves;
+  return good;
 }
 
 /* ---- the whole ---- */
-
-static bool layout_init(layout *l, uint32_t count) {
-  size_t n = (size_t)count + 1;
-  *l = (layout){.order = calloc(n, sizeof *l->order),
-                .position = calloc(n, sizeof *l->position),
-                .offset = calloc(n, sizeof *l->offset)};
-  return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset;
-}
-
-static void layout_clear(layout *l) {
-  free(l->order);
-  free(l->position);
-  free(l->offset);
-  sn__shelf_clear(&l->shelf);
-}
 
 static bool packer_init(packer *p) {
   size_t n = (size_t)p->count + 1;
@@ -387,7 +404,6 @@ static bool packer_init(packer *p) {
   p->ranks = calloc(n, sizeof *p->ranks);
   p->stack = calloc(n, sizeof *p->stack);
   bool layouts = layout_init(&p->now, p->count);
-  layouts = layout_init(&p->next, p->count) && layouts; /* both are cleared in any case */
   return layouts && p->lower && p->upper && p->most && p->ranks && p->stack;
 }
 
@@ -424,7 +440,7 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
     p.enough = sn_max(limits->enough, packing->lower_bound);
     int by = try_orders(&p, limits->known);
     p.enough = sn_max(limits->near, p.enough);
-    packing->moves = try_moves(&p, by, limits);
+    good = try_moves(&p, by, limits, &packing->moves);
     packing->bytes = p.best_top;
   }
   packer_clear(&p);

@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
-/* A packing within the first share of the largest load is good; one within the second is not moved about in, and none
- * of more blocks where another plan can take its place: moves take long. */
+/* A packing within the first share of the largest load is good; one within the second is not moved about in. Of more
+ * blocks than that, where another plan can take its place, none is moved about in, and none is tried that would have to
+ * be better than good: both take long and seldom succeed. */
 enum { GOOD_SHARE = 1024, NEAR_SHARE = 128, MOST_MOVED = 300 };
 
 /* Blocks in the order of their allocs and computes, and per tensor the block that it has now. */
@@ -77,13 +78,17 @@ static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
   return goal.most > 0 ? sn_min(good, goal.most) : good;
 }
 
-/* `known`: what first fit takes. */
-static sn_status pack(placing *p, uint64_t known, uint64_t load, sn_place_goal goal, sn_packing *packing, sn_err *err) {
+/* `known`: what first fit takes. Where the goal is less, only what reaches that is of use. */
+static bool pack(placing *p, uint64_t known, uint64_t load, sn_place_goal goal, uint64_t *bytes, sn_err *err) {
   const sn_pack_limits limits = {.moves = goal.most > 0 && p->count > MOST_MOVED ? 0 : SN_PACK_MOVES,
-                                 .known = known,
+                                 .known = goal.most > 0 ? sn_min(known, goal.most + 1) : known,
                                  .enough = good_pool(load, GOOD_SHARE, goal),
                                  .near = good_pool(load, NEAR_SHARE, goal)};
-  return sn_pack(p->blocks, p->count, &limits, p->offsets, packing, err);
+  sn_packing packing;
+  if (sn_pack(p->blocks, p->count, &limits, p->offsets, &packing, err) != SN_OK || packing.bytes >= limits.known)
+    return false;
+  *bytes = packing.bytes;
+  return true;
 }
 
 /* The same walk again, now with addresses. */
@@ -125,15 +130,14 @@ static uint64_t largest_hole(placing *p) {
 
 sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
   placing p = {.plan = plan};
-  sn_packing packing = {.bytes = UINT64_MAX};
   uint32_t count = count_blocks(plan);
   if (count > SN_PACK_MOST) return SN_OK;
   plan->placement = SN_PLACEMENT_PACKED;
-  if (plan->pool_bytes <= good_pool(plan->reserved_peak, GOOD_SHARE, goal)) return SN_OK;
-  if (placing_begin(&p, count, err) == SN_OK) pack(&p, plan->pool_bytes, plan->reserved_peak, goal, &packing, err);
-  if (err->code == SN_OK && packing.bytes < plan->pool_bytes) {
+  bool hopeless = goal.most > 0 && count > MOST_MOVED && goal.most < with_share(plan->reserved_peak, GOOD_SHARE);
+  if (hopeless || plan->pool_bytes <= good_pool(plan->reserved_peak, GOOD_SHARE, goal)) return SN_OK;
+  if (placing_begin(&p, count, err) == SN_OK &&
+      pack(&p, plan->pool_bytes, plan->reserved_peak, goal, &plan->pool_bytes, err)) {
     write_offsets(&p, plan);
-    plan->pool_bytes = packing.bytes;
     plan->largest_hole = largest_hole(&p);
   }
   placing_clear(&p);
@@ -142,7 +146,6 @@ sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
 
 sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err) {
   placing p = {.plan = plan, .bare = true};
-  sn_packing packing = {0};
   uint64_t load = 0, most = 0;
   *bytes = plan->bare_bytes;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
@@ -152,8 +155,7 @@ sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err) {
   }
   uint32_t count = count_blocks(plan);
   if (*bytes <= with_share(most, GOOD_SHARE) || count > SN_PACK_MOST) return SN_OK;
-  if (placing_begin(&p, count, err) == SN_OK) pack(&p, *bytes, most, (sn_place_goal){0}, &packing, err);
+  if (placing_begin(&p, count, err) == SN_OK) pack(&p, *bytes, most, (sn_place_goal){0}, bytes, err);
   placing_clear(&p);
-  *bytes = packing.bytes;
   return err->code;
 }

@@ -12,7 +12,7 @@ struct sn__run {
   uint32_t n;
   uint32_t first_lower, last_lower, first_upper, last_upper; /* of its spots */
   uint64_t reach;                                            /* highest end */
-  uint64_t gap; /* largest between them, for who conflicts with all of them */
+  uint64_t gap; /* none between them is larger, for who conflicts with all of them */
   sn__spot spots[RUN];
 };
 
@@ -20,7 +20,7 @@ struct sn__run {
 bool sn__shelf_init(sn__shelf *shelf, uint32_t blocks) {
   uint32_t room = blocks / (RUN / 2) + 2;
   *shelf =
-      (sn__shelf){.room = room, .runs = calloc(room, sizeof *shelf->runs), .sorted = calloc(room, sizeof(uint32_t))};
+      (sn__shelf){.room = room, .runs = malloc(room * sizeof *shelf->runs), .sorted = calloc(room, sizeof(uint32_t))};
   for (uint32_t i = 0; shelf->sorted && i < room; i++) shelf->sorted[i] = i;
   return shelf->runs && shelf->sorted;
 }
@@ -41,8 +41,8 @@ const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *
   return run->spots;
 }
 
-static void note_spot(sn__run *run, const sn__spot *spot) {
-  if (spot->offset > run->reach) run->gap = sn_max(run->gap, spot->offset - run->reach);
+/* But for the gap. */
+static void note_extent(sn__run *run, const sn__spot *spot) {
   run->reach = sn_max(run->reach, spot->end);
   if (spot->lower < run->first_lower) run->first_lower = spot->lower;
   if (spot->lower > run->last_lower) run->last_lower = spot->lower;
@@ -55,7 +55,10 @@ static void note_run(sn__run *run) {
   run->reach = run->spots[0].offset;
   run->first_lower = run->first_upper = UINT32_MAX;
   run->last_lower = run->last_upper = 0;
-  for (uint32_t i = 0; i < run->n; i++) note_spot(run, &run->spots[i]);
+  for (uint32_t i = 0; i < run->n; i++) {
+    if (run->spots[i].offset > run->reach) run->gap = sn_max(run->gap, run->spots[i].offset - run->reach);
+    note_extent(run, &run->spots[i]);
+  }
 }
 
 /* Goes on over one run from the lowest offset that is free so far; true where that is the answer. */
@@ -129,10 +132,14 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   uint32_t i = run->n++;
   for (; i > 0 && run->spots[i - 1].offset > spot.offset; i--) run->spots[i] = run->spots[i - 1];
   run->spots[i] = spot;
-  if (i + 1 == run->n && i > 0)
-    note_spot(run, &spot);
-  else
+  if (run->n == 1) {
     note_run(run);
+    return;
+  }
+  /* A gap is new in front of the last and behind the first; between others they only become smaller. */
+  if (i + 1 == run->n && spot.offset > run->reach) run->gap = sn_max(run->gap, spot.offset - run->reach);
+  if (i == 0 && run->spots[1].offset > spot.end) run->gap = sn_max(run->gap, run->spots[1].offset - spot.end);
+  note_extent(run, &spot);
 }
 
 void sn__shelf_take(sn__shelf *shelf, uint64_t offset) {

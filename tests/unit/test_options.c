@@ -217,6 +217,9 @@ static void mistakes_are_named(void **state) {
   bad("--workspace full", "--workspace");
   bad("--external cloud", "--external");
   bad("--allocator malloc", "--allocator");
+  bad("--placement best-fit", "none of: packed, first-fit");
+  assert_int_equal(good("--placement first-fit").placement, SN_PLACEMENT_FIRST_FIT);
+  assert_int_equal(good("").placement, SN_PLACEMENT_PACKED);
   bad("--color red", "--color");
 }
 

@@ -519,6 +519,51 @@ static void older_files_are_migrated(void **unused) {
   remove_scratch(&place);
 }
 
+/* A row of which only what must be given is. */
+static void insert_row(sn_store *store, const char *table, sn_err *err) {
+  sqlite3_stmt *names = sn__store_prepare(store,
+                                          "SELECT group_concat(name), group_concat(iif(type = 'TEXT', '''x''', '1'))"
+                                          " FROM pragma_table_info(?) WHERE \"notnull\" AND dflt_value IS NULL",
+                                          err);
+  assert_ok(err);
+  sqlite3_bind_text(names, 1, table, -1, SQLITE_STATIC);
+  assert_int_equal(sqlite3_step(names), SQLITE_ROW);
+  char *sql = sqlite3_mprintf("INSERT INTO %s(%s) VALUES (%s)", table, sqlite3_column_text(names, 0),
+                              sqlite3_column_text(names, 1));
+  sqlite3_finalize(names);
+  sn__store_exec(store, sql, err);
+  assert_ok(err);
+  sqlite3_free(sql);
+}
+
+/* Before version 9 there was nothing but first fit. */
+static void older_results_are_first_fit(void **unused) {
+  (void)unused;
+  enum { BEFORE = 8 };
+  scratch place;
+  setup_scratch(&place);
+  sn_err err = SN_ERR_INIT;
+  const char *steps[BEFORE]; /* of its own: in such files only snsim's own tables get checks */
+  memcpy(steps, sn__schema_current().steps, sizeof steps);
+  const sn__schema old = {steps, BEFORE};
+  sn_store *store = sn__store_open(place.file, SN__WRITE, &old, &err);
+  assert_ok(&err);
+  insert_row(store, "devices", &err);
+  insert_row(store, "runs", &err);
+  insert_row(store, "results", &err);
+  sn__store_exec(store, "UPDATE results SET source = 'sim', pool_bytes = 4096000, pool_fragmentation = 0.25", &err);
+  assert_ok(&err);
+  sn_store_close(store);
+  store = sn_store_open(place.file, &err);
+  assert_ok(&err);
+  assert_int_equal(number(store, "SELECT largest_load_bytes FROM results"), 3072000);
+  assert_int_equal(number(store, "SELECT count(*) FROM results WHERE placement = 'first_fit'"
+                                 " AND dialect = 'superneurons' AND step_order = 'route'"),
+                   1);
+  sn_store_close(store);
+  remove_scratch(&place);
+}
+
 static void broken_migrations_change_nothing(void **unused) {
   (void)unused;
   scratch place;
@@ -543,19 +588,13 @@ static void broken_migrations_change_nothing(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_is_put_comes_back),
-      cmocka_unit_test(limits_come_back),
-      cmocka_unit_test(created_is_a_moment_in_utc),
-      cmocka_unit_test(no_member_is_forgotten),
-      cmocka_unit_test(bad_runs_leave_nothing),
-      cmocka_unit_test(full_disk_leaves_nothing),
-      cmocka_unit_test(lists_are_newest_first),
-      cmocka_unit_test(unknown_runs_are_refused),
-      cmocka_unit_test(deleting_a_run_takes_all_of_it),
-      cmocka_unit_test(rows_that_do_not_fit_are_damage),
-      cmocka_unit_test(views_show_every_row),
-      cmocka_unit_test(older_files_are_migrated),
-      cmocka_unit_test(broken_migrations_change_nothing),
+      cmocka_unit_test(what_is_put_comes_back),         cmocka_unit_test(limits_come_back),
+      cmocka_unit_test(created_is_a_moment_in_utc),     cmocka_unit_test(no_member_is_forgotten),
+      cmocka_unit_test(bad_runs_leave_nothing),         cmocka_unit_test(full_disk_leaves_nothing),
+      cmocka_unit_test(lists_are_newest_first),         cmocka_unit_test(unknown_runs_are_refused),
+      cmocka_unit_test(deleting_a_run_takes_all_of_it), cmocka_unit_test(rows_that_do_not_fit_are_damage),
+      cmocka_unit_test(views_show_every_row),           cmocka_unit_test(older_files_are_migrated),
+      cmocka_unit_test(older_results_are_first_fit),    cmocka_unit_test(broken_migrations_change_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
