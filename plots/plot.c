@@ -191,7 +191,12 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err) {
   sn__curve curve = {run, result};
-  sn__chart chart = {.kind = options->kind, .curves = &curve, .n_curves = 1, .n_runs = 1, .timeline = timeline};
+  sn__chart chart = {.kind = options->kind,
+                     .curves = &curve,
+                     .n_curves = 1,
+                     .n_runs = 1,
+                     .timeline = timeline,
+                     .beside = options->beside};
   return draw_chart(&chart, options, err);
 }
 

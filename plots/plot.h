@@ -54,6 +54,7 @@ typedef struct sn_plot_options {
                                     liveness+offload+recompute=cost; else these, liveness, liveness+offload and the
                                     fastest that fits; those of them that a run has, else all it has */
   unsigned n_strategies;
+  const sn_timeline *beside; /* pool, in a file: drawn beside it, the same strategy by first fit; NULL: nothing */
 } sn_plot_options;
 
 /* Steps and live of one or several runs, breakdown of one. SN_BAD_USAGE for an unknown ending or strategy and for more

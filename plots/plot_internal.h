@@ -43,6 +43,7 @@ typedef struct sn__chart {
   const sn__curve *curves; /* what is drawn, at least one; all with step rows where steps are drawn */
   unsigned n_curves, n_runs;
   const sn_timeline *timeline; /* of timeline and pool: of curves[0] */
+  const sn_timeline *beside;   /* of pool; NULL: nothing */
 } sn__chart;
 
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */

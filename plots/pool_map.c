@@ -1,6 +1,6 @@
 /* Pool map: where in the pool each tensor and workspace lies, and how long: addresses upwards, steps to the right, one
- * rectangle each. White is free; white below the highest address in use is what placement loses. O(rectangles); as text
- * O(rectangles * cells they cover). */
+ * rectangle each; where the plan is packed, in a file, beside it the same strategy by first fit. White is free; white
+ * below the highest address in use is what placement loses. O(rectangles); as text O(rectangles * cells they cover). */
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -38,15 +38,25 @@ static double right_of(const sn_timeline *t, const sn_rect *rect) {
 
 /* ---- gnuplot ---- */
 
-/* Data block $k<kind>: left, right, bottom, top. */
-static void put_rects(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted) {
-  fprintf(out, "$k%d << END\n0 0 0 0\n", wanted); /* gnuplot wants a line, also where there is none of a kind */
+/* Where the steps of a second map begin. */
+static double shift_of(const sn_timeline *t) {
+  return 1.06 * (end_of(t) - 1);
+}
+
+static void put_rects_of(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted, double shift) {
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
     if (kind_of(t, rect) != wanted) continue;
-    fprintf(out, "%.9g %.9g %.9g %.9g\n", sn_timeline_place(t, rect->from_instr), right_of(t, rect),
+    fprintf(out, "%.9g %.9g %.9g %.9g\n", shift + sn_timeline_place(t, rect->from_instr), shift + right_of(t, rect),
             (double)rect->offset / unit->bytes, (double)(rect->offset + rect->bytes) / unit->bytes);
   }
+}
+
+/* Data block $k<kind>: left, right, bottom, top. */
+static void put_rects(FILE *out, const sn__chart *chart, const sn__unit *unit, kind wanted) {
+  fprintf(out, "$k%d << END\n0 0 0 0\n", wanted); /* gnuplot wants a line, also where there is none of a kind */
+  put_rects_of(out, chart->timeline, unit, wanted, 0);
+  if (chart->beside) put_rects_of(out, chart->beside, unit, wanted, shift_of(chart->timeline));
   fputs("END\n", out);
 }
 
@@ -65,12 +75,13 @@ static void put_plot(FILE *out, const sn_timeline *t) {
 static void put_names(FILE *out, const sn__chart *chart, const sn__unit *unit) {
   const sn_timeline *t = chart->timeline;
   enum { LETTERS = 150, LINES = 30 }; /* as wide and as high as the frame */
+  double across = end_of(t) - 1 + (chart->beside ? shift_of(t) : 0);
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
     if (rect->tensor >= t->n_tensors) continue;
     double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
     const char *name = t->tensors[rect->tensor].name;
-    if ((right - left) / (end_of(t) - 1) * LETTERS < (double)strlen(name) + 1) continue;
+    if ((right - left) / across * LETTERS < (double)strlen(name) + 1) continue;
     if ((double)rect->bytes / (1.06 * (double)t->pool_bytes) * LINES < 1) continue;
     fputs("set label '", out);
     sn__put_text(out, name, 60);
@@ -107,17 +118,35 @@ static void put_high_water(FILE *out, const sn_result *r, const sn__unit *unit, 
   fputs("'\n", out);
 }
 
+/* Each map has its steps below it and its name and size above, the second also a line where its pool ends. */
+static void put_beside(FILE *out, const sn__chart *chart, const sn__unit *unit) {
+  const sn_timeline *t = chart->timeline, *other = chart->beside;
+  double shift = shift_of(t), end = end_of(t), high = (double)other->pool_bytes / unit->bytes;
+  int digits = unit->bytes > 1e9 ? 2 : 0;
+  fprintf(out, "set xtics ('1' 1, '%" PRIu32 "' %.9g, '1' %.9g, '%" PRIu32 "' %.9g)\n", t->n_trained, end, 1 + shift,
+          t->n_trained, end + shift);
+  fprintf(out, "set label 'packed: %.*f %s' at first 1, graph 0.975 offset 0.5,0 front\n", digits,
+          (double)t->pool_bytes / unit->bytes, unit->name);
+  fprintf(out, "set label 'first fit: %.*f %s' at first %.9g, graph 0.975 offset 0.5,0 front\n", digits, high,
+          unit->name, 1 + shift);
+  fprintf(out,
+          "set arrow from %.9g,%.9g to %.9g,%.9g nohead front linecolor rgb '" SN__VERMILLION "' dashtype (14,8)\n",
+          1 + shift, high, end + shift, high);
+}
+
 void sn__pool_write(FILE *out, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
   sn__unit unit = sn__unit_for(t->pool_bytes);
   double high = (double)t->pool_bytes / unit.bytes;
   sn__put_terminal(out, chart->form, chart->columns, chart->rows);
-  for (int k = 0; k < KINDS; k++) put_rects(out, t, &unit, (kind)k);
+  for (int k = 0; k < KINDS; k++) put_rects(out, chart, &unit, (kind)k);
   fputs("set title '", out);
   sn__put_subject(out, chart, sn__put_text);
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
-  fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n", end_of(t),
-          high > 0 ? high * 1.06 : 1);
+  const sn_timeline *other = chart->beside;
+  double top = other && other->pool_bytes > t->pool_bytes ? (double)other->pool_bytes / unit.bytes : high;
+  fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n",
+          end_of(t) + (other ? shift_of(t) : 0), top > 0 ? top * (other ? 1.12 : 1.06) : 1);
   fprintf(out, "set ylabel 'address in the pool (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
           unit.name);
   fprintf(out,
@@ -127,6 +156,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   sn__put_passes(out, chart, 1, t->n_forward + 1, end_of(t), 1);
   put_names(out, chart, &unit);
   put_mark(out, chart, high);
+  if (other) put_beside(out, chart, &unit);
   put_plot(out, t);
   put_high_water(out, chart->curves[0].result, &unit, high);
 }

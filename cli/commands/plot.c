@@ -64,8 +64,12 @@ static sn_status draw_again(plot *p, sn_err *err) {
   sn_replay *replay =
       err->code == SN_OK ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, calibration, err) : NULL;
   sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
+  bool beside = timeline && p->args->kind == SN_PLOT_POOL && p->options.path;
+  sn_timeline *first_fit = beside ? sn_replay_first_fit(replay, p->result, err) : NULL;
   p->timeline = timeline;
-  if (timeline) draw(p, err);
+  p->options.beside = first_fit;
+  if (err->code == SN_OK) draw(p, err);
+  sn_timeline_free(first_fit);
   sn_timeline_free(timeline);
   sn_replay_free(replay);
   sn_calibration_free(calibration);

@@ -207,14 +207,19 @@ sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, 
   return err->code;
 }
 
-static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err *err) {
+static sn_timeline *simulate_placed(const sn_replay *r, const sn_result *result, const char *placement, sn_err *err) {
   sn_strategy strategy;
   sn_device device = r->device;
-  device.context_bytes = result->context_bytes; /* the profile's, or --context */
-  if (read_strategy(result->strategy, &strategy, err) != SN_OK) return NULL;
   sn_options options = r->options;
-  if (read_placement(result->placement, &options.placement, err) != SN_OK) return NULL;
-  sn_timeline *timeline = sn_simulate_timeline(r->net, &device, strategy, &options, err);
+  device.context_bytes = result->context_bytes; /* the profile's, or --context */
+  if (read_strategy(result->strategy, &strategy, err) != SN_OK ||
+      read_placement(placement, &options.placement, err) != SN_OK)
+    return NULL;
+  return sn_simulate_timeline(r->net, &device, strategy, &options, err);
+}
+
+static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err *err) {
+  sn_timeline *timeline = simulate_placed(r, result, result->placement, err);
   if (!timeline || check_same(r, result, timeline, err) == SN_OK) return timeline;
   sn_timeline_free(timeline);
   return NULL;
@@ -232,4 +237,10 @@ static sn_timeline *play_back(const sn_replay *r, const sn_result *result, sn_er
 
 sn_timeline *sn_replay_timeline(const sn_replay *r, const sn_result *result, sn_err *err) {
   return is_measured(r->run) ? play_back(r, result, err) : simulate(r, result, err);
+}
+
+sn_timeline *sn_replay_first_fit(const sn_replay *r, const sn_result *result, sn_err *err) {
+  const char *first_fit = sn_placement_name(SN_PLACEMENT_FIRST_FIT);
+  if (is_measured(r->run) || strcmp(result->placement, first_fit) == 0) return NULL;
+  return simulate_placed(r, result, first_fit, err);
 }

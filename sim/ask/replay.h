@@ -39,4 +39,8 @@ sn_status sn_replay_remedy(const sn_replay *replay, const sn_result *const *resu
  * without one: what was predicted, and what an older snsim measured. */
 sn_timeline *sn_replay_timeline(const sn_replay *replay, const sn_result *result, sn_err *err);
 
+/* The timeline of a packed result's strategy as it is by first fit. NULL without an error for a result that is not
+ * packed, or was measured. */
+sn_timeline *sn_replay_first_fit(const sn_replay *replay, const sn_result *result, sn_err *err);
+
 #endif
