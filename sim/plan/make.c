@@ -3,6 +3,7 @@
 
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/pack.h"
 #include "sim/plan/place.h"
 
 static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, sn_err *err) {
@@ -58,6 +59,7 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
 
 static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
+  if (w->schedule->route->n_tensors > SN_PACK_MOST) return lower_in(w, err); /* each has a block at least */
   sn_plan *plan = count_in(w, w->pool_bytes, err);
   if (!plan) return NULL;
   bool fits = is_within(w, plan), bytes_fit = plan->reserved_peak <= w->pool_bytes;
