@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum { SN_NET_NAME = 201 }; /* room for the longest name of a network */
 
@@ -48,5 +49,9 @@ bool sn_net_is_file(const char *spec);
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);
 sn_net *sn_net_from_file(const char *path, uint32_t batch, sn_err *err);
+
+/* Writes a network as such a file, a layer a line, repeats written out, without a line's end behind it. Read again it
+ * is the same network. Out of memory is the only error. */
+sn_status sn_net_write_json(const sn_net *net, FILE *out, sn_err *err);
 
 #endif

@@ -182,7 +182,9 @@ static sn_status print_json(const sn_route *r, const char *order, FILE *out, sn_
   for (uint32_t t = 0; t < r->n_tensors && err->code == SN_OK; t++) put_json_tensor(r, t, out, err);
   fputs("\n],\n\"steps\":[", out);
   for (uint32_t s = 0; s < r->n_steps && err->code == SN_OK; s++) put_json_step(r, s, out, err);
-  fputs("\n]}\n", out);
+  fputs("\n],\n\"network\":", out);
+  if (err->code == SN_OK) sn_net_write_json(r->net, out, err);
+  fputs("}\n", out);
   return err->code;
 }
 

@@ -93,6 +93,52 @@ static void all_keys(void **state) {
   sn_net_free(net);
 }
 
+static char *written(const sn_net *net, size_t *bytes) {
+  sn_err err = SN_ERR_INIT;
+  char *text = NULL;
+  FILE *out = open_memstream(&text, bytes);
+  assert_non_null(out);
+  assert_int_equal(sn_net_write_json(net, out, &err), SN_OK);
+  fclose(out);
+  return text;
+}
+
+static void survives_a_file(const char *spec) {
+  sn_err err = SN_ERR_INIT;
+  size_t bytes, again_bytes;
+  sn_net *net = sn_net_load(spec, 2, 0, &err);
+  if (!net) fail_msg("%s", err.text);
+  char *text = written(net, &bytes);
+  sn_net *again = sn_net_from_json("written.json", text, bytes, net->batch, &err);
+  if (!again) fail_msg("%s: %s", spec, err.text);
+  char *again_text = written(again, &again_bytes);
+  assert_string_equal(again_text, text);
+  assert_int_equal(again->n_layers, net->n_layers);
+  assert_memory_equal(again->inputs, net->inputs, (net->n_layers - 1) * sizeof *net->inputs);
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    const sn_layer *a = &net->layers[i], *b = &again->layers[i];
+    assert_string_equal(a->name, b->name);
+    if (a->op != b->op || memcmp(&a->out, &b->out, sizeof a->out) != 0 || a->parameters != b->parameters ||
+        a->macs != b->macs)
+      fail_msg("%s: layer %s differs", spec, a->name);
+  }
+  free(text);
+  free(again_text);
+  sn_net_free(net);
+  sn_net_free(again);
+}
+
+/* Written as a file and read again, every network of the zoo is the same: connections, shapes, FORKs. */
+static void nets_survive_a_file(void **state) {
+  (void)state;
+  uint32_t count;
+  const sn_zoo_entry *entries = sn_zoo_entries(&count);
+  for (uint32_t n = 0; n < count; n++) survives_a_file(entries[n].name);
+  survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/pytorch_keys.json");
+  survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/every_op.json");
+  survives_a_file(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json");
+}
+
 /* What PyTorch's networks need: ReLU6, adaptive pools, operators that take their input's storage or do not. */
 static void pytorch_keys(void **state) {
   (void)state;
@@ -315,6 +361,7 @@ int main(void) {
       cmocka_unit_test(defaults),
       cmocka_unit_test(all_keys),
       cmocka_unit_test(pytorch_keys),
+      cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),
       cmocka_unit_test(refuses),
       cmocka_unit_test(refuses_truncated),

@@ -1,0 +1,136 @@
+/* Networks as JSON files: the counterpart of models/json_net.c. FORKs are left out - the reader puts them back where
+ * they were, since branches follow the order of declaration - and repeats are written out. cJSON makes the text of one
+ * layer at a time. O(layers + inputs). */
+#include "models/zoo.h"
+
+#include "models/op.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+
+/* A JSON object and whether a member did not find memory. */
+typedef struct object {
+  cJSON *json;
+  bool lost;
+} object;
+
+static void put(object *o, const char *key, cJSON *item) {
+  if (item && cJSON_AddItemToObject(o->json, key, item)) return;
+  cJSON_Delete(item);
+  o->lost = true;
+}
+
+static void put_number(object *o, const char *key, double value) {
+  put(o, key, cJSON_CreateNumber(value));
+}
+
+static void put_flag(object *o, const char *key, bool value) {
+  put(o, key, cJSON_CreateBool(value));
+}
+
+static void put_text(object *o, const char *key, const char *text) {
+  put(o, key, cJSON_CreateString(text));
+}
+
+static void put_pair(object *o, const char *key, uint32_t h, uint32_t w) {
+  if (h == w)
+    put_number(o, key, h);
+  else
+    put(o, key, cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2));
+}
+
+static void put_window(object *o, const sn_attr *a) {
+  put_pair(o, "kernel", a->kernel_h, a->kernel_w);
+  put_pair(o, "stride", a->stride_h, a->stride_w);
+  put_pair(o, "pad", a->pad_h, a->pad_w);
+}
+
+static void put_pool(object *o, const sn_attr *a) {
+  put_text(o, "mode", a->pool == SN_POOL_MAX ? "max" : "average");
+  if (a->global)
+    put_flag(o, "global", true);
+  else if (a->adaptive_h)
+    put_pair(o, "adaptive", a->adaptive_h, a->adaptive_w);
+  else {
+    put_window(o, a);
+    put_flag(o, "ceil", a->ceil);
+  }
+}
+
+static void put_lrn(object *o, const sn_attr *a) {
+  put_number(o, "size", a->lrn_size);
+  put_number(o, "alpha", a->lrn_alpha);
+  put_number(o, "beta", a->lrn_beta);
+  put_number(o, "k", a->lrn_k);
+}
+
+static void put_attributes(object *o, sn_op op, const sn_attr *a) {
+  if (op == SN_CONV || op == SN_FC) put_number(o, "channels", a->channels);
+  if (op == SN_CONV) put_window(o, a);
+  if (op == SN_CONV) put_number(o, "groups", a->groups);
+  if (op == SN_CONV || op == SN_FC) put_flag(o, "bias", a->bias);
+  if (op == SN_POOL) put_pool(o, a);
+  if (op == SN_LRN) put_lrn(o, a);
+  if (op == SN_ACT) put_text(o, "mode", a->act == SN_ACT_RELU6 ? "relu6" : "relu");
+  if (op == SN_DROPOUT) put_number(o, "ratio", a->ratio);
+  if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);
+}
+
+/* The layer whose output this is, or a copy of whose output a FORK made. */
+static const char *source_of(const sn_net *net, const sn_layer *layer, uint32_t i) {
+  const sn_layer *from = &net->layers[sn_layer_input(net, layer, i)->producer];
+  while (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
+  return from->name;
+}
+
+static void put_inputs(object *o, const sn_net *net, const sn_layer *layer) {
+  if (!sn_op_of(layer)->many_inputs) {
+    put_text(o, "input", source_of(net, layer, 0));
+    return;
+  }
+  cJSON *list = cJSON_CreateArray();
+  for (uint32_t i = 0; list && i < layer->n_inputs; i++) {
+    cJSON *name = cJSON_CreateString(source_of(net, layer, i));
+    if (!name || !cJSON_AddItemToArray(list, name)) o->lost = true;
+  }
+  put(o, "inputs", list);
+}
+
+/* Writes and frees it. */
+static sn_status end(object *o, const char *before, FILE *out, sn_err *err) {
+  char *text = o->lost || !o->json ? NULL : cJSON_PrintUnformatted(o->json);
+  cJSON_Delete(o->json);
+  if (!text) return sn_fail_memory(err);
+  fprintf(out, "%s%s", before, text);
+  cJSON_free(text);
+  return SN_OK;
+}
+
+static sn_status write_layer(const sn_net *net, const sn_layer *layer, const char *before, FILE *out, sn_err *err) {
+  object o = {.json = cJSON_CreateObject()};
+  put_text(&o, "name", layer->name);
+  put_text(&o, "op", sn_op_of(layer)->name);
+  put_inputs(&o, net, layer);
+  put_attributes(&o, layer->op, &layer->attr);
+  return end(&o, before, out, err);
+}
+
+sn_status sn_net_write_json(const sn_net *net, FILE *out, sn_err *err) {
+  const sn_shape in = net->layers[0].out;
+  char *name = NULL;
+  cJSON *text = cJSON_CreateString(net->name);
+  if (text) name = cJSON_PrintUnformatted(text);
+  cJSON_Delete(text);
+  if (!name) return sn_fail_memory(err);
+  fprintf(out, "{\"snsim_net\":1,\"name\":%s,\"input\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"layers\":[", name, in.c,
+          in.h, in.w);
+  cJSON_free(name);
+  bool first = true;
+  for (uint32_t i = 1; i < net->n_layers && err->code == SN_OK; i++) {
+    if (net->layers[i].op == SN_FORK) continue;
+    write_layer(net, &net->layers[i], first ? "\n" : ",\n", out, err);
+    first = false;
+  }
+  fputs("\n]}", out);
+  return err->code;
+}
