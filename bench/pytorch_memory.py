@@ -1,0 +1,304 @@
+"""Compares snsim's live bytes of the dialect `pytorch` with PyTorch itself, component by component, with no GPU: PyTorch runs
+on fake tensors, which have sizes and no values, and its MemTracker counts the storages that live.
+
+    python3 bench/pytorch_memory.py --net tv_resnet50,tv_vgg16 --batch 32,64 --optimizer momentum,adam
+    python3 bench/pytorch_memory.py --net models/examples/small_resnet.json --batch 128 --json
+
+A tv_ network is torchvision's own, any other is built from the layers that `snsim graph --json` says it has. Two iterations
+of `zero_grad(); loss = cross_entropy(net(batch), labels); loss.backward(); step()`; the peak is that of both. Where two
+gradients meet, PyTorch adds in place if it alone holds the first; under a dispatch mode, as MemTracker is one, it never
+does. --sums in-place (default) undoes that by the reference counts it would look at; --sums out-of-place leaves it.
+
+Two things are as on a GPU, not as on a CPU: a dropout mask has 1 byte an element (one kernel makes it), and optimizers
+work on all parameters at once (foreach). What the caching allocator makes of it cannot be recorded here: it exists on
+CUDA devices only. Exit codes: 1 where a total differs by more than --tolerance, 2 and 3 for what was asked, 4 where PyTorch
+is missing. `pip install --no-deps torch torchvision` and a few small packages are enough (docs/development.md).
+"""
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+import warnings
+
+COMPONENTS = ("parameters", "buffers", "gradients", "optimizer", "activations", "temporary")
+
+os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
+warnings.simplefilter("ignore")
+logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)  # it misses triton, which nothing here needs
+try:
+    import torch
+    from torch import nn
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.distributed._tools.mem_tracker import MemTracker
+    from torch.nn import functional as F
+except ImportError as error:
+    print(f"pytorch_memory.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
+    sys.exit(4)
+
+ADD, ADD_IN_PLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
+
+
+def fail(code, text):
+    print(f"pytorch_memory.py: error: {text}", file=sys.stderr)
+    sys.exit(code)
+
+
+# ---- PyTorch's side: the network ----
+
+def pair(value):
+    return value if isinstance(value, list) else [value, value]
+
+
+class Network(nn.Module):
+    """A network from the layers of docs/networks.md. An output is let go of behind its last reader, as in a hand-written
+    forward(), and in-place operators are used where the file says so, or by default where torchvision has them."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.layers = [layer for layer in network["layers"] if layer["op"] != "SOFTMAX"]
+        self.ends = [layer["input"] for layer in network["layers"] if layer["op"] == "SOFTMAX"]
+        self.op = {layer["name"]: layer["op"] for layer in self.layers} | {"data": "DATA"}
+        self.readers = {name: 0 for name in self.op}
+        for layer in network["layers"]:
+            for name in self.inputs(layer):
+                self.readers[name] += 1
+        shapes, modules = {"data": network["input"]}, []
+        for layer in self.layers:
+            module = self.module(layer, shapes[self.inputs(layer)[0]])
+            modules.append(module)
+            with torch.no_grad():
+                given = [torch.empty(2, *shapes[name]) for name in self.inputs(layer)]
+                shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
+        self.members = nn.ModuleList(modules)
+
+    @staticmethod
+    def inputs(layer):
+        return layer["inputs"] if "inputs" in layer else [layer["input"]]
+
+    def in_place(self, layer):
+        """Legal where nobody else reads the old value, nor its maker keeps it for backward."""
+        first = self.inputs(layer)[0]
+        asked = layer.get("inplace", layer["op"] == "JOIN" or self.op[first] in ("BN", "CONV", "JOIN"))
+        return asked and layer["op"] != "DROPOUT" and self.readers[first] == 1 and self.op[first] not in ("ACT", "DATA")
+
+    def module(self, layer, shape):
+        op = layer["op"]
+        if op == "CONV":
+            return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
+                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"])
+        if op == "FC":
+            return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
+        if op == "BN":
+            return nn.BatchNorm2d(shape[0])
+        if op == "LRN":
+            return nn.LocalResponseNorm(layer["size"], layer["alpha"], layer["beta"], layer["k"])
+        if op == "ACT":
+            return (nn.ReLU6 if layer["mode"] == "relu6" else nn.ReLU)(inplace=self.in_place(layer))
+        if op == "POOL":
+            return self.pool(layer)
+        return nn.Identity()
+
+    @staticmethod
+    def pool(layer):
+        average = layer["mode"] == "average"
+        size = 1 if layer.get("global") else layer.get("adaptive")
+        if size:
+            return (nn.AdaptiveAvgPool2d if average else nn.AdaptiveMaxPool2d)(size)
+        window = dict(kernel_size=pair(layer["kernel"]), stride=pair(layer["stride"]), padding=pair(layer["pad"]),
+                      ceil_mode=layer["ceil"])
+        return nn.AvgPool2d(**window, count_include_pad=False) if average else nn.MaxPool2d(**window)
+
+    def run(self, layer, module, given):
+        op = layer["op"]
+        if op == "JOIN":
+            result = given[0].add_(given[1]) if self.in_place(layer) else given[0] + given[1]
+            for other in given[2:]:
+                result = result.add_(other)
+            return result
+        if op == "CONCAT":
+            return torch.cat(given, 1)
+        if op == "DROPOUT":
+            return dropout(given[0], layer["ratio"])
+        if op == "FC":
+            given = [given[0].flatten(1)]
+        result = module(given[0])
+        return result[:, :, None, None] if op == "FC" else result
+
+    def forward(self, batch):
+        values, left = {"data": batch}, dict(self.readers)
+        for layer, module in zip(self.layers, self.members):
+            given = [values[name] for name in self.inputs(layer)]
+            for name in self.inputs(layer):
+                left[name] -= 1
+                if left[name] == 0:
+                    del values[name]
+            values[layer["name"]] = self.run(layer, module, given)
+        return [values[name].flatten(1) for name in self.ends]
+
+
+def dropout(x, ratio=0.5, training=True, inplace=False):
+    """The one kernel that a GPU has; a CPU's dropout makes a mask of floats."""
+    return torch.native_dropout(x, ratio, training)[0] if training else x
+
+
+def torchvision_network(name):
+    try:
+        import torchvision
+    except ImportError as error:
+        fail(4, f"torchvision cannot be imported by this Python: {error}")
+    plain = {"aux_logits": False, "transform_input": False, "init_weights": False} if name == "inception_v3" else {}
+    return torchvision.models.get_model(name, weights=None, **plain)
+
+
+def optimizer_of(name, parameters):
+    makers = {"sgd": lambda: torch.optim.SGD(parameters, 0.01, foreach=True),
+              "momentum": lambda: torch.optim.SGD(parameters, 0.01, momentum=0.9, foreach=True),
+              "adam": lambda: torch.optim.Adam(parameters, foreach=True),
+              "adamw": lambda: torch.optim.AdamW(parameters, foreach=True)}
+    return makers[name]()
+
+
+# ---- PyTorch's side: what lives ----
+
+def is_dense(tensor):
+    step = 1
+    for stride, size in sorted((stride, size) for size, stride in zip(tensor.shape, tensor.stride()) if size > 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
+
+
+def held_alone(tensor):
+    """Whether the engine's buffer alone holds a gradient: 4 references to the tensor and 2 to its storage are those of
+    the buffer, of Python's wrappers and of this call."""
+    storage = tensor.untyped_storage()
+    return tensor._use_count() <= 4 and torch._C._storage_Use_Count(storage._cdata) <= 2
+
+
+class Tracker(MemTracker):
+    sums_in_place = True
+
+    def _update_peak_stats(self, state):
+        """MemTracker's, without what it keeps for each module, which takes most of its time."""
+        for device, now in self._curr_mem_snap.items():
+            if self._peak_mem.get(device, 0) < now["Total"]:
+                self._peak_mem[device] = now["Total"]
+                self._peak_mem_snap[device] = dict(now)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        is_sum = func is ADD and self._mod_tracker.is_bw and len(args) == 2 and not kwargs
+        if is_sum and self.sums_in_place and is_dense(args[0]) and held_alone(args[0]):
+            super().__torch_dispatch__(ADD_IN_PLACE, types, args, kwargs)
+            return args[0]
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def loss_of(net, batch, labels):
+    ends = net(batch)
+    if torch.is_tensor(ends):
+        return F.cross_entropy(ends, labels)
+    losses = [F.cross_entropy(ends.pop(0), labels) for _ in range(len(ends))]
+    return losses[0] if len(losses) == 1 else sum(losses)
+
+
+def measure(network, name, batch, optimizer, sums):
+    """Live bytes at the peak by component, as MemTracker has them."""
+    twin = name[3:] if name.startswith("tv_") else None
+    F.dropout = dropout
+    with FakeTensorMode():
+        net = torchvision_network(twin) if twin else Network(network)
+        update = optimizer_of(optimizer, net.parameters())
+        tracker = Tracker()
+        tracker.sums_in_place = sums == "in-place"
+        tracker.track_external(net, update)
+        with tracker:
+            images = torch.randn(batch, *network["input"])
+            labels = torch.zeros(batch, dtype=torch.int64)
+            for _ in range(2):
+                update.zero_grad()
+                loss_of(net, images, labels).backward()
+                update.step()
+                tracker.reset_mod_stats()
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+    words = {getattr(kind, "value", kind): count for kind, count in peak.items()}
+    found = dict(zip(COMPONENTS, (words[kind] for kind in ("Parameter", "Buffer", "Gradient", "Optstate", "Activation",
+                                                           "Temp"))))
+    return found | {"total": words["Total"]}
+
+
+# ---- snsim's side ----
+
+def ask(program, *arguments):
+    try:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    except OSError as error:
+        fail(2, f"{program}: {error.strerror}; build snsim, or name it with --snsim")
+    if done.returncode > 1:
+        fail(done.returncode, f"{program} {' '.join(arguments)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def simulate(program, name, batch, optimizer, strategy):
+    chosen = [] if optimizer == "momentum" else ["--optimizer", optimizer]
+    run = ask(program, "--net", name, "--batch", str(batch), "--strategy", strategy, *chosen, "--costs", "model",
+              "--no-db", "--json")
+    result = run["results"][0]
+    if "live_at_peak" not in result:
+        fail(2, f"strategy {strategy} has no \"live_at_peak\" in its results; take one of the dialect pytorch")
+    return {key: result["live_at_peak"][key] for key in COMPONENTS} | {"total": result["live_peak_bytes"]}
+
+
+# ---- both ----
+
+def print_row(row):
+    print(f"{row['net']}, batch {row['batch']}, {row['optimizer']}")
+    print(f"  {'':<12}{'snsim':>18}{'PyTorch':>18}{'difference':>16}")
+    for key in (*COMPONENTS, "total"):
+        ours, theirs = row["snsim"][key], row["pytorch"][key]
+        print(f"  {key:<12}{ours:>18,}{theirs:>18,}{ours - theirs:>+16,}", flush=True)
+
+
+def words_of(text):
+    return [word for word in text.split(",") if word]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--net", type=words_of, default=["tv_resnet50"], help="names and files, parted by commas")
+    parser.add_argument("--batch", type=words_of, default=["32"], help="batches, parted by commas")
+    parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw")
+    parser.add_argument("--sums", choices=("in-place", "out-of-place"), default="in-place")
+    parser.add_argument("--strategy", default="pytorch", help="snsim's; with sums out of place it is pytorch-1.7")
+    parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
+    parser.add_argument("--tolerance", type=int, metavar="BYTES", help="exit with 1 where a total differs by more")
+    parser.add_argument("--pytorch-only", action="store_true", help="do not ask snsim to simulate")
+    parser.add_argument("--json", action="store_true", help="a line for each comparison")
+    options = parser.parse_args()
+    unknown = set(options.optimizer) - {"sgd", "momentum", "adam", "adamw"}
+    if unknown or not all(batch.isdigit() and int(batch) > 0 for batch in options.batch):
+        fail(2, f"unknown optimizer {unknown.pop()}" if unknown else "a batch is a whole number from 1")
+    worst = (-1, None)
+    for name in options.net:
+        network = ask(options.snsim, "graph", "--net", name, "--json")["network"]
+        for batch, optimizer in ((int(b), o) for b in options.batch for o in options.optimizer):
+            row = {"net": name, "batch": batch, "optimizer": optimizer, "sums": options.sums,
+                   "pytorch": measure(network, name, batch, optimizer, options.sums)}
+            if options.pytorch_only:
+                print(json.dumps(row), flush=True)
+                continue
+            row["snsim"] = simulate(options.snsim, name, batch, optimizer, options.strategy)
+            print(json.dumps(row), flush=True) if options.json else print_row(row)
+            off = abs(row["snsim"]["total"] - row["pytorch"]["total"])
+            worst = max(worst, (off, row), key=lambda pair: pair[0])
+    if worst[1] and not options.json:
+        share = 100 * worst[0] / worst[1]["pytorch"]["total"]
+        print(f"worst total: {worst[0]:,} bytes off, {share:.4f} % ({worst[1]['net']}, batch {worst[1]['batch']}, "
+              f"{worst[1]['optimizer']})")
+    sys.exit(1 if options.tolerance is not None and worst[0] > options.tolerance else 0)
+
+
+if __name__ == "__main__":
+    main()
