@@ -114,7 +114,7 @@ static sn_status get_device(sn_store *store, sn_run *run, int64_t device, sn_are
 
 static sn_run *get_all(sn_store *store, int64_t id, sn_arena *arena, sn_err *err) {
   place found = {{0}, NULL};
-  void *rows, *tensors, *failures;
+  void *rows, *tensors, *failures, *origins;
   uint32_t count = 0;
   if (find_place(store, id, &found, arena, err) != SN_OK ||
       sn__rows_select(store, &sn__runs, found.owners, arena, &rows, &count, err) != SN_OK)
@@ -126,10 +126,12 @@ static sn_run *get_all(sn_store *store, int64_t id, sn_arena *arena, sn_err *err
   if (get_device(store, run, found.owners[1], arena, err) != SN_OK ||
       get_results(store, run, run->id, arena, err) != SN_OK ||
       get_array(store, &sn__tensors, &run->id, run->tensors ? run->n_tensors : 0, arena, &tensors, err) != SN_OK ||
-      get_array(store, &sn__failures, &run->id, run->n_failures, arena, &failures, err) != SN_OK)
+      get_array(store, &sn__failures, &run->id, run->n_failures, arena, &failures, err) != SN_OK ||
+      get_array(store, &sn__origins, &run->id, run->n_origins, arena, &origins, err) != SN_OK)
     return NULL;
   run->tensors = tensors;
   run->failures = failures;
+  run->origins = origins;
   return run;
 }
 

@@ -87,6 +87,7 @@ static sn_status put_rows(sn_store *store, const sn_run *run, int64_t id, sn_err
   }
   if (err->code != SN_OK || sn__rows_insert(store, &sn__failures, &id, run->failures, run->n_failures, err) != SN_OK)
     return err->code;
+  if (sn__rows_insert(store, &sn__origins, &id, run->origins, run->n_origins, err) != SN_OK) return err->code;
   return sn__rows_insert(store, &sn__tensors, &id, run->tensors, run->tensors ? run->n_tensors : 0, err);
 }
 

@@ -392,8 +392,18 @@ static const char graphs[] =
     "    begin_ns / 1e6 AS begin_ms, end_ns / 1e6 AS end_ms"
     "  FROM steps JOIN results USING (run_id, result) JOIN route USING (run_id, graph, step);";
 
+/* The files that a run was made from. */
+static const char origins[] = "ALTER TABLE runs ADD COLUMN n_origins INTEGER NOT NULL DEFAULT 0;"
+                              "CREATE TABLE origins("
+                              "  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,"
+                              "  place INTEGER NOT NULL,"
+                              "  what TEXT NOT NULL,"
+                              "  path TEXT NOT NULL,"
+                              "  PRIMARY KEY (run_id, place)) STRICT, WITHOUT ROWID;";
+
 static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
-                                         host_memory, names_and_failures, least_memory, placements,   graphs};
+                                         host_memory, names_and_failures, least_memory, placements,   graphs,
+                                         origins};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -118,7 +118,8 @@ typedef struct sn__table {
   bool (*obeys)(const void *row);
 } sn__table;
 
-extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors, sn__failures;
+extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors, sn__failures,
+    sn__origins;
 extern const sn__table sn__calibrations, sn__timings;
 extern const sn__table *const sn__every_table[];      /* each that is written to once, and NULL */
 extern const sn__table sn__points_in, sn__points_out; /* the same table, for writing and for reading */

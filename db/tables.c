@@ -66,6 +66,7 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, processors),
     AMOUNT(sn_run, load),
     COLUMN(sn_run, n_failures),
+    COLUMN(sn_run, n_origins),
 };
 
 static const sn__column result_columns[] = {
@@ -167,6 +168,11 @@ static const sn__column peak_columns[] = {
 static const sn__column failure_columns[] = {
     COLUMN(sn_failure, strategy),
     COLUMN(sn_failure, reason),
+};
+
+static const sn__column origin_columns[] = {
+    COLUMN(sn_origin, what),
+    COLUMN(sn_origin, path),
 };
 
 static const sn__column tensor_columns[] = {
@@ -297,6 +303,7 @@ const sn__table sn__steps =
 const sn__table sn__peaks = TABLE("peaks", sn_peak_row, peak_columns, "place", "run_id", "result");
 const sn__table sn__tensors = TABLE("tensors", sn_tensor_row, tensor_columns, "place", "run_id");
 const sn__table sn__failures = TABLE("failures", sn_failure, failure_columns, "place", "run_id");
+const sn__table sn__origins = TABLE("origins", sn_origin, origin_columns, "place", "run_id");
 const sn__table sn__calibrations =
     RULED("calibrations", sn_calibration, calibration_columns, NULL, CALIBRATION_RULE, calibration_obeys, "id");
 const sn__table sn__timings =
@@ -308,6 +315,6 @@ const sn__table sn__points_in = RULED("points", sn_sweep_row, point_columns, NUL
 const sn__table sn__points_out =
     RULED("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, POINT_RULE, point_obeys, "sweep_id");
 
-const sn__table *const sn__every_table[] = {&sn__devices, &sn__runs,     &sn__results,   &sn__route,
-                                            &sn__steps,   &sn__peaks,    &sn__tensors,   &sn__calibrations,
-                                            &sn__timings, &sn__failures, &sn__points_in, NULL};
+const sn__table *const sn__every_table[] = {
+    &sn__devices,      &sn__runs,    &sn__results,  &sn__route,   &sn__steps,     &sn__peaks, &sn__tensors,
+    &sn__calibrations, &sn__timings, &sn__failures, &sn__origins, &sn__points_in, NULL};

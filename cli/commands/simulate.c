@@ -7,6 +7,7 @@
  * cannot be written is an error at once: it is what was asked for. */
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
+#include "cli/frame/origins.h"
 #include "cli/frame/question.h"
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
@@ -61,8 +62,13 @@ static sn_status put_run(sn_store *store, void *what, sn_err *err) {
 }
 
 static void keep(const sn_args *args, const sn_run *run, stored *kept) {
-  kept->run = run;
-  if (!args->no_db) sn_stored_write(args, put_run, kept, kept->path, &kept->err);
+  sn_origins origins;
+  if (args->no_db) return;
+  const sn_run whole = sn_origins_with(args, run, &origins);
+  kept->run = &whole;
+  sn_stored_write(args, put_run, kept, kept->path, &kept->err);
+  kept->run = NULL;
+  sn_origins_free(&origins);
 }
 
 static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {

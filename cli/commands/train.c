@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "cli/commands/measured.h"
+#include "cli/frame/origins.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
 #include "cli/frame/stored.h"
@@ -131,14 +132,17 @@ static sn_status put_run(sn_store *store, void *what, sn_err *err) {
 
 sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
   char path[SN_STORED_PATH], db[SN_ARGS_DB_ROOM];
-  keeping k = {.run = run};
+  sn_origins origins;
   if (args->no_db) return SN_OK;
+  const sn_run whole = sn_origins_with(args, run, &origins);
+  keeping k = {.run = &whole};
   if (sn_stored_write(args, put_run, &k, path, err) == SN_OK)
     sn_out_say("run %" PRId64 " stored in %s; snsim show %" PRId64 "%s prints it", k.id, path, k.id,
                sn_args_db_option(args, db));
   else if (sn_stored_rescue(args, put_run, &k, path))
     sn_out_say("the run is kept in %s; snsim show %" PRId64 " --db %s prints it", path, k.id,
                sn_out_quote(path, db, sizeof db));
+  sn_origins_free(&origins);
   return err->code;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/frame/clash.h"
 
 #include "base/path.h"
+#include "cli/frame/origins.h"
 #include "exec/batch.h"
 #include "models/zoo.h"
 
@@ -23,13 +24,6 @@ typedef struct uses {
 
 static void add(uses *u, const char *what, const char *path) {
   if (path && path[0]) u->all[u->count++] = (use){what, path};
-}
-
-/* The file behind a name of a network or GPU, which is a path as sn_net_load() and sn_device_load() have it. */
-static const char *file_of(const char *name) {
-  size_t length = name ? strlen(name) : 0;
-  bool is_path = name && (strchr(name, '/') || (length >= 5 && strcmp(name + length - 5, ".json") == 0));
-  return is_path ? name : NULL;
 }
 
 static const char *written(const char *path) {
@@ -61,8 +55,8 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   uses u = {.count = 0};
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
   char *labels = args->data ? sn_batches_labels(args->data) : NULL;
-  add(&u, "--net", file_of(args->net));
-  add(&u, "--gpu", file_of(args->gpu));
+  add(&u, "--net", sn_origin_file(args->net));
+  add(&u, "--gpu", sn_origin_file(args->gpu));
   add(&u, "--grid", args->grid);
   add(&u, "--data", args->data);
   add(&u, "the labels of --data", labels);
@@ -79,18 +73,33 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   return err->code;
 }
 
+static sn_status fail_origin(const sn_run *run, const char *what, const char *output, sn_err *err) {
+  return sn_fail(err, SN_BAD_USAGE,
+                 "the %.60s of run %" PRId64 " and --output are the same file, %.300s; give each its own", what,
+                 run->id, output);
+}
+
+/* Older runs have no origins: a path of theirs is looked for from here. */
 sn_status sn_clash_check_run(const sn_args *args, const sn_run *run, sn_err *err) {
   const char *output = written(args->output);
-  if (!output || !sn_net_is_file(run->net) || !sn_path_same(output, run->net)) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE,
-                 "the network of run %" PRId64 " and --output are the same file, %.300s; give each its own", run->id,
-                 output);
+  for (uint32_t i = 0; output && i < run->n_origins; i++)
+    if (sn_path_same(output, run->origins[i].path)) return fail_origin(run, run->origins[i].what, output, err);
+  bool same = output && run->n_origins == 0 && sn_net_is_file(run->net) && sn_path_same(output, run->net);
+  return same ? fail_origin(run, "network", output, err) : SN_OK;
+}
+
+/* By its path, which may have been given in another folder, or by what is in it. */
+static bool is_grid_file(const char *output, const sn_grid_file *file) {
+  uint64_t digest;
+  sn_err unread = SN_ERR_INIT;
+  return sn_path_same(output, file->path) ||
+         (sn_path_same(output, output) && sn_grid_digest(output, &digest, &unread) == SN_OK && digest == file->digest);
 }
 
 sn_status sn_clash_check_grid(const sn_args *args, const sn_grid *grid, sn_err *err) {
   const char *output = written(args->output);
   for (uint32_t i = 0; output && i < grid->n_files; i++)
-    if (sn_path_same(output, grid->files[i].path))
+    if (is_grid_file(output, &grid->files[i]))
       return sn_fail(err, SN_BAD_USAGE, "--output and a network or GPU are the same file, %.300s; give each its own",
                      output);
   return SN_OK;

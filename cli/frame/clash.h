@@ -9,7 +9,7 @@
  * beside it, --plan, --trace and --output are the same regular file, by whatever name, or would be if it were made. */
 sn_status sn_clash_check(const sn_args *args, sn_err *err);
 
-/* The same for what a stored question was made from: --output and the network of a run, or a file of a sweep's grid. */
+/* The same for what a stored question was made from: --output and a file of a run, or of a sweep's grid. */
 sn_status sn_clash_check_run(const sn_args *args, const sn_run *run, sn_err *err);
 sn_status sn_clash_check_grid(const sn_args *args, const sn_grid *grid, sn_err *err);
 /* By the grid's text; one that cannot be read has no files. */

@@ -255,7 +255,7 @@ uint64_t sn_grid_key(const char *text) {
   return digest;
 }
 
-static sn_status digest_file(const char *path, uint64_t *digest, sn_err *err) {
+sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err) {
   FILE *in = fopen(path, "rb");
   if (!in) return sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));
   *digest = fnv_start;
@@ -269,7 +269,7 @@ static sn_status digest_file(const char *path, uint64_t *digest, sn_err *err) {
 static sn_status note_file(sn_grid *grid, const char *path, uint32_t known, sn_err *err) {
   uint64_t digest = 0;
   if (!is_file(path)) return SN_OK;
-  if (digest_file(path, &digest, err) != SN_OK) return err->code;
+  if (sn_grid_digest(path, &digest, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < grid->n_files; i++) {
     if (strcmp(grid->files[i].path, path) != 0) continue;
     if (i >= known || grid->files[i].digest == digest) return SN_OK;

@@ -100,8 +100,9 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err);
 
 /* The text of a finished grid, NULL and SN_NO_MEMORY; it lives as long as the grid. */
 const char *sn_grid_text(const sn_grid *grid, sn_err *err);
-/* Digest of a text (FNV-1a). */
+/* Digest of a text (FNV-1a), and of a file, as a grid has that of its networks and GPUs. SN_BAD_FILE. */
 uint64_t sn_grid_key(const char *text);
+sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err);
 
 /* Which value of each axis a group has; at[SN_AXIS_STRATEGIES] is 0. */
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef SNSIM_VERSION
 #define SNSIM_VERSION "unknown"
@@ -50,10 +51,18 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
   return SN_OK;
 }
 
+/* A network's file is where it was, whatever folder this is; else as it was given. */
+static const char *spec_of(const sn_run *run) {
+  for (uint32_t i = 0; i < run->n_origins; i++)
+    if (strcmp(run->origins[i].what, "network") == 0 && access(run->origins[i].path, R_OK) == 0)
+      return run->origins[i].path;
+  return run->net;
+}
+
 /* Images of another size than the network's own were asked for with --image. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
-  const char *spec = r->spec = net ? net : run->net;
+  const char *spec = r->spec = net ? net : spec_of(run);
   r->net = sn_net_load(spec, run->batch, 0, err);
   if (r->net && r->net->layers[0].out.h != run->image_height && run->image_height == run->image_width) {
     sn_net_free(r->net);

@@ -141,6 +141,12 @@ typedef struct sn_failure {
   const char *strategy, *reason;
 } sn_failure;
 
+/* A file that the run was made from. */
+typedef struct sn_origin {
+  const char *what; /* "network", "GPU profile", "data", "labels" */
+  const char *path; /* absolute, without links, as it was then */
+} sn_origin;
+
 typedef struct sn_run {
   int64_t id;           /* in the store; 0 while it is in none */
   const char *name;     /* that the user gave it; "": none */
@@ -170,9 +176,10 @@ typedef struct sn_run {
   uint32_t n_steps;           /* 2N */
   uint64_t parameters;        /* trainable elements */
   uint64_t macs;              /* multiply-adds of one forward of the batch */
-  uint32_t n_results, n_tensors, n_failures;
+  uint32_t n_results, n_tensors, n_failures, n_origins;
   const sn_result *results;
   const sn_failure *failures;   /* of strategies that are not among the results, in the order asked */
+  const sn_origin *origins;     /* in a store; they depend on the folder that snsim was started in */
   const sn_tensor_row *tensors; /* NULL where they were not asked for */
   struct sn_arena *arena;       /* everything above; freed by sn_run_free() */
 } sn_run;

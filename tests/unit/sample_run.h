@@ -198,6 +198,12 @@ static inline const sn_failure *sample_failures(uint64_t *s, sn_arena *arena, ui
   return rows;
 }
 
+static inline const sn_origin *sample_origins(uint64_t *s, sn_arena *arena, uint32_t count) {
+  sn_origin *rows = sn_arena_alloc(arena, count, sizeof *rows);
+  for (uint32_t i = 0; i < count; i++) rows[i] = (sn_origin){sample_text(s, arena), sample_text(s, arena)};
+  return rows;
+}
+
 static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->created = "";
   run->version = sample_text(s, arena);
@@ -253,6 +259,8 @@ static inline sn_run *sample_run(uint64_t seed, uint32_t most) {
   run->results = results;
   run->n_failures = (uint32_t)(sample_random(s) % 3);
   run->failures = sample_failures(s, arena, run->n_failures);
+  run->n_origins = (uint32_t)(sample_random(s) % 5);
+  run->origins = sample_origins(s, arena, run->n_origins);
   return run;
 }
 
@@ -321,6 +329,8 @@ static inline char *dump_run(const sn_run *run) {
   fprintf(out, "warmup %" PRIu64 " processors %u load %a\n", run->warmup, run->processors, run->load);
   for (uint32_t i = 0; i < run->n_failures; i++)
     fprintf(out, "failure %s %s\n", run->failures[i].strategy, run->failures[i].reason);
+  for (uint32_t i = 0; i < run->n_origins; i++)
+    fprintf(out, "origin %s %s\n", run->origins[i].what, run->origins[i].path);
   for (uint32_t i = 0; i < run->n_results; i++) dump_result(out, &run->results[i]);
   for (uint32_t i = 0; run->tensors && i < run->n_tensors; i++) {
     const sn_tensor_row *t = &run->tensors[i];

@@ -207,6 +207,7 @@ static void no_member_is_forgotten(void **unused) {
   MARK(covered, sn_run, created);
   MARK(covered, sn_run, results);
   MARK(covered, sn_run, failures);
+  MARK(covered, sn_run, origins);
   MARK(covered, sn_run, arena);
   assert_covered(covered, sizeof(sn_run));
   memset(covered, 0, sizeof covered);
