@@ -115,16 +115,23 @@ void sn_ordered_remove(sn_ordered *map, uint64_t key) {
   sn_ordered_remove_pair(map, key, map->nodes[sn_ordered_floor(map, key)].weight);
 }
 
-static void weigh_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t weight) {
-  if (map->nodes[n].key == key)
-    map->nodes[n].weight = weight;
-  else
-    weigh_at(map, key < map->nodes[n].key ? map->nodes[n].left : map->nodes[n].right, key, weight);
+static void move_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t to, uint64_t weight) {
+  sn_ordered_node *node = &map->nodes[n];
+  if (node->key == key) {
+    node->key = to;
+    node->weight = weight;
+  } else {
+    move_at(map, key < node->key ? node->left : node->right, key, to, weight);
+  }
   refresh(map, n);
 }
 
+void sn_ordered_move(sn_ordered *map, uint64_t key, uint64_t to, uint64_t weight) {
+  move_at(map, map->root, key, to, weight);
+}
+
 void sn_ordered_weigh(sn_ordered *map, uint64_t key, uint64_t weight) {
-  weigh_at(map, map->root, key, weight);
+  move_at(map, map->root, key, key, weight);
 }
 
 uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key) {

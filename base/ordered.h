@@ -40,6 +40,8 @@ void sn_ordered_remove(sn_ordered *map, uint64_t key);
 void sn_ordered_remove_pair(sn_ordered *map, uint64_t key, uint64_t weight);
 /* Changes the weight of a key that is in the map, once. */
 void sn_ordered_weigh(sn_ordered *map, uint64_t key, uint64_t weight);
+/* Changes key and weight of a key that is in the map; none may lie between the two keys. The node stays the same. */
+void sn_ordered_move(sn_ordered *map, uint64_t key, uint64_t to, uint64_t weight);
 
 /* The node with the largest key <= key, or the smallest key >= key; SN_ORDERED_NONE where there is none. */
 uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key);

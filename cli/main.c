@@ -4,13 +4,30 @@
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
 
+#include <limits.h>
 #include <signal.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Whatever takes long, what it is for can be written: looked at before the work. */
 static sn_status check_targets(const sn_args *args, sn_err *err) {
   if (sn_out_check(args->output, err) == SN_OK && sn_out_check(args->plan, err) == SN_OK)
     sn_out_check(args->trace, err);
   return err->code;
+}
+
+/* What is planned with comes and goes with every strategy, 10^5 layers some hundred MB at a time: the system need not
+ * take it back and clear it anew in between. Not where memory is measured. */
+static void keep_memory(const sn_command *command) {
+#ifdef __GLIBC__
+  if (!(command->bit & (SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE))) return;
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_TOP_PAD, 1 << 22);
+#else
+  (void)command;
+#endif
 }
 
 int main(int argc, char **argv) {
@@ -21,8 +38,10 @@ int main(int argc, char **argv) {
       check_targets(&args, &err) == SN_OK) {
     if (args.help || args.version)
       sn_cli_help(&args, &err);
-    else
+    else {
+      keep_memory(args.command);
       args.command->run(&args, &err);
+    }
   }
   if (err.code == SN_OK) return 0;
   sn_out_progress(NULL);

@@ -50,9 +50,11 @@ static sn_run *simulate(const sn_question *q, sn_err *err) {
   return run;
 }
 
-static void advise(const sn_question *q, sn_err *err) {
+static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
+  uint64_t least[SN_ARGS_STRATEGIES];
   if (slow(q)) sn_out_progress("nothing fits; looking for what would ...");
-  sn_question_advise(q, err);
+  for (uint32_t i = 0; i < run->n_results; i++) least[i] = run->results[i].least_device_bytes;
+  sn_question_advise(q, run->n_results == q->n_strategies ? least : NULL, err);
   if (slow(q) || q->shown) sn_out_progress(NULL);
 }
 
@@ -119,7 +121,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);
   tell(q, &kept, !printed);
-  if (err->code == SN_OK && !sn_run_best(run)) advise(q, err);
+  if (err->code == SN_OK && !sn_run_best(run)) advise(q, run, err);
   sn_run_free(run);
   if (kept.err.code == SN_OK || (err->code != SN_OK && err->code != SN_NO_FIT)) return err->code;
   if (err->code == SN_NO_FIT) sn_out_complain(sn_status_name(err->code), err->text); /* two things to say */

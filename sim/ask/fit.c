@@ -133,12 +133,14 @@ static bool is_refusal(const sn_err *reason) {
   return reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT;
 }
 
+#define TOO_MANY "%u layers: more than %u are not tried"
+
 /* Fills an empty site. What cannot be built, or is too large to try, is `missing` and no error, but for the least. */
 static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
   s->net = f->knob->make(f->knob->user, value, &reason);
   if (s->net && s->net->n_layers > SN_FIT_MOST_LAYERS)
-    sn_fail(&reason, SN_BAD_USAGE, "%u layers: more than %u are not tried", s->net->n_layers, SN_FIT_MOST_LAYERS);
+    sn_fail(&reason, SN_BAD_USAGE, TOO_MANY, s->net->n_layers, SN_FIT_MOST_LAYERS);
   if (reason.code == SN_OK) s->planner = sn_planner_new(s->net, f->device, &f->options, &reason);
   s->value = value;
   s->used = ++f->clock;
@@ -222,11 +224,32 @@ static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err
   return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
 }
 
+/* Where networks grow they grow evenly: three small ones tell at which value they become too large to try, so that the
+ * search need not plan its way there. */
+static sn_status find_end(fitter *f, const site *least, sn_err *err) {
+  uint64_t layers[3] = {least->layers, 0, 0};
+  for (uint32_t i = 1; i < 3 && f->knob->high - f->knob->low >= i; i++) {
+    sn_err reason = SN_ERR_INIT;
+    sn_net *net = f->knob->make(f->knob->user, f->knob->low + i, &reason);
+    if (net) layers[i] = net->n_layers;
+    sn_net_free(net);
+    if (!net) return is_refusal(&reason) ? SN_OK : sn_fail(err, reason.code, "%s", reason.text);
+  }
+  uint64_t more = layers[1] > layers[0] ? layers[1] - layers[0] : 0;
+  if (more == 0 || layers[2] != layers[1] + more || layers[0] > SN_FIT_MOST_LAYERS) return SN_OK;
+  uint64_t steps = (SN_FIT_MOST_LAYERS - layers[0]) / more + 1;
+  if (steps > f->knob->high - f->knob->low) return SN_OK;
+  f->missing = f->knob->low + (uint32_t)steps;
+  sn_fail(&f->reason, SN_BAD_USAGE, TOO_MANY, (unsigned)(layers[0] + steps * more), SN_FIT_MOST_LAYERS);
+  return SN_OK;
+}
+
 static sn_status fit_one(fitter *f, sn_strategy strategy, uint32_t most, sn_fit_answer *a, sn_err *err) {
   sn_need next = {.fits = false};
   a->strategy = f->strategy = strategy;
   f->refused = 0;
-  if (sn_fit_find(f->knob->low, f->knob->high, most, measure, f, &a->search, err) != SN_OK) return err->code;
+  uint32_t high = f->missing ? f->missing - 1 : f->knob->high;
+  if (sn_fit_find(f->knob->low, high, most, measure, f, &a->search, err) != SN_OK) return err->code;
   if (a->search.value && look_at_value(f, a, err) != SN_OK) return err->code;
   if (look_at_next(f, a, &next, err) != SN_OK) return err->code;
   a->verified = (!a->result || a->result->fits) && !next.fits;
@@ -237,7 +260,7 @@ static sn_status fit_all(fitter *f, const sn_strategy *strategies, sn_fit *fit, 
   sn_fit_answer *answers = sn_arena_alloc(f->arena, fit->n_answers, sizeof *answers);
   if (!answers) return sn_fail_memory(err);
   const site *least = visit(f, f->knob->low, err);
-  if (!least) return err->code;
+  if (!least || (f->knob->grows && find_end(f, least, err) != SN_OK)) return err->code;
   uint32_t most =
       f->knob->grows ? DEEPER_SCANNED : (uint32_t)sn_min(SCANNED_LAYERS / sn_max(least->layers, 1), MOST_SCANNED);
   for (uint32_t i = 0; i < fit->n_answers && err->code == SN_OK; i++) fit_one(f, strategies[i], most, &answers[i], err);

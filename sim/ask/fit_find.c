@@ -4,8 +4,8 @@
  *                 slack falls evenly. A step that does not shrink the bracket by half is followed by one that does.
  *   2. boundary   down from the edge with doubling strides to a value that fits, then bisection: most often the edge
  *                 itself fits and nothing is to do.
- *   3. scan       every value above the boundary up to the edge and SPARE beyond it, and SPARE below the boundary. What
- *                 fits above it becomes the answer.
+ *   3. scan       every value above the boundary up to the edge and SPARE beyond it, and SPARE below the boundary,
+ * unless it is the end of the range. What fits above it becomes the answer.
  *
  * Every value is measured once. Cost: about 5 + 2 SPARE plans, and one for each value between boundary and edge. */
 #include "sim/ask/fit.h"
@@ -119,9 +119,10 @@ static sn_status scan_up(search *s, uint32_t edge, uint32_t most, sn_fit_search 
   return SN_OK;
 }
 
+/* At the end of the range nothing is in doubt. */
 static sn_status scan_down(search *s, sn_fit_search *found) {
   found->tried_from = found->value;
-  while (found->tried_from > s->low && found->value - found->tried_from < SPARE) {
+  while (found->value < s->high && found->tried_from > s->low && found->value - found->tried_from < SPARE) {
     sn_need need;
     if (measure(s, found->tried_from - 1, &need) != SN_OK) return s->err->code;
     found->tried_from--;

@@ -25,19 +25,24 @@ static bool too_large(const sn_net *net) {
 
 /* ---- what is needed ---- */
 
+static sn_status least_of(const sn_asked *a, sn_planner *planner, uint32_t i, uint64_t *bytes, sn_err *err) {
+  if (!a->least_bytes) return sn_planner_least(planner, a->strategies[i], bytes, err);
+  *bytes = a->least_bytes[i];
+  return SN_OK;
+}
+
 /* Those of the strategies that need the least, in place of all. */
-static sn_status keep_leanest(const sn_asked *a, sn_strategy *strategies, uint32_t *count, sn_err *err) {
+static sn_status keep_leanest(const sn_asked *a, sn_planner *planner, sn_strategy *strategies, uint32_t *count,
+                              sn_err *err) {
   uint64_t least = UINT64_MAX, bytes = 0;
-  sn_planner *planner = sn_planner_new(a->net, a->device, a->options, err);
   *count = 0;
-  for (uint32_t i = 0; planner && i < a->n_strategies; i++) {
-    if (sn_planner_least(planner, a->strategies[i], &bytes, err) != SN_OK) break;
+  for (uint32_t i = 0; i < a->n_strategies; i++) {
+    if (least_of(a, planner, i, &bytes, err) != SN_OK) break;
     bytes--; /* 0, what no memory is enough for, comes last */
     if (bytes < least) *count = 0;
     if (bytes <= least) strategies[(*count)++] = a->strategies[i];
     least = bytes < least ? bytes : least;
   }
-  sn_planner_free(planner);
   return err->code;
 }
 
@@ -61,17 +66,48 @@ static void fill_need(const sn_asked *a, const sn_memory_answer *least, sn_remed
   snprintf(r->layer, sizeof r->layer, "%s", least->binding.layer);
 }
 
-static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
-  uint32_t count;
-  sn_arena *arena = sn_arena_new();
-  sn_strategy *leanest = arena ? sn_arena_alloc(arena, a->n_strategies, sizeof *leanest) : NULL;
-  sn_memory *memory = NULL;
-  if (!leanest)
-    sn_fail_memory(err);
-  else if (keep_leanest(a, leanest, &count, err) == SN_OK)
-    memory = sn_fit_memory(a->net, a->device, leanest, too_large(a->net) ? 1 : count, a->options, err);
+/* The first of the leanest stands for all: which is the fastest of equals is not worth a plan each. */
+static sn_status find_need_of_large(const sn_asked *a, sn_planner *planner, const sn_strategy *leanest, sn_remedy *r,
+                                    sn_arena *arena, sn_err *err) {
+  sn_memory_answer least = {.strategy = *leanest};
+  for (uint32_t i = 0; i < a->n_strategies; i++)
+    if (sn_strategy_same(a->strategies[i], *leanest)) least.memory_bytes = a->least_bytes[i];
+  uint64_t below = least.memory_bytes - SN_POOL_BLOCK;
+  if (sn_planner_binding(planner, *leanest, below, arena, &least.binding, err) == SN_OK) fill_need(a, &least, r);
+  return err->code;
+}
+
+static sn_status find_need_of(const sn_asked *a, const sn_strategy *leanest, uint32_t count, sn_remedy *r,
+                              sn_err *err) {
+  sn_memory *memory = sn_fit_memory(a->net, a->device, leanest, count, a->options, err);
   if (memory) fill_need(a, sn_memory_best(memory), r);
   sn_memory_free(memory);
+  return err->code;
+}
+
+/* Whether memory of the device is what there is too little of, by what is known. */
+static bool is_known_need(const sn_asked *a) {
+  for (uint32_t i = 0; a->least_bytes && i < a->n_strategies; i++)
+    if (a->least_bytes[i] <= a->device->memory_bytes) return false; /* 0 too */
+  return a->least_bytes;
+}
+
+static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
+  uint32_t count;
+  bool large = too_large(a->net);
+  sn_options plain = *a->options;
+  plain.pool_bytes = 0;
+  sn_arena *arena = sn_arena_new();
+  sn_strategy *leanest = arena ? sn_arena_alloc(arena, a->n_strategies, sizeof *leanest) : NULL;
+  sn_planner *planner = leanest ? sn_planner_new(a->net, a->device, &plain, err) : NULL;
+  if (!leanest) sn_fail_memory(err);
+  if (planner && keep_leanest(a, planner, leanest, &count, err) == SN_OK) {
+    if (large && is_known_need(a))
+      find_need_of_large(a, planner, leanest, r, arena, err);
+    else
+      find_need_of(a, leanest, large ? 1 : count, r, err);
+  }
+  sn_planner_free(planner);
   sn_arena_free(arena);
   return err->code;
 }

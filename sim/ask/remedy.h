@@ -30,6 +30,7 @@ typedef struct sn_asked {
   const sn_device *device;
   const sn_options *options;
   const sn_strategy *strategies;
+  const uint64_t *least_bytes; /* with which each runs (sn_planner_least()), where that is known; else NULL */
   uint32_t n_strategies;
 } sn_asked;
 

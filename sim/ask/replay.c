@@ -210,7 +210,13 @@ sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, 
        i++) /* packed where one of them is: some always have first fit */
     if (i == 0 || options.placement == SN_PLACEMENT_FIRST_FIT)
       read_placement(results[i]->placement, &options.placement, err);
-  const sn_asked asked = {r->spec, r->image, r->net, &device, &options, strategies, count};
+  const sn_asked asked = {.spec = r->spec,
+                          .image = r->image,
+                          .net = r->net,
+                          .device = &device,
+                          .options = &options,
+                          .strategies = strategies,
+                          .n_strategies = count};
   if (err->code == SN_OK) sn_remedy_find(&asked, remedy, err);
   free(strategies);
   return err->code;

@@ -172,10 +172,9 @@ static bool is_left(const sn_caching *c, uint64_t bytes) {
 
 /* A segment of `bytes` addresses as one block, which is not put. */
 static uint32_t new_segment(sn_caching *c, uint8_t pool, uint64_t bytes, state is, sn_err *err) {
-  sn_status status = SN_OK;
   block b = {.bytes = bytes, .pool = pool, .state = (uint8_t)is};
-  if (!sn_pool_take(&c->addresses, bytes, UINT64_MAX, &b.address, &status))
-    return sn_fail(err, status == SN_OK ? SN_BUG : status, "no addresses for a segment of %" PRIu64 " B", bytes), 0;
+  if (!sn_pool_take(&c->addresses, bytes, UINT64_MAX, &b.address))
+    return sn_fail(err, SN_BUG, "no addresses for a segment of %" PRIu64 " B", bytes), 0;
   c->figures.segments++;
   return new_block(c, b, err);
 }

@@ -167,20 +167,18 @@ static sn_status evict_one(sn__emit *e, bool *found) {
 }
 
 /* Takes bytes of the pool where there is room for them: all there is without a cache, and once the device is empty. */
-static bool take(sn__emit *e, uint64_t bytes, uint64_t *offset, sn_status *status) {
+static bool take(sn__emit *e, uint64_t bytes, uint64_t *offset) {
   bool limited = e->cache && !e->packed;
   uint64_t limit = limited && !e->counts ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
   if (limited && e->counts && e->pool.reserved + sn_pool_round(bytes) > sn_max(e->limit, e->pool.reserved_peak))
     return false;
-  return sn_pool_take(&e->pool, bytes, limit, offset, status);
+  return sn_pool_take(&e->pool, bytes, limit, offset);
 }
 
 static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
-  sn_status status = SN_OK;
-  for (bool more = e->cache; !take(e, bytes, offset, &status);) {
-    if (status != SN_OK) return sn_fail_memory(e->err);
+  for (bool more = e->cache; !take(e, bytes, offset);) {
     if (!more) return SN_NO_FIT;
-    status = evict_one(e, &more);
+    sn_status status = evict_one(e, &more);
     if (status != SN_OK) return status;
   }
   return SN_OK;

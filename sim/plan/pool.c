@@ -20,7 +20,7 @@ static void raise_top(sn_pool *pool, uint64_t top) {
   pool->largest_hole = pool->holes.root ? pool->holes.nodes[pool->holes.root].most : 0;
 }
 
-bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset, sn_status *status) {
+bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset) {
   bytes = sn_pool_round(bytes);
   uint32_t hole = sn_ordered_first(&pool->holes, bytes);
   uint64_t place = hole ? pool->holes.nodes[hole].key : pool->top;
@@ -29,11 +29,10 @@ bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offse
     raise_top(pool, place + bytes);
   } else {
     uint64_t size = pool->holes.nodes[hole].weight;
-    sn_ordered_remove(&pool->holes, place);
-    if (size > bytes && !sn_ordered_insert(&pool->holes, place + bytes, size - bytes)) {
-      *status = SN_NO_MEMORY;
-      return false;
-    }
+    if (size > bytes)
+      sn_ordered_move(&pool->holes, place, place + bytes, size - bytes);
+    else
+      sn_ordered_remove(&pool->holes, place);
   }
   pool->reserved += bytes;
   pool->reserved_peak = sn_max(pool->reserved_peak, pool->reserved);
@@ -47,18 +46,19 @@ sn_status sn_pool_give(sn_pool *pool, uint64_t offset, uint64_t bytes) {
   uint64_t end = offset + bytes;
   const sn_ordered_node *nodes = pool->holes.nodes;
   uint32_t below = sn_ordered_floor(&pool->holes, offset), above = sn_ordered_ceiling(&pool->holes, end);
-  if (above && nodes[above].key == end) {
-    end += nodes[above].weight;
-    sn_ordered_remove(&pool->holes, nodes[above].key);
-  }
   bool joins_below = below && nodes[below].key + nodes[below].weight == offset;
-  if (joins_below) offset = nodes[below].key;
+  bool joins_above = above && nodes[above].key == end;
+  uint64_t begin = joins_below ? nodes[below].key : offset, next = end;
+  if (joins_above) end += nodes[above].weight;
+  if (joins_above && (joins_below || end == pool->top)) sn_ordered_remove(&pool->holes, next);
   if (end == pool->top) {
-    if (joins_below) sn_ordered_remove(&pool->holes, offset);
-    pool->top = offset;
+    if (joins_below) sn_ordered_remove(&pool->holes, begin);
+    pool->top = begin;
   } else if (joins_below) {
-    sn_ordered_weigh(&pool->holes, offset, end - offset);
-  } else if (!sn_ordered_insert(&pool->holes, offset, end - offset)) {
+    sn_ordered_weigh(&pool->holes, begin, end - begin);
+  } else if (joins_above) {
+    sn_ordered_move(&pool->holes, next, begin, end - begin);
+  } else if (!sn_ordered_insert(&pool->holes, begin, end - begin)) {
     return SN_NO_MEMORY;
   }
   return SN_OK;

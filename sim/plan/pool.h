@@ -30,8 +30,8 @@ void sn_pool_clear(sn_pool *pool);
 uint64_t sn_pool_round(uint64_t bytes);
 
 /* Reserves `bytes` (rounded to whole blocks) at the lowest hole that ends at or below `limit`. False where none does.
- * *status becomes SN_NO_MEMORY where the host is out of memory (false as well). */
-bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset, sn_status *status);
+ */
+bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset);
 
 /* Gives a reserved region back, merging it with its neighbours. SN_NO_MEMORY. */
 sn_status sn_pool_give(sn_pool *pool, uint64_t offset, uint64_t bytes);

@@ -40,25 +40,42 @@ static uint32_t first_beyond(const sn__regions *r, uint64_t begin) {
 static bool cut(sn__regions *r, uint32_t node, uint64_t begin, uint64_t end) {
   uint64_t key = r->map.nodes[node].key;
   sn__region old = r->regions[node];
-  sn_ordered_remove(&r->map, key);
-  sn__region left = old;
-  left.end = begin;
-  if (key < begin && !add(r, key, left)) return false;
-  return old.end <= end || add(r, end, old);
+  if (key >= begin && old.end <= end) {
+    sn_ordered_remove(&r->map, key);
+  } else if (key >= begin) {
+    sn_ordered_move(&r->map, key, end, old.end - end);
+  } else {
+    sn_ordered_weigh(&r->map, key, begin - key);
+    r->regions[node].end = begin;
+    return old.end <= end || add(r, end, old);
+  }
+  return true;
+}
+
+/* Whether a dead region within [begin, end) is the only one there: then it can become what is claimed. */
+static bool is_alone(const sn__regions *r, uint32_t node, uint64_t begin, uint64_t end) {
+  if (r->map.nodes[node].key < begin || r->regions[node].end > end) return false;
+  uint32_t next = r->regions[node].end < end ? sn_ordered_ceiling(&r->map, r->regions[node].end) : SN_ORDERED_NONE;
+  return !next || r->map.nodes[next].key >= end;
 }
 
 sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32_t owner,
                             const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES], uint32_t *other) {
+  sn__region fresh = {.end = end, .owner = owner};
+  memcpy(fresh.touched, touched, sizeof fresh.touched);
   for (;;) {
     uint32_t node = first_beyond(r, begin);
     if (!node || r->map.nodes[node].key >= end) break;
     *other = r->regions[node].owner;
     if (*other != SN_NONE) return SN__CLAIM_LIVE;
     if (!is_ordered(known, r->regions[node].touched)) return SN__CLAIM_UNORDERED;
+    if (is_alone(r, node, begin, end)) {
+      sn_ordered_move(&r->map, r->map.nodes[node].key, begin, end - begin);
+      r->regions[node] = fresh;
+      return SN__CLAIM_GOOD;
+    }
     if (!cut(r, node, begin, end)) return SN__CLAIM_MEMORY;
   }
-  sn__region fresh = {.end = end, .owner = owner};
-  memcpy(fresh.touched, touched, sizeof fresh.touched);
   return add(r, begin, fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
 }
 

@@ -288,6 +288,46 @@ static void says_why_there_is_no_next(void **state) {
   sn_fit_free(fit);
 }
 
+static sn_net *make_deep(const void *user, uint32_t value, sn_err *err) {
+  const char *spec = user;
+  return sn_net_load_depth(spec, value, 1, 0, err);
+}
+
+static void count_plan(void *watcher) {
+  ++*(uint32_t *)watcher;
+}
+
+/* Where memory is no limit the size of networks is: the search goes there at once. */
+static void depth_without_end_takes_few_plans(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  uint32_t plans = 0;
+  const sn_knob knob = {
+      .low = 1, .high = SN_MAX_DIM, .grows = true, .make = make_deep, .user = "resnet:n1=1,n2=1,n4=1"};
+  sn_device device = load_gpu("k40c");
+  device.memory_bytes = UINT64_C(1) << 52;
+  sn_options options = SN_OPTIONS_INIT;
+  options.planned = count_plan;
+  options.watcher = &plans;
+  const sn_strategy strategies[] = {parse_strategy("baseline"), parse_strategy("liveness")};
+  sn_fit *fit = sn_fit_largest(&knob, &device, strategies, 2, &options, &err);
+  must(&err);
+  for (int i = 0; i < 2; i++) {
+    const sn_fit_answer *a = &fit->answers[i];
+    sn_net *last = make_deep(knob.user, a->search.value, &err), *next = make_deep(knob.user, a->search.value + 1, &err);
+    must(&err);
+    assert_true(last->n_layers <= SN_FIT_MOST_LAYERS && next->n_layers > SN_FIT_MOST_LAYERS);
+    char said[80];
+    snprintf(said, sizeof said, "%u layers: more than %u are not tried", next->n_layers, SN_FIT_MOST_LAYERS);
+    assert_string_equal(a->end, said);
+    assert_true(a->verified && !a->search.proved);
+    sn_net_free(last);
+    sn_net_free(next);
+  }
+  assert_true(plans <= 2 * 5);
+  sn_fit_free(fit);
+}
+
 /* ---- memory ---- */
 
 static void least_memory_is_exact_to_the_block(void **state) {
@@ -384,6 +424,7 @@ int main(void) {
       cmocka_unit_test(images_of_files),
       cmocka_unit_test(refuses_knobs_that_are_not_there),
       cmocka_unit_test(says_why_there_is_no_next),
+      cmocka_unit_test(depth_without_end_takes_few_plans),
       cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
       cmocka_unit_test(least_memory_is_exact_to_the_block),
       cmocka_unit_test(names_what_binds),

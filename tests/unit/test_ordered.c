@@ -42,6 +42,18 @@ static void check_queries(const sn_ordered *map, const model *m, uint64_t at, ui
   assert_true(sn_ordered_most_below(map, at) == most);
 }
 
+/* To any key on the way to the next one. */
+static void move(sn_ordered *map, model *m, uint64_t key, uint64_t weight, uint64_t *seed) {
+  bool up = prng_below(seed, 2) == 0;
+  uint64_t to = key, steps = prng_below(seed, 5);
+  while (steps-- > 0 && (up ? to + 1 < KEYS && !m->weight[to + 1] : to > 0 && !m->weight[to - 1]))
+    to = up ? to + 1 : to - 1;
+  sn_ordered_move(map, key, to, weight);
+  m->weight[key] = 0;
+  m->weight[to] = weight;
+  m->node[to] = m->node[key];
+}
+
 static void change(sn_ordered *map, model *m, uint64_t *seed) {
   uint64_t key = prng_below(seed, KEYS), weight = draw_weight(seed);
   if (!m->weight[key]) {
@@ -51,6 +63,8 @@ static void change(sn_ordered *map, model *m, uint64_t *seed) {
   } else if (prng_below(seed, 3) == 0) {
     sn_ordered_weigh(map, key, weight);
     m->weight[key] = weight;
+  } else if (prng_below(seed, 3) == 0) {
+    move(map, m, key, weight, seed);
   } else {
     sn_ordered_remove(map, key);
     m->weight[key] = 0;
