@@ -283,9 +283,11 @@ sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_e
   sn_run *run = train(args, net, options, err);
   if (run && args->name) run->name = args->name;
   if (run) { /* what was measured is shown also where a later strategy failed */
-    sn_err other = SN_ERR_INIT;
-    if (print(args, run, &other) == SN_OK) sn_train_keep(args, run, &other);
-    if (err->code == SN_OK) *err = other;
+    sn_err unprinted = SN_ERR_INIT, unkept = SN_ERR_INIT;
+    print(args, run, &unprinted);
+    sn_train_keep(args, run, &unkept);
+    if (err->code == SN_OK) *err = unprinted;
+    if (err->code == SN_OK) *err = unkept;
     if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
   }
   sn_run_free(run);
