@@ -7,7 +7,6 @@
 #include "exec/host.h"
 #include "sim/ask/explain.h"
 #include "sim/ask/result.h"
-#include "sim/device/calibration.h"
 #include "sim/plan/make.h"
 #include "sim/play/device_model.h"
 #include "sim/play/meter.h"
@@ -186,9 +185,9 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
 
 /* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
 static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
-  sn_dialect_id dialect = SN_DIALECT_SUPERNEURONS;
-  while (sn_dialect_of(dialect) != route->dialect) dialect++;
-  return dialect == SN_DIALECT_SUPERNEURONS ? s->machine.info.persistent : sn_persistent_of(s->net, dialect);
+  for (sn_dialect_id d = SN_DIALECT_SUPERNEURONS + 1; d < SN_DIALECTS; d++)
+    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d);
+  return s->machine.info.persistent;
 }
 
 static sn_result_source source_of(const sn_session *s, const sn_plan *plan, const sn_trace *trace) {

@@ -1,5 +1,4 @@
-/* Tests of the store's contents: what is put comes back, in every member, wholly or not at all; lists, unknown runs,
- * migrations, views. Files that cannot be used and programs that are killed are in test_store_files.c. */
+/* The store's contents: what is put comes back, in every member, wholly or not at all; lists, migrations, views. */
 #include "db/store_internal.h"
 #include "tests/unit/sample_run.h"
 
