@@ -209,10 +209,8 @@ static sn_status explain(const sn_session *s, const sn_plan *plan, sn_strategy s
 
 /* Without a profile sizes are predicted and times are not. */
 static void forget_times(sn_trace *trace) {
-  sn_span *spans = trace->spans;
-  uint32_t count = trace->n_spans;
-  memset(spans, 0, count * sizeof *spans);
-  *trace = (sn_trace){.n_spans = count, .spans = spans};
+  memset(trace->spans, 0, trace->n_spans * sizeof *trace->spans);
+  *trace = (sn_trace){.n_spans = trace->n_spans, .spans = trace->spans};
 }
 
 static sn_status predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
