@@ -44,7 +44,7 @@ static inline sn__span sn__window(int64_t out, uint32_t kernel, uint32_t stride,
  * input's; where it does not, they differ in size and `uneven_h`, `uneven_w` hold the output's size (models/net.h). */
 typedef struct sn__pooling {
   uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
-  uint32_t uneven_h, uneven_w; /* 0: the windows are those above */
+  uint32_t uneven_h, uneven_w; /* both 0: the windows are those above */
 } sn__pooling;
 
 static inline sn__pooling sn__pooling_of(const sn_attr *a, sn_shape in) {
@@ -68,7 +68,7 @@ static inline sn__span sn__pool_rows(const sn__pooling *p, int64_t out, uint32_t
                      : sn__window(out, p->kernel_h, p->stride_h, p->pad_h, in);
 }
 static inline sn__span sn__pool_columns(const sn__pooling *p, int64_t out, uint32_t in) {
-  return p->uneven_w ? sn__uneven_window(out, p->uneven_w, in)
+  return p->uneven_h ? sn__uneven_window(out, p->uneven_w, in)
                      : sn__window(out, p->kernel_w, p->stride_w, p->pad_w, in);
 }
 

@@ -63,7 +63,7 @@ static double pool_gradient(const sn_call *call, const sn__pooling *p, uint64_t 
   sn__span rows = p->uneven_h ? sn__uneven_window(y, in.h, out.h) /* the rule is its own inverse */
                               : sn__covering(y, p->kernel_h, p->stride_h, p->pad_h, out.h);
   sn__span columns =
-      p->uneven_w ? sn__uneven_window(x, in.w, out.w) : sn__covering(x, p->kernel_w, p->stride_w, p->pad_w, out.w);
+      p->uneven_h ? sn__uneven_window(x, in.w, out.w) : sn__covering(x, p->kernel_w, p->stride_w, p->pad_w, out.w);
   double sum = 0;
   for (int64_t i = rows.from; i < rows.to; i++)
     for (int64_t j = columns.from; j < columns.to; j++) {
