@@ -401,9 +401,12 @@ static const char origins[] = "ALTER TABLE runs ADD COLUMN n_origins INTEGER NOT
                               "  path TEXT NOT NULL,"
                               "  PRIMARY KEY (run_id, place)) STRICT, WITHOUT ROWID;";
 
+/* What updates parameters; before there was only one. */
+static const char optimizers[] = "ALTER TABLE runs ADD COLUMN optimizer TEXT NOT NULL DEFAULT 'momentum';";
+
 static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
                                          host_memory, names_and_failures, least_memory, placements,   graphs,
-                                         origins};
+                                         origins,     optimizers};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -49,6 +49,7 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, workspace),
     COLUMN(sn_run, external),
     COLUMN(sn_run, allocator),
+    COLUMN(sn_run, optimizer),
     COLUMN(sn_run, shared_link),
     COLUMN(sn_run, costs),
     COLUMN(sn_run, device),

@@ -41,6 +41,10 @@ static size_t slot(uint32_t layer, sn_pass pass) {
   return (size_t)layer * SN_PASSES + pass;
 }
 
+static sn_optimizer optimizer_of(const calibrator *c) {
+  return c->options->machine.hyper.optimizer;
+}
+
 /* ---- collecting ---- */
 
 static sn_status visit(void *user, uint64_t iteration, const sn_plan *plan, const sn_trace *trace, sn_err *err) {
@@ -97,7 +101,7 @@ static void set_rates(calibrator *c) {
       samples *s = &c->samples[slot(layer, pass)];
       if (s->count == 0) continue;
       double ns = (double)median(s);
-      sn_work work = sn_costs_work(c->net, layer, pass);
+      sn_work work = sn_costs_work(c->net, layer, pass, optimizer_of(c));
       if (work.flops > 0)
         flops += work.flops, conv_ns += ns;
       else
@@ -195,10 +199,11 @@ static sn_status add_steps(calibrator *c, const sn_costs *formulas) {
   for (uint32_t layer = 1; layer < c->net->n_layers; layer++)
     for (sn_pass pass = 0; pass < SN_PASSES; pass++) {
       size_t at = slot(layer, pass);
+      const sn_layer *made_of = &c->net->layers[layer];
       char shape[SN_SHAPE_TEXT];
       if (c->samples[at].count == 0) continue;
-      sn_timing t = {.shape = sn_shape_text(c->net, &c->net->layers[layer], shape, sizeof shape),
-                     .op = c->net->layers[layer].op,
+      sn_timing t = {.shape = sn_timing_shape(c->net, made_of, pass, optimizer_of(c), shape, sizeof shape),
+                     .op = made_of->op,
                      .pass = pass,
                      .kernel = SN_CONV_KERNELS,
                      .algo = SN_CONV_ALGOS,
@@ -247,6 +252,7 @@ static sn_status add_old(calibrator *c) {
 static sn_status make_timings(calibrator *c, const sn_machine *machine) {
   size_t most = (size_t)c->net->n_layers * SN_PASSES + c->n_algorithms + (c->old ? c->old->n_timings : 0);
   sn_costs *formulas = sn_costs_new(c->net, &c->made->profile, c->err);
+  if (formulas) sn_costs_set_optimizer(formulas, c->net, &c->made->profile, optimizer_of(c));
   c->timings = sn_arena_alloc(c->made->arena, most, sizeof *c->timings);
   if (!c->timings) sn_fail_memory(c->err);
   if (formulas && c->timings && machine->ops->offer(machine->self, formulas, c->err) == SN_OK &&

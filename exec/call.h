@@ -5,7 +5,7 @@
  *
  *   forward    x (n_inputs), y (n_outputs)
  *   backward   x and y where the operator's backward reads them, dy (n_outputs), dx (n_inputs)
- *   update     gradients in, parameters and momentum changed
+ *   update     gradients in, parameters and what the optimizer keeps changed
  *
  * What may lie at one address: whatever the route's dialect has in place. y may be any x of an ACT, DROPOUT, SOFTMAX or
  * JOIN; dx any dy of an ACT, LRN, DROPOUT, JOIN or FORK, the x of an FC or POOL, the y of a SOFTMAX. Of x and y in a
@@ -18,6 +18,7 @@
 #define SN_EXEC_CALL_H
 
 #include "models/net.h"
+#include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@
 typedef struct sn_hyper {
   uint64_t seed;
   float learning_rate, momentum, weight_decay;
+  sn_optimizer optimizer;
 } sn_hyper;
 
 typedef struct sn_call {
@@ -39,7 +41,9 @@ typedef struct sn_call {
   void *saved[3];             /* what forward saves for backward in the dialect's graph; NULL: nothing, or nowhere */
   uint64_t saved_bytes;       /* of the last of them */
   float *parameters;          /* weights, then bias; BN: gamma, then beta. NULL: none */
-  float *gradients, *momentum;
+  float *gradients;
+  float *states[SN_OPTIMIZER_STATES]; /* what the optimizer keeps, each like the parameters: momentum or the gradients'
+                                       * moment; the moment of their squares. NULL: not kept */
   float *statistics; /* BN: running mean, running variance, saved mean, saved 1/sqrt(variance + eps), c floats each */
   const int32_t *labels; /* SOFTMAX: one class an image */
   double *loss;          /* SOFTMAX forward writes the batch's mean cross-entropy here */

@@ -105,6 +105,11 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return SN_OK;
 }
 
+/* A layer's part of what the optimizer keeps. */
+static float *state_of(const sn_state *s, uint32_t state, uint64_t offset) {
+  return s->states[state] ? s->states[state] + offset : NULL;
+}
+
 static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
   const sn_route *route = cpu->play->plan->route;
   const sn_step *step = &route->steps[i->id];
@@ -120,7 +125,7 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .hyper = &cpu->hyper,
                    .parameters = trained ? s->parameters + offset : NULL,
                    .gradients = trained ? s->gradients + offset : NULL,
-                   .momentum = trained ? s->momentum + offset : NULL,
+                   .states = {trained ? state_of(s, 0, offset) : NULL, trained ? state_of(s, 1, offset) : NULL},
                    .statistics = layer->op == SN_BN ? s->statistics + s->statistics_offset[step->layer] : NULL,
                    .labels = cpu->batch->labels,
                    .loss = loss,

@@ -9,7 +9,7 @@
  *   machine.ops->feed(machine.self, &batch, &err);         images and labels of the next iteration
  *   sn_play_many(plan, machine.ops->backend(machine.self), ...);
  *   machine.ops->outcome(machine.self, &outcome);          of the last whole iteration
- *   machine.ops->fetch(machine.self, state, &err);         parameters, gradients and momentum, trained
+ *   machine.ops->fetch(machine.self, state, &err);         parameters, gradients, optimizer state
  *   machine.ops->close(machine.self);
  *
  * A machine is opened for one route and may play any number of plans of it, one after another. It decides nothing:
@@ -68,7 +68,7 @@ typedef struct sn_machine_ops {
   /* The back end. A play must be over before the next begins. */
   sn_backend (*backend)(void *self);
   void (*outcome)(const void *self, sn_outcome *outcome);
-  /* Brings parameters, gradients and momentum back into the state of start(). */
+  /* Brings parameters, gradients and what the optimizer keeps back into the state of start(). */
   sn_status (*fetch)(void *self, sn_err *err);
   /* Bytes of the device in use now beyond what was in use when the machine was opened, by whatever the system counts:
    * cudaMemGetInfo, the resident set. */

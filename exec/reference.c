@@ -5,19 +5,47 @@
 #include "exec/reference_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 
-/* SGD with momentum and weight decay, on every parameter, biases included:
- *   v = momentum v + g + decay w;  w = w - rate v */
-static void update(const sn_call *call) {
+/* Of one parameter; sim/graph/optimizer.h has the formulas. Weight decay is on every parameter, biases included. */
+static double new_momentum(const sn_call *call, uint64_t i) {
   const sn_hyper *h = call->hyper;
+  double w = call->parameters[i];
+  double v = (double)h->momentum * call->states[0][i] + call->gradients[i] + (double)h->weight_decay * w;
+  call->states[0][i] = (float)v;
+  return w - (double)h->learning_rate * v;
+}
+
+static double new_sgd(const sn_call *call, uint64_t i) {
+  const sn_hyper *h = call->hyper;
+  double w = call->parameters[i];
+  return w - (double)h->learning_rate * (call->gradients[i] + (double)h->weight_decay * w);
+}
+
+static double new_adam(const sn_call *call, uint64_t i) {
+  const sn_hyper *h = call->hyper;
+  double t = (double)call->iteration + 1, g = call->gradients[i], w = call->parameters[i];
+  if (h->optimizer == SN_OPTIMIZER_ADAM)
+    g += (double)h->weight_decay * w;
+  else
+    w -= (double)h->learning_rate * (double)h->weight_decay * w;
+  double m = SN_ADAM_BETA1 * call->states[0][i] + (1 - SN_ADAM_BETA1) * g;
+  double s = SN_ADAM_BETA2 * call->states[1][i] + (1 - SN_ADAM_BETA2) * g * g;
+  call->states[0][i] = (float)m;
+  call->states[1][i] = (float)s;
+  double mean = m / (1 - pow(SN_ADAM_BETA1, t)), square = s / (1 - pow(SN_ADAM_BETA2, t));
+  return w - (double)h->learning_rate * mean / (sqrt(square) + SN_ADAM_EPSILON);
+}
+
+static void update(const sn_call *call) {
+  static double (*const rules[SN_OPTIMIZERS])(const sn_call *call,
+                                              uint64_t i) = {[SN_OPTIMIZER_MOMENTUM] = new_momentum,
+                                                             [SN_OPTIMIZER_SGD] = new_sgd,
+                                                             [SN_OPTIMIZER_ADAM] = new_adam,
+                                                             [SN_OPTIMIZER_ADAMW] = new_adam};
   uint64_t count = sn__call_layer(call)->parameters;
-  for (uint64_t i = 0; i < count; i++) {
-    double w = call->parameters[i];
-    double v = (double)h->momentum * call->momentum[i] + call->gradients[i] + (double)h->weight_decay * w;
-    call->momentum[i] = (float)v;
-    call->parameters[i] = (float)(w - (double)h->learning_rate * v);
-  }
+  for (uint64_t i = 0; i < count; i++) call->parameters[i] = (float)rules[call->hyper->optimizer](call, i);
 }
 
 /* DATA is not a step; LRN's backward is the only one that can fail. */

@@ -79,6 +79,7 @@ static sn_costs *make_costs(const sn_session *s, const sn_route *route, sn_err *
   sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
   assert(s->machine.ops);
+  sn_costs_set_optimizer(costs, s->net, &s->device, s->options.machine.hyper.optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     plan_gathering(route, costs);
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
@@ -186,7 +187,7 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
 /* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
 static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
   for (sn_dialect_id d = SN_DIALECT_SUPERNEURONS + 1; d < SN_DIALECTS; d++)
-    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d);
+    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->options.machine.hyper.optimizer);
   return s->machine.info.persistent;
 }
 
@@ -302,7 +303,7 @@ static double accuracy(const play *p) {
 static uint64_t digest(const play *p) {
   size_t bytes = p->session->net->parameters * sizeof(float);
   uint64_t d = sn_digest(p->digest, p->state->gradients, bytes);
-  d = sn_digest(d, p->state->momentum, bytes);
+  for (int i = 0; i < SN_OPTIMIZER_STATES && p->state->states[i]; i++) d = sn_digest(d, p->state->states[i], bytes);
   return sn_digest(d, p->state->parameters, bytes);
 }
 
@@ -396,7 +397,7 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
 static sn_status prepare(play *p, sn_err *err) {
   sn_session *s = p->session;
   s->has_batches = true;
-  p->state = sn_state_new(s->net, s->options.machine.hyper.seed, err);
+  p->state = sn_state_new(s->net, s->options.machine.hyper.optimizer, s->options.machine.hyper.seed, err);
   p->timings = calloc(s->options.iterations, sizeof *p->timings);
   p->correct = calloc(s->options.iterations, sizeof *p->correct);
   if (!p->timings || !p->correct) sn_fail_memory(err);
@@ -441,7 +442,7 @@ static double mib(uint64_t bytes) {
 /* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
-  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS);
+  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->options.machine.hyper.optimizer);
   uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
@@ -531,6 +532,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
+                  .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
                   .shared_link = s->calibration && s->calibration->shared_link,
                   .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),
@@ -550,8 +552,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
 }
 
 /* Kernels are loaded when they are first used, and stay: only when all strategies have run is the context what it is
- * for each. Read while there is no pool. A device that is lost by now leaves what was read during the first iterations.
- */
+ * for each. Read while there is no pool. A device lost by now leaves what the first iterations had. */
 static void settle_context(sn_session *s) {
   sn_err lost = SN_ERR_INIT;
   uint64_t idle;

@@ -8,8 +8,9 @@
  *   sn_session_close(session);
  *
  * Everything starts from the seed, so that two strategies can be compared to the bit: a result's `digest` is over the
- * losses of all iterations and, at the end, parameters, momenta and the last gradients. Where kernels do not depend on
- * the strategy (no optional workspaces, deterministic algorithms), equal digests are what a correct plan must give.
+ * losses of all iterations and, at the end, parameters, optimizer state and the last gradients. Where kernels do not
+ * depend on the strategy (no optional workspaces, deterministic algorithms), equal digests are what a correct plan must
+ * give.
  *
  * Predicted results come from playing the very same plans on the simulated device, with the machine's own needs
  * (scratch, algorithms) and the times of a calibration.

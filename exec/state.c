@@ -28,7 +28,7 @@ static void draw_parameters(sn_state *s, uint32_t index, uint64_t seed) {
   for (uint64_t i = 0; i < weights; i++) p[i] = scale * sn__random_normal(key, i);
 }
 
-static bool allocate(sn_state *s, sn_arena *arena) {
+static bool allocate(sn_state *s, sn_optimizer optimizer, sn_arena *arena) {
   const sn_net *net = s->net;
   uint64_t *parameter_offset = sn_arena_alloc(arena, net->n_layers, sizeof *parameter_offset);
   uint64_t *statistics_offset = sn_arena_alloc(arena, net->n_layers, sizeof *statistics_offset);
@@ -44,16 +44,18 @@ static bool allocate(sn_state *s, sn_arena *arena) {
   s->statistics_offset = statistics_offset;
   s->parameters = sn_arena_alloc(arena, parameters, sizeof(float));
   s->gradients = sn_arena_alloc(arena, parameters, sizeof(float));
-  s->momentum = sn_arena_alloc(arena, parameters, sizeof(float));
   s->statistics = sn_arena_alloc(arena, s->n_statistics, sizeof(float));
-  return s->parameters && s->gradients && s->momentum && s->statistics;
+  bool good = s->parameters && s->gradients && s->statistics;
+  for (uint32_t i = 0; i < sn_optimizer_states(optimizer) && good; i++)
+    good = (s->states[i] = sn_arena_alloc(arena, parameters, sizeof(float)));
+  return good;
 }
 
-sn_state *sn_state_new(const sn_net *net, uint64_t seed, sn_err *err) {
+sn_state *sn_state_new(const sn_net *net, sn_optimizer optimizer, uint64_t seed, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_state *s = arena ? sn_arena_alloc(arena, 1, sizeof *s) : NULL;
   if (s) *s = (sn_state){.net = net, .arena = arena};
-  if (!s || !allocate(s, arena)) {
+  if (!s || !allocate(s, optimizer, arena)) {
     sn_arena_free(arena);
     sn_fail_memory(err);
     return NULL;

@@ -1,5 +1,5 @@
-/* State: what a training keeps outside the pool for its whole length: parameters, their gradients, momentum,
- * batch-norm statistics. In host memory, float32.
+/* State: what a training keeps outside the pool for its whole length: parameters, their gradients, what the
+ * optimizer keeps, batch-norm statistics. In host memory, float32.
  *
  * Everything starts from a seed: weights are drawn with mean 0 and variance 2 / fan_in (He et al. 2015), nearly normal,
  * biases and beta are 0, gamma is 1. Two states of the same net and seed are equal to the bit.
@@ -9,22 +9,24 @@
 
 #include "base/err.h"
 #include "models/net.h"
+#include "sim/graph/optimizer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct sn_state {
-  const sn_net *net;                        /* looked at; must outlive the state */
-  float *parameters, *gradients, *momentum; /* net->parameters each */
+  const sn_net *net;                  /* looked at; must outlive the state */
+  float *parameters, *gradients;      /* net->parameters each */
+  float *states[SN_OPTIMIZER_STATES]; /* the same; NULL where the optimizer keeps fewer */
   float *statistics;
   const uint64_t *parameter_offset, *statistics_offset; /* per layer, in floats */
   uint64_t n_statistics;                                /* floats */
-  bool fresh; /* gradients and momentum are still all 0, so that nobody has to carry them anywhere */
+  bool fresh; /* gradients and states are still all 0, so that nobody has to carry them anywhere */
   struct sn_arena *arena;
 } sn_state;
 
-sn_state *sn_state_new(const sn_net *net, uint64_t seed, sn_err *err);
+sn_state *sn_state_new(const sn_net *net, sn_optimizer optimizer, uint64_t seed, sn_err *err);
 void sn_state_free(sn_state *state);
 
 /* FNV-1a over 64-bit words (the last one filled up with zeros), to compare results to the bit. Start with

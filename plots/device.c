@@ -80,7 +80,8 @@ static void put_peak_step(FILE *out, const stack *k, size_t most,
 static const char *name_entry(const stack *k, unsigned part, char *name, size_t room) {
   char text[SN_UNIT_TEXT];
   uint64_t bytes = bytes_of(k, k->peak, part);
-  snprintf(name, room, "%s %s", sn__parts[part].name, bytes ? sn_print_bytes(bytes, text) : "-");
+  snprintf(name, room, "%s %s", sn__part_name(part, k->chart->curves[0].run),
+           bytes ? sn_print_bytes(bytes, text) : "-");
   return name;
 }
 

@@ -201,6 +201,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_text("workspace", run->workspace, out);
   write_text("external", run->external, out);
   write_text("allocator", run->allocator, out);
+  write_text("optimizer", run->optimizer, out);
   write_bool("shared_link", run->shared_link, out);
   write_count("layers", run->layers, out);
   write_count("parameters", run->parameters, out);
@@ -317,10 +318,10 @@ static void write_peak(const sn_result *r, FILE *out) {
 }
 
 /* What memory is made of, from the bottom of a stack to its top, and which of it each tensor is. */
-static void write_parts(const sn_timeline *t, const uint8_t *parts, FILE *out) {
+static void write_parts(const sn_run *run, const sn_timeline *t, const uint8_t *parts, FILE *out) {
   fputs(",\n\"parts\":[", out);
   for (unsigned p = 0; p <= SN__PART_HOLES; p++)
-    fprintf(out, "%s[\"%s\",\"%s\"]", p ? "," : "", sn__parts[p].name, sn__parts[p].colour);
+    fprintf(out, "%s[\"%s\",\"%s\"]", p ? "," : "", sn__part_name(p, run), sn__parts[p].colour);
   fputs("],\n\"part\":[", out);
   for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%u" : "%u", (unsigned)parts[i]);
   fputs("]", out);
@@ -348,7 +349,7 @@ sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, u
   if (remedy) write_text("remedy", remedy, out);
   write_steps(entries[0].timeline, out);
   write_tensors(entries[0].timeline, out);
-  write_parts(entries[0].timeline, parts, out);
+  write_parts(run, entries[0].timeline, parts, out);
   fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_forward);
   for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
     if (i > 0) fputs(",\n", out);

@@ -26,6 +26,11 @@ const sn__part sn__parts[SN__PARTS] = {
     [SN__PART_WAITING] = {"", "waiting, updates", "#e0e0e0", '~'},
 };
 
+const char *sn__part_name(unsigned part, const sn_run *run) {
+  bool other = part == SN__PART_OPTIMIZER && strcmp(run->optimizer, "momentum") != 0;
+  return other ? "optimizer state" : sn__parts[part].name;
+}
+
 unsigned sn__part_of(const char *op) {
   for (unsigned i = SN__PART_CONV; i < SN__PART_OTHER; i++)
     if (strcmp(sn__parts[i].op, op) == 0) return i;

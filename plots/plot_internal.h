@@ -163,6 +163,8 @@ typedef struct sn__part {
   char letter;
 } sn__part;
 extern const sn__part sn__parts[SN__PARTS];
+/* The part's name in pictures of a run: by momentum or by another optimizer. */
+const char *sn__part_name(unsigned part, const sn_run *run);
 
 /* SN__PART_CONV .. SN__PART_OTHER. */
 unsigned sn__part_of(const char *op);

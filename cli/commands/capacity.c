@@ -22,6 +22,8 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
           q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+  if (q->options.optimizer != SN_OPTIMIZER_MOMENTUM)
+    fprintf(out, ", optimizer %s", sn_optimizer_name(q->options.optimizer));
   if (q->options.calibration) fputs(", times measured where they are known", out);
 }
 
@@ -53,6 +55,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_count(o, "pool_limit_bytes", q->options.pool_bytes);
   sn_json_put_text(o, "external", sn_external_name(q->options.external));
   sn_json_put_text(o, "allocator", sn_allocator_name(q->options.allocator));
+  sn_json_put_text(o, "optimizer", sn_optimizer_name(q->options.optimizer));
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
 }

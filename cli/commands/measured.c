@@ -390,6 +390,7 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   bool drawn = strcmp(run->data, "synthetic") == 0;
   sn_table_print_clean(out->stream, run->net);
   fprintf(out->stream, ", batch %" PRIu32 ", %" PRIu64 " iterations, ", run->batch, run->iterations);
+  if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(out->stream, "optimizer %s, ", run->optimizer);
   sn_table_print_clean(out->stream, run->data);
   fprintf(out->stream, "%s, on %s\n\n", drawn ? " data" : "", run->device);
   if (has_predictions(run)) {

@@ -71,6 +71,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.deterministic = args->deterministic;
   options.machine.tf32 = args->tf32;
   options.machine.hyper = args->hyper;
+  options.machine.hyper.optimizer = args->optimizer;
   options.pool_bytes = args->pool.bytes;
   options.placement = args->placement;
   options.strict_pool = true;
@@ -176,6 +177,10 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (args->warmup_given && args->warmup >= args->iterations)
     return sn_fail(err, SN_BAD_USAGE, "--warmup %u of --iterations %u leave none to measure; choose fewer, or more",
                    args->warmup, args->iterations);
+  const sn_session_options defaults = SN_SESSION_OPTIONS_INIT;
+  if (args->optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
+    return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with --optimizer %s, which has none; leave one out",
+                   sn_optimizer_name(args->optimizer));
   if (args->trace && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)

@@ -30,6 +30,7 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, workspace),
     FIELD(sn_run, external),
     FIELD(sn_run, allocator),
+    FIELD(sn_run, optimizer),
     FIELD(sn_run, shared_link),
     FIELD(sn_run, costs),
     FIELD(sn_run, device),

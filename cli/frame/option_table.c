@@ -184,6 +184,11 @@ static sn_status parse_placement(const char *what, const char *text, void *place
   return sn_placement_parse(text, &args->placement, err);
 }
 
+static sn_status parse_optimizer(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_optimizer_parse(text, place, err);
+}
+
 static sn_status parse_dialect(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_dialect_parse(text, place, err);
@@ -295,8 +300,7 @@ static const sn_option options[] = {
      parse_dialect, offsetof(sn_args, dialect)},
     {"order", "route|post", 0, SN_CMD_GRAPH, "How",
      "route (default): forward from the input on, backward the other way round. post: depth first from the loss and "
-     "from "
-     "each parameter's gradient, for dialects that write nothing in place.",
+     "from each parameter's gradient, for dialects that write nothing in place.",
      parse_order, offsetof(sn_args, order)},
     {"inference", NULL, 0, SN_CMD_GRAPH, "How", "The network is only run, not trained: forward operations alone.",
      parse_switch, offsetof(sn_args, inference)},
@@ -331,13 +335,11 @@ static const sn_option options[] = {
      offsetof(sn_args, grid)},
     {"net", "NET|FILE.json", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several networks: which. Of a timeline or pool: the run's network, where its file lies elsewhere "
-     "by "
-     "now.",
+     "by now.",
      parse_text, offsetof(sn_args, net)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several GPUs: which. Default: k40c. Of a timeline or pool: the profile of the run's GPU, where "
-     "that "
-     "came from a file.",
+     "that came from a file.",
      parse_gpu, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several workspaces: which. Default: dynamic.", parse_workspace, 0},
@@ -362,8 +364,7 @@ static const sn_option options[] = {
          SN_CMD_MEMCOST,
      "What to train",
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
-     "then "
-     "has other parameters, which is said; behind a global POOL it has not.",
+     "then has other parameters, which is said; behind a global POOL it has not.",
      parse_size, offsetof(sn_args, image)},
     {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
      "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
@@ -390,8 +391,7 @@ static const sn_option options[] = {
      "Memory that driver and libraries take; 0 is allowed.", parse_bytes_or_0, offsetof(sn_args, context)},
     {"host-memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
      "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
-     "profile "
-     "says; without that, it is shown and not limited.",
+     "profile says; without that, it is shown and not limited.",
      parse_bytes, offsetof(sn_args, host_memory)},
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
@@ -407,8 +407,7 @@ static const sn_option options[] = {
      "Copies out and in share the bandwidth of one direction.", parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`, or several parted by commas; may be given several times. Default: the "
-     "first "
-     "13 of that list.",
+     "first 13 of that list.",
      parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_ADVISE, "How",
      "Strategies to choose among, parted by commas; may be given several times. Default: baseline, and liveness with "
@@ -426,8 +425,7 @@ static const sn_option options[] = {
      parse_strategy, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "
-     "max "
-     "(the fastest, whether it fits or not).",
+     "max (the fastest, whether it fits or not).",
      parse_workspace, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
@@ -453,10 +451,15 @@ static const sn_option options[] = {
      "How many of the iterations, the first, do not count for times: fewer than --iterations, 0 is allowed. Default: "
      "1.",
      parse_warmup, 0},
+    {"optimizer", "momentum|sgd|adam|adamw", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
+     "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
+     "two. A GPU trains by the first two.",
+     parse_optimizer, offsetof(sn_args, optimizer)},
     {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
      parse_rate, offsetof(sn_args, hyper.learning_rate)},
     {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
-     "Share of the last step that is taken again, below 1. Default: 0.9.", parse_share,
+     "Share of the last step that is taken again, below 1; of --optimizer momentum. Default: 0.9.", parse_share,
      offsetof(sn_args, hyper.momentum)},
     {"weight-decay", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Pull of all parameters towards 0, below 1. Default: 0.0005.", parse_share, offsetof(sn_args, hyper.weight_decay)},
@@ -479,14 +482,11 @@ static const sn_option options[] = {
      offsetof(sn_args, check)},
     {"capacity", "SIZE", 0, SN_CMD_PACK, "How",
      "The memory there is, in bytes or with a unit (1MiB): the search is over as soon as the blocks fit. Default: as "
-     "little "
-     "as "
-     "can be found.",
+     "little as can be found.",
      parse_capacity, offsetof(sn_args, capacity)},
     {"moves", "N", 0, SN_CMD_PACK, "How",
      "Moves of the search behind the eight orders; 0 for none. Default: 5000. Where blocks are many each takes long, "
-     "and "
-     "the search ends sooner.",
+     "and the search ends sooner.",
      parse_moves, offsetof(sn_args, moves)},
     {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW, "What to print",
      "Also a row for every step, strategy by strategy.", parse_switch, offsetof(sn_args, steps)},
@@ -500,8 +500,7 @@ static const sn_option options[] = {
     {"kind", "steps|live|device|breakdown|timeline|pool|map", 0, SN_CMD_PLOT, "What to print",
      "What to draw. steps (default): memory of tensors over the steps. live: live tensors only. device: "
      "everything on the device over the steps, against its memory. breakdown: time and peak by type of layer, a bar "
-     "per "
-     "strategy. timeline: what the lanes do and the memory, over time. pool: where "
+     "per strategy. timeline: what the lanes do and the memory, over time. pool: where "
      "each tensor lies, over the steps. map: of a sweep, what fits and how fast by batch and strategy.",
      parse_kind, offsetof(sn_args, kind)},
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
@@ -536,8 +535,7 @@ static const sn_option options[] = {
      offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_GRAPH, "What to print",
      "Writes to FILE instead of standard output: a graph for Graphviz where it ends in .dot, JSON where it ends in "
-     ".json, "
-     "else the table.",
+     ".json, else the table.",
      parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", parse_text,

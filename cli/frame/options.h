@@ -62,6 +62,7 @@ typedef struct sn_args {
   sn_allocator allocator;
   sn_placement placement;
   bool placement_given;
+  sn_optimizer optimizer;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;

@@ -101,6 +101,7 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.external = args->external;
   question->options.allocator = args->allocator;
   question->options.placement = args->placement;
+  question->options.optimizer = args->optimizer;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
   if (load_device(args, question, err) != SN_OK) {

@@ -41,13 +41,21 @@ static void print_size(FILE *out, const char *name, uint64_t bytes) {
   if (bytes) fprintf(out, ", %s %s", name, sn_print_bytes(bytes, text));
 }
 
-static void print_resident(const sn_result *r, FILE *out) {
+/* What a store says may be the word of a newer snsim. */
+static const char *state_name(const sn_run *run) {
+  sn_optimizer optimizer;
+  sn_err unknown = SN_ERR_INIT;
+  return sn_optimizer_parse(run->optimizer, &optimizer, &unknown) == SN_OK ? sn_optimizer_state_name(optimizer)
+                                                                           : "optimizer state";
+}
+
+static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_persistent *p = &r->persistent;
   fprintf(out, "always resident: context %s", sn_print_bytes(r->context_bytes, text));
   print_size(out, "parameters", p->parameters);
   print_size(out, "gradients", p->parameter_gradients);
-  print_size(out, "momentum (SGD)", p->optimizer_state);
+  print_size(out, state_name(run), p->optimizer_state);
   print_size(out, "masks and statistics", p->auxiliary);
   print_size(out, "input", p->input_batch);
   print_size(out, "labels", p->labels);
@@ -84,11 +92,12 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
   sn_table_printf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
                   run->shared_link ? " over a shared link" : "", run->allocator);
+  if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(f, ", optimizer %s", run->optimizer);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
-  if (run->n_results) print_resident(&run->results[0], f);
+  if (run->n_results) print_resident(run, &run->results[0], f);
   fputs("\n", f);
 }
 

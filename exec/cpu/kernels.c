@@ -1,5 +1,6 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/cpu_kernels.h. What an operator does
- * is in conv.c, fc.c, pool.c (POOL, ACT), norm.c (BN, LRN) and loops.c (all others); primitive.c wraps oneDNN. */
+ * is in conv.c, fc.c, pool.c (POOL, ACT), norm.c (BN, LRN), update.c and loops.c (all others); primitive.c wraps
+ * oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"

@@ -1,5 +1,5 @@
-/* CPU kernels in plain loops: DROPOUT, SOFTMAX with its loss, JOIN, FORK, CONCAT and the SGD update. oneDNN has no
- * dropout, loss or SGD, and the others only move memory. Every element is computed by one thread from inputs alone, so
+/* CPU kernels in plain loops: DROPOUT, SOFTMAX with its loss, JOIN, FORK and CONCAT. oneDNN has no dropout or loss,
+ * and the others only move memory. Every element is computed by one thread from inputs alone, so
  * results do not depend on the threads; the loss is summed by one. */
 #include "exec/cpu/cpu.h"
 
@@ -176,17 +176,5 @@ void sn__cpu_concat_backward(const sn_call *call) {
     uint32_t j = (uint32_t)(i % layer->n_inputs);
     uint64_t at = concat_part(call, n, j, &count);
     memcpy(call->dx[j] + n * count, call->dy[0] + at, count * sizeof(float));
-  }
-}
-
-void sn__cpu_update(const sn_call *call) {
-  float rate = call->hyper->learning_rate, momentum = call->hyper->momentum, decay = call->hyper->weight_decay;
-  float *w = call->parameters, *v = call->momentum;
-  const float *g = call->gradients;
-  uint64_t count = sn__call_layer(call)->parameters;
-#pragma omp parallel for simd schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) {
-    v[i] = momentum * v[i] + g[i] + decay * w[i];
-    w[i] -= rate * v[i];
   }
 }

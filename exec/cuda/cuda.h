@@ -101,12 +101,12 @@ typedef struct sn__cuda {
   sn__layer *layers;
   cudnnActivationDescriptor_t relu, relu6;
   cudnnOpTensorDescriptor_t add, multiply;
-  uint64_t n_parameters, n_statistics, n_given, n_logits; /* floats, with what alignment adds */
-  void *resident;                                         /* device: everything below in one block */
-  float *parameters, *gradients, *momentum, *statistics, *data, *given;
-  float *host_given, *host_logits; /* pinned */
-  sn_state *state;                 /* of start(), or NULL */
-  const sn_batch *batch;           /* of feed(), until its iteration is over; else NULL */
+  uint64_t n_parameters, n_statistics, n_given, n_logits;               /* floats, with what alignment adds */
+  void *resident;                                                       /* device: everything below in one block */
+  float *parameters, *gradients, *momentum, *statistics, *data, *given; /* momentum: NULL where SGD has none */
+  float *host_given, *host_logits;                                      /* pinned */
+  sn_state *state;                                                      /* of start(), or NULL */
+  const sn_batch *batch; /* of feed(), until its iteration is over; else NULL */
   sn_outcome outcome;
   struct sn__cuda_play *play;
 } sn__cuda;

@@ -224,13 +224,22 @@ static sn_status concat_backward(const sn__cuda *m, const sn_call *call, sn_err 
   return concat(m, call, call->dy[0], call->dx, false, err);
 }
 
+/* w = (1 - rate decay) w - rate g: two launches over weights and bias at once, as below. */
+static sn_status update_sgd(const sn__cuda *m, const sn_call *call, sn_err *err) {
+  const sn_hyper *h = call->hyper;
+  int span = (int)m->layers[call->layer].span;
+  float keep = 1 - h->learning_rate * h->weight_decay, down = -h->learning_rate;
+  if (CUBLAS(cublasSscal(m->gpu.cublas, span, &keep, call->parameters, 1)) != SN_OK) return err->code;
+  return CUBLAS(cublasSaxpy(m->gpu.cublas, span, &down, call->gradients, 1, call->parameters, 1));
+}
+
 /* v = decay w + g + momentum v;  w = w - rate v: two launches, which read and write seven times what there are
  * parameters. Over weights and bias at once: what lies between them is 0 and stays 0. */
-static sn_status update(const sn__cuda *m, const sn_call *call, sn_err *err) {
+static sn_status update_momentum(const sn__cuda *m, const sn_call *call, sn_err *err) {
   const sn_hyper *h = call->hyper;
   const sn__layer *l = &m->layers[call->layer];
   cudnnTensorDescriptor_t d = l->trained;
-  float *w = call->parameters, *v = call->momentum, down = -h->learning_rate;
+  float *w = call->parameters, *v = call->states[0], down = -h->learning_rate;
   if (CUDNN(cudnnOpTensor(m->gpu.cudnn, m->add, &h->weight_decay, d, w, &one, d, call->gradients, &h->momentum, d,
                           v)) != SN_OK)
     return err->code;
@@ -267,7 +276,7 @@ sn_status sn__kernel_run(const sn__cuda *m, const sn__step *step, sn_err *err) {
   if (call->workspace_bytes < needed)
     return sn_fail(err, SN_BUG, "the plan gives a workspace of %llu bytes, %llu are needed",
                    (unsigned long long)call->workspace_bytes, (unsigned long long)needed);
-  if (call->pass == SN_UPDATE) return update(m, call, err);
+  if (call->pass == SN_UPDATE) return (call->states[0] ? update_momentum : update_sgd)(m, call, err);
   bool forward = call->pass == SN_FORWARD;
   if (layer->op == SN_CONV) return (forward ? sn__conv_forward : sn__conv_backward)(m, step, err);
   return (forward ? forward_kernels : backward_kernels)[layer->op](m, call, err);

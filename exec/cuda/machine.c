@@ -78,8 +78,18 @@ static const sn_machine_ops machine_ops = {
     .close = close_machine,
 };
 
+/* An update is a few calls of cuDNN and cuBLAS, and neither divides one array by another. */
+static sn_status check_optimizer(sn_optimizer optimizer, sn_err *err) {
+  if (sn_optimizer_states(optimizer) <= 1) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--optimizer %s does not train on a GPU: cuDNN and cuBLAS cannot divide by the root of its moments; "
+                 "sgd and momentum do, and --backend cpu trains by all",
+                 sn_optimizer_name(optimizer));
+}
+
 static sn_status open_machine(const sn_route *route, const sn_machine_options *options, sn_machine *machine,
                               sn_err *err) {
+  if (check_optimizer(options->hyper.optimizer, err) != SN_OK) return err->code;
   sn__cuda *m = calloc(1, sizeof *m);
   if (!m) return sn_fail_memory(err);
   m->route = route;

@@ -145,7 +145,7 @@ static sn__step make_step(const sn__cuda *m, const sn_instr *i) {
                             .hyper = &m->options.hyper,
                             .parameters = m->parameters + l->at,
                             .gradients = m->gradients + l->at,
-                            .momentum = m->momentum + l->at,
+                            .states = {m->momentum ? m->momentum + l->at : NULL},
                             .statistics = m->statistics + l->statistics_at,
                             .workspace = i->bytes > 0 ? m->play->pool + i->offset : NULL,
                             .workspace_bytes = i->bytes},

@@ -10,7 +10,8 @@
 
 sn_status sn__store_open(sn__cuda *m, sn_persistent *persistent, sn_err *err) {
   const sn_net *net = m->route->net;
-  uint64_t floats = 3 * m->n_parameters + m->n_statistics + m->n_given + net->data_bytes / sizeof(float);
+  uint64_t states = sn_optimizer_states(m->options.hyper.optimizer); /* 0 or 1: machine.c refuses others */
+  uint64_t floats = (2 + states) * m->n_parameters + m->n_statistics + m->n_given + net->data_bytes / sizeof(float);
   void *host = NULL;
   if (sn__gpu_malloc(&m->resident, floats * sizeof(float), "what is trained (parameters and the batch)", err) !=
           SN_OK ||
@@ -19,13 +20,13 @@ sn_status sn__store_open(sn__cuda *m, sn_persistent *persistent, sn_err *err) {
     return err->code;
   m->parameters = m->resident;
   m->gradients = m->parameters + m->n_parameters;
-  m->momentum = m->gradients + m->n_parameters;
-  m->statistics = m->momentum + m->n_parameters;
+  m->momentum = states > 0 ? m->gradients + m->n_parameters : NULL;
+  m->statistics = m->gradients + (1 + states) * m->n_parameters;
   m->given = m->statistics + m->n_statistics;
   m->data = m->given + m->n_given;
   m->host_given = host;
-  persistent->parameters = persistent->parameter_gradients = persistent->optimizer_state =
-      m->n_parameters * sizeof(float);
+  persistent->parameters = persistent->parameter_gradients = m->n_parameters * sizeof(float);
+  persistent->optimizer_state = states * persistent->parameters;
   persistent->auxiliary = (m->n_statistics + m->n_given) * sizeof(float);
   persistent->input_batch = net->data_bytes;
   m->host_logits = m->host_given + m->n_given;
@@ -52,9 +53,9 @@ static sn_status move_layer(const sn__cuda *m, uint32_t index, bool up, sn_err *
   const sn__layer *l = &m->layers[index];
   const sn_state *s = m->state;
   uint64_t at = s->parameter_offset[index], channels = m->route->net->layers[index].out.c;
-  float *const host[] = {s->parameters, s->gradients, s->momentum};
+  float *const host[] = {s->parameters, s->gradients, s->states[0]};
   float *const device[] = {m->parameters, m->gradients, m->momentum};
-  int moved = up && s->fresh ? 1 : 3;
+  int moved = up && s->fresh ? 1 : m->momentum ? 3 : 2;
   for (int i = 0; i < moved; i++)
     if (move(host[i] + at, device[i] + l->at, l->head, up, err) != SN_OK ||
         move(host[i] + at + l->head, device[i] + l->tail_at, l->tail, up, err) != SN_OK)
@@ -74,7 +75,8 @@ static sn_status move_state(const sn__cuda *m, bool up, sn_err *err) {
 }
 
 sn_status sn__store_upload(sn__cuda *m, sn_err *err) {
-  if (m->state->fresh && CUDA(cudaMemset(m->gradients, 0, 2 * m->n_parameters * sizeof(float))) != SN_OK)
+  if (m->state->fresh &&
+      CUDA(cudaMemset(m->gradients, 0, (m->momentum ? 2 : 1) * m->n_parameters * sizeof(float))) != SN_OK)
     return err->code;
   return move_state(m, true, err);
 }

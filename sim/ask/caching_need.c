@@ -10,6 +10,7 @@
 
 typedef struct blocks {
   const sn_route *route;
+  sn_optimizer optimizer;
   uint64_t *before;
   sn_caching_made *made;
   uint32_t n_before, n_made;
@@ -53,7 +54,7 @@ static void add_made(blocks *b, uint32_t step, uint64_t bytes) {
   b->made[b->n_made++] = (sn_caching_made){step, bytes};
 }
 
-/* The workspace of cuBLAS with the first FC; momentum with the first update of each parameter. */
+/* The workspace of cuBLAS with the first FC; what the optimizer keeps of a parameter with its first update. */
 static void add_state(blocks *b, const sn_device *device) {
   const sn_route *r = b->route;
   for (uint32_t s = 0; s < r->first_backward; s++)
@@ -64,13 +65,16 @@ static void add_state(blocks *b, const sn_device *device) {
   for (uint32_t s = r->first_update; s < r->n_steps; s++) {
     uint64_t bytes[PIECES];
     uint32_t pieces = pieces_of(&r->net->layers[r->steps[s].layer], bytes);
-    for (uint32_t n = 0; n < pieces; n++) add_made(b, s, bytes[n]);
+    for (uint32_t n = 0; n < pieces; n++)
+      for (uint32_t k = 0; k < sn_optimizer_states(b->optimizer); k++) add_made(b, s, bytes[n]);
   }
 }
 
-static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, sn_err *err) {
+static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, sn_optimizer optimizer,
+                             sn_err *err) {
   size_t layers = route->net->n_layers;
   *b = (blocks){.route = route,
+                .optimizer = optimizer,
                 .before = calloc((PIECES * MOST_COPIES + MOST_BUFFERS + 1) * layers + 2, sizeof *b->before),
                 .made = calloc(PIECES * MOST_COPIES * layers + 1, sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
@@ -96,12 +100,12 @@ static uint64_t left_of(uint64_t memory_bytes, uint64_t context_bytes) {
   return memory_bytes > context_bytes ? memory_bytes - context_bytes : 0;
 }
 
-sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, uint64_t memory_bytes, sn_caching_need *need,
-                             sn_err *err) {
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
+                             uint64_t memory_bytes, sn_caching_need *need, sn_err *err) {
   blocks b;
   sn_caching_replayed r = {0};
   uint64_t context = sn_device_context(device, true);
-  sn_status status = make_blocks(&b, plan->route, device, err);
+  sn_status status = make_blocks(&b, plan->route, device, optimizer, err);
   if (status == SN_OK) status = replay(plan, &b, left_of(memory_bytes, context), &r, err);
   *need = (sn_caching_need){.fits = r.fits, .context_bytes = context, .failed_step = r.fits ? SN_NONE : r.failed_step};
   if (status == SN_OK && !r.fits) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
@@ -115,11 +119,12 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, uint6
   return status;
 }
 
-sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, uint64_t *memory_bytes, sn_err *err) {
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
+                                uint64_t *memory_bytes, sn_err *err) {
   enum { STEP = 2 << 20, PROBES = 6 };
   blocks b;
   sn_caching_replayed r = {0};
-  sn_status status = make_blocks(&b, plan->route, device, err);
+  sn_status status = make_blocks(&b, plan->route, device, optimizer, err);
   if (status == SN_OK) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
   uint64_t bad = sn_ceil_div(r.figures.allocated_peak, STEP) * STEP, good = r.figures.reserved_peak;
   for (int i = 0; i < PROBES && status == SN_OK && good > bad + STEP; i++) {

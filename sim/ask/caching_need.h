@@ -1,6 +1,6 @@
 /* What a plan needs where PyTorch's caching allocator serves it (sim/play/caching_replay.h): beside what the plan
- * lists, every parameter, gradient, buffer and optimizer state that stays is a block of its own, as in the framework,
- * and cuBLAS gets its workspace with its first product.
+ * lists, every parameter, gradient, buffer and optimizer state that stays is a block of its own, as in the framework
+ * (but for Adam's counters, which it keeps on the host), and cuBLAS gets its workspace with its first product.
  *
  *     device = context, with the libraries' kernels + segments reserved in two iterations
  *
@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
+#include "sim/graph/optimizer.h"
 #include "sim/plan/plan.h"
 #include "sim/play/caching_replay.h"
 
@@ -30,11 +31,12 @@ typedef struct sn_caching_need {
 } sn_caching_need;
 
 /* `memory_bytes` of the device. Where it does not fit, the figures are those of a device with enough memory. */
-sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, uint64_t memory_bytes, sn_caching_need *need,
-                             sn_err *err);
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
+                             uint64_t memory_bytes, sn_caching_need *need, sn_err *err);
 
 /* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
-sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, uint64_t *memory_bytes, sn_err *err);
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
+                                uint64_t *memory_bytes, sn_err *err);
 
 /* Costs of a graph of PyTorch's; NULL after an error. */
 sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err);

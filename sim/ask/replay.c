@@ -96,7 +96,8 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   r->options.calibration = r->calibration;
   r->options.pool_bytes = run->pool_limit_bytes;
   if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
-      sn_external_parse(run->external, &r->options.external, err) == SN_OK)
+      sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
+      sn_optimizer_parse(run->optimizer, &r->options.optimizer, err) == SN_OK)
     sn_allocator_parse(run->allocator, &r->options.allocator, err);
   if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT; /* words of the store, not of the command line */
   return err->code;

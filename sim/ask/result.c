@@ -13,11 +13,13 @@ static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect
   return layer->op == SN_BN ? running + counter : 0;
 }
 
-sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect) {
+sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer) {
   const sn_dialect *d = sn_dialect_of(dialect);
   sn_persistent p = {.input_batch = net->data_bytes, .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
-  p.parameters = p.parameter_gradients = p.optimizer_state = 4 * net->parameters;
+  p.parameters = p.parameter_gradients = 4 * net->parameters;
+  p.optimizer_state = sn_optimizer_states(optimizer) * p.parameters;
   if (d->eager) p.parameter_gradients = 0;
+  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(optimizer, net);
   for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d);
   return p;
 }

@@ -16,7 +16,7 @@
 typedef struct sn_persistent {
   uint64_t parameters;
   uint64_t parameter_gradients;
-  uint64_t optimizer_state; /* momentum: as large as the parameters */
+  uint64_t optimizer_state; /* momentum: as large as the parameters; sim/graph/optimizer.h */
   uint64_t auxiliary;       /* dropout masks, batch-norm statistics */
   uint64_t input_batch;
   uint64_t labels;
@@ -118,9 +118,9 @@ typedef struct sn_result {
   uint64_t iterations; /* whole ones; fewer than run->iterations: it was stopped or failed */
   double loss;         /* of the last whole iteration */
   double accuracy;     /* share of the last iterations' images whose most likely class was right */
-  uint64_t digest;     /* of all losses, the last gradients, momentum and parameters; 0: predicted, or not whole */
-  double difference;   /* from the run's first measured result: over the layers, the largest difference of a gradient or
-                        * parameter, relative to the layer's largest */
+  uint64_t digest;   /* of all losses, the last gradients, optimizer state and parameters; 0: predicted, or not whole */
+  double difference; /* from the run's first measured result: over the layers, the largest difference of a gradient or
+                      * parameter, relative to the layer's largest */
   int64_t fastest_ns, slowest_ns; /* of the iterations that count; iteration_ns is their median */
   sn_blob recording;              /* of the one that took least (sim/play/recording.h) */
   uint32_t n_steps, n_peak;
@@ -164,6 +164,7 @@ typedef struct sn_run {
   const char *workspace;      /* "none", "dynamic", "max" */
   const char *external;       /* "host", "peer", "remote" */
   const char *allocator;      /* "pool", "cuda" */
+  const char *optimizer;      /* "momentum", "sgd", "adam", "adamw" */
   bool shared_link;           /* copies of both directions share the link's bandwidth */
   const char *costs;          /* "model", "measured", "auto": where times come from */
   const char *device;         /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */

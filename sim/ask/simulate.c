@@ -107,6 +107,7 @@ static bool can_do_without_workspace(const question *q, sn_strategy strategy, co
 
 static sn_status open_question(question *q) {
   q->costs = sn_costs_new(q->net, q->device, q->err);
+  if (q->costs) sn_costs_set_optimizer(q->costs, q->net, q->device, q->options->optimizer);
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->memory_bytes = q->device->memory_bytes;
   return q->costs ? SN_OK : q->err->code;
@@ -121,8 +122,9 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   g->route = route;
   if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);
   if (is_eager(strategy) && !g->costs) return q->err->code;
+  if (g->costs) sn_costs_set_optimizer(g->costs, q->net, q->device, q->options->optimizer);
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
-  g->persistent = sn_persistent_of(q->net, strategy.dialect);
+  g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->optimizer);
   g->floor = largest_step(route, workspace_of(q, strategy), costs_of(q, strategy));
   g->workspace_free = can_do_without_workspace(q, strategy, route);
   return SN_OK;
@@ -248,7 +250,8 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
-  sn_status status = plan ? sn_caching_need_least(plan, q->device, memory_bytes, q->err) : q->err->code;
+  sn_status status =
+      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -286,7 +289,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
 static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need) {
   uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
   if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
-  sn_status status = sn_caching_need_of(plan, q->device, memory, need, q->err);
+  sn_status status = sn_caching_need_of(plan, q->device, q->options->optimizer, memory, need, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
 }
@@ -295,7 +298,8 @@ static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_p
 static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need);
-  if (status == SN_OK) status = sn_caching_need_least(plan, q->device, &r->least_device_bytes, q->err);
+  if (status == SN_OK)
+    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
@@ -382,6 +386,7 @@ static sn_status fill_head(const question *q, const char *spec, const sn_route *
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),
+                  .optimizer = sn_optimizer_name(o->optimizer),
                   .shared_link = o->shared_link,
                   .costs = o->calibration ? "measured" : "model",
                   .device = "",

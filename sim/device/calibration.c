@@ -58,6 +58,15 @@ char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t
   return text;
 }
 
+char *sn_timing_shape(const sn_net *net, const sn_layer *layer, sn_pass pass, sn_optimizer optimizer, char *text,
+                      size_t room) {
+  sn_shape_text(net, layer, text, room);
+  size_t used = strlen(text);
+  if (pass == SN_UPDATE && optimizer != SN_OPTIMIZER_MOMENTUM)
+    snprintf(text + used, room - used, " %s", sn_optimizer_name(optimizer));
+  return text;
+}
+
 int sn_timing_compare(const void *a, const void *b) {
   const sn_timing *x = a, *y = b;
   int order = strcmp(x->shape, y->shape);
@@ -141,9 +150,11 @@ void sn_calibration_apply(const sn_calibration *c, const sn_net *net, sn_costs *
   for (uint32_t i = 1; i < net->n_layers; i++) {
     const sn_layer *layer = &net->layers[i];
     if (!choice) sn_costs_keep_smallest(costs, i);
-    char shape[SN_SHAPE_TEXT];
-    sn_shape_text(net, layer, shape, sizeof shape);
-    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
-      if (pass != SN_UPDATE || layer->parameters > 0) apply_step(c, layer, shape, i, pass, costs);
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++) {
+      char shape[SN_SHAPE_TEXT];
+      if (pass == SN_UPDATE && layer->parameters == 0) continue;
+      sn_timing_shape(net, layer, pass, sn_costs_optimizer(costs), shape, sizeof shape);
+      apply_step(c, layer, shape, i, pass, costs);
+    }
   }
 }

@@ -25,7 +25,7 @@
 enum { SN_SHAPE_TEXT = 120 };
 
 typedef struct sn_timing {
-  const char *shape; /* sn_shape_text() */
+  const char *shape; /* sn_timing_shape() */
   uint32_t op;       /* sn_op */
   uint32_t pass;     /* sn_pass */
   uint32_t kernel;   /* sn_conv_kernel; SN_CONV_KERNELS: the step, but for algorithms that have timings of their own */
@@ -60,6 +60,10 @@ void sn_calibration_free(sn_calibration *calibration);
 
 /* What makes two steps take the same time: operator, shapes and attributes. Returns text. */
 char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t room);
+
+/* The same for a step; an update's that is not by momentum says by what: "FC 4x10x1x1 to 5x1x1 bias adam". */
+char *sn_timing_shape(const sn_net *net, const sn_layer *layer, sn_pass pass, sn_optimizer optimizer, char *text,
+                      size_t room);
 
 /* Order of timings, for qsort(). */
 int sn_timing_compare(const void *a, const void *b);

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SGD with momentum reads weight, gradient and momentum and writes weight and momentum. */
-enum { UPDATE_TRANSFERS = 5 };
-
 /* `all` there are, and those of them worth choosing, sorted: a measured time may bring one back. */
 typedef struct conv_list {
   sn_conv_choice *all, *choices;
@@ -27,6 +24,7 @@ typedef struct layer_cost {
 
 struct sn_costs {
   layer_cost *layers;
+  sn_optimizer optimizer;
   sn_arena *arena;
 };
 
@@ -114,9 +112,22 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   traffic t = traffic_of(layer, 4 * elements(input), 4 * elements(layer->out));
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
     cost->ns[pass] = roofline(device, t.flops[pass], t.bytes[pass], t.launches[pass]);
-  if (layer->parameters > 0)
-    cost->ns[SN_UPDATE] = roofline(device, 0, 4.0 * UPDATE_TRANSFERS * (double)layer->parameters, 1);
   return layer->op != SN_CONV || add_conv(costs, layer, input, device, cost);
+}
+
+static double update_bytes(const sn_layer *layer, sn_optimizer optimizer) {
+  return 4.0 * sn_optimizer_transfers(optimizer) * (double)layer->parameters;
+}
+
+void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer) {
+  costs->optimizer = optimizer;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].parameters > 0)
+      costs->layers[i].ns[SN_UPDATE] = roofline(device, 0, update_bytes(&net->layers[i], optimizer), 1);
+}
+
+sn_optimizer sn_costs_optimizer(const sn_costs *costs) {
+  return costs->optimizer;
 }
 
 /* The slowest an iteration can be, in seconds. */
@@ -140,6 +151,7 @@ sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) 
   }
   bool good = costs && costs->layers;
   for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, device);
+  if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);
   if (!good)
     sn_fail_memory(err);
   else if (slowest(costs, net->n_layers) >= SN_MAX_OP_SECONDS)
@@ -240,10 +252,10 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
   }
 }
 
-sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass) {
+sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimizer optimizer) {
   const sn_layer *layer = &net->layers[index];
   double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
-  if (pass == SN_UPDATE) return (sn_work){.bytes = 4.0 * UPDATE_TRANSFERS * (double)layer->parameters};
+  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer)};
   traffic t = traffic_of(layer, x, y);
   sn_work work = {t.flops[pass], t.bytes[pass]};
   if (layer->op != SN_CONV) return work;

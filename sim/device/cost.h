@@ -12,6 +12,7 @@
 #include "models/net.h"
 #include "sim/device/conv.h"
 #include "sim/device/device.h"
+#include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
 
 #include <stdbool.h>
@@ -21,6 +22,10 @@ typedef struct sn_costs sn_costs;
 
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
 void sn_costs_free(sn_costs *costs);
+
+/* Updates cost what this optimizer's do by the formulas; momentum's unless set. Before measured times are. */
+void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer);
+sn_optimizer sn_costs_optimizer(const sn_costs *costs);
 
 /* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
@@ -54,7 +59,7 @@ void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel ker
 typedef struct sn_work {
   double flops, bytes;
 } sn_work;
-sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass);
+sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimizer optimizer);
 
 /* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
  * CONV only. */

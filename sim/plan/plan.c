@@ -150,10 +150,12 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  ",\n\"pool_limit_bytes\": %" PRIu64 ",\n",
                  device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
          fprintf(out,
-                 "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"shared_link\": %s,\n"
+                 "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
+                 "\"%s\",\n\"shared_link\": %s,\n"
                  "\"costs\": \"%s\",\n",
                  sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
-                 o->shared_link ? "true" : "false", o->calibration ? "measured" : "model") > 0;
+                 sn_optimizer_name(o->optimizer), o->shared_link ? "true" : "false",
+                 o->calibration ? "measured" : "model") > 0;
 }
 
 static bool write_sizes(const sn_plan *plan, FILE *out) {

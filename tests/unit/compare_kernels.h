@@ -188,7 +188,8 @@ static inline void compare_state(compare *c, const sn_call *fast, const sn_call 
   if (fast->pass == SN_BACKWARD && layer->parameters)
     compare_parameters(c, fast, "gradient", fast->gradients, reference->gradients);
   if (fast->pass == SN_UPDATE) {
-    compare_parameters(c, fast, "momentum", fast->momentum, reference->momentum);
+    for (uint32_t k = 0; k < sn_optimizer_states(fast->hyper->optimizer); k++)
+      compare_parameters(c, fast, "optimizer state", fast->states[k], reference->states[k]);
     compare_parameters(c, fast, "parameter", fast->parameters, reference->parameters);
   }
 }
@@ -206,7 +207,8 @@ static inline void compare_share(compare *c, uint32_t step, const sn_call *fast,
   if (layer->parameters == 0) return;
   memcpy(reference->parameters, fast->parameters, layer->parameters * sizeof(float));
   memcpy(reference->gradients, fast->gradients, layer->parameters * sizeof(float));
-  memcpy(reference->momentum, fast->momentum, layer->parameters * sizeof(float));
+  for (int k = 0; k < SN_OPTIMIZER_STATES; k++)
+    memcpy(reference->states[k], fast->states[k], layer->parameters * sizeof(float));
   if (layer->statistics_bytes) memcpy(reference->statistics, fast->statistics, layer->statistics_bytes);
 }
 

@@ -21,6 +21,7 @@ typedef struct subject {
   uint32_t batch, image;
   uint64_t pool_bytes; /* on offer: too little for liveness alone */
   bool systems;        /* the published systems as well */
+  sn_optimizer optimizer;
 } subject;
 
 static uint32_t count_of(const subject *s) {
@@ -40,6 +41,7 @@ static sn_run *train(const sn_net *net, const subject *s) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.machine.threads = 1;
   options.machine.check = true;
+  options.machine.hyper.optimizer = s->optimizer;
   options.machine.jitter_us = 300;
   options.pool_bytes = s->pool_bytes;
   options.predict = true;
@@ -90,6 +92,8 @@ static void conforms(const subject *s) {
     if (strategy_of(i).offload == SN_OFFLOAD_CACHE) moved += m->offload_bytes;
     again += m->recomputed_layers;
   }
+  assert_string_equal(run->optimizer, sn_optimizer_name(s->optimizer));
+  assert_int_equal(run->results[1].persistent.optimizer_state, 4 * sn_optimizer_states(s->optimizer) * net->parameters);
   assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
   sn_run_free(run);
   sn_net_free(net);
@@ -97,33 +101,41 @@ static void conforms(const subject *s) {
 
 static void lenet(void **state) {
   (void)state;
-  conforms(&(subject){"lenet", 4, 0, 300 << 10, true});
+  conforms(&(subject){"lenet", 4, 0, 300 << 10, true, 0});
 }
 
 static void alexnet(void **state) {
   (void)state;
-  conforms(&(subject){"alexnet", 2, 67, 700 << 10, false});
+  conforms(&(subject){"alexnet", 2, 67, 700 << 10, false, 0});
 }
 
 static void resnet(void **state) {
   (void)state;
-  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false});
+  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, 0});
 }
 
 static void inception(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, true});
+  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, true, 0});
 }
 
 static void densenet(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false});
+  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false, 0});
+}
+
+/* Whatever updates the parameters. */
+static void optimizers(void **state) {
+  (void)state;
+  for (sn_optimizer o = SN_OPTIMIZER_SGD; o < SN_OPTIMIZERS; o++)
+    conforms(&(subject){"lenet", 4, 0, 300 << 10, false, o});
+  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, SN_OPTIMIZER_ADAM});
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lenet),     cmocka_unit_test(alexnet),  cmocka_unit_test(resnet),
-      cmocka_unit_test(inception), cmocka_unit_test(densenet),
+      cmocka_unit_test(inception), cmocka_unit_test(densenet), cmocka_unit_test(optimizers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,6 +63,35 @@ static void reference_agrees(void **state) {
   agrees("/tests/nets/small_densenet.json", 3, SN_WORKSPACE_DYNAMIC, 1e-3);
 }
 
+static void reference_agrees_by_sgd(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_net *net = cuda_net("/tests/nets/small_inception.json", 3, 0);
+  cuda_lab lab = cuda_lab_open_by(SN_OPTIMIZER_SGD, net, "liveness+offload", SN_WORKSPACE_NONE, UINT64_MAX);
+  assert_int_equal(lab.machine.info.persistent.optimizer_state, 0);
+  assert_null(lab.state);
+  cuda_agrees(&lab, 3, cuda_elements(1e-3));
+  assert_null(lab.state->states[0]);
+  cuda_lab_close(&lab);
+  check_idle(fake);
+}
+
+static void adam_is_refused(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  for (sn_optimizer o = SN_OPTIMIZER_ADAM; o <= SN_OPTIMIZER_ADAMW; o++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = cuda_net("lenet", 2, 0);
+    sn_session_options options = cuda_options(0);
+    options.machine.hyper.optimizer = o;
+    assert_null(sn_session_open("lenet", net, &options, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+    assert_non_null(strstr(err.text, "does not train on a GPU"));
+    sn_net_free(net);
+  }
+  check_idle(fake);
+}
+
 /* Whether some order of what is left unordered gives another result, or breaks the device. */
 static bool is_noticed(fake_cuda *fake, cuda_lab *lab, const sn_plan *plan, uint64_t right) {
   for (uint64_t order = 0; order < ORDERS; order++) {
@@ -108,8 +137,8 @@ static void missing_fence_is_noticed(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(strategies_agree),
-      cmocka_unit_test(reference_agrees),
+      cmocka_unit_test(strategies_agree),         cmocka_unit_test(reference_agrees),
+      cmocka_unit_test(reference_agrees_by_sgd),  cmocka_unit_test(adam_is_refused),
       cmocka_unit_test(missing_fence_is_noticed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -171,12 +171,13 @@ typedef struct cuda_lab {
 } cuda_lab;
 
 /* The net is the lab's from now on. */
-static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy_text, sn_workspace workspace,
-                                     uint64_t pool_bytes) {
+static inline cuda_lab cuda_lab_open_by(sn_optimizer optimizer, sn_net *net, const char *strategy_text,
+                                        sn_workspace workspace, uint64_t pool_bytes) {
   sn_err err = SN_ERR_INIT;
   cuda_lab lab = {.net = net, .options = cuda_options(0).machine};
   sn_device device;
   sn_strategy strategy;
+  lab.options.hyper.optimizer = optimizer;
   sn_device_load("k40c", &device, &err);
   sn_strategy_parse(strategy_text, &strategy, &err);
   lab.route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
@@ -193,6 +194,10 @@ static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy_text, sn_
   sn_trace_init(&lab.trace, lab.plan, &err);
   cuda_must(&err);
   return lab;
+}
+
+static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy, sn_workspace workspace, uint64_t pool_bytes) {
+  return cuda_lab_open_by(SN_OPTIMIZER_MOMENTUM, net, strategy, workspace, pool_bytes);
 }
 
 static inline void cuda_lab_close(cuda_lab *lab) {
@@ -219,7 +224,7 @@ static inline uint64_t cuda_tight_pool(sn_net *net) {
 static inline void cuda_lab_start(cuda_lab *lab) {
   sn_err err = SN_ERR_INIT;
   sn_state_free(lab->state);
-  lab->state = sn_state_new(lab->net, 5, &err);
+  lab->state = sn_state_new(lab->net, lab->options.hyper.optimizer, 5, &err);
   sn_batches_rewind(lab->batches, &err);
   cuda_must(&err);
   lab->machine.ops->start(lab->machine.self, lab->state, &err);
@@ -273,7 +278,7 @@ static inline net_runner cuda_reference(const sn_net *net, const sn_state *state
   for (uint32_t i = 0; i < net->n_layers; i++) {
     uint64_t at = state->parameter_offset[i], count = net->layers[i].parameters;
     cuda_take(r.layers[i].parameters, state->parameters + at, count);
-    cuda_take(r.layers[i].momentum, state->momentum + at, count);
+    if (state->states[0]) cuda_take(r.layers[i].states[0], state->states[0] + at, count);
     cuda_take(r.layers[i].statistics, state->statistics + state->statistics_offset[i],
               net->layers[i].statistics_bytes / sizeof(float));
   }
@@ -332,7 +337,7 @@ static inline void cuda_compare(const net_runner *r, const sn_state *state, cuda
     const float *statistics = state->statistics + state->statistics_offset[i];
     uint64_t at = state->parameter_offset[i], count = layer->parameters, channels = layer->out.c;
     cuda_compare_data(layer, "gradient", state->gradients + at, s->gradients, count, tolerance);
-    cuda_compare_data(layer, "momentum", state->momentum + at, s->momentum, count, tolerance);
+    if (state->states[0]) cuda_compare_data(layer, "momentum", state->states[0] + at, s->states[0], count, tolerance);
     cuda_compare_data(layer, "parameter", state->parameters + at, s->parameters, count, tolerance);
     for (uint64_t k = 0; layer->op == SN_BN && k < 4; k++)
       cuda_compare_data(layer, "statistics", statistics + k * channels, s->statistics + k * channels, channels,

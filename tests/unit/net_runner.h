@@ -36,7 +36,7 @@ typedef struct net_kernels {
 
 /* What a layer owns besides its tensors; NULL where it has none. */
 typedef struct net_state {
-  float *parameters, *gradients, *momentum, *statistics;
+  float *parameters, *gradients, *states[SN_OPTIMIZER_STATES], *statistics;
   double loss; /* SOFTMAX */
 } net_state;
 
@@ -113,9 +113,9 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
   uint64_t count = layer->parameters, channels = layer->out.c;
   s->parameters = net_block_new(r, count);
   s->gradients = net_block_new(r, count);
-  s->momentum = net_block_new(r, count);
+  for (int k = 0; k < SN_OPTIMIZER_STATES; k++) s->states[k] = net_block_new(r, count);
   s->statistics = net_block_new(r, layer->statistics_bytes / sizeof(float));
-  for (uint64_t i = 0; i < count; i++) s->momentum[i] = 0;
+  for (uint64_t i = 0; i < count; i++) s->states[0][i] = s->states[1][i] = 0;
   for (uint64_t c = 0; c < channels && s->statistics; c++) s->statistics[c] = 0, s->statistics[channels + c] = 1;
   if (count == 0) return;
   if (layer->op == SN_BN) {
@@ -220,7 +220,7 @@ static inline sn_call net_runner_call(net_runner *r, uint32_t step) {
                    .dx = r->dx,
                    .parameters = s->parameters,
                    .gradients = s->gradients,
-                   .momentum = s->momentum,
+                   .states = {s->states[0], s->states[1]},
                    .statistics = s->statistics,
                    .labels = r->labels,
                    .loss = &s->loss,

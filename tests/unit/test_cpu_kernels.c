@@ -126,6 +126,22 @@ static void norm_matches(void **state) {
   check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){2, 1, 1, 1}, 1);
 }
 
+/* Three updates by each optimizer, the moments of the second and third no longer 0. */
+static void updates_match(void **state) {
+  (void)state;
+  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++)
+    for (unsigned threads = 1; threads <= 2; threads++) {
+      sn_net *net = op_net(SN_FC, (sn_attr){.channels = 300, .bias = true}, (sn_shape){4, 70, 2, 2}, 1);
+      sn_cpu_kernels *k = new_kernels(net, threads);
+      compare c = compare_open(net, table_of(k), 7);
+      c.fast.hyper.optimizer = c.reference.hyper.optimizer = o;
+      for (int i = 0; i < 3; i++) compare_all(&c, UINT64_MAX);
+      compare_close(&c);
+      sn_cpu_kernels_free(k);
+      sn_net_free(net);
+    }
+}
+
 static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
@@ -388,6 +404,7 @@ int main(void) {
       cmocka_unit_test(fc_matches),
       cmocka_unit_test(pool_matches),
       cmocka_unit_test(norm_matches),
+      cmocka_unit_test(updates_match),
       cmocka_unit_test(others_match),
       cmocka_unit_test(random_nets_match),
       cmocka_unit_test(zoo_matches),

@@ -92,6 +92,9 @@ static void every_form_is_read(void **state) {
   assert_true(args.memory.bytes == UINT64_C(8) << 30);
   assert_true(args.context.given && args.context.bytes == 0);
   assert_true(args.pool.bytes == 1500000000);
+  assert_int_equal(args.optimizer, SN_OPTIMIZER_MOMENTUM);
+  args = good("fit --max batch --optimizer adamw");
+  assert_int_equal(args.optimizer, SN_OPTIMIZER_ADAMW);
   args = good("--context 0GiB");
   assert_true(args.context.given && args.context.bytes == 0);
   args = good("--external peer --workspace max --allocator cuda --shared-link --color never -o - --plan -");
@@ -220,6 +223,7 @@ static void mistakes_are_named(void **state) {
   bad("--placement best-fit", "none of: packed, first-fit");
   assert_int_equal(good("--placement first-fit").placement, SN_PLACEMENT_FIRST_FIT);
   assert_int_equal(good("").placement, SN_PLACEMENT_PACKED);
+  bad("--optimizer rmsprop", "--optimizer: \"rmsprop\" is none of: momentum, sgd, adam, adamw");
   bad("--color red", "--color");
 }
 

@@ -333,22 +333,34 @@ static void softmax_by_hand(void **state) {
   sn_net_free(net);
 }
 
-static void update_by_hand(void **state) {
+/* Two parameters, the second iteration. Adam's are worked out with 40 digits. */
+static void updates_by_hand(void **state) {
   (void)state;
+  static const struct {
+    float parameters[2], states[SN_OPTIMIZER_STATES][2];
+  } after[SN_OPTIMIZERS] = {
+      [SN_OPTIMIZER_MOMENTUM] = {{0.125f, -7.75f}, {{3.75f, 7.5f}, {4, 9}}}, /* v = 10/4 + 1 + 2/8, 20/4 + 3 - 4/8 */
+      [SN_OPTIMIZER_SGD] = {{1.375f, -5.25f}, {{10, 20}, {4, 9}}},
+      [SN_OPTIMIZER_ADAM] = {{1.46302008f, -4.71586442f}, {{9.125f, 18.25f}, {3.9975625f, 8.99725f}}},
+      [SN_OPTIMIZER_ADAMW] = {{1.33945358f, -4.46771601f}, {{9.1f, 18.3f}, {3.997f, 9}}},
+  };
   sn_net *net = op_net(SN_FC, (sn_attr){.channels = 1, .bias = true}, (sn_shape){1, 1, 1, 1}, 1);
   probe p = probe_open(net, SN_FC, 1);
-  float parameters[] = {2, -4}, gradients[] = {1, 3}, momentum[] = {10, 20};
-  const sn_hyper hyper = {.learning_rate = 0.5f, .momentum = 0.25f, .weight_decay = 0.125f};
-  const float v[] = {3.75f, 7.5f}, w[] = {0.125f, -7.75f}; /* v = 10/4 + 1 + 2/8, 20/4 + 3 - 4/8 */
-  sn_call call = net_runner_call(&p.r, p.r.route->forward_step[p.layer]);
-  call.pass = SN_UPDATE;
-  call.hyper = &hyper;
-  call.parameters = parameters;
-  call.gradients = gradients;
-  call.momentum = momentum;
-  net_runner_run(&p.r, &call);
-  expect(momentum, v, 2, 0);
-  expect(parameters, w, 2, 0);
+  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
+    float parameters[] = {2, -4}, gradients[] = {1, 3}, states[SN_OPTIMIZER_STATES][2] = {{10, 20}, {4, 9}};
+    double allowed = o < SN_OPTIMIZER_ADAM ? 0 : 1e-6;
+    const sn_hyper hyper = {.learning_rate = 0.5f, .momentum = 0.25f, .weight_decay = 0.125f, .optimizer = o};
+    sn_call call = net_runner_call(&p.r, p.r.route->forward_step[p.layer]);
+    call.pass = SN_UPDATE;
+    call.iteration = 1;
+    call.hyper = &hyper;
+    call.parameters = parameters;
+    call.gradients = gradients;
+    for (uint32_t k = 0; k < SN_OPTIMIZER_STATES; k++) call.states[k] = k < sn_optimizer_states(o) ? states[k] : NULL;
+    net_runner_run(&p.r, &call);
+    expect(parameters, after[o].parameters, 2, allowed);
+    for (int k = 0; k < SN_OPTIMIZER_STATES; k++) expect(states[k], after[o].states[k], 2, allowed);
+  }
   probe_close(&p);
   sn_net_free(net);
 }
@@ -554,7 +566,7 @@ int main(void) {
       cmocka_unit_test(bn_by_hand),
       cmocka_unit_test(bn_of_one_element),
       cmocka_unit_test(softmax_by_hand),
-      cmocka_unit_test(update_by_hand),
+      cmocka_unit_test(updates_by_hand),
       cmocka_unit_test(dropout_masks),
       cmocka_unit_test(dropout_ratio),
       cmocka_unit_test(gradients_of_nets),

@@ -37,6 +37,23 @@ static int64_t put(sn_store *store, const sn_run *run) {
   return id;
 }
 
+static sn_run run_without_words(const sn_result *results, uint32_t count) {
+  return (sn_run){.name = "",
+                  .version = "",
+                  .net = "",
+                  .net_name = "",
+                  .gpu = "",
+                  .workspace = "",
+                  .external = "",
+                  .allocator = "",
+                  .optimizer = "",
+                  .costs = "",
+                  .device = "",
+                  .data = "",
+                  .n_results = count,
+                  .results = results};
+}
+
 static void assert_stored(sn_store *store, int64_t id, const sn_run *want) {
   sn_err err = SN_ERR_INIT;
   sn_run *got = sn_store_get(store, id, &err);
@@ -117,22 +134,9 @@ static void limits_come_back(void **unused) {
   results[0].accuracy = 0x1p-1074;
   results[0].images_per_second = 0x1.fffffffffffffp1023;
   results[0].iteration_ns = SN__MOST_NS;
-  sn_run run = {.name = "",
-                .version = "",
-                .net = "",
-                .net_name = "",
-                .gpu = "",
-                .workspace = "",
-                .external = "",
-                .allocator = "",
-                .costs = "",
-                .device = "",
-                .data = "",
-                .batch = UINT32_MAX,
-                .memory_bytes = INT64_MAX,
-                .n_results = 2,
-                .results = results,
-                .n_tensors = UINT32_MAX};
+  sn_run run = run_without_words(results, 2);
+  run.batch = run.n_tensors = UINT32_MAX;
+  run.memory_bytes = INT64_MAX;
   sn_store *store = open_memory();
   assert_stored(store, put(store, &run), &run);
   run.n_results = 0;
@@ -268,19 +272,7 @@ static void bad_runs_leave_nothing(void **unused) {
                            .steps = b,
                            .n_peak = 1,
                            .peak = &peak}};
-  sn_run run = {.name = "",
-                .version = "1",
-                .net = "n",
-                .net_name = "",
-                .gpu = "g",
-                .workspace = "w",
-                .external = "e",
-                .allocator = "a",
-                .costs = "c",
-                .device = "",
-                .data = "",
-                .n_results = 2,
-                .results = results};
+  sn_run run = run_without_words(results, 2);
   sn_store *store = open_memory();
   refuse(store, &run, SN_BUG, "2^63");
   peak.bytes = 1;

@@ -1,0 +1,157 @@
+/* Optimizers: what they keep and move, in bytes and in the time of an update; measured updates are of one optimizer. */
+#include "sim/ask/result.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/calibration.h"
+#include "tests/unit/pipeline.h"
+
+#include <math.h>
+
+static void names(void **state) {
+  (void)state;
+  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
+    sn_err err = SN_ERR_INIT;
+    sn_optimizer read = SN_OPTIMIZERS;
+    assert_int_equal(sn_optimizer_parse(sn_optimizer_name(o), &read, &err), SN_OK);
+    assert_int_equal(read, o);
+  }
+  sn_err err = SN_ERR_INIT;
+  sn_optimizer kept = SN_OPTIMIZER_ADAM;
+  assert_int_equal(sn_optimizer_parse("Adam", &kept, &err), SN_BAD_USAGE);
+  assert_string_equal(err.text, "--optimizer: \"Adam\" is none of: momentum, sgd, adam, adamw");
+  assert_int_equal(kept, SN_OPTIMIZER_ADAM);
+}
+
+/* AlexNet: 8 layers with weights and bias. PyTorch's Adam: 244,403,360 B of parameters twice, and 16 counters. */
+static void bytes_that_stay(void **state) {
+  (void)state;
+  static const uint64_t times[SN_OPTIMIZERS] = {1, 0, 2, 2};
+  static const uint64_t counters[SN_OPTIMIZERS] = {0, 0, 64, 64};
+  sn_net *net = load_net("alexnet", 2);
+  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
+    sn_persistent p = sn_persistent_of(net, SN_DIALECT_SUPERNEURONS, o);
+    assert_int_equal(p.parameters, 4 * net->parameters);
+    assert_int_equal(p.parameter_gradients, p.parameters);
+    assert_int_equal(p.optimizer_state, times[o] * p.parameters);
+    assert_int_equal(sn_optimizer_counter_bytes(o, net), counters[o]);
+    assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, o).optimizer_state, p.optimizer_state + counters[o]);
+  }
+  sn_net_free(net);
+}
+
+static void normalized_layers_have_two_tensors(void **state) {
+  (void)state;
+  sn_net *net = load_net("resnet18", 1);
+  uint32_t expected = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    sn_op op = net->layers[i].op;
+    expected += op == SN_BN || op == SN_FC ? 2 : op == SN_CONV;
+  }
+  assert_int_equal(sn_optimizer_counter_bytes(SN_OPTIMIZER_ADAMW, net), 4 * expected);
+  sn_net_free(net);
+}
+
+/* A large layer's update takes as long as its bytes do; forward and backward know nothing of it. */
+static void time_of_updates(void **state) {
+  (void)state;
+  static const double transfers[SN_OPTIMIZERS] = {5, 3, 7, 7};
+  static const uint8_t algo[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
+  pipeline p = pipeline_open("alexnet", 2);
+  uint32_t fc = 0;
+  while (strcmp(p.net->layers[fc].name, "fc1") != 0) fc++;
+  int64_t forward = sn_costs_step(p.costs, fc, SN_FORWARD, algo);
+  assert_int_equal(sn_costs_optimizer(p.costs), SN_OPTIMIZER_MOMENTUM);
+  for (uint32_t i = SN_OPTIMIZERS + 1; i-- > 0;) { /* momentum twice: first and last */
+    sn_optimizer o = i % SN_OPTIMIZERS;
+    sn_costs_set_optimizer(p.costs, p.net, &p.device, o);
+    double bytes = 4 * transfers[o] * (double)p.net->layers[fc].parameters;
+    int64_t ns = sn_costs_step(p.costs, fc, SN_UPDATE, algo);
+    assert_true(sn_costs_work(p.net, fc, SN_UPDATE, o).bytes == bytes);
+    double expected = bytes / (p.device.memory_bandwidth * p.device.memory_efficiency) * 1e9;
+    assert_true(fabs((double)(ns - p.device.launch_ns) - expected) <= 1);
+    assert_int_equal(sn_costs_step(p.costs, fc, SN_FORWARD, algo), forward);
+  }
+  pipeline_close(&p);
+}
+
+static int64_t iteration(const sn_net *net, const sn_device *gpu, sn_optimizer optimizer, uint64_t *device_bytes) {
+  sn_err err = SN_ERR_INIT;
+  sn_strategy liveness = parse_strategy("liveness");
+  sn_options options = SN_OPTIONS_INIT;
+  options.optimizer = optimizer;
+  sn_run *run = sn_simulate("alexnet", net, gpu, &liveness, 1, &options, &err);
+  must(&err);
+  assert_string_equal(run->optimizer, sn_optimizer_name(optimizer));
+  int64_t ns = run->results[0].iteration_ns;
+  *device_bytes = run->results[0].peak_device_bytes;
+  sn_run_free(run);
+  return ns;
+}
+
+static void simulated(void **state) {
+  (void)state;
+  sn_net *net = load_net("alexnet", 16);
+  sn_device gpu = load_gpu("k40c");
+  uint64_t bytes[SN_OPTIMIZERS];
+  int64_t ns[SN_OPTIMIZERS];
+  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) ns[o] = iteration(net, &gpu, o, &bytes[o]);
+  assert_int_equal(bytes[SN_OPTIMIZER_MOMENTUM] - bytes[SN_OPTIMIZER_SGD], 4 * net->parameters);
+  assert_int_equal(bytes[SN_OPTIMIZER_ADAM] - bytes[SN_OPTIMIZER_MOMENTUM], 4 * net->parameters);
+  assert_int_equal(bytes[SN_OPTIMIZER_ADAMW], bytes[SN_OPTIMIZER_ADAM]);
+  assert_true(ns[SN_OPTIMIZER_SGD] < ns[SN_OPTIMIZER_MOMENTUM]);
+  assert_true(ns[SN_OPTIMIZER_MOMENTUM] < ns[SN_OPTIMIZER_ADAM]);
+  sn_net_free(net);
+}
+
+/* An update measured under Adam says nothing exact of one by momentum, whose formula gets its factor alone. */
+static void measured_updates(void **state) {
+  (void)state;
+  static const uint8_t algo[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
+  pipeline p = pipeline_open("lenet", 2);
+  char shape[SN_SHAPE_TEXT], plain[SN_SHAPE_TEXT];
+  uint32_t fc = p.net->n_layers - 2;
+  const sn_layer *layer = &p.net->layers[fc];
+  assert_int_equal(layer->op, SN_FC);
+  sn_shape_text(p.net, layer, plain, sizeof plain);
+  sn_timing_shape(p.net, layer, SN_UPDATE, SN_OPTIMIZER_MOMENTUM, shape, sizeof shape);
+  assert_string_equal(shape, plain);
+  sn_timing_shape(p.net, layer, SN_BACKWARD, SN_OPTIMIZER_ADAM, shape, sizeof shape);
+  assert_string_equal(shape, plain);
+  sn_timing_shape(p.net, layer, SN_UPDATE, SN_OPTIMIZER_ADAM, shape, sizeof shape);
+  assert_string_equal(shape + strlen(plain), " adam");
+  int64_t by_momentum = sn_costs_step(p.costs, fc, SN_UPDATE, algo);
+  sn_costs_set_optimizer(p.costs, p.net, &p.device, SN_OPTIMIZER_ADAM);
+  int64_t by_adam = sn_costs_step(p.costs, fc, SN_UPDATE, algo);
+  sn_timing timing = {.shape = shape,
+                      .op = SN_FC,
+                      .pass = SN_UPDATE,
+                      .kernel = SN_CONV_KERNELS,
+                      .algo = SN_CONV_ALGOS,
+                      .ns = 10 * by_adam,
+                      .formula_ns = by_adam,
+                      .samples = 1};
+  sn_calibration c = {.profile = p.device, .timings = &timing, .n_timings = 1};
+  sn_calibration_fit(&c);
+  sn_calibration_apply(&c, p.net, p.costs);
+  assert_int_equal(sn_costs_step(p.costs, fc, SN_UPDATE, algo), 10 * by_adam);
+  assert_int_equal(sn_costs_step_known(p.costs, fc, SN_UPDATE, algo), 10 * by_adam);
+  sn_err err = SN_ERR_INIT;
+  sn_costs *others = sn_costs_new(p.net, &p.device, &err);
+  must(&err);
+  sn_calibration_apply(&c, p.net, others);
+  assert_int_equal(sn_costs_step(others, fc, SN_UPDATE, algo), 10 * by_momentum);
+  assert_int_equal(sn_costs_step_known(others, fc, SN_UPDATE, algo), 0);
+  sn_costs_free(others);
+  pipeline_close(&p);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names),
+      cmocka_unit_test(bytes_that_stay),
+      cmocka_unit_test(normalized_layers_have_two_tensors),
+      cmocka_unit_test(time_of_updates),
+      cmocka_unit_test(simulated),
+      cmocka_unit_test(measured_updates),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
