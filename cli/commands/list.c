@@ -177,6 +177,11 @@ static sn_status put_strategy(lister *l, const char *name, const char *summary, 
 
 static sn_status list_strategies(lister *l, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
+    sn_strategy framework = sn_strategy_framework(i);
+    if (put_strategy(l, sn_strategy_name(framework, name), sn_strategy_summary(framework), err) != SN_OK)
+      return err->code;
+  }
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
     sn_strategy s = sn_strategy_default(i);
     if (put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK) return err->code;

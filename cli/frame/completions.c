@@ -36,6 +36,8 @@ static void put_strategies(FILE *out, const char *separator) {
     fprintf(out, "%s%s", separator, sn_strategy_name(sn_strategy_default(i), name));
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++)
     fprintf(out, "%s%s", separator, sn_strategy_name(sn_strategy_system(i), name));
+  for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++)
+    fprintf(out, "%s%s", separator, sn_strategy_name(sn_strategy_framework(i), name));
 }
 
 static void put_commands(FILE *out, const char *separator) {

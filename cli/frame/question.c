@@ -76,9 +76,9 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
 }
 
 static void choose_strategies(const sn_args *args, sn_question *q) {
-  q->n_strategies = args->n_strategies ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  q->n_strategies = args->n_strategies ? args->n_strategies : SN_STRATEGY_SHOWN;
   for (uint32_t i = 0; i < q->n_strategies; i++)
-    q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
+    q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_shown(i);
 }
 
 /* Small questions are answered before anybody could read it. */

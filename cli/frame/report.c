@@ -49,17 +49,57 @@ static const char *state_name(const sn_run *run) {
                                                                            : "optimizer state";
 }
 
+/* PyTorch makes the gradients of parameters as they come, and has nothing beside the graph but BN's running figures. */
 static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_persistent *p = &r->persistent;
-  fprintf(out, "always resident: context %s", sn_print_bytes(r->context_bytes, text));
+  bool pytorch = sn_live_total(&r->live) > 0;
+  fprintf(out, "%s: context %s%s", pytorch ? "in PyTorch" : "always resident", sn_print_bytes(r->context_bytes, text),
+          pytorch && r->reserved_bytes ? " with libraries in use" : "");
   print_size(out, "parameters", p->parameters);
   print_size(out, "gradients", p->parameter_gradients);
   print_size(out, state_name(run), p->optimizer_state);
-  print_size(out, "masks and statistics", p->auxiliary);
+  print_size(out, pytorch ? "buffers" : "masks and statistics", p->auxiliary);
   print_size(out, "input", p->input_batch);
   print_size(out, "labels", p->labels);
   fputs("\n", out);
+}
+
+/* Once for every graph among the results. */
+static void print_residents(const sn_run *run, FILE *out) {
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    bool seen = false;
+    for (uint32_t k = 0; k < i; k++) seen |= run->results[k].graph == run->results[i].graph;
+    if (!seen) print_resident(run, &run->results[i], out);
+  }
+}
+
+/* The peak by the words of PyTorch's memory tracker. */
+static void print_live_parts(const sn_live *l, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  fprintf(out, "all that is live then: %s", sn_print_bytes(sn_live_total(l), text));
+  print_size(out, "parameters", l->parameters);
+  print_size(out, "their gradients", l->gradients);
+  print_size(out, "optimizer", l->optimizer);
+  print_size(out, "buffers", l->buffers);
+  print_size(out, "activations and the batch", l->activations);
+  print_size(out, "temporary", l->temporary);
+  fputs("\n", out);
+}
+
+/* What PyTorch's tools say of the same row. */
+static void print_live(const sn_run *run, FILE *out) {
+  char live[SN_UNIT_TEXT], allocated[SN_UNIT_TEXT], reserved[SN_UNIT_TEXT];
+  int told = 0;
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (sn_live_total(&r->live) == 0 || r->reserved_bytes == 0) continue;
+    fprintf(out,
+            "%s%s: %s live at the peak, %s allocated, %s reserved by its allocator, %.0f %% of it unused then\n",
+            told++ ? "" : "\n", r->strategy, sn_print_bytes(sn_live_total(&r->live), live),
+            sn_print_bytes(r->allocated_bytes, allocated), sn_print_bytes(r->reserved_bytes, reserved),
+            100 * r->pool_fragmentation);
+  }
 }
 
 static void print_net(const sn_run *run, FILE *out) {
@@ -97,7 +137,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
-  if (run->n_results) print_resident(run, &run->results[0], f);
+  print_residents(run, f);
   fputs("\n", f);
 }
 
@@ -315,6 +355,10 @@ static void print_rest(const sn_result *r, FILE *out) {
 static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
   char advice[200];
   if (r->pool_step == 0) return;
+  if (sn_live_total(&r->live) > 0) {
+    print_live_parts(&r->live, out);
+    return;
+  }
   fprintf(out, "the pool of %.3f MiB is set at step %" PRIu32 ", ", (double)r->pool_bytes / MIB, r->pool_step);
   sn_table_print_clean(out, r->pool_layer);
   sn_table_printf(out, " %s (%s):\ntensors %.3f MiB", r->pool_pass, r->pool_cause, (double)r->pool_tensor_bytes / MIB);
@@ -372,6 +416,7 @@ static sn_status print_run(const sn_run *run, bool steps, bool explain, const sn
   if (print_results(run, out, err) != SN_OK) return err->code;
   sn_report_failures(run, "not planned", out->stream);
   print_host_limited(run, out->stream);
+  print_live(run, out->stream);
   print_summary(run, out->stream);
   for (uint32_t i = 0; explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;

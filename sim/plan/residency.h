@@ -8,7 +8,7 @@
  *   take over (caffe)   held until taken over        take over the layer's own output  held
  *                                                    if it is dead and large enough,
  *                                                    else held
- *   gradients (torch)   held                         first to last use                 held
+ *   gradients (torch7)  held                         first to last use                 held
  *
  * A tensor is at a branch where a FORK, JOIN or CONCAT reads or makes it. O(accesses).
  */

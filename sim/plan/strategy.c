@@ -38,7 +38,7 @@ static const part parts[] = {
     {.name = "explicit", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_EXPLICIT},
     {.name = "dynamic", .dynamic = true},
     {.name = "caffe", .alone = true, .liveness = SN_LIVENESS_TAKE_OVER},
-    {.name = "torch", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
+    {.name = "torch7", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
     {.name = "mxnet", .alone = true, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_LAYERS},
     {.name = "tensorflow", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_LONG_LIVED},
     {.name = "vdnn-all", .alone = true, .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_INPUTS},
@@ -67,6 +67,7 @@ static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
 }
 
 static const part *find_part(const char *word) {
+  if (strcmp(word, "torch") == 0) word = "torch7"; /* its name while there was no other */
   for (size_t i = 0; i < PARTS; i++)
     if (strcmp(word, parts[i].name) == 0) return &parts[i];
   return NULL;
@@ -142,6 +143,7 @@ sn_strategy sn_strategy_framework(uint32_t index) {
       {.dialect = SN_DIALECT_PYTORCH},
       {.dialect = SN_DIALECT_PYTORCH, .recompute = SN_RECOMPUTE_UNITS},
       {.dialect = SN_DIALECT_PYTORCH, .offload = SN_OFFLOAD_SAVED},
+      {.dialect = SN_DIALECT_PYTORCH, .offload = SN_OFFLOAD_SAVED, .recompute = SN_RECOMPUTE_UNITS},
       {.dialect = SN_DIALECT_PYTORCH_1_7},
       {.dialect = SN_DIALECT_EXPLICIT},
       {.dialect = SN_DIALECT_EXPLICIT, .dynamic = true},
@@ -205,6 +207,10 @@ sn_strategy sn_strategy_default(uint32_t index) {
   return defaults[index];
 }
 
+sn_strategy sn_strategy_shown(uint32_t index) {
+  return index == 0 ? sn_strategy_framework(0) : sn_strategy_default(index - 1);
+}
+
 const char *sn_strategy_summary(sn_strategy s) {
   static const char *const summaries[4][4] = {
       {"frees each tensor after its last use", "drops outputs of cheap layers, runs each again once",
@@ -221,7 +227,7 @@ const char *sn_strategy_summary(sn_strategy s) {
   };
   static const char *const systems[SN_STRATEGY_SYSTEMS] = {
       "Caffe: everything has memory of its own, but gradients take over dead outputs on chains",
-      "Torch: outputs stay, gradients on chains share memory",
+      "Torch 7: outputs stay, gradients on chains share memory",
       "MXNet: liveness, and re-runs ACT, LRN and POOL layers once",
       "TensorFlow: liveness, and swaps outputs unused for 3/4 of the iteration, through pageable memory",
       "vDNN: liveness, and sends the inputs of all layers out, fetching each one step ahead",
@@ -229,17 +235,16 @@ const char *sn_strategy_summary(sn_strategy s) {
       "SuperNeurons as measured in its paper: superneurons, but only CONV and FORK outputs leave the device",
   };
   static const char *const pytorch[2][2] = {
-      {"PyTorch 2, eager: what backward keeps stays, the rest is freed after its last use",
-       "pytorch, each unit of the net in torch.utils.checkpoint: only its input is kept, and it runs again"},
-      {"pytorch in torch.autograd.graph.save_on_cpu: what backward keeps goes to pinned host memory and back",
-       "pytorch, units in torch.utils.checkpoint and what they keep in save_on_cpu"}};
+      {"PyTorch 2: what backward keeps stays, the rest is freed",
+       "pytorch, the units of the net in torch.utils.checkpoint"},
+      {"pytorch, in torch.autograd.graph.save_on_cpu", "pytorch, units checkpointed and what they keep on the CPU"}};
   uint32_t number = system_number(s);
   if (s.dialect == SN_DIALECT_PYTORCH_1_7 && !s.offload && !s.recompute)
-    return "PyTorch 1.7, and what PyTorch's MemTracker counts: gradients that meet are added into a third tensor";
+    return "PyTorch 1.7: gradients that meet make a third tensor";
   if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];
   if (s.dialect == SN_DIALECT_EXPLICIT)
     return s.dynamic ? "explicit, with memory given as it is asked for"
-                     : "MXNet 1.2.1's graph: many readers, sums of gradients, in place wherever it may be";
+                     : "MXNet 1.2.1's graph, in place wherever it may be";
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }

@@ -2,7 +2,7 @@
  * give it.
  *
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost]
- *   caffe | torch | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
+ *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
@@ -25,7 +25,7 @@ typedef enum sn_liveness {
   SN_LIVENESS_NONE,      /* the whole iteration, all of them */
   SN_LIVENESS_FULL,      /* from the first use to the last ([SN] 3.2) */
   SN_LIVENESS_TAKE_OVER, /* caffe: the whole iteration, but gradients take over the memory of dead outputs */
-  SN_LIVENESS_GRADIENTS  /* torch: outputs the whole iteration, gradients from the first use to the last */
+  SN_LIVENESS_GRADIENTS  /* torch7: outputs the whole iteration, gradients from the first use to the last */
 } sn_liveness;
 
 typedef enum sn_offload {
@@ -71,9 +71,13 @@ bool sn_strategy_same(sn_strategy a, sn_strategy b);
 /* The order of its route: MXNet's for explicit. */
 sn_order sn_strategy_order(sn_strategy strategy);
 
-/* Those with graphs of their own, index < SN_STRATEGY_FRAMEWORKS. */
-enum { SN_STRATEGY_FRAMEWORKS = 6 };
+/* Those with graphs of their own, index < SN_STRATEGY_FRAMEWORKS; the first are what PyTorch offers. */
+enum { SN_STRATEGY_PYTORCH = 4, SN_STRATEGY_FRAMEWORKS = 7 };
 sn_strategy sn_strategy_framework(uint32_t index);
+
+/* What is shown where nobody asks for any: PyTorch's row, then the 13; index < SN_STRATEGY_SHOWN. */
+enum { SN_STRATEGY_SHOWN = SN_STRATEGY_DEFAULTS + 1 };
+sn_strategy sn_strategy_shown(uint32_t index);
 
 /* The 13 combinations of the default table, index < SN_STRATEGY_DEFAULTS; the published systems, index <
  * SN_STRATEGY_SYSTEMS; and one line on what each does. */

@@ -87,7 +87,7 @@ static void going_wider(void **state) {
 /* What the search found, asked one by one: the largest fits, one more does not. */
 static void the_largest_is_the_largest(void **state) {
   (void)state;
-  static const char *const names[SYSTEMS] = {"caffe",       "mxnet", "torch", "tensorflow", "superneurons-paper",
+  static const char *const names[SYSTEMS] = {"caffe",       "mxnet", "torch7", "tensorflow", "superneurons-paper",
                                              "superneurons"};
   const row *r = &table5[3]; /* ResNet-50 */
   sn_device gpu = load_gpu("k40c");

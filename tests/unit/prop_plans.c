@@ -198,7 +198,7 @@ static void check_spans(const trial *t, const sn_trace *trace) {
 }
 
 /* Windows never use one byte at once. Together they use what the planner meters: exactly that where nothing moves, for
- * then one lane does everything (baseline, caffe and torch aside, which hold tensors long before and after); with
+ * then one lane does everything (baseline, caffe and torch7 aside, which hold tensors long before and after); with
  * copies no more, since whoever is allocated waits for all memory given back before. */
 static void check_windows(const trial *t, const sn_trace *trace) {
   const sn_plan *plan = t->plan;

@@ -86,7 +86,7 @@ static void torch_on_a_chain(void **state) {
                                          {9, "c1.y a1.y c2.y g.y fc.y softmax.y fc.dx g.dx "},
                                          {10, "c1.y a1.y c2.y g.y fc.y softmax.y g.dx c2.dx "},
                                          {12, "c1.y a1.y c2.y g.y fc.y softmax.y c2.dx c1.dx "}};
-  check_plan(chain, "torch", expected, sizeof expected / sizeof expected[0]);
+  check_plan(chain, "torch7", expected, sizeof expected / sizeof expected[0]);
 }
 
 /* At the branches nothing is shared: the gradients of c2 and c3 (the FORK's), of g (the JOIN's dy) and the JOIN's copy
@@ -103,7 +103,7 @@ static void at_branches(void **state) {
                                       {18, "c1.y " OUTPUTS "g.dx join.dx1 c3.dx c2.dx c1.dx "}};
 #undef OUTPUTS
   check_plan(branches, "caffe", caffe, sizeof caffe / sizeof caffe[0]);
-  check_plan(branches, "torch", torch, sizeof torch / sizeof torch[0]);
+  check_plan(branches, "torch7", torch, sizeof torch / sizeof torch[0]);
 }
 
 /* Over all networks: a gradient takes an output that is held and fits, no output is taken twice, and only caffe takes;

@@ -70,7 +70,7 @@ static void all_combinations(void **state) {
 static void frameworks(void **state) {
   (void)state;
   static const char *const framework_names[SN_STRATEGY_FRAMEWORKS] = {
-      "pytorch", "pytorch+recompute=units", "pytorch+offload", "pytorch-1.7", "explicit", "explicit+dynamic"};
+      "pytorch", "pytorch+recompute=units", "pytorch+offload", "pytorch+offload+recompute=units", "pytorch-1.7", "explicit", "explicit+dynamic"};
   for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
     char text[SN_STRATEGY_TEXT];
     sn_strategy s = sn_strategy_framework(i);
@@ -81,13 +81,14 @@ static void frameworks(void **state) {
   }
   assert_true(same(parse("recompute=units+pytorch"), sn_strategy_framework(1)));
   assert_true(same(parse("pytorch+offload=conv"), sn_strategy_framework(2)));
+  assert_true(same(parse("torch"), parse("torch7"))); /* its older name */
 }
 
 /* Published systems: their names, each a policy of its own. */
 static void systems(void **state) {
   (void)state;
   static const char *const known[SN_STRATEGY_SYSTEMS] = {
-      "caffe", "torch", "mxnet", "tensorflow", "vdnn-all", "vdnn-conv", "superneurons-paper"};
+      "caffe", "torch7", "mxnet", "tensorflow", "vdnn-all", "vdnn-conv", "superneurons-paper"};
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) {
     char text[SN_STRATEGY_TEXT];
     sn_strategy s = sn_strategy_system(i);
