@@ -35,6 +35,7 @@ struct sn_session {
   const char *spec;
   const sn_net *net;
   sn_session_options options;
+  sn_optimizer optimizer;
   sn_machine machine;
   sn_calibration *calibration; /* NULL: none */
   const sn_device *profile;    /* NULL: times are not known */
@@ -79,7 +80,7 @@ static sn_costs *make_costs(const sn_session *s, const sn_route *route, sn_err *
   sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
   assert(s->machine.ops);
-  sn_costs_set_optimizer(costs, s->net, &s->device, s->options.machine.hyper.optimizer);
+  sn_costs_set_optimizer(costs, s->net, &s->device, s->optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     plan_gathering(route, costs);
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
@@ -110,7 +111,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
   graph *g = own_graph(s);
-  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, err) : NULL;
+  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, err) : NULL;
   if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -135,6 +136,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->spec = spec;
   s->net = net;
   s->options = *options;
+  s->optimizer = options->machine.hyper.optimizer;
   s->load = sn_host_load_now();
   if (open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
@@ -164,7 +166,7 @@ static graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
             sn_dialect_of(strategy.dialect)->name);
     return NULL;
   }
-  if (!g->route) g->route = sn_schedule_route(s->net, strategy, err);
+  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->optimizer, err);
   if (g->route && !g->costs) g->costs = make_costs(s, g->route, err);
   return g->costs ? g : NULL;
 }
@@ -187,7 +189,7 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
 /* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
 static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
   for (sn_dialect_id d = SN_DIALECT_SUPERNEURONS + 1; d < SN_DIALECTS; d++)
-    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->options.machine.hyper.optimizer);
+    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->optimizer);
   return s->machine.info.persistent;
 }
 
@@ -397,7 +399,7 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
 static sn_status prepare(play *p, sn_err *err) {
   sn_session *s = p->session;
   s->has_batches = true;
-  p->state = sn_state_new(s->net, s->options.machine.hyper.optimizer, s->options.machine.hyper.seed, err);
+  p->state = sn_state_new(s->net, s->optimizer, s->options.machine.hyper.seed, err);
   p->timings = calloc(s->options.iterations, sizeof *p->timings);
   p->correct = calloc(s->options.iterations, sizeof *p->correct);
   if (!p->timings || !p->correct) sn_fail_memory(err);
@@ -435,14 +437,10 @@ static sn_status measure(sn_session *s, sn_strategy strategy, const sn_plan *pla
 
 /* ---- what cannot be trained ---- */
 
-static double mib(uint64_t bytes) {
-  return (double)bytes / 1048576;
-}
-
 /* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
-  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->options.machine.hyper.optimizer);
+  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->optimizer);
   uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
@@ -451,12 +449,13 @@ static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
 
 static sn_status check_room(const sn_session *s, const sn_plan *plan, sn_err *err) {
   char needed[SN_UNIT_TEXT], there[SN_UNIT_TEXT];
+  const double mib = 1048576, pool = (double)plan->pool_bytes / mib;
   if (plan->pool_bytes > s->room)
-    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and the device has %.3f MiB left for one",
-                   mib(plan->pool_bytes), mib(s->room));
+    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and the device has %.3f MiB left for one", pool,
+                   (double)s->room / mib);
   if (s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
-    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB", mib(plan->pool_bytes),
-                   mib(plan->pool_limit));
+    return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB", pool,
+                   (double)plan->pool_limit / mib);
   sn_host_memory left = sn_host_memory_left();
   uint64_t bytes = host_bytes(s, plan);
   if (bytes <= left.bytes) return SN_OK;

@@ -37,7 +37,7 @@
   { table, net, batch, system, system, quantity, 0, paper }
 #define SYSTEMS(table, net, batch, quantity, caffe, mxnet, torch, tensorflow, superneurons)                            \
   SYSTEM(table, net, batch, "caffe", quantity, caffe), SYSTEM(table, net, batch, "mxnet", quantity, mxnet),            \
-      SYSTEM(table, net, batch, "torch7", quantity, torch),                                                             \
+      SYSTEM(table, net, batch, "torch7", quantity, torch),                                                            \
       SYSTEM(table, net, batch, "tensorflow", quantity, tensorflow),                                                   \
       SYSTEM(table, net, batch, LETTER, quantity, superneurons), SYSTEM(table, net, batch, SN, quantity, SN_NO_NUMBER)
 #define T5(net, caffe, mxnet, torch, tensorflow, superneurons)                                                         \

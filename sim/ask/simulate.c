@@ -117,7 +117,7 @@ static sn_status open_question(question *q) {
 static sn_status open_graph(question *q, sn_strategy strategy) {
   graph *g = graph_of(q, strategy);
   if (g->route) return SN_OK;
-  sn_route *route = sn_schedule_route(q->net, strategy, q->err);
+  sn_route *route = sn_schedule_route(q->net, strategy, q->options->optimizer, q->err);
   if (!route) return q->err->code;
   g->route = route;
   if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);

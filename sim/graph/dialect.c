@@ -57,10 +57,10 @@ static const sn_dialect explicit_graph = {
     [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW}, [SN_POOL] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_INDICES},       \
     [SN_ACT] = {{SN_DY, SN_Y}, SN_GRAD_NEW, 0, SN_Y_TAKES_IN_PLACE},                                                   \
     [SN_FORM_ACT_APART] = {{SN_DY, act_apart}, SN_GRAD_NEW},                                                           \
-    [SN_LRN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_LRN},                                                    \
+    [SN_LRN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_LRN, .scratch = 3},                                      \
     [SN_BN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_CHANNELS},                                                \
     [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_MASK},                                                     \
-    [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, .scratch = SN_SAVES_AS_OUTPUT},                                               \
+    [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, SN_SAVES_LOSS, .scratch = 1},                                                 \
     [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
     [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS}, [SN_FORM_AVERAGE_POOL] = {{SN_DY, SN_X}, SN_GRAD_NEW},                  \
     [SN_FORM_GLOBAL_AVERAGE_POOL] = {{SN_DY}, SN_GRAD_NEW}, [SN_FORM_RELU6] = {{SN_DY, SN_X}, SN_GRAD_NEW},            \
@@ -133,6 +133,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_AS_OUTPUT:
   case SN_SAVES_MASK:
   case SN_SAVES_INDICES:
+  case SN_SAVES_LOSS:
     break;
   }
   return 1;
@@ -150,6 +151,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return output_bytes / sizeof(float);
   case SN_SAVES_INDICES:
     return 2 * output_bytes;
+  case SN_SAVES_LOSS:
+    return 2 * sizeof(float);
   case SN_SAVES_LRN:
     return index > 0 ? output_bytes : output_bytes / layer->out.c * (layer->out.c + layer->attr.lrn_size - 1);
   }

@@ -47,6 +47,7 @@ typedef enum sn_saving {
   SN_SAVES_AS_OUTPUT, /* a mask, a norm: as large as the output */
   SN_SAVES_MASK,      /* one byte an element of the output */
   SN_SAVES_INDICES,   /* one 64-bit index an element of the output */
+  SN_SAVES_LOSS,      /* the loss and its gradient, a number each */
   SN_SAVES_LRN,       /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
 } sn_saving;
 
@@ -76,7 +77,7 @@ typedef struct sn_op_rule {
   uint8_t gradient;                /* sn_gradient_rule */
   uint8_t saves;                   /* sn_saving */
   uint8_t takes;                   /* sn_taking */
-  uint8_t scratch;                 /* sn_saving: made and dropped by backward itself */
+  uint8_t scratch;                 /* tensors as large as the output that backward makes and drops itself */
 } sn_op_rule;
 
 typedef enum sn_dialect_id {

@@ -303,9 +303,9 @@ static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
 }
 
 static void add_scratch(sn__route_maker *b, uint32_t index, const sn_op_rule *rule) {
-  const sn_layer *layer = &b->net->layers[index];
-  uint64_t bytes = sn_saving_bytes(rule->scratch, 0, layer, b->net->values[layer->first_output].bytes);
-  if (bytes > 0) sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
+  uint64_t bytes = b->net->values[b->net->layers[index].first_output].bytes;
+  for (uint32_t i = 0; i < rule->scratch; i++)
+    sn__route_access(b, sn__route_add_tensor(b, index, i, SN_SCRATCH, bytes), SN_WRITE);
 }
 
 static void add_backward_step(sn__route_maker *b, uint32_t index) {
@@ -336,7 +336,7 @@ static void add_updates(sn__route_maker *b) {
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
     if (b->net->layers[b->order[i]].parameters == 0) continue;
     sn__route_begin_step(b, b->order[i], SN_UPDATE, SN_WHOLE);
-    if (b->route->dialect->eager) sn__route_use_parameter_gradients(b, b->order[i]);
+    if (b->route->dialect->eager) sn__route_eager_update(b, b->order[i]);
     sn__route_end_step(b);
   }
 }
@@ -371,8 +371,9 @@ static sn_status make_steps(sn__route_maker *b, sn_err *err) {
 /* A value is read and made once forward; backward reads x, y and dy, makes dx and sums it at most once each. Where
  * forks do not copy a layer saves up to three tensors, made and read once each, or has a flat input and its gradient,
  * of four accesses more than its own, in two steps. Eager dialects add a sum of three for each value at most; and for
- * each layer two gradients of parameters, made, read and held to the end, and scratch. */
-enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 7 };
+ * each layer two gradients of parameters, made, read and held to the end, three tensors of scratch, and a loss held to
+ * the end. */
+enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 11 };
 
 typedef struct sizes {
   size_t layers, values, steps, tensors, accesses, permits, sums;
@@ -383,9 +384,9 @@ static sizes sizes_of(const sn_net *net, const sn_dialect *dialect) {
   return (sizes){.layers = layers,
                  .values = values,
                  .steps = (dialect->flattens ? 5 : 3) * layers + eager * values,
-                 .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + 3 * layers),
+                 .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + 5 * layers + 1),
                  .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
-                             (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER) * layers,
+                             (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER) * layers + 2,
                  .permits = saves * PERMITS_PER_VALUE * values + 1,
                  .sums = eager * values + 1};
 }
@@ -446,8 +447,10 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   r->arena = arena;
 }
 
-static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, bool inference, sn_err *err) {
-  sn__route_maker b = {.net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route)), .inference = inference};
+static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer, bool inference,
+                      sn_err *err) {
+  sn__route_maker b = {
+      .net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route)), .optimizer = optimizer, .inference = inference};
   if (b.route) b.route->dialect = sn_dialect_of(dialect);
   sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
   if (status == SN_OK) status = b.route->dialect->eager ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
@@ -458,14 +461,15 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect,
   return status == SN_OK ? b.route : NULL;
 }
 
-static sn_route *make_route(const sn_net *net, sn_dialect_id dialect, sn_order order, bool inference, sn_err *err) {
+static sn_route *make_route(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
+                            bool inference, sn_err *err) {
   if (order != SN_ORDER_ROUTE && sn_dialect_of(dialect)->eager) {
     sn_fail(err, SN_BAD_USAGE, "the dialect %s runs in the order in which a model is written; explicit has others",
             sn_dialect_of(dialect)->name);
     return NULL;
   }
   sn_arena *arena = sn_arena_new();
-  sn_route *route = arena ? fill(arena, net, dialect, inference, err) : NULL;
+  sn_route *route = arena ? fill(arena, net, dialect, optimizer, inference, err) : NULL;
   if (!arena) sn_fail_memory(err);
   if (route && order == SN_ORDER_POST && sn__route_post_order(route, err) != SN_OK) route = NULL;
   if (!route) sn_arena_free(arena);
@@ -473,11 +477,16 @@ static sn_route *make_route(const sn_net *net, sn_dialect_id dialect, sn_order o
 }
 
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(net, dialect, order, false, err);
+  return make_route(net, dialect, order, SN_OPTIMIZER_MOMENTUM, false, err);
+}
+
+sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
+                                sn_err *err) {
+  return make_route(net, dialect, order, optimizer, false, err);
 }
 
 sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(net, dialect, order, true, err);
+  return make_route(net, dialect, order, SN_OPTIMIZER_MOMENTUM, true, err);
 }
 
 void sn_route_free(sn_route *route) {
@@ -490,7 +499,8 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   const sn_tensor *t = &route->tensors[tensor];
   const sn_layer *layer = &route->net->layers[t->layer];
   uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
-  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, 1};
+  uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
+  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch};
   if (t->port >= siblings[t->role])
     snprintf(text, room, "%s.%s", layer->name, others[t->role]);
   else if (siblings[t->role] > 1)

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/graph/dialect.h"
+#include "sim/graph/optimizer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -129,6 +130,10 @@ typedef struct sn_route {
 /* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
  * not have. */
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
+/* With an optimizer: sn_route_new() has momentum. Adam and AdamW of an eager dialect make a temporary as large as all
+ * parameters, which lives through the updates (PyTorch's foreach implementation). */
+sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
+                                sn_err *err);
 /* The forward steps alone, for running a network that is not trained: nothing is saved for backward, and values die
  * where forward reads them last. */
 sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);

@@ -158,8 +158,19 @@ static bool is_last_update(const sn__route_maker *b, uint32_t index) {
   return false;
 }
 
-void sn__route_use_parameter_gradients(sn__route_maker *b, uint32_t index) {
+/* Losses and their gradients live until backward is over. */
+static void leave_backward(sn__route_maker *b) {
+  for (uint32_t i = 1; i < b->net->n_layers; i++)
+    if (b->net->layers[i].op == SN_SOFTMAX) sn__route_access(b, b->saved[i], SN_READ);
+}
+
+void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
+  bool adam = b->optimizer == SN_OPTIMIZER_ADAM || b->optimizer == SN_OPTIMIZER_ADAMW;
+  bool first = b->route->n_steps == b->route->first_update + 1;
+  if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, b->net->parameters * sizeof(float));
   use_gradients(b, index);
+  if (first) leave_backward(b);
+  if (adam) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);
   if (!is_last_update(b, index)) return;
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) use_gradients(b, b->order[i]);
 }

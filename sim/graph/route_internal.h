@@ -39,6 +39,8 @@ typedef struct sn__route_maker {
   uint32_t *holders;     /* per tensor: values whose gradient it holds, and which have not been used yet */
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
+  uint32_t temporary; /* of the updates */
+  sn_optimizer optimizer;
   bool inference; /* forward steps alone */
   bool too_large;
 } sn__route_maker;
@@ -69,7 +71,8 @@ void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_pa
 void sn__route_leave(sn__route_maker *b, uint32_t layer);
 /* JOIN and CONCAT: the inputs take dy, or their channels of it. */
 void sn__route_hand_on(sn__route_maker *b, uint32_t layer);
-/* An update step reads the gradients of its layer; the last one of all layers. */
-void sn__route_use_parameter_gradients(sn__route_maker *b, uint32_t layer);
+/* What an update step touches: the gradients of its layer, the last one those of all layers; the losses, which the
+ * first one is behind; and the optimizer's temporary, from the first to the last. */
+void sn__route_eager_update(sn__route_maker *b, uint32_t layer);
 
 #endif

@@ -9,6 +9,7 @@
 /* When tensors are used, and the places at which copies can begin and end. */
 typedef struct places {
   const sn_route *route;
+  bool *remade; /* per tensor: it is made again before backward reads it */
   uint32_t *first_forward, *last_forward,
       *first_backward; /* per tensor: steps that touch it; SN_NONE where there is none */
   uint32_t *after;     /* per forward step: the first later one that ends offloads ([SN]: CONV, FC); SN_NONE: none */
@@ -92,6 +93,17 @@ static const policy policies[SN_OFFLOADS] = {
     [SN_OFFLOAD_SAVED] = {is_kept, at_next_step, on_demand},
 };
 
+static void use_forward(places *u, uint32_t tensor, uint32_t step) {
+  if (u->first_forward[tensor] == SN_NONE) u->first_forward[tensor] = step;
+  u->last_forward[tensor] = step;
+}
+
+static void use_backward(places *u, sn_access access, uint32_t step) {
+  if (u->first_backward[access.tensor] != SN_NONE || u->remade[access.tensor]) return;
+  u->remade[access.tensor] = access.mode == SN_WRITE;
+  if (!u->remade[access.tensor]) u->first_backward[access.tensor] = step;
+}
+
 static void find_uses(const sn_schedule *schedule, places *u) {
   const sn_route *route = schedule->route;
   for (uint32_t t = 0; t < route->n_tensors; t++)
@@ -101,12 +113,10 @@ static void find_uses(const sn_schedule *schedule, places *u) {
     const sn_step *step = &route->steps[x->step];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       uint32_t tensor = route->accesses[step->first_access + i].tensor;
-      if (x->at_step < route->first_backward && u->first_forward[tensor] == SN_NONE)
-        u->first_forward[tensor] = x->at_step;
       if (x->at_step < route->first_backward)
-        u->last_forward[tensor] = x->at_step;
-      else if (u->first_backward[tensor] == SN_NONE)
-        u->first_backward[tensor] = x->at_step;
+        use_forward(u, tensor, x->at_step);
+      else
+        use_backward(u, route->accesses[step->first_access + i], x->at_step);
     }
   }
 }
@@ -170,6 +180,7 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
   const sn_route *route = schedule->route;
   size_t tensors = route->n_tensors;
   places p = {.route = route,
+              .remade = calloc(tensors, sizeof(bool)),
               .first_forward = calloc(tensors, sizeof(uint32_t)),
               .last_forward = calloc(tensors, sizeof(uint32_t)),
               .first_backward = calloc(tensors, sizeof(uint32_t)),
@@ -178,13 +189,14 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
   swaps->by_release = calloc(tensors, sizeof(sn_swap));
   swaps->by_fetch = calloc(tensors, sizeof(sn_swap));
   swaps->copy_step = calloc(tensors, sizeof(uint32_t));
-  bool good = p.first_forward && p.last_forward && p.first_backward && p.after && p.before && swaps->by_release &&
-              swaps->by_fetch && swaps->copy_step;
+  bool good = p.remade && p.first_forward && p.last_forward && p.first_backward && p.after && p.before &&
+              swaps->by_release && swaps->by_fetch && swaps->copy_step;
   if (good) {
     find_uses(schedule, &p);
     find_places(&p);
     choose(&p, &policies[offload], swaps);
   }
+  free(p.remade);
   free(p.first_forward);
   free(p.last_forward);
   free(p.first_backward);

@@ -303,8 +303,8 @@ static sn_status make(maker *m, sn_recompute recompute) {
   return status;
 }
 
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_err *err) {
-  sn_route *route = sn_route_new(net, strategy.dialect, sn_strategy_order(strategy), err);
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, sn_err *err) {
+  sn_route *route = sn_route_new_training(net, strategy.dialect, sn_strategy_order(strategy), optimizer, err);
   if (!route || strategy.dialect != SN_DIALECT_EXPLICIT || sn_route_take(route, err) == SN_OK) return route;
   sn_route_free(route);
   return NULL;

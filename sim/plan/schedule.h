@@ -42,7 +42,7 @@ typedef struct sn_schedule {
 } sn_schedule;
 
 /* The route that a strategy plans: of its dialect, in its order, permits used. */
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_err *err);
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, sn_err *err);
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);

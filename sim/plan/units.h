@@ -1,5 +1,5 @@
 /* Units: the modules that a user of PyTorch puts into torch.utils.checkpoint. The forward pass is cut where one value
- * alone goes on, and is read by what follows only; cuts are kept behind a POOL and behind a JOIN or CONCAT with the BN
+ * alone goes on, which nothing changes any more; cuts are kept behind a POOL and behind a JOIN or CONCAT with the BN
  * and ACT that follow it, so that a unit is what models call a block or a stage:
  *
  *   conv1 bn1 relu1 pool1 | conv .. join relu | conv .. join relu | .. | pool5 fc softmax      a ResNet

@@ -1,6 +1,7 @@
 /* Dialects: the explicit graph's steps as text, and for random networks in every dialect and order what every route
  * must be: each tensor is made once, before it is read; forward, then backward, then updates; permits join what is read
  * to what is made, of one size. Prints its seed; SN_SEED and SN_PROP_NETS choose others. */
+#include "sim/ask/simulate.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
@@ -104,7 +105,7 @@ static void pytorch_steps(void **state) {
       "cat forward: conv2.y:r bn.y:r cat.y:w",
       "pool forward: cat.y:r pool.y:w pool.saved:w",
       "fc forward: pool.y:r fc.y:w",
-      "softmax forward: fc.y:r softmax.y:w",
+      "softmax forward: fc.y:r softmax.y:w softmax.saved:w",
       "softmax backward: softmax.y:r softmax.scratch:w softmax.dx:w",
       "fc backward: softmax.dx:r pool.y:r fc.dx:w fc.dw:w fc.db:w",
       "pool backward: fc.dx:r cat.y:r pool.saved:r pool.dx:w",
@@ -115,7 +116,7 @@ static void pytorch_steps(void **state) {
       "relu backward: relu/fork.dx:r bn.y:r relu.dx:w",
       "bn backward: relu.dx:r conv.y:r bn.saved0:r bn.saved1:r bn.dx:w bn.dw:w bn.db:w",
       "conv backward: bn.dx:r conv.dw:w conv.db:w",
-      "conv update: conv.dw:r conv.db:r",
+      "conv update: conv.dw:r conv.db:r softmax.saved:r",
       "bn update: bn.dw:r bn.db:r",
       "conv2 update: conv2.dw:r",
       "fc update: fc.dw:r fc.db:r conv.dw:r conv.db:r bn.dw:r bn.db:r conv2.dw:r",
@@ -374,6 +375,42 @@ static void random_routes(void **state) {
   }
 }
 
+/* Plans of every framework are proved when they are made, with hardly any memory and with all there is. */
+static void plan_all(const sn_net *net, const sn_device *device, uint64_t seed) {
+  sn_err err = SN_ERR_INIT;
+  sn_options options = SN_OPTIONS_INIT;
+  sn_planner *planner = sn_planner_new(net, device, &options, &err);
+  must(&err);
+  for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
+    sn_need little, much;
+    char name[SN_STRATEGY_TEXT];
+    sn_strategy strategy = sn_strategy_framework(i);
+    sn_planner_need(planner, strategy, UINT64_C(1) << 20, &little, &err);
+    sn_planner_need(planner, strategy, SN_MEMORY_ALL, &much, &err);
+    if (err.code != SN_OK) fail_msg("SN_SEED=%" PRIu64 " %s: %s", seed, sn_strategy_name(strategy, name), err.text);
+    assert_true(much.fits && !little.fits);
+  }
+  sn_planner_free(planner);
+}
+
+static void plans_of_frameworks(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(20261124);
+  const char *asked = getenv("SN_PROP_NETS");
+  int nets = asked ? atoi(asked) : 300;
+  sn_err err = SN_ERR_INIT;
+  sn_device device;
+  sn_device_load("k40c", &device, &err);
+  must(&err);
+  for (int n = 0; n < nets; n++, seed++) {
+    uint64_t dice = seed;
+    sn_net *net = random_net_new(&dice, &err);
+    must(&err);
+    plan_all(net, &device, seed);
+    sn_net_free(net);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(explicit_steps),
@@ -382,6 +419,7 @@ int main(void) {
       cmocka_unit_test(in_place_has_one_order),
       cmocka_unit_test(names),
       cmocka_unit_test(random_routes),
+      cmocka_unit_test(plans_of_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

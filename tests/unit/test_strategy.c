@@ -70,7 +70,8 @@ static void all_combinations(void **state) {
 static void frameworks(void **state) {
   (void)state;
   static const char *const framework_names[SN_STRATEGY_FRAMEWORKS] = {
-      "pytorch", "pytorch+recompute=units", "pytorch+offload", "pytorch+offload+recompute=units", "pytorch-1.7", "explicit", "explicit+dynamic"};
+      "pytorch",  "pytorch+recompute=units", "pytorch+offload", "pytorch+offload+recompute=units", "pytorch-1.7",
+      "explicit", "explicit+dynamic"};
   for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
     char text[SN_STRATEGY_TEXT];
     sn_strategy s = sn_strategy_framework(i);
