@@ -3,6 +3,7 @@
 #include "sim/ask/advise.h"
 #include "base/arena.h"
 #include "base/units.h"
+#include "cli/commands/advise_calls.h"
 #include "cli/commands/capacity.h"
 #include "cli/frame/table.h"
 #include "plots/front.h"
@@ -21,8 +22,14 @@ typedef struct adviser {
 /* Those asked for, else all that there are to try. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
   if (args->n_strategies) return;
-  q->n_strategies = SN_ADVISE_STRATEGIES;
-  for (uint32_t i = 0; i < q->n_strategies; i++) q->strategies[i] = sn_advise_strategy(i);
+  q->n_strategies = args->for_pytorch ? SN_STRATEGY_PYTORCH : SN_ADVISE_STRATEGIES;
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    q->strategies[i] = args->for_pytorch ? sn_strategy_framework(i) : sn_advise_strategy(i);
+}
+
+/* Which algorithms PyTorch has is cuDNN's choice. */
+static const char *workspace_name(const sn_combination *c) {
+  return sn_dialect_of(c->strategy.dialect)->eager ? "cuDNN's" : sn_workspace_name(c->workspace);
 }
 
 static const sn_combination *front(const adviser *a, uint32_t i) {
@@ -95,7 +102,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     char name[SN_STRATEGY_TEXT];
     sn_table_cell(table, c == a->advice->best ? "*" : c->result->fits ? "" : "x");
     sn_table_cell(table, "%s", sn_strategy_name(c->strategy, name));
-    sn_table_cell(table, "%s", sn_workspace_name(c->workspace));
+    sn_table_cell(table, "%s", workspace_name(c));
     sn_table_cell(table, c->limited ? "%.1f" : "-", (double)c->memory_bytes / SN_MIB);
     sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
     sn_table_cell(table, c->result->host_bytes ? "%.1f" : "-", (double)c->result->host_bytes / SN_MIB);
@@ -132,8 +139,10 @@ static void print_best(const adviser *a, FILE *out) {
   const sn_combination *best = a->advice->best;
   char name[SN_STRATEGY_TEXT], left[SN_UNIT_TEXT], memory[40];
   if (!best) return;
-  fprintf(out, "\ncheapest that fits: --strategy %s --workspace %s%s\n", sn_strategy_name(best->strategy, name),
-          sn_workspace_name(best->workspace), memory_option(best, memory, sizeof memory));
+  fprintf(out, "\ncheapest that fits: --strategy %s", sn_strategy_name(best->strategy, name));
+  if (!sn_dialect_of(best->strategy.dialect)->eager)
+    fprintf(out, " --workspace %s%s", sn_workspace_name(best->workspace), memory_option(best, memory, sizeof memory));
+  fputs("\n", out);
   fprintf(out, "%.2f images/s, %s to spare", best->result->images_per_second,
           sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
   if (a->question.margin_bytes)
@@ -218,7 +227,7 @@ static sn_front_point point_of(const adviser *a, const sn_combination *c) {
 static const char *name_point(const sn_combination *c, sn_arena *arena) {
   char name[SN_STRATEGY_TEXT], given[40] = "";
   if (c->limited) snprintf(given, sizeof given, ", given %.0f MiB", (double)c->memory_bytes / SN_MIB);
-  return sn_arena_print(arena, "%s, %s%s", sn_strategy_name(c->strategy, name), sn_workspace_name(c->workspace), given);
+  return sn_arena_print(arena, "%s, %s%s", sn_strategy_name(c->strategy, name), workspace_name(c), given);
 }
 
 static sn_status draw(const adviser *a, sn_err *err) {
@@ -267,6 +276,8 @@ static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
   print_heading(a, p->stream);
   if (print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
   print_best(a, p->stream);
+  if (err->code == SN_OK && a->args->for_pytorch)
+    sn_advise_print_calls(a->question.net, a->advice->best, p->stream, err);
   sn_prose_close(&prose);
 }
 

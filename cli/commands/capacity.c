@@ -27,6 +27,18 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   if (q->options.calibration) fputs(", times measured where they are known", out);
 }
 
+static bool asks_pytorch(const sn_question *q) {
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    if (sn_dialect_of(q->strategies[i].dialect)->eager) return true;
+  return false;
+}
+
+void sn_capacity_print_context(const sn_question *q, FILE *out) {
+  char text[SN_UNIT_TEXT];
+  fprintf(out, "context %s", sn_print_bytes(q->device.context_bytes, text));
+  if (asks_pytorch(q)) fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_context(&q->device, true), text));
+}
+
 void sn_capacity_print_where(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_device *d = &q->device;
@@ -38,7 +50,7 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
     fprintf(out, "margin: %s of it kept free", sn_print_bytes(q->margin_bytes, text));
     fprintf(out, ", %s to plan with\n", sn_print_bytes(d->memory_bytes, text));
   }
-  fprintf(out, "context %s", sn_print_bytes(d->context_bytes, text));
+  sn_capacity_print_context(q, out);
   if (d->host_memory_bytes) fprintf(out, ", host memory %s", sn_print_bytes(d->host_memory_bytes, text));
   if (q->options.pool_bytes) fprintf(out, ", pool of at most %s", sn_print_bytes(q->options.pool_bytes, text));
   fputs(", ", out);

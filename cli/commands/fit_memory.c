@@ -13,7 +13,9 @@ static void print_heading(const sn_question *q, FILE *out) {
   sn_capacity_print_batch(q->net, out);
   fputs(", at the speed of ", out);
   sn_table_print_clean(out, q->device.name);
-  fprintf(out, "\ncontext %s, ", sn_print_bytes(q->device.context_bytes, text));
+  fputs("\n", out);
+  sn_capacity_print_context(q, out);
+  fputs(", ", out);
   if (q->device.host_memory_bytes) fprintf(out, "host memory %s, ", sn_print_bytes(q->device.host_memory_bytes, text));
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s\n\n", sn_workspace_name(q->options.workspace));

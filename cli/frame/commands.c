@@ -75,7 +75,8 @@ static const sn_command commands[] = {
      "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.",
      "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
      "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
-     "snsim advise --net vgg16 --batch 128 --memory 8GiB --json",
+     "snsim advise --net vgg16 --batch 128 --memory 8GiB --json\n"
+     "snsim advise --net tv_resnet50 --batch 256 --gpu v100_16 --for pytorch",
      NULL, SN_CMD_ADVISE, sn_cli_advise},
     {"sweep", "snsim sweep --nets LIST --batches LIST [options], or snsim sweep SWEEP",
      "many points at once: networks x batches x GPUs x strategies",

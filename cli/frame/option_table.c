@@ -199,6 +199,12 @@ static sn_status parse_order(const char *what, const char *text, void *place, sn
   return sn_order_parse(text, place, err);
 }
 
+static sn_status parse_for(const char *what, const char *text, void *place, sn_err *err) {
+  *(bool *)place = strcmp(text, "pytorch") == 0;
+  if (*(bool *)place || strcmp(text, "superneurons") == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: superneurons, pytorch", what, text);
+}
+
 static sn_status parse_kind(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_plot_kind_parse(text, place, err);
@@ -396,6 +402,9 @@ static const sn_option options[] = {
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", parse_bytes,
      offsetof(sn_args, pool)},
+    {"for", "superneurons|pytorch", 0, SN_CMD_ADVISE, "How",
+     "Whose techniques to try: SuperNeurons' (default), or what PyTorch offers, with the calls that do it.", parse_for,
+     offsetof(sn_args, for_pytorch)},
     {"margin", "SIZE|P%", 0, SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",

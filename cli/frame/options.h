@@ -69,6 +69,7 @@ typedef struct sn_args {
   sn_exec_backend backend;
   bool deterministic, tf32, workspace_given;
   const char *data, *trace;
+  bool for_pytorch; /* advise: what PyTorch offers, instead of SuperNeurons' techniques */
   sn_cost_source costs;
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
   sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */

@@ -292,7 +292,7 @@ static void print_least(const sn_run *run, FILE *out) {
     if (!first) first = &run->results[i];
     equal++;
   }
-  if (bytes == 0) return;
+  if (bytes == 0 || !first) return;
   sn_table_printf(out, "needs the least: %s", first->strategy);
   if (equal > 1) fprintf(out, " and %" PRIu32 " more", equal - 1);
   fprintf(out, ", %s\n", sn_print_bytes(bytes, text));

@@ -39,8 +39,12 @@ static const sn_combination *try_one(trial *t, sn_strategy strategy, uint64_t me
   return c;
 }
 
+static bool is_eager(sn_strategy strategy) {
+  return sn_dialect_of(strategy.dialect)->eager;
+}
+
 static bool adapts(const trial *t, sn_strategy strategy) {
-  return t->options.pool_bytes == 0 &&
+  return t->options.pool_bytes == 0 && !is_eager(strategy) &&
          (sn_strategy_has_cache(strategy) || t->options.workspace == SN_WORKSPACE_DYNAMIC);
 }
 
@@ -60,6 +64,7 @@ static void try_less(trial *t, const sn_combination *whole) {
 static sn_status try_workspace(trial *t, const sn_net *net, const sn_strategy *strategies, uint32_t count) {
   t->planner = sn_planner_new(net, t->device, &t->options, t->err);
   for (uint32_t i = 0; i < count && t->err->code == SN_OK; i++) {
+    if (is_eager(strategies[i]) && t->options.workspace != SN_WORKSPACE_DYNAMIC) continue; /* cuDNN chooses */
     const sn_combination *whole = try_one(t, strategies[i], t->device->memory_bytes);
     if (whole && whole->result->fits && adapts(t, strategies[i])) try_less(t, whole);
   }

@@ -51,7 +51,8 @@ typedef struct sn_advice {
 /* The strategies tried where none are named, by number below SN_ADVISE_STRATEGIES. */
 sn_strategy sn_advise_strategy(uint32_t index);
 
-/* Tries `strategies`, or all where there are none (0), each with every workspace. options->workspace and
+/* Tries `strategies`, or all where there are none (0), each with every workspace; those of PyTorch, where cuDNN takes
+ * what it takes, once, as dynamic. options->workspace and
  * options->want_.. are not looked at; a pool of a given size (options->pool_bytes) leaves nothing to adapt to. */
 sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
                      const sn_options *options, sn_err *err);

@@ -121,7 +121,7 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_op
 
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
                                 uint64_t *memory_bytes, sn_err *err) {
-  enum { STEP = 2 << 20, PROBES = 6 };
+  enum { STEP = 2 << 20, PROBES = 16 };
   blocks b;
   sn_caching_replayed r = {0};
   sn_status status = make_blocks(&b, plan->route, device, optimizer, err);

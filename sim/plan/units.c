@@ -51,7 +51,8 @@ static void find_cuts(const sn_route *route, const uses *u, sn_units *units) {
       changing += writes && u->changed[access.tensor] > s;
       changing -= access.mode == SN_MODIFY && u->changed[access.tensor] == s;
     }
-    if (ends_block(route, s, &joined) && open == 1 && changing == 0) units->first[++units->count] = s + 1;
+    bool alone = open == 1 && changing == 0, longer = s > units->first[units->count];
+    if (ends_block(route, s, &joined) && alone && longer) units->first[++units->count] = s + 1;
   }
 }
 

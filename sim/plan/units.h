@@ -5,7 +5,7 @@
  *   conv1 bn1 relu1 pool1 | conv .. join relu | conv .. join relu | .. | pool5 fc softmax      a ResNet
  *   conv relu conv relu pool | conv relu conv relu pool | .. | fc relu fc relu fc softmax      VGG
  *
- * What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
+ * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
  */
 #ifndef SN_SIM_PLAN_UNITS_H
 #define SN_SIM_PLAN_UNITS_H
