@@ -24,6 +24,7 @@ typedef struct stack {
   uint32_t peak;    /* the step that sets the pool, from 0 */
   uint32_t n_steps; /* forward and backward: updates hold nothing of their own */
   uint64_t resident, need, memory;
+  bool reserved; /* by PyTorch's allocator: what it once has it keeps, whatever the plan's addresses */
   sn__unit unit;
   double high; /* of the axis, in the unit */
   bool shows_memory;
@@ -34,6 +35,8 @@ static uint64_t bytes_of(const stack *k, uint32_t step, unsigned part) {
   const sn_footprint *f = k->footprint;
   if (part < SN__PART_CONV) return sn__resident_part(k->chart->curves[0].result, part);
   if (part == SN__PART_WORKSPACE) return f->steps[step].workspace_bytes;
+  if (part == SN__PART_HOLES && k->reserved)
+    return k->need - k->resident - f->steps[step].tensor_bytes - f->steps[step].workspace_bytes;
   if (part == SN__PART_HOLES) return f->steps[step].hole_bytes;
   return f->bytes[(size_t)step * f->n_groups + part];
 }
@@ -45,6 +48,11 @@ static stack measure(const sn__chart *chart, const sn_footprint *footprint) {
   /* Of several steps that are as high the run names the one that is full of tensors. */
   k.peak = r->pool_step && r->pool_step <= k.n_steps ? r->pool_step - 1 : footprint->peak;
   k.need = k.resident + footprint->steps[footprint->peak].top_bytes;
+  k.reserved = r->reserved_bytes > 0;
+  if (k.reserved) {
+    k.need = r->peak_device_bytes;
+    k.peak = r->peak_step - 1;
+  }
   k.memory = chart->curves[0].run->memory_bytes;
   k.shows_memory = (double)k.memory <= far_above * (double)k.need;
   uint64_t most = k.shows_memory && k.memory > k.need ? k.memory : k.need;

@@ -151,14 +151,18 @@ static void write_timeline(const sn_timeline *t, FILE *out) {
   write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
 }
 
-/* Where each step's highest address is in use, and that address in blocks, as columns of `needs`. */
-static void write_needs(const sn_timeline *t, const sn_footprint *f, FILE *out) {
+/* Where each step's highest address is in use, and that address in blocks, as columns of `needs`; PyTorch's allocator
+ * keeps in every step what it once has reserved. */
+static void write_needs(const sn_timeline *t, const sn_result *r, const sn_footprint *f, FILE *out) {
+  uint64_t resident = r->context_bytes + sn_persistent_total(&r->persistent);
+  bool reserved = r->reserved_bytes > 0 && r->peak_device_bytes > resident;
   fputs(",\n\"needs\":{\"moment\":[", out);
   for (uint32_t s = 0; s < f->n_steps; s++)
     fprintf(out, s ? ",%" PRIu32 : "%" PRIu32, f->steps[s].moment - t->steps[s].first_instr);
   fputs("],\"top\":[", out);
   for (uint32_t s = 0; s < f->n_steps; s++)
-    fprintf(out, s ? ",%" PRIu64 : "%" PRIu64, f->steps[s].top_bytes / SN_POOL_BLOCK);
+    fprintf(out, s ? ",%" PRIu64 : "%" PRIu64,
+            (reserved ? r->peak_device_bytes - resident : f->steps[s].top_bytes) / SN_POOL_BLOCK);
   fputs("]}", out);
 }
 
@@ -334,7 +338,7 @@ static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, cons
   write_figures(run, entry->result, out);
   write_peak(entry->result, out);
   write_timeline(entry->timeline, out);
-  write_needs(entry->timeline, f, out);
+  write_needs(entry->timeline, entry->result, f, out);
   fputs("}", out);
   sn_footprint_free(f);
   return SN_OK;
@@ -350,7 +354,8 @@ sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, u
   write_steps(entries[0].timeline, out);
   write_tensors(entries[0].timeline, out);
   write_parts(run, entries[0].timeline, parts, out);
-  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_forward);
+  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"trained\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_forward,
+          entries[0].timeline->n_trained);
   for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
     if (i > 0) fputs(",\n", out);
     write_entry(run, &entries[i], parts, out, err);

@@ -5,7 +5,7 @@ const curve = {step: 0, result: null, live: false}; /* live: live tensors too, o
 /* Sizes and scales of the drawing. Steps stand in the middle of their column. */
 function curveFrame(r) {
   const width = Math.max(280, at("curve").clientWidth), height = width < 500 ? 260 : 340;
-  const n = 2 * N, s = r.steps, other = shown.other;
+  const n = T, s = r.steps, other = shown.other;
   let most = 0, live = 0;
   for (let i = 0; i < n; i++) {
     most = Math.max(most, s.bytes[i] + s.workspace[i], other ? other.steps.bytes[i] : 0);
@@ -131,7 +131,7 @@ function readStep() {
                    element("i", {style: "width:" + (100 * size / most).toFixed(1) + "%;background:var(" +
                                         (data.kinds[rect.tensor] === "o" ? "--forward" : "--backward") + ")"}));
   });
-  const title = "Step " + (i + 1) + " of " + 2 * N + ": " + stepName(i + 1);
+  const title = "Step " + (i + 1) + " of " + T + ": " + stepName(i + 1);
   const total = bytes(s.bytes[i]) + " in " + live.length + (live.length === 1 ? " tensor" : " tensors") +
                 (s.live[i] > live.length ? " (at most " + s.live[i] + " at once)" : "");
   fill("step", element("h3", {}, title),

@@ -1,7 +1,7 @@
 /* The report's data: what plots/page_data.c wrote, with differences summed up again. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const run = data.run, results = data.results;
-const N = data.forward; /* forward steps; the last backward step is 2 N */
+const N = data.forward, T = data.trained; /* forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
 const BLOCK = 1024;

@@ -128,7 +128,7 @@ function readRect(r) {
     const name = rect.tensor < 0 ? "workspace of step " + first : data.tensors[rect.tensor];
     const kind = rect.tensor < 0 ? stepName(first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
     const steps = first === last ? "in step " + first :
-      "from step " + first + (last > 2 * N ? " to the end" : " to step " + last);
+      "from step " + first + (last > T ? " to the end" : " to step " + last);
     fill("rect", element("h3", {}, name),
          element("p", {}, kind + ", " + bytes(rect.tensor < 0 ? rect.bytes : data.bytes[rect.tensor]) + "; at " +
                  bytes(rect.offset) + " of the pool, " + steps));
@@ -165,7 +165,7 @@ function drawPool(r) {
            "/": (view) => stretch(view, 2)},
     whole: () => { [tall.low, tall.high] = [0, 1]; },
     upright: (view, factor, y) => stretch(view, factor, tall.low + (POOL_HEIGHT - POOL_BOTTOM - y) / (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM) * (tall.high - tall.low)),
-    title: "Map of the pool", range: [1, 2 * N + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
+    title: "Map of the pool", range: [1, T + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
     read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],
     where: (low, high) => "steps " + Math.floor(low) + " to " + Math.max(1, Math.ceil(high) - 1),
   });

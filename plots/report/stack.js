@@ -20,7 +20,7 @@ function stepFrom(moments, moment) {
 /* Bytes of every part at every step, [part][step], where the step's highest address is in use; see
  * sim/play/footprint.h. */
 function makeStack(r) {
-  const n = 2 * N, s = r.steps, all = data.parts.map(() => new Float64Array(n + 1));
+  const n = T, s = r.steps, all = data.parts.map(() => new Float64Array(n + 1));
   const moments = Float64Array.from({length: n}, (_, i) => s.first[i] + r.needs.moment[i]);
   for (const rect of r.rects) {
     if (rect.tensor < 0) {
@@ -54,7 +54,7 @@ function stackOf(r) {
 function stackFrame(k) {
   const width = Math.max(280, at("device").clientWidth), height = width < 500 ? 300 : 400, need = k.top[k.peak];
   const limit = run.memory <= 3 * need ? run.memory : 0, most = Math.max(need, limit);
-  const unit = most >= 2 * GIB ? GIB : most >= 2 * MIB ? MIB : KIB, left = 58, right = 18, top = 40, bottom = 40, n = 2 * N;
+  const unit = most >= 2 * GIB ? GIB : most >= 2 * MIB ? MIB : KIB, left = 58, right = 18, top = 40, bottom = 40, n = T;
   const close = limit && limit > 0.95 * need && limit < 1.2 * need; /* the peak's name stands above the line */
   const high = (close ? limit * 1.16 : Math.max(need * 1.16, limit * 1.08));
   return {width, height, left, right, top, bottom, n, unit, most, live: 0, limit, need, close, high,
@@ -133,7 +133,7 @@ function readStack() {
   const rows = data.parts.map(([name, color], p) => element("li", {class: k.bytes[p][i] > 0 ? "" : "none"},
     element("i", {class: "key", style: "background-color:" + color}), element("span", {}, name),
     element("span", {}, k.bytes[p][i] > 0 ? bytes(k.bytes[p][i]) : "-"))).filter((_, p) => used[p]).reverse();
-  const title = "Step " + (i + 1) + " of " + 2 * N + ": " + stepName(i + 1), sum = bytes(k.top[i]);
+  const title = "Step " + (i + 1) + " of " + T + ": " + stepName(i + 1), sum = bytes(k.top[i]);
   fill("device-step", element("h3", {}, title),
        element("p", {}, sum + " on the device" + (i === k.peak ? ": the most of all steps" : "")),
        element("ol", {class: "stacked", "aria-label": "What is on the device, from the top of the stack"}, ...rows));

@@ -42,7 +42,9 @@ def make_pages():
     evil_net(evil_file)
     snsim("--net", "alexnet", "--batch", "200")
     stored = json.loads(snsim("show", "last", "--json", "--steps", "--explain"))
+    stored["results"] = [r for r in stored["results"] if r["dialect"] == "superneurons"]  # a page has one graph
     snsim("report", "-o", "alexnet.html")
+    snsim("report", "--strategy", "pytorch", "-o", "pytorch.html")
     snsim("--net", evil_file, "--batch", "4")
     snsim("report", "-o", "evil.html")
     snsim("--net", "resnet152", "--batch", "32", "--memory", "1GiB")
@@ -63,7 +65,7 @@ def plain(text):
 # ---- the tests; each has the browser and what the store says of alexnet.html ----
 
 def loads_alone(page, stored):
-    for name in ("alexnet", "evil", "large", "single"):
+    for name in ("alexnet", "pytorch", "evil", "large", "single"):
         for size in (DESKTOP, PHONE):
             page.requests.clear()
             page.open(f"{name}.html", *size)
