@@ -498,7 +498,7 @@ sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
     return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
   sn_plan *plan = make_plan(s, strategy, err);
   if (plan) check_room(s, plan, err);
-  if (err->code == SN_OK)
+  if (plan && err->code == SN_OK)
     execute(s, strategy, plan, err);
   else if (is_its_own(err->code))
     leave_out(s, name, err);
