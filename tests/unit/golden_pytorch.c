@@ -1,0 +1,185 @@
+/* Live bytes of the dialect `pytorch` at the peak against PyTorch itself, component by component, and against two
+ * traces that PyTorch 1.7 wrote.
+ *
+ * The first table is what MemTracker (torch.distributed._tools.mem_tracker) of PyTorch 2.15.0 says of torchvision
+ * 0.29.2's networks on fake tensors, 2026-11-22: two iterations of zero_grad(); loss = cross_entropy(net(batch),
+ * labels); loss.backward(); step(), the higher peak. bench/pytorch_memory.py asks again. Under MemTracker, as under any
+ * dispatch mode, gradients that meet are always added into a third tensor: strategy pytorch-1.7. What is asked without
+ * one, by the reference counts that PyTorch itself looks at, is strategy pytorch. */
+#include "tests/unit/pipeline.h"
+
+#include "sim/ask/simulate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOMENTUM = SN_OPTIMIZER_MOMENTUM, SGD = SN_OPTIMIZER_SGD, ADAM = SN_OPTIMIZER_ADAM, ADAMW = SN_OPTIMIZER_ADAMW };
+
+#define THIRD    "pytorch-1.7"
+#define IN_PLACE "pytorch"
+
+typedef struct row {
+  const char *net;
+  uint32_t batch;
+  int optimizer;
+  const char *strategy;
+  uint32_t passing; /* elements of the weight gradient of the CONV that has just run: temporary for MemTracker until it
+                       has been handed on, which comes behind the sum; a gradient for us */
+  sn_live live;     /* what PyTorch says */
+} row;
+
+/* live: parameters, buffers, gradients, optimizer, activations, temporary */
+static const row rows[] = {
+    {"tv_resnet50", 32, MOMENTUM, THIRD, 0, {102228128, 212904, 8196000, 102228128, 2749054728, 25690112}},
+    {"tv_vgg16", 64, MOMENTUM, THIRD, 0, {553430176, 0, 522889120, 553430176, 4508615176, 205520896}},
+    {"tv_densenet121", 84, MOMENTUM, THIRD, 0, {31915424, 335560, 4100000, 31915424, 10950344104, 33718272}},
+    {"tv_alexnet", 256, ADAM, THIRD, 0, {244403360, 0, 234524576, 488806784, 893782024, 88604672}},
+    {"tv_resnet18", 32, MOMENTUM, THIRD, 512 * 256 * 9, {46758048, 38560, 30908320, 46758048, 680806152, 23986176}},
+    {"tv_resnet18", 32, MOMENTUM, IN_PLACE, 0, {46758048, 38560, 30908320, 46758048, 680806152, 20774912}},
+    {"tv_resnet50", 16, MOMENTUM, THIRD, 1024 * 512, {102228128, 212904, 65957792, 102228128, 1300684424, 40632320}},
+    {"tv_resnet50", 16, MOMENTUM, IN_PLACE, 0, {102228128, 212904, 65953696, 102228128, 1313533576, 25690112}},
+    {"tv_resnet101", 16, SGD, THIRD, 1024 * 512, {178196640, 422208, 65957792, 0, 1955991176, 40632320}},
+    {"tv_resnet101", 16, SGD, IN_PLACE, 0, {178196640, 422208, 65953696, 0, 1968840328, 25690112}},
+    {"tv_resnet152", 8, ADAM, THIRD, 1024 * 512, {240771232, 606936, 65957792, 481544332, 1382964808, 21364736}},
+    {"tv_resnet152", 8, ADAM, IN_PLACE, 0, {240771232, 606936, 65953696, 481544332, 1389391432, 12845056}},
+    {"tv_inception_v3", 16, ADAMW, THIRD, 2048 * 448, {95338272, 138480, 19515296, 190677680, 1547683144, 37224448}},
+    {"tv_inception_v3", 16, ADAMW, IN_PLACE, 0, {95338272, 138480, 19515296, 190677680, 1547683144, 30670848}},
+    {"tv_densenet121", 16, SGD, THIRD, 0, {31915424, 335560, 4100000, 0, 2086050696, 6422528}},
+    {"tv_resnet50", 64, ADAM, IN_PLACE, 0, {102228128, 212904, 8196000, 204456900, 5497896968, 51380224}},
+    {"tv_resnet101", 48, MOMENTUM, IN_PLACE, 0, {178196640, 422208, 8196000, 178196640, 6088978312, 38535168}},
+    {"tv_resnet152", 32, ADAMW, IN_PLACE, 0, {240771232, 606936, 8196000, 481544332, 5678120712, 25690112}},
+    {"tv_inception_v3", 64, SGD, IN_PLACE, 0, {95338272, 138480, 8197536, 0, 6276358408, 71827456}},
+    {"tv_densenet121", 64, ADAM, IN_PLACE, 0, {31915424, 335560, 4100000, 63832304, 8343198984, 25690112}},
+    {"tv_mobilenet_v2", 32, MOMENTUM, IN_PLACE, 0, {14019488, 136864, 5124000, 14019488, 2502514184, 16056320}},
+    {"tv_mobilenet_v2", 96, ADAM, IN_PLACE, 0, {14019488, 136864, 5124000, 28039608, 7507269640, 48168960}},
+    {"tv_squeezenet1_1", 32, ADAMW, IN_PLACE, 0, {4941984, 0, 0, 9884176, 665924872, 43264000}},
+    {"tv_squeezenet1_1", 256, SGD, IN_PLACE, 0, {4941984, 0, 0, 0, 5327398920, 346112000}},
+    {"tv_vgg16", 96, SGD, IN_PLACE, 0, {553430176, 0, 522889120, 0, 6762922760, 308281344}},
+    {"tv_vgg19", 16, MOMENTUM, IN_PLACE, 0, {574668960, 0, 532328352, 574668960, 1204224136, 51380224}},
+    {"tv_vgg19", 64, ADAM, IN_PLACE, 0, {574668960, 0, 532328352, 1149338072, 4816896520, 205520896}},
+    {"tv_alexnet", 32, MOMENTUM, IN_PLACE, 0, {244403360, 0, 243080608, 244403360, 79880456, 35831808}},
+    {"tv_alexnet", 512, ADAMW, IN_PLACE, 0, {244403360, 0, 234524576, 488806784, 1787564040, 177209344}},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static sn_live live_of(const char *title, const sn_net *net, const char *strategy, int optimizer) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_strategy s = parse_strategy(strategy);
+  sn_options options = SN_OPTIONS_INIT;
+  options.optimizer = (sn_optimizer)optimizer;
+  sn_run *run = sn_simulate(title, net, &gpu, &s, 1, &options, &err);
+  must(&err);
+  assert_int_equal(run->n_results, 1);
+  sn_live live = run->results[0].live;
+  sn_run_free(run);
+  return live;
+}
+
+static void check(const row *expected, const char *what, uint64_t ours, uint64_t theirs) {
+  if (ours != theirs)
+    fail_msg("%s, batch %u, optimizer %d, %s: %s %" PRIu64 ", PyTorch %" PRIu64, expected->net, expected->batch,
+             expected->optimizer, expected->strategy, what, ours, theirs);
+}
+
+static sn_live live_of_row(const row *r) {
+  sn_net *net = load_net(r->net, r->batch);
+  sn_live live = live_of(r->net, net, r->strategy, r->optimizer);
+  sn_net_free(net);
+  return live;
+}
+
+static void live_bytes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < ROWS; i++) {
+    const row *r = &rows[i];
+    uint64_t passing = UINT64_C(4) * r->passing;
+    sn_live live = live_of_row(r);
+    check(r, "parameters", live.parameters, r->live.parameters);
+    check(r, "buffers", live.buffers, r->live.buffers);
+    check(r, "gradients", live.gradients, r->live.gradients + passing);
+    check(r, "optimizer", live.optimizer, r->live.optimizer);
+    check(r, "activations", live.activations, r->live.activations);
+    check(r, "temporary", live.temporary + passing, r->live.temporary);
+    check(r, "total", sn_live_total(&live), sn_live_total(&r->live));
+  }
+}
+
+/* A peak in the update: P more, the square roots that Adam makes for all parameters at once. All that step() makes is
+ * the optimizer's for MemTracker. The 4 bytes of the loss' gradient, which ours still has then, are gone in PyTorch. */
+static void peak_in_the_update(void **state) {
+  (void)state;
+  enum { LOSS_GRADIENT = 4 };
+  static const row adam = {"tv_alexnet", 32, ADAM, IN_PLACE, 0, {244403360, 0, 244403360, 733210144, 19267844, 0}};
+  sn_live live = live_of_row(&adam);
+  check(&adam, "parameters", live.parameters, adam.live.parameters);
+  check(&adam, "gradients", live.gradients, adam.live.gradients);
+  check(&adam, "optimizer and temporary", live.optimizer + live.temporary, adam.live.optimizer);
+  check(&adam, "temporary", live.temporary, adam.live.parameters);
+  check(&adam, "activations", live.activations, adam.live.activations + LOSS_GRADIENT);
+}
+
+/* ---- DTR's traces ----
+ *
+ * The peaks of the logs of DTR's simulator (Kirisame et al., ICLR 2021; simrd/logs.zip of uwsampl/dtr-prototype) when
+ * nothing is evicted: PyTorch 1.7, no optimizer. Beside the iteration the logs hold the logits, which the training loop
+ * keeps in a variable. */
+
+static void check_trace(sn_net *net, uint64_t classes, uint64_t expected) {
+  sn_live live = live_of(net->name, net, "pytorch-1.7", SN_OPTIMIZER_SGD);
+  uint64_t found = sn_live_total(&live) + 4 * classes * net->batch;
+  if (found != expected) fail_msg("%s: %" PRIu64 ", DTR %" PRIu64, net->name, found, expected);
+}
+
+static void dtr_densenet121(void **state) {
+  (void)state;
+  sn_net *net = load_net("tv_densenet121", 84);
+  check_trace(net, 1000, UINT64_C(11020749360));
+  sn_net_free(net);
+}
+
+/* `text` with one occurrence of `old` made `new`; malloc'd. */
+static char *replaced(const char *text, const char *old, const char *new) {
+  const char *at = strstr(text, old);
+  assert_non_null(at);
+  assert_null(strstr(at + 1, old));
+  size_t room = strlen(text) + strlen(new) + 1;
+  char *out = malloc(room);
+  assert_non_null(out);
+  snprintf(out, room, "%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+  return out;
+}
+
+/* Theirs has 1,001 classes, and its last pool is an average over a window of 8x8, which keeps its input, not a mean. */
+static void dtr_inception_v4(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *ours = load_net("inception_v4", 64);
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&text, &bytes);
+  assert_non_null(out);
+  sn_net_write_json(ours, out, &err);
+  must(&err);
+  fclose(out);
+  char *windowed = replaced(text, "\"global\":true", "\"kernel\":8,\"stride\":1");
+  char *theirs = replaced(windowed, "\"channels\":1000,", "\"channels\":1001,");
+  sn_net *net = load_net(theirs, 64);
+  check_trace(net, 1001, UINT64_C(11245348984));
+  sn_net_free(net);
+  sn_net_free(ours);
+  free(theirs);
+  free(windowed);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(live_bytes),
+      cmocka_unit_test(peak_in_the_update),
+      cmocka_unit_test(dtr_densenet121),
+      cmocka_unit_test(dtr_inception_v4),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
