@@ -75,7 +75,7 @@ static sn_status measure_plan(const char *spec, uint32_t batch, const char *stra
     uint64_t first_fit = plan->pool_bytes;
     struct timespec from, to;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-    sn_place(plan, (sn_place_goal){0}, err);
+    sn_place(plan, (sn_place_goal){0}, NULL, err);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
     double ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
     printf("%-32s %5" PRIu32 " %-30s %8.4f %8.4f %8.1f\n", spec, batch, strategy,

@@ -127,7 +127,7 @@ static sn_status find_bare(const sn_result_source *s, sn_strategy strategy, sn_r
   const sn_plan *plan = s->plan;
   if (plan->placement != SN_PLACEMENT_PACKED || r->workspace_peak_bytes == 0) return SN_OK;
   r->pool_bare_bytes = 0;
-  return sn_strategy_has_cache(strategy) ? SN_OK : sn_place_bare(plan, &r->pool_bare_bytes, err);
+  return sn_strategy_has_cache(strategy) ? SN_OK : sn_place_bare(plan, s->packings, &r->pool_bare_bytes, err);
 }
 
 static void add_memory(const sn_result_source *s, sn_result *r) {

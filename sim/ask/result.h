@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
+#include "sim/plan/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/strategy.h"
 #include "sim/play/trace.h"
@@ -18,6 +19,7 @@ typedef struct sn_result_source {
   const sn_plan *plan;
   const sn_step_use *use; /* per step: the plan's own, or a meter's */
   const sn_trace *trace;
+  sn_packings *packings; /* of the plan and those before it; NULL: none are kept */
   sn_persistent persistent;
   uint64_t context_bytes;
   sn_external external; /* where the external pool is */

@@ -40,6 +40,7 @@ typedef struct question {
   const sn_device *device;
   const sn_options *options;
   sn_costs *costs;
+  sn_packings packings;
   graph graphs[SN_DIALECTS];
   uint64_t memory_bytes; /* of the device */
   sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
@@ -137,6 +138,7 @@ static void close_question(question *q) {
     sn_route_free(q->graphs[d].route);
   }
   sn_costs_free(q->costs);
+  sn_packings_clear(&q->packings);
 }
 
 static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
@@ -153,6 +155,7 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
       .placement = only_fits && has_caching(q, strategy) ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
+      .packings = &q->packings,
       .only_fits = only_fits};
   sn_plan *plan = sn_plan_make(&wish, q->err);
   if (plan && q->options->planned) q->options->planned(q->options->watcher);
@@ -312,6 +315,7 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
 static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
                             sn_result *r) {
   sn_result_source source = {.plan = plan,
+                             .packings = &q->packings,
                              .use = plan->use,
                              .trace = trace,
                              .persistent = graph_of(q, strategy)->persistent,

@@ -17,15 +17,15 @@ static sn_plan *lower_in(const sn_plan_wish *w, sn_err *err) {
 }
 
 /* Places a plan, which may be NULL. NULL after an error. */
-static sn_plan *place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
-  if (!plan || sn_place(plan, goal, err) == SN_OK) return plan;
+static sn_plan *place(const sn_plan_wish *w, sn_plan *plan, sn_place_goal goal, sn_err *err) {
+  if (!plan || sn_place(plan, goal, w->packings, err) == SN_OK) return plan;
   sn_plan_free(plan);
   return NULL;
 }
 
 /* As well as can be, or until it fits where nothing else is asked: both say the same of whether it fits. */
 static sn_plan *place_well(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
-  return place(plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0}, err);
+  return place(w, plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0}, err);
 }
 
 static bool is_within(const sn_plan_wish *w, const sn_plan *plan) {
@@ -36,12 +36,12 @@ static bool is_within(const sn_plan_wish *w, const sn_plan *plan) {
  * fit either. NULL after an error. */
 static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
   const sn_place_goal goal = {.most = w->pool_bytes};
-  sn_plan *plan = place(counted, goal, err);
+  sn_plan *plan = place(w, counted, goal, err);
   if (!plan || is_within(w, plan)) return plan;
   sn_plan_free(plan);
   plan = lower_in(w, err);
-  return plan && is_within(w, plan) ? place(plan, (sn_place_goal){.enough = w->pool_bytes}, err)
-                                    : place(plan, goal, err);
+  return plan && is_within(w, plan) ? place(w, plan, (sn_place_goal){.enough = w->pool_bytes}, err)
+                                    : place(w, plan, goal, err);
 }
 
 /* Without a cache what runs without a byte of workspace that it can do without decides whether it fits. */

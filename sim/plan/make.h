@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "sim/device/cost.h"
 #include "sim/plan/options.h"
+#include "sim/plan/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/schedule.h"
 #include "sim/plan/strategy.h"
@@ -35,6 +36,7 @@ typedef struct sn_plan_wish {
   sn_placement placement;
   uint64_t pool_bytes;     /* on offer */
   uint64_t external_limit; /* of the external pool; 0: not limited */
+  sn_packings *packings;   /* of plans made before it; NULL: none are kept */
   bool only_fits;          /* sn_plan_fits() is all that is asked: placed is only what that depends on */
 } sn_plan_wish;
 

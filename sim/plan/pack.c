@@ -167,12 +167,32 @@ static void layout_clear(layout *l) {
 /* In the order in which they are tried: what most often ends the search comes first. */
 enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS };
 
-static int compare_ranks(const void *a, const void *b) {
-  const rank *x = a, *y = b;
-  if (x->key != y->key) return x->key < y->key ? 1 : -1;
-  if (x->second != y->second) return x->second < y->second ? 1 : -1;
-  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-  return x->block < y->block ? -1 : x->block > y->block;
+static bool is_in_front(const rank *x, const rank *y) {
+  if (x->key != y->key) return x->key > y->key;
+  if (x->second != y->second) return x->second > y->second;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes;
+  return x->block < y->block;
+}
+
+/* Merge sort; `spare` has room for half of them. */
+static void sort_ranks(rank *ranks, uint32_t n, rank *spare) {
+  enum { FEW = 8 };
+  uint32_t half = n / 2, left = 0, right = half, to = 0;
+  for (uint32_t i = 1; n <= FEW && i < n; i++) {
+    rank r = ranks[i];
+    for (to = i; to > 0 && is_in_front(&r, &ranks[to - 1]); to--) ranks[to] = ranks[to - 1];
+    ranks[to] = r;
+  }
+  if (n <= FEW) return;
+  sort_ranks(ranks, half, spare);
+  sort_ranks(ranks + half, n - half, spare);
+  if (!is_in_front(&ranks[half], &ranks[half - 1])) return;
+  memcpy(spare, ranks, half * sizeof *spare);
+  while (left < half && right < n) {
+    bool second = is_in_front(&ranks[right], &spare[left]);
+    ranks[to++] = second ? ranks[right++] : spare[left++];
+  }
+  memcpy(ranks + to, spare + left, (half - left) * sizeof *ranks);
 }
 
 static double key_of(const packer *p, uint32_t block, int by) {
@@ -204,7 +224,7 @@ static void sort_blocks(packer *p, int by) {
     double second = by == BY_LOAD ? key_of(p, b, BY_AREA) : by == BY_LOAD_LAST ? key_of(p, b, BY_BEGIN) : 0;
     p->ranks[n++] = (rank){.key = key_of(p, b, by), .second = second, .bytes = p->blocks[b].bytes, .block = b};
   }
-  qsort(p->ranks, n, sizeof *p->ranks, compare_ranks);
+  sort_ranks(p->ranks, n, p->ranks + n);
   for (uint32_t i = 0; i < n; i++) p->now.order[i] = p->ranks[i].block;
 }
 
@@ -401,7 +421,7 @@ static bool packer_init(packer *p) {
   p->lower = calloc(n, sizeof *p->lower);
   p->upper = calloc(n, sizeof *p->upper);
   p->most = calloc(n, sizeof *p->most);
-  p->ranks = calloc(n, sizeof *p->ranks);
+  p->ranks = malloc((n + n / 2) * sizeof *p->ranks); /* with room to sort */
   p->stack = calloc(n, sizeof *p->stack);
   bool layouts = layout_init(&p->now, p->count);
   return layouts && p->lower && p->upper && p->most && p->ranks && p->stack;

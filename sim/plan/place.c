@@ -3,7 +3,6 @@
 #include "sim/plan/place.h"
 
 #include "base/checked.h"
-#include "sim/plan/pack.h"
 
 #include <stdlib.h>
 
@@ -15,6 +14,7 @@ enum { GOOD_SHARE = 1024, NEAR_SHARE = 128, MOST_MOVED = 300 };
 /* Blocks in the order of their allocs and computes, and per tensor the block that it has now. */
 typedef struct placing {
   const sn_plan *plan;
+  sn_packings *packings;
   bool bare; /* workspaces are left out */
   sn_block *blocks;
   uint64_t *offsets;
@@ -85,8 +85,8 @@ static bool pack(placing *p, uint64_t known, uint64_t load, sn_place_goal goal, 
                                  .enough = good_pool(load, GOOD_SHARE, goal),
                                  .near = good_pool(load, NEAR_SHARE, goal)};
   sn_packing packing;
-  if (sn_pack(p->blocks, p->count, &limits, p->offsets, &packing, err) != SN_OK || packing.bytes >= limits.known)
-    return false;
+  sn_status status = sn_pack_again(p->packings, p->blocks, p->count, &limits, p->offsets, &packing, err);
+  if (status != SN_OK || packing.bytes >= limits.known) return false;
   *bytes = packing.bytes;
   return true;
 }
@@ -128,8 +128,8 @@ static uint64_t largest_hole(placing *p) {
   return hole;
 }
 
-sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
-  placing p = {.plan = plan};
+sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_err *err) {
+  placing p = {.plan = plan, .packings = packings};
   uint32_t count = count_blocks(plan);
   if (count > SN_PACK_MOST) return SN_OK;
   plan->placement = SN_PLACEMENT_PACKED;
@@ -144,8 +144,8 @@ sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err) {
   return err->code;
 }
 
-sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err) {
-  placing p = {.plan = plan, .bare = true};
+sn_status sn_place_bare(const sn_plan *plan, sn_packings *packings, uint64_t *bytes, sn_err *err) {
+  placing p = {.plan = plan, .packings = packings, .bare = true};
   uint64_t load = 0, most = 0;
   *bytes = plan->bare_bytes;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {

@@ -12,6 +12,7 @@
 #define SN_SIM_PLAN_PLACE_H
 
 #include "base/err.h"
+#include "sim/plan/packings.h"
 #include "sim/plan/plan.h"
 
 #include <stdbool.h>
@@ -27,10 +28,11 @@ typedef struct sn_place_goal {
 } sn_place_goal;
 
 /* Packs the plan's blocks (sim/plan/pack.h) and says so in plan->placement; addresses stay as they are where packing
- * takes no less. A plan that sn_place_can() is false for stays what it is. SN_NO_MEMORY. */
-sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_err *err);
+ * takes no less. A plan that sn_place_can() is false for stays what it is. `packings` are those of plans placed before
+ * it, or NULL. SN_NO_MEMORY. */
+sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_err *err);
 
 /* The pool of the same plan placed, if no step had a workspace. SN_NO_MEMORY. */
-sn_status sn_place_bare(const sn_plan *plan, uint64_t *bytes, sn_err *err);
+sn_status sn_place_bare(const sn_plan *plan, sn_packings *packings, uint64_t *bytes, sn_err *err);
 
 #endif

@@ -4,23 +4,107 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RUN = 64 };
+
+struct sn__region_run {
+  uint32_t n;
+  sn__region regions[RUN];
+};
+
+/* Where a region stands; behind the last one, `run` is the number of runs. */
+typedef struct place {
+  uint32_t run, index;
+} place;
+
 void sn__regions_clear(sn__regions *r) {
-  sn_ordered_clear(&r->map);
-  free(r->regions);
+  for (uint32_t i = 0; i < r->n_runs; i++) free(r->runs[i]);
+  free(r->runs);
   memset(r, 0, sizeof *r);
 }
 
-static bool add(sn__regions *r, uint64_t begin, sn__region region) {
-  uint32_t node = sn_ordered_insert(&r->map, begin, region.end - begin);
-  if (!node) return false;
-  if (r->map.room > r->room) {
-    sn__region *more = realloc(r->regions, (size_t)r->map.room * sizeof *more);
-    if (!more) return false;
-    r->regions = more;
-    r->room = r->map.room;
+static sn__region *at(const sn__regions *r, place p) {
+  return p.run < r->n_runs ? &r->runs[p.run]->regions[p.index] : NULL;
+}
+
+static place next(const sn__regions *r, place p) {
+  return p.index + 1 < r->runs[p.run]->n ? (place){p.run, p.index + 1} : (place){p.run + 1, 0};
+}
+
+/* The last region that begins at or below `begin`; the first of all where none does. */
+static place last_from(const sn__regions *r, uint64_t begin) {
+  uint32_t low = 0, high = r->n_runs;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(r->runs[middle]->regions[0].begin <= begin ? &low : &high) = middle;
   }
-  r->regions[node] = region;
+  place p = {.run = low};
+  if (p.run == r->n_runs) return p;
+  low = 0;
+  high = r->runs[p.run]->n;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(r->runs[p.run]->regions[middle].begin <= begin ? &low : &high) = middle;
+  }
+  p.index = low;
+  return p;
+}
+
+/* The first region that reaches beyond `begin`. */
+static place first_beyond(const sn__regions *r, uint64_t begin) {
+  place p = last_from(r, begin);
+  const sn__region *region = at(r, p);
+  return region && region->end <= begin ? next(r, p) : p;
+}
+
+static bool add_run(sn__regions *r, uint32_t index) {
+  if (r->n_runs == r->room) {
+    uint32_t room = r->room ? 2 * r->room : 16;
+    sn__region_run **runs = realloc(r->runs, room * sizeof(*runs));
+    if (!runs) return false;
+    r->runs = runs;
+    r->room = room;
+  }
+  sn__region_run *run = malloc(sizeof *run);
+  if (!run) return false;
+  run->n = 0;
+  memmove(&r->runs[index + 1], &r->runs[index], (r->n_runs++ - index) * sizeof(*r->runs));
+  r->runs[index] = run;
   return true;
+}
+
+/* Moves the upper half of a full run to a new one; nothing where `p` is behind all regions, so that runs are full where
+ * addresses only rise. */
+static bool divide(sn__regions *r, place *p) {
+  bool last = p->run + 1 == r->n_runs && p->index == RUN;
+  if (!add_run(r, p->run + 1)) return false;
+  sn__region_run *low = r->runs[p->run], *high = r->runs[p->run + 1];
+  low->n = last ? RUN : RUN / 2;
+  high->n = RUN - low->n;
+  memcpy(high->regions, low->regions + low->n, high->n * sizeof *high->regions);
+  if (last || p->index > low->n) *p = (place){p->run + 1, p->index - low->n};
+  return true;
+}
+
+/* Puts a region in front of the one at `p`, which is from then on where it stands itself. */
+static bool insert(sn__regions *r, place *p, const sn__region *region) {
+  if (p->run > 0 && p->index == 0) *p = (place){p->run - 1, r->runs[p->run - 1]->n};
+  if (r->n_runs == 0 && !add_run(r, 0)) return false;
+  if (r->runs[p->run]->n == RUN && !divide(r, p)) return false;
+  sn__region_run *run = r->runs[p->run];
+  memmove(&run->regions[p->index + 1], &run->regions[p->index], (run->n++ - p->index) * sizeof *run->regions);
+  run->regions[p->index] = *region;
+  return true;
+}
+
+/* Takes the region at `p` away; where the next one stands. */
+static place take(sn__regions *r, place p) {
+  sn__region_run *run = r->runs[p.run];
+  memmove(&run->regions[p.index], &run->regions[p.index + 1], (--run->n - p.index) * sizeof *run->regions);
+  if (p.index < run->n) return p;
+  if (run->n > 0) return (place){p.run + 1, 0};
+  free(run);
+  memmove(&r->runs[p.run], &r->runs[p.run + 1], (--r->n_runs - p.run) * sizeof(*r->runs));
+  return p;
 }
 
 static bool is_ordered(const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES]) {
@@ -29,59 +113,54 @@ static bool is_ordered(const uint32_t known[SN_LANES], const uint32_t touched[SN
   return true;
 }
 
-/* The first region that reaches beyond `begin`. */
-static uint32_t first_beyond(const sn__regions *r, uint64_t begin) {
-  uint32_t node = sn_ordered_floor(&r->map, begin);
-  if (node && r->regions[node].end > begin) return node;
-  return sn_ordered_ceiling(&r->map, begin);
-}
-
-/* Takes [begin, end) out of a dead region that overlaps it; what sticks out on either side stays. */
-static bool cut(sn__regions *r, uint32_t node, uint64_t begin, uint64_t end) {
-  uint64_t key = r->map.nodes[node].key;
-  sn__region old = r->regions[node];
-  if (key >= begin && old.end <= end) {
-    sn_ordered_remove(&r->map, key);
-  } else if (key >= begin) {
-    sn_ordered_move(&r->map, key, end, old.end - end);
-  } else {
-    sn_ordered_weigh(&r->map, key, begin - key);
-    r->regions[node].end = begin;
-    return old.end <= end || add(r, end, old);
+/* Whether all that overlaps, from `p` on, is dead and ordered before. */
+static sn__claim look(const sn__regions *r, place p, uint64_t end, const uint32_t known[SN_LANES], uint32_t *other) {
+  for (const sn__region *old = at(r, p); old && old->begin < end; p = next(r, p), old = at(r, p)) {
+    *other = old->owner;
+    if (old->owner != SN_NONE) return SN__CLAIM_LIVE;
+    if (!is_ordered(known, old->touched)) return SN__CLAIM_UNORDERED;
   }
-  return true;
+  return SN__CLAIM_GOOD;
 }
 
-/* Whether a dead region within [begin, end) is the only one there: then it can become what is claimed. */
-static bool is_alone(const sn__regions *r, uint32_t node, uint64_t begin, uint64_t end) {
-  if (r->map.nodes[node].key < begin || r->regions[node].end > end) return false;
-  uint32_t next = r->regions[node].end < end ? sn_ordered_ceiling(&r->map, r->regions[node].end) : SN_ORDERED_NONE;
-  return !next || r->map.nodes[next].key >= end;
+/* Writes a region over what overlaps it, from `p` on; what sticks out on either side stays. */
+static bool write(sn__regions *r, place p, const sn__region *fresh) {
+  sn__region *old = at(r, p);
+  bool written = false;
+  if (old && old->begin < fresh->begin) {
+    sn__region rest = *old;
+    old->end = fresh->begin;
+    p = next(r, p);
+    rest.begin = fresh->end;
+    if (rest.end > fresh->end) return insert(r, &p, &rest) && insert(r, &p, fresh);
+  }
+  while ((old = at(r, p)) && old->begin < fresh->end) {
+    if (old->end > fresh->end) {
+      old->begin = fresh->end;
+    } else if (written) {
+      p = take(r, p);
+    } else {
+      *old = *fresh;
+      written = true;
+      p = next(r, p);
+    }
+  }
+  return written || insert(r, &p, fresh);
 }
 
 sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32_t owner,
                             const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES], uint32_t *other) {
-  sn__region fresh = {.end = end, .owner = owner};
+  sn__region fresh = {.begin = begin, .end = end, .owner = owner};
   memcpy(fresh.touched, touched, sizeof fresh.touched);
-  for (;;) {
-    uint32_t node = first_beyond(r, begin);
-    if (!node || r->map.nodes[node].key >= end) break;
-    *other = r->regions[node].owner;
-    if (*other != SN_NONE) return SN__CLAIM_LIVE;
-    if (!is_ordered(known, r->regions[node].touched)) return SN__CLAIM_UNORDERED;
-    if (is_alone(r, node, begin, end)) {
-      sn_ordered_move(&r->map, r->map.nodes[node].key, begin, end - begin);
-      r->regions[node] = fresh;
-      return SN__CLAIM_GOOD;
-    }
-    if (!cut(r, node, begin, end)) return SN__CLAIM_MEMORY;
-  }
-  return add(r, begin, fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
+  place p = first_beyond(r, begin);
+  sn__claim claim = look(r, p, end, known, other);
+  if (claim != SN__CLAIM_GOOD) return claim;
+  return write(r, p, &fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
 }
 
 void sn__regions_release(sn__regions *r, uint64_t begin, const uint32_t touched[SN_LANES]) {
-  uint32_t node = sn_ordered_floor(&r->map, begin);
-  if (!node || r->map.nodes[node].key != begin) return;
-  r->regions[node].owner = SN_NONE;
-  memcpy(r->regions[node].touched, touched, sizeof r->regions[node].touched);
+  sn__region *region = at(r, last_from(r, begin));
+  if (!region || region->begin != begin) return;
+  region->owner = SN_NONE;
+  memcpy(region->touched, touched, sizeof region->touched);
 }

@@ -121,6 +121,19 @@ static void split_run(sn__shelf *shelf, uint32_t at) {
   note_run(high);
 }
 
+/* How many of a run's spots begin at or below `offset`. */
+static uint32_t spots_to(const sn__run *run, uint64_t offset) {
+  uint32_t low = 0, high = run->n;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (run->spots[middle].offset <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   if (shelf->n_runs == 0) add_run(shelf, 0);
   uint32_t at = run_at(shelf, spot.offset);
@@ -129,8 +142,8 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
     if (shelf->runs[shelf->sorted[at + 1]].spots[0].offset <= spot.offset) at++;
   }
   sn__run *run = &shelf->runs[shelf->sorted[at]];
-  uint32_t i = run->n++;
-  for (; i > 0 && run->spots[i - 1].offset > spot.offset; i--) run->spots[i] = run->spots[i - 1];
+  uint32_t i = spots_to(run, spot.offset);
+  memmove(&run->spots[i + 1], &run->spots[i], (run->n++ - i) * sizeof *run->spots);
   run->spots[i] = spot;
   if (run->n == 1) {
     note_run(run);

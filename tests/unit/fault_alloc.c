@@ -297,9 +297,11 @@ static void with_plan(scenario *s, void use(scenario *s, sn_plan *plan)) {
 }
 
 static void place_blocks(scenario *s, sn_plan *plan) {
-  if (sn_place(plan, (sn_place_goal){0}, &s->err) == SN_OK)
+  sn_packings packings = {0};
+  if (sn_place(plan, (sn_place_goal){0}, &packings, &s->err) == SN_OK)
     snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)plan->pool_bytes,
              (unsigned long long)plan->largest_hole);
+  sn_packings_clear(&packings);
 }
 
 static void place_plan(scenario *s) {

@@ -6,7 +6,7 @@
  * of any packing by offset and place them anew, and none ends higher. So all orders of up to 8 blocks tell the optimum.
  */
 #include "sim/ask/blocks.h"
-#include "sim/plan/pack.h"
+#include "sim/plan/packings.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"
 
@@ -171,6 +171,31 @@ static void many_blocks_keep_the_rules(void **state) {
   assert_true(gained > 0);
 }
 
+/* More lists than are kept, asked for again and again with other limits or one block changed: what is remembered is
+ * what sn_pack() finds. */
+static void remembered_are_the_same(void **state) {
+  (void)state;
+  enum { LISTS = SN_PACKINGS_KEPT + 5, BLOCKS = 30, QUESTIONS = 600 };
+  static sn_block blocks[LISTS][BLOCKS];
+  uint64_t dice = seeds, offsets[BLOCKS], again[BLOCKS];
+  sn_packings packings = {0};
+  sn_packing found, remembered;
+  sn_err err = SN_ERR_INIT;
+  for (int l = 0; l < LISTS; l++) throw_blocks(blocks[l], BLOCKS, &dice);
+  for (int i = 0; i < QUESTIONS; i++) {
+    sn_block *list = blocks[prng_below(&dice, LISTS)];
+    sn_pack_limits limits = {.moves = prng_below(&dice, 2) * 20, .known = prng_below(&dice, 2) * 60};
+    if (prng_chance(&dice, 10)) list[prng_below(&dice, BLOCKS)].bytes += 1;
+    sn_pack(list, BLOCKS, &limits, offsets, &found, &err);
+    sn_pack_again(&packings, list, BLOCKS, &limits, again, &remembered, &err);
+    must(&err);
+    assert_memory_equal(&remembered, &found, sizeof found);
+    if (limits.known == 0 || found.bytes < limits.known) assert_memory_equal(again, offsets, sizeof offsets);
+  }
+  sn_packings_clear(&packings);
+  assert_null(packings.entries[0].blocks);
+}
+
 static void too_much_is_said(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -236,9 +261,9 @@ static void published_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(few_blocks_are_optimal), cmocka_unit_test(many_blocks_keep_the_rules),
-      cmocka_unit_test(too_much_is_said),       cmocka_unit_test(stacks_are_packed_at_once),
-      cmocka_unit_test(published_inputs),
+      cmocka_unit_test(few_blocks_are_optimal),    cmocka_unit_test(many_blocks_keep_the_rules),
+      cmocka_unit_test(remembered_are_the_same),   cmocka_unit_test(too_much_is_said),
+      cmocka_unit_test(stacks_are_packed_at_once), cmocka_unit_test(published_inputs),
   };
   seeds = first_seed(1);
   return cmocka_run_group_tests(tests, NULL, NULL);

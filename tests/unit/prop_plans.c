@@ -330,7 +330,7 @@ static void check_placed(const trial *t, uint64_t *dice) {
   sn_plan placed = damage_copy(t->plan);
   sn_check_report report = {0};
   oracle o;
-  if (sn_place(&placed, (sn_place_goal){0}, &err) != SN_OK || sn_check(&placed, &report, &err) != SN_OK)
+  if (sn_place(&placed, (sn_place_goal){0}, NULL, &err) != SN_OK || sn_check(&placed, &report, &err) != SN_OK)
     fail_trial(t, "placed: %s", err.text);
   if (placed.pool_bytes > t->plan->pool_bytes || placed.pool_bytes < t->plan->reserved_peak ||
       placed.pool_bytes != report.high_water || placed.largest_hole > placed.pool_bytes)

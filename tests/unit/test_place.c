@@ -27,7 +27,7 @@ static void place_and_compare(pipeline *p, tally *sum) {
   sn_err err = SN_ERR_INIT;
   uint64_t before = p->plan->pool_bytes;
   sn_trace first_fit = pipeline_play(p, false);
-  sn_place(p->plan, (sn_place_goal){0}, &err);
+  sn_place(p->plan, (sn_place_goal){0}, NULL, &err);
   sn_check(p->plan, NULL, &err);
   must(&err);
   sn_trace packed = pipeline_play(p, false);
