@@ -16,7 +16,7 @@ typedef struct blocks {
   uint32_t n_before, n_made;
 } blocks;
 
-enum { PIECES = 2, MOST_COPIES = 3, MOST_BUFFERS = 4 };
+enum { PIECES = 2, MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, gradients, buffers; states */
 
 /* Weights and bias, gamma and beta: bytes of each; how many there are. */
 static uint32_t pieces_of(const sn_layer *layer, uint64_t bytes[PIECES]) {
@@ -75,8 +75,8 @@ static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *
   size_t layers = route->net->n_layers;
   *b = (blocks){.route = route,
                 .optimizer = optimizer,
-                .before = calloc((PIECES * MOST_COPIES + MOST_BUFFERS + 1) * layers + 2, sizeof *b->before),
-                .made = calloc(PIECES * MOST_COPIES * layers + 1, sizeof *b->made)};
+                .before = calloc(MOST_BEFORE * layers + 2, sizeof *b->before),
+                .made = calloc(MOST_MADE * layers + 1, sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
   add_parameters(b);
   add_state(b, device);

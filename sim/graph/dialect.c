@@ -13,17 +13,17 @@ static const sn_dialect superneurons = {
     .rules =
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
-            [SN_CONV] = {{SN_X, SN_DY}, SN_GRAD_NEW, 0, 0},
-            [SN_FC] = {{SN_X, SN_DY}, SN_GRAD_NEW, 0, 0},
-            [SN_POOL] = {{SN_X, SN_Y, SN_DY}, SN_GRAD_NEW, 0, 0},
-            [SN_ACT] = {{SN_X, SN_Y, SN_DY}, SN_GRAD_IN_PLACE, 0, 0},
-            [SN_LRN] = {{SN_X, SN_Y, SN_DY}, SN_GRAD_IN_PLACE, 0, 0},
-            [SN_BN] = {{SN_X, SN_DY}, SN_GRAD_NEW, 0, 0},
-            [SN_DROPOUT] = {{SN_DY}, SN_GRAD_NEW, 0, 0},
-            [SN_SOFTMAX] = {{SN_X, SN_Y}, SN_GRAD_ON_OUTPUT, 0, 0},
-            [SN_JOIN] = {{SN_DY}, SN_GRAD_SHARE, 0, 0},
-            [SN_FORK] = {{SN_DY}, SN_GRAD_ACCUMULATE, 0, 0},
-            [SN_CONCAT] = {{SN_DY}, SN_GRAD_NEW, 0, 0},
+            [SN_CONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_FC] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_POOL] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_ACT] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+            [SN_LRN] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+            [SN_BN] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_DROPOUT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_SOFTMAX] = {.reads = {SN_X, SN_Y}, .gradient = SN_GRAD_ON_OUTPUT},
+            [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_SHARE},
+            [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_ACCUMULATE},
+            [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
         },
 };
 
@@ -35,17 +35,20 @@ static const sn_dialect explicit_graph = {
     .rules =
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
-            [SN_CONV] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
-            [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, SN_DX_TAKES_X},
-            [SN_POOL] = {{SN_DY, SN_X, SN_Y}, SN_GRAD_NEW, 0, SN_DX_TAKES_X},
-            [SN_ACT] = {{SN_DY, SN_Y}, SN_GRAD_NEW, 0, SN_Y_TAKES_X | SN_DX_TAKES_DY},
-            [SN_LRN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_AS_OUTPUT, 0},
-            [SN_BN] = {{SN_DY, SN_KEPT, SN_X}, SN_GRAD_NEW, SN_SAVES_CHANNELS, 0},
-            [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_AS_OUTPUT, SN_Y_TAKES_X | SN_DX_TAKES_DY},
-            [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, 0, SN_Y_TAKES_X | SN_DX_TAKES_Y},
-            [SN_JOIN] = {{SN_DY}, SN_GRAD_NEW, 0, SN_Y_TAKES_X | SN_DX_TAKES_DY},
-            [SN_FORK] = {{SN_DY}, SN_GRAD_SUM, 0, SN_DX_TAKES_DY},
-            [SN_CONCAT] = {{SN_DY}, SN_GRAD_NEW, 0, 0},
+            [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_X},
+            [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_X},
+            [SN_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
+            [SN_LRN] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},
+            [SN_BN] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},
+            [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT},
+                            .gradient = SN_GRAD_NEW,
+                            .saves = SN_SAVES_AS_OUTPUT,
+                            .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
+            [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_Y},
+            [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
+            [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_SUM, .takes = SN_DX_TAKES_DY},
+            [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
         },
 };
 
@@ -53,17 +56,20 @@ static const sn_dialect explicit_graph = {
  * lives between the two backward steps. */
 #define PYTORCH_RULES(act_apart)                                                                                       \
   {                                                                                                                    \
-    [SN_DATA] = {.gradient = SN_GRAD_NONE}, [SN_CONV] = {{SN_DY, SN_X}, SN_GRAD_NEW},                                  \
-    [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW}, [SN_POOL] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_INDICES},       \
-    [SN_ACT] = {{SN_DY, SN_Y}, SN_GRAD_NEW, 0, SN_Y_TAKES_IN_PLACE},                                                   \
-    [SN_FORM_ACT_APART] = {{SN_DY, act_apart}, SN_GRAD_NEW},                                                           \
-    [SN_LRN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_LRN, .scratch = 3},                                      \
-    [SN_BN] = {{SN_DY, SN_X, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_CHANNELS},                                                \
-    [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_MASK},                                                     \
-    [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, SN_SAVES_LOSS, .scratch = 1},                                                 \
+    [SN_DATA] = {.gradient = SN_GRAD_NONE}, [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},             \
+    [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                       \
+    [SN_POOL] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_INDICES},                 \
+    [SN_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},                        \
+    [SN_FORM_ACT_APART] = {.reads = {SN_DY, act_apart}, .gradient = SN_GRAD_NEW},                                      \
+    [SN_LRN] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LRN, .scratch = 3},        \
+    [SN_BN] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},                  \
+    [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_MASK},                       \
+    [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LOSS, .scratch = 1},                   \
     [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
-    [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS}, [SN_FORM_AVERAGE_POOL] = {{SN_DY, SN_X}, SN_GRAD_NEW},                  \
-    [SN_FORM_GLOBAL_AVERAGE_POOL] = {{SN_DY}, SN_GRAD_NEW}, [SN_FORM_RELU6] = {{SN_DY, SN_X}, SN_GRAD_NEW},            \
+    [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS},                                                                         \
+    [SN_FORM_AVERAGE_POOL] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                        \
+    [SN_FORM_GLOBAL_AVERAGE_POOL] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                       \
+    [SN_FORM_RELU6] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                               \
   }
 
 static const sn_dialect pytorch = {

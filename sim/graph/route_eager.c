@@ -34,7 +34,7 @@ sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
   uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), done = 0;
   sn_ordered queue = {0};
   bool good = arrived && give_outputs(&queue, net, arrived, &net->layers[0]);
-  for (uint32_t node; good && (node = sn_ordered_ceiling(&queue, 0)) != SN_ORDERED_NONE;) {
+  for (uint32_t node; good && queue.nodes && (node = sn_ordered_ceiling(&queue, 0)) != SN_ORDERED_NONE;) {
     uint64_t key = queue.nodes[node].key;
     uint32_t layer = (uint32_t)(key % net->n_layers);
     sn_ordered_remove(&queue, key);
