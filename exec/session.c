@@ -111,7 +111,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
   graph *g = own_graph(s);
-  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, err) : NULL;
+  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, NULL, err) : NULL;
   if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -161,12 +161,13 @@ void sn_session_close(sn_session *s) {
 /* The graph of a strategy's dialect; NULL after an error. */
 static graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
   graph *g = &s->graphs[strategy.dialect];
-  if (strategy.dialect != SN_DIALECT_SUPERNEURONS && s->options.backend != SN_EXEC_CPU) {
-    sn_fail(err, SN_BAD_USAGE, "the graph of %s is executed on the CPU only; use --backend cpu",
-            sn_dialect_of(strategy.dialect)->name);
+  bool simulated = sn_strategy_is_simulated(strategy);
+  if (simulated || (strategy.dialect != SN_DIALECT_SUPERNEURONS && s->options.backend != SN_EXEC_CPU)) {
+    sn_fail(err, SN_BAD_USAGE, "the graph of %s is %s", sn_dialect_of(strategy.dialect)->name,
+            simulated ? "simulated only; use snsim simulate" : "executed on the CPU only; use --backend cpu");
     return NULL;
   }
-  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->optimizer, err);
+  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->optimizer, NULL, err);
   if (g->route && !g->costs) g->costs = make_costs(s, g->route, err);
   return g->costs ? g : NULL;
 }

@@ -81,18 +81,20 @@ static void put_step(sn_table *table, const sn_route *r, uint32_t s, char *room)
 
 static void print_sums(const sn_route *r, FILE *out) {
   static const char *const plural[SN_ROLES] = {"outputs", "gradients", "saved for backward", "parameters' gradients",
-                                               "scratch"};
+                                               "scratch", "carried"};
   uint64_t bytes[SN_ROLES] = {0};
-  uint32_t count[SN_ROLES] = {0}, sums = 0;
+  uint32_t count[SN_ROLES] = {0}, steps[SN_PASSES] = {0}, sums = 0;
   const char *separator = "";
   for (uint32_t t = 0; t < r->n_tensors; t++)
     bytes[r->tensors[t].role] += r->tensors[t].bytes, count[r->tensors[t].role]++;
-  for (uint32_t s = r->first_backward; s < r->first_update; s++)
-    sums += r->net->layers[r->steps[s].layer].op == SN_FORK;
-  fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward", r->n_steps, r->first_backward);
-  if (r->n_steps > r->first_backward)
-    fprintf(out, ", %" PRIu32 " backward, of which %" PRIu32 " sum gradients, %" PRIu32 " updates",
-            r->first_update - r->first_backward, sums, r->n_steps - r->first_update);
+  for (uint32_t s = 0; s < r->n_steps; s++) {
+    steps[r->steps[s].pass]++;
+    sums += r->steps[s].pass == SN_BACKWARD && r->net->layers[r->steps[s].layer].op == SN_FORK;
+  }
+  fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward", r->n_steps, steps[SN_FORWARD]);
+  if (r->n_steps > steps[SN_FORWARD])
+    fprintf(out, ", %" PRIu32 " backward, of which %" PRIu32 " sum gradients, %" PRIu32 " updates", steps[SN_BACKWARD],
+            sums, steps[SN_UPDATE]);
   fprintf(out, "\n%" PRIu32 " tensors, %.3f MiB if none shared memory: ", r->n_tensors, (double)r->tensor_bytes / MIB);
   for (sn_role role = 0; role < SN_ROLES; role++) {
     if (count[role] == 0) continue;
@@ -228,8 +230,10 @@ static sn_status print_dot(const sn_route *r, FILE *out, sn_err *err) {
   for (uint32_t s = 0; s < r->first_update; s++) {
     char label[SN_TENSOR_NAME];
     const sn_layer *layer = &r->net->layers[r->steps[s].layer];
+    bool kernel = r->dialect->by_kernel && r->steps[s].kernel != SN_WHOLE;
     const char *what = r->steps[s].kernel == SN_FLATTEN ? " flatten" : "";
-    snprintf(label, sizeof label, "%" PRIu32 " %.100s%s %s", s + 1, layer->name, what, sn_pass_name(r->steps[s].pass));
+    snprintf(label, sizeof label, "%" PRIu32 " %.100s%s %s%s%s", s + 1, layer->name, what,
+             sn_pass_name(r->steps[s].pass), kernel ? " " : "", kernel ? sn_step_op_name(r, &r->steps[s]) : "");
     fprintf(out, "  s%" PRIu32 " [fillcolor=\"%s\", label=", s + 1, colors[r->steps[s].pass]);
     put_quoted(label, out);
     fputs("];\n", out);

@@ -171,6 +171,7 @@ static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
 }
 
 static sn_status check_complete(const sn_args *args, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
@@ -181,6 +182,10 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (args->optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
     return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with --optimizer %s, which has none; leave one out",
                    sn_optimizer_name(args->optimizer));
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_is_simulated(args->strategies[i]))
+      return sn_fail(err, SN_BAD_USAGE, "strategy %s is simulated only, nothing executes it; use snsim simulate",
+                     sn_strategy_name(args->strategies[i], name));
   if (args->trace && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)

@@ -97,16 +97,19 @@ static const sn_command commands[] = {
      "snsim sweep 3\n"
      "mpirun -n 8 snsim sweep --grid grid.json",
      "[SWEEP]", SN_CMD_SWEEP, sn_cli_sweep},
-    {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "the SuperNeurons paper's figures beside ours",
+    {"reproduce", "snsim reproduce TABLE|FIGURE [--json] [-o FILE]", "papers' tables and figures beside ours",
      "Simulates what a table or figure of the SuperNeurons paper (PPoPP 2018) shows and prints the paper's numbers "
-     "beside the simulator's, with the error of each; a dash stands for a number that the paper does not print. "
+     "beside the simulator's, with the error of each; a dash stands for a number that there is not. "
      "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
-     "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13.\n"
+     "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13. "
+     "singa: the memory of ResNet-50 that the documentation of Apache SINGA prints, without and with its graph; "
+     "simulated only.\n"
      "With -o FILE it is also drawn. Needs gnuplot.",
      "snsim reproduce table5\n"
      "snsim reproduce fig10 -o fig10.svg\n"
-     "snsim reproduce table2 --json",
-     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13", SN_CMD_REPRODUCE, sn_cli_reproduce},
+     "snsim reproduce table2 --json\n"
+     "snsim reproduce singa",
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa", SN_CMD_REPRODUCE, sn_cli_reproduce},
     {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
      "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "
      "start: every "

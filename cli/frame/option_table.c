@@ -298,15 +298,18 @@ static const sn_option options[] = {
      "What to train", "Images per iteration.", parse_size, offsetof(sn_args, batch)},
     {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", parse_size,
      offsetof(sn_args, batch)},
-    {"dialect", "superneurons|explicit|pytorch|pytorch-1.7", 0, SN_CMD_GRAPH, "How",
+    {"dialect", "superneurons|explicit|pytorch|pytorch-1.7|singa", 0, SN_CMD_GRAPH, "How",
      "superneurons (default): forks copy, gradients of ACT, LRN, JOIN and SOFTMAX are in place. explicit: MXNet's "
      "graph, "
      "where values have many readers, gradients are summed, and operators may take over an operand's bytes. pytorch: "
-     "eager PyTorch 2; pytorch-1.7 adds gradients that meet into a third tensor.",
+     "eager PyTorch 2; pytorch-1.7 adds gradients that meet into a third tensor. singa: SINGA's graph, kernel by "
+     "kernel, "
+     "without the workspaces of convolutions, which are a GPU's; simulated only.",
      parse_dialect, offsetof(sn_args, dialect)},
-    {"order", "route|post", 0, SN_CMD_GRAPH, "How",
+    {"order", "route|post|serial|bfs", 0, SN_CMD_GRAPH, "How",
      "route (default): forward from the input on, backward the other way round. post: depth first from the loss and "
-     "from each parameter's gradient, for dialects that write nothing in place.",
+     "from each parameter's gradient, for explicit. serial, bfs: as SINGA buffers its operations, which is its route, "
+     "and breadth first, for singa.",
      parse_order, offsetof(sn_args, order)},
     {"inference", NULL, 0, SN_CMD_GRAPH, "How", "The network is only run, not trained: forward operations alone.",
      parse_switch, offsetof(sn_args, inference)},

@@ -1,4 +1,4 @@
-/* `snsim reproduce table5`: a table or figure of the paper, its numbers beside ours, and as a picture. */
+/* `snsim reproduce table5`: a table or figure of a paper, its numbers beside ours, and as a picture. */
 #include "cli/reproduce/reproduce.h"
 
 #include "base/text.h"
@@ -31,6 +31,9 @@ static const struct {
     [SN_DEEPEST] = {"layers", "depth of the deepest net that fits (layers)", 0},
     [SN_SHARE_PERCENT] = {"%", "share (%)", 1},
     [SN_WORKSPACE_MIB] = {"MiB", "workspace (MiB)", 1},
+    [SN_DEVICE_MIB] = {"MiB", "memory of the GPU (MiB)", 0},
+    [SN_PART_MIB] = {"MiB of it", "part of the memory (MiB)", 0},
+    [SN_LISTED_MIB] = {"MiB, not simulated", "memory of the GPU (MiB)", 0},
 };
 
 /* NAN where one of them is missing, or the paper's is nothing and ours is not. */
@@ -43,6 +46,10 @@ static bool any_paper(const sn_paper_rows *rows) {
   for (uint32_t i = 0; i < rows->count; i++)
     if (!isnan(rows->rows[i].paper)) return true;
   return false;
+}
+
+static const char *card_of(const sn_experiment *e) {
+  return e->gpu ? e->gpu : SN_PAPER_CARD;
 }
 
 /* ---- as a table ---- */
@@ -91,8 +98,8 @@ static sn_status print_table(const sn_experiment *e, const sn_paper_rows *rows, 
       {"", "error %", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
-  fprintf(out->stream, "%s of the SuperNeurons paper (section %s): %s; on %s\n\n", e->name, e->section, e->title,
-          SN_PAPER_CARD);
+  fprintf(out->stream, "%s of the %s (section %s): %s; on %s\n\n", e->name, e->paper ? e->paper : "SuperNeurons paper",
+          e->section, e->title, card_of(e));
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   if (!any_paper(rows)) { /* nothing to compare with */
     sn_table_hide(table, 2);
@@ -124,7 +131,7 @@ static sn_status write_json(const sn_experiment *e, const sn_paper_rows *rows, F
   sn_json_put_text(&o, "section", e->section);
   sn_json_put_text(&o, "title", e->title);
   sn_json_put_text(&o, "notes", e->notes);
-  sn_json_put_text(&o, "gpu", SN_PAPER_CARD);
+  sn_json_put_text(&o, "gpu", card_of(e));
   if (sn_json_end(&o, "", true, ",\"rows\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < rows->count; i++)
     if (write_row(&rows->rows[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;

@@ -1,10 +1,11 @@
-/* Inside `snsim reproduce`: the paper's tables and figures beside what the simulator finds.
+/* Inside `snsim reproduce`: the paper's tables and figures, and SINGA's, beside what the simulator finds.
  *
  *   reproduce.c           the command: which experiment, then print, write as JSON, draw
  *   reproduce_paper.c     the experiments and every number the paper prints, in one table
  *   reproduce_measure.c   asks the simulator for what such a number is about
  *   reproduce_figures.c   figures of which the paper prints no numbers: shares by layer type, workspaces
  *   reproduce_fit.c       the largest size that fits
+ *   reproduce_singa.c     SINGA's memory of ResNet-50
  */
 #ifndef SN_CLI_REPRODUCE_REPRODUCE_H
 #define SN_CLI_REPRODUCE_REPRODUCE_H
@@ -31,6 +32,9 @@ typedef enum sn_quantity {
   SN_DEEPEST,       /* convolutions and FC of the deepest ResNet that fits */
   SN_SHARE_PERCENT,
   SN_WORKSPACE_MIB,
+  SN_DEVICE_MIB, /* of the GPU in all, */
+  SN_PART_MIB,   /* and a part of it; */
+  SN_LISTED_MIB, /* printed, and not simulated */
   SN_QUANTITIES
 } sn_quantity;
 
@@ -45,6 +49,7 @@ enum {
 };
 
 #define SN_PAPER_CARD "k40c"
+#define SN_SINGA_CARD "rtx2080ti"
 #define SN_NO_NUMBER  (-1.0) /* the paper prints none */
 
 /* A number that the paper prints, or would. */
@@ -79,6 +84,7 @@ sn_status sn_paper_add(sn_paper_rows *rows, const sn_paper_row *row, sn_err *err
 
 typedef struct sn_experiment {
   const char *name, *section, *title, *notes;
+  const char *paper, *gpu; /* NULL: that of SuperNeurons, and its card */
   sn_status (*measure)(const struct sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
   const char *axis;  /* of the picture; NULL: as the quantity says */
   sn_quantity drawn; /* the rows of this quantity's unit are drawn; */
@@ -90,6 +96,7 @@ const sn_experiment *sn_experiments(uint32_t *count);
 
 /* Measures the cells of the experiment, in their order. */
 sn_status sn_cells_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_singa_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 /* Figures 8, 12 and 13. */
 sn_status sn_shares_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);

@@ -184,6 +184,16 @@ static const sn_experiment experiments[] = {
      .measure = sn_models_measure,
      .drawn = SN_TENSORS_GIB,
      .log_scale = true},
+    {.name = "singa",
+     .section = "Model, benchmark on a single node",
+     .title = "memory of ResNet-50 without and with the graph",
+     .notes = "Simulated only. layer and model without the graph are one policy. Which algorithms cuDNN chose is not "
+              "known: ours are the fastest of the cost model. Fitted is one number a batch, the sum of workspaces, "
+              "from the batch's four figures; nothing else is. docs/baselines.md explains the difference.",
+     .paper = "SINGA documentation",
+     .gpu = SN_SINGA_CARD,
+     .measure = sn_singa_measure,
+     .drawn = SN_DEVICE_MIB},
 };
 
 const sn_experiment *sn_experiments(uint32_t *count) {

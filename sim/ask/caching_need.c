@@ -38,7 +38,7 @@ static void add_buffers(blocks *b, const sn_layer *layer) {
 
 static void add_parameters(blocks *b) {
   const sn_net *net = b->route->net;
-  bool gradients_stay = !b->route->dialect->eager;
+  bool gradients_stay = !b->route->dialect->declared;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     uint64_t bytes[PIECES];
     uint32_t pieces = pieces_of(&net->layers[i], bytes);
@@ -62,11 +62,14 @@ static void add_state(blocks *b, const sn_device *device) {
       add_made(b, s, device->blas_workspace_bytes);
       break;
     }
-  for (uint32_t s = r->first_update; s < r->n_steps; s++) {
+  for (uint32_t s = 0; s < r->n_steps; s++) {
+    const sn_step *step = &r->steps[s];
     uint64_t bytes[PIECES];
-    uint32_t pieces = pieces_of(&r->net->layers[r->steps[s].layer], bytes);
-    for (uint32_t n = 0; n < pieces; n++)
-      for (uint32_t k = 0; k < sn_optimizer_states(b->optimizer); k++) add_made(b, s, bytes[n]);
+    uint32_t pieces = step->pass == SN_UPDATE ? pieces_of(&r->net->layers[step->layer], bytes) : 0;
+    for (uint32_t n = 0; n < pieces; n++) {
+      bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
+      for (uint32_t k = 0; k < sn_optimizer_states(b->optimizer) && first_use; k++) add_made(b, s, bytes[n]);
+    }
   }
 }
 
@@ -120,15 +123,13 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_op
 }
 
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
-                                const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err) {
+                                uint64_t *memory_bytes, sn_err *err) {
   enum { STEP = 2 << 20, PROBES = 16 };
   blocks b;
   sn_caching_replayed r = {0};
   sn_status status = make_blocks(&b, plan->route, device, optimizer, err);
-  bool same = known && known->retries == 0;
-  if (status == SN_OK && !same) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
-  uint64_t allocated = same ? known->allocated_bytes : r.figures.allocated_peak;
-  uint64_t bad = sn_ceil_div(allocated, STEP) * STEP, good = same ? known->reserved_bytes : r.figures.reserved_peak;
+  if (status == SN_OK) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
+  uint64_t bad = sn_ceil_div(r.figures.allocated_peak, STEP) * STEP, good = r.figures.reserved_peak;
   for (int i = 0; i < PROBES && status == SN_OK && good > bad + STEP; i++) {
     uint64_t middle = bad + (good - bad) / 2 / STEP * STEP;
     status = replay(plan, &b, middle, &r, err);

@@ -96,7 +96,8 @@ static const char *advise(const walk *w, uint32_t tensor) {
   bool used_here = r->next_step == w->peak_step && r->first_use <= w->peak_step;
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
   if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;
-  if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use)) return "liveness";
+  if (!live && (w->peak_step < r->first_use || w->peak_step > r->last_use))
+    return w->route->dialect->by_kernel ? "singa-serial" : "liveness";
   if (w->route->dialect->eager) return advise_eager(w, tensor);
   if (!w->route->dialect->fork_copies) return "nothing this graph has";
   bool output = t->role == SN_VALUE;
@@ -110,6 +111,7 @@ static const char *advise(const walk *w, uint32_t tensor) {
 
 static const char *producer_name(const walk *w, uint32_t tensor, sn_arena *arena) {
   uint32_t writer = w->tensors[tensor].writer_step;
+  if (w->route->tensors[tensor].role == SN_CARRIED) return "the iteration before";
   if (writer == SN_NONE) return "not yet written";
   const sn_step *step = &w->route->steps[writer];
   return sn_arena_print(arena, "%s %s", w->route->net->layers[step->layer].name, sn_pass_name(step->pass));

@@ -18,7 +18,7 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_opti
   sn_persistent p = {.input_batch = net->data_bytes, .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
   p.parameters = p.parameter_gradients = 4 * net->parameters;
   p.optimizer_state = sn_optimizer_states(optimizer) * p.parameters;
-  if (d->eager) p.parameter_gradients = 0;
+  if (d->declared) p.parameter_gradients = 0;
   if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(optimizer, net);
   for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d);
   return p;
@@ -212,7 +212,7 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
                    .placement = sn_placement_name(source->plan->placement),
                    .dialect = source->plan->route->dialect->name,
                    .step_order = sn_order_name(sn_strategy_order(strategy)),
-                   .graph = strategy.dialect};
+                   .graph = sn_strategy_graph(strategy)};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
   if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
   if (find_bare(source, strategy, r, err) != SN_OK) return err->code;

@@ -34,8 +34,8 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
 uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use);
 
 /* What a net holds for the whole training, outside the pool. Where forks do not copy, what is saved for backward is
- * in the pool, and what is left of a BN is its running mean and variance; where the dialect is eager, the gradients of
- * parameters are in the pool too, a BN has a counter of 8 bytes, labels have 8 bytes, and Adam a
+ * in the pool, and what is left of a BN is its running mean and variance; where the dialect is declared, the gradients
+ * of parameters are in the pool too; where it is eager, a BN has a counter of 8 bytes, labels have 8 bytes, and Adam a
  * counter for each parameter tensor. */
 sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer);
 

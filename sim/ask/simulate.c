@@ -24,7 +24,7 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-/* What all strategies of one dialect share. */
+/* What all strategies of one graph share. */
 typedef struct graph {
   sn_route *route;                       /* NULL: nobody has asked for it */
   sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
@@ -41,7 +41,7 @@ typedef struct question {
   const sn_options *options;
   sn_costs *costs;
   sn_packings packings;
-  graph graphs[SN_DIALECTS];
+  graph graphs[SN_STRATEGY_GRAPHS];
   uint64_t memory_bytes; /* of the device */
   sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
   sn_err *err;
@@ -58,17 +58,17 @@ static bool has_caching(const question *q, sn_strategy strategy) {
 }
 
 static const sn_costs *costs_of(const question *q, sn_strategy strategy) {
-  const graph *g = &q->graphs[strategy.dialect];
+  const graph *g = &q->graphs[sn_strategy_graph(strategy)];
   return g->costs ? g->costs : q->costs;
 }
 
-/* Which algorithms cuDNN takes is not for the plan to say where PyTorch calls it: what they need, they have. */
+/* Which algorithms cuDNN takes is not for the plan to say where PyTorch or SINGA call it: what they need, they have. */
 static sn_workspace workspace_of(const question *q, sn_strategy strategy) {
-  return is_eager(strategy) ? SN_WORKSPACE_MAX : q->options->workspace;
+  return sn_dialect_of(strategy.dialect)->declared ? SN_WORKSPACE_MAX : q->options->workspace;
 }
 
 static graph *graph_of(question *q, sn_strategy strategy) {
-  return &q->graphs[strategy.dialect];
+  return &q->graphs[sn_strategy_graph(strategy)];
 }
 
 static uint64_t context_of(const question *q, sn_strategy strategy) {
@@ -76,7 +76,7 @@ static uint64_t context_of(const question *q, sn_strategy strategy) {
 }
 
 static uint64_t resident_bytes(const question *q, sn_strategy strategy) {
-  return context_of(q, strategy) + sn_persistent_total(&q->graphs[strategy.dialect].persistent);
+  return context_of(q, strategy) + sn_persistent_total(&q->graphs[sn_strategy_graph(strategy)].persistent);
 }
 
 /* The pool on offer. */
@@ -114,11 +114,11 @@ static sn_status open_question(question *q) {
   return q->costs ? SN_OK : q->err->code;
 }
 
-/* Makes the graph of a strategy's dialect, if nobody has. */
+/* Makes the graph of a strategy, if nobody has. */
 static sn_status open_graph(question *q, sn_strategy strategy) {
   graph *g = graph_of(q, strategy);
   if (g->route) return SN_OK;
-  sn_route *route = sn_schedule_route(q->net, strategy, q->options->optimizer, q->err);
+  sn_route *route = sn_schedule_route(q->net, strategy, q->options->optimizer, q->costs, q->err);
   if (!route) return q->err->code;
   g->route = route;
   if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);
@@ -132,10 +132,10 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
 }
 
 static void close_question(question *q) {
-  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
-    for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[d].schedules[i]);
-    sn_costs_free(q->graphs[d].costs);
-    sn_route_free(q->graphs[d].route);
+  for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) {
+    for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[g].schedules[i]);
+    sn_costs_free(q->graphs[g].costs);
+    sn_route_free(q->graphs[g].route);
   }
   sn_costs_free(q->costs);
   sn_packings_clear(&q->packings);
@@ -254,7 +254,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
   sn_status status =
-      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, NULL, memory_bytes, q->err) : q->err->code;
+      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -302,7 +302,7 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need);
   if (status == SN_OK)
-    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &need, &r->least_device_bytes, q->err);
+    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;

@@ -3,6 +3,7 @@
 #include "sim/device/cost.h"
 
 #include "base/arena.h"
+#include "base/checked.h"
 
 #include <assert.h>
 #include <math.h>
@@ -174,6 +175,13 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
   return list->choices;
 }
 
+uint64_t sn_costs_largest_workspace(const sn_costs *costs, uint32_t layer) {
+  uint64_t most = 0;
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++)
+    most = sn_max(most, costs->layers[layer].conv[k].choices[0].workspace);
+  return most;
+}
+
 sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
                             uint32_t count, sn_err *err) {
   assert(count > 0 && count <= SN_CONV_ALGOS);
@@ -289,4 +297,35 @@ int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
   return add_up(&costs->layers[layer], pass, algo, true);
+}
+
+static int64_t algorithm_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo, bool known) {
+  const sn_conv_choice *choice = choice_of(cost, kernel, algo);
+  return known && !choice->measured ? 0 : choice->ns;
+}
+
+int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known) {
+  const layer_cost *cost = &costs->layers[step->layer];
+  int64_t ns = known && !cost->measured[step->pass] ? 0 : cost->ns[step->pass];
+  switch (step->kernel) {
+  case SN_WHOLE:
+    return add_up(cost, step->pass, algo, known);
+  case SN_SUM:
+    return ns;
+  case SN_DATA_GRADIENT:
+    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : ns / 2;
+  case SN_FILTER_GRADIENT:
+    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1], known) : ns - ns / 2;
+  case SN_BIAS_GRADIENT:
+    return op == SN_CONV ? ns : 0;
+  case SN_ADD_TO_PARAMETER:
+    return step->parameter == 0 ? ns : 0;
+  case SN_ADD_ROW:
+  case SN_FLATTEN:
+  case SN_DECAY_WEIGHT:
+  case SN_SCALE_MOMENTUM:
+  case SN_ADD_GRADIENT:
+    break;
+  }
+  return 0;
 }

@@ -30,6 +30,9 @@ sn_optimizer sn_costs_optimizer(const sn_costs *costs);
 /* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
 
+/* The largest workspace of its three kernels, each with its fastest algorithm. */
+uint64_t sn_costs_largest_workspace(const sn_costs *costs, uint32_t layer);
+
 /* A back end's own algorithms in place of the formulas': any order, at most SN_CONV_ALGOS, at least one. What is slower
  * and needs no less workspace than another is left out, until a measured time brings it back. Where even the last needs
  * a workspace, so does the layer. */
@@ -66,5 +69,10 @@ sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimi
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 /* The part of it that was measured. */
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
+
+/* Time of a kernel where a step is one; those of a layer's pass together take what the pass does. A convolution
+ * algorithm's time is its kernel's, what is beside it the bias'; of an FC's backward data and filter take half each, of
+ * an update all is its last kernel's, for the first of its parameters. `known`: only what was measured. */
+int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known);
 
 #endif

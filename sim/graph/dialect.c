@@ -74,6 +74,7 @@ static const sn_dialect explicit_graph = {
 
 static const sn_dialect pytorch = {
     .name = "pytorch",
+    .declared = true,
     .summary = "PyTorch 2, eager: storages are shared, activations and additions in place, gradients made as they come",
     .has_forms = true,
     .eager = true,
@@ -81,8 +82,34 @@ static const sn_dialect pytorch = {
     .rules = PYTORCH_RULES(SN_Y),
 };
 
+/* Planning, part D. What it says nothing of follows SINGA's other operators: new gradients, a mask as large as y, and
+ * for LRN what cuDNN reads. */
+static const sn_dialect singa = {
+    .name = "singa",
+    .summary = "SINGA's buffered graph, simulated only: a step is one kernel, updates stand behind their gradients",
+    .declared = true,
+    .by_kernel = true,
+    .data_gradient = true,
+    .rules =
+        {
+            [SN_DATA] = {.gradient = SN_GRAD_NONE},
+            [SN_CONV] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
+            [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
+            [SN_POOL] = {{SN_DY, SN_X, SN_Y}, SN_GRAD_NEW, 0, 0},
+            [SN_ACT] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
+            [SN_LRN] = {{SN_DY, SN_X, SN_Y}, SN_GRAD_NEW, 0, 0},
+            [SN_BN] = {{SN_X, SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_CHANNELS, 0},
+            [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_AS_OUTPUT, 0},
+            [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, 0, 0},
+            [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON},
+            [SN_FORK] = {.gradient = SN_GRAD_MEET},
+            [SN_CONCAT] = {{SN_DY}, SN_GRAD_NEW, 0, 0},
+        },
+};
+
 static const sn_dialect pytorch_1_7 = {
     .name = "pytorch-1.7",
+    .declared = true,
     .summary =
         "PyTorch 1.7: as pytorch, but gradients that meet are added into a third tensor, and a ReLU out of place "
         "keeps its input",
@@ -93,7 +120,7 @@ static const sn_dialect pytorch_1_7 = {
     .rules = PYTORCH_RULES(SN_X),
 };
 
-static const sn_dialect *const dialects[SN_DIALECTS] = {&superneurons, &explicit_graph, &pytorch, &pytorch_1_7};
+static const sn_dialect *const dialects[SN_DIALECTS] = {&superneurons, &explicit_graph, &pytorch, &pytorch_1_7, &singa};
 
 const sn_dialect *sn_dialect_of(sn_dialect_id id) {
   return dialects[id];

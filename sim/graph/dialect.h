@@ -11,6 +11,9 @@
  *                  meet are added at once, and the gradients of parameters are made by backward
  *   pytorch-1.7    the same with two rules of PyTorch 1.7: gradients that meet are added into a third tensor, and a
  *                  ReLU that is not in place keeps its input. Adding so is also what PyTorch's MemTracker observes
+ *   singa          Apache SINGA's buffered graph (planning, part D): steps are single kernels, backward takes layers
+ *                  from a stack, an update stands right behind the gradient it uses, and the workspace of a CONV is a
+ *                  tensor. It is simulated only
  *
  * A permit is only used where the operand's bytes are used for the last time (sim/graph/route_take.c).
  */
@@ -85,6 +88,7 @@ typedef enum sn_dialect_id {
   SN_DIALECT_EXPLICIT,
   SN_DIALECT_PYTORCH,
   SN_DIALECT_PYTORCH_1_7,
+  SN_DIALECT_SINGA,
   SN_DIALECTS
 } sn_dialect_id;
 
@@ -95,8 +99,10 @@ typedef struct sn_dialect {
   bool data_gradient; /* the gradient with respect to the input batch is a tensor */
   bool flattens;      /* ahead of each FC a step of its own makes its input flat, and one its gradient square again */
   bool has_forms;     /* the rules of sn_form hold; else a form follows its operator's */
-  bool eager;         /* operations run as they are declared, backward in exactly the reverse order, and only where
-                       * something before them is trained; the gradients of parameters are tensors that backward makes */
+  bool declared;      /* operations run as they are declared, and backward only where something before them is trained;
+                       * the gradients of parameters are tensors that backward makes */
+  bool eager;         /* PyTorch: declared, and backward in exactly the reverse order */
+  bool by_kernel;     /* SINGA: declared, and a step is one kernel (sim/graph/route_kernels.c) */
   bool in_place;      /* permits are used in the graph itself (sn_route_take()) */
   bool sums_apart;    /* two gradients that meet are added into a third tensor */
   sn_op_rule rules[SN_FORMS];

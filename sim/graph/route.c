@@ -90,12 +90,12 @@ static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
   return layer->op == SN_FORK && !b->route->dialect->fork_copies;
 }
 
-/* Inference: never. Eager: only behind what is trained. Else every layer has; but the readers of the input batch make
- * no gradient for a FORK to sum, where that gradient is no tensor. */
-static bool has_backward(const sn__route_maker *b, uint32_t index) {
+/* Inference: never. Declared: only behind what is trained. Else every layer has; but the readers of the input batch
+ * make no gradient for a FORK to sum, where that gradient is no tensor. */
+bool sn__route_has_backward(const sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   if (b->inference) return false;
-  if (b->route->dialect->eager) return layer->op != SN_FORK && b->trained[layer->first_output];
+  if (b->route->dialect->declared) return layer->op != SN_FORK && b->trained[layer->first_output];
   return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
 }
 
@@ -112,7 +112,7 @@ static void add_outputs(sn__route_maker *b, uint32_t index) {
     sn__route_access(b, b->output[value], SN_WRITE);
   }
   sn_saving saving = sn__route_rule(b, index)->saves;
-  uint32_t count = has_backward(b, index) ? sn_saving_count(saving) : 0;
+  uint32_t count = sn__route_has_backward(b, index) ? sn_saving_count(saving) : 0;
   for (uint32_t i = 0; i < count; i++) {
     uint64_t bytes = sn_saving_bytes(saving, i, layer, b->net->values[layer->first_output].bytes);
     uint32_t saved = sn__route_add_tensor(b, index, i, SN_SAVED, bytes);
@@ -163,13 +163,15 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
   b->forward_step[index] = b->route->n_steps;
   sn__route_begin_step(b, index, SN_FORWARD, SN_WHOLE);
   for (uint32_t i = 0; i < layer->n_inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
+  sn__route_split_product(b, index);
   add_outputs(b, index);
+  sn__route_make_workspace(b, index);
   permit_output(b, index);
   sn__route_end_step(b);
 }
 
 static bool needs_gradient(const sn__route_maker *b, uint32_t value) {
-  if (b->route->dialect->eager) return b->trained[value];
+  if (b->route->dialect->declared && !b->route->dialect->data_gradient) return b->trained[value];
   return b->output[value] != SN_NONE || b->route->dialect->data_gradient;
 }
 
@@ -177,8 +179,7 @@ static sn_part whole_of(const sn__route_maker *b, uint32_t value) {
   return (sn_part){0, b->net->layers[b->net->values[value].producer].out.c};
 }
 
-/* New gradient tensors for the inputs from `first` on. */
-static void new_gradients(sn__route_maker *b, uint32_t index, uint32_t first) {
+void sn__route_new_gradients(sn__route_maker *b, uint32_t index, uint32_t first) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t i = first; i < layer->n_inputs; i++) {
     uint32_t value = sn__route_input(b, layer, i);
@@ -186,7 +187,8 @@ static void new_gradients(sn__route_maker *b, uint32_t index, uint32_t first) {
     uint32_t port = b->flat[index] == SN_NONE ? i : SN_FLAT;
     uint32_t tensor = sn__route_add_tensor(b, index, port, SN_GRADIENT, b->net->values[value].bytes);
     sn__route_access(b, tensor, SN_WRITE);
-    if (b->route->dialect->eager)
+    if (b->route->dialect->by_kernel && !b->trained[value]) continue; /* made, and nobody wants it */
+    if (b->route->dialect->declared)
       sn__route_arrive(b, value, tensor, whole_of(b, value));
     else
       b->gradient[value] = tensor;
@@ -206,7 +208,7 @@ static void sum_gradients(sn__route_maker *b, uint32_t index) {
   qsort(b->branches, layer->n_outputs, sizeof *b->branches, compare_branches);
   for (uint32_t i = 0; i < layer->n_outputs; i++)
     sn__route_access(b, b->gradient[layer->first_output + b->branches[i].port], SN_READ);
-  new_gradients(b, index, 0);
+  sn__route_new_gradients(b, index, 0);
 }
 
 static void add_gradients(sn__route_maker *b, uint32_t index) {
@@ -216,7 +218,7 @@ static void add_gradients(sn__route_maker *b, uint32_t index) {
   case SN_GRAD_NONE:
     break;
   case SN_GRAD_NEW:
-    new_gradients(b, index, 0);
+    sn__route_new_gradients(b, index, 0);
     break;
   case SN_GRAD_IN_PLACE:
     b->gradient[input] = b->gradient[output];
@@ -226,7 +228,7 @@ static void add_gradients(sn__route_maker *b, uint32_t index) {
     break;
   case SN_GRAD_SHARE:
     b->gradient[input] = b->gradient[output];
-    new_gradients(b, index, 1);
+    sn__route_new_gradients(b, index, 1);
     break;
   case SN_GRAD_ACCUMULATE:
     for (uint32_t port = 1; port < layer->n_outputs; port++) sn__route_access(b, b->gradient[output + port], SN_READ);
@@ -282,7 +284,7 @@ static void permit_gradient(sn__route_maker *b, uint32_t index) {
   }
 }
 
-static void access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
+void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
   for (uint32_t i = 0; i < count; i++) sn__route_access(b, tensor + i, operand_mode(rule, operand));
@@ -313,7 +315,7 @@ static void add_backward_step(sn__route_maker *b, uint32_t index) {
   b->backward_step[index] = b->route->n_steps;
   sn__route_begin_step(b, index, SN_BACKWARD, kernel_of(b, &b->net->layers[index]));
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
-    access_operand(b, index, rule->reads[i]);
+    sn__route_access_operand(b, index, rule->reads[i]);
   add_scratch(b, index, rule);
   add_gradients(b, index);
   if (b->route->dialect->eager) sn__route_parameter_gradients(b, index);
@@ -324,7 +326,7 @@ static void add_backward_step(sn__route_maker *b, uint32_t index) {
 
 static void add_backward(sn__route_maker *b, uint32_t index) {
   uint8_t rule = sn__route_rule(b, index)->gradient;
-  if (!has_backward(b, index)) return;
+  if (!sn__route_has_backward(b, index)) return;
   if (rule == SN_GRAD_HAND_ON || rule == SN_GRAD_VIEWS)
     sn__route_hand_on(b, index);
   else
@@ -344,23 +346,31 @@ static void add_updates(sn__route_maker *b) {
 static void clear(sn__route_maker *b) {
   const sn_net *net = b->net;
   for (uint32_t i = 0; i < net->n_layers; i++)
-    b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = b->weight_gradient[i] = SN_NONE;
+    b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = b->weight_gradient[i] = b->scratch[i] =
+        SN_NONE;
   for (uint32_t value = 0; value < net->n_values; value++) {
     b->output[value] = b->gradient[value] = SN_NONE;
     b->part[value] = whole_of(b, value);
   }
 }
 
+static sn_status add_backwards(sn__route_maker *b, sn_err *err) {
+  bool by_kernel = b->route->dialect->by_kernel;
+  sn_status status = by_kernel ? sn__route_backward_kernels(b, err) : SN_OK;
+  for (uint32_t i = b->net->n_layers - 1; i-- > 0 && !by_kernel;) add_backward(b, b->order[i]);
+  b->route->first_update = b->route->n_steps;
+  if (!by_kernel) add_updates(b);
+  return status;
+}
+
 static sn_status make_steps(sn__route_maker *b, sn_err *err) {
   const sn_net *net = b->net;
   uint32_t n = net->n_layers - 1;
   clear(b);
-  if (b->route->dialect->eager) sn__route_find_trained(b);
+  if (b->route->dialect->declared) sn__route_find_trained(b);
   for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
-  b->route->first_backward = b->route->n_steps;
-  for (uint32_t i = n; i-- > 0 && !b->inference;) add_backward(b, b->order[i]);
-  b->route->first_update = b->route->n_steps;
-  if (!b->inference) add_updates(b);
+  b->route->first_backward = b->route->first_update = b->route->n_steps;
+  if (!b->inference && add_backwards(b, err) != SN_OK) return err->code;
   if (b->too_large)
     return sn_fail(err, SN_BAD_INPUT,
                    "network %s at batch %u: its tensors together exceed 4 PiB; choose a smaller batch", net->name,
@@ -375,20 +385,30 @@ static sn_status make_steps(sn__route_maker *b, sn_err *err) {
  * the end. */
 enum { ACCESSES_PER_VALUE = 7, PERMITS_PER_VALUE = 4, SAVED_PER_LAYER = 3, EAGER_PER_VALUE = 3, EAGER_PER_LAYER = 11 };
 
+/* Two kernels forward, three backward, four for each of two parameters. Of an FC or CONV: its product twice, scratch
+ * and dy three times, and each gradient of a parameter three times. */
+enum { STEPS_BY_KERNEL = 2 + 3 + 2 * 4, KERNELS_PER_LAYER = 14 };
+
 typedef struct sizes {
   size_t layers, values, steps, tensors, accesses, permits, sums;
 } sizes;
 
 static sizes sizes_of(const sn_net *net, const sn_dialect *dialect) {
-  size_t layers = net->n_layers, values = net->n_values, eager = dialect->eager, saves = !dialect->fork_copies;
-  return (sizes){.layers = layers,
-                 .values = values,
-                 .steps = (dialect->flattens ? 5 : 3) * layers + eager * values,
-                 .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + 5 * layers + 1),
-                 .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
-                             (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER) * layers + 2,
-                 .permits = saves * PERMITS_PER_VALUE * values + 1,
-                 .sums = eager * values + 1};
+  size_t layers = net->n_layers, values = net->n_values, eager = dialect->declared, saves = !dialect->fork_copies;
+  size_t kernels = dialect->by_kernel;
+  return (sizes){
+      .layers = layers,
+      .values = values,
+      .steps = (kernels             ? STEPS_BY_KERNEL
+                : dialect->flattens ? 5
+                                    : 3) *
+                   layers +
+               eager * values,
+      .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 1),
+      .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
+                  (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER + kernels * KERNELS_PER_LAYER) * layers + 2,
+      .permits = saves * PERMITS_PER_VALUE * values + 1,
+      .sums = eager * values + 1};
 }
 
 static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
@@ -413,9 +433,10 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
   b->trained = calloc(n.values, sizeof *b->trained);
   b->holders = calloc(n.tensors, sizeof *b->holders);
   b->meetings = calloc(n.values, sizeof *b->meetings);
+  b->scratch = calloc(n.layers, sizeof *b->scratch);
   return b->steps && b->accesses && b->permits && b->tensors && b->sums && b->part && b->forward_step &&
          b->backward_step && b->weight_gradient && b->saved && b->output && b->gradient && b->order && b->flat &&
-         b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings;
+         b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings && b->scratch;
 }
 
 static void free_room(sn__route_maker *b) {
@@ -427,6 +448,7 @@ static void free_room(sn__route_maker *b) {
   free(b->trained);
   free(b->holders);
   free(b->meetings);
+  free(b->scratch);
 }
 
 static void hand_over(const sn__route_maker *b, sn_arena *arena) {
@@ -447,13 +469,24 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   r->arena = arena;
 }
 
-static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer, bool inference,
-                      sn_err *err) {
-  sn__route_maker b = {
-      .net = net, .route = sn_arena_alloc(arena, 1, sizeof(sn_route)), .optimizer = optimizer, .inference = inference};
-  if (b.route) b.route->dialect = sn_dialect_of(dialect);
+/* What is asked for. */
+typedef struct wish {
+  sn_dialect_id dialect;
+  sn_order order;
+  sn_optimizer optimizer;
+  bool inference;
+  const uint64_t *workspace;
+} wish;
+
+static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err *err) {
+  sn__route_maker b = {.net = net,
+                       .route = sn_arena_alloc(arena, 1, sizeof(sn_route)),
+                       .optimizer = w->optimizer,
+                       .workspace = w->workspace,
+                       .inference = w->inference};
+  if (b.route) b.route->dialect = sn_dialect_of(w->dialect);
   sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
-  if (status == SN_OK) status = b.route->dialect->eager ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
+  if (status == SN_OK) status = b.route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);
   free_room(&b);
@@ -461,65 +494,60 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, sn_dialect_id dialect,
   return status == SN_OK ? b.route : NULL;
 }
 
-static sn_route *make_route(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
-                            bool inference, sn_err *err) {
-  if (order != SN_ORDER_ROUTE && sn_dialect_of(dialect)->eager) {
-    sn_fail(err, SN_BAD_USAGE, "the dialect %s runs in the order in which a model is written; explicit has others",
-            sn_dialect_of(dialect)->name);
-    return NULL;
+bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order) {
+  const sn_dialect *d = sn_dialect_of(dialect);
+  switch (order) {
+  case SN_ORDER_ROUTE:
+    return true;
+  case SN_ORDER_POST:
+    return dialect == SN_DIALECT_EXPLICIT;
+  case SN_ORDER_SERIAL:
+  case SN_ORDER_BFS:
+    return d->by_kernel;
+  case SN_ORDERS:
+    break;
   }
+  return false;
+}
+
+static sn_status check_order(const wish *w, sn_err *err) {
+  const char *name = sn_dialect_of(w->dialect)->name;
+  if (sn_dialect_has_order(w->dialect, w->order)) return SN_OK;
+  if (w->order != SN_ORDER_POST)
+    return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no order %s, which is singa's", name,
+                   sn_order_name(w->order));
+  if (sn_dialect_of(w->dialect)->declared)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "the dialect %s runs in the order in which a model is written; explicit has others", name);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "the dialect %s writes gradients in place and has one order only; explicit has others", name);
+}
+
+static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
+  if (check_order(w, err) != SN_OK) return NULL;
   sn_arena *arena = sn_arena_new();
-  sn_route *route = arena ? fill(arena, net, dialect, optimizer, inference, err) : NULL;
+  sn_route *route = arena ? fill(arena, net, w, err) : NULL;
   if (!arena) sn_fail_memory(err);
-  if (route && order == SN_ORDER_POST && sn__route_post_order(route, err) != SN_OK) route = NULL;
+  if (route && sn__route_put_in_order(route, w->order, err) != SN_OK) route = NULL;
   if (!route) sn_arena_free(arena);
   return route;
 }
 
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(net, dialect, order, SN_OPTIMIZER_MOMENTUM, false, err);
-}
-
-sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
-                                sn_err *err) {
-  return make_route(net, dialect, order, optimizer, false, err);
+  return make_route(net, &(wish){.dialect = dialect, .order = order, .optimizer = SN_OPTIMIZER_MOMENTUM}, err);
 }
 
 sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(net, dialect, order, SN_OPTIMIZER_MOMENTUM, true, err);
+  return make_route(
+      net, &(wish){.dialect = dialect, .order = order, .optimizer = SN_OPTIMIZER_MOMENTUM, .inference = true}, err);
+}
+
+sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
+                                const uint64_t *workspace, sn_err *err) {
+  return make_route(net, &(wish){.dialect = dialect, .order = order, .optimizer = optimizer, .workspace = workspace},
+                    err);
 }
 
 void sn_route_free(sn_route *route) {
   if (route) sn_arena_free(route->arena);
-}
-
-char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
-  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch"};
-  static const char *const others[SN_ROLES] = {"flat", "dflat", "saved", "db", "scratch"};
-  const sn_tensor *t = &route->tensors[tensor];
-  const sn_layer *layer = &route->net->layers[t->layer];
-  uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
-  uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
-  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch};
-  if (t->port >= siblings[t->role])
-    snprintf(text, room, "%s.%s", layer->name, others[t->role]);
-  else if (siblings[t->role] > 1)
-    snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
-  else
-    snprintf(text, room, "%s.%s", layer->name, suffixes[t->role]);
-  return text;
-}
-
-const char *sn_pass_name(sn_pass pass) {
-  static const char *const names[SN_PASSES] = {"forward", "backward", "update"};
-  return names[pass];
-}
-
-const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
-  return step->kernel == SN_FLATTEN ? "FLATTEN" : sn_op_of(&route->net->layers[step->layer])->name;
-}
-
-const char *sn_role_name(sn_role role) {
-  static const char *const names[SN_ROLES] = {"output", "gradient", "saved", "parameter gradient", "scratch"};
-  return names[role];
 }

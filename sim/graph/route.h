@@ -9,6 +9,14 @@
  * layer that has parameters, backward; steps that nothing needs come last. Updates as above. Not for dialects that
  * write gradients in place or are eager. (planning, part C)
  *
+ *   SN_ORDER_SERIAL  dialect singa: as SINGA buffers its operations, and its SN_ORDER_ROUTE too. Forward as declared;
+ *                    backward takes the layer whose gradients were completed last
+ *   SN_ORDER_BFS     dialect singa: a queue. First the steps that wait for nothing, in buffered order; a step enters
+ * when the last it waits for is done. It waits for who made what it reads, and for all who use what it changes before
+ * it, parameters and momenta too
+ *
+ * Where the dialect is by_kernel (SINGA), updates stand among the backward steps, each behind who made its gradient.
+ *
  * Where the dialect is eager (PyTorch), operations run in the order in which they are declared - one that is declared
  * before its inputs, as soon as it can -, backward in exactly the reverse order, and a layer has a backward step only
  * where it or something before it is trained. The last update reads all gradients of parameters: they live until then.
@@ -35,14 +43,17 @@ typedef enum sn_role {
   SN_VALUE,              /* a layer's output */
   SN_GRADIENT,           /* with respect to a layer's input */
   SN_SAVED,              /* made by forward for backward alone: a mask, a norm, mean and variance */
-  SN_PARAMETER_GRADIENT, /* port 0: of the weights or gamma, 1: of the bias or beta; only where the dialect is eager */
-  SN_SCRATCH,            /* made and dropped by one step */
+  SN_PARAMETER_GRADIENT, /* port 0: of the weights or gamma, 1: of the bias or beta; only where the dialect is declared
+                          */
+  SN_SCRATCH, /* made and dropped by one step; by_kernel: a CONV's workspace, which its three kernels share */
+  SN_CARRIED, /* another tensor's value of the iteration before, which is `port`: sn_route_carry() */
   SN_ROLES
 } sn_role;
 
-/* The port of the flat input of an FC that has a step of its own to make it flat, and of the gradient with respect to
- * that: tensors of the FC, though it is neither its output nor its own input's gradient. */
-enum { SN_FLAT = 1 };
+/* The port of a product of an FC that adds its bias in a step of its own; and of the flat input of an FC that has a
+ * step of its own to make it flat, and of the gradient with respect to that: tensors of the FC, though it is neither
+ * its output nor its own input's gradient. */
+enum { SN_FLAT = 1, SN_PRODUCT = 1 };
 
 typedef struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
@@ -72,8 +83,17 @@ typedef struct sn_permit {
 typedef enum sn_kernel {
   SN_WHOLE,   /* all that the layer does in this pass */
   SN_FLATTEN, /* another shape of the same bytes, ahead of an FC and back; its permit holds whoever else reads */
-  SN_FILTER_GRADIENT, /* backward of a CONV or FC without the gradient with respect to its input, which nobody needs */
-  SN_SUM              /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
+  SN_FILTER_GRADIENT, /* backward of a CONV or FC without the gradient with respect to its input, which nobody needs or
+                       * another kernel makes */
+  SN_SUM,             /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
+  /* by_kernel only; SN_WHOLE is then what is left of the layer's pass: */
+  SN_ADD_ROW,         /* forward: an FC's bias */
+  SN_DATA_GRADIENT,   /* backward of a CONV or FC: with respect to its input */
+  SN_BIAS_GRADIENT,   /* and to its bias */
+  SN_DECAY_WEIGHT,    /* update, four kernels a parameter: decay into the gradient, */
+  SN_SCALE_MOMENTUM,  /* momentum times its factor, */
+  SN_ADD_GRADIENT,    /* gradient to momentum, */
+  SN_ADD_TO_PARAMETER /* momentum to the parameter */
 } sn_kernel;
 
 typedef struct sn_step {
@@ -81,6 +101,7 @@ typedef struct sn_step {
   sn_pass pass;
   sn_kernel kernel;
   uint32_t sum;                      /* SN_SUM: route->sums[sum] */
+  uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;
@@ -101,14 +122,15 @@ typedef struct sn_sum {
   sn_summand earlier, later, to;
 } sn_sum;
 
-typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDERS } sn_order;
+typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDER_SERIAL, SN_ORDER_BFS, SN_ORDERS } sn_order;
 
 typedef struct sn_route {
   const sn_net *net; /* looked at; must outlive the route */
   const sn_dialect *dialect;
   uint32_t first_backward; /* steps[0 ..] are forward, */
-  uint32_t first_update;   /* steps[first_backward ..] backward, steps[first_update ..] updates */
-  uint32_t n_steps;        /* steps[0] is step 1 */
+  uint32_t first_update; /* steps[first_backward ..] backward, steps[first_update ..] updates. by_kernel: updates stand
+                            before that, in SN_ORDER_BFS among forward steps too */
+  uint32_t n_steps;      /* steps[0] is step 1 */
   uint32_t n_tensors, n_accesses, n_permits, n_sums;
   const sn_step *steps;
   const sn_access *accesses;
@@ -131,13 +153,22 @@ typedef struct sn_route {
  * not have. */
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
 /* With an optimizer: sn_route_new() has momentum. Adam and AdamW of an eager dialect make a temporary as large as all
- * parameters, which lives through the updates (PyTorch's foreach implementation). */
+ * parameters, which lives through the updates (PyTorch's foreach implementation). And with bytes of workspace for every
+ * CONV, by layer, which are tensors of dialects that are by_kernel; NULL, as with sn_route_new(): none. */
 sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
-                                sn_err *err);
+                                const uint64_t *workspace, sn_err *err);
 /* The forward steps alone, for running a network that is not trained: nothing is saved for backward, and values die
  * where forward reads them last. */
 sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
 void sn_route_free(sn_route *route);
+
+/* The dialect makes routes in this order. SN_ORDER_ROUTE is every dialect's. */
+bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order);
+
+/* Adds what the iteration before has left on the device: a tensor of role SN_CARRIED for each that stays until the next
+ * forward has ended, which are values and saved tensors that a backward step reads. No step touches them: a plan
+ * allocates them before the first step and releases them behind the last forward step (sim/plan/residency.h). */
+sn_status sn_route_carry(sn_route *route, sn_err *err);
 
 /* Uses permits: what a step makes becomes the tensor of the operand that it may take, changed in place, where that is
  * used for the last time in this step. Of several permits the first that holds. The route then needs no more memory
@@ -154,17 +185,17 @@ static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
 enum { SN_TENSOR_NAME = 160 };
 
 /* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat", "fc1.dflat", "fc1.dw",
- * "fc1.db": cut to fit `room`; returns text. */
+ * "fc1.db", "fc1.product", "conv1.scratch", "conv1.y before": cut to fit `room`; returns text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);
-/* What a step of the route does: the name of its layer's operator, or "FLATTEN". */
+/* What a step of the route does: the name of its layer's operator, or "FLATTEN"; by_kernel: of its kernel, "FILTER". */
 const char *sn_step_op_name(const sn_route *route, const sn_step *step);
-/* "route", "post"; parsing an unknown name is SN_BAD_USAGE. */
+/* "route", "post", "serial", "bfs"; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_order_name(sn_order order);
 sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err);
 
-/* "output", "gradient", "saved", "parameter gradient", "scratch" */
+/* "output", "gradient", "saved", "parameter gradient", "scratch", "carried" */
 const char *sn_role_name(sn_role role);
 
 #endif

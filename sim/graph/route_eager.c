@@ -1,5 +1,5 @@
-/* What only eager dialects have (frameworks, section 3): operations run as they are declared, gradients are handed on
- * as they are made and added where they meet, and the gradients of parameters are tensors.
+/* What only declared dialects have (frameworks, section 3): operations run as they are declared, gradients are handed
+ * on as they are made and added where they meet, and the gradients of parameters are tensors.
  *
  * Whether a sum may be made in place depends on who holds the gradients that meet. A tensor is held once for every
  * value whose gradient it is, from when it is made until the backward of the value's maker is over; views of it hold it
@@ -73,10 +73,12 @@ void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_pa
 }
 
 /* PyTorch's accumulate() in input_buffer.cpp: only what came first is ever changed, and only where it is dense and
- * nobody else holds it. The channels of one image lie together, so that of a batch of one a view is dense. */
+ * nobody else holds it; SINGA changes it whoever does. The channels of one image lie together, so that of a batch of
+ * one a view is dense. */
 static bool can_change(const sn__route_maker *b, sn_summand earlier, uint32_t value) {
   uint32_t channels = b->net->layers[b->net->values[value].producer].out.c;
   bool dense = b->net->batch == 1 || earlier.part.channels == channels;
+  if (b->route->dialect->by_kernel) return true;
   return dense && b->holders[earlier.tensor] == 1 && !b->route->dialect->sums_apart;
 }
 
@@ -124,31 +126,35 @@ void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
 
 /* ---- gradients of parameters ---- */
 
-/* Weights and bias, gamma and beta: as many gradients as there are, the first one's parameters in *first. */
-static uint32_t count_parameters(const sn_layer *layer, uint64_t *first) {
+uint32_t sn__route_count_parameters(const sn_layer *layer, uint64_t *first) {
   uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
   *first = layer->parameters - second;
-  return second > 0 ? 2 : 1;
+  return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
+}
+
+void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  uint64_t first;
+  uint32_t count = sn__route_count_parameters(layer, &first);
+  if (count > 0) b->weight_gradient[index] = b->route->n_tensors;
+  for (uint32_t port = 0; port < count; port++) {
+    uint64_t parameters = port == 0 ? first : layer->parameters - first;
+    sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, parameters * sizeof(float));
+  }
 }
 
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
-  const sn_layer *layer = &b->net->layers[index];
   uint64_t first;
-  if (layer->parameters == 0) return;
-  uint32_t count = count_parameters(layer, &first);
-  b->weight_gradient[index] = b->route->n_tensors;
-  for (uint32_t port = 0; port < count; port++) {
-    uint64_t parameters = port == 0 ? first : layer->parameters - first;
-    uint32_t tensor = sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, parameters * sizeof(float));
-    sn__route_access(b, tensor, SN_WRITE);
-  }
+  uint32_t count = sn__route_count_parameters(&b->net->layers[index], &first);
+  sn__route_add_parameter_gradients(b, index);
+  for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[index] + port, SN_WRITE);
 }
 
 static void use_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t first;
   uint32_t gradient = b->weight_gradient[index];
   if (gradient == SN_NONE) return;
-  uint32_t count = count_parameters(&b->net->layers[index], &first);
+  uint32_t count = sn__route_count_parameters(&b->net->layers[index], &first);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, gradient + port, SN_READ);
 }
 

@@ -1,5 +1,5 @@
 /* Making a route (internal to sim/graph/): route.c makes orders, steps and the rules that all dialects share;
- * route_eager.c what only eager dialects have. */
+ * route_eager.c what only declared dialects have; route_kernels.c the steps of dialects that are by_kernel. */
 #ifndef SN_SIM_GRAPH_ROUTE_INTERNAL_H
 #define SN_SIM_GRAPH_ROUTE_INTERNAL_H
 
@@ -34,14 +34,16 @@ typedef struct sn__route_maker {
   uint32_t *stamp;      /* per tensor: the number, from 1, of the last step that touches it, */
   uint32_t *place;      /* and where among its accesses */
   sn__branch *branches; /* room for the outputs of one layer */
-  /* eager only */
+  /* declared only */
   bool *trained;         /* per value: something before it has parameters */
   uint32_t *holders;     /* per tensor: values whose gradient it holds, and which have not been used yet */
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
   uint32_t temporary; /* of the updates */
   sn_optimizer optimizer;
-  bool inference; /* forward steps alone */
+  const uint64_t *workspace; /* per layer, by_kernel; NULL: none */
+  uint32_t *scratch;         /* per layer: the tensor for that; SN_NONE: none */
+  bool inference;            /* forward steps alone */
   bool too_large;
 } sn__route_maker;
 
@@ -57,13 +59,31 @@ static inline uint32_t sn__route_input(const sn__route_maker *b, const sn_layer 
   return b->net->inputs[layer->first_input + i];
 }
 
-/* ---- eager dialects ---- */
+bool sn__route_has_backward(const sn__route_maker *b, uint32_t layer);
+void sn__route_access_operand(sn__route_maker *b, uint32_t layer, sn_operand operand);
+/* New gradient tensors for the inputs from `first` on. */
+void sn__route_new_gradients(sn__route_maker *b, uint32_t layer, uint32_t first);
+
+/* ---- by_kernel; nothing where the dialect is not ---- */
+
+/* The forward step at hand of an FC with bias makes the product alone; the next one adds the bias. */
+void sn__route_split_product(sn__route_maker *b, uint32_t layer);
+/* The forward step at hand, of a CONV, writes its workspace. */
+void sn__route_make_workspace(sn__route_maker *b, uint32_t layer);
+/* All backward steps, with the updates. */
+sn_status sn__route_backward_kernels(sn__route_maker *b, sn_err *err);
+
+/* ---- declared dialects ---- */
 
 /* Layers in the order in which they run, FORKs and DATA too. */
 sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err);
 /* Which values need a gradient. */
 void sn__route_find_trained(sn__route_maker *b);
-/* The gradients of a layer's parameters, as tensors of its backward step. */
+/* Weights and bias, gamma and beta: as many gradients as there are, 0 to 2, the first one's parameters in *first. */
+uint32_t sn__route_count_parameters(const sn_layer *layer, uint64_t *first);
+/* The gradients of a layer's parameters, as tensors; nobody makes them yet. */
+void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t layer);
+/* The same, made by the step at hand. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t layer);
 /* `tensor` is the gradient with respect to `value`. */
 void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);

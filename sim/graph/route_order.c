@@ -1,10 +1,11 @@
-/* Depth-first post-order of a route's steps; see the header. O(steps + accesses), explicit stack. */
+/* Names of orders, depth-first post-order, and steps put in order; see the header. O(steps + accesses), explicit stack.
+ */
 #include "sim/graph/route_order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const order_names[SN_ORDERS] = {"route", "post"};
+static const char *const order_names[SN_ORDERS] = {"route", "post", "serial", "bfs"};
 
 const char *sn_order_name(sn_order order) {
   return order_names[order];
@@ -13,7 +14,7 @@ const char *sn_order_name(sn_order order) {
 sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err) {
   for (*order = 0; *order < SN_ORDERS; ++*order)
     if (strcmp(text, order_names[*order]) == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "--order: \"%.40s\" is none of: route, post", text);
+  return sn_fail(err, SN_BAD_USAGE, "--order: \"%.40s\" is none of: route, post, serial, bfs", text);
 }
 
 typedef struct visit {
@@ -64,51 +65,65 @@ static void order_steps(walk *w) {
   for (uint32_t s = 0; s < r->n_steps; s++) visit_from(w, s);
 }
 
-static sn_status find_writers(const walk *w, sn_err *err) {
+static void find_writers(const walk *w) {
   const sn_route *r = w->route;
   for (uint32_t s = 0; s < r->n_steps; s++)
     for (uint32_t i = 0; i < r->steps[s].n_accesses; i++) {
       sn_access access = r->accesses[r->steps[s].first_access + i];
-      if (access.mode == SN_MODIFY)
-        return sn_fail(err, SN_BAD_USAGE,
-                       "the dialect %s writes gradients in place and has one order only; explicit has others",
-                       r->dialect->name);
       if (access.mode == SN_WRITE) w->writer[access.tensor] = s;
     }
-  return SN_OK;
 }
 
-static void put_in_order(const walk *w, sn_step *room) {
-  sn_route *r = w->route;
-  sn_step *steps = (sn_step *)r->steps;
-  uint32_t *forward = (uint32_t *)r->forward_step, *backward = (uint32_t *)r->backward_step;
-  for (uint32_t s = 0; s < r->n_steps; s++) {
-    room[s] = steps[w->order[s]];
-    if (room[s].kernel == SN_FLATTEN) continue;
-    if (room[s].pass == SN_FORWARD) forward[room[s].layer] = s;
-    if (room[s].pass == SN_BACKWARD) backward[room[s].layer] = s;
-  }
-  for (uint32_t s = 0; s < r->n_steps; s++) steps[s] = room[s];
-}
-
-sn_status sn__route_post_order(sn_route *route, sn_err *err) {
-  walk w = {.route = route};
-  sn_step *room = calloc(route->n_steps, sizeof *room);
+static sn_status post_order(sn_route *route, uint32_t *order, sn_err *err) {
+  walk w = {.route = route, .order = order};
   w.writer = calloc((size_t)route->n_tensors + 1, sizeof *w.writer);
   w.entered = calloc(route->n_steps, sizeof *w.entered);
   w.stack = calloc(route->n_steps, sizeof *w.stack);
-  w.order = calloc(route->n_steps, sizeof *w.order);
-  sn_status status = SN_OK;
-  if (!room || !w.writer || !w.entered || !w.stack || !w.order) status = sn_fail_memory(err);
-  if (status == SN_OK) status = find_writers(&w, err);
-  if (status == SN_OK) {
+  bool good = w.writer && w.entered && w.stack;
+  if (good) {
+    find_writers(&w);
     order_steps(&w);
-    put_in_order(&w, room);
   }
-  free(room);
   free(w.writer);
   free(w.entered);
   free(w.stack);
-  free(w.order);
+  return good ? SN_OK : sn_fail_memory(err);
+}
+
+/* The step by which a layer's pass is known; the last where there are several. */
+static bool is_own(const sn_step *step) {
+  return step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT || step->kernel == SN_SUM;
+}
+
+static void move_steps(sn_route *r, const uint32_t *order, sn_step *room) {
+  sn_step *steps = (sn_step *)r->steps;
+  uint32_t *forward = (uint32_t *)r->forward_step, *backward = (uint32_t *)r->backward_step;
+  for (uint32_t s = 0; s < r->n_steps; s++) {
+    room[s] = steps[order[s]];
+    if (!is_own(&room[s])) continue;
+    if (room[s].pass == SN_FORWARD) forward[room[s].layer] = s;
+    if (room[s].pass == SN_BACKWARD) backward[room[s].layer] = s;
+  }
+  memcpy(steps, room, r->n_steps * sizeof *steps);
+}
+
+/* Backward begins with its first step, wherever that is. */
+static void find_backward(sn_route *r) {
+  uint32_t s = 0;
+  while (s < r->n_steps && r->steps[s].pass != SN_BACKWARD) s++;
+  r->first_backward = s;
+}
+
+sn_status sn__route_put_in_order(sn_route *route, sn_order order, sn_err *err) {
+  if (order != SN_ORDER_POST && order != SN_ORDER_BFS) return SN_OK;
+  sn_step *room = calloc((size_t)route->n_steps + 1, sizeof *room);
+  uint32_t *places = calloc((size_t)route->n_steps + 1, sizeof *places);
+  sn_status status = room && places ? SN_OK : sn_fail_memory(err);
+  if (status == SN_OK && order == SN_ORDER_POST) status = post_order(route, places, err);
+  if (status == SN_OK && order == SN_ORDER_BFS) status = sn__route_bfs_order(route, places, err);
+  if (status == SN_OK) move_steps(route, places, room);
+  if (status == SN_OK && order == SN_ORDER_BFS) find_backward(route);
+  free(room);
+  free(places);
   return status;
 }

@@ -4,8 +4,10 @@
 
 #include "sim/graph/route.h"
 
-/* Puts the steps of a route in SN_ORDER_ROUTE into SN_ORDER_POST. SN_BAD_USAGE where steps change tensors in place:
- * then what a step reads does not say all that must come before it. */
-sn_status sn__route_post_order(sn_route *route, sn_err *err);
+/* Puts the steps of a route that was made in SN_ORDER_ROUTE into another order of its dialect. */
+sn_status sn__route_put_in_order(sn_route *route, sn_order order, sn_err *err);
+
+/* order[i] is the step that SN_ORDER_BFS has at place i; room for all. */
+sn_status sn__route_bfs_order(sn_route *route, uint32_t *order, sn_err *err);
 
 #endif

@@ -57,12 +57,25 @@ static uint8_t pick_algo(const lowering *l, uint32_t layer, sn_conv_kernel kerne
   return (uint8_t)choices[pick].algo;
 }
 
+/* Where the workspace is a tensor of its own, the algorithms are the fastest. */
+static void pick_fastest(const lowering *l, const sn_step *step, uint8_t algo[2]) {
+  uint64_t workspace = 0;
+  if (step->kernel == SN_DATA_GRADIENT)
+    algo[0] = pick_algo(l, step->layer, SN_CONV_BACKWARD_DATA, UINT64_MAX, &workspace);
+  else if (step->kernel == SN_FILTER_GRADIENT)
+    algo[1] = pick_algo(l, step->layer, SN_CONV_BACKWARD_FILTER, UINT64_MAX, &workspace);
+  else if (step->pass == SN_FORWARD)
+    algo[0] = pick_algo(l, step->layer, SN_CONV_FORWARD, UINT64_MAX, &workspace);
+}
+
 /* Picks algorithms for `left` bytes; returns the workspace they need. */
 static uint64_t pick_algos(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
   uint64_t workspace = 0;
   algo[0] = algo[1] = SN_NO_ALGO;
   if (l->route->net->layers[step->layer].op != SN_CONV || step->pass == SN_UPDATE) return 0;
-  if (step->pass == SN_FORWARD) {
+  if (l->route->dialect->by_kernel) {
+    pick_fastest(l, step, algo);
+  } else if (step->pass == SN_FORWARD) {
     algo[0] = pick_algo(l, step->layer, SN_CONV_FORWARD, left, &workspace);
   } else {
     algo[0] = pick_algo(l, step->layer, SN_CONV_BACKWARD_DATA, left, &workspace);
@@ -147,7 +160,8 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
     sn_access access = l->route->accesses[step->first_access + i];
     if (!x->rerun && l->swaps.copy_step && l->swaps.copy_step[access.tensor] == x->step)
       status = sn__emit_copy_out(&l->emit, access.tensor);
-    if (status == SN_OK && !l->residency.held[access.tensor] && l->schedule->last_use[x->first_last_use + i])
+    bool stays = l->residency.held[access.tensor] || l->residency.stays[access.tensor];
+    if (status == SN_OK && !stays && l->schedule->last_use[x->first_last_use + i])
       status = change(l, access.tensor, SN__RELEASE);
   }
   return status;
@@ -171,6 +185,14 @@ static sn_status execute(lowering *l, const sn_execution *x) {
   return status == SN_OK ? after_compute(l, x, step) : status;
 }
 
+/* Forward has ended: what the iteration before has left goes. */
+static sn_status release_carried(lowering *l) {
+  sn_status status = SN_OK;
+  for (uint32_t t = 0; t < l->route->n_tensors && status == SN_OK; t++)
+    if (l->route->tensors[t].role == SN_CARRIED) status = change(l, t, SN__RELEASE);
+  return status;
+}
+
 static sn_status walk(lowering *l) {
   sn_status status = allocate_held(l);
   uint32_t step = SN_NONE;
@@ -178,6 +200,7 @@ static sn_status walk(lowering *l) {
     const sn_execution *x = &l->schedule->executions[e];
     if (x->at_step != step) status = begin_step(l, step = x->at_step);
     if (status == SN_OK) status = execute(l, x);
+    if (status == SN_OK && x->step + 1 == l->route->first_backward) status = release_carried(l);
   }
   return status;
 }

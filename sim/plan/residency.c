@@ -48,6 +48,10 @@ static void fill(const sn_route *route, sn_liveness liveness, const uses *u, sn_
     case SN_LIVENESS_GRADIENTS:
       r->held[t] = !gradient || u->at_branch[t];
       break;
+    case SN_LIVENESS_CARRIED:
+      r->held[t] = route->tensors[t].role == SN_CARRIED || route->tensors[t].role == SN_SCRATCH;
+      if (route->tensors[t].role == SN_CARRIED) r->stays[route->tensors[t].port] = true;
+      break;
     }
   }
 }
@@ -55,8 +59,9 @@ static void fill(const sn_route *route, sn_liveness liveness, const uses *u, sn_
 sn_status sn_residency_make(const sn_route *route, sn_liveness liveness, sn_residency *residency, sn_err *err) {
   size_t tensors = route->n_tensors;
   uses u = {calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(uint32_t))};
-  *residency = (sn_residency){calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(uint32_t))};
-  bool good = u.at_branch && u.last_step && residency->held && residency->takes;
+  *residency =
+      (sn_residency){calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(uint32_t))};
+  bool good = u.at_branch && u.last_step && residency->held && residency->stays && residency->takes;
   if (good) {
     find_uses(route, &u);
     fill(route, liveness, &u, residency);
@@ -70,6 +75,7 @@ sn_status sn_residency_make(const sn_route *route, sn_liveness liveness, sn_resi
 
 void sn_residency_clear(sn_residency *residency) {
   free(residency->held);
+  free(residency->stays);
   free(residency->takes);
   *residency = (sn_residency){0};
 }

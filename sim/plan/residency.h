@@ -9,6 +9,11 @@
  *                                                    if it is dead and large enough,
  *                                                    else held
  *   gradients (torch7)  held                         first to last use                 held
+ *   carried (singa)     what backward reads stays    first to last use                 first to last use
+ *
+ * Carried: what stays has memory from its first use to the end of the next iteration's forward. A plan is one iteration
+ * of many: what the one before has left (SN_CARRIED) is there before the first step. Scratch, which the next forward
+ * uses again, is held.
  *
  * A tensor is at a branch where a FORK, JOIN or CONCAT reads or makes it. O(accesses).
  */
@@ -24,6 +29,7 @@
 
 typedef struct sn_residency {
   bool *held;      /* per tensor: allocated before the first step and not released at its last use */
+  bool *stays;     /* per tensor: not released at its last use */
   uint32_t *takes; /* per tensor: the held output that is released when this one is made; SN_NONE: none */
 } sn_residency;
 

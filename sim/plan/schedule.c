@@ -170,7 +170,7 @@ static void forget_temporary(maker *m, const sn_step *step) {
 }
 
 static bool is_forward_made(const sn_tensor *tensor) {
-  return tensor->role == SN_VALUE || tensor->role == SN_SAVED;
+  return tensor->role == SN_VALUE || tensor->role == SN_SAVED || tensor->role == SN_SCRATCH;
 }
 
 static sn_status add_backward(maker *m, uint32_t s) {
@@ -303,9 +303,33 @@ static sn_status make(maker *m, sn_recompute recompute) {
   return status;
 }
 
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, sn_err *err) {
-  sn_route *route = sn_route_new_training(net, strategy.dialect, sn_strategy_order(strategy), optimizer, err);
-  if (!route || strategy.dialect != SN_DIALECT_EXPLICIT || sn_route_take(route, err) == SN_OK) return route;
+/* The fastest algorithms' workspaces; NULL after an error. */
+static uint64_t *find_workspaces(const sn_net *net, const sn_costs *costs, sn_err *err) {
+  uint64_t *bytes = calloc(net->n_layers, sizeof *bytes);
+  if (!bytes) sn_fail_memory(err);
+  for (uint32_t i = 0; i < net->n_layers && bytes && costs; i++)
+    if (net->layers[i].op == SN_CONV) bytes[i] = sn_costs_largest_workspace(costs, i);
+  return bytes;
+}
+
+static sn_route *make_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+                            sn_err *err) {
+  sn_order order = sn_strategy_order(strategy);
+  if (!sn_dialect_of(strategy.dialect)->by_kernel)
+    return sn_route_new_training(net, strategy.dialect, order, optimizer, NULL, err);
+  uint64_t *workspace = find_workspaces(net, costs, err);
+  sn_route *route = workspace ? sn_route_new_training(net, strategy.dialect, order, optimizer, workspace, err) : NULL;
+  free(workspace);
+  return route;
+}
+
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+                            sn_err *err) {
+  sn_route *route = make_route(net, strategy, optimizer, costs, err);
+  sn_status status = route ? SN_OK : err->code;
+  if (status == SN_OK && strategy.dialect == SN_DIALECT_EXPLICIT) status = sn_route_take(route, err);
+  if (status == SN_OK && strategy.liveness == SN_LIVENESS_CARRIED) status = sn_route_carry(route, err);
+  if (status == SN_OK) return route;
   sn_route_free(route);
   return NULL;
 }

@@ -17,6 +17,7 @@
 #define SN_SIM_PLAN_SCHEDULE_H
 
 #include "base/err.h"
+#include "sim/device/cost.h"
 #include "sim/graph/route.h"
 #include "sim/plan/strategy.h"
 
@@ -41,8 +42,10 @@ typedef struct sn_schedule {
   uint32_t reruns;
 } sn_schedule;
 
-/* The route that a strategy plans: of its dialect, in its order, permits used. */
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, sn_err *err);
+/* The route that a strategy plans: of its dialect, in its order, permits used, and what is carried over. `costs` are
+ * looked at where workspaces are tensors of the graph; NULL: there are none. */
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+                            sn_err *err);
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);

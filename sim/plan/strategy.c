@@ -14,6 +14,7 @@ typedef struct part {
   sn_offload offload;
   sn_recompute recompute;
   sn_dialect_id dialect;
+  sn_order order;
   bool dynamic;
 } part;
 
@@ -37,6 +38,21 @@ static const part parts[] = {
     {.name = "pytorch-1.7", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH_1_7},
     {.name = "explicit", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_EXPLICIT},
     {.name = "dynamic", .dynamic = true},
+    {.name = "singa-layer",
+     .alone = true,
+     .liveness = SN_LIVENESS_CARRIED,
+     .dialect = SN_DIALECT_SINGA,
+     .order = SN_ORDER_SERIAL},
+    {.name = "singa-serial",
+     .alone = true,
+     .liveness = SN_LIVENESS_FULL,
+     .dialect = SN_DIALECT_SINGA,
+     .order = SN_ORDER_SERIAL},
+    {.name = "singa-bfs",
+     .alone = true,
+     .liveness = SN_LIVENESS_FULL,
+     .dialect = SN_DIALECT_SINGA,
+     .order = SN_ORDER_BFS},
     {.name = "caffe", .alone = true, .liveness = SN_LIVENESS_TAKE_OVER},
     {.name = "torch7", .alone = true, .liveness = SN_LIVENESS_GRADIENTS},
     {.name = "mxnet", .alone = true, .liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_LAYERS},
@@ -50,7 +66,12 @@ static const part parts[] = {
      .recompute = SN_RECOMPUTE_COST},
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0], FIRST_SYSTEM = PARTS - SN_STRATEGY_SYSTEMS };
+enum {
+  PARTS = sizeof parts / sizeof parts[0],
+  FIRST_SYSTEM = PARTS - SN_STRATEGY_SYSTEMS,
+  SINGA = 3,
+  FIRST_SINGA = FIRST_SYSTEM - SINGA
+};
 
 static const char alone_text[] = "baseline, superneurons and published systems stand alone";
 
@@ -83,6 +104,7 @@ static const char *add_part(const part *p, bool first, sn_strategy *s) {
   if (p->offload) s->offload = p->offload;
   if (p->recompute) s->recompute = p->recompute;
   if (p->dialect) s->dialect = p->dialect;
+  if (p->order) s->order = p->order;
   if (p->dynamic) s->dynamic = true;
   return NULL;
 }
@@ -93,6 +115,7 @@ static bool is_pytorch(sn_strategy s) {
 
 /* What goes together; "offload" is what the graph at hand means by it. The reason where something does not. */
 static const char *settle(sn_strategy *s) {
+  if (s->dialect == SN_DIALECT_SINGA) return NULL; /* alone */
   if (!s->liveness) return "offload, cache and recompute need liveness, or a framework's graph";
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
@@ -130,7 +153,7 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b) {
   return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute && a.dialect == b.dialect &&
-         a.dynamic == b.dynamic;
+         a.order == b.order && a.dynamic == b.dynamic;
 }
 
 sn_strategy sn_strategy_system(uint32_t index) {
@@ -138,8 +161,19 @@ sn_strategy sn_strategy_system(uint32_t index) {
   return (sn_strategy){.liveness = p->liveness, .offload = p->offload, .recompute = p->recompute};
 }
 
+static sn_strategy singa_strategy(uint32_t index) {
+  const part *p = &parts[FIRST_SINGA + index];
+  return (sn_strategy){.liveness = p->liveness, .dialect = p->dialect, .order = p->order};
+}
+
+static uint32_t singa_number(sn_strategy s) {
+  uint32_t i = 0;
+  while (!sn_strategy_same(singa_strategy(i), s)) i++;
+  return i;
+}
+
 sn_strategy sn_strategy_framework(uint32_t index) {
-  static const sn_strategy frameworks[SN_STRATEGY_FRAMEWORKS] = {
+  static const sn_strategy frameworks[SN_STRATEGY_EXECUTED] = {
       {.dialect = SN_DIALECT_PYTORCH},
       {.dialect = SN_DIALECT_PYTORCH, .recompute = SN_RECOMPUTE_UNITS},
       {.dialect = SN_DIALECT_PYTORCH, .offload = SN_OFFLOAD_SAVED},
@@ -148,13 +182,22 @@ sn_strategy sn_strategy_framework(uint32_t index) {
       {.dialect = SN_DIALECT_EXPLICIT},
       {.dialect = SN_DIALECT_EXPLICIT, .dynamic = true},
   };
+  if (index >= SN_STRATEGY_EXECUTED) return singa_strategy(index - SN_STRATEGY_EXECUTED);
   sn_strategy s = frameworks[index];
   s.liveness = SN_LIVENESS_FULL;
   return s;
 }
 
 sn_order sn_strategy_order(sn_strategy strategy) {
-  return strategy.dialect == SN_DIALECT_EXPLICIT ? SN_ORDER_POST : SN_ORDER_ROUTE;
+  return strategy.dialect == SN_DIALECT_EXPLICIT ? SN_ORDER_POST : strategy.order;
+}
+
+uint32_t sn_strategy_graph(sn_strategy strategy) {
+  return strategy.dialect == SN_DIALECT_SINGA ? SN_DIALECT_SINGA + singa_number(strategy) : strategy.dialect;
+}
+
+bool sn_strategy_is_simulated(sn_strategy strategy) {
+  return strategy.dialect == SN_DIALECT_SINGA;
 }
 
 /* SN_STRATEGY_SYSTEMS where it is none of them. */
@@ -172,7 +215,9 @@ char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
   static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
   uint32_t number = system_number(s);
-  if (s.dialect)
+  if (s.dialect == SN_DIALECT_SINGA)
+    snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SINGA + singa_number(s)].name);
+  else if (s.dialect)
     snprintf(text, SN_STRATEGY_TEXT, "%s%s%s%s", sn_dialect_of(s.dialect)->name, s.offload ? "+offload" : "",
              s.recompute ? "+recompute=units" : "", s.dynamic ? "+dynamic" : "");
   else if (number < SN_STRATEGY_SYSTEMS)
@@ -238,7 +283,12 @@ const char *sn_strategy_summary(sn_strategy s) {
       {"PyTorch 2: what backward keeps stays, the rest is freed",
        "pytorch, the units of the net in torch.utils.checkpoint"},
       {"pytorch, in torch.autograd.graph.save_on_cpu", "pytorch, units checkpointed and what they keep on the CPU"}};
+  static const char *const singa[SINGA] = {
+      "SINGA, simulated only: what backward reads stays until the next forward has ended",
+      "SINGA's graph, simulated only: tensors live from first to last use",
+      "SINGA's graph, simulated only, its operations breadth first"};
   uint32_t number = system_number(s);
+  if (s.dialect == SN_DIALECT_SINGA) return singa[singa_number(s)];
   if (s.dialect == SN_DIALECT_PYTORCH_1_7 && !s.offload && !s.recompute)
     return "PyTorch 1.7: gradients that meet make a third tensor";
   if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];

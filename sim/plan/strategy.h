@@ -4,12 +4,15 @@
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost]
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
+ *   singa-layer | singa-serial | singa-bfs
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
  * The second line are published systems: those that [SN]
  * and vDNN compare themselves with, and [SN]'s own as it was measured; docs/baselines.md states the rules and where
  * they come from. Those of the third line have graphs of their own: today's PyTorch (docs/pytorch.md) and MXNet 1.2.1
- * with everything its note on memory does, placed ahead of time or, dynamic, as it comes (docs/dialects.md).
+ * with everything its note on memory does, placed ahead of time or, dynamic, as it comes (docs/dialects.md). Those of
+ * the fourth are Apache SINGA's, without its graph and with it, in two orders (docs/dialects.md); they are simulated
+ * only.
  */
 #ifndef SN_SIM_PLAN_STRATEGY_H
 #define SN_SIM_PLAN_STRATEGY_H
@@ -25,7 +28,9 @@ typedef enum sn_liveness {
   SN_LIVENESS_NONE,      /* the whole iteration, all of them */
   SN_LIVENESS_FULL,      /* from the first use to the last ([SN] 3.2) */
   SN_LIVENESS_TAKE_OVER, /* caffe: the whole iteration, but gradients take over the memory of dead outputs */
-  SN_LIVENESS_GRADIENTS  /* torch7: outputs the whole iteration, gradients from the first use to the last */
+  SN_LIVENESS_GRADIENTS, /* torch7: outputs the whole iteration, gradients from the first use to the last */
+  SN_LIVENESS_CARRIED /* singa-layer: as full, but what backward reads until the next forward has ended; scratch always
+                       */
 } sn_liveness;
 
 typedef enum sn_offload {
@@ -52,11 +57,12 @@ typedef enum sn_recompute {
 } sn_recompute;
 
 typedef struct sn_strategy {
-  sn_liveness liveness; /* the others are off unless it is SN_LIVENESS_FULL */
+  sn_liveness liveness; /* offload and recompute are off unless it is SN_LIVENESS_FULL */
   sn_offload offload;
   sn_recompute recompute;
   sn_dialect_id dialect;
-  bool dynamic; /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */
+  sn_order order; /* singa: SN_ORDER_SERIAL or SN_ORDER_BFS; others have one of their own, sn_strategy_order() */
+  bool dynamic;   /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */
 } sn_strategy;
 
 enum { SN_STRATEGY_TEXT = 64, SN_STRATEGY_DEFAULTS = 13, SN_STRATEGY_SYSTEMS = 7 };
@@ -71,8 +77,17 @@ bool sn_strategy_same(sn_strategy a, sn_strategy b);
 /* The order of its route: MXNet's for explicit. */
 sn_order sn_strategy_order(sn_strategy strategy);
 
-/* Those with graphs of their own, index < SN_STRATEGY_FRAMEWORKS; the first are what PyTorch offers. */
-enum { SN_STRATEGY_PYTORCH = 4, SN_STRATEGY_FRAMEWORKS = 7 };
+/* A number of its route, below SN_STRATEGY_GRAPHS: strategies with the same number have the same route. That of [SN]'s
+ * is 0. */
+enum { SN_STRATEGY_GRAPHS = SN_DIALECTS + 2 };
+uint32_t sn_strategy_graph(sn_strategy strategy);
+
+/* It is simulated only: no back end executes its graph. */
+bool sn_strategy_is_simulated(sn_strategy strategy);
+
+/* Those with graphs of their own, index < SN_STRATEGY_FRAMEWORKS; the first SN_STRATEGY_PYTORCH are what PyTorch
+ * offers, the first SN_STRATEGY_EXECUTED can be executed, SINGA's behind them are simulated only. */
+enum { SN_STRATEGY_PYTORCH = 4, SN_STRATEGY_EXECUTED = 7, SN_STRATEGY_FRAMEWORKS = 10 };
 sn_strategy sn_strategy_framework(uint32_t index);
 
 /* What is shown where nobody asks for any: PyTorch's row, then the 13; index < SN_STRATEGY_SHOWN. */

@@ -45,14 +45,21 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return memory(m, index, m->device->free_ns, err);
 }
 
+static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, bool known) {
+  const sn_route *route = m->plan->route;
+  const sn_step *step = &route->steps[i->id];
+  if (route->dialect->by_kernel)
+    return sn_costs_kernel(m->costs, step, route->net->layers[step->layer].op, i->algo, known);
+  return (known ? sn_costs_step_known : sn_costs_step)(m->costs, step->layer, step->pass, i->algo);
+}
+
 static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
-  const sn_step *step = &m->plan->route->steps[i->id];
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
-  int64_t ns = sn_costs_step(m->costs, step->layer, step->pass, i->algo);
-  m->trace->known_ns += sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  int64_t ns = compute_ns(m, i, false);
+  m->trace->known_ns += compute_ns(m, i, true);
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
   if (status == SN_OK && allocates) status = hold_up(m, m->trace->workspace_free_ns, err);
   return status;

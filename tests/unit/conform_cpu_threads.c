@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-enum { OWN = SN_STRATEGY_DEFAULTS + 1, USUAL = OWN + SN_STRATEGY_FRAMEWORKS };
+enum { OWN = SN_STRATEGY_DEFAULTS + 1, USUAL = OWN + SN_STRATEGY_EXECUTED };
 
 typedef struct subject {
   const char *net;

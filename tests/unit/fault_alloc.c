@@ -142,13 +142,15 @@ static void describe_run(scenario *s, const sn_run *run) {
 }
 
 static void simulate_all(scenario *s) {
-  sn_strategy strategies[SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS];
+  enum { SINGA = SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS, COUNT = SINGA + 2 };
+  sn_strategy strategies[COUNT];
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) strategies[SN_STRATEGY_DEFAULTS + i] = sn_strategy_system(i);
+  strategies[SINGA] = sn_strategy_framework(SN_STRATEGY_EXECUTED); /* singa-layer */
+  strategies[SINGA + 1] = sn_strategy_framework(SN_STRATEGY_FRAMEWORKS - 1);
   sn_options options = small_pool();
   options.placement = SN_PLACEMENT_FIRST_FIT; /* placing twenty plans for each allocation that fails takes minutes */
-  sn_run *run =
-      sn_simulate("net", s->net, &s->gpu, strategies, SN_STRATEGY_DEFAULTS + SN_STRATEGY_SYSTEMS, &options, &s->err);
+  sn_run *run = sn_simulate("net", s->net, &s->gpu, strategies, COUNT, &options, &s->err);
   if (run) describe_run(s, run);
   sn_run_free(run);
 }

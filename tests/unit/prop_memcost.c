@@ -469,7 +469,7 @@ static void check_net(const sn_net *net, uint64_t *dice, sn_err *err) {
   sn_device device = load_gpu("k40c");
   sn_costs *costs = sn_costs_new(net, &device, err);
   must(err);
-  for (sn_order order = 0; order < SN_ORDERS; order++) {
+  for (sn_order order = 0; order <= SN_ORDER_POST; order++) {
     sn_route *r = sn_route_new(net, SN_DIALECT_EXPLICIT, order, err);
     must(err);
     check_steps(r, costs, r->first_update, dice);

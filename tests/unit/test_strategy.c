@@ -70,8 +70,11 @@ static void all_combinations(void **state) {
 static void frameworks(void **state) {
   (void)state;
   static const char *const framework_names[SN_STRATEGY_FRAMEWORKS] = {
-      "pytorch",  "pytorch+recompute=units", "pytorch+offload", "pytorch+offload+recompute=units", "pytorch-1.7",
-      "explicit", "explicit+dynamic"};
+      "pytorch",          "pytorch+recompute=units",
+      "pytorch+offload",  "pytorch+offload+recompute=units",
+      "pytorch-1.7",      "explicit",
+      "explicit+dynamic", "singa-layer",
+      "singa-serial",     "singa-bfs"};
   for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
     char text[SN_STRATEGY_TEXT];
     sn_strategy s = sn_strategy_framework(i);
@@ -80,6 +83,8 @@ static void frameworks(void **state) {
     for (uint32_t k = 0; k < i; k++)
       assert_string_not_equal(sn_strategy_summary(sn_strategy_framework(k)), sn_strategy_summary(s));
   }
+  for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++)
+    assert_int_equal(sn_strategy_is_simulated(sn_strategy_framework(i)), i >= SN_STRATEGY_EXECUTED);
   assert_true(same(parse("recompute=units+pytorch"), sn_strategy_framework(1)));
   assert_true(same(parse("pytorch+offload=conv"), sn_strategy_framework(2)));
   assert_true(same(parse("torch"), parse("torch7"))); /* its older name */
@@ -145,6 +150,8 @@ static void clashes(void **state) {
       {"cache+superneurons", "stand alone"},
       {"caffe+recompute=cost", "stand alone"},
       {"liveness+mxnet", "stand alone"},
+      {"singa-serial+offload", "stand alone"},
+      {"liveness+singa-bfs", "stand alone"},
       {"liveness+liveness", "only one of liveness, pytorch and explicit"},
       {"liveness+cache+liveness", "only one of liveness, pytorch and explicit"},
       {"liveness+offload+cache", "only one of offload and cache"},

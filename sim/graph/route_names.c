@@ -1,0 +1,52 @@
+/* Names of what a route is made of; see sim/graph/route.h. */
+#include "models/op.h"
+#include "sim/graph/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is none of a layer's own outputs, inputs, saved tensors or weights. */
+static const char *other_name(const sn_route *route, sn_role role) {
+  static const char *const others[SN_ROLES] = {"flat", "dflat", "saved", "db", "scratch", "before"};
+  return role == SN_VALUE && route->dialect->by_kernel ? "product" : others[role];
+}
+
+char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
+  static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch", "before"};
+  bool carried = route->tensors[tensor].role == SN_CARRIED;
+  const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
+  const sn_layer *layer = &route->net->layers[t->layer];
+  uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
+  uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
+  const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch, 1};
+  if (t->port >= siblings[t->role])
+    snprintf(text, room, "%s.%s", layer->name, other_name(route, t->role));
+  else if (siblings[t->role] > 1)
+    snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
+  else
+    snprintf(text, room, "%s.%s", layer->name, suffixes[t->role]);
+  size_t used = strlen(text);
+  if (carried) snprintf(text + used, room - used, " before");
+  return text;
+}
+
+const char *sn_pass_name(sn_pass pass) {
+  static const char *const names[SN_PASSES] = {"forward", "backward", "update"};
+  return names[pass];
+}
+
+const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
+  static const char *const kernels[] = {
+      [SN_FLATTEN] = "FLATTEN",     [SN_FILTER_GRADIENT] = "FILTER", [SN_SUM] = "SUM",
+      [SN_ADD_ROW] = "ADD_ROW",     [SN_DATA_GRADIENT] = "DATA",     [SN_BIAS_GRADIENT] = "BIAS",
+      [SN_DECAY_WEIGHT] = "DECAY",  [SN_SCALE_MOMENTUM] = "SCALE",   [SN_ADD_GRADIENT] = "ADD",
+      [SN_ADD_TO_PARAMETER] = "ADD"};
+  bool own = step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && !route->dialect->by_kernel);
+  return own ? sn_op_of(&route->net->layers[step->layer])->name : kernels[step->kernel];
+}
+
+const char *sn_role_name(sn_role role) {
+  static const char *const names[SN_ROLES] = {"output",  "gradient", "saved", "parameter gradient",
+                                              "scratch", "carried"};
+  return names[role];
+}
