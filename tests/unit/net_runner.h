@@ -177,7 +177,10 @@ static inline void net_tables_new(net_runner *r) {
 
 static inline net_runner net_runner_open_at(const sn_net *net, net_kernels kernels, uint64_t seed, uint32_t shift) {
   sn_err err = SN_ERR_INIT;
-  net_runner r = {.net = net, .kernels = kernels, .hyper = {seed, 0.01f, 0.9f, 0.0005f}, .shift = shift};
+  net_runner r = {.net = net,
+                  .kernels = kernels,
+                  .hyper = {.seed = seed, .learning_rate = 0.01f, .momentum = 0.9f, .weight_decay = 0.0005f},
+                  .shift = shift};
   r.route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   if (!r.route) fail_msg("%s", err.text);
   net_tables_new(&r);
