@@ -79,7 +79,7 @@ def print_ledger(found, ops):
             op = ops.get(layer, "FORK")
             what = "gradients" if kind[0] == "d" else f"saved by {op}" if kind.startswith("saved") else op
             counter[what] += tensor["bytes"]
-    for what in sorted(set().union(*sums), key=lambda w: -max(counter[w] for counter in sums)):
+    for what in sorted(set().union(*sums), key=lambda w: (-max(counter[w] for counter in sums), w)):
         print(f"| {what} | " + " | ".join(mib(counter[what]) for counter in sums) + " |")
 
 
