@@ -1,10 +1,11 @@
 /* Benchmark of the simulator: the figures of docs/performance.md.
  *
- *   build/bench/bench_simulate [repeats]
+ *   build/bench/bench_simulate [repeats [NET]]
  *
  * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
- * 9), without the store: all 13 rows of inception_v4, superneurons on ResNets from 10^3 to 10^5 layers. The last column
- * is the process's largest resident set so far, so read it downwards.
+ * 9), without the store: all 13 rows of inception_v4, one row of PyTorch's beside one of liveness,
+ * superneurons on ResNets from 10^3 to 10^5 layers; of one network alone where it is named. The last column is the
+ * process's largest resident set so far, so read it downwards.
  */
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
@@ -12,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -20,18 +22,22 @@ enum { MOST_REPEATS = 101 };
 typedef struct question {
   const char *net;
   uint32_t batch;
-  uint32_t n_strategies; /* 13, or 1: superneurons */
+  const char *strategy; /* NULL: all 13 */
 } question;
 
 static const question questions[] = {
-    {"alexnet", 200, 13},
-    {"resnet50", 32, 13},
-    {"inception_v4", 64, 13},
-    {"resnet:n1=6,n2=16,n3=70,n4=6", 1, 1},
-    {"resnet:n1=6,n2=32,n3=800,n4=6", 1, 1},
-    {"resnet:n1=6,n2=32,n3=800,n4=6", 16, 1},
-    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, 1},
-    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, 13},
+    {"alexnet", 200, NULL},
+    {"resnet50", 32, NULL},
+    {"inception_v4", 64, NULL},
+    {"inception_v4", 32, "liveness"},
+    {"inception_v4", 32, "pytorch"},
+    {"resnet152", 32, "liveness"},
+    {"resnet152", 32, "pytorch"},
+    {"resnet:n1=6,n2=16,n3=70,n4=6", 1, "superneurons"},
+    {"resnet:n1=6,n2=32,n3=800,n4=6", 1, "superneurons"},
+    {"resnet:n1=6,n2=32,n3=800,n4=6", 16, "superneurons"},
+    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, "superneurons"},
+    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, NULL},
 };
 
 static double now_ms(void) {
@@ -57,13 +63,14 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
   double ms[MOST_REPEATS];
   uint64_t events = 0;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) strategies[i] = sn_strategy_default(i);
-  if (q->n_strategies == 1) strategies[0] = strategies[SN_STRATEGY_DEFAULTS - 1];
+  if (q->strategy && sn_strategy_parse(q->strategy, &strategies[0], err) != SN_OK) return err->code;
+  uint32_t n_strategies = q->strategy ? 1 : SN_STRATEGY_DEFAULTS;
   sn_net *net = sn_net_load(q->net, q->batch, 0, err);
   if (!net) return err->code;
   uint32_t layers = net->n_layers;
   for (int i = 0; i < repeats && err->code == SN_OK; i++) {
     double start = now_ms();
-    sn_run *run = sn_simulate(q->net, net, gpu, strategies, q->n_strategies, &options, err);
+    sn_run *run = sn_simulate(q->net, net, gpu, strategies, n_strategies, &options, err);
     ms[i] = now_ms() - start;
     if (run) events = events_of(run);
     sn_run_free(run);
@@ -74,8 +81,9 @@ static sn_status measure(const question *q, const sn_device *gpu, int repeats, s
   struct rusage use;
   getrusage(RUSAGE_SELF, &use);
   double median = ms[repeats / 2];
-  printf("%-34s %5u %7u %10u %9.2f %9.2f %9.2f %10.2f %8ld\n", q->net, q->batch, layers, q->n_strategies, ms[0], median,
-         ms[repeats - 1], (double)events / median / 1e3, use.ru_maxrss / 1024);
+  printf("%-34s %5u %7u %-12s %9.2f %9.2f %9.2f %10.2f %8ld\n", q->net, q->batch, layers,
+         q->strategy ? q->strategy : "all 13", ms[0], median, ms[repeats - 1], (double)events / median / 1e3,
+         use.ru_maxrss / 1024);
   return SN_OK;
 }
 
@@ -84,14 +92,14 @@ int main(int argc, char **argv) {
   sn_err err = SN_ERR_INIT;
   sn_device gpu;
   if (repeats < 1 || repeats > MOST_REPEATS) {
-    fprintf(stderr, "usage: bench_simulate [1..%d]\n", MOST_REPEATS);
+    fprintf(stderr, "usage: bench_simulate [1..%d [NET]]\n", MOST_REPEATS);
     return 2;
   }
   if (sn_device_load("k40c", &gpu, &err) == SN_OK)
-    printf("%-34s %5s %7s %10s %9s %9s %9s %10s %8s\n", "network on k40c", "batch", "layers", "strategies", "min ms",
+    printf("%-34s %5s %7s %-12s %9s %9s %9s %10s %8s\n", "network on k40c", "batch", "layers", "strategy", "min ms",
            "median ms", "max ms", "M events/s", "MiB RSS");
   for (size_t i = 0; i < sizeof questions / sizeof questions[0] && err.code == SN_OK; i++)
-    measure(&questions[i], &gpu, repeats, &err);
+    if (argc < 3 || strcmp(argv[2], questions[i].net) == 0) measure(&questions[i], &gpu, repeats, &err);
   if (err.code == SN_OK) return 0;
   fprintf(stderr, "bench_simulate: %s\n", err.text);
   return sn_status_exit_code(err.code);

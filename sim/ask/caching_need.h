@@ -34,9 +34,11 @@ typedef struct sn_caching_need {
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
                              uint64_t memory_bytes, sn_caching_need *need, sn_err *err);
 
-/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
+/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most.
+ * `known` is what the plan needs in some memory, or NULL: where nothing went back to the driver there, it needs the
+ * same without a limit, and one replay less is made. */
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_optimizer optimizer,
-                                uint64_t *memory_bytes, sn_err *err);
+                                const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err);
 
 /* Costs of a graph of PyTorch's; NULL after an error. */
 sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err);

@@ -254,7 +254,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
   sn_status status =
-      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, memory_bytes, q->err) : q->err->code;
+      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, NULL, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -302,7 +302,7 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need);
   if (status == SN_OK)
-    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &r->least_device_bytes, q->err);
+    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &need, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
