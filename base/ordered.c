@@ -1,8 +1,11 @@
-/* Treap; see the header. Recursion is as deep as the tree: about 2 log2(n). */
+/* Treap; see the header. A tree is about 2 log2(n) deep: PATH is enough for 2^32 nodes. Only splitting and merging,
+ * which on average meet two nodes, recurse. */
 #include "base/ordered.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { PATH = 192 };
 
 static uint32_t priority(uint32_t node) {
   uint32_t x = node * 2654435761u;
@@ -69,69 +72,77 @@ static uint32_t merge(sn_ordered *map, uint32_t below, uint32_t above) {
   return top;
 }
 
-static uint32_t insert_at(sn_ordered *map, uint32_t n, uint32_t fresh) {
-  uint64_t key = map->nodes[fresh].key, weight = map->nodes[fresh].weight;
-  if (!n || priority(fresh) > priority(n)) {
-    split(map, n, key, weight, &map->nodes[fresh].left, &map->nodes[fresh].right);
-    refresh(map, fresh);
-    return fresh;
+/* On the way down every node learns of the weight. */
+static void insert_node(sn_ordered *map, uint32_t fresh) {
+  const uint32_t first = priority(fresh);
+  const uint64_t key = map->nodes[fresh].key, weight = map->nodes[fresh].weight;
+  uint32_t *link = &map->root;
+  while (*link && priority(*link) >= first) {
+    sn_ordered_node *node = &map->nodes[*link];
+    if (node->most < weight) node->most = weight;
+    link = is_before(node, key, weight) ? &node->right : &node->left;
   }
-  if (is_before(&map->nodes[n], key, weight))
-    map->nodes[n].right = insert_at(map, map->nodes[n].right, fresh);
-  else
-    map->nodes[n].left = insert_at(map, map->nodes[n].left, fresh);
-  refresh(map, n);
-  return n;
+  split(map, *link, key, weight, &map->nodes[fresh].left, &map->nodes[fresh].right);
+  refresh(map, fresh);
+  *link = fresh;
 }
 
 uint32_t sn_ordered_insert(sn_ordered *map, uint64_t key, uint64_t weight) {
   uint32_t fresh = take_node(map);
   if (!fresh) return SN_ORDERED_NONE;
   map->nodes[fresh] = (sn_ordered_node){.key = key, .weight = weight, .most = weight};
-  map->root = insert_at(map, map->root, fresh);
+  insert_node(map, fresh);
   return fresh;
 }
 
-static uint32_t remove_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t weight) {
-  if (map->nodes[n].key == key && map->nodes[n].weight == weight) {
-    uint32_t rest = merge(map, map->nodes[n].left, map->nodes[n].right);
-    map->nodes[n].left = map->free;
-    map->free = n;
-    return rest;
+/* The nodes from the root down to before the one that a link was followed to. */
+typedef struct path {
+  uint32_t nodes[PATH];
+  uint32_t n;
+} path;
+
+/* Up again, as far as something changes. */
+static void refresh_path(sn_ordered *map, path *p) {
+  while (p->n > 0) {
+    uint32_t n = p->nodes[--p->n];
+    uint64_t most = map->nodes[n].most;
+    refresh(map, n);
+    if (map->nodes[n].most == most) break;
   }
-  if (is_before(&map->nodes[n], key, weight))
-    map->nodes[n].right = remove_at(map, map->nodes[n].right, key, weight);
-  else
-    map->nodes[n].left = remove_at(map, map->nodes[n].left, key, weight);
-  refresh(map, n);
-  return n;
 }
 
 void sn_ordered_remove_pair(sn_ordered *map, uint64_t key, uint64_t weight) {
-  map->root = remove_at(map, map->root, key, weight);
+  path p;
+  p.n = 0;
+  uint32_t *link = &map->root, n = *link;
+  for (; map->nodes[n].key != key || map->nodes[n].weight != weight; n = *link) {
+    p.nodes[p.n++] = n;
+    link = is_before(&map->nodes[n], key, weight) ? &map->nodes[n].right : &map->nodes[n].left;
+  }
+  *link = merge(map, map->nodes[n].left, map->nodes[n].right);
+  map->nodes[n].left = map->free;
+  map->free = n;
+  refresh_path(map, &p);
 }
 
 void sn_ordered_remove(sn_ordered *map, uint64_t key) {
   sn_ordered_remove_pair(map, key, map->nodes[sn_ordered_floor(map, key)].weight);
 }
 
-static void move_at(sn_ordered *map, uint32_t n, uint64_t key, uint64_t to, uint64_t weight) {
-  sn_ordered_node *node = &map->nodes[n];
-  if (node->key == key) {
-    node->key = to;
-    node->weight = weight;
-  } else {
-    move_at(map, key < node->key ? node->left : node->right, key, to, weight);
-  }
-  refresh(map, n);
-}
-
 void sn_ordered_move(sn_ordered *map, uint64_t key, uint64_t to, uint64_t weight) {
-  move_at(map, map->root, key, to, weight);
+  path p;
+  p.n = 0;
+  uint32_t n = map->root;
+  for (; map->nodes[n].key != key; n = key < map->nodes[n].key ? map->nodes[n].left : map->nodes[n].right)
+    p.nodes[p.n++] = n;
+  p.nodes[p.n++] = n;
+  map->nodes[n].key = to;
+  map->nodes[n].weight = weight;
+  refresh_path(map, &p);
 }
 
 void sn_ordered_weigh(sn_ordered *map, uint64_t key, uint64_t weight) {
-  move_at(map, map->root, key, key, weight);
+  sn_ordered_move(map, key, key, weight);
 }
 
 uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key) {
