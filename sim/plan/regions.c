@@ -59,7 +59,7 @@ static place first_beyond(const sn__regions *r, uint64_t begin) {
 static bool add_run(sn__regions *r, uint32_t index) {
   if (r->n_runs == r->room) {
     uint32_t room = r->room ? 2 * r->room : 16;
-    sn__region_run **runs = realloc(r->runs, room * sizeof(*runs));
+    sn__region_run **runs = realloc(r->runs, room * sizeof(sn__region_run *));
     if (!runs) return false;
     r->runs = runs;
     r->room = room;
@@ -67,7 +67,7 @@ static bool add_run(sn__regions *r, uint32_t index) {
   sn__region_run *run = malloc(sizeof *run);
   if (!run) return false;
   run->n = 0;
-  memmove(&r->runs[index + 1], &r->runs[index], (r->n_runs++ - index) * sizeof(*r->runs));
+  memmove(&r->runs[index + 1], &r->runs[index], (r->n_runs++ - index) * sizeof(sn__region_run *));
   r->runs[index] = run;
   return true;
 }
@@ -103,7 +103,7 @@ static place take(sn__regions *r, place p) {
   if (p.index < run->n) return p;
   if (run->n > 0) return (place){p.run + 1, 0};
   free(run);
-  memmove(&r->runs[p.run], &r->runs[p.run + 1], (--r->n_runs - p.run) * sizeof(*r->runs));
+  memmove(&r->runs[p.run], &r->runs[p.run + 1], (--r->n_runs - p.run) * sizeof(sn__region_run *));
   return p;
 }
 
