@@ -127,7 +127,7 @@ static void add_two_processes(sn_paper_rows *rows, int b, sn_err *err) {
 
 sn_status sn_singa_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
   (void)experiment;
-  memory memories[BATCHES][CASES];
+  memory memories[BATCHES][CASES] = {{{0}}};
   for (int b = 0; b < BATCHES; b++)
     if (simulate(batches[b], memories[b], err) != SN_OK) return err->code;
   for (int b = 0; b < BATCHES; b++) add_batch(rows, b, memories[b], err);
