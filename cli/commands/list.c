@@ -231,8 +231,9 @@ static const struct list {
      "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu\nFILE.json, or snsim calibrate.",
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
-     "The first 13 are simulated where no --strategy is given. offload=checkpoints\n"
-     "goes with recompute as well; the last seven, published systems\n(docs/baselines.md), stand alone.",
+     "Where no --strategy is given, pytorch is simulated, and the 13 from baseline to\n"
+     "liveness+cache+recompute=cost. offload=checkpoints goes with recompute as well;\n"
+     "the last seven, published systems (docs/baselines.md), stand alone.",
      list_strategies, strategy_columns, sizeof strategy_columns / sizeof strategy_columns[0]},
 };
 
