@@ -419,7 +419,7 @@ static const sn_option options[] = {
      "Copies out and in share the bandwidth of one direction.", parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`, or several parted by commas; may be given several times. Default: the "
-     "first 13 of that list.",
+     "13 of SuperNeurons; simulate and fit ask about pytorch as well.",
      parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_ADVISE, "How",
      "Strategies to choose among, parted by commas; may be given several times. Default: baseline, and liveness with "
@@ -443,8 +443,9 @@ static const sn_option options[] = {
      "GPU: convolution workspace none (default: every strategy then uses the same algorithms and gives the same bits), "
      "dynamic or max. A CPU has one algorithm.",
      parse_workspace, 0},
-    {"allocator", "pool|cuda", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
-     "Who hands out memory: pool (default), or cuda (cudaMalloc and cudaFree for every tensor, with what they cost).",
+    {"allocator", "pool|cuda|pytorch", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "Who hands out memory: pool (default; PyTorch's rows have PyTorch's), cuda (cudaMalloc and cudaFree for every "
+     "tensor, with what they cost), or pytorch (its caching allocator).",
      parse_allocator, offsetof(sn_args, allocator)},
     {"placement", "packed|first-fit", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
