@@ -16,15 +16,7 @@ typedef struct blocks {
   uint32_t n_before, n_made;
 } blocks;
 
-enum { PIECES = 2, MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, gradients, buffers; states */
-
-/* Weights and bias, gamma and beta: bytes of each; how many there are. */
-static uint32_t pieces_of(const sn_layer *layer, uint64_t bytes[PIECES]) {
-  uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
-  bytes[0] = (layer->parameters - second) * sizeof(float);
-  bytes[1] = second * sizeof(float);
-  return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
-}
+enum { MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, gradients, buffers; states */
 
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
 static void add_buffers(blocks *b, const sn_layer *layer) {
@@ -40,8 +32,8 @@ static void add_parameters(blocks *b) {
   const sn_net *net = b->route->net;
   bool gradients_stay = !b->route->dialect->declared;
   for (uint32_t i = 0; i < net->n_layers; i++) {
-    uint64_t bytes[PIECES];
-    uint32_t pieces = pieces_of(&net->layers[i], bytes);
+    uint64_t bytes[SN_PARAMETER_TENSORS];
+    uint32_t pieces = sn_parameter_tensors(&net->layers[i], bytes);
     for (int copy = 0; copy <= gradients_stay; copy++)
       for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = bytes[n];
     add_buffers(b, &net->layers[i]);
@@ -64,8 +56,8 @@ static void add_state(blocks *b, const sn_device *device) {
     }
   for (uint32_t s = 0; s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];
-    uint64_t bytes[PIECES];
-    uint32_t pieces = step->pass == SN_UPDATE ? pieces_of(&r->net->layers[step->layer], bytes) : 0;
+    uint64_t bytes[SN_PARAMETER_TENSORS];
+    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameter_tensors(&r->net->layers[step->layer], bytes) : 0;
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
       for (uint32_t k = 0; k < sn_optimizer_states(b->optimizer) && first_use; k++) add_made(b, s, bytes[n]);

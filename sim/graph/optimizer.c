@@ -43,14 +43,16 @@ uint32_t sn_optimizer_transfers(sn_optimizer optimizer) {
   return optimizers[optimizer].transfers;
 }
 
-static uint32_t parameter_tensors(const sn_layer *layer) {
-  if (layer->parameters == 0) return 0;
-  return layer->op == SN_BN || layer->attr.bias ? 2 : 1;
+uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER_TENSORS]) {
+  uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
+  bytes[0] = (layer->parameters - second) * sizeof(float);
+  bytes[1] = second * sizeof(float);
+  return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
 }
 
 uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net) {
-  uint64_t tensors = 0;
+  uint64_t tensors = 0, bytes[SN_PARAMETER_TENSORS];
   if (optimizer != SN_OPTIMIZER_ADAM && optimizer != SN_OPTIMIZER_ADAMW) return 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) tensors += parameter_tensors(&net->layers[i]);
+  for (uint32_t i = 0; i < net->n_layers; i++) tensors += sn_parameter_tensors(&net->layers[i], bytes);
   return tensors * sizeof(float);
 }

@@ -45,6 +45,11 @@ const char *sn_optimizer_state_name(sn_optimizer optimizer);
 /* How often an update reads or writes as many bytes as there are parameters, in one kernel. */
 uint32_t sn_optimizer_transfers(sn_optimizer optimizer);
 
+/* The parameter tensors of a layer, 0 to 2, and the bytes of each: weights and bias, gamma and beta. Each has a
+ * gradient and an optimizer state of its own. */
+enum { SN_PARAMETER_TENSORS = 2 };
+uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER_TENSORS]);
+
 /* Bytes of PyTorch's step counters: a float for every parameter tensor (weights, bias, gamma and beta are one each) of
  * Adam and AdamW. Elsewhere there is one counter for all, on the host. */
 uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net);

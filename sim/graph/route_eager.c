@@ -126,35 +126,27 @@ void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
 
 /* ---- gradients of parameters ---- */
 
-uint32_t sn__route_count_parameters(const sn_layer *layer, uint64_t *first) {
-  uint64_t second = layer->op == SN_BN ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
-  *first = layer->parameters - second;
-  return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
-}
-
 void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
-  uint64_t first;
-  uint32_t count = sn__route_count_parameters(layer, &first);
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  uint32_t count = sn_parameter_tensors(layer, bytes);
   if (count > 0) b->weight_gradient[index] = b->route->n_tensors;
-  for (uint32_t port = 0; port < count; port++) {
-    uint64_t parameters = port == 0 ? first : layer->parameters - first;
-    sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, parameters * sizeof(float));
-  }
+  for (uint32_t port = 0; port < count; port++)
+    sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, bytes[port]);
 }
 
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
-  uint64_t first;
-  uint32_t count = sn__route_count_parameters(&b->net->layers[index], &first);
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes);
   sn__route_add_parameter_gradients(b, index);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[index] + port, SN_WRITE);
 }
 
 static void use_gradients(sn__route_maker *b, uint32_t index) {
-  uint64_t first;
+  uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t gradient = b->weight_gradient[index];
   if (gradient == SN_NONE) return;
-  uint32_t count = sn__route_count_parameters(&b->net->layers[index], &first);
+  uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, gradient + port, SN_READ);
 }
 

@@ -79,8 +79,6 @@ sn_status sn__route_backward_kernels(sn__route_maker *b, sn_err *err);
 sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err);
 /* Which values need a gradient. */
 void sn__route_find_trained(sn__route_maker *b);
-/* Weights and bias, gamma and beta: as many gradients as there are, 0 to 2, the first one's parameters in *first. */
-uint32_t sn__route_count_parameters(const sn_layer *layer, uint64_t *first);
 /* The gradients of a layer's parameters, as tensors; nobody makes them yet. */
 void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t layer);
 /* The same, made by the step at hand. */

@@ -76,8 +76,8 @@ static void data_and_filter(sn__route_maker *b, uint32_t index) {
 
 static void whole(sn__route_maker *b, uint32_t index) {
   const sn_op_rule *rule = sn__route_rule(b, index);
-  uint64_t first;
-  uint32_t parameters = sn__route_count_parameters(&b->net->layers[index], &first);
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  uint32_t parameters = sn_parameter_tensors(&b->net->layers[index], bytes);
   b->backward_step[index] = b->route->n_steps;
   sn__route_begin_step(b, index, SN_BACKWARD, SN_WHOLE);
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING; i++)
