@@ -168,8 +168,8 @@ static sn_strategy singa_strategy(uint32_t index) {
 
 static uint32_t singa_number(sn_strategy s) {
   uint32_t i = 0;
-  while (!sn_strategy_same(singa_strategy(i), s)) i++;
-  return i;
+  while (i + 1 < SINGA && !sn_strategy_same(singa_strategy(i), s)) i++;
+  return i; /* one of them: there are no others of that dialect */
 }
 
 sn_strategy sn_strategy_framework(uint32_t index) {
