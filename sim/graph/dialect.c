@@ -93,17 +93,17 @@ static const sn_dialect singa = {
     .rules =
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
-            [SN_CONV] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
-            [SN_FC] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
-            [SN_POOL] = {{SN_DY, SN_X, SN_Y}, SN_GRAD_NEW, 0, 0},
-            [SN_ACT] = {{SN_DY, SN_X}, SN_GRAD_NEW, 0, 0},
-            [SN_LRN] = {{SN_DY, SN_X, SN_Y}, SN_GRAD_NEW, 0, 0},
-            [SN_BN] = {{SN_X, SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_CHANNELS, 0},
-            [SN_DROPOUT] = {{SN_DY, SN_KEPT}, SN_GRAD_NEW, SN_SAVES_AS_OUTPUT, 0},
-            [SN_SOFTMAX] = {{SN_Y}, SN_GRAD_NEW, 0, 0},
+            [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
+            [SN_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_LRN] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
+            [SN_BN] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},
+            [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},
+            [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW},
             [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON},
             [SN_FORK] = {.gradient = SN_GRAD_MEET},
-            [SN_CONCAT] = {{SN_DY}, SN_GRAD_NEW, 0, 0},
+            [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
         },
 };
 
