@@ -1,0 +1,274 @@
+/* How the value of each option is read; see the header. */
+#include "cli/frame/option_values.h"
+
+#include "base/units.h"
+#include "models/net.h"
+#include "sim/ask/fit.h"
+#include "sim/ask/workers.h"
+#include "sim/plan/pack.h"
+#include "sim/share/colour.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_STRATEGY = 200 };
+
+sn_status sn__parse_switch(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what, (void)text, (void)err;
+  *(bool *)place = true;
+  return SN_OK;
+}
+
+sn_status sn__parse_text(const char *what, const char *text, void *place, sn_err *err) {
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty", what);
+  *(const char **)place = text;
+  return SN_OK;
+}
+
+sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  sn_status status = sn__parse_text(what, text, &args->gpu, err);
+  if (status == SN_OK) args->profile = args->gpu;
+  return status;
+}
+
+static sn_status take_count(const char *what, const char *text, uint64_t low, uint64_t high, uint32_t *place,
+                            sn_err *err) {
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, low, high, &value, err);
+  *place = (uint32_t)value;
+  return status;
+}
+
+sn_status sn__parse_size(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 1, SN_MAX_DIM, place, err);
+}
+
+sn_status sn__parse_threads(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 1, SN_MACHINE_THREADS, place, err);
+}
+
+sn_status sn__parse_jobs(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 1, SN_WORKERS_MOST, place, err);
+}
+
+sn_status sn__parse_moves(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 0, SN_PACK_MOST_MOVES, place, err);
+}
+
+sn_status sn__parse_match_range(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 0, SN_MAX_DIM, place, err);
+}
+
+sn_status sn__parse_colours(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t value = SN_COLOURS_ANCESTORS;
+  if (strcmp(text, "ancestors") != 0 && (!*text || text[strspn(text, "0123456789")]))
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is neither a number of colours nor ancestors", what, text);
+  if (strcmp(text, "ancestors") != 0) sn_parse_count(text, what, 1, SN_COLOURS_MOST, &value, err);
+  *(uint32_t *)place = (uint32_t)value;
+  return err->code;
+}
+
+sn_status sn__parse_warmup(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  uint64_t value = 0;
+  sn_status status = sn_parse_count(text, what, 0, SN_MAX_DIM, &value, err);
+  args->warmup = (uint32_t)value;
+  args->warmup_given = true;
+  return status;
+}
+
+sn_status sn__parse_seed(const char *what, const char *text, void *place, sn_err *err) {
+  return sn_parse_count(text, what, 0, UINT64_MAX, place, err);
+}
+
+/* From 0 to below `limit`; an exponent is allowed, hexadecimal and "nan" are not. */
+static sn_status take_real(const char *what, const char *text, float limit, float *value, sn_err *err) {
+  char *end;
+  float number = strtof(text, &end);
+  if (!*text || *end || text[strspn(text, "0123456789.eE+-")])
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is not a number", what, text);
+  if (number < 0 || number >= limit)
+    return sn_fail(err, SN_BAD_USAGE, "%s: %.80s is out of range (from 0 to below %g)", what, text, (double)limit);
+  *value = number;
+  return SN_OK;
+}
+
+sn_status sn__parse_rate(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1000, place, err);
+}
+
+sn_status sn__parse_share(const char *what, const char *text, void *place, sn_err *err) {
+  return take_real(what, text, 1, place, err);
+}
+
+static sn_status take_bytes(const char *what, const char *text, uint64_t low, sn_args_bytes *bytes, sn_err *err) {
+  bytes->given = true;
+  return sn_parse_bytes(text, what, low, &bytes->bytes, err);
+}
+
+sn_status sn__parse_bytes(const char *what, const char *text, void *place, sn_err *err) {
+  return take_bytes(what, text, 1, place, err);
+}
+
+/* Blocks have no unit but bytes, and neither has what they go into. */
+sn_status sn__parse_capacity(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args_bytes *bytes = place;
+  if (!*text || text[strspn(text, "0123456789")]) return take_bytes(what, text, 0, bytes, err);
+  bytes->given = true;
+  return sn_parse_count(text, what, 0, UINT64_MAX, &bytes->bytes, err);
+}
+
+/* A context of nothing is a question one may ask; a device or pool of nothing is not. */
+sn_status sn__parse_bytes_or_0(const char *what, const char *text, void *place, sn_err *err) {
+  return take_bytes(what, text, 0, place, err);
+}
+
+static sn_status take_strategy(const char *what, const char *text, sn_args *args, sn_err *err) {
+  sn_strategy s;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty; snsim list strategies shows them", what);
+  if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_same(args->strategies[i], s)) return SN_OK;
+  if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
+  args->strategies[args->n_strategies++] = s;
+  return SN_OK;
+}
+
+/* One, or several parted by commas. */
+sn_status sn__parse_strategy(const char *what, const char *text, void *place, sn_err *err) {
+  for (const char *at = text; err->code == SN_OK && at;) {
+    char one[LONGEST_STRATEGY];
+    size_t length = strcspn(at, ",");
+    snprintf(one, sizeof one, "%.*s", (int)length, at); /* what is longer is none, and cut none either */
+    take_strategy(what, one, place, err);
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  return err->code;
+}
+
+/* Read when the grid is made of it. */
+sn_status sn__parse_list(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args_lists *lists = place;
+  if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: the value is empty", what);
+  if (lists->count == SN_ARGS_LISTS)
+    return sn_fail(err, SN_BAD_USAGE, "%s is given more than %d times; part values by commas, or use --grid FILE", what,
+                   SN_ARGS_LISTS);
+  lists->texts[lists->count++] = text;
+  return SN_OK;
+}
+
+sn_status sn__parse_workspace(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  (void)what; /* the parsers of sim/ name the option themselves */
+  args->workspace_given = true;
+  return sn_workspace_parse(text, &args->workspace, err);
+}
+
+sn_status sn__parse_external(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_external_parse(text, place, err);
+}
+
+sn_status sn__parse_allocator(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_allocator_parse(text, place, err);
+}
+
+sn_status sn__parse_placement(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  (void)what;
+  args->placement_given = true;
+  return sn_placement_parse(text, &args->placement, err);
+}
+
+sn_status sn__parse_optimizer(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_optimizer_parse(text, place, err);
+}
+
+sn_status sn__parse_dialect(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_dialect_parse(text, place, err);
+}
+
+sn_status sn__parse_order(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_order_parse(text, place, err);
+}
+
+sn_status sn__parse_for(const char *what, const char *text, void *place, sn_err *err) {
+  *(bool *)place = strcmp(text, "pytorch") == 0;
+  if (*(bool *)place || strcmp(text, "superneurons") == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: superneurons, pytorch", what, text);
+}
+
+sn_status sn__parse_kind(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_plot_kind_parse(text, place, err);
+}
+
+sn_status sn__parse_x(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_plot_x_parse(text, place, err);
+}
+
+sn_status sn__parse_backend(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_exec_backend_parse(text, place, err);
+}
+
+sn_status sn__parse_costs(const char *what, const char *text, void *place, sn_err *err) {
+  static const char *const names[SN_COSTS_COUNT] = {"auto", "model", "measured"};
+  for (int i = 0; i < SN_COSTS_COUNT; i++)
+    if (strcmp(text, names[i]) == 0) {
+      *(sn_cost_source *)place = (sn_cost_source)i;
+      return SN_OK;
+    }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, model, measured", what, text);
+}
+
+sn_status sn__parse_color(const char *what, const char *text, void *place, sn_err *err) {
+  static const char *const names[] = {"auto", "always", "never"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(text, names[i]) == 0) {
+      *(sn_color *)place = (sn_color)i;
+      return SN_OK;
+    }
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, always, never", what, text);
+}
+
+sn_status sn__parse_max(const char *what, const char *text, void *place, sn_err *err) {
+  sn_knob_kind kind;
+  *(const char **)place = text;
+  return sn_knob_parse(what, text, &kind, err);
+}
+
+/* An option with one value so far. */
+static sn_status take_only(const char *what, const char *text, const char *only, void *place, sn_err *err) {
+  *(const char **)place = text;
+  return strcmp(text, only) == 0 ? SN_OK : sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is not %s", what, text, only);
+}
+
+sn_status sn__parse_min(const char *what, const char *text, void *place, sn_err *err) {
+  return take_only(what, text, "memory", place, err);
+}
+
+sn_status sn__parse_which(const char *what, const char *text, void *place, sn_err *err) {
+  return take_only(what, text, "gpu", place, err);
+}
+
+/* "5%" of the memory, or a size; the later one counts. */
+sn_status sn__parse_margin(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  char *end;
+  double percent = strtod(text, &end);
+  args->margin_percent = 0;
+  args->margin = (sn_args_bytes){.given = true};
+  if (end == text || strcmp(end, "%") != 0) return take_bytes(what, text, 0, &args->margin, err);
+  if (!(percent >= 0 && percent < 100))
+    return sn_fail(err, SN_BAD_USAGE, "%s: a share is from 0%% to below 100%%, not %.40s", what, text);
+  args->margin_percent = percent;
+  return SN_OK;
+}
