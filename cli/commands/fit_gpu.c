@@ -80,9 +80,12 @@ static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
 
 static sn_status rank(ranking *r, sn_err *err) {
   sn_device device;
-  for (uint32_t i = 0; i < sn_device_count(); i++)
-    if (sn_device_known(i, &device, err) != SN_OK || add(r, &device, err) != SN_OK) return err->code;
   const sn_question *q = r->question;
+  for (uint32_t i = 0; i < sn_device_count(); i++) {
+    if (sn_device_known(i, &device, err) != SN_OK) return err->code;
+    bool is_gpu = device.cores.count == 0; /* what is made of cores is ranked where it is asked for */
+    if ((is_gpu || strcmp(device.name, q->args->gpu) == 0) && add(r, &device, err) != SN_OK) return err->code;
+  }
   if (!sn_device_is_known(q->args->gpu)) {
     if (q->calibration)
       device = q->calibration->profile;

@@ -116,7 +116,10 @@ static const sn_option options[] = {
      "1. ancestors: only an operation that runs behind the other in any case; networks of up to 20,000 operations.",
      sn__parse_colours, offsetof(sn_args, colours)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST, "Where",
-     "The GPU: a name of `snsim list gpus` or the path of a JSON file. Default: k40c.", sn__parse_gpu, 0},
+     "The GPU: a name of `snsim list gpus`, the path of a JSON file, or manycore:cores=N,slots=S,tile=T, an estimate "
+     "of "
+     "so many cores. Default: k40c.",
+     sn__parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",

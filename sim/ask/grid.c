@@ -219,7 +219,7 @@ static bool is_file(const char *spec) {
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
 }
 
-/* KEY=VALUE behind a family's "name:..." */
+/* KEY=VALUE behind a family's "name:...", of networks or GPUs */
 static bool goes_on(const char *item, const char *next, size_t length) {
   size_t key = strspn(next, "abcdefghijklmnopqrstuvwxyz0123456789_");
   return strchr(item, ':') && !is_file(item) && key > 0 && key < length && next[key] == '=';
@@ -233,7 +233,7 @@ sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err
     memcpy(item, at, length);
     item[length] = '\0';
     at = at[length] ? at + length + 1 : NULL;
-    while (axis == SN_AXIS_NETS && at && goes_on(item, at, length = strcspn(at, ","))) {
+    while ((axis == SN_AXIS_NETS || axis == SN_AXIS_GPUS) && at && goes_on(item, at, length = strcspn(at, ","))) {
       item[used++] = ',';
       memcpy(item + used, at, length);
       item[used += length] = '\0';

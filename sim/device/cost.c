@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/device/scaling.h"
 
 #include <assert.h>
 #include <math.h>
@@ -18,6 +19,7 @@ typedef struct conv_list {
 
 typedef struct layer_cost {
   int64_t ns[SN_PASSES]; /* CONV: all but the convolution kernels */
+  int64_t data_ns;       /* an FC's DATA in its backward; 0: half of it */
   bool measured[SN_PASSES];
   uint64_t scratch[SN_PASSES];
   conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
@@ -105,10 +107,47 @@ static bool add_conv(sn_costs *costs, const sn_layer *layer, sn_shape input, con
   return true;
 }
 
+/* T of all cores. */
+static int64_t law_ns(const sn_net *net, uint32_t index, const sn_device *device, sn_pass pass, sn_kernel part,
+                      sn_optimizer optimizer) {
+  sn_scaling scaling = sn_scaling_of(&device->cores, net, index, pass, part, optimizer);
+  return sn_scaling_ns(&device->cores, &scaling, device->cores.count);
+}
+
+static bool add_conv_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
+  static const sn_kernel parts[SN_CONV_KERNELS] = {SN_WHOLE, SN_DATA_GRADIENT, SN_FILTER_GRADIENT};
+  layer_cost *cost = &costs->layers[index];
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  if (!cost->conv) return false;
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
+    sn_pass pass = k == SN_CONV_FORWARD ? SN_FORWARD : SN_BACKWARD;
+    int64_t ns = law_ns(net, index, device, pass, parts[k], SN_OPTIMIZER_MOMENTUM);
+    sn_conv_choice only = {.algo = SN_IMPLICIT_GEMM, .ns = ns};
+    if (!set_list(costs, &cost->conv[k], &only, 1)) return false;
+  }
+  return true;
+}
+
+static bool add_layer_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
+  layer_cost *cost = &costs->layers[index];
+  sn_op op = net->layers[index].op;
+  if (op == SN_CONV) return add_conv_on_cores(costs, net, index, device);
+  cost->ns[SN_FORWARD] = law_ns(net, index, device, SN_FORWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
+  if (!sn_op_splits(op)) {
+    cost->ns[SN_BACKWARD] = law_ns(net, index, device, SN_BACKWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
+    return true;
+  }
+  cost->data_ns = law_ns(net, index, device, SN_BACKWARD, SN_DATA_GRADIENT, SN_OPTIMIZER_MOMENTUM);
+  cost->ns[SN_BACKWARD] =
+      cost->data_ns + law_ns(net, index, device, SN_BACKWARD, SN_FILTER_GRADIENT, SN_OPTIMIZER_MOMENTUM);
+  return true;
+}
+
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
   const sn_layer *layer = &net->layers[index];
   layer_cost *cost = &costs->layers[index];
   if (layer->op == SN_DATA) return true;
+  if (device->cores.count > 0) return add_layer_on_cores(costs, net, index, device);
   sn_shape input = sn_layer_input_shape(net, layer, 0);
   traffic t = traffic_of(layer, 4 * elements(input), 4 * elements(layer->out));
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
@@ -122,9 +161,12 @@ static double update_bytes(const sn_layer *layer, sn_optimizer optimizer) {
 
 void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer) {
   costs->optimizer = optimizer;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].parameters > 0)
-      costs->layers[i].ns[SN_UPDATE] = roofline(device, 0, update_bytes(&net->layers[i], optimizer), 1);
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    if (net->layers[i].parameters == 0) continue;
+    costs->layers[i].ns[SN_UPDATE] = device->cores.count > 0
+                                         ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
+                                         : roofline(device, 0, update_bytes(&net->layers[i], optimizer), 1);
+  }
 }
 
 sn_optimizer sn_costs_optimizer(const sn_costs *costs) {
@@ -216,6 +258,7 @@ static int64_t scale(int64_t ns, double factor) {
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
   layer_cost *cost = &costs->layers[layer];
   if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
+  if (!cost->measured[pass] && pass == SN_BACKWARD) cost->data_ns = scale(cost->data_ns, factor);
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
     for (uint32_t i = 0; i < cost->conv[k].n_all; i++) {
@@ -251,6 +294,7 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
   layer_cost *cost = &costs->layers[layer];
   cost->ns[pass] = ns;
   cost->measured[pass] = true;
+  if (pass == SN_BACKWARD) cost->data_ns = 0;
   for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
     for (uint32_t i = 0; i < cost->conv[k].count; i++) {
@@ -304,6 +348,12 @@ static int64_t algorithm_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8
   return known && !choice->measured ? 0 : choice->ns;
 }
 
+/* DATA's part of an FC's backward. */
+static int64_t data_of(const layer_cost *cost, int64_t ns) {
+  if (cost->data_ns == 0) return ns / 2;
+  return cost->data_ns < ns ? cost->data_ns : ns;
+}
+
 int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known) {
   const layer_cost *cost = &costs->layers[step->layer];
   int64_t ns = known && !cost->measured[step->pass] ? 0 : cost->ns[step->pass];
@@ -313,9 +363,9 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, co
   case SN_SUM:
     return ns;
   case SN_DATA_GRADIENT:
-    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : ns / 2;
+    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : data_of(cost, ns);
   case SN_FILTER_GRADIENT:
-    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1], known) : ns - ns / 2;
+    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1], known) : ns - data_of(cost, ns);
   case SN_BIAS_GRADIENT:
     return op == SN_CONV ? ns : 0;
   case SN_ADD_TO_PARAMETER:

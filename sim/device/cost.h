@@ -2,6 +2,9 @@
  *
  *   time of an op = max(flops / attainable rate, bytes / attainable bandwidth) + launches
  *
+ * On a device made of cores it is the law's (sim/device/scaling.h) with a thread on each core, of a backward CONV or FC
+ * that of FILTER and DATA together; a convolution has one algorithm, without a workspace.
+ *
  * Made once per net and device; shared by the planner (which picks algorithms) and the simulated back end (which asks
  * for the time of the algorithms picked), and by all strategies. docs/cost-model.md lists every constant.
  */
@@ -71,8 +74,9 @@ int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 
 /* Time of a kernel where a step is one; those of a layer's pass together take what the pass does. A convolution
- * algorithm's time is its kernel's, what is beside it the bias'; of an FC's backward data and filter take half each, of
- * an update all is its last kernel's, for the first of its parameters. `known`: only what was measured. */
+ * algorithm's time is its kernel's, what is beside it the bias'; of an FC's backward data and filter take half each (of
+ * cores, what each takes), of an update all is its last kernel's, for the first of its parameters. `known`: only what
+ * was measured. */
 int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known);
 
 #endif

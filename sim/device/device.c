@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
 
 #include <math.h>
@@ -35,22 +36,40 @@ static const architecture architectures[] = {
     {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
 };
 
+/* A device of cores has a law instead. */
+static const architecture of_cores = {"", 1, 1, 1, false, 0, 0, 0, 0, 0};
+static const char *const not_of_cores[] = {"architecture",    "library_context_gib", "gemm_efficiency",
+                                           "conv_efficiency", "memory_efficiency",   "winograd",
+                                           "launch_us",       "malloc_us",           "free_us"};
+
 enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 static const double link_latency_us = 10;
 
 static const char *const keys[] = {
-    "snsim_gpu",         "name",
-    "description",       "architecture",
-    "memory_mib",        "nominal_gib",
-    "context_gib",       "library_context_gib",
-    "fp32_tflops",       "memory_gb_per_s",
-    "host_gb_per_s",     "peer_gb_per_s",
-    "remote_gb_per_s",   "link_latency_us",
-    "gemm_efficiency",   "conv_efficiency",
-    "memory_efficiency", "winograd",
-    "launch_us",         "malloc_us",
-    "free_us",           "host_memory_mib",
+    "snsim_gpu",
+    "name",
+    "description",
+    "architecture",
+    "memory_mib",
+    "nominal_gib",
+    "context_gib",
+    "library_context_gib",
+    "fp32_tflops",
+    "memory_gb_per_s",
+    "host_gb_per_s",
+    "peer_gb_per_s",
+    "remote_gb_per_s",
+    "link_latency_us",
+    "gemm_efficiency",
+    "conv_efficiency",
+    "memory_efficiency",
+    "winograd",
+    "launch_us",
+    "malloc_us",
+    "free_us",
+    "host_memory_mib",
+    "cores",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
@@ -129,8 +148,18 @@ static sn_status read_links(const sn_json *doc, sn_device *d, sn_err *err) {
   return err->code;
 }
 
+static sn_status read_cores(const sn_json *doc, sn_device *d, sn_err *err) {
+  for (size_t i = 0; i < sizeof not_of_cores / sizeof not_of_cores[0]; i++) {
+    const cJSON *item = item_of(doc, not_of_cores[i]);
+    if (item)
+      return sn_json_fail(doc, item, err, "\"%s\" is a GPU's: beside \"cores\" it means nothing; leave it out",
+                          not_of_cores[i]);
+  }
+  return sn__cores_read(doc, item_of(doc, "cores"), &d->cores, err);
+}
+
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
-  const architecture *a = read_architecture(doc, err);
+  const architecture *a = d->cores.count > 0 ? &of_cores : read_architecture(doc, err);
   if (!a) return err->code;
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
@@ -160,6 +189,7 @@ static sn_status read_device(const sn_json *doc, sn_device *d, sn_err *err) {
       read_text(doc, "description", d->description, sizeof d->description, err) != SN_OK)
     return err->code;
   if (read_memory(doc, d, err) != SN_OK || read_links(doc, d, err) != SN_OK) return err->code;
+  if (item_of(doc, "cores") && read_cores(doc, d, err) != SN_OK) return err->code;
   return read_rates(doc, d, err);
 }
 
@@ -193,6 +223,7 @@ static const sn_embedded_file *find_embedded(const char *name) {
 
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
   size_t length = strlen(name);
+  if (sn__is_manycore(name)) return sn__manycore(name, device, err);
   bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
   if (is_path) return take_document(sn_json_load(name, err), device, err);
   const sn_embedded_file *known = find_embedded(name);

@@ -8,6 +8,7 @@
 #define SN_SIM_DEVICE_DEVICE_H
 
 #include "base/err.h"
+#include "sim/device/cores.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,10 +42,13 @@ typedef struct sn_device {
   int64_t link_latency_ns;                  /* per copy */
   int64_t launch_ns;                        /* per kernel */
   int64_t malloc_ns, free_ns;               /* cudaMalloc, cudaFree: host time beyond the wait for the device */
+  sn_cores cores; /* what it is made of, where operations may have cores of their own; count 0: a GPU. Times are then
+                     its law's and none of the rates above but the links'. */
 } sn_device;
 
-/* Loads the known profile `name`, or the profile file where `name` holds a '/' or ends in ".json". SN_BAD_USAGE for an
- * unknown name (nearest offered), SN_BAD_INPUT with file and line. */
+/* Loads the known profile `name`, the profile file where `name` holds a '/' or ends in ".json", or an estimate of so
+ * many cores, "manycore:cores=64,slots=2,tile=2". SN_BAD_USAGE for an unknown name (nearest offered), SN_BAD_INPUT with
+ * file and line. */
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
 
 /* What a context takes: bare, or with libraries in use, where that is known. */

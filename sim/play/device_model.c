@@ -48,7 +48,8 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
 static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, bool known) {
   const sn_route *route = m->plan->route;
   const sn_step *step = &route->steps[i->id];
-  if (route->dialect->by_kernel)
+  bool half = m->device->cores.count > 0 && step->kernel == SN_FILTER_GRADIENT;
+  if (route->dialect->by_kernel || half)
     return sn_costs_kernel(m->costs, step, route->net->layers[step->layer].op, i->algo, known);
   return (known ? sn_costs_step_known : sn_costs_step)(m->costs, step->layer, step->pass, i->algo);
 }

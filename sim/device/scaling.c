@@ -1,0 +1,44 @@
+/* From operations to laws; see the header. */
+#include "sim/device/scaling.h"
+
+#include "sim/device/cost.h"
+
+#include <assert.h>
+
+bool sn_op_splits(sn_op op) {
+  return op == SN_CONV || op == SN_FC;
+}
+
+static sn_law_kind kind_of(sn_op op, sn_pass pass, sn_kernel part) {
+  if (pass == SN_UPDATE) return SN_LAW_UPDATE;
+  switch (op) {
+  case SN_CONV:
+    if (pass == SN_FORWARD) return SN_LAW_FORWARD;
+    return part == SN_DATA_GRADIENT ? SN_LAW_DATA : SN_LAW_FILTER;
+  case SN_FC:
+    return SN_LAW_FC;
+  case SN_BN:
+    return pass == SN_FORWARD ? SN_LAW_BN_FORWARD : SN_LAW_BN_BACKWARD;
+  case SN_ACT:
+    return SN_LAW_ACT;
+  default:
+    return SN_LAW_OTHER;
+  }
+}
+
+static double bytes_of(sn_shape s) {
+  return 4.0 * s.n * s.c * s.h * s.w;
+}
+
+sn_scaling sn_scaling_of(const sn_cores *cores, const sn_net *net, uint32_t index, sn_pass pass, sn_kernel part,
+                         sn_optimizer optimizer) {
+  const sn_layer *layer = &net->layers[index];
+  sn_law_kind kind = kind_of(layer->op, pass, part);
+  if (pass == SN_UPDATE || !sn_op_splits(layer->op)) {
+    sn_work work = sn_costs_work(net, index, pass, optimizer);
+    return sn_cores_scaling(cores, kind, work.flops, work.bytes);
+  }
+  assert(pass == SN_FORWARD || part == SN_FILTER_GRADIENT || part == SN_DATA_GRADIENT);
+  double moved = bytes_of(sn_layer_input_shape(net, layer, 0)) + bytes_of(layer->out) + 4 * (double)layer->parameters;
+  return sn_cores_scaling(cores, kind, 2 * (double)layer->macs, moved);
+}
