@@ -12,8 +12,8 @@
 
 /* Whatever takes long, what it is for can be written: looked at before the work. */
 static sn_status check_targets(const sn_args *args, sn_err *err) {
-  if (sn_out_check(args->output, err) == SN_OK && sn_out_check(args->plan, err) == SN_OK)
-    sn_out_check(args->trace, err);
+  const char *const targets[] = {args->output, args->plan, args->trace, args->files.save, args->files.gradients};
+  for (size_t i = 0; i < sizeof targets / sizeof targets[0] && err->code == SN_OK; i++) sn_out_check(targets[i], err);
   return err->code;
 }
 

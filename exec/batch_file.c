@@ -6,6 +6,7 @@
  * f32 pixels, which are taken as they are, are finite numbers. */
 #include "exec/batch_source.h"
 #include "exec/image_set.h"
+#include "exec/little.h"
 #include "exec/random.h"
 
 #include "base/utf8.h"
@@ -36,15 +37,8 @@ static void convert_u8(const image_source *s, float *to) {
   }
 }
 
-static float float_at(const uint8_t *b) {
-  uint32_t bits = (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 static void convert_f32(const image_source *s, float *to) {
-  for (uint64_t i = 0; i < s->set.image_bytes / 4; i++) to[i] = float_at(s->raw + 4 * i);
+  for (uint64_t i = 0; i < s->set.image_bytes / 4; i++) to[i] = sn__little_float(s->raw + 4 * i);
 }
 
 /* -- the pass at opening ----------------------------------------------------------------------------------------- */
@@ -53,7 +47,7 @@ static sn_status check_finite(const image_source *s, sn_err *err) {
   for (uint64_t image = 0; image < s->set.count; image++) {
     if (sn__image_set_read(&s->set, image, s->raw, err) != SN_OK) return err->code;
     for (uint64_t i = 0; i < s->set.image_bytes / 4; i++)
-      if (!isfinite(float_at(s->raw + 4 * i)))
+      if (!isfinite(sn__little_float(s->raw + 4 * i)))
         return sn_fail(err, SN_BAD_INPUT, "%.300s: pixel %" PRIu64 " of image %" PRIu64 " (from 0) is not finite",
                        s->path, i, image);
   }

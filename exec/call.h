@@ -17,6 +17,7 @@
 #ifndef SN_EXEC_CALL_H
 #define SN_EXEC_CALL_H
 
+#include "exec/init.h"
 #include "models/net.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
@@ -28,6 +29,7 @@ typedef struct sn_hyper {
   uint64_t seed;
   float learning_rate, momentum, weight_decay;
   sn_optimizer optimizer;
+  sn_init init;
 } sn_hyper;
 
 typedef struct sn_call {

@@ -18,7 +18,7 @@ static sn_status look(sn__data_file *file, sn_err *err) {
   struct stat info;
   if (fstat(file->fd, &info) != 0) return fail_errno(file->path, err);
   if (!S_ISREG(info.st_mode))
-    return sn_fail(err, SN_BAD_FILE, "%.300s: is no regular file; images are read from their places in a file",
+    return sn_fail(err, SN_BAD_FILE, "%.300s: is no regular file; data are read from their places in a file",
                    file->path);
   file->bytes = (uint64_t)info.st_size;
   file->changed = info.st_mtim;

@@ -3,6 +3,7 @@
 #include "exec/image_set.h"
 
 #include "base/checked.h"
+#include "exec/little.h"
 #include "models/net.h"
 
 #include <inttypes.h>
@@ -10,10 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t little(const uint8_t *b) {
-  return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
 
 static uint32_t big(const uint8_t *b) {
   return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | (uint32_t)b[3];
@@ -61,7 +58,7 @@ static sn_status read_own_labels(sn__image_set *s, sn_err *err) {
   if (!s->labels) return sn_fail_memory(err);
   if (sn__data_file_read(&s->file, OWN_HEADER, s->labels, s->count * sizeof *s->labels, err) != SN_OK) return err->code;
   for (uint64_t i = 0; i < s->count; i++) {
-    uint32_t label = little((const uint8_t *)&s->labels[i]);
+    uint32_t label = sn__little((const uint8_t *)&s->labels[i]);
     if (label >= s->classes)
       return sn_fail(err, SN_BAD_INPUT,
                      "%.300s: image %" PRIu64 " (from 0) has label %" PRIu32 ", the file has %" PRIu32 " classes",
@@ -74,7 +71,7 @@ static sn_status read_own_labels(sn__image_set *s, sn_err *err) {
 static sn_status open_own(sn__image_set *s, sn_err *err) {
   uint8_t head[OWN_HEADER];
   if (read_start(&s->file, head, sizeof head, err) != SN_OK) return err->code;
-  uint32_t version = little(head + 8), pixel = little(head + 12);
+  uint32_t version = sn__little(head + 8), pixel = sn__little(head + 12);
   if (s->file.bytes < OWN_HEADER) return check_size(&s->file, OWN_HEADER, err);
   if (version != OWN_VERSION)
     return sn_fail(err, SN_BAD_INPUT, "%.300s: is of version %" PRIu32 "; this snsim reads version %d", s->file.path,
@@ -83,11 +80,11 @@ static sn_status open_own(sn__image_set *s, sn_err *err) {
     return sn_fail(err, SN_BAD_INPUT, "%.300s: its pixel type is %" PRIu32 "; known are 1 (u8) and 2 (f32)",
                    s->file.path, pixel);
   s->pixel = (sn__pixel)pixel;
-  s->count = (uint64_t)little(head + 20) << 32 | little(head + 16);
-  s->c = little(head + 24);
-  s->h = little(head + 28);
-  s->w = little(head + 32);
-  s->classes = little(head + 36);
+  s->count = sn__little_64(head + 16);
+  s->c = sn__little(head + 24);
+  s->h = sn__little(head + 28);
+  s->w = sn__little(head + 32);
+  s->classes = sn__little(head + 36);
   if (s->classes == 0 || s->classes > SN_MAX_DIM)
     return sn_fail(err, SN_BAD_INPUT, "%.300s: says it has %" PRIu32 " classes; it must be 1 to %u", s->file.path,
                    s->classes, SN_MAX_DIM);

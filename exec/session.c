@@ -45,8 +45,10 @@ struct sn_session {
   uint64_t room; /* the largest pool that the device can give */
   float *first;  /* gradients and parameters of the first measured result that is whole */
   sn_batches *batches;
-  sn_host_load load; /* when it was opened */
-  bool has_batches;  /* their buffers are there */
+  sn_host_load load;   /* when it was opened */
+  bool has_batches;    /* their buffers are there */
+  sn_weights *weights; /* NULL: drawn from the seed */
+  bool saved;          /* weights and gradients, where they are wanted */
   sn_arena *arena;
   sn_run *run; /* what follows is its as well */
   sn_result *results;
@@ -110,8 +112,11 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   s->arena = s->options.arena ? s->options.arena : sn_arena_new();
   if (!s->arena) return sn_fail_memory(err);
   s->batches = open_batches(s, err); /* first: what the user can mend comes before what the machine lacks */
+  const char *load = s->options.files.load;
+  if (s->batches && load) s->weights = sn_weights_open(load, s->net, err);
+  if (err->code != SN_OK) return err->code;
   graph *g = own_graph(s);
-  g->route = s->batches ? sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, NULL, err) : NULL;
+  g->route = sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, NULL, err);
   if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -146,6 +151,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
 void sn_session_close(sn_session *s) {
   if (!s) return;
   sn_batches_free(s->batches);
+  sn_weights_close(s->weights);
   for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
     for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->graphs[d].schedules[i]);
     sn_costs_free(s->graphs[d].costs);
@@ -310,16 +316,6 @@ static uint64_t digest(const play *p) {
   return sn_digest(d, p->state->parameters, bytes);
 }
 
-/* The largest difference of two arrays, relative to the largest of the first. */
-static double relative_difference(const float *a, const float *b, uint64_t count) {
-  double largest = 0, difference = 0;
-  for (uint64_t i = 0; i < count; i++) {
-    largest = fmax(largest, fabs((double)a[i]));
-    difference = fmax(difference, fabs((double)a[i] - b[i]));
-  }
-  return difference > 0 ? difference / largest : 0;
-}
-
 /* What the results can be compared with later; or compares. */
 static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
   sn_session *s = p->session;
@@ -334,8 +330,8 @@ static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
   }
   for (uint32_t i = 0; i < s->net->n_layers; i++) {
     uint64_t at = p->state->parameter_offset[i], count = s->net->layers[i].parameters;
-    r->difference = fmax(r->difference, relative_difference(s->first + at, p->state->gradients + at, count));
-    r->difference = fmax(r->difference, relative_difference(s->first + n + at, p->state->parameters + at, count));
+    r->difference = fmax(r->difference, sn_relative_difference(s->first + at, p->state->gradients + at, count));
+    r->difference = fmax(r->difference, sn_relative_difference(s->first + n + at, p->state->parameters + at, count));
   }
   return SN_OK;
 }
@@ -394,13 +390,16 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
     if (compare_with_first(p, r, err) != SN_OK) return err->code;
   }
   s->n_results++;
-  return SN_OK;
+  if (s->saved || p->done < s->options.iterations) return SN_OK;
+  s->saved = true;
+  return sn_weight_files_save(&s->options.files, p->state, err);
 }
 
 static sn_status prepare(play *p, sn_err *err) {
   sn_session *s = p->session;
   s->has_batches = true;
-  p->state = sn_state_new(s->net, s->optimizer, s->options.machine.hyper.seed, err);
+  p->state = sn_state_new(s->net, &s->options.machine.hyper, err);
+  if (p->state && s->weights) sn_weights_read(s->weights, p->state, err);
   p->timings = calloc(s->options.iterations, sizeof *p->timings);
   p->correct = calloc(s->options.iterations, sizeof *p->correct);
   if (!p->timings || !p->correct) sn_fail_memory(err);

@@ -20,6 +20,7 @@
 
 #include "base/err.h"
 #include "exec/machine.h"
+#include "exec/weights.h"
 #include "models/net.h"
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
@@ -49,6 +50,7 @@ typedef struct sn_session_options {
   sn_workspace workspace;
   sn_placement placement; /* as in sn_options */
   const char *data;       /* a labelled image set; NULL: synthetic batches */
+  sn_weight_files files;  /* weights to start from, weights and gradients to leave */
   bool want_steps;
   bool predict; /* also a predicted result for each strategy, before the measured one */
   /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;
@@ -72,8 +74,8 @@ typedef struct sn_session_options {
 
 typedef struct sn_session sn_session;
 
-/* Opens the machine. SN_BAD_DEVICE where it is not there, SN_BAD_FILE and SN_BAD_INPUT of the data. `spec` is what the
- * user called the net; net, profile and texts must outlive the session. */
+/* Opens the machine. SN_BAD_DEVICE where it is not there, SN_BAD_FILE and SN_BAD_INPUT of data and weights. `spec` is
+ * what the user called the net; net, profile and texts must outlive the session. */
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err);
 
 /* How many bytes at most the runs of `results` results take in an arena. */

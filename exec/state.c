@@ -1,31 +1,21 @@
-/* Training state; see the header. Layer i draws its weights from stream i of the seed. */
+/* Training state; see the header. */
 #include "exec/state.h"
 
 #include "base/arena.h"
-#include "exec/random.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t fan_in(const sn_net *net, const sn_layer *layer) {
-  sn_shape x = sn_layer_input_shape(net, layer, 0);
-  const sn_attr *a = &layer->attr;
-  if (layer->op == SN_CONV) return (uint64_t)x.c / a->groups * a->kernel_h * a->kernel_w;
-  return (uint64_t)x.c * x.h * x.w;
-}
-
-static void draw_parameters(sn_state *s, uint32_t index, uint64_t seed) {
+static void start_layer(sn_state *s, uint32_t index, const sn_hyper *hyper) {
   const sn_layer *layer = &s->net->layers[index];
   float *p = s->parameters + s->parameter_offset[index];
-  if (layer->op == SN_BN) {
-    for (uint64_t i = 0; i < layer->parameters / 2; i++) p[i] = 1;
+  if (layer->op != SN_BN) {
+    if (layer->parameters > 0) sn_init_draw(s->net, index, hyper->init, hyper->seed, p);
     return;
   }
-  uint64_t weights = layer->parameters - (layer->attr.bias ? layer->attr.channels : 0);
-  float scale = (float)sqrt(2.0 / (double)fan_in(s->net, layer));
-  uint64_t key = sn__random_key(seed, index);
-  for (uint64_t i = 0; i < weights; i++) p[i] = scale * sn__random_normal(key, i);
+  float *running_variance = s->statistics + s->statistics_offset[index] + layer->out.c;
+  for (uint32_t c = 0; c < layer->out.c; c++) p[c] = running_variance[c] = 1;
 }
 
 static bool allocate(sn_state *s, sn_optimizer optimizer, sn_arena *arena) {
@@ -51,23 +41,31 @@ static bool allocate(sn_state *s, sn_optimizer optimizer, sn_arena *arena) {
   return good;
 }
 
-sn_state *sn_state_new(const sn_net *net, sn_optimizer optimizer, uint64_t seed, sn_err *err) {
+sn_state *sn_state_new(const sn_net *net, const sn_hyper *hyper, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_state *s = arena ? sn_arena_alloc(arena, 1, sizeof *s) : NULL;
   if (s) *s = (sn_state){.net = net, .arena = arena};
-  if (!s || !allocate(s, optimizer, arena)) {
+  if (!s || !allocate(s, hyper->optimizer, arena)) {
     sn_arena_free(arena);
     sn_fail_memory(err);
     return NULL;
   }
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].parameters > 0) draw_parameters(s, i, seed);
+  for (uint32_t i = 0; i < net->n_layers; i++) start_layer(s, i, hyper);
   s->fresh = true;
   return s;
 }
 
 void sn_state_free(sn_state *state) {
   if (state) sn_arena_free(state->arena);
+}
+
+double sn_relative_difference(const float *a, const float *b, uint64_t count) {
+  double largest = 0, difference = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    largest = fmax(largest, fabs((double)a[i]));
+    difference = fmax(difference, fabs((double)a[i] - b[i]));
+  }
+  return difference > 0 ? difference / largest : 0;
 }
 
 uint64_t sn_digest(uint64_t digest, const void *bytes, size_t count) {

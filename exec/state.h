@@ -1,15 +1,14 @@
 /* State: what a training keeps outside the pool for its whole length: parameters, their gradients, what the
  * optimizer keeps, batch-norm statistics. In host memory, float32.
  *
- * Everything starts from a seed: weights are drawn with mean 0 and variance 2 / fan_in (He et al. 2015), nearly normal,
- * biases and beta are 0, gamma is 1. Two states of the same net and seed are equal to the bit.
+ * Everything starts from a seed (exec/init.h): two states of the same net, seed and init are equal to the bit.
  */
 #ifndef SN_EXEC_STATE_H
 #define SN_EXEC_STATE_H
 
 #include "base/err.h"
+#include "exec/call.h"
 #include "models/net.h"
-#include "sim/graph/optimizer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,12 +25,16 @@ typedef struct sn_state {
   struct sn_arena *arena;
 } sn_state;
 
-sn_state *sn_state_new(const sn_net *net, sn_optimizer optimizer, uint64_t seed, sn_err *err);
+/* Of `hyper` are looked at: seed, init, optimizer. */
+sn_state *sn_state_new(const sn_net *net, const sn_hyper *hyper, sn_err *err);
 void sn_state_free(sn_state *state);
 
 /* FNV-1a over 64-bit words (the last one filled up with zeros), to compare results to the bit. Start with
  * SN_DIGEST_START. */
 #define SN_DIGEST_START UINT64_C(14695981039346656037)
 uint64_t sn_digest(uint64_t digest, const void *bytes, size_t count);
+
+/* The largest difference of two arrays, relative to the largest of the first. */
+double sn_relative_difference(const float *a, const float *b, uint64_t count);
 
 #endif

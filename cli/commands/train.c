@@ -77,6 +77,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.strict_pool = true;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;
+  options.files = args->files;
   return options;
 }
 
@@ -170,6 +171,21 @@ static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
+static sn_status check_file(const char *option, const char *path, sn_err *err) {
+  if (!path || strcmp(path, "-") != 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s -: tensors do not go to or come from standard streams; name a file", option);
+}
+
+static sn_status check_files(const sn_args *args, sn_err *err) {
+  if (args->files.load && args->init_given)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--init does not go with --load-weights, which says what weights are; leave one out");
+  if (check_file("--load-weights", args->files.load, err) == SN_OK &&
+      check_file("--save-weights", args->files.save, err) == SN_OK)
+    check_file("--save-gradients", args->files.gradients, err);
+  return err->code;
+}
+
 static sn_status check_complete(const sn_args *args, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
   if (!args->net || !args->batch)
@@ -190,7 +206,7 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
     return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
-  return SN_OK;
+  return check_files(args, err);
 }
 
 /* ---- in a process of its own ---- */
@@ -284,6 +300,17 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
   return args->backend == SN_EXEC_CPU || (args->deterministic && options->workspace == SN_WORKSPACE_NONE);
 }
 
+/* What was stopped or failed has no weights to leave. */
+static void say_unsaved(const sn_args *args, const sn_run *run) {
+  const sn_weight_files *files = &args->files;
+  if (!files->save && !files->gradients) return;
+  for (uint32_t i = 0; run && i < run->n_results; i++)
+    if (run->results[i].digest != 0) return;
+  sn_out_say("no training came to its end, so nothing is written to %.300s%s%.300s",
+             files->save ? files->save : files->gradients, files->save && files->gradients ? " and " : "",
+             files->save && files->gradients ? files->gradients : "");
+}
+
 sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
   sn_net *net = sn_question_net(args, err);
@@ -300,6 +327,7 @@ sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_e
     if (err->code == SN_OK) *err = unkept;
     if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
   }
+  say_unsaved(args, run);
   sn_run_free(run);
   sn_net_free(net);
   sn_train_end(err);

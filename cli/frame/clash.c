@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_ROOM = 4096, MOST_USES = 12, SIDECARS = 3, ENDING_ROOM = 16 };
+enum { PATH_ROOM = 4096, MOST_USES = 16, SIDECARS = 3, ENDING_ROOM = 16 };
 
 typedef struct use {
   const char *what, *path;
@@ -50,6 +50,12 @@ static sn_status compare(const uses *u, sn_err *err) {
   return SN_OK;
 }
 
+/* Weights may be trained on in their own file, which is replaced when all is done. */
+static bool continues(const sn_args *args) {
+  const sn_weight_files *files = &args->files;
+  return files->load && files->save && sn_path_same(files->load, files->save);
+}
+
 sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   char database[PATH_ROOM], sidecars[SIDECARS][PATH_ROOM + ENDING_ROOM];
   uses u = {.count = 0};
@@ -60,6 +66,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   add(&u, "--grid", args->grid);
   add(&u, "--data", args->data);
   add(&u, "the labels of --data", labels);
+  if (!continues(args)) add(&u, "--load-weights", args->files.load);
   if (sn_args_database(args, database, sizeof database, &reason) == SN_OK) {
     print_sidecars(database, sidecars);
     add(&u, "the database", database);
@@ -67,6 +74,8 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   }
   add(&u, "--plan", written(args->plan));
   add(&u, "--trace", written(args->trace));
+  add(&u, "--save-weights", args->files.save);
+  add(&u, "--save-gradients", args->files.gradients);
   add(&u, "--output", written(args->output));
   compare(&u, err);
   free(labels);

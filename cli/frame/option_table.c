@@ -193,6 +193,10 @@ static const sn_option options[] = {
     {"data", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
      "Trains on a labelled image set instead of random images: MNIST's IDX files or the form of docs/data.md.",
      sn__parse_text, offsetof(sn_args, data)},
+    {"load-weights", "FILE", 0, SN_CMD_RUN, "What to train",
+     "Starts from these weights instead of random ones: a file of --save-weights, or any in the form of safetensors "
+     "with the network's names (docs/weights.md).",
+     sn__parse_text, offsetof(sn_args, files.load)},
     {"iterations", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Training iterations, 1 to 16777216. Default: 3.", sn__parse_size, offsetof(sn_args, iterations)},
     {"warmup", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
@@ -215,6 +219,11 @@ static const sn_option options[] = {
     {"seed", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "What weights, dropout, synthetic images and the order of real ones are drawn from. Default: 1.", sn__parse_seed,
      offsetof(sn_args, hyper.seed)},
+    {"init", "small-end|he|pytorch", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "What weights are drawn as. small-end (default): by He's rule, the last layer ahead of each SOFTMAX a tenth of "
+     "it, "
+     "so that the first loss is near ln(classes). he: all by He's rule. pytorch: as PyTorch's defaults, biases too.",
+     sn__parse_init, 0},
     {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "Threads of the kernels, 1 to 4096. Default: as many as there are processors.", sn__parse_threads,
      offsetof(sn_args, threads)},
@@ -272,6 +281,12 @@ static const sn_option options[] = {
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
      "- is standard output.",
      sn__parse_text, offsetof(sn_args, trace)},
+    {"save-weights", "FILE", 0, SN_CMD_RUN, "What to print",
+     "Writes the weights behind the last iteration in the form of safetensors (docs/weights.md). All strategies give "
+     "the same; the first one's are written.",
+     sn__parse_text, offsetof(sn_args, files.save)},
+    {"save-gradients", "FILE", 0, SN_CMD_RUN, "What to print",
+     "Writes the gradients of the last iteration in the same way.", sn__parse_text, offsetof(sn_args, files.gradients)},
     {"plan", "FILE", 0, SN_CMD_SIMULATE, "What to print",
      "Writes the plan of the one strategy asked for as JSON; - puts it on standard output in place of the table.",
      sn__parse_text, offsetof(sn_args, plan)},

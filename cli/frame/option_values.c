@@ -188,6 +188,13 @@ sn_status sn__parse_optimizer(const char *what, const char *text, void *place, s
   return sn_optimizer_parse(text, place, err);
 }
 
+sn_status sn__parse_init(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  (void)what;
+  args->init_given = true;
+  return sn_init_parse(text, &args->hyper.init, err);
+}
+
 sn_status sn__parse_dialect(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_dialect_parse(text, place, err);

@@ -69,6 +69,8 @@ typedef struct sn_args {
   sn_exec_backend backend;
   bool deterministic, tf32, workspace_given;
   const char *data, *trace;
+  sn_weight_files files; /* of `run` */
+  bool init_given;
   bool for_pytorch; /* advise: what PyTorch offers, instead of SuperNeurons' techniques */
   sn_cost_source costs;
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */

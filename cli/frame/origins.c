@@ -26,6 +26,7 @@ sn_run sn_origins_with(const sn_args *args, const sn_run *run, sn_origins *origi
   add(origins, "GPU profile", sn_origin_file(args->gpu));
   add(origins, "data", args->data);
   add(origins, "labels", labels);
+  add(origins, "weights", args->files.load);
   free(labels);
   whole.n_origins = origins->count;
   whole.origins = origins->all;

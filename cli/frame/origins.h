@@ -12,15 +12,15 @@
 #include "cli/frame/options.h"
 #include "sim/ask/run.h"
 
-enum { SN_ORIGINS = 4 };
+enum { SN_ORIGINS = 5 };
 
 typedef struct sn_origins {
   uint32_t count;
   sn_origin all[SN_ORIGINS];
 } sn_origins;
 
-/* The run and what --net, --gpu and --data name. A path that leads nowhere, or for which there is no memory, is left
- * out. */
+/* The run and what --net, --gpu, --data and --load-weights name. A path that leads nowhere, or for which there is no
+ * memory, is left out. */
 sn_run sn_origins_with(const sn_args *args, const sn_run *run, sn_origins *origins);
 void sn_origins_free(sn_origins *origins);
 

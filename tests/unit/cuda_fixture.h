@@ -224,7 +224,7 @@ static inline uint64_t cuda_tight_pool(sn_net *net) {
 static inline void cuda_lab_start(cuda_lab *lab) {
   sn_err err = SN_ERR_INIT;
   sn_state_free(lab->state);
-  lab->state = sn_state_new(lab->net, lab->options.hyper.optimizer, 5, &err);
+  lab->state = sn_state_new(lab->net, &(sn_hyper){.seed = 5, .optimizer = lab->options.hyper.optimizer}, &err);
   sn_batches_rewind(lab->batches, &err);
   cuda_must(&err);
   lab->machine.ops->start(lab->machine.self, lab->state, &err);

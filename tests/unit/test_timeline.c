@@ -277,7 +277,7 @@ static void real_trace(void **state) {
     played all = {.p = pipeline_open("lenet", 4)};
     sn_cpu_kernels *kernels = open_kernels(&all.p);
     pipeline_plan(&all.p, strategies[k], SN_WORKSPACE_NONE, 300 * 1024);
-    sn_state *training = sn_state_new(all.p.net, SN_OPTIMIZER_MOMENTUM, 1, &err);
+    sn_state *training = sn_state_new(all.p.net, &(sn_hyper){.seed = 1}, &err);
     sn_batches *batches = sn_batches_synthetic(all.p.net, 1, &err);
     must(&err);
     sn_cpu cpu = {.route = all.p.route,
