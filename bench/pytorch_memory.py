@@ -5,7 +5,10 @@ on fake tensors, which have sizes and no values, and its MemTracker counts the s
     python3 bench/pytorch_memory.py --net models/examples/small_resnet.json --batch 128 --json
 
 A tv_ network is torchvision's own, any other is built from the layers that `snsim graph --json` says it has. Two iterations
-of `zero_grad(); loss = cross_entropy(net(batch), labels); loss.backward(); step()`; the peak is that of both. Where two
+of `zero_grad(); loss = cross_entropy(net(batch), labels); loss.backward(); step()`; the peak is that of both. With
+--accumulate N the loss and its backward() come N times before each step(). With --inference it is `softmax(net(batch))` in
+eval mode and without gradients; torchvision's modules hold the input of a Sequential until it returns, which --flat, a
+network built from its layers, does not. Where two
 gradients meet, PyTorch adds in place if it alone holds the first; under a dispatch mode, as MemTracker is one, it never
 does. --sums in-place (default) undoes that by the reference counts it would look at; --sums out-of-place leaves it.
 
@@ -120,7 +123,7 @@ class Network(nn.Module):
         if op == "CONCAT":
             return torch.cat(given, 1)
         if op == "DROPOUT":
-            return dropout(given[0], layer["ratio"])
+            return dropout(given[0], layer["ratio"], self.training)
         if op == "FC":
             given = [given[0].flatten(1)]
         result = module(given[0])
@@ -204,28 +207,45 @@ def loss_of(net, batch, labels):
     return losses[0] if len(losses) == 1 else sum(losses)
 
 
-def measure(network, name, batch, optimizer, sums):
+def run(net, images, tracker):
+    """The network alone."""
+    with torch.no_grad():
+        ends = net.eval()(images)
+        for end in [ends] if torch.is_tensor(ends) else ends:
+            F.softmax(end, 1)
+    tracker.reset_mod_stats()
+
+
+def train(net, update, images, tracker, accumulate):
+    labels = torch.zeros(len(images), dtype=torch.int64)
+    for _ in range(2):
+        update.zero_grad()
+        for _ in range(accumulate):
+            loss_of(net, images, labels).backward()
+            tracker.reset_mod_stats()
+        update.step()
+
+
+def measure(network, name, batch, optimizer, options):
     """Live bytes at the peak by component, as MemTracker has them."""
-    twin = name[3:] if name.startswith("tv_") else None
+    twin = name[3:] if name.startswith("tv_") and not options.flat else None
     F.dropout = dropout
     with FakeTensorMode():
         net = torchvision_network(twin) if twin else Network(network)
         update = optimizer_of(optimizer, net.parameters())
         tracker = Tracker()
-        tracker.sums_in_place = sums == "in-place"
+        tracker.sums_in_place = options.sums == "in-place"
         tracker.track_external(net, update)
         with tracker:
             images = torch.randn(batch, *network["input"])
-            labels = torch.zeros(batch, dtype=torch.int64)
-            for _ in range(2):
-                update.zero_grad()
-                loss_of(net, images, labels).backward()
-                update.step()
-                tracker.reset_mod_stats()
+            if options.inference:
+                run(net, images, tracker)
+            else:
+                train(net, update, images, tracker, options.accumulate)
         (peak,) = tracker.get_tracker_snapshot("peak").values()
     words = {getattr(kind, "value", kind): count for kind, count in peak.items()}
-    found = dict(zip(COMPONENTS, (words[kind] for kind in ("Parameter", "Buffer", "Gradient", "Optstate", "Activation",
-                                                           "Temp"))))
+    kinds = ("Parameter", "Buffer", "Gradient", "Optstate", "Activation", "Temp")
+    found = dict(zip(COMPONENTS, (words.get(kind, 0) for kind in kinds)))
     return found | {"total": words["Total"]}
 
 
@@ -241,20 +261,22 @@ def ask(program, *arguments):
     return json.loads(done.stdout)
 
 
-def simulate(program, name, batch, optimizer, strategy):
+def simulate(name, batch, optimizer, options):
     chosen = [] if optimizer == "momentum" else ["--optimizer", optimizer]
-    run = ask(program, "--net", name, "--batch", str(batch), "--strategy", strategy, *chosen, "--costs", "model",
-              "--no-db", "--json")
-    result = run["results"][0]
+    what = ["--inference"] if options.inference else ["--accumulate", str(options.accumulate)]
+    answer = ask(options.snsim, "--net", name, "--batch", str(batch), "--strategy", options.strategy, *chosen, *what,
+                 "--costs", "model", "--no-db", "--json")
+    result = answer["results"][0]
     if "live_at_peak" not in result:
-        fail(2, f"strategy {strategy} has no \"live_at_peak\" in its results; take one of the dialect pytorch")
+        fail(2, f"strategy {options.strategy} has no \"live_at_peak\" in its results; take one of the dialect pytorch")
     return {key: result["live_at_peak"][key] for key in COMPONENTS} | {"total": result["live_peak_bytes"]}
 
 
 # ---- both ----
 
 def print_row(row):
-    print(f"{row['net']}, batch {row['batch']}, {row['optimizer']}")
+    times = f", {row['accumulate']} batches an update" if row["accumulate"] > 1 else ""
+    print(f"{row['net']}, batch {row['batch']}, {'run' if row['inference'] else row['optimizer'] + times}")
     print(f"  {'':<12}{'snsim':>18}{'PyTorch':>18}{'difference':>16}")
     for key in (*COMPONENTS, "total"):
         ours, theirs = row["snsim"][key], row["pytorch"][key]
@@ -270,6 +292,9 @@ def main():
     parser.add_argument("--net", type=words_of, default=["tv_resnet50"], help="names and files, parted by commas")
     parser.add_argument("--batch", type=words_of, default=["32"], help="batches, parted by commas")
     parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw")
+    parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches an update (default: 1)")
+    parser.add_argument("--inference", action="store_true", help="the network is run, not trained")
+    parser.add_argument("--flat", action="store_true", help="build torchvision's networks from their layers too")
     parser.add_argument("--sums", choices=("in-place", "out-of-place"), default="in-place")
     parser.add_argument("--strategy", default="pytorch", help="snsim's; with sums out of place it is pytorch-1.7")
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
@@ -278,18 +303,23 @@ def main():
     parser.add_argument("--json", action="store_true", help="a line for each comparison")
     options = parser.parse_args()
     unknown = set(options.optimizer) - {"sgd", "momentum", "adam", "adamw"}
+    if options.accumulate < 1:
+        fail(2, "--accumulate counts from 1")
     if unknown or not all(batch.isdigit() and int(batch) > 0 for batch in options.batch):
         fail(2, f"unknown optimizer {unknown.pop()}" if unknown else "a batch is a whole number from 1")
+    if options.inference and (options.accumulate > 1 or len(options.optimizer) > 1):
+        fail(2, "--inference updates nothing: leave out --accumulate and --optimizer")
     worst = (-1, None)
     for name in options.net:
         network = ask(options.snsim, "graph", "--net", name, "--json")["network"]
         for batch, optimizer in ((int(b), o) for b in options.batch for o in options.optimizer):
             row = {"net": name, "batch": batch, "optimizer": optimizer, "sums": options.sums,
-                   "pytorch": measure(network, name, batch, optimizer, options.sums)}
+                   "accumulate": options.accumulate, "inference": options.inference,
+                   "pytorch": measure(network, name, batch, optimizer, options)}
             if options.pytorch_only:
                 print(json.dumps(row), flush=True)
                 continue
-            row["snsim"] = simulate(options.snsim, name, batch, optimizer, options.strategy)
+            row["snsim"] = simulate(name, batch, optimizer, options)
             print(json.dumps(row), flush=True) if options.json else print_row(row)
             off = abs(row["snsim"]["total"] - row["pytorch"]["total"])
             worst = max(worst, (off, row), key=lambda pair: pair[0])

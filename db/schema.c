@@ -404,9 +404,14 @@ static const char origins[] = "ALTER TABLE runs ADD COLUMN n_origins INTEGER NOT
 /* What updates parameters; before there was only one. */
 static const char optimizers[] = "ALTER TABLE runs ADD COLUMN optimizer TEXT NOT NULL DEFAULT 'momentum';";
 
+/* What an iteration is for: so many batches an update, or none. Before, all were of one. */
+static const char iterations[] =
+    "ALTER TABLE runs ADD COLUMN accumulate INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE runs ADD COLUMN inference INTEGER NOT NULL DEFAULT 0 CHECK (inference IN (0, 1));";
+
 static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
                                          host_memory, names_and_failures, least_memory, placements,   graphs,
-                                         origins,     optimizers};
+                                         origins,     optimizers,         iterations};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -113,7 +113,8 @@ static void describe(const cpu_machine *m, sn_machine_info *info) {
   read_processor(processor, sizeof processor);
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   info->backend = "cpu";
-  info->persistent = sn_persistent_of(m->cpu.route->net, SN_DIALECT_SUPERNEURONS, m->cpu.hyper.optimizer);
+  info->persistent =
+      sn_persistent_of(m->cpu.route->net, SN_DIALECT_SUPERNEURONS, (sn_iteration){.optimizer = m->cpu.hyper.optimizer});
   info->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
   unsigned threads = sn_cpu_kernels_threads(m->kernels);
   snprintf(info->device, sizeof info->device, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");

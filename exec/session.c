@@ -35,12 +35,11 @@ struct sn_session {
   const char *spec;
   const sn_net *net;
   sn_session_options options;
-  sn_optimizer optimizer;
+  sn_iteration iteration;
   sn_machine machine;
   sn_calibration *calibration; /* NULL: none */
   const sn_device *profile;    /* NULL: times are not known */
-  sn_device device;            /* the profile, or any: a machine that offers one algorithm for each convolution gets the
-                                * same plans from every device */
+  sn_device device;            /* the profile, or any: with one algorithm a convolution all give the same plans */
   graph graphs[SN_DIALECTS];
   uint64_t room; /* the largest pool that the device can give */
   float *first;  /* gradients and parameters of the first measured result that is whole */
@@ -82,7 +81,7 @@ static sn_costs *make_costs(const sn_session *s, const sn_route *route, sn_err *
   sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
   assert(s->machine.ops);
-  sn_costs_set_optimizer(costs, s->net, &s->device, s->optimizer);
+  sn_costs_set_optimizer(costs, s->net, &s->device, s->iteration.optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     plan_gathering(route, costs);
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
@@ -116,7 +115,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (s->batches && load) s->weights = sn_weights_open(load, s->net, err);
   if (err->code != SN_OK) return err->code;
   graph *g = own_graph(s);
-  g->route = sn_schedule_route(s->net, (sn_strategy){0}, s->optimizer, NULL, err);
+  g->route = sn_schedule_route(s->net, (sn_strategy){0}, s->iteration, NULL, err);
   if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -141,7 +140,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->spec = spec;
   s->net = net;
   s->options = *options;
-  s->optimizer = options->machine.hyper.optimizer;
+  s->iteration.optimizer = options->machine.hyper.optimizer;
   s->load = sn_host_load_now();
   if (open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
@@ -173,7 +172,7 @@ static graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
             simulated ? "simulated only; use snsim simulate" : "executed on the CPU only; use --backend cpu");
     return NULL;
   }
-  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->optimizer, NULL, err);
+  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->iteration, NULL, err);
   if (g->route && !g->costs) g->costs = make_costs(s, g->route, err);
   return g->costs ? g : NULL;
 }
@@ -196,7 +195,7 @@ static sn_plan *make_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
 /* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
 static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
   for (sn_dialect_id d = SN_DIALECT_SUPERNEURONS + 1; d < SN_DIALECTS; d++)
-    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->optimizer);
+    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->iteration);
   return s->machine.info.persistent;
 }
 
@@ -440,7 +439,7 @@ static sn_status measure(sn_session *s, sn_strategy strategy, const sn_plan *pla
 /* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
-  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->optimizer);
+  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->iteration);
   uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
@@ -532,6 +531,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
                   .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
+                  .accumulate = 1,
                   .shared_link = s->calibration && s->calibration->shared_link,
                   .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),

@@ -22,8 +22,12 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
           q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
-  if (q->options.optimizer != SN_OPTIMIZER_MOMENTUM)
-    fprintf(out, ", optimizer %s", sn_optimizer_name(q->options.optimizer));
+  if (q->options.iteration.inference)
+    fputs(", run and not trained", out);
+  else if (q->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM)
+    fprintf(out, ", optimizer %s", sn_optimizer_name(q->options.iteration.optimizer));
+  if (sn_iteration_accumulates(q->options.iteration))
+    fprintf(out, ", %" PRIu32 " batches an update", sn_iteration_batches(q->options.iteration));
   if (q->options.calibration) fputs(", times measured where they are known", out);
 }
 
@@ -67,7 +71,9 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_count(o, "pool_limit_bytes", q->options.pool_bytes);
   sn_json_put_text(o, "external", sn_external_name(q->options.external));
   sn_json_put_text(o, "allocator", sn_allocator_name(q->options.allocator));
-  sn_json_put_text(o, "optimizer", sn_optimizer_name(q->options.optimizer));
+  sn_json_put_text(o, "optimizer", sn_optimizer_name(q->options.iteration.optimizer));
+  sn_json_put_count(o, "accumulate", sn_iteration_batches(q->options.iteration));
+  sn_json_put_bool(o, "inference", q->options.iteration.inference);
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
 }

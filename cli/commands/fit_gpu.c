@@ -185,7 +185,9 @@ static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "workspace", sn_workspace_name(q->options.workspace));
   sn_json_put_text(&o, "external", sn_external_name(q->options.external));
   sn_json_put_text(&o, "allocator", sn_allocator_name(q->options.allocator));
-  sn_json_put_text(&o, "optimizer", sn_optimizer_name(q->options.optimizer));
+  sn_json_put_text(&o, "optimizer", sn_optimizer_name(q->options.iteration.optimizer));
+  sn_json_put_count(&o, "accumulate", sn_iteration_batches(q->options.iteration));
+  sn_json_put_bool(&o, "inference", q->options.iteration.inference);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < r->count; i++)

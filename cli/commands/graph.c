@@ -264,8 +264,7 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
 }
 
 static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
-  return args->inference ? sn_route_new_inference(net, args->dialect, args->order, err)
-                         : sn_route_new(net, args->dialect, args->order, err);
+  return sn_route_new_for(net, args->dialect, args->order, (sn_iteration){.inference = args->inference}, NULL, err);
 }
 
 sn_status sn_cli_graph(const sn_args *args, sn_err *err) {

@@ -31,6 +31,8 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, external),
     FIELD(sn_run, allocator),
     FIELD(sn_run, optimizer),
+    FIELD(sn_run, accumulate),
+    FIELD(sn_run, inference),
     FIELD(sn_run, shared_link),
     FIELD(sn_run, costs),
     FIELD(sn_run, device),

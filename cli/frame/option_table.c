@@ -208,6 +208,14 @@ static const sn_option options[] = {
      "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
      "two. A GPU trains by the first two.",
      sn__parse_optimizer, offsetof(sn_args, optimizer)},
+    {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
+     "the memory of one, and of the gradients. Default: 1.",
+     sn__parse_accumulate, offsetof(sn_args, accumulate)},
+    {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
+     "backward.",
+     sn__parse_switch, offsetof(sn_args, inference)},
     {"learning-rate", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How", "Step size of gradient descent. Default: 0.001.",
      sn__parse_rate, offsetof(sn_args, hyper.learning_rate)},
     {"momentum", "X", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",

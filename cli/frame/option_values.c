@@ -53,6 +53,10 @@ sn_status sn__parse_jobs(const char *what, const char *text, void *place, sn_err
   return take_count(what, text, 1, SN_WORKERS_MOST, place, err);
 }
 
+sn_status sn__parse_accumulate(const char *what, const char *text, void *place, sn_err *err) {
+  return take_count(what, text, 1, SN_ITERATION_BATCHES, place, err);
+}
+
 sn_status sn__parse_moves(const char *what, const char *text, void *place, sn_err *err) {
   return take_count(what, text, 0, SN_PACK_MOST_MOVES, place, err);
 }

@@ -9,11 +9,42 @@
 
 typedef sn_status sn__parse(const char *what, const char *text, void *place, sn_err *err);
 
-sn__parse sn__parse_switch, sn__parse_text, sn__parse_gpu, sn__parse_size, sn__parse_threads, sn__parse_jobs,
-    sn__parse_moves, sn__parse_match_range, sn__parse_colours, sn__parse_warmup, sn__parse_seed, sn__parse_rate,
-    sn__parse_share, sn__parse_bytes, sn__parse_capacity, sn__parse_bytes_or_0, sn__parse_strategy, sn__parse_list,
-    sn__parse_workspace, sn__parse_external, sn__parse_allocator, sn__parse_placement, sn__parse_optimizer,
-    sn__parse_init, sn__parse_dialect, sn__parse_order, sn__parse_for, sn__parse_kind, sn__parse_x, sn__parse_backend,
-    sn__parse_costs, sn__parse_color, sn__parse_max, sn__parse_min, sn__parse_which, sn__parse_margin;
+sn__parse sn__parse_switch;
+sn__parse sn__parse_text;
+sn__parse sn__parse_gpu;
+sn__parse sn__parse_size;
+sn__parse sn__parse_threads;
+sn__parse sn__parse_jobs;
+sn__parse sn__parse_moves;
+sn__parse sn__parse_match_range;
+sn__parse sn__parse_colours;
+sn__parse sn__parse_warmup;
+sn__parse sn__parse_seed;
+sn__parse sn__parse_rate;
+sn__parse sn__parse_share;
+sn__parse sn__parse_bytes;
+sn__parse sn__parse_capacity;
+sn__parse sn__parse_bytes_or_0;
+sn__parse sn__parse_strategy;
+sn__parse sn__parse_list;
+sn__parse sn__parse_workspace;
+sn__parse sn__parse_external;
+sn__parse sn__parse_allocator;
+sn__parse sn__parse_placement;
+sn__parse sn__parse_optimizer;
+sn__parse sn__parse_init;
+sn__parse sn__parse_dialect;
+sn__parse sn__parse_order;
+sn__parse sn__parse_for;
+sn__parse sn__parse_kind;
+sn__parse sn__parse_x;
+sn__parse sn__parse_backend;
+sn__parse sn__parse_costs;
+sn__parse sn__parse_color;
+sn__parse sn__parse_max;
+sn__parse sn__parse_min;
+sn__parse sn__parse_which;
+sn__parse sn__parse_margin;
+sn__parse sn__parse_accumulate;
 
 #endif

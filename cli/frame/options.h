@@ -63,6 +63,8 @@ typedef struct sn_args {
   sn_placement placement;
   bool placement_given;
   sn_optimizer optimizer;
+  uint32_t accumulate; /* batches an update; 0: not given */
+  bool inference;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
@@ -95,7 +97,6 @@ typedef struct sn_args {
   uint32_t moves;
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
-  bool inference;
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */
 } sn_args;
 

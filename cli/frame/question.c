@@ -75,10 +75,33 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
+void sn_question_add(sn_question *q, sn_strategy strategy) {
+  if (!sn_strategy_refuses(strategy, q->options.iteration)) q->strategies[q->n_strategies++] = strategy;
+}
+
+/* Of those that nobody named, the ones that can be asked for this. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
-  q->n_strategies = args->n_strategies ? args->n_strategies : SN_STRATEGY_SHOWN;
-  for (uint32_t i = 0; i < q->n_strategies; i++)
-    q->strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_shown(i);
+  q->n_strategies = 0;
+  for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
+  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && args->n_strategies == 0; i++) sn_question_add(q, sn_strategy_shown(i));
+}
+
+/* What cannot be asked for together. */
+static sn_status check_iteration(const sn_args *args, sn_err *err) {
+  const sn_iteration asked = {.accumulate = args->accumulate, .inference = args->inference};
+  const char *option = args->inference ? "--inference" : "--accumulate";
+  char name[SN_STRATEGY_TEXT];
+  if (args->inference && args->accumulate > 1)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--accumulate does not go with --inference, which updates nothing; leave one out");
+  for (uint32_t i = 0; i < args->n_strategies; i++) {
+    const char *why = sn_strategy_refuses(args->strategies[i], asked);
+    if (why)
+      return sn_fail(err, SN_BAD_USAGE,
+                     "--strategy %s does not go with %s: %s; try baseline, liveness, pytorch or explicit",
+                     sn_strategy_name(args->strategies[i], name), option, why);
+  }
+  return SN_OK;
 }
 
 /* Small questions are answered before anybody could read it. */
@@ -95,13 +118,15 @@ static void show_plans(void *watcher) {
 
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
   *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
+  if (check_iteration(args, err) != SN_OK) return err->code;
   question->options.planned = show_plans;
   question->options.watcher = question;
   question->options.workspace = args->workspace;
   question->options.external = args->external;
   question->options.allocator = args->allocator;
   question->options.placement = args->placement;
-  question->options.optimizer = args->optimizer;
+  question->options.iteration =
+      (sn_iteration){.optimizer = args->optimizer, .accumulate = args->accumulate, .inference = args->inference};
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
   if (load_device(args, question, err) != SN_OK) {

@@ -33,6 +33,9 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
  * memory. SN_BAD_USAGE where the margin leaves nothing. */
 sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err);
 
+/* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */
+void sn_question_add(sn_question *question, sn_strategy strategy);
+
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
 /* The network that --net, --batch and --image name. Says where another image size makes another network: an FC that

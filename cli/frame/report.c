@@ -121,7 +121,10 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
-  fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", on ", run->batch, run->image_height, run->image_width);
+  fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
+  if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
+  if (run->inference) fputs(", run and not trained", f);
+  fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);
   fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
@@ -131,12 +134,13 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
   sn_table_printf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
                   run->shared_link ? " over a shared link" : "", run->allocator);
-  if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(f, ", optimizer %s", run->optimizer);
+  if (strcmp(run->optimizer, "momentum") != 0 && !run->inference) sn_table_printf(f, ", optimizer %s", run->optimizer);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);
   if (strcmp(run->costs, "measured") == 0) fprintf(f, ", %.0f %% of the compute time measured", 100 * known_share(run));
   fputs("\n", f);
   print_residents(run, f);
+  if (run->inference) fputs("nothing is kept for a backward pass, so there is nothing to offload or to recompute\n", f);
   fputs("\n", f);
 }
 

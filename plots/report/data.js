@@ -89,5 +89,5 @@ function moment(ns) {
 }
 
 function imagesPerSecond(r) {
-  return run.batch / (r.iteration_ns / 1e9);
+  return run.batch * run.accumulate / (r.iteration_ns / 1e9);
 }

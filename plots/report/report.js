@@ -58,13 +58,13 @@ function drawVerdict() {
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
-       tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? "training, batch " + run.batch : "does not fit"),
+       tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
 }
 
 function drawFacts() {
   fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", "images " + run.image_height + " x " + run.image_width,
-                 "workspace " + run.workspace, "allocator " + run.allocator, run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, "offloading to " + run.external +
+                 "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",
                  "run " + run.id].filter((x) => x).join(" \u00b7 "));

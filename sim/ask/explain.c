@@ -79,10 +79,15 @@ static void find_next_uses(walk *w, uint32_t from) {
   }
 }
 
+/* Without a backward pass a tensor waits for a later forward step, and nothing but the cache can send it away. */
+static bool is_trained(const walk *w) {
+  return w->route->first_backward < w->route->n_steps;
+}
+
 /* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */
 static const char *advise_eager(const walk *w, uint32_t tensor) {
   sn_role role = w->route->tensors[tensor].role;
-  bool kept = role == SN_VALUE || role == SN_SAVED;
+  bool kept = is_trained(w) && (role == SN_VALUE || role == SN_SAVED);
   if (role == SN_PARAMETER_GRADIENT) return "held until the update";
   if (kept && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute=units";
   return kept && w->strategy.offload == SN_OFFLOAD_NONE ? "offload" : "nothing PyTorch has";
@@ -100,7 +105,7 @@ static const char *advise(const walk *w, uint32_t tensor) {
     return w->route->dialect->by_kernel ? "singa-serial" : "liveness";
   if (w->route->dialect->eager) return advise_eager(w, tensor);
   if (!w->route->dialect->fork_copies) return "nothing this graph has";
-  bool output = t->role == SN_VALUE;
+  bool output = t->role == SN_VALUE && is_trained(w);
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute";
   if (output && !op->checkpoint && w->strategy.recompute == SN_RECOMPUTE_SPEED) return "recompute=memory";
   if (output && op->offload_paper && w->strategy.offload == SN_OFFLOAD_NONE) return "offload or cache";

@@ -120,7 +120,8 @@ static sn_status find_strategy(const sn_asked *a, sn_remedy *r, sn_err *err) {
   sn_options options = *a->options;
   options.want_steps = options.want_peak = options.want_tensors = false;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
-    if (!is_asked(a, sn_strategy_default(i))) others[count++] = sn_strategy_default(i);
+    if (!is_asked(a, sn_strategy_default(i)) && !sn_strategy_refuses(sn_strategy_default(i), options.iteration))
+      others[count++] = sn_strategy_default(i);
   if (count == 0) return SN_OK;
   sn_run *run = sn_simulate(a->spec, a->net, a->device, others, count, &options, err);
   const sn_result *best = run ? sn_run_best(run) : NULL;

@@ -95,9 +95,11 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   r->options.shared_link = run->shared_link;
   r->options.calibration = r->calibration;
   r->options.pool_bytes = run->pool_limit_bytes;
+  r->options.iteration.accumulate = run->accumulate;
+  r->options.iteration.inference = run->inference;
   if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
       sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
-      sn_optimizer_parse(run->optimizer, &r->options.optimizer, err) == SN_OK)
+      sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK)
     sn_allocator_parse(run->allocator, &r->options.allocator, err);
   if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT; /* words of the store, not of the command line */
   return err->code;
@@ -154,8 +156,19 @@ void sn_replay_free(sn_replay *replay) {
 
 static uint64_t peak_of(const sn_timeline *t) {
   uint64_t peak = 0;
-  for (uint32_t s = 0; s < t->n_trained; s++) peak = sn_max(peak, t->steps[s].tensor_bytes);
+  for (uint32_t s = 0; s < t->n_steps; s++) peak = sn_max(peak, t->steps[s].tensor_bytes);
   return peak;
+}
+
+/* Of all batches that an update is made of: the timeline is of the last one. */
+static int64_t iteration_of(const sn_timeline *t, uint32_t batches) {
+  int64_t updates = t->end_ns;
+  for (uint32_t i = 0; i < t->n_bars; i++) {
+    const sn_bar *bar = &t->bars[i];
+    bool update = bar->kind == SN_BAR_COMPUTE && strcmp(t->steps[bar->what - 1].pass, sn_pass_name(SN_UPDATE)) == 0;
+    if (update && bar->begin_ns < updates) updates = bar->begin_ns;
+  }
+  return t->end_ns + (int64_t)(batches - 1) * updates;
 }
 
 static sn_status check_same(const sn_replay *r, const sn_result *result, const sn_timeline *t, sn_err *err) {
@@ -167,7 +180,7 @@ static sn_status check_same(const sn_replay *r, const sn_result *result, const s
       {"pool_bytes", result->pool_bytes, t->pool_bytes},
       {"external_bytes", result->external_bytes, t->external_bytes},
       {"instructions", result->instructions, t->n_instrs},
-      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)t->end_ns},
+      {"iteration_ns", (uint64_t)result->iteration_ns, (uint64_t)iteration_of(t, r->run->accumulate)},
   };
   for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
     if (figures[i].stored != figures[i].now)

@@ -7,20 +7,21 @@
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
-static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect) {
-  if (dialect->fork_copies) return layer->mask_bytes + layer->statistics_bytes;
+static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect, bool inference) {
+  if (dialect->fork_copies && !inference) return layer->mask_bytes + layer->statistics_bytes;
   uint64_t running = UINT64_C(2) * layer->out.c * sizeof(float), counter = dialect->eager ? 8 : 0;
   return layer->op == SN_BN ? running + counter : 0;
 }
 
-sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer) {
+sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration) {
   const sn_dialect *d = sn_dialect_of(dialect);
   sn_persistent p = {.input_batch = net->data_bytes, .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
   p.parameters = p.parameter_gradients = 4 * net->parameters;
-  p.optimizer_state = sn_optimizer_states(optimizer) * p.parameters;
-  if (d->declared) p.parameter_gradients = 0;
-  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(optimizer, net);
-  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d);
+  p.optimizer_state = sn_optimizer_states(iteration.optimizer) * p.parameters;
+  if (d->declared && !sn_iteration_accumulates(iteration)) p.parameter_gradients = 0;
+  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net);
+  if (iteration.inference) p.parameter_gradients = p.optimizer_state = p.labels = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d, iteration.inference);
   return p;
 }
 
@@ -78,6 +79,7 @@ static sn_live live_at(const sn_plan *plan, uint32_t step, const sn_persistent *
   const sn_route *route = plan->route;
   sn_live live = {.parameters = p->parameters,
                   .buffers = p->auxiliary,
+                  .gradients = p->parameter_gradients,
                   .optimizer = p->optimizer_state,
                   .activations = p->input_batch + p->labels};
   uint64_t bytes = 0;
@@ -132,6 +134,7 @@ static sn_status find_bare(const sn_result_source *s, sn_strategy strategy, sn_r
 
 static void add_memory(const sn_result_source *s, sn_result *r) {
   const sn_plan *plan = s->plan;
+  uint32_t batches = sn_iteration_batches(s->iteration);
   r->tensor_count = plan->route->n_tensors;
   r->context_bytes = s->context_bytes;
   r->persistent = s->persistent;
@@ -141,26 +144,44 @@ static void add_memory(const sn_result_source *s, sn_result *r) {
   r->pool_fragmentation = 1 - (double)plan->reserved_peak / (double)plan->pool_bytes;
   r->peak_device_bytes = r->context_bytes + sn_persistent_total(&r->persistent) + plan->pool_bytes;
   r->fits = sn_plan_fits(plan);
-  r->offload_bytes = plan->counts.offload_bytes;
-  r->prefetch_bytes = plan->counts.prefetch_bytes;
+  r->offload_bytes = batches * plan->counts.offload_bytes;
+  r->prefetch_bytes = batches * plan->counts.prefetch_bytes;
   r->external_bytes = plan->external_bytes;
   r->host_bytes = s->external == SN_EXTERNAL_HOST ? plan->external_bytes : 0;
-  r->cache_hits = plan->counts.cache_hits;
-  r->cache_misses = plan->counts.cache_misses;
-  r->evictions = plan->counts.evictions;
-  r->recomputed_layers = plan->counts.recomputed_layers;
+  r->cache_hits = batches * plan->counts.cache_hits;
+  r->cache_misses = batches * plan->counts.cache_misses;
+  r->evictions = batches * plan->counts.evictions;
+  r->recomputed_layers = batches * plan->counts.recomputed_layers;
   r->instructions = plan->n_instrs;
 }
 
+/* When the first update begins, and what all of them take together; the end and nothing, where there are none. */
+static int64_t find_updates(const sn_plan *plan, const sn_trace *trace, int64_t *taken) {
+  int64_t begin = trace->end_ns;
+  *taken = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind != SN_COMPUTE || plan->route->steps[instr->id].pass != SN_UPDATE) continue;
+    if (trace->spans[i].begin_ns < begin) begin = trace->spans[i].begin_ns;
+    *taken += trace->spans[i].end_ns - trace->spans[i].begin_ns;
+  }
+  return begin;
+}
+
+/* A batch that another one follows takes the time up to the updates. */
 static void add_times(const sn_result_source *s, sn_result *r) {
   const sn_trace *trace = s->trace;
-  r->iteration_ns = trace->end_ns;
-  r->compute_ns = trace->busy_ns[SN_LANE_COMPUTE];
-  r->stall_ns = trace->stall_ns[SN_LANE_COMPUTE];
-  r->allocation_ns = trace->allocation_ns;
+  int64_t batches = sn_iteration_batches(s->iteration), updates, end = find_updates(s->plan, trace, &updates);
+  int64_t busy = trace->busy_ns[SN_LANE_COMPUTE], known = trace->known_ns;
+  r->iteration_ns = trace->end_ns + (batches - 1) * end;
+  r->compute_ns = busy + (batches - 1) * (busy - updates);
+  r->known_ns = known + (batches - 1) * (known < busy - updates ? known : busy - updates);
+  r->stall_ns = batches * trace->stall_ns[SN_LANE_COMPUTE];
+  r->allocation_ns = batches * trace->allocation_ns;
   r->events = trace->events;
-  r->known_ns = trace->known_ns;
-  r->images_per_second = trace->end_ns > 0 ? s->plan->route->net->batch / ((double)trace->end_ns / 1e9) : 0;
+  r->images_per_second = 0;
+  if (r->iteration_ns > 0)
+    r->images_per_second = (double)batches * s->plan->route->net->batch / ((double)r->iteration_ns / 1e9);
 }
 
 static void add_copy_times(const sn_result_source *s, sn_result *r) {
@@ -169,6 +190,8 @@ static void add_copy_times(const sn_result_source *s, sn_result *r) {
     if (s->plan->instrs[i].kind == SN_COPY_OUT) r->out_ns += span->end_ns - span->begin_ns;
     if (s->plan->instrs[i].kind == SN_COPY_IN) r->in_ns += span->end_ns - span->begin_ns;
   }
+  r->out_ns *= sn_iteration_batches(s->iteration);
+  r->in_ns *= sn_iteration_batches(s->iteration);
 }
 
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
@@ -220,4 +243,22 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   add_times(source, r);
   add_copy_times(source, r);
   return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
+}
+
+sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err) {
+  sn_tensor_row *rows = sn_arena_alloc(arena, route->n_tensors, sizeof *rows);
+  if (!rows) return sn_fail_memory(err);
+  for (uint32_t t = 0; t < route->n_tensors; t++) {
+    char name[SN_TENSOR_NAME];
+    const sn_tensor *tensor = &route->tensors[t];
+    rows[t] = (sn_tensor_row){.id = t,
+                              .name = sn_arena_text(arena, sn_tensor_name(route, t, name, sizeof name)),
+                              .kind = sn_role_name(tensor->role),
+                              .layer = sn_arena_text(arena, route->net->layers[tensor->layer].name),
+                              .bytes = tensor->bytes};
+    if (!rows[t].name || !rows[t].layer) return sn_fail_memory(err);
+  }
+  run->tensors = rows;
+  run->n_tensors = route->n_tensors;
+  return SN_OK;
 }

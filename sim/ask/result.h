@@ -22,6 +22,7 @@ typedef struct sn_result_source {
   sn_packings *packings; /* of the plan and those before it; NULL: none are kept */
   sn_persistent persistent;
   uint64_t context_bytes;
+  sn_iteration iteration;
   sn_external external; /* where the external pool is */
   bool want_steps;
 } sn_result_source;
@@ -30,13 +31,17 @@ typedef struct sn_result_source {
 sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *result,
                          sn_err *err);
 
+/* Names and sizes of the route's tensors, as rows of the run; the arena's. */
+sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err);
+
 /* The first step (index) with the most bytes of tensors, by the plan's account of its steps or a meter's. */
 uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use);
 
 /* What a net holds for the whole training, outside the pool. Where forks do not copy, what is saved for backward is
  * in the pool, and what is left of a BN is its running mean and variance; where the dialect is declared, the gradients
- * of parameters are in the pool too; where it is eager, a BN has a counter of 8 bytes, labels have 8 bytes, and Adam a
- * counter for each parameter tensor. */
-sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_optimizer optimizer);
+ * of parameters are in the pool too, but where they are accumulated; where it is eager, a BN has a counter of 8 bytes,
+ * labels have 8 bytes, and Adam a counter for each parameter tensor. Inference has parameters, running means and
+ * variances, and the batch. */
+sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration);
 
 #endif

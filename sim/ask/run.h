@@ -104,11 +104,13 @@ typedef struct sn_result {
   uint64_t host_bytes;                    /* of it, in the host's memory: all or nothing */
   uint64_t cache_hits, cache_misses, evictions;
   uint32_t recomputed_layers; /* extra forwards */
-  int64_t iteration_ns;       /* of a device with enough memory, where it does not fit */
-  int64_t compute_ns;         /* the compute lane busy */
-  int64_t stall_ns;           /* the compute lane waiting for a copy */
-  int64_t out_ns, in_ns;      /* copying, each way */
-  int64_t allocation_ns;      /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
+  /* Traffic, cache, extra forwards and times are of a whole iteration: all its batches and the update. Steps, their
+   * times and instructions are those of its last batch, and the update. */
+  int64_t iteration_ns;  /* of a device with enough memory, where it does not fit */
+  int64_t compute_ns;    /* the compute lane busy */
+  int64_t stall_ns;      /* the compute lane waiting for a copy */
+  int64_t out_ns, in_ns; /* copying, each way */
+  int64_t allocation_ns; /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
   double images_per_second;
   uint64_t instructions, events; /* of the plan, of the simulation */
   int64_t known_ns;              /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
@@ -165,6 +167,8 @@ typedef struct sn_run {
   const char *external;       /* "host", "peer", "remote" */
   const char *allocator;      /* "pool", "cuda" */
   const char *optimizer;      /* "momentum", "sgd", "adam", "adamw" */
+  uint32_t accumulate;        /* batches that an update is made of, one after the other; batch is one's images */
+  bool inference;             /* the network is run, not trained: the two above are of no meaning */
   bool shared_link;           /* copies of both directions share the link's bandwidth */
   const char *costs;          /* "model", "measured", "auto": where times come from */
   const char *device;         /* what was measured on: "AMD EPYC 7B13, 2 threads; oneDNN 2.6.3, avx2"; "": simulated */

@@ -108,7 +108,7 @@ static bool can_do_without_workspace(const question *q, sn_strategy strategy, co
 
 static sn_status open_question(question *q) {
   q->costs = sn_costs_new(q->net, q->device, q->err);
-  if (q->costs) sn_costs_set_optimizer(q->costs, q->net, q->device, q->options->optimizer);
+  if (q->costs) sn_costs_set_optimizer(q->costs, q->net, q->device, q->options->iteration.optimizer);
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->memory_bytes = q->device->memory_bytes;
   return q->costs ? SN_OK : q->err->code;
@@ -117,15 +117,17 @@ static sn_status open_question(question *q) {
 /* Makes the graph of a strategy, if nobody has. */
 static sn_status open_graph(question *q, sn_strategy strategy) {
   graph *g = graph_of(q, strategy);
+  const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
+  if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
   if (g->route) return SN_OK;
-  sn_route *route = sn_schedule_route(q->net, strategy, q->options->optimizer, q->costs, q->err);
+  sn_route *route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
   if (!route) return q->err->code;
   g->route = route;
   if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);
   if (is_eager(strategy) && !g->costs) return q->err->code;
-  if (g->costs) sn_costs_set_optimizer(g->costs, q->net, q->device, q->options->optimizer);
+  if (g->costs) sn_costs_set_optimizer(g->costs, q->net, q->device, q->options->iteration.optimizer);
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
-  g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->optimizer);
+  g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
   g->floor = largest_step(route, workspace_of(q, strategy), costs_of(q, strategy));
   g->workspace_free = can_do_without_workspace(q, strategy, route);
   return SN_OK;
@@ -254,7 +256,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
   sn_status status =
-      plan ? sn_caching_need_least(plan, q->device, q->options->optimizer, NULL, memory_bytes, q->err) : q->err->code;
+      plan ? sn_caching_need_least(plan, q->device, q->options->iteration, NULL, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -292,7 +294,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
 static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need) {
   uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
   if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
-  sn_status status = sn_caching_need_of(plan, q->device, q->options->optimizer, memory, need, q->err);
+  sn_status status = sn_caching_need_of(plan, q->device, q->options->iteration, memory, need, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
 }
@@ -302,7 +304,7 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need);
   if (status == SN_OK)
-    status = sn_caching_need_least(plan, q->device, q->options->optimizer, &need, &r->least_device_bytes, q->err);
+    status = sn_caching_need_least(plan, q->device, q->options->iteration, &need, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
@@ -320,6 +322,7 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
                              .trace = trace,
                              .persistent = graph_of(q, strategy)->persistent,
                              .context_bytes = context_of(q, strategy),
+                             .iteration = q->options->iteration,
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
@@ -354,24 +357,6 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
   return status;
 }
 
-static sn_status add_tensors(const question *q, const sn_route *route, sn_run *run) {
-  sn_tensor_row *rows = sn_arena_alloc(q->arena, route->n_tensors, sizeof *rows);
-  if (!rows) return sn_fail_memory(q->err);
-  for (uint32_t t = 0; t < route->n_tensors; t++) {
-    char name[SN_TENSOR_NAME];
-    const sn_tensor *tensor = &route->tensors[t];
-    rows[t] = (sn_tensor_row){.id = t,
-                              .name = sn_arena_text(q->arena, sn_tensor_name(route, t, name, sizeof name)),
-                              .kind = sn_role_name(tensor->role),
-                              .layer = sn_arena_text(q->arena, q->net->layers[tensor->layer].name),
-                              .bytes = tensor->bytes};
-    if (!rows[t].name || !rows[t].layer) return sn_fail_memory(q->err);
-  }
-  run->tensors = rows;
-  run->n_tensors = route->n_tensors;
-  return SN_OK;
-}
-
 static sn_status fill_head(const question *q, const char *spec, const sn_route *route, sn_run *run) {
   const sn_options *o = q->options;
   *run = (sn_run){.name = "",
@@ -390,7 +375,9 @@ static sn_status fill_head(const question *q, const char *spec, const sn_route *
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),
-                  .optimizer = sn_optimizer_name(o->optimizer),
+                  .optimizer = sn_optimizer_name(o->iteration.optimizer),
+                  .accumulate = sn_iteration_batches(o->iteration),
+                  .inference = o->iteration.inference,
                   .shared_link = o->shared_link,
                   .costs = o->calibration ? "measured" : "model",
                   .device = "",
@@ -401,7 +388,7 @@ static sn_status fill_head(const question *q, const char *spec, const sn_route *
                   .macs = q->net->macs,
                   .arena = q->arena};
   if (!run->net || !run->net_name || !run->gpu) return sn_fail_memory(q->err);
-  return o->want_tensors ? add_tensors(q, route, run) : SN_OK;
+  return o->want_tensors ? sn_result_add_tensors(route, q->arena, run, q->err) : SN_OK;
 }
 
 /* A strategy that no plan can be made for, or none that can be played, leaves the others their answers. */
@@ -431,7 +418,11 @@ static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strate
   sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
   sn_failure *failures = sn_arena_alloc(q->arena, n_strategies, sizeof *failures);
-  sn_status status = run && results && failures ? open_question(q) : sn_fail_memory(q->err);
+  if (!run || !results || !failures) {
+    sn_fail_memory(q->err);
+    return NULL;
+  }
+  sn_status status = open_question(q);
   sn_strategy shown = head_strategy(strategies, n_strategies);
   if (status == SN_OK) status = open_graph(q, shown);
   if (status == SN_OK) status = fill_head(q, spec, graph_of(q, shown)->route, run);

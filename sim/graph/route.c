@@ -85,8 +85,9 @@ static sn_status make_order(sn__route_maker *b, const sn_net *net, sn_err *err) 
   return status;
 }
 
-/* A FORK that does not copy: its branches are its input. */
+/* A FORK that does not copy: its branches are its input. So is PyTorch's DROPOUT where nothing is trained. */
 static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
+  if (layer->op == SN_DROPOUT) return b->iteration.inference && b->route->dialect->eager;
   return layer->op == SN_FORK && !b->route->dialect->fork_copies;
 }
 
@@ -94,7 +95,7 @@ static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
  * make no gradient for a FORK to sum, where that gradient is no tensor. */
 bool sn__route_has_backward(const sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
-  if (b->inference) return false;
+  if (b->iteration.inference) return false;
   if (b->route->dialect->declared) return layer->op != SN_FORK && b->trained[layer->first_output];
   return !is_transparent(b, layer) || b->gradient[layer->first_output] != SN_NONE;
 }
@@ -102,6 +103,14 @@ bool sn__route_has_backward(const sn__route_maker *b, uint32_t index) {
 static void pass_through(sn__route_maker *b, const sn_layer *layer) {
   for (uint32_t port = 0; port < layer->n_outputs; port++)
     b->output[layer->first_output + port] = b->output[sn__route_input(b, layer, 0)];
+}
+
+/* The first of what backward wants that is made; without backward nothing is, but what an eager framework makes all the
+ * same: a maximum POOL its indices, LRN two tensors as large as its output, of the simple operations it is made of. */
+static uint32_t first_saved(const sn__route_maker *b, uint32_t index, sn_saving saving) {
+  bool eager = b->route->dialect->eager;
+  if (sn__route_has_backward(b, index) || (eager && saving == SN_SAVES_INDICES)) return 0;
+  return eager && saving == SN_SAVES_LRN ? 1 : sn_saving_count(saving);
 }
 
 static void add_outputs(sn__route_maker *b, uint32_t index) {
@@ -112,11 +121,11 @@ static void add_outputs(sn__route_maker *b, uint32_t index) {
     sn__route_access(b, b->output[value], SN_WRITE);
   }
   sn_saving saving = sn__route_rule(b, index)->saves;
-  uint32_t count = sn__route_has_backward(b, index) ? sn_saving_count(saving) : 0;
-  for (uint32_t i = 0; i < count; i++) {
+  uint32_t first = first_saved(b, index, saving), count = sn_saving_count(saving);
+  for (uint32_t i = first; i < count; i++) {
     uint64_t bytes = sn_saving_bytes(saving, i, layer, b->net->values[layer->first_output].bytes);
     uint32_t saved = sn__route_add_tensor(b, index, i, SN_SAVED, bytes);
-    if (i == 0) b->saved[index] = saved;
+    if (i == first) b->saved[index] = saved;
     sn__route_access(b, saved, SN_WRITE);
   }
 }
@@ -370,7 +379,7 @@ static sn_status make_steps(sn__route_maker *b, sn_err *err) {
   if (b->route->dialect->declared) sn__route_find_trained(b);
   for (uint32_t i = 0; i < n; i++) add_forward(b, b->order[i]);
   b->route->first_backward = b->route->first_update = b->route->n_steps;
-  if (!b->inference && add_backwards(b, err) != SN_OK) return err->code;
+  if (!b->iteration.inference && add_backwards(b, err) != SN_OK) return err->code;
   if (b->too_large)
     return sn_fail(err, SN_BAD_INPUT,
                    "network %s at batch %u: its tensors together exceed 4 PiB; choose a smaller batch", net->name,
@@ -473,25 +482,25 @@ static void hand_over(const sn__route_maker *b, sn_arena *arena) {
 typedef struct wish {
   sn_dialect_id dialect;
   sn_order order;
-  sn_optimizer optimizer;
-  bool inference;
+  sn_iteration iteration;
   const uint64_t *workspace;
 } wish;
 
 static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err *err) {
-  sn__route_maker b = {.net = net,
-                       .route = sn_arena_alloc(arena, 1, sizeof(sn_route)),
-                       .optimizer = w->optimizer,
-                       .workspace = w->workspace,
-                       .inference = w->inference};
-  if (b.route) b.route->dialect = sn_dialect_of(w->dialect);
-  sn_status status = b.route && allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
-  if (status == SN_OK) status = b.route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
+  sn_route *route = sn_arena_alloc(arena, 1, sizeof *route);
+  if (!route) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  route->dialect = sn_dialect_of(w->dialect);
+  sn__route_maker b = {.net = net, .route = route, .iteration = w->iteration, .workspace = w->workspace};
+  sn_status status = allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
+  if (status == SN_OK) status = route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);
   free_room(&b);
-  if (status == SN_OK && b.route->dialect->in_place) status = sn_route_take(b.route, err);
-  return status == SN_OK ? b.route : NULL;
+  if (status == SN_OK && route->dialect->in_place) status = sn_route_take(route, err);
+  return status == SN_OK ? route : NULL;
 }
 
 bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order) {
@@ -534,17 +543,12 @@ static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
 }
 
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(net, &(wish){.dialect = dialect, .order = order, .optimizer = SN_OPTIMIZER_MOMENTUM}, err);
+  return sn_route_new_for(net, dialect, order, (sn_iteration){.optimizer = SN_OPTIMIZER_MOMENTUM}, NULL, err);
 }
 
-sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err) {
-  return make_route(
-      net, &(wish){.dialect = dialect, .order = order, .optimizer = SN_OPTIMIZER_MOMENTUM, .inference = true}, err);
-}
-
-sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
-                                const uint64_t *workspace, sn_err *err) {
-  return make_route(net, &(wish){.dialect = dialect, .order = order, .optimizer = optimizer, .workspace = workspace},
+sn_route *sn_route_new_for(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
+                           const uint64_t *workspace, sn_err *err) {
+  return make_route(net, &(wish){.dialect = dialect, .order = order, .iteration = iteration, .workspace = workspace},
                     err);
 }
 

@@ -31,7 +31,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/graph/dialect.h"
-#include "sim/graph/optimizer.h"
+#include "sim/graph/iteration.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,14 +152,15 @@ typedef struct sn_route {
 /* SN_BAD_INPUT where the sum of all tensors is beyond SN_MAX_NET_BYTES; SN_BAD_USAGE for an order that the dialect does
  * not have. */
 sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
-/* With an optimizer: sn_route_new() has momentum. Adam and AdamW of an eager dialect make a temporary as large as all
- * parameters, which lives through the updates (PyTorch's foreach implementation). And with bytes of workspace for every
- * CONV, by layer, which are tensors of dialects that are by_kernel; NULL, as with sn_route_new(): none. */
-sn_route *sn_route_new_training(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_optimizer optimizer,
-                                const uint64_t *workspace, sn_err *err);
-/* The forward steps alone, for running a network that is not trained: nothing is saved for backward, and values die
- * where forward reads them last. */
-sn_route *sn_route_new_inference(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_err *err);
+/* Of another iteration than sn_route_new()'s, which trains by momentum, a batch an update. Adam and AdamW of an eager
+ * dialect make a temporary as large as all parameters, which lives through the updates (PyTorch's foreach
+ * implementation). Where an eager dialect accumulates, the route is that of a later micro-batch: gradients of
+ * parameters are dropped by the step that makes them, as what they are added to lies beside the graph. Inference has
+ * the forward steps alone: nothing is saved for backward, values die where forward reads them last, and a DROPOUT of an
+ * eager dialect is no step. And with bytes of workspace for every CONV, by layer, which are tensors of dialects that
+ * are by_kernel; NULL, as with sn_route_new(): none. */
+sn_route *sn_route_new_for(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
+                           const uint64_t *workspace, sn_err *err);
 void sn_route_free(sn_route *route);
 
 /* The dialect makes routes in this order. SN_ORDER_ROUTE is every dialect's. */

@@ -142,10 +142,11 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[index] + port, SN_WRITE);
 }
 
+/* What was accumulated lies beside the graph. */
 static void use_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t gradient = b->weight_gradient[index];
-  if (gradient == SN_NONE) return;
+  if (gradient == SN_NONE || sn_iteration_accumulates(b->iteration)) return;
   uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, gradient + port, SN_READ);
 }
@@ -163,7 +164,8 @@ static void leave_backward(sn__route_maker *b) {
 }
 
 void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
-  bool adam = b->optimizer == SN_OPTIMIZER_ADAM || b->optimizer == SN_OPTIMIZER_ADAMW;
+  sn_optimizer optimizer = b->iteration.optimizer;
+  bool adam = optimizer == SN_OPTIMIZER_ADAM || optimizer == SN_OPTIMIZER_ADAMW;
   bool first = b->route->n_steps == b->route->first_update + 1;
   if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, b->net->parameters * sizeof(float));
   use_gradients(b, index);

@@ -40,10 +40,9 @@ typedef struct sn__route_maker {
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
   uint32_t temporary; /* of the updates */
-  sn_optimizer optimizer;
+  sn_iteration iteration;
   const uint64_t *workspace; /* per layer, by_kernel; NULL: none */
   uint32_t *scratch;         /* per layer: the tensor for that; SN_NONE: none */
-  bool inference;            /* forward steps alone */
   bool too_large;
 } sn__route_maker;
 

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "sim/device/device.h"
-#include "sim/graph/optimizer.h"
+#include "sim/graph/iteration.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ typedef struct sn_options {
   sn_external external;
   sn_allocator allocator; /* the pool, or cudaMalloc/cudaFree for every tensor ([SN] table 2) */
   sn_placement placement; /* of plans' addresses (sim/plan/make.h); published systems have first fit in any case */
-  sn_optimizer optimizer; /* of updates */
+  sn_iteration iteration; /* what it is for: how parameters are updated, behind how many batches */
   bool shared_link;       /* copies of both directions share the link's bandwidth */
   uint64_t pool_bytes;    /* size of the pool instead of what the device has left; 0: what it has left */
   const struct sn_calibration *calibration; /* measured times of the device, whose profile is its; NULL: formulas */

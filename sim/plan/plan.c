@@ -151,10 +151,11 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
          fprintf(out,
                  "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
-                 "\"%s\",\n\"shared_link\": %s,\n"
+                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n\"shared_link\": %s,\n"
                  "\"costs\": \"%s\",\n",
                  sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
-                 sn_optimizer_name(o->optimizer), o->shared_link ? "true" : "false",
+                 sn_optimizer_name(o->iteration.optimizer), sn_iteration_batches(o->iteration),
+                 o->iteration.inference ? "true" : "false", o->shared_link ? "true" : "false",
                  o->calibration ? "measured" : "model") > 0;
 }
 

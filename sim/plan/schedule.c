@@ -312,20 +312,20 @@ static uint64_t *find_workspaces(const sn_net *net, const sn_costs *costs, sn_er
   return bytes;
 }
 
-static sn_route *make_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+static sn_route *make_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
                             sn_err *err) {
   sn_order order = sn_strategy_order(strategy);
   if (!sn_dialect_of(strategy.dialect)->by_kernel)
-    return sn_route_new_training(net, strategy.dialect, order, optimizer, NULL, err);
+    return sn_route_new_for(net, strategy.dialect, order, iteration, NULL, err);
   uint64_t *workspace = find_workspaces(net, costs, err);
-  sn_route *route = workspace ? sn_route_new_training(net, strategy.dialect, order, optimizer, workspace, err) : NULL;
+  sn_route *route = workspace ? sn_route_new_for(net, strategy.dialect, order, iteration, workspace, err) : NULL;
   free(workspace);
   return route;
 }
 
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
                             sn_err *err) {
-  sn_route *route = make_route(net, strategy, optimizer, costs, err);
+  sn_route *route = make_route(net, strategy, iteration, costs, err);
   sn_status status = route ? SN_OK : err->code;
   if (status == SN_OK && strategy.dialect == SN_DIALECT_EXPLICIT) status = sn_route_take(route, err);
   if (status == SN_OK && strategy.liveness == SN_LIVENESS_CARRIED) status = sn_route_carry(route, err);

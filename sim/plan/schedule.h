@@ -44,7 +44,7 @@ typedef struct sn_schedule {
 
 /* The route that a strategy plans: of its dialect, in its order, permits used, and what is carried over. `costs` are
  * looked at where workspaces are tensors of the graph; NULL: there are none. */
-sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_optimizer optimizer, const sn_costs *costs,
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
                             sn_err *err);
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);

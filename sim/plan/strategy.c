@@ -196,6 +196,17 @@ uint32_t sn_strategy_graph(sn_strategy strategy) {
   return strategy.dialect == SN_DIALECT_SINGA ? SN_DIALECT_SINGA + singa_number(strategy) : strategy.dialect;
 }
 
+const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
+  if (sn_iteration_accumulates(iteration) && strategy.dialect == SN_DIALECT_SINGA)
+    return "SINGA updates a parameter right behind its gradient, so that no gradients are accumulated";
+  if (!iteration.inference) return NULL;
+  if (strategy.dialect == SN_DIALECT_SINGA) return "what is known of SINGA is the graph that trains";
+  if (strategy.recompute != SN_RECOMPUTE_NONE) return "without a backward pass nothing is recomputed";
+  if (strategy.offload != SN_OFFLOAD_NONE && strategy.offload != SN_OFFLOAD_CACHE)
+    return "without a backward pass nothing has to be brought back that could be offloaded";
+  return NULL;
+}
+
 bool sn_strategy_is_simulated(sn_strategy strategy) {
   return strategy.dialect == SN_DIALECT_SINGA;
 }

@@ -8,8 +8,9 @@ typedef struct replay {
   const sn_caching_load *load;
   sn_caching *caching;
   uint32_t *blocks; /* per tensor, those it holds now; 0: none */
+  uint32_t *kept;   /* per tensor: the block of an accumulated gradient; 0: none */
   uint32_t next_made;
-  uint32_t iteration, step;
+  uint32_t iteration, micro_batch, step; /* micro-batches from 0 */
   sn_caching_replayed *result;
 } replay;
 
@@ -41,10 +42,19 @@ static sn_status make_state(replay *r, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status give(replay *r, uint32_t *block, sn_err *err) {
+  uint32_t given = *block;
+  *block = 0;
+  return sn_caching_give(r->caching, given, err);
+}
+
+/* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
 static sn_status give_tensor(replay *r, uint32_t tensor, sn_err *err) {
-  uint32_t block = r->blocks[tensor];
+  bool gradient = r->plan->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+  if (!gradient || r->load->accumulate < 2 || r->micro_batch > 0) return give(r, &r->blocks[tensor], err);
+  if (r->blocks[tensor]) r->kept[tensor] = r->blocks[tensor];
   r->blocks[tensor] = 0;
-  return sn_caching_give(r->caching, block, err);
+  return SN_OK;
 }
 
 static sn_status obey(replay *r, const sn_instr *i, sn_err *err) {
@@ -62,14 +72,25 @@ static sn_status obey(replay *r, const sn_instr *i, sn_err *err) {
   }
 }
 
-static sn_status iterate(replay *r, sn_err *err) {
-  sn_caching_peak *peak = &r->result->iterations[r->iteration - 1];
-  sn_caching_reset_peaks(r->caching);
+/* The plan once, without the updates where another micro-batch follows. */
+static sn_status obey_all(replay *r, bool last, sn_err *err) {
+  uint32_t end = last ? r->plan->route->n_steps : r->plan->route->first_update;
   for (uint32_t n = 0; n < r->plan->n_instrs && err->code == SN_OK; n++) {
     r->step = r->plan->instrs[n].step;
-    if (make_state(r, err) == SN_OK) obey(r, &r->plan->instrs[n], err);
+    if (r->step < end && make_state(r, err) == SN_OK) obey(r, &r->plan->instrs[n], err);
   }
   for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give_tensor(r, t, err);
+  return err->code;
+}
+
+static sn_status iterate(replay *r, sn_err *err) {
+  sn_caching_peak *peak = &r->result->iterations[r->iteration - 1];
+  uint32_t asked = r->load->accumulate ? r->load->accumulate : 1;
+  uint32_t count = asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
+  sn_caching_reset_peaks(r->caching);
+  for (r->micro_batch = 0; r->micro_batch < count && err->code == SN_OK; r->micro_batch++)
+    obey_all(r, r->micro_batch + 1 == count, err);
+  for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give(r, &r->kept[t], err);
   peak->allocated_bytes = sn_caching_look(r->caching)->allocated_peak;
   peak->reserved_bytes = sn_caching_look(r->caching)->reserved_peak;
   return err->code;
@@ -110,11 +131,13 @@ sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn
   replay r = {.plan = plan, .load = load, .step = SN_NONE, .result = result};
   r.caching = sn_caching_new(load->limit_bytes, &load->options, err);
   r.blocks = calloc((size_t)plan->route->n_tensors + 1, sizeof *r.blocks);
-  if (!r.blocks)
+  r.kept = calloc((size_t)plan->route->n_tensors + 1, sizeof *r.kept);
+  if (!r.blocks || !r.kept)
     sn_fail_memory(err);
   else if (r.caching)
     play(&r, err);
   free(r.blocks);
+  free(r.kept);
   sn_caching_free(r.caching);
   return err->code;
 }

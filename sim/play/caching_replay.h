@@ -9,6 +9,10 @@
  * steady one: what an optimizer makes in its first step is there from its begin. A tensor is taken with its exact bytes
  * at its ALLOC and given back at its RELEASE, or at the end of the iteration; a workspace (whole KiB, as the plan has
  * it) lives in its COMPUTE alone. Copies take nothing. O(instructions x log blocks).
+ *
+ * Where gradients are accumulated the plan is that of one micro-batch and the update: an iteration obeys what stands
+ * ahead of the updates once for every micro-batch, and gradients of parameters that the first of them makes stay until
+ * the iteration is over, when the next one begins with none.
  */
 #ifndef SN_SIM_PLAY_CACHING_REPLAY_H
 #define SN_SIM_PLAY_CACHING_REPLAY_H
@@ -20,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_CACHING_ITERATIONS = 2 };
+enum { SN_CACHING_ITERATIONS = 2, SN_CACHING_MICRO_BATCHES = 3 };
 
 /* A block that is made in a step of the first iteration, in front of what the plan lists for it, and stays. */
 typedef struct sn_caching_made {
@@ -35,6 +39,8 @@ typedef struct sn_caching_load {
   uint32_t n_before;
   const sn_caching_made *made; /* in the order in which the plan comes to their steps */
   uint32_t n_made;
+  uint32_t accumulate; /* micro-batches; from 2 on gradients of parameters stay. 0 and 1: a plan of one batch. Those
+                        * behind SN_CACHING_MICRO_BATCHES ask for the same once more, and are not obeyed */
 } sn_caching_load;
 
 /* Bytes. The names of peaks are those of torch.cuda.max_memory_allocated() and max_memory_reserved(). */

@@ -63,12 +63,38 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static sn_live live_of(const char *title, const sn_net *net, const char *strategy, int optimizer) {
+/* Two batches an update: the peak is in the second one's backward. */
+static const row accumulated[] = {
+    {"tv_squeezenet1_1", 16, ADAM, IN_PLACE, 0, {4941984, 0, 4941984, 9884176, 332962440, 21632000}},
+    {"tv_alexnet", 64, SGD, IN_PLACE, 0, {244403360, 0, 244403360, 0, 233472520, 154419200}},
+    {"tv_vgg16", 16, MOMENTUM, IN_PLACE, 0, {553430176, 0, 553430176, 553430176, 1172111496, 412925952}},
+    {"tv_vgg19", 64, ADAM, IN_PLACE, 0, {574668960, 0, 574668960, 1149338072, 5022417416, 418529280}},
+    {"tv_mobilenet_v2", 64, SGD, IN_PLACE, 0, {14019488, 136864, 14019488, 0, 5004891912, 32112640}},
+    {"tv_resnet50", 64, MOMENTUM, IN_PLACE, 0, {102228128, 212904, 102228128, 102228128, 5497896968, 51380224}},
+    {"tv_inception_v3", 16, MOMENTUM, IN_PLACE, 0, {95338272, 138480, 95338272, 95338272, 1569191752, 19136512}},
+    {"tv_densenet121", 16, ADAM, IN_PLACE, 0, {31915424, 335560, 31915424, 63832304, 2086050696, 6422528}},
+    {"tv_resnet152", 16, ADAM, IN_PLACE, 0, {240771232, 606936, 240771232, 481544332, 2839363208, 12845056}},
+};
+enum { ACCUMULATED = sizeof accumulated / sizeof accumulated[0] };
+
+/* The network alone, its layers one after the other: eval mode, no gradients. */
+static const struct {
+  const char *net;
+  uint64_t total;
+} running[] = {
+    {"tv_resnet18", 159190848},      {"tv_resnet50", 266215496},     {"tv_alexnet", 275385504},
+    {"tv_vgg16", 974105760},         {"tv_densenet121", 176757864},  {"tv_mobilenet_v2", 177930816},
+    {"tv_squeezenet1_1", 102213792}, {"tv_inception_v3", 289662672}, {"inception_v4", 365159048},
+    {"alexnet", 333749344},
+};
+enum { RUNNING = sizeof running / sizeof running[0], RUNNING_BATCH = 16 };
+
+static sn_live live_of(const char *title, const sn_net *net, const char *strategy, sn_iteration iteration) {
   sn_err err = SN_ERR_INIT;
   sn_device gpu = load_gpu("h200");
   sn_strategy s = parse_strategy(strategy);
   sn_options options = SN_OPTIONS_INIT;
-  options.optimizer = (sn_optimizer)optimizer;
+  options.iteration = iteration;
   sn_run *run = sn_simulate(title, net, &gpu, &s, 1, &options, &err);
   must(&err);
   assert_int_equal(run->n_results, 1);
@@ -83,19 +109,19 @@ static void check(const row *expected, const char *what, uint64_t ours, uint64_t
              expected->optimizer, expected->strategy, what, ours, theirs);
 }
 
-static sn_live live_of_row(const row *r) {
+static sn_live live_of_row(const row *r, uint32_t accumulate) {
   sn_net *net = load_net(r->net, r->batch);
-  sn_live live = live_of(r->net, net, r->strategy, r->optimizer);
+  const sn_iteration iteration = {.optimizer = (sn_optimizer)r->optimizer, .accumulate = accumulate};
+  sn_live live = live_of(r->net, net, r->strategy, iteration);
   sn_net_free(net);
   return live;
 }
 
-static void live_bytes(void **state) {
-  (void)state;
-  for (size_t i = 0; i < ROWS; i++) {
-    const row *r = &rows[i];
+static void check_rows(const row *all, size_t count, uint32_t accumulate) {
+  for (size_t i = 0; i < count; i++) {
+    const row *r = &all[i];
     uint64_t passing = UINT64_C(4) * r->passing;
-    sn_live live = live_of_row(r);
+    sn_live live = live_of_row(r, accumulate);
     check(r, "parameters", live.parameters, r->live.parameters);
     check(r, "buffers", live.buffers, r->live.buffers);
     check(r, "gradients", live.gradients, r->live.gradients + passing);
@@ -106,13 +132,37 @@ static void live_bytes(void **state) {
   }
 }
 
+static void live_bytes(void **state) {
+  (void)state;
+  check_rows(rows, ROWS, 1);
+}
+
+/* Of three or more batches as of two. */
+static void accumulated_gradients(void **state) {
+  (void)state;
+  check_rows(accumulated, ACCUMULATED, 2);
+  check_rows(accumulated, 2, 7);
+}
+
+static void inference(void **state) {
+  (void)state;
+  for (size_t i = 0; i < RUNNING; i++) {
+    sn_net *net = load_net(running[i].net, RUNNING_BATCH);
+    sn_live live = live_of(running[i].net, net, "pytorch", (sn_iteration){.inference = true});
+    if (sn_live_total(&live) != running[i].total)
+      fail_msg("%s run: %" PRIu64 ", PyTorch %" PRIu64, running[i].net, sn_live_total(&live), running[i].total);
+    assert_int_equal(live.gradients + live.optimizer + live.temporary, 0);
+    sn_net_free(net);
+  }
+}
+
 /* A peak in the update: P more, the square roots that Adam makes for all parameters at once. All that step() makes is
  * the optimizer's for MemTracker. The 4 bytes of the loss' gradient, which ours still has then, are gone in PyTorch. */
 static void peak_in_the_update(void **state) {
   (void)state;
   enum { LOSS_GRADIENT = 4 };
   static const row adam = {"tv_alexnet", 32, ADAM, IN_PLACE, 0, {244403360, 0, 244403360, 733210144, 19267844, 0}};
-  sn_live live = live_of_row(&adam);
+  sn_live live = live_of_row(&adam, 1);
   check(&adam, "parameters", live.parameters, adam.live.parameters);
   check(&adam, "gradients", live.gradients, adam.live.gradients);
   check(&adam, "optimizer and temporary", live.optimizer + live.temporary, adam.live.optimizer);
@@ -127,7 +177,7 @@ static void peak_in_the_update(void **state) {
  * keeps in a variable. */
 
 static void check_trace(sn_net *net, uint64_t classes, uint64_t expected) {
-  sn_live live = live_of(net->name, net, "pytorch-1.7", SN_OPTIMIZER_SGD);
+  sn_live live = live_of(net->name, net, "pytorch-1.7", (sn_iteration){.optimizer = SN_OPTIMIZER_SGD});
   uint64_t found = sn_live_total(&live) + 4 * classes * net->batch;
   if (found != expected) fail_msg("%s: %" PRIu64 ", DTR %" PRIu64, net->name, found, expected);
 }
@@ -176,10 +226,8 @@ static void dtr_inception_v4(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(live_bytes),
-      cmocka_unit_test(peak_in_the_update),
-      cmocka_unit_test(dtr_densenet121),
-      cmocka_unit_test(dtr_inception_v4),
+      cmocka_unit_test(live_bytes),         cmocka_unit_test(accumulated_gradients), cmocka_unit_test(inference),
+      cmocka_unit_test(peak_in_the_update), cmocka_unit_test(dtr_densenet121),       cmocka_unit_test(dtr_inception_v4),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static sn_route *open_block(sn_net **net, sn_order order) {
   uint64_t workspace[16] = {0};
   workspace[find_layer(*net, "conv")] = 3000;
   workspace[find_layer(*net, "conv2")] = 5000;
-  sn_route *route = sn_route_new_training(*net, SN_DIALECT_SINGA, order, SN_OPTIMIZER_MOMENTUM, workspace, &err);
+  sn_route *route = sn_route_new_for(*net, SN_DIALECT_SINGA, order, (sn_iteration){0}, workspace, &err);
   must(&err);
   return route;
 }
@@ -254,7 +254,7 @@ static void close_world(world *w) {
 
 static sn_route *route_of(const world *w, const char *strategy) {
   sn_err err = SN_ERR_INIT;
-  sn_route *route = sn_schedule_route(w->net, parse_strategy(strategy), SN_OPTIMIZER_MOMENTUM, w->costs, &err);
+  sn_route *route = sn_schedule_route(w->net, parse_strategy(strategy), (sn_iteration){0}, w->costs, &err);
   must(&err);
   return route;
 }

@@ -220,6 +220,8 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->external = sample_text(s, arena);
   run->allocator = sample_text(s, arena);
   run->optimizer = sample_text(s, arena);
+  run->accumulate = sample_u32(s);
+  run->inference = sample_bool(s);
   run->shared_link = sample_bool(s);
   run->costs = sample_text(s, arena);
   run->device = sample_text(s, arena);
@@ -324,7 +326,7 @@ static inline char *dump_run(const sn_run *run) {
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,
           run->n_tensors, run->tensors != NULL);
   fprintf(out, "net name %s\n", run->net_name);
-  fprintf(out, "optimizer %s\n", run->optimizer);
+  fprintf(out, "optimizer %s accumulate %" PRIu32 " inference %d\n", run->optimizer, run->accumulate, run->inference);
   fprintf(out, "costs %s device %s data %s iterations %" PRIu64 "\n", run->costs, run->device, run->data,
           run->iterations);
   fprintf(out, "name %s\n", run->name);

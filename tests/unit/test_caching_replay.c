@@ -58,6 +58,46 @@ static void by_hand(void **state) {
   assert_int_equal(r.figures.reserved_peak, 20 * MIB);
 }
 
+/* One micro-batch: y is made, 4 MiB, and in backward dw, 3 MiB, which goes with its step; then an update. */
+static const sn_tensor batch_tensors[] = {{.bytes = 4 * MIB}, {.bytes = 3 * MIB, .role = SN_PARAMETER_GRADIENT}};
+static const sn_route batch_route = {
+    .first_backward = 1, .first_update = 2, .n_steps = 3, .n_tensors = 2, .tensors = batch_tensors};
+static sn_instr batch_instrs[] = {
+    {.kind = SN_ALLOC, .id = 0, .step = 0},
+    {.kind = SN_COMPUTE, .id = 0, .step = 0},
+    {.kind = SN_ALLOC, .id = 1, .step = 1},
+    {.kind = SN_COMPUTE, .id = 1, .step = 1},
+    {.kind = SN_RELEASE, .id = 1, .step = 1},
+    {.kind = SN_RELEASE, .id = 0, .step = 1},
+    {.kind = SN_COMPUTE, .id = 2, .step = 2, .bytes = 1 * MIB},
+};
+
+static void accumulated(void **state) {
+  (void)state;
+  static const sn_plan batch = {
+      .route = &batch_route, .n_instrs = sizeof batch_instrs / sizeof *batch_instrs, .instrs = batch_instrs};
+  static const sn_caching_made made[] = {{2, 3 * MIB}};
+  /* The first micro-batch's dw stays as the gradient, from the second on another one comes beside it; what the first
+   * update makes is there in the second iteration. */
+  static const struct {
+    uint32_t accumulate;
+    uint64_t first, second;
+  } cases[] = {{0, 7, 10}, {1, 7, 10}, {2, 10, 13}, {3, 10, 13}, {1000, 10, 13}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const sn_caching_load load = {.limit_bytes = SN_CACHING_NO_LIMIT,
+                                  .options = {.expandable_segments = true},
+                                  .made = made,
+                                  .n_made = 1,
+                                  .accumulate = cases[i].accumulate};
+    sn_caching_replayed r = replay(&batch, &load);
+    assert_true(r.fits);
+    assert_int_equal(r.iterations[0].allocated_bytes, cases[i].first * MIB);
+    assert_int_equal(r.iterations[1].allocated_bytes, cases[i].second * MIB);
+    assert_int_equal(r.iterations[1].step, 1);
+    assert_int_equal(r.figures.allocated_bytes, 3 * MIB); /* gradients end with their iteration */
+  }
+}
+
 static void bad_options(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -119,6 +159,7 @@ static void plans_of_networks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(by_hand),
+      cmocka_unit_test(accumulated),
       cmocka_unit_test(bad_options),
       cmocka_unit_test(plans_of_networks),
   };

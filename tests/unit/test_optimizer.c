@@ -28,12 +28,13 @@ static void bytes_that_stay(void **state) {
   static const uint64_t counters[SN_OPTIMIZERS] = {0, 0, 64, 64};
   sn_net *net = load_net("alexnet", 2);
   for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
-    sn_persistent p = sn_persistent_of(net, SN_DIALECT_SUPERNEURONS, o);
+    sn_persistent p = sn_persistent_of(net, SN_DIALECT_SUPERNEURONS, (sn_iteration){.optimizer = o});
     assert_int_equal(p.parameters, 4 * net->parameters);
     assert_int_equal(p.parameter_gradients, p.parameters);
     assert_int_equal(p.optimizer_state, times[o] * p.parameters);
     assert_int_equal(sn_optimizer_counter_bytes(o, net), counters[o]);
-    assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, o).optimizer_state, p.optimizer_state + counters[o]);
+    assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, (sn_iteration){.optimizer = o}).optimizer_state,
+                     p.optimizer_state + counters[o]);
   }
   sn_net_free(net);
 }
@@ -77,7 +78,7 @@ static int64_t iteration(const sn_net *net, const sn_device *gpu, sn_optimizer o
   sn_err err = SN_ERR_INIT;
   sn_strategy liveness = parse_strategy("liveness");
   sn_options options = SN_OPTIONS_INIT;
-  options.optimizer = optimizer;
+  options.iteration.optimizer = optimizer;
   sn_run *run = sn_simulate("alexnet", net, gpu, &liveness, 1, &options, &err);
   must(&err);
   assert_string_equal(run->optimizer, sn_optimizer_name(optimizer));

@@ -288,7 +288,8 @@ static void head_of_lenet(void **state) {
       "{\n\"snsim_plan\": 1,\n\"net\": \"lenet\",\n\"batch\": 4,\n\"image_height\": 28,\n"
       "\"image_width\": 28,\n\"strategy\": \"liveness+cache+recompute=cost\",\n"
       "\"gpu\": \"k40c\",\n\"memory_bytes\": 11994660864,\n\"host_memory_bytes\": 0,\n\"pool_limit_bytes\": 0,\n"
-      "\"workspace\": \"dynamic\",\n\"external\": \"host\",\n\"allocator\": \"pool\",\n\"optimizer\": \"momentum\",\n"
+      "\"workspace\": \"dynamic\",\n\"external\": \"host\",\n\"allocator\": \"pool\",\n\"optimizer\": "
+      "\"momentum\",\n\"accumulate\": 1,\n\"inference\": false,\n"
       "\"shared_link\": false,\n\"costs\": \"model\",\n"
       "\"lanes\": [\"compute\", \"out\", \"in\"],\n\"fits\": true,\n";
   sn_net *net = load_net("lenet", 4);

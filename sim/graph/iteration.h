@@ -1,0 +1,38 @@
+/* Iteration: what one of them is for. It trains, by an optimizer, which makes an update behind one batch or behind
+ * several that are run one after the other (micro-batches, whose gradients are added up); or it only runs the network.
+ *
+ *     zero gradients | forward backward | forward backward | .. | update          accumulate: how many
+ *
+ * Where gradients of parameters are tensors that backward makes (PyTorch), those of the first micro-batch stay, and
+ * each later one is made, added to what is there, and dropped. So the route of such an iteration is that of a later
+ * micro-batch with the update: no moment of the first one needs more. Where they have their place beside the graph all
+ * along, backward adds into it (as cuDNN and cuBLAS do with beta = 1, Caffe's iter_size and MXNet's grad_req="add"):
+ * the route stays as it is, and so does the memory.
+ */
+#ifndef SN_SIM_GRAPH_ITERATION_H
+#define SN_SIM_GRAPH_ITERATION_H
+
+#include "sim/graph/optimizer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SN_ITERATION_BATCHES = 65536 }; /* the most that an update may be made of */
+
+typedef struct sn_iteration {
+  sn_optimizer optimizer;
+  uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
+  bool inference;      /* forward alone; the two above are not looked at */
+} sn_iteration;
+
+/* Gradients of parameters outlive the batch that they are of. */
+static inline bool sn_iteration_accumulates(sn_iteration iteration) {
+  return iteration.accumulate > 1 && !iteration.inference;
+}
+
+/* Batches, of as many images each, that an update is made of. */
+static inline uint32_t sn_iteration_batches(sn_iteration iteration) {
+  return sn_iteration_accumulates(iteration) ? iteration.accumulate : 1;
+}
+
+#endif
