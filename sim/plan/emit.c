@@ -5,68 +5,23 @@
 
 #include <stdlib.h>
 
-static sn_status grow(void **items, uint32_t *room, size_t size, sn_err *err) {
-  uint32_t more = *room ? 2 * *room : 256;
-  void *fresh = more > *room ? realloc(*items, (size_t)more * size) : NULL;
-  if (!fresh) return sn_fail_memory(err);
-  *items = fresh;
-  *room = more;
-  return SN_OK;
-}
-
 static sn_status add(sn__emit *e, sn_instr instr) {
-  if (e->plan->n_instrs == e->room &&
-      grow((void **)&e->plan->instrs, &e->room, sizeof *e->plan->instrs, e->err) != SN_OK)
-    return e->err->code;
   instr.step = e->step;
-  if (instr.kind != SN_COMPUTE) instr.algo[0] = instr.algo[1] = SN_NO_ALGO;
-  e->plan->instrs[e->plan->n_instrs++] = instr;
-  sn__lane_state *lane = &e->lanes[instr.lane];
-  lane->known[instr.lane] = ++lane->clock;
-  return SN_OK;
+  return sn__lanes_add(&e->lanes, instr);
 }
 
 static sn_status signal_lane(sn__emit *e, sn_lane on) {
-  sn__lane_state *lane = &e->lanes[on];
-  if (lane->n_fences == lane->room && grow((void **)&lane->fences, &lane->room, sizeof *lane->fences, e->err) != SN_OK)
-    return e->err->code;
-  sn__fence *fence = &lane->fences[lane->n_fences++];
-  fence->id = e->plan->n_fences++;
-  fence->clock = lane->clock;
-  for (sn_lane other = 0; other < SN_LANES; other++) fence->known[other] = lane->known[other];
-  return add(e, (sn_instr){.kind = SN_SIGNAL, .lane = (uint8_t)on, .id = fence->id});
+  return sn__lanes_signal(&e->lanes, on, e->step);
 }
 
-/* The earliest fence of a lane that passes after its instruction number `clock`. */
-static sn__fence *fence_after(sn__lane_state *lane, uint32_t clock) {
-  uint32_t low = 0, high = lane->n_fences;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (lane->fences[middle].clock >= clock)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return low < lane->n_fences ? &lane->fences[low] : NULL;
-}
-
-/* Makes what `lane` does next come after instruction number `clock` of lane `other`. */
 static sn_status order(sn__emit *e, sn_lane lane, sn_lane other, uint32_t clock) {
-  sn__lane_state *after = &e->lanes[lane];
-  if (lane == other || after->known[other] >= clock) return SN_OK;
-  if (!fence_after(&e->lanes[other], clock)) {
-    sn_status status = signal_lane(e, other);
-    if (status != SN_OK) return status;
-  }
-  const sn__fence *fence = fence_after(&e->lanes[other], clock);
-  for (sn_lane l = 0; l < SN_LANES; l++)
-    if (l != lane && fence->known[l] > after->known[l]) after->known[l] = fence->known[l];
-  return add(e, (sn_instr){.kind = SN_WAIT, .lane = (uint8_t)lane, .id = fence->id});
+  return sn__lanes_order(&e->lanes, lane, other, clock, e->step);
 }
 
-static sn_status order_all(sn__emit *e, sn_lane lane, const uint32_t clocks[SN_LANES]) {
+static sn_status order_all(sn__emit *e, sn_lane lane, const uint32_t clocks[SN__EMIT_LANES]) {
   sn_status status = SN_OK;
-  for (sn_lane other = 0; other < SN_LANES && status == SN_OK; other++) status = order(e, lane, other, clocks[other]);
+  for (sn_lane other = 0; other < SN__EMIT_LANES && status == SN_OK; other++)
+    status = order(e, lane, other, clocks[other]);
   return status;
 }
 
@@ -101,6 +56,8 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   e->plan = calloc(1, sizeof *e->plan);
   e->places = calloc(route->n_tensors, sizeof *e->places);
   if (!e->plan || !e->places) return sn_fail_memory(err);
+  e->lanes.plan = e->plan;
+  e->lanes.err = err;
   e->plan->route = route;
   e->plan->pool_limit = limit;
   e->plan->placement = SN_PLACEMENT_FIRST_FIT;
@@ -109,7 +66,7 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
 }
 
 sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) free(e->lanes[lane].fences);
+  sn__lanes_clear(&e->lanes);
   free(e->places);
   free(e->changes);
   if (e->plan) {
@@ -140,7 +97,7 @@ void sn__emit_lock(sn__emit *e, const sn_step *step) {
 
 static sn_status note_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
   if (e->n_changes == e->changes_room &&
-      grow((void **)&e->changes, &e->changes_room, sizeof *e->changes, e->err) != SN_OK)
+      sn__grow((void **)&e->changes, &e->changes_room, sizeof *e->changes, e->err) != SN_OK)
     return e->err->code;
   e->changes[e->n_changes++] = (sn__change){tensor, kind};
   return SN_OK;
@@ -215,7 +172,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
    * may have it when addresses change (sim/plan/place.h), so this is not narrowed to its own bytes. */
   sn_status status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
   if (status != SN_OK) return status;
-  for (sn_lane l = 0; l < SN_LANES; l++) p->touched[l] = p->wrote[l] = 0;
+  for (sn_lane l = 0; l < SN__EMIT_LANES; l++) p->touched[l] = p->wrote[l] = 0;
   p->version = 0;
   e->live_bytes += bytes;
   e->live_tensors++;
@@ -237,7 +194,7 @@ static sn_status write_release(sn__emit *e, uint32_t tensor) {
                                .offset = p->offset,
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
-  e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
+  e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
   e->live_bytes -= bytes;
   e->live_tensors--;
   return SN_OK;
@@ -262,7 +219,7 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
         e,
         (sn_instr){.kind = SN_COPY_OUT, .lane = SN_LANE_OUT, .id = tensor, .offset = p->host_offset, .bytes = bytes});
   if (status != SN_OK) return status;
-  uint32_t clock = e->lanes[SN_LANE_OUT].clock;
+  uint32_t clock = e->lanes.of[SN_LANE_OUT].clock;
   p->touched[SN_LANE_OUT] = p->host_touched[SN_LANE_OUT] = p->host_wrote = clock;
   p->host_version = p->version;
   e->plan->counts.offload_bytes += bytes;
@@ -277,7 +234,7 @@ static sn_status write_copy_in(sn__emit *e, uint32_t tensor) {
     status = add(
         e, (sn_instr){.kind = SN_COPY_IN, .lane = SN_LANE_IN, .id = tensor, .offset = p->host_offset, .bytes = bytes});
   if (status != SN_OK) return status;
-  uint32_t clock = e->lanes[SN_LANE_IN].clock;
+  uint32_t clock = e->lanes.of[SN_LANE_IN].clock;
   p->touched[SN_LANE_IN] = p->wrote[SN_LANE_IN] = p->host_touched[SN_LANE_IN] = clock;
   p->version = p->host_version;
   e->plan->counts.prefetch_bytes += bytes;
@@ -336,19 +293,19 @@ void sn__emit_hit(sn__emit *e, uint32_t tensor) {
 
 /* One wait a lane, on the last that matters: what comes before it on that lane is behind it as well. */
 static sn_status order_accesses(sn__emit *e, const sn_step *step) {
-  uint32_t clocks[SN_LANES] = {0};
+  uint32_t clocks[SN__EMIT_LANES] = {0};
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     const sn__place *p = &e->places[access.tensor];
     const uint32_t *before = access.mode == SN_READ ? p->wrote : p->touched;
-    for (sn_lane lane = 0; lane < SN_LANES; lane++)
+    for (sn_lane lane = 0; lane < SN__EMIT_LANES; lane++)
       if (before[lane] > clocks[lane]) clocks[lane] = before[lane];
   }
   return order_all(e, SN_LANE_COMPUTE, clocks);
 }
 
 static void note_accesses(sn__emit *e, const sn_step *step) {
-  uint32_t clock = e->lanes[SN_LANE_COMPUTE].clock;
+  uint32_t clock = e->lanes.of[SN_LANE_COMPUTE].clock;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     sn__place *p = &e->places[access.tensor];
@@ -374,7 +331,7 @@ sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t
                                .bytes = sn_pool_round(bytes)});
   if (status != SN_OK) return status;
   note_accesses(e, &e->route->steps[step]);
-  if (bytes > 0) e->freed_at = e->lanes[SN_LANE_COMPUTE].clock;
+  if (bytes > 0) e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
   e->plan->counts.recomputed_layers += rerun;
   return SN_OK;
 }

@@ -4,9 +4,8 @@
  * emitter gives every tensor its address, puts the fences in that make the order hold on lanes that run side by side,
  * runs the LRU cache where the strategy has one, and meters bytes per step.
  *
- * Fences. Every lane counts its instructions; for each tensor the emitter knows the last instruction of each lane that
- * touched and that wrote it, and for each lane up to where it is known to be behind the others (a vector clock). Only
- * where that is not far enough a wait is written, on the earliest fence that reaches far enough, or a new one.
+ * Fences (sim/plan/lanes.h). For each tensor the emitter knows the last instruction of each lane that touched and that
+ * wrote it, and has the lane that uses it next ordered behind that.
  *
  * Changes. What a step needs is booked before any of it is written: who leaves, who comes, at which address
  * (sn__emit_change), so that nothing is brought in for a step that then cannot be placed. sn__emit_settle() writes it.
@@ -24,30 +23,21 @@
 
 #include "base/err.h"
 #include "sim/graph/route.h"
+#include "sim/plan/lanes.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/pool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct sn__fence {
-  uint32_t clock; /* of its lane, when signalled */
-  uint32_t known[SN_LANES];
-  uint32_t id;
-} sn__fence;
-
-typedef struct sn__lane_state {
-  uint32_t clock;           /* instructions so far */
-  uint32_t known[SN_LANES]; /* instructions of each lane that are done before this lane's next one */
-  sn__fence *fences;        /* signalled on this lane, ascending clock */
-  uint32_t n_fences, room;
-} sn__lane_state;
+/* The lanes that it writes: one computes, two copy. */
+#define SN__EMIT_LANES (SN_LANE_IN + 1)
 
 /* A tensor while the plan is made. Clocks are per lane; 0 means never. */
 typedef struct sn__place {
   uint64_t offset;
-  uint32_t touched[SN_LANES], wrote[SN_LANES];
-  uint32_t host_touched[SN_LANES], host_wrote; /* of the external copy; written by the out lane only */
+  uint32_t touched[SN__EMIT_LANES], wrote[SN__EMIT_LANES];
+  uint32_t host_touched[SN__EMIT_LANES], host_wrote; /* of the external copy; written by the out lane only */
   uint64_t host_offset;
   uint32_t version, host_version; /* of the value: 0 none, 1 as made, +1 per change in place */
   uint32_t newer, older;          /* the cache's list */
@@ -77,14 +67,13 @@ typedef struct sn__emit {
   const sn_route *route;
   sn_plan *plan;
   sn_err *err;
+  sn__lanes lanes;
   sn_pool pool;
   uint64_t limit; /* the pool on offer */
   bool counts;    /* room is what is not reserved, in bytes, and not a hole: addresses may pass the limit */
   bool cache;
-  bool narrow;   /* the cache lists the outputs of CONVs and FORKs only */
-  bool packed;   /* nothing that could leave is on the device but what the step needs: the pool may grow */
-  uint32_t room; /* of plan->instrs */
-  sn__lane_state lanes[SN_LANES];
+  bool narrow; /* the cache lists the outputs of CONVs and FORKs only */
+  bool packed; /* nothing that could leave is on the device but what the step needs: the pool may grow */
   sn__place *places;
   sn__change *changes; /* booked, not yet written */
   uint32_t n_changes, changes_room;
