@@ -16,8 +16,8 @@ static const uint64_t large = UINT64_C(32) << 20;
 
 typedef struct probe {
   const sn_plan *plan;
-  int64_t ns[SN_LANES][MOST_SPANS];
-  uint32_t count[SN_LANES];
+  int64_t ns[SN_PLAIN_LANES][MOST_SPANS];
+  uint32_t count[SN_PLAIN_LANES];
 } probe;
 
 static sn_status note(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
@@ -45,7 +45,7 @@ static int64_t median(probe *p, sn_lane lane) {
 
 /* Median times of a copy of `bytes` each way; 0 for a direction that is not asked for. */
 static sn_status play(const sn_machine *machine, const sn_route *route, uint64_t bytes, bool out, bool in,
-                      int64_t ns[SN_LANES], sn_err *err) {
+                      int64_t ns[SN_PLAIN_LANES], sn_err *err) {
   sn_instr instrs[2 + 2 * COPIES];
   sn_plan plan = {.route = route, .instrs = instrs, .pool_bytes = 2 * bytes, .external_bytes = 2 * bytes};
   for (uint32_t t = 0; t < 2; t++)
@@ -64,12 +64,13 @@ static sn_status play(const sn_machine *machine, const sn_route *route, uint64_t
   if (sn_trace_init(&trace, &plan, err) != SN_OK) return err->code;
   sn_status status = sn_play_many(&plan, machine->ops->backend(machine->self), &options, &trace, &done, err);
   sn_trace_clear(&trace);
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) ns[lane] = median(&p, lane);
+  for (sn_lane lane = 0; lane < SN_PLAIN_LANES; lane++) ns[lane] = median(&p, lane);
   return status;
 }
 
 sn_status sn_copies_measure(const sn_machine *machine, const sn_route *route, sn_copy_rates *rates, sn_err *err) {
-  int64_t out[SN_LANES], in[SN_LANES], both[SN_LANES], block_out[SN_LANES], block_in[SN_LANES];
+  int64_t out[SN_PLAIN_LANES], in[SN_PLAIN_LANES], both[SN_PLAIN_LANES], block_out[SN_PLAIN_LANES],
+      block_in[SN_PLAIN_LANES];
   double bytes = (double)large;
   if (route->n_tensors < 2) return sn_fail(err, SN_BAD_INPUT, "the network is too small to measure copies with");
   if (play(machine, route, large, true, false, out, err) != SN_OK ||

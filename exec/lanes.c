@@ -34,7 +34,7 @@ struct sn_lanes {
   bool *passed;
   uint32_t n_fences, jitter_us;
   struct timespec origin;
-  copy_lane copies[SN_LANES]; /* SN_LANE_COMPUTE's stays unused */
+  copy_lane copies[SN_PLAIN_LANES]; /* SN_LANE_COMPUTE's stays unused */
 };
 
 int64_t sn_lanes_now(const sn_lanes *l) {
@@ -134,7 +134,7 @@ void sn_lanes_free(sn_lanes *l) {
   l->quit = true;
   pthread_cond_broadcast(&l->changed);
   pthread_mutex_unlock(&l->lock);
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+  for (sn_lane lane = 0; lane < SN_PLAIN_LANES; lane++) {
     if (l->copies[lane].started) pthread_join(l->copies[lane].thread, NULL);
     free(l->copies[lane].tasks);
   }

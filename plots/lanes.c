@@ -32,7 +32,7 @@ static const struct paint {
     [IDLE] = {"", "#ffffff", ' '},
 };
 
-static const char *const lane_names[SN_LANES] = {"compute", "out", "in"};
+static const char *const lane_names[SN_PLAIN_LANES] = {"compute", "out", "in"};
 
 enum { LABEL_COLUMNS = 8 };
 
@@ -90,12 +90,12 @@ static void diffuse(double *share, unsigned columns, unsigned char *kinds) {
 
 /* One array per lane of `columns` each; the caller frees it. NULL: out of memory. */
 static unsigned char *make_columns(const sn_timeline *t, unsigned columns, sn_err *err) {
-  double *share = calloc((size_t)columns * KINDS * SN_LANES, sizeof *share);
-  unsigned char *kinds = malloc((size_t)columns * SN_LANES);
+  double *share = calloc((size_t)columns * KINDS * SN_PLAIN_LANES, sizeof *share);
+  unsigned char *kinds = malloc((size_t)columns * SN_PLAIN_LANES);
   if (!share || !kinds) sn_fail_memory(err);
   for (uint32_t b = 0; err->code == SN_OK && t->end_ns > 0 && b < t->n_bars; b++)
     spread(t, &t->bars[b], columns, &share[(size_t)t->bars[b].lane * columns * KINDS]);
-  for (unsigned lane = 0; err->code == SN_OK && lane < SN_LANES; lane++)
+  for (unsigned lane = 0; err->code == SN_OK && lane < SN_PLAIN_LANES; lane++)
     diffuse(&share[(size_t)lane * columns * KINDS], columns, &kinds[(size_t)lane * columns]);
   free(share);
   if (err->code == SN_OK) return kinds;
@@ -110,7 +110,7 @@ static unsigned char *make_columns(const sn_timeline *t, unsigned columns, sn_er
 static void put_bars(FILE *out, const sn_timeline *t, const unsigned char *kinds, int wanted) {
   double ms = (double)t->end_ns / 1e6 / SN__LANE_COLUMNS;
   fprintf(out, "$k%d << END\n0 0 0\n", wanted);
-  for (unsigned lane = 0; lane < SN_LANES; lane++)
+  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++)
     for (unsigned c = 0, end; c < SN__LANE_COLUMNS; c = end) {
       for (end = c + 1;
            end < SN__LANE_COLUMNS && kinds[lane * SN__LANE_COLUMNS + end] == kinds[lane * SN__LANE_COLUMNS + c]; end++)
@@ -259,7 +259,7 @@ sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err) {
   sum_kinds(t, ns);
   sn__put_subject(out, chart, sn__put_plain);
   fputs("\n\n", out);
-  for (unsigned lane = 0; lane < SN_LANES; lane++) put_lane(out, lane, kinds, columns);
+  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++) put_lane(out, lane, kinds, columns);
   free(kinds);
   snprintf(end, sizeof end, "%.2f ms", (double)t->end_ns / 1e6);
   fprintf(out, "%*s0%*s\n\n", LABEL_COLUMNS, "", (int)columns - 1, end);

@@ -11,7 +11,8 @@
 
 enum { PROCESS = 1 };
 
-static const char *const track_names[SN_LANES] = {"compute", "copy out (device to host)", "copy in (host to device)"};
+static const char *const track_names[SN_PLAIN_LANES] = {"compute", "copy out (device to host)",
+                                                        "copy in (host to device)"};
 
 /* The colours of chrome://tracing's own palette; Perfetto picks its own by name. */
 static const char *const colors[SN_BAR_KINDS] = {
@@ -44,7 +45,7 @@ static void write_tracks(const sn_trace_head *head, FILE *out) {
   begin("M", 0, out);
   write_text(",\"name\":\"process_labels\",\"args\":{\"labels\":", head->strategy, out);
   fputs("}}", out);
-  for (unsigned lane = 0; lane < SN_LANES; lane++) {
+  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++) {
     begin("M", lane + 1, out);
     fprintf(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track_names[lane]);
     begin("M", lane + 1, out);

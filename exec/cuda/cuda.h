@@ -41,7 +41,7 @@ sn_status sn__cublas_check(cublasStatus_t code, const char *call, sn_err *err);
 /* ---- the device ---- */
 
 typedef struct sn__gpu {
-  cudaStream_t streams[SN_LANES];
+  cudaStream_t streams[SN_PLAIN_LANES];
   cudnnHandle_t cudnn; /* both run on the compute stream */
   cublasHandle_t cublas;
   void *cublas_workspace; /* device; it would take memory of its own */

@@ -161,7 +161,7 @@ sn_status sn__gpu_open(sn__gpu *gpu, bool tf32, sn_machine_info *info, sn_err *e
   } else {
     if (CUDA(cudaSetDevice(0)) != SN_OK || sn__gpu_used(gpu, &gpu->base_bytes, err) != SN_OK) return err->code;
   }
-  for (int lane = 0; lane < SN_LANES; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++)
     if (CUDA(cudaStreamCreateWithFlags(&gpu->streams[lane], cudaStreamNonBlocking)) != SN_OK) return err->code;
   if (open_libraries(gpu, tf32, err) != SN_OK) return err->code;
   return describe(gpu, tf32, info, err);
@@ -172,7 +172,7 @@ void sn__gpu_close(sn__gpu *gpu) {
   if (gpu->cublas) cublasDestroy(gpu->cublas);
   if (gpu->cublas_workspace) cudaFree(gpu->cublas_workspace);
   if (gpu->cudnn) cudnnDestroy(gpu->cudnn);
-  for (int lane = 0; lane < SN_LANES; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++)
     if (gpu->streams[lane]) cudaStreamDestroy(gpu->streams[lane]);
   sn__nvml_close(gpu->nvml);
 }

@@ -20,7 +20,7 @@ typedef struct sn__cuda_play {
   float **pointers;           /* of the current call; see sn_call_fill() */
   cudaEvent_t *begins, *ends; /* per instruction; NULL for what takes no time */
   cudaEvent_t *fences;
-  cudaEvent_t start, idle[SN_LANES];
+  cudaEvent_t start, idle[SN_PLAIN_LANES];
   uint64_t iteration;
   uint32_t fed; /* instructions of this iteration */
 } play;
@@ -42,7 +42,7 @@ static sn_status make_tables(const sn__cuda *m, play *p, sn_err *err) {
 
 static sn_status make_events(play *p, sn_err *err) {
   sn_status status = CUDA(cudaEventCreateWithFlags(&p->start, cudaEventDefault));
-  for (int lane = 0; lane < SN_LANES && status == SN_OK; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES && status == SN_OK; lane++)
     status = CUDA(cudaEventCreateWithFlags(&p->idle[lane], cudaEventDefault));
   for (uint32_t f = 0; f < p->plan->n_fences && status == SN_OK; f++)
     status = CUDA(cudaEventCreateWithFlags(&p->fences[f], cudaEventDisableTiming));
@@ -80,7 +80,7 @@ static void free_play(play *p) {
   destroy_events(p->ends, p->plan->n_instrs);
   destroy_events(p->fences, p->plan->n_fences);
   if (p->start) cudaEventDestroy(p->start);
-  for (int lane = 0; lane < SN_LANES; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++)
     if (p->idle[lane]) cudaEventDestroy(p->idle[lane]);
   if (p->pool) cudaFree(p->pool);
   if (p->external) cudaFreeHost(p->external);
@@ -109,7 +109,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   memset(p->place, 0, m->route->n_tensors * sizeof *p->place);
   if (m->batch && sn__store_draw(m, iteration, err) != SN_OK) return err->code; /* a play of copies alone needs none */
   if (CUDA(cudaEventRecord(p->start, m->gpu.streams[SN_LANE_COMPUTE])) != SN_OK) return err->code;
-  for (int lane = 0; lane < SN_LANES; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++)
     if (CUDA(cudaStreamWaitEvent(m->gpu.streams[lane], p->start, 0)) != SN_OK) return err->code;
   return SN_OK;
 }
@@ -223,9 +223,9 @@ static sn_status read_events(const play *p, sn_err *err) {
 /* What each lane did between its operations: a wait lasts until the lane's next operation begins. */
 static void fill_spans(const play *p) {
   sn_trace *t = p->trace;
-  int64_t now[SN_LANES] = {0};
-  uint32_t waited[SN_LANES]; /* the first wait since the lane's last operation */
-  for (int lane = 0; lane < SN_LANES; lane++) waited[lane] = SN_NONE;
+  int64_t now[SN_PLAIN_LANES] = {0};
+  uint32_t waited[SN_PLAIN_LANES]; /* the first wait since the lane's last operation */
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) waited[lane] = SN_NONE;
   memset(t->busy_ns, 0, sizeof t->busy_ns);
   memset(t->stall_ns, 0, sizeof t->stall_ns);
   for (uint32_t n = 0; n < p->fed; n++) {
@@ -247,7 +247,7 @@ static sn_status sync_all(void *self, sn_err *err) {
   sn__cuda *m = self;
   play *p = m->play;
   int64_t end = 0;
-  for (int lane = 0; lane < SN_LANES; lane++)
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++)
     if (CUDA(cudaEventRecord(p->idle[lane], m->gpu.streams[lane])) != SN_OK) return err->code;
   if (CUDA(cudaDeviceSynchronize()) != SN_OK) {
     sn_err_prefix(err, "a step or copy of iteration %llu failed on the device (CUDA_LAUNCH_BLOCKING=1 tells which)",
@@ -257,7 +257,7 @@ static sn_status sync_all(void *self, sn_err *err) {
   if (read_events(p, err) != SN_OK) return err->code;
   fill_spans(p);
   p->trace->end_ns = 0;
-  for (int lane = 0; lane < SN_LANES; lane++) {
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) {
     if (since_start(p, p->idle[lane], &end, err) != SN_OK) return err->code;
     if (end > p->trace->end_ns) p->trace->end_ns = end;
   }

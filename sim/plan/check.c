@@ -22,8 +22,15 @@ typedef struct state {
   bool resident, host_held;
 } state;
 
+/* Of a co-run plan: what lies outside the pool. Its version is 0 until it has been written. */
+typedef struct object_state {
+  lane_clocks touched, wrote;
+  uint32_t version;
+} object_state;
+
 typedef struct checker {
   const sn_plan *plan;
+  uint32_t n_lanes;
   const sn_route *route;
   sn_err *err;
   uint32_t at; /* instruction */
@@ -34,6 +41,10 @@ typedef struct checker {
   uint32_t *needs; /* per access of the route: the version it needs */
   sn__regions pool, external;
   uint32_t next_step;
+  /* of a co-run plan, else NULL and empty */
+  object_state *objects;
+  bool *done;        /* by step and part */
+  sn__regions cores; /* hardware threads: first those of slot 0, one a core, then those of slot 1 */
   uint32_t step;
   uint64_t live_bytes;
   uint32_t live_tensors;
@@ -58,7 +69,7 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
 }
 
 static bool behind(const checker *c, uint8_t lane, const lane_clocks *clocks) {
-  for (sn_lane l = 0; l < SN_LANES; l++)
+  for (uint32_t l = 0; l < c->n_lanes; l++)
     if (clocks->of[l] > c->known[lane].of[l]) return false;
   return true;
 }
@@ -112,6 +123,8 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   uint64_t bytes = c->route->tensors[i->id].bytes;
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, "%s is allocated already", name(c, i->id, text));
+  if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, &t->touched))
+    return reject(c, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
     return reject(c, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
   sn_status status = claim(c, &c->pool, i, i->id);
@@ -171,18 +184,93 @@ static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
   return SN_OK;
 }
 
-static sn_status check_compute(checker *c, const sn_instr *i) {
+/* Whether the step is due, or may run again. */
+static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
   if (!i->rerun && i->id != c->next_step)
     return reject(c, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
   if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step))
     return reject(c, "step %u cannot be run again here", i->id + 1);
   c->next_step += !i->rerun;
-  for (uint32_t a = 0; a < step->n_accesses; a++) {
-    sn_status status = check_access(c, i, step->first_access + a);
-    if (status != SN_OK) return status;
+  return SN_OK;
+}
+
+/* The same in a co-run plan: what it needs decides when; here, that it is a part of the step and runs once. */
+static sn_status check_part(checker *c, const sn_instr *i) {
+  const char *part = i->part < SN_STEP_PARTS ? sn_step_part_name((sn_step_part)i->part) : "?";
+  sn_step_part parts[2];
+  uint32_t n = sn_step_parts(c->route, i->id, parts);
+  if (i->part != parts[0] && (n == 1 || i->part != parts[1]))
+    return reject(c, "step %u has no part \"%s\"", i->id + 1, part);
+  bool *done = &c->done[i->id * SN_STEP_PARTS + i->part];
+  if (i->rerun && (c->route->steps[i->id].pass != SN_FORWARD || !*done))
+    return reject(c, "step %u cannot be run again here", i->id + 1);
+  if (!i->rerun && *done) return reject(c, "part \"%s\" of step %u runs twice", part, i->id + 1);
+  *done = true;
+  return SN_OK;
+}
+
+/* Parameters are read before the update alone, once it has run they are done with; the rest is made, then read. */
+static sn_status check_objects(checker *c, const sn_instr *i) {
+  sn_object_access accesses[SN_OBJECT_KINDS];
+  uint32_t n = sn_step_part_objects(c->route, i->id, (sn_step_part)i->part, accesses);
+  for (uint32_t a = 0; a < n; a++) {
+    object_state *o = &c->objects[accesses[a].object];
+    bool writes = accesses[a].mode != SN_READ;
+    const char *layer = c->route->net->layers[accesses[a].object / SN_OBJECT_KINDS].name;
+    const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
+    if (!behind(c, i->lane, writes ? &o->touched : &o->wrote))
+      return reject(c, "the %s of %s are %s without a fence behind another lane's use", what, layer,
+                    writes ? "written" : "read");
+    uint32_t needs = accesses[a].object % SN_OBJECT_KINDS == SN_OBJECT_PARAMETERS ? 0 : 1;
+    if (accesses[a].mode != SN_WRITE && o->version != needs)
+      return reject(c, "needs the %s of %s as they are %s", what, layer, needs ? "once made" : "before the update");
+    if (writes) o->version = 1;
+    o->touched.of[i->lane] = c->known[i->lane].of[i->lane];
+    if (writes) o->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
   }
-  if (i->bytes == 0) return SN_OK;
+  return SN_OK;
+}
+
+static sn_status check_cores(checker *c, const sn_instr *i) {
+  if (i->team >= c->plan->n_teams) return reject(c, "it has no team");
+  const sn_team *team = &c->plan->teams[i->team];
+  if (team->slot == SN_SLOT_ANY) return SN_OK;
+  if (team->count == 0 || team->slot >= c->plan->slots || team->first >= c->plan->cores ||
+      team->count > c->plan->cores - team->first)
+    return reject(c, "its team, %u from core %u on, slot %u, is not of a device of %u cores and %u slots", team->count,
+                  team->first, team->slot, c->plan->cores, c->plan->slots);
+  lane_clocks touched = {{0}};
+  touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  uint32_t other;
+  uint64_t first = (uint64_t)team->slot * c->plan->cores + team->first;
+  switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, c->known[i->lane].of, touched.of, &other)) {
+  case SN__CLAIM_GOOD:
+    return SN_OK;
+  case SN__CLAIM_MEMORY:
+    return sn_fail_memory(c->err);
+  case SN__CLAIM_LIVE:
+  case SN__CLAIM_UNORDERED:
+    break;
+  }
+  return reject(c, "its cores are taken without a fence behind who has them");
+}
+
+static sn_status check_corun(checker *c, const sn_instr *i) {
+  if (!sn_lane_computes((sn_lane)i->lane)) return reject(c, "this lane does not compute");
+  sn_status status = check_part(c, i);
+  if (status == SN_OK) status = check_objects(c, i);
+  return status == SN_OK ? check_cores(c, i) : status;
+}
+
+static sn_status check_compute(checker *c, const sn_instr *i) {
+  const sn_step *step = &c->route->steps[i->id];
+  bool corun = sn_plan_is_corun(c->plan);
+  sn_status status = corun ? check_corun(c, i) : check_turn(c, i);
+  for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
+    if (!corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
+      status = check_access(c, i, step->first_access + a);
+  if (status != SN_OK || i->bytes == 0) return status;
   if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK) return reject(c, "its workspace is not whole blocks");
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
   return claim(c, &c->pool, i, SN_NONE);
@@ -240,7 +328,7 @@ static sn_status check_signal(checker *c, const sn_instr *i) {
 
 static sn_status check_wait(checker *c, const sn_instr *i) {
   if (!c->signalled[i->id]) return reject(c, "fence %u has not been signalled before", i->id);
-  for (sn_lane l = 0; l < SN_LANES; l++)
+  for (uint32_t l = 0; l < c->n_lanes; l++)
     if (c->fences[i->id].of[l] > c->known[i->lane].of[l]) c->known[i->lane].of[l] = c->fences[i->id].of[l];
   return SN_OK;
 }
@@ -251,7 +339,8 @@ static uint32_t id_limit(const checker *c, uint8_t kind) {
 }
 
 static sn_status check_instr(checker *c, const sn_instr *i) {
-  if (i->kind >= SN_INSTR_KINDS || i->lane >= SN_LANES || i->id >= id_limit(c, i->kind) || i->step < c->step ||
+  bool out_of_turn = i->step < c->step && !sn_plan_is_corun(c->plan);
+  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= id_limit(c, i->kind) || out_of_turn ||
       i->step >= c->route->n_steps)
     return sn_fail(c->err, SN_BUG, "plan check: instruction %u is malformed", c->at);
   if (i->step != c->step) {
@@ -280,35 +369,55 @@ static sn_status check_instr(checker *c, const sn_instr *i) {
   return SN_OK;
 }
 
+/* The first step that a co-run plan has left out. */
+static void find_next_step(checker *c) {
+  bool whole = true;
+  for (c->next_step = 0; c->next_step < c->route->n_steps; c->next_step += whole) {
+    sn_step_part parts[2];
+    uint32_t n = sn_step_parts(c->route, c->next_step, parts);
+    for (uint32_t p = 0; p < n; p++) whole &= c->done[c->next_step * SN_STEP_PARTS + parts[p]];
+    if (!whole) return;
+  }
+}
+
 static sn_status check_all(checker *c) {
   uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
   c->fences = calloc((size_t)c->plan->n_fences + 1, sizeof *c->fences);
   c->signalled = calloc((size_t)c->plan->n_fences + 1, sizeof *c->signalled);
   c->states = calloc(c->route->n_tensors, sizeof *c->states);
   c->needs = calloc((size_t)c->route->n_accesses + 1, sizeof *c->needs);
-  bool good = version && c->fences && c->signalled && c->states && c->needs;
+  if (sn_plan_is_corun(c->plan)) {
+    c->objects = calloc((size_t)c->route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
+    c->done = calloc((size_t)c->route->n_steps * SN_STEP_PARTS, sizeof *c->done);
+  }
+  bool good = version && c->fences && c->signalled && c->states && c->needs &&
+              (!sn_plan_is_corun(c->plan) || (c->objects && c->done));
   if (good) find_needs(c, version);
   free(version);
   if (!good) return sn_fail_memory(c->err);
   sn_status status = SN_OK;
   for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
     status = check_instr(c, &c->plan->instrs[c->at]);
+  if (status == SN_OK && sn_plan_is_corun(c->plan)) find_next_step(c);
   if (status == SN_OK && c->next_step != c->route->n_steps)
     return sn_fail(c->err, SN_BUG, "plan check: step %u never runs", c->next_step + 1);
   return status;
 }
 
 sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
-  checker c = {.plan = plan, .route = plan->route, .err = err};
+  checker c = {.plan = plan, .n_lanes = sn_plan_lanes(plan), .route = plan->route, .err = err};
   if (report) c.report.use = report->use;
   if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
   sn_status status = check_all(&c);
   if (report) *report = c.report;
   sn__regions_clear(&c.pool);
   sn__regions_clear(&c.external);
+  sn__regions_clear(&c.cores);
   free(c.fences);
   free(c.signalled);
   free(c.states);
   free(c.needs);
+  free(c.objects);
+  free(c.done);
   return status;
 }

@@ -3,7 +3,8 @@
  * It trusts nothing the planner knew. With a vector clock per lane, carried over fences, it follows the listed order
  * once and requires:
  *
- *   order     every step of the route runs exactly once, in order; only forward steps are run again
+ *   order     every step of the route runs exactly once, in order; only forward steps are run again, of those that
+ *             have run. Of a co-run plan: every part of a step exactly once, in any order
  *   values    every read finds the value that the step needs: made, not dropped, not changed in place since, and where
  *             it was copied out and in, the current version of it
  *   fences    a wait stands behind its signal; conflicting accesses of a tensor, on the device or in the external pool,
@@ -11,7 +12,12 @@
  *   memory    tensors and workspaces lie inside the pool and overlap nothing that lives; whoever re-uses bytes is
  *             ordered behind every access of whoever had them before
  *
- * O(instructions log tensors). The proof holds for any lane timing because all conflicting accesses are ordered.
+ *   cores     of a co-run plan: whoever has a hardware thread of a core is ordered behind all who had it before, so
+ * that no core is shared beyond its slots; but for teams that float, which have no cores of their own
+ *
+ * What lies outside the pool and orders operations of a co-run plan (sim/plan/part.h) has the rules of values and
+ * fences. O(instructions log tensors). The proof holds for any lane timing because all conflicting accesses are
+ * ordered.
  */
 #ifndef SN_SIM_PLAN_CHECK_H
 #define SN_SIM_PLAN_CHECK_H

@@ -25,6 +25,9 @@ typedef enum sn_allocator {
   SN_ALLOCATOR_COUNT
 } sn_allocator;
 
+/* How operations that run side by side share memory (sim/plan/lower_corun.h). */
+typedef enum sn_reuse { SN_REUSE_FENCED, SN_REUSE_FREE, SN_REUSE_COUNT } sn_reuse;
+
 typedef struct sn_options {
   sn_workspace workspace; /* [SN] 3.5 */
   sn_external external;

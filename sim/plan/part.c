@@ -6,6 +6,11 @@ const char *sn_step_part_name(sn_step_part part) {
   return names[part];
 }
 
+const char *sn_object_kind_name(sn_object_kind kind) {
+  static const char *const names[SN_OBJECT_KINDS] = {"parameters", "gradients", "state"};
+  return names[kind];
+}
+
 static const sn_layer *layer_of(const sn_route *route, const sn_step *step) {
   return &route->net->layers[step->layer];
 }

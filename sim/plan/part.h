@@ -42,6 +42,9 @@ typedef enum sn_object_kind {
   SN_OBJECT_KINDS
 } sn_object_kind;
 
+/* "parameters", "gradients", "state" */
+const char *sn_object_kind_name(sn_object_kind kind);
+
 typedef struct sn_object_access {
   uint32_t object; /* SN_OBJECT_KINDS x layer + sn_object_kind */
   sn_access_mode mode;

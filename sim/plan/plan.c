@@ -17,6 +17,7 @@ void sn_plan_free(sn_plan *plan) {
   if (!plan) return;
   free(plan->instrs);
   free(plan->use);
+  free(plan->teams);
   free(plan);
 }
 
@@ -35,7 +36,8 @@ const char *sn_instr_kind_name(sn_instr_kind kind) {
 }
 
 const char *sn_lane_name(sn_lane lane) {
-  static const char *const names[SN_LANES] = {"compute", "out", "in"};
+  static const char *const names[SN_LANES] = {"compute",  "out",      "in",       "compute2",
+                                              "compute3", "compute4", "compute5", "compute6"};
   return names[lane];
 }
 
@@ -87,9 +89,18 @@ static bool write_steps(const sn_route *r, FILE *out) {
   return good && fputs("\n],\n", out) >= 0;
 }
 
+/* Of a co-run plan: which part of the step, and where. */
+static bool write_team(const sn_plan *plan, const sn_instr *i, FILE *out) {
+  const sn_team *team = &plan->teams[i->team];
+  if (fprintf(out, ", \"part\": \"%s\", \"cores\": {", sn_step_part_name((sn_step_part)i->part)) < 0) return false;
+  if (team->slot == SN_SLOT_ANY) return fprintf(out, "\"count\": %u, \"slot\": \"any\"}", team->count) > 0;
+  return fprintf(out, "\"first\": %u, \"count\": %u, \"slot\": %u}", team->first, team->count, team->slot) > 0;
+}
+
 static bool write_compute(const sn_plan *plan, const sn_instr *i, FILE *out) {
   const sn_step *step = &plan->route->steps[i->id];
   bool good = fprintf(out, ", \"step\": %u, \"recompute\": %s", i->id + 1, i->rerun ? "true" : "false") > 0;
+  if (good && sn_plan_is_corun(plan)) good = write_team(plan, i, out);
   if (good && i->algo[0] != SN_NO_ALGO)
     good = fprintf(out, ", \"%s\": \"%s\"", step->pass == SN_FORWARD ? "forward" : "backward_data",
                    sn_conv_algo_name((sn_conv_algo)i->algo[0])) > 0;
@@ -159,11 +170,22 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  o->calibration ? "measured" : "model") > 0;
 }
 
+static bool write_lanes(const sn_plan *plan, FILE *out) {
+  bool good = fputs("\"lanes\": [", out) >= 0;
+  for (uint32_t lane = 0; lane < sn_plan_lanes(plan) && good; lane++)
+    good = fprintf(out, "%s\"%s\"", lane ? ", " : "", sn_lane_name((sn_lane)lane)) > 0;
+  if (good && sn_plan_is_corun(plan))
+    good = fprintf(out, "],\n\"cores\": %u,\n\"slots\": %u", plan->cores, plan->slots) > 0;
+  else if (good)
+    good = fputs("]", out) >= 0;
+  return good && fputs(",\n", out) >= 0;
+}
+
 static bool write_sizes(const sn_plan *plan, FILE *out) {
   return fprintf(out,
-                 "\"lanes\": [\"compute\", \"out\", \"in\"],\n\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64
-                 ",\n\"placement\": \"%s\",\n\"pool_bytes\": %" PRIu64 ",\n\"largest_load_bytes\": %" PRIu64
-                 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64 ",\n\"fences\": %u,\n",
+                 "\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64 ",\n\"placement\": \"%s\",\n\"pool_bytes\": %" PRIu64
+                 ",\n\"largest_load_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
+                 ",\n\"fences\": %u,\n",
                  sn_plan_fits(plan) ? "true" : "false", plan->pool_limit, sn_placement_name(plan->placement),
                  plan->pool_bytes, plan->reserved_peak, plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
 }
@@ -171,9 +193,9 @@ static bool write_sizes(const sn_plan *plan, FILE *out) {
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,
                         FILE *out, sn_err *err) {
   errno = 0;
-  bool good = write_question(plan->route->net, strategy, device, options, out) && write_sizes(plan, out) &&
-              write_tensors(plan->route, out) && write_steps(plan->route, out) && write_instrs(plan, out) &&
-              fflush(out) == 0;
+  bool good = write_question(plan->route->net, strategy, device, options, out) && write_lanes(plan, out) &&
+              write_sizes(plan, out) && write_tensors(plan->route, out) && write_steps(plan->route, out) &&
+              write_instrs(plan, out) && fflush(out) == 0;
   if (good) return SN_OK;
   if (errno == ENOMEM) return sn_fail_memory(err);
   return sn_fail(err, SN_BAD_FILE, "the plan cannot be written: %s", strerror(errno));

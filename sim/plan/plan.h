@@ -14,9 +14,11 @@
 #define SN_SIM_PLAN_PLAN_H
 
 #include "base/err.h"
+#include "sim/device/cores.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/plan/options.h"
+#include "sim/plan/part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +26,16 @@
 
 #define SN_POOL_BLOCK UINT64_C(1024) /* [SN] 3.2.1: addresses and sizes in the pool are multiples of 1 KiB */
 
-typedef enum sn_lane { SN_LANE_COMPUTE, SN_LANE_OUT, SN_LANE_IN, SN_LANES } sn_lane;
+/* Those behind the first SN_PLAIN_LANES compute, as the first does: only co-run plans use them
+ * (sim/plan/lower_corun.h). */
+typedef enum sn_lane {
+  SN_LANE_COMPUTE,
+  SN_LANE_OUT,
+  SN_LANE_IN,
+  SN_PLAIN_LANES,
+  SN_LANE_COMPUTE2 = SN_PLAIN_LANES,
+  SN_LANES = 8
+} sn_lane;
 
 typedef enum sn_instr_kind {
   SN_ALLOC,    /* tensor `id` gets [offset, offset + bytes) of the pool; its lane is the first to write there */
@@ -44,8 +55,10 @@ typedef struct sn_instr {
   uint8_t lane; /* sn_lane */
   bool rerun;
   uint8_t
-      algo[2]; /* compute of a CONV: {forward, -} or {backward data, backward filter}: sn_conv_algo; else SN_NO_ALGO */
-  uint32_t id; /* tensor, step index or fence */
+      algo[2];  /* compute of a CONV: {forward, -} or {backward data, backward filter}: sn_conv_algo; else SN_NO_ALGO */
+  uint8_t part; /* compute: sn_step_part; SN_STEP_WHOLE but in co-run plans */
+  uint16_t team; /* compute of a co-run plan: plan->teams[team]; else 0 */
+  uint32_t id;   /* tensor, step index or fence */
   uint32_t step; /* the step in which it stands: index into route->steps */
   uint64_t offset, bytes;
 } sn_instr;
@@ -78,15 +91,32 @@ typedef struct sn_plan {
   uint64_t external_limit; /* what there is for it; 0: not limited */
   sn_plan_counts counts;
   sn_step_use *use; /* route->n_steps */
+  /* Of a co-run plan, else 0: its operations are parts of steps (sim/plan/part.h), in any order that finds its values,
+   * on several compute lanes, each on a team of the device's cores. */
+  uint32_t n_teams;
+  sn_team *teams;
+  uint16_t cores, slots; /* of the device: its teams are within these, and no core has more at once than its slots */
+  uint32_t added_waits;  /* waits that nothing but the re-use of memory asks for */
 } sn_plan;
 
 void sn_plan_free(sn_plan *plan);
+
+static inline bool sn_plan_is_corun(const sn_plan *plan) {
+  return plan->n_teams > 0;
+}
+/* Lanes from 0 on that its instructions may be on. */
+static inline uint32_t sn_plan_lanes(const sn_plan *plan) {
+  return sn_plan_is_corun(plan) ? SN_LANES : SN_PLAIN_LANES;
+}
+static inline bool sn_lane_computes(sn_lane lane) {
+  return lane == SN_LANE_COMPUTE || lane >= SN_LANE_COMPUTE2;
+}
 
 /* Whether both pools are within their limits: what "fits" means everywhere. */
 bool sn_plan_fits(const sn_plan *plan);
 bool sn_plan_fits_outside(const sn_plan *plan); /* the external pool */
 
-/* "alloc", "release", "compute", ... and "compute", "out", "in" */
+/* "alloc", "release", "compute", ... and "compute", "out", "in", "compute2" .. "compute6" */
 const char *sn_instr_kind_name(sn_instr_kind kind);
 const char *sn_lane_name(sn_lane lane);
 

@@ -158,6 +158,21 @@ sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32
   return write(r, p, &fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
 }
 
+void sn__regions_last(const sn__regions *r, uint64_t begin, uint64_t end, uint32_t clocks[SN_LANES]) {
+  place p = first_beyond(r, begin);
+  for (const sn__region *old = at(r, p); old && old->begin < end; p = next(r, p), old = at(r, p))
+    for (sn_lane lane = 0; lane < SN_LANES; lane++)
+      if (old->owner == SN_NONE && old->touched[lane] > clocks[lane]) clocks[lane] = old->touched[lane];
+}
+
+uint64_t sn__regions_find(const sn__regions *r, uint64_t bytes, const uint32_t known[SN_LANES]) {
+  uint64_t from = 0;
+  place p = {0};
+  for (const sn__region *old = at(r, p); old && old->begin < from + bytes; p = next(r, p), old = at(r, p))
+    if (old->owner != SN_NONE || !is_ordered(known, old->touched)) from = old->end;
+  return from;
+}
+
 void sn__regions_release(sn__regions *r, uint64_t begin, const uint32_t touched[SN_LANES]) {
   sn__region *region = at(r, last_from(r, begin));
   if (!region || region->begin != begin) return;

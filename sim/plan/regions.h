@@ -1,4 +1,4 @@
-/* Regions (internal to the checker): who holds or last held every byte range of a pool, and who touched it when.
+/* Regions (internal to sim/): who holds or last held every byte range of a pool, and who touched it when.
  *
  *   0         a          b                 c        d
  *   |  free   |  T3 live |  dead: clocks   |  free  |  T9 live ...
@@ -43,6 +43,13 @@ void sn__regions_clear(sn__regions *r);
  * `known` of every lane. */
 sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32_t owner,
                             const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES], uint32_t *other);
+
+/* Raises `clocks` to what one who takes [begin, end) has to be behind: the last touches of what lies there dead. */
+void sn__regions_last(const sn__regions *r, uint64_t begin, uint64_t end, uint32_t clocks[SN_LANES]);
+
+/* The lowest address where `bytes` are dead or never had, of which a lane that is behind `known` is behind all last
+ * touches. O(regions). */
+uint64_t sn__regions_find(const sn__regions *r, uint64_t bytes, const uint32_t known[SN_LANES]);
 
 /* The region that begins at `begin` is dead from now on. */
 void sn__regions_release(sn__regions *r, uint64_t begin, const uint32_t touched[SN_LANES]);

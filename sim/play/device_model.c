@@ -12,7 +12,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   trace->known_ns = 0;
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
-  m->engine = sn_engine_new(SN_LANES, plan->n_fences, m->shared_link, trace->spans, err);
+  m->engine = sn_engine_new(sn_plan_lanes(plan), plan->n_fences, m->shared_link, trace->spans, err);
   return m->engine ? SN_OK : err->code;
 }
 
@@ -92,7 +92,7 @@ static sn_status sync_all(void *self, sn_err *err) {
   sn_status status = sn_engine_drain(m->engine, err);
   m->trace->end_ns = sn_engine_now(m->engine);
   m->trace->events = sn_engine_events(m->engine);
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+  for (uint32_t lane = 0; lane < sn_plan_lanes(m->plan); lane++) {
     m->trace->busy_ns[lane] = sn_engine_busy(m->engine, lane);
     m->trace->stall_ns[lane] = sn_engine_stalled(m->engine, lane);
   }

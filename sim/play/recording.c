@@ -47,7 +47,7 @@ static void put_head(writer *w, const sn_plan *plan, const sn_trace *trace) {
   put(w, plan->pool_bytes);
   put(w, plan->external_bytes);
   put_signed(w, trace->end_ns);
-  for (int lane = 0; lane < SN_LANES; lane++) {
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) {
     put_signed(w, trace->busy_ns[lane]);
     put_signed(w, trace->stall_ns[lane]);
   }
@@ -66,7 +66,7 @@ static void put_instr(writer *w, const sn_instr *i, uint32_t step) {
 }
 
 static void put_all(writer *w, const sn_plan *plan, const sn_trace *trace) {
-  int64_t end[SN_LANES] = {0};
+  int64_t end[SN_PLAIN_LANES] = {0};
   put_head(w, plan, trace);
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
@@ -140,7 +140,7 @@ static void take_head(reader *r, recorded *made) {
   made->plan.pool_bytes = take(r, INT64_MAX);
   made->plan.external_bytes = take(r, INT64_MAX);
   made->trace.end_ns = take_ns(r);
-  for (int lane = 0; lane < SN_LANES; lane++) {
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) {
     made->trace.busy_ns[lane] = take_ns(r);
     made->trace.stall_ns[lane] = take_ns(r);
   }
@@ -159,7 +159,7 @@ static void take_instr(reader *r, const sn_plan *plan, sn_instr *i, uint32_t ste
       .kind = (uint8_t)kind, .lane = (uint8_t)lane, .rerun = (code & RERUN) != 0, .algo = {SN_NO_ALGO, SN_NO_ALGO}};
   for (int a = 0; a < 2 && (code & ALGOS); a++) i->algo[a] = (uint8_t)take(r, SN_NO_ALGO);
   int64_t difference = take_signed(r);
-  if (kind >= SN_INSTR_KINDS || lane >= SN_LANES || difference < 0 ||
+  if (kind >= SN_INSTR_KINDS || lane >= SN_PLAIN_LANES || difference < 0 ||
       difference >= plan->route->n_steps - (int64_t)step)
     r->bad = true;
   uint32_t ids = ids_of(plan, kind);
@@ -173,7 +173,7 @@ static void take_instr(reader *r, const sn_plan *plan, sn_instr *i, uint32_t ste
 }
 
 static void take_all(reader *r, recorded *made) {
-  int64_t end[SN_LANES] = {0};
+  int64_t end[SN_PLAIN_LANES] = {0};
   for (uint32_t i = 0; i < made->plan.n_instrs && !r->bad; i++) {
     sn_instr *instr = &made->plan.instrs[i];
     sn_span *span = &made->trace.spans[i];
