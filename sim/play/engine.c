@@ -6,11 +6,12 @@
 
 enum { UNITS_PER_NS = 840 };
 
-typedef enum task_kind { RUN, COPY, SIGNAL, WAIT } task_kind;
+typedef enum task_kind { RUN, RUN_TEAM, COPY, SIGNAL, WAIT } task_kind;
 
 typedef struct task {
   int64_t ns;
-  uint32_t tag, fence;
+  uint32_t tag;
+  uint32_t fence; /* of RUN_TEAM: which of `teams` */
   task_kind kind;
 } task;
 
@@ -19,6 +20,7 @@ typedef struct lane {
   uint32_t head, count, room;
   bool busy, waiting;
   bool on_link;       /* its task shares the link */
+  bool paced;         /* its task has a team: `pace` knows its end */
   int64_t end_ns;     /* of the task that runs, while it does not share the link */
   int64_t left_units; /* of the task that runs, while it shares the link */
   int64_t busy_ns, stall_ns;
@@ -28,6 +30,9 @@ struct sn_engine {
   uint32_t n_lanes;
   lane lanes[SN_ENGINE_LANES];
   bool *passed; /* per fence */
+  sn_pace pace;
+  sn_running *teams;
+  uint32_t n_teams, teams_room;
   bool shared_link;
   sn_span *spans;
   int64_t now;
@@ -53,6 +58,7 @@ void sn_engine_free(sn_engine *e) {
   if (!e) return;
   for (uint32_t l = 0; l < e->n_lanes; l++) free(e->lanes[l].tasks);
   free(e->passed);
+  free(e->teams);
   free(e);
 }
 
@@ -88,6 +94,23 @@ sn_status sn_engine_copy(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_
   return queue(e, lane_number, (task){.kind = COPY, .ns = ns, .tag = tag}, err);
 }
 
+void sn_engine_set_cores(sn_engine *e, const sn_cores *cores) {
+  e->pace.cores = cores;
+}
+
+sn_status sn_engine_run_team(sn_engine *e, uint32_t lane_number, int64_t ns, sn_running running, uint32_t tag,
+                             sn_err *err) {
+  if (e->n_teams == e->teams_room) {
+    uint32_t room = e->teams_room ? 2 * e->teams_room : 64;
+    sn_running *more = room > e->teams_room ? realloc(e->teams, (size_t)room * sizeof *more) : NULL;
+    if (!more) return sn_fail_memory(err);
+    e->teams = more;
+    e->teams_room = room;
+  }
+  e->teams[e->n_teams] = running;
+  return queue(e, lane_number, (task){.kind = RUN_TEAM, .ns = ns, .tag = tag, .fence = e->n_teams++}, err);
+}
+
 sn_status sn_engine_signal(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
   return queue(e, lane_number, (task){.kind = SIGNAL, .fence = fence, .tag = tag}, err);
 }
@@ -99,6 +122,8 @@ sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uin
 static void start(sn_engine *e, lane *l, const task *t) {
   l->busy = true;
   l->on_link = t->kind == COPY && e->shared_link;
+  l->paced = t->kind == RUN_TEAM;
+  if (l->paced) sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->fence], t->ns);
   l->end_ns = e->now + t->ns;
   l->left_units = t->ns * UNITS_PER_NS;
   e->spans[t->tag].begin_ns = e->now;
@@ -126,15 +151,14 @@ static bool advance(sn_engine *e, lane *l) {
       begin_waiting(e, l, t);
       break;
     }
-    if (t->kind == RUN || t->kind == COPY) {
-      start(e, l, t);
-      break;
-    }
     if (t->kind == WAIT) {
       end_waiting(e, l, t);
-    } else {
+    } else if (t->kind == SIGNAL) {
       e->passed[t->fence] = signalled = true;
       e->spans[t->tag] = (sn_span){e->now, e->now};
+    } else {
+      start(e, l, t);
+      break;
     }
     l->head++;
     e->events++;
@@ -162,6 +186,7 @@ static int64_t end_of(const sn_engine *e, const lane *l, uint32_t k) {
 static void finish(sn_engine *e, lane *l) {
   const task *t = &l->tasks[l->head++];
   l->busy = false;
+  if (l->paced) sn_pace_end(&e->pace, (uint32_t)(l - e->lanes));
   e->spans[t->tag].end_ns = e->now;
   l->busy_ns += e->now - e->spans[t->tag].begin_ns;
   e->events++;
@@ -171,11 +196,13 @@ static void finish(sn_engine *e, lane *l) {
 static bool next_event(sn_engine *e) {
   uint32_t k = copies_on_link(e);
   lane *first = NULL;
-  int64_t end = 0;
+  int64_t end = 0, paced_end = 0;
+  uint32_t paced = 0; /* the lane of those with teams whose end comes first */
+  sn_pace_next(&e->pace, &paced, &paced_end);
   for (uint32_t i = 0; i < e->n_lanes; i++) {
     lane *l = &e->lanes[i];
-    if (!l->busy) continue;
-    int64_t its_end = end_of(e, l, k);
+    if (!l->busy || (l->paced && i != paced)) continue;
+    int64_t its_end = l->paced ? paced_end : end_of(e, l, k);
     if (first && its_end >= end) continue;
     first = l;
     end = its_end;
@@ -184,6 +211,7 @@ static bool next_event(sn_engine *e) {
   for (uint32_t i = 0; i < e->n_lanes && k > 0; i++)
     if (e->lanes[i].busy && e->lanes[i].on_link) e->lanes[i].left_units -= (end - e->now) * UNITS_PER_NS / k;
   e->now = end;
+  sn_pace_advance(&e->pace, end);
   finish(e, first);
   return true;
 }
@@ -196,6 +224,7 @@ sn_status sn_engine_drain(sn_engine *e, sn_err *err) {
       return sn_fail(err, SN_BUG, "simulation: lane %u waits for a fence that is never signalled", l);
     e->lanes[l].head = e->lanes[l].count = 0;
   }
+  e->n_teams = 0;
   return SN_OK;
 }
 
@@ -205,8 +234,10 @@ int64_t sn_engine_now(const sn_engine *e) {
 
 sn_status sn_engine_pass(sn_engine *e, int64_t ns, sn_err *err) {
   sn_status status = count_work(e, ns, err);
-  if (status == SN_OK) e->now += ns;
-  return status;
+  if (status != SN_OK) return status;
+  e->now += ns;
+  sn_pace_advance(&e->pace, e->now);
+  return SN_OK;
 }
 
 int64_t sn_engine_busy(const sn_engine *e, uint32_t lane_number) {

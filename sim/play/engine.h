@@ -3,6 +3,8 @@
  *   sn_engine_run(engine, lane, ns, tag)     occupies the lane for ns
  *   sn_engine_copy(engine, lane, ns, tag)    the same, but copies of all lanes that run at once share one link: k of
  *                                            them each advance at 1/k speed (only with shared_link)
+ *   sn_engine_run_team(engine, lane, ns, running, tag)    occupies the lane for ns and more where others of these slow
+ *                                            it (sim/device/pace.h); ns is what it takes alone
  *   sn_engine_signal / sn_engine_wait        fences; wait holds the lane until the fence has passed
  *   sn_engine_drain                          lets time pass until every lane is idle
  *
@@ -16,6 +18,7 @@
 #define SN_SIM_PLAY_ENGINE_H
 
 #include "base/err.h"
+#include "sim/device/pace.h"
 #include "sim/play/trace.h"
 
 #include <stdbool.h>
@@ -32,6 +35,10 @@ void sn_engine_free(sn_engine *engine);
 
 sn_status sn_engine_run(sn_engine *engine, uint32_t lane, int64_t ns, uint32_t tag, sn_err *err);
 sn_status sn_engine_copy(sn_engine *engine, uint32_t lane, int64_t ns, uint32_t tag, sn_err *err);
+/* sn_engine_set_cores() comes first; `cores` must outlive the engine. */
+void sn_engine_set_cores(sn_engine *engine, const sn_cores *cores);
+sn_status sn_engine_run_team(sn_engine *engine, uint32_t lane, int64_t ns, sn_running running, uint32_t tag,
+                             sn_err *err);
 sn_status sn_engine_signal(sn_engine *engine, uint32_t lane, uint32_t fence, uint32_t tag, sn_err *err);
 sn_status sn_engine_wait(sn_engine *engine, uint32_t lane, uint32_t fence, uint32_t tag, sn_err *err);
 
