@@ -42,6 +42,17 @@ void sn_ordered_clear(sn_ordered *map) {
   memset(map, 0, sizeof *map);
 }
 
+bool sn_ordered_copy(sn_ordered *copy, const sn_ordered *map) {
+  size_t nodes = (size_t)map->used + 1; /* the first is none */
+  *copy = *map;
+  copy->room = map->nodes ? map->used + 1 : 0;
+  copy->nodes = map->nodes ? malloc(nodes * sizeof *copy->nodes) : NULL;
+  if (copy->nodes) memcpy(copy->nodes, map->nodes, nodes * sizeof *copy->nodes);
+  if (copy->nodes || !map->nodes) return true;
+  *copy = (sn_ordered){0};
+  return false;
+}
+
 static bool is_before(const sn_ordered_node *node, uint64_t key, uint64_t weight) {
   return node->key < key || (node->key == key && node->weight < weight);
 }

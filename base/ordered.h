@@ -31,6 +31,8 @@ typedef struct sn_ordered {
 
 /* A zeroed struct is an empty map. */
 void sn_ordered_clear(sn_ordered *map);
+/* False where memory is out, and then `copy` is empty; it needs not be cleared before. */
+bool sn_ordered_copy(sn_ordered *copy, const sn_ordered *map);
 
 /* The new node, or SN_ORDERED_NONE where memory is out. The key must not be in the map, or not with that weight. */
 uint32_t sn_ordered_insert(sn_ordered *map, uint64_t key, uint64_t weight);

@@ -86,13 +86,17 @@ static void clear_blocks(blocks *b) {
 
 /* ---- replays ---- */
 
+static sn_caching_load load_of(const blocks *b, uint64_t limit) {
+  return (sn_caching_load){.limit_bytes = limit,
+                           .before = b->before,
+                           .n_before = b->n_before,
+                           .made = b->made,
+                           .n_made = b->n_made,
+                           .accumulate = sn_iteration_batches(b->iteration)};
+}
+
 static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r, sn_err *err) {
-  const sn_caching_load load = {.limit_bytes = limit,
-                                .before = b->before,
-                                .n_before = b->n_before,
-                                .made = b->made,
-                                .n_made = b->n_made,
-                                .accumulate = sn_iteration_batches(b->iteration)};
+  const sn_caching_load load = load_of(b, limit);
   return sn_caching_replay(plan, &load, r, err);
 }
 
@@ -121,21 +125,18 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_it
 
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_iteration iteration,
                                 const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err) {
-  enum { STEP = 2 << 20, PROBES = 16 };
+  enum { STEP = 2 << 20 };
   blocks b;
   sn_caching_replayed r = {0};
   sn_status status = make_blocks(&b, plan->route, device, iteration, err);
   bool same = known && known->retries == 0;
   if (status == SN_OK && !same) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
-  uint64_t allocated = same ? known->allocated_bytes : r.figures.allocated_peak;
-  uint64_t bad = sn_ceil_div(allocated, STEP) * STEP, good = same ? known->reserved_bytes : r.figures.reserved_peak;
-  for (int i = 0; i < PROBES && status == SN_OK && good > bad + STEP; i++) {
-    uint64_t middle = bad + (good - bad) / 2 / STEP * STEP;
-    status = replay(plan, &b, middle, &r, err);
-    *(r.fits ? &good : &bad) = middle;
-  }
+  uint64_t allocated = same ? known->allocated_bytes : r.figures.allocated_peak, least = 0;
+  uint64_t low = sn_ceil_div(allocated, STEP) * STEP, high = same ? known->reserved_bytes : r.figures.reserved_peak;
+  const sn_caching_load load = load_of(&b, 0);
+  if (status == SN_OK) status = sn_caching_least(plan, &load, low, high, STEP, &least, err);
   clear_blocks(&b);
-  *memory_bytes = sn_device_context(device, true) + good;
+  *memory_bytes = sn_device_context(device, true) + least;
   return status;
 }
 

@@ -3,16 +3,17 @@
  *   segment   [ taken | free | taken | free ]         expandable   [ taken | free | unmapped ... | taken | unmapped ]
  *
  * Blocks of a segment are a list in the order of their addresses, in which two free neighbours never meet, nor two
- * unmapped ones. Free blocks of a pool stand in a map by (size, address), unmapped ones in a map by address. */
+ * unmapped ones. Free blocks of a pool stand in a row by (size, address), unmapped ones in a row by address. */
 #include "sim/plan/caching.h"
 
 #include "base/checked.h"
-#include "base/ordered.h"
 #include "base/units.h"
 #include "sim/plan/pool.h"
+#include "sim/plan/row.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LEAST_BLOCK   UINT64_C(512)        /* kMinBlockSize */
 #define MOST_SMALL    (UINT64_C(1) << 20)  /* kSmallSize */
@@ -32,13 +33,6 @@ typedef struct block {
   uint8_t pool, state;
 } block;
 
-/* Blocks in an order: their numbers beside the nodes of a map. */
-typedef struct row {
-  sn_ordered map;
-  uint32_t *blocks;
-  uint32_t room;
-} row;
-
 typedef struct request {
   uint64_t bytes, segment_bytes;
   uint8_t pool;
@@ -50,48 +44,46 @@ struct sn_caching {
   sn_pool addresses; /* of segments */
   block *blocks;     /* from 1 on */
   uint32_t used, room, spare;
-  row free[POOLS], unmapped[POOLS];
+  sn__row free[POOLS], unmapped[POOLS];
   sn_caching_figures figures;
+  sn_caching_range range;
+  void (*asking)(void *user, uint64_t needed);
+  void *watcher;
 };
 
 /* ---- rows of blocks ---- */
 
-static sn_status row_put(row *r, uint64_t key, uint64_t weight, uint32_t number, sn_err *err) {
-  uint32_t node = sn_ordered_insert(&r->map, key, weight);
-  if (!node) return sn_fail_memory(err);
-  if (r->map.room > r->room) {
-    uint32_t *blocks = realloc(r->blocks, r->map.room * sizeof *blocks);
-    if (!blocks) return sn_fail_memory(err);
-    r->blocks = blocks;
-    r->room = r->map.room;
-  }
-  r->blocks[node] = number;
-  return SN_OK;
+/* The number of the first from (first, second) on; 0: none. */
+static uint32_t row_from(const sn__row *r, uint64_t first, uint64_t second) {
+  const sn__row_item *item = sn__row_at(r, sn__row_find(r, first, second));
+  return item ? item->number : 0;
 }
 
-/* The first from (key, weight) on; 0: none. */
-static uint32_t row_from(const row *r, uint64_t key, uint64_t weight) {
-  uint32_t node = sn_ordered_ceiling_pair(&r->map, key, weight);
-  return node ? r->blocks[node] : 0;
+static sn__row *row_of(sn_caching *c, const block *b) {
+  return b->state == UNMAPPED ? &c->unmapped[b->pool] : &c->free[b->pool];
 }
 
-static void row_clear(row *r) {
-  sn_ordered_clear(&r->map);
-  free(r->blocks);
+static sn__row_item item_of(const sn_caching *c, uint32_t number) {
+  const block *b = &c->blocks[number];
+  return b->state == UNMAPPED ? (sn__row_item){b->address, 0, number} : (sn__row_item){b->bytes, b->address, number};
 }
 
 static sn_status put(sn_caching *c, uint32_t number, sn_err *err) {
-  const block *b = &c->blocks[number];
-  if (b->state == UNMAPPED) return row_put(&c->unmapped[b->pool], b->address, b->bytes, number, err);
-  return row_put(&c->free[b->pool], b->bytes, b->address, number, err);
+  return sn__row_put(row_of(c, &c->blocks[number]), item_of(c, number)) ? SN_OK : sn_fail_memory(err);
+}
+
+static sn__row_place find(sn_caching *c, uint32_t number) {
+  sn__row_item item = item_of(c, number);
+  return sn__row_find(row_of(c, &c->blocks[number]), item.first, item.second);
 }
 
 static void pull(sn_caching *c, uint32_t number) {
-  const block *b = &c->blocks[number];
-  if (b->state == UNMAPPED)
-    sn_ordered_remove_pair(&c->unmapped[b->pool].map, b->address, b->bytes);
-  else
-    sn_ordered_remove_pair(&c->free[b->pool].map, b->bytes, b->address);
+  sn__row_pull(row_of(c, &c->blocks[number]), find(c, number));
+}
+
+/* A block in the place of one that was there, in the same row. */
+static sn_status change(sn_caching *c, sn__row_place place, uint32_t number, sn_err *err) {
+  return sn__row_change(row_of(c, &c->blocks[number]), place, item_of(c, number)) ? SN_OK : sn_fail_memory(err);
 }
 
 /* ---- blocks ---- */
@@ -119,44 +111,59 @@ static void drop_block(sn_caching *c, uint32_t number) {
   c->spare = number;
 }
 
-/* Cuts what is behind the first `bytes` off, into a block of its own in the same state, which is put. */
-static sn_status cut(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+/* Cuts what is behind the first `bytes` off, into a block of its own in the same state, which is not put; 0: memory is
+ * out. */
+static uint32_t cut_off(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
   block rest = c->blocks[number];
   rest.address += bytes;
   rest.bytes -= bytes;
   rest.before = number;
   uint32_t fresh = new_block(c, rest, err);
-  if (!fresh) return err->code;
+  if (!fresh) return 0;
   c->blocks[number].bytes = bytes;
   c->blocks[number].after = fresh;
   if (rest.after) c->blocks[rest.after].before = fresh;
-  return put(c, fresh, err);
+  return fresh;
+}
+
+static sn_status cut(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+  uint32_t fresh = cut_off(c, number, bytes, err);
+  return fresh ? put(c, fresh, err) : err->code;
 }
 
 static bool joins(const sn_caching *c, uint32_t number, uint32_t neighbour) {
   return neighbour && c->blocks[neighbour].state == c->blocks[number].state;
 }
 
+static void absorb_before(sn_caching *c, uint32_t number) {
+  block *b = &c->blocks[number];
+  uint32_t before = b->before;
+  b->address = c->blocks[before].address;
+  b->bytes += c->blocks[before].bytes;
+  b->before = c->blocks[before].before;
+  if (b->before) c->blocks[b->before].after = number;
+  drop_block(c, before);
+}
+
+static void absorb_after(sn_caching *c, uint32_t number) {
+  block *b = &c->blocks[number];
+  uint32_t after = b->after;
+  b->bytes += c->blocks[after].bytes;
+  b->after = c->blocks[after].after;
+  if (b->after) c->blocks[b->after].before = number;
+  drop_block(c, after);
+}
+
 /* Joins a block that is not put with its neighbours in the same state, and puts it. */
 static sn_status join(sn_caching *c, uint32_t number, sn_err *err) {
-  block *b = &c->blocks[number];
-  uint32_t before = b->before, after = b->after;
-  if (joins(c, number, before)) {
-    pull(c, before);
-    b->address = c->blocks[before].address;
-    b->bytes += c->blocks[before].bytes;
-    b->before = c->blocks[before].before;
-    if (b->before) c->blocks[b->before].after = number;
-    drop_block(c, before);
-  }
-  if (joins(c, number, after)) {
-    pull(c, after);
-    b->bytes += c->blocks[after].bytes;
-    b->after = c->blocks[after].after;
-    if (b->after) c->blocks[b->after].before = number;
-    drop_block(c, after);
-  }
-  return put(c, number, err);
+  uint32_t before = c->blocks[number].before, after = c->blocks[number].after;
+  bool low = joins(c, number, before), high = joins(c, number, after);
+  if (!low && !high) return put(c, number, err);
+  if (low && high) pull(c, after);
+  sn__row_place place = find(c, low ? before : after);
+  if (low) absorb_before(c, number);
+  if (high) absorb_after(c, number);
+  return change(c, place, number, err);
 }
 
 /* ---- segments ---- */
@@ -166,8 +173,15 @@ static void reserve(sn_caching *c, uint64_t bytes) {
   c->figures.reserved_peak = sn_max(c->figures.reserved_peak, c->figures.reserved_bytes);
 }
 
-static bool is_left(const sn_caching *c, uint64_t bytes) {
-  return bytes <= c->limit - c->figures.reserved_bytes;
+/* Whether the driver has as much; the limits with which it would say the same become fewer. */
+static bool is_left(sn_caching *c, uint64_t bytes) {
+  uint64_t needed = c->figures.reserved_bytes + bytes;
+  bool left = needed <= c->limit;
+  if (left)
+    c->range.from = sn_max(c->range.from, needed);
+  else
+    c->range.below = sn_min(c->range.below, needed);
+  return left;
 }
 
 /* A segment of `bytes` addresses as one block, which is not put. */
@@ -287,26 +301,27 @@ static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
 }
 
 /* The smallest free block that is large enough; of expandable segments, one whose successor can become less large is
- * passed over, so that what can grow is kept for what needs it. */
-static uint32_t best_fit(const sn_caching *c, const request *r) {
-  const row *free = &c->free[r->pool];
-  uint32_t found = row_from(free, r->bytes, 0);
-  while (found && c->options.expandable_segments) {
-    const block *b = &c->blocks[found];
-    uint32_t next = row_from(free, b->bytes, b->address + 1);
-    if (!next || expandable_bytes(c, &c->blocks[next]) >= expandable_bytes(c, b)) break;
-    found = next;
+ * passed over, so that what can grow is kept for what needs it. False where none is. */
+static bool best_fit(const sn_caching *c, const request *r, sn__row_place *place) {
+  const sn__row *free = &c->free[r->pool];
+  const sn__row_item *item;
+  *place = sn__row_find(free, r->bytes, 0);
+  while ((item = sn__row_at(free, *place)) && c->options.expandable_segments) {
+    sn__row_place behind = sn__row_find(free, item->first, item->second + 1);
+    const sn__row_item *next = sn__row_at(free, behind);
+    if (!next || expandable_bytes(c, &c->blocks[next->number]) >= expandable_bytes(c, &c->blocks[item->number])) break;
+    *place = behind;
   }
-  return found;
+  return item;
 }
 
-static uint32_t find_free(sn_caching *c, const request *r) {
-  uint32_t found = best_fit(c, r);
-  if (!found) return 0;
-  uint64_t bytes = c->blocks[found].bytes, most = most_split(c);
-  if (r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT) return 0;
-  pull(c, found);
-  return found;
+/* The number of a free block that the request may have, which is still put; 0: none. */
+static uint32_t find_free(const sn_caching *c, const request *r, sn__row_place *place) {
+  if (!best_fit(c, r, place)) return 0;
+  const sn__row_item *item = sn__row_at(&c->free[r->pool], *place);
+  uint64_t bytes = item->first, most = most_split(c);
+  bool refused = r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  return refused ? 0 : item->number;
 }
 
 /* From the driver; 0 where it has too little, or with an error. */
@@ -331,14 +346,14 @@ static sn_status give_to_driver(sn_caching *c, uint32_t number, sn_err *err) {
 static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
   if (!c->options.max_split_bytes || c->options.expandable_segments || err->code != SN_OK) return false;
   uint64_t bytes = sn_max(r->bytes, c->options.max_split_bytes), sum = 0;
-  const row *free = &c->free[r->pool];
+  const sn__row *free = &c->free[r->pool];
   uint32_t enough = row_from(free, bytes, 0);
   if (enough) return give_to_driver(c, enough, err) == SN_OK;
   while (sum < bytes) {
-    uint32_t node = sn_ordered_floor(&free->map, UINT64_MAX);
-    if (!node || free->map.nodes[node].key < c->options.max_split_bytes) return false;
-    sum += free->map.nodes[node].key;
-    if (give_to_driver(c, free->blocks[node], err) != SN_OK) return false;
+    const sn__row_item *largest = sn__row_last(free);
+    if (!largest || largest->first < c->options.max_split_bytes) return false;
+    sum += largest->first;
+    if (give_to_driver(c, largest->number, err) != SN_OK) return false;
   }
   return true;
 }
@@ -371,23 +386,36 @@ static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
                  sn_print_bytes(sn_caching_largest_split(c), split));
 }
 
+/* Of a block that is put at `place`, or not put (NULL). */
+static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, const sn__row_place *place, sn_err *err) {
+  if (leaves_block(c, r, c->blocks[number].bytes - r->bytes)) {
+    uint32_t rest = cut_off(c, number, r->bytes, err);
+    if (!rest || (place ? change(c, *place, rest, err) : put(c, rest, err)) != SN_OK) return err->code;
+  } else if (place) {
+    sn__row_pull(&c->free[r->pool], *place);
+  }
+  c->blocks[number].state = TAKEN;
+  c->figures.allocated_bytes += c->blocks[number].bytes;
+  c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
+  return SN_OK;
+}
+
 sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err *err) {
   *taken = 0;
   if (bytes == 0) return SN_OK;
   if (bytes > MOST_BYTES) return fail_to_fit(c, bytes, err);
   request r = request_of(bytes);
-  uint32_t found = find_free(c, &r);
+  sn__row_place place;
+  uint32_t found = find_free(c, &r, &place);
+  bool cached = found;
+  if (!cached && c->asking) c->asking(c->watcher, c->figures.reserved_bytes + r.segment_bytes);
   if (!found) found = find_new(c, &r, err);
   if (!found && give_uncut(c, &r, err)) found = find_new(c, &r, err);
   if (!found && err->code == SN_OK && give_all(c, err) == SN_OK) found = find_new(c, &r, err);
   if (err->code != SN_OK) return err->code;
   if (!found) return fail_to_fit(c, bytes, err);
-  if (leaves_block(c, &r, c->blocks[found].bytes - r.bytes) && cut(c, found, r.bytes, err) != SN_OK) return err->code;
-  c->blocks[found].state = TAKEN;
-  c->figures.allocated_bytes += c->blocks[found].bytes;
-  c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
   *taken = found;
-  return SN_OK;
+  return hand_out(c, &r, found, cached ? &place : NULL, err);
 }
 
 sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
@@ -395,6 +423,20 @@ sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
   c->blocks[number].state = FREE;
   c->figures.allocated_bytes -= c->blocks[number].bytes;
   return join(c, number, err);
+}
+
+/* What is given back joins again what was cut off it: a free block that is there is as before. */
+sn_status sn_caching_pass(sn_caching *c, uint64_t bytes, sn_err *err) {
+  request r = request_of(sn_min(bytes, MOST_BYTES));
+  sn__row_place place;
+  uint32_t number = bytes <= MOST_BYTES ? find_free(c, &r, &place) : 0;
+  if (bytes > 0 && number) {
+    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, &r, all - r.bytes) ? r.bytes : all;
+    c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes + used);
+    return SN_OK;
+  }
+  sn_status status = sn_caching_take(c, bytes, &number, err);
+  return status == SN_OK ? sn_caching_give(c, number, err) : status;
 }
 
 /* ---- the whole ---- */
@@ -409,14 +451,38 @@ sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *optio
   if (!c) return sn_fail_memory(err), NULL;
   c->options = *options;
   c->limit = sn_min(limit_bytes, MOST_BYTES);
+  c->range.below = UINT64_MAX;
   return c;
+}
+
+sn_caching *sn_caching_copy(const sn_caching *c, uint64_t limit_bytes, sn_err *err) {
+  sn_caching *copy = calloc(1, sizeof *copy);
+  uint32_t room = c->used + c->used / 4 + 64; /* before it has to grow */
+  if (!copy) return sn_fail_memory(err), NULL;
+  *copy = (sn_caching){.options = c->options,
+                       .limit = sn_min(limit_bytes, MOST_BYTES),
+                       .blocks = malloc(room * sizeof *copy->blocks),
+                       .used = c->used,
+                       .room = room,
+                       .spare = c->spare,
+                       .figures = c->figures,
+                       .range = c->range};
+  bool good = copy->blocks && sn_pool_copy(&copy->addresses, &c->addresses);
+  for (int pool = 0; pool < POOLS && good; pool++)
+    good = sn__row_copy(&copy->free[pool], &c->free[pool]) && sn__row_copy(&copy->unmapped[pool], &c->unmapped[pool]);
+  if (good) {
+    if (c->used > 0) memcpy(copy->blocks, c->blocks, ((size_t)c->used + 1) * sizeof *copy->blocks);
+    return copy;
+  }
+  sn_caching_free(copy);
+  return sn_fail_memory(err), NULL;
 }
 
 void sn_caching_free(sn_caching *c) {
   if (!c) return;
   for (int pool = 0; pool < POOLS; pool++) {
-    row_clear(&c->free[pool]);
-    row_clear(&c->unmapped[pool]);
+    sn__row_clear(&c->free[pool]);
+    sn__row_clear(&c->unmapped[pool]);
   }
   sn_pool_clear(&c->addresses);
   free(c->blocks);
@@ -429,6 +495,15 @@ uint64_t sn_caching_address(const sn_caching *c, uint32_t number) {
 
 uint64_t sn_caching_bytes(const sn_caching *c, uint32_t number) {
   return c->blocks[number].bytes;
+}
+
+void sn_caching_watch(sn_caching *c, void (*asking)(void *user, uint64_t needed), void *user) {
+  c->asking = asking;
+  c->watcher = user;
+}
+
+sn_caching_range sn_caching_limits(const sn_caching *c) {
+  return c->range;
 }
 
 const sn_caching_figures *sn_caching_look(const sn_caching *c) {

@@ -54,11 +54,20 @@ typedef struct sn_caching_figures {
   uint64_t retries;                         /* times that the driver had no more, and all free segments went back */
 } sn_caching_figures;
 
+/* The limits with which the driver would have given and refused the same so far. */
+typedef struct sn_caching_range {
+  uint64_t from, below;
+} sn_caching_range;
+
 typedef struct sn_caching sn_caching;
 
 /* What the driver can give is `limit_bytes` in all. SN_BAD_USAGE for a max_split_bytes that PyTorch refuses. */
 sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *options, sn_err *err);
 void sn_caching_free(sn_caching *caching);
+
+/* The same with another limit, for which what has happened so far is to be right too (sn_caching_limits()). O(blocks).
+ */
+sn_caching *sn_caching_copy(const sn_caching *caching, uint64_t limit_bytes, sn_err *err);
 
 /* Takes a block of at least `bytes`, the number of which is from 1 on; of 0 bytes the number is 0, and nothing is
  * taken. SN_NO_FIT, with the figures, where the driver has too little even after free segments went back; the allocator
@@ -68,11 +77,21 @@ sn_status sn_caching_take(sn_caching *caching, uint64_t bytes, uint32_t *block, 
 /* Gives a block back that was taken and not given back since; 0 is none. SN_NO_MEMORY as above. */
 sn_status sn_caching_give(sn_caching *caching, uint32_t block, sn_err *err);
 
+/* Takes a block and gives it back at once, as a workspace: where a free block serves only the peak remembers it. */
+sn_status sn_caching_pass(sn_caching *caching, uint64_t bytes, sn_err *err);
+
+/* `asking` is called where no free block serves a request, before the driver is asked for what makes `needed` reserved,
+ * and before anything has changed. A copy is not watched. */
+void sn_caching_watch(sn_caching *caching, void (*asking)(void *user, uint64_t needed), void *user);
+
 /* Where a block that is in use lies, and how large it is. */
 uint64_t sn_caching_address(const sn_caching *caching, uint32_t block);
 uint64_t sn_caching_bytes(const sn_caching *caching, uint32_t block);
 
 const sn_caching_figures *sn_caching_look(const sn_caching *caching);
+
+/* Not of expandable segments, whose addresses depend on the limit. */
+sn_caching_range sn_caching_limits(const sn_caching *caching);
 
 /* The largest free block that shares its segment with others (PyTorch: inactive split): no request that is larger can
  * have it, nor the driver get it back. O(blocks). */

@@ -9,6 +9,11 @@ void sn_pool_clear(sn_pool *pool) {
   *pool = (sn_pool){0};
 }
 
+bool sn_pool_copy(sn_pool *copy, const sn_pool *pool) {
+  *copy = *pool;
+  return sn_ordered_copy(&copy->holes, &pool->holes);
+}
+
 uint64_t sn_pool_round(uint64_t bytes) {
   return sn_ceil_div(bytes, SN_POOL_BLOCK) * SN_POOL_BLOCK;
 }

@@ -25,6 +25,8 @@ typedef struct sn_pool {
 
 /* A zeroed struct is an empty pool. */
 void sn_pool_clear(sn_pool *pool);
+/* False where memory is out; `copy` is to be cleared in any case, and needs not be before. */
+bool sn_pool_copy(sn_pool *copy, const sn_pool *pool);
 
 /* Whole blocks that hold `bytes`. */
 uint64_t sn_pool_round(uint64_t bytes);

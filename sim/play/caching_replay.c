@@ -1,43 +1,124 @@
-/* Caching replay; see the header. */
+/* Caching replay; see the header.
+ *
+ * The least limit is found by bisection, and no probe does again what another one has done. A replay goes the same way
+ * under all limits with which the driver gives and refuses the same: so each probe answers for a range of limits
+ * (sn_caching_limits()). And where it stood before its way parted from that under the limits that are left is kept:
+ *
+ *     too little |-----------+                 the probes after it begin where those under the limits
+ *     probe      |-----------+-----------      that are still in question have not parted yet
+ *     enough     |-----------------+-----
+ */
 #include "sim/play/caching_replay.h"
 
+#include "base/checked.h"
+
 #include <stdlib.h>
+#include <string.h>
+
+/* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
+typedef struct search {
+  uint64_t bad, good, probe;
+  uint64_t bad_below, good_from; /* what the probes have answered for: too little below, enough from there on */
+  struct replay *origin;         /* as far as it goes the same way under all of them; NULL: the begin */
+  struct replay *now;
+  struct replay *asking;           /* where it stands when the driver is asked, if that may matter */
+  struct replay *if_good, *if_bad; /* where it stood before it would have gone another way under `bad`, under `good` */
+  sn_err *err;
+} search;
 
 typedef struct replay {
   const sn_plan *plan;
   const sn_caching_load *load;
   sn_caching *caching;
-  uint32_t *blocks; /* per tensor, those it holds now; 0: none */
-  uint32_t *kept;   /* per tensor: the block of an accumulated gradient; 0: none */
-  uint32_t next_made;
-  uint32_t iteration, micro_batch, step; /* micro-batches from 0 */
-  sn_caching_replayed *result;
+  uint32_t *blocks;                            /* per tensor, those it holds now; 0: none */
+  uint32_t *kept;                              /* per tensor: the block of an accumulated gradient; 0: none */
+  uint32_t iteration, micro_batch;             /* from 1 on, 0: before the first; from 0 on */
+  uint32_t next_before, next_made, next_instr; /* what is done next, in this order */
+  sn_caching_figures before;                   /* of the first iteration */
+  sn_caching_replayed result;
+  search *search; /* whose probe it is, or NULL */
 } replay;
 
-/* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. */
-static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
-  uint64_t peak = sn_caching_look(r->caching)->allocated_peak;
-  sn_status status = sn_caching_take(r->caching, bytes, block, err);
-  if (status == SN_NO_FIT) {
-    r->result->fits = false;
-    r->result->failed_iteration = r->iteration;
-    r->result->failed_step = r->step;
-    r->result->failed_bytes = bytes;
+static void note_asked(search *s);
+
+/* ---- one replay ---- */
+
+static void replay_free(replay *r) {
+  if (!r) return;
+  sn_caching_free(r->caching);
+  free(r->blocks);
+  free(r);
+}
+
+/* `blocks` and `kept`. */
+static size_t blocks_bytes(const sn_plan *plan) {
+  return (2 * (size_t)plan->route->n_tensors + 1) * sizeof(uint32_t);
+}
+
+static replay *replay_new(const sn_plan *plan, const sn_caching_load *load, uint64_t limit, sn_err *err) {
+  replay *r = calloc(1, sizeof *r);
+  if (!r) return sn_fail_memory(err), NULL;
+  *r = (replay){.plan = plan, .load = load, .result = {.fits = true, .failed_step = SN_NONE}};
+  for (int i = 0; i < SN_CACHING_ITERATIONS; i++) r->result.iterations[i].step = SN_NONE;
+  r->caching = sn_caching_new(limit, &load->options, err);
+  r->blocks = r->caching ? calloc(1, blocks_bytes(plan)) : NULL;
+  if (r->blocks) {
+    r->kept = r->blocks + plan->route->n_tensors;
+    return r;
   }
-  if (r->iteration > 0 && sn_caching_look(r->caching)->allocated_peak > peak)
-    r->result->iterations[r->iteration - 1].step = r->step;
+  if (r->caching) sn_fail_memory(err);
+  replay_free(r);
+  return NULL;
+}
+
+/* The same from here on under another limit, under which it would have come here as well. */
+static replay *replay_copy(const replay *r, uint64_t limit, sn_err *err) {
+  replay *copy = malloc(sizeof *copy);
+  if (!copy) return sn_fail_memory(err), NULL;
+  *copy = *r;
+  copy->search = NULL;
+  copy->caching = sn_caching_copy(r->caching, limit, err);
+  copy->blocks = malloc(blocks_bytes(r->plan));
+  if (copy->caching && copy->blocks) {
+    memcpy(copy->blocks, r->blocks, blocks_bytes(r->plan));
+    copy->kept = copy->blocks + r->plan->route->n_tensors;
+    return copy;
+  }
+  replay_free(copy);
+  return sn_fail_memory(err), NULL;
+}
+
+static uint32_t step_of(const replay *r) {
+  return r->iteration > 0 ? r->plan->instrs[r->next_instr].step : SN_NONE;
+}
+
+/* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `block`: NULL where it is given back at
+ * once. */
+static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
+  const sn_caching_figures *figures = sn_caching_look(r->caching);
+  uint64_t peak = figures->allocated_peak;
+  sn_status status = block ? sn_caching_take(r->caching, bytes, block, err) : sn_caching_pass(r->caching, bytes, err);
+  if (status == SN_NO_FIT) {
+    r->result.fits = false;
+    r->result.failed_iteration = r->iteration;
+    r->result.failed_step = step_of(r);
+    r->result.failed_bytes = bytes;
+  }
+  if (figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
+  if (r->search && r->search->asking) note_asked(r->search);
   return status;
 }
 
 static sn_status make_before(replay *r, sn_err *err) {
   uint32_t block;
-  for (uint32_t i = 0; i < r->load->n_before && err->code == SN_OK; i++) take(r, r->load->before[i], &block, err);
-  return err->code;
+  for (; r->next_before < r->load->n_before; r->next_before++)
+    if (take(r, r->load->before[r->next_before], &block, err) != SN_OK) return err->code;
+  return SN_OK;
 }
 
-static sn_status make_state(replay *r, sn_err *err) {
+static sn_status make_state(replay *r, uint32_t step, sn_err *err) {
   uint32_t block;
-  for (; r->next_made < r->load->n_made && r->load->made[r->next_made].step == r->step; r->next_made++)
+  for (; r->next_made < r->load->n_made && r->load->made[r->next_made].step == step; r->next_made++)
     if (take(r, r->load->made[r->next_made].bytes, &block, err) != SN_OK) return err->code;
   return SN_OK;
 }
@@ -45,7 +126,7 @@ static sn_status make_state(replay *r, sn_err *err) {
 static sn_status give(replay *r, uint32_t *block, sn_err *err) {
   uint32_t given = *block;
   *block = 0;
-  return sn_caching_give(r->caching, given, err);
+  return given ? sn_caching_give(r->caching, given, err) : SN_OK;
 }
 
 /* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
@@ -58,15 +139,13 @@ static sn_status give_tensor(replay *r, uint32_t tensor, sn_err *err) {
 }
 
 static sn_status obey(replay *r, const sn_instr *i, sn_err *err) {
-  uint32_t workspace;
   switch ((sn_instr_kind)i->kind) {
   case SN_ALLOC:
     return take(r, r->plan->route->tensors[i->id].bytes, &r->blocks[i->id], err);
   case SN_RELEASE:
     return give_tensor(r, i->id, err);
   case SN_COMPUTE:
-    if (take(r, i->bytes, &workspace, err) != SN_OK) return err->code;
-    return sn_caching_give(r->caching, workspace, err);
+    return i->bytes > 0 ? take(r, i->bytes, NULL, err) : SN_OK;
   default:
     return SN_OK;
   }
@@ -75,35 +154,51 @@ static sn_status obey(replay *r, const sn_instr *i, sn_err *err) {
 /* The plan once, without the updates where another micro-batch follows. */
 static sn_status obey_all(replay *r, bool last, sn_err *err) {
   uint32_t end = last ? r->plan->route->n_steps : r->plan->route->first_update;
-  for (uint32_t n = 0; n < r->plan->n_instrs && err->code == SN_OK; n++) {
-    r->step = r->plan->instrs[n].step;
-    if (r->step < end && make_state(r, err) == SN_OK) obey(r, &r->plan->instrs[n], err);
+  for (; r->next_instr < r->plan->n_instrs; r->next_instr++) {
+    const sn_instr *i = &r->plan->instrs[r->next_instr];
+    if (i->step < end && (make_state(r, i->step, err) != SN_OK || obey(r, i, err) != SN_OK)) return err->code;
   }
   for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give_tensor(r, t, err);
+  r->next_instr = 0;
   return err->code;
 }
 
 static sn_status iterate(replay *r, sn_err *err) {
-  sn_caching_peak *peak = &r->result->iterations[r->iteration - 1];
+  sn_caching_peak *peak = &r->result.iterations[r->iteration - 1];
   uint32_t asked = r->load->accumulate ? r->load->accumulate : 1;
   uint32_t count = asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
-  sn_caching_reset_peaks(r->caching);
-  for (r->micro_batch = 0; r->micro_batch < count && err->code == SN_OK; r->micro_batch++)
-    obey_all(r, r->micro_batch + 1 == count, err);
+  if (r->micro_batch == 0 && r->next_instr == 0) sn_caching_reset_peaks(r->caching);
+  for (; r->micro_batch < count; r->micro_batch++)
+    if (obey_all(r, r->micro_batch + 1 == count, err) != SN_OK) break;
   for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give(r, &r->kept[t], err);
   peak->allocated_bytes = sn_caching_look(r->caching)->allocated_peak;
   peak->reserved_bytes = sn_caching_look(r->caching)->reserved_peak;
   return err->code;
 }
 
+/* To the end, or to what does not fit, which is no error. */
+static sn_status go_on(replay *r, sn_err *err) {
+  if (r->iteration == 0) {
+    make_before(r, err);
+    r->before = *sn_caching_look(r->caching);
+    if (err->code == SN_OK) r->iteration = 1;
+  }
+  while (err->code == SN_OK && iterate(r, err) == SN_OK && r->iteration < SN_CACHING_ITERATIONS) {
+    r->iteration++;
+    r->micro_batch = 0;
+  }
+  if (!r->result.fits) *err = (sn_err)SN_ERR_INIT;
+  return err->code;
+}
+
 /* Peaks of all: those before the first iteration, and of both. */
-static void sum_up(replay *r, sn_caching_figures before) {
-  sn_caching_replayed *result = r->result;
+static void sum_up(replay *r) {
+  sn_caching_replayed *result = &r->result;
   sn_caching_figures *f = &result->figures;
   sn_caching_peak steady = result->iterations[SN_CACHING_ITERATIONS - 1];
   *f = *sn_caching_look(r->caching);
-  f->allocated_peak = before.allocated_peak;
-  f->reserved_peak = before.reserved_peak;
+  f->allocated_peak = r->before.allocated_peak;
+  f->reserved_peak = r->before.reserved_peak;
   for (int i = 0; i < SN_CACHING_ITERATIONS; i++) {
     const sn_caching_peak *peak = &result->iterations[i];
     if (peak->allocated_bytes > f->allocated_peak) f->allocated_peak = peak->allocated_bytes;
@@ -115,29 +210,72 @@ static void sum_up(replay *r, sn_caching_figures before) {
   result->largest_split_bytes = sn_caching_largest_split(r->caching);
 }
 
-static sn_status play(replay *r, sn_err *err) {
-  make_before(r, err);
-  sn_caching_figures before = *sn_caching_look(r->caching);
-  for (r->iteration = 1; r->iteration <= SN_CACHING_ITERATIONS && err->code == SN_OK; r->iteration++) iterate(r, err);
-  sum_up(r, before);
-  if (!r->result->fits) *err = (sn_err)SN_ERR_INIT;
+sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result,
+                            sn_err *err) {
+  replay *r = replay_new(plan, load, load->limit_bytes, err);
+  if (r && go_on(r, err) == SN_OK) sum_up(r);
+  *result = r ? r->result : (sn_caching_replayed){0};
+  replay_free(r);
   return err->code;
 }
 
-sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result,
-                            sn_err *err) {
-  *result = (sn_caching_replayed){.fits = true, .failed_step = SN_NONE};
-  for (int i = 0; i < SN_CACHING_ITERATIONS; i++) result->iterations[i].step = SN_NONE;
-  replay r = {.plan = plan, .load = load, .step = SN_NONE, .result = result};
-  r.caching = sn_caching_new(load->limit_bytes, &load->options, err);
-  r.blocks = calloc((size_t)plan->route->n_tensors + 1, sizeof *r.blocks);
-  r.kept = calloc((size_t)plan->route->n_tensors + 1, sizeof *r.kept);
-  if (!r.blocks || !r.kept)
-    sn_fail_memory(err);
-  else if (r.caching)
-    play(&r, err);
-  free(r.blocks);
-  free(r.kept);
-  sn_caching_free(r.caching);
+/* ---- the least limit ---- */
+
+/* The driver is about to be asked, first for so much that `needed` bytes are reserved then. */
+static void note_asking(void *user, uint64_t needed) {
+  search *s = user;
+  bool given = needed <= s->probe;
+  bool matters = given ? !s->if_good && needed > s->bad : !s->if_good || !s->if_bad;
+  if (matters && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->probe, s->err);
+}
+
+static void note_asked(search *s) {
+  sn_caching_range range = sn_caching_limits(s->now->caching);
+  bool under_bad = range.from > s->bad && !s->if_good, under_good = range.below <= s->good && !s->if_bad;
+  if (under_bad) s->if_good = s->asking;
+  if (under_good) s->if_bad = s->asking;
+  if (!under_bad && !under_good) replay_free(s->asking);
+  s->asking = NULL;
+}
+
+static void begin_next(search *s, replay *origin) {
+  if (s->if_good != origin && s->if_good != s->if_bad) replay_free(s->if_good);
+  if (s->if_bad != origin) replay_free(s->if_bad);
+  s->if_good = s->if_bad = NULL;
+  if (!origin) return;
+  replay_free(s->origin);
+  s->origin = origin;
+}
+
+/* Replays under the limit in the middle, from where that is known. */
+static sn_status probe(search *s, const sn_plan *plan, const sn_caching_load *load) {
+  s->now = s->origin ? replay_copy(s->origin, s->probe, s->err) : replay_new(plan, load, s->probe, s->err);
+  if (!s->now) return s->err->code;
+  bool shares = !load->options.expandable_segments; /* whose addresses depend on the limit */
+  s->now->search = shares ? s : NULL;
+  if (shares) sn_caching_watch(s->now->caching, note_asking, s);
+  sn_status status = go_on(s->now, s->err);
+  bool fits = s->now->result.fits;
+  sn_caching_range range = sn_caching_limits(s->now->caching);
+  replay_free(s->now);
+  if (fits)
+    s->good_from = shares ? range.from : s->probe;
+  else
+    s->bad_below = shares ? range.below : s->probe + 1;
+  begin_next(s, status == SN_OK ? (fits ? s->if_good : s->if_bad) : NULL);
+  return status;
+}
+
+sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t low, uint64_t high, uint64_t step,
+                           uint64_t *least, sn_err *err) {
+  enum { PROBES = 16 };
+  search s = {.bad = low, .good = high, .good_from = high, .err = err};
+  for (int i = 0; i < PROBES && err->code == SN_OK && s.good > s.bad + step; i++) {
+    s.probe = s.bad + (s.good - s.bad) / 2 / step * step;
+    if (s.probe >= s.bad_below && s.probe < s.good_from) probe(&s, plan, load);
+    *(s.probe >= s.good_from ? &s.good : &s.bad) = s.probe;
+  }
+  replay_free(s.origin);
+  *least = s.good;
   return err->code;
 }

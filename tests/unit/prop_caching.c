@@ -334,6 +334,30 @@ static void give_both(pair *p, uint32_t which) {
   assert_int_equal(sn_caching_give(p->caching, block, &err), SN_OK);
 }
 
+/* Taken and given back at once. */
+static void pass_both(pair *p, uint64_t bytes) {
+  sn_err err = SN_ERR_INIT;
+  uint64_t address = 0, size = 0;
+  bool fits = plain_take(&p->model, bytes, &address, &size);
+  sn_status status = sn_caching_pass(p->caching, bytes, &err);
+  if (status != (fits ? SN_OK : SN_NO_FIT))
+    fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B: %s %s", p->seed, bytes, sn_status_name(status), err.text);
+  p->failures += !fits;
+  if (fits) plain_give(&p->model, address);
+}
+
+/* What has happened so far is right for the limit that it has happened under, and a copy goes on as what it was made of
+ * would. */
+static void go_on_with_copy(pair *p) {
+  sn_err err = SN_ERR_INIT;
+  sn_caching_range range = sn_caching_limits(p->caching);
+  assert_true(range.from <= p->model.limit && p->model.limit < range.below);
+  sn_caching *copy = sn_caching_copy(p->caching, p->model.limit, &err);
+  assert_non_null(copy);
+  sn_caching_free(p->caching);
+  p->caching = copy;
+}
+
 /* Once all is given back, the driver can have everything: a request for all there is fits. */
 static void give_everything(pair *p) {
   while (p->n_live) give_both(p, p->n_live - 1);
@@ -350,12 +374,15 @@ static void run(pair *p, uint64_t *dice) {
   for (uint32_t i = 0; i < REQUESTS; i++) {
     if (i % 150 == 0) fullness = prng_from(dice, 35, 65);
     bool takes = p->n_live == 0 || (p->n_live < MOST_LIVE && prng_chance(dice, fullness));
-    if (takes)
+    if (takes && prng_chance(dice, 20))
+      pass_both(p, draw_bytes(dice));
+    else if (takes)
       take_both(p, draw_bytes(dice));
     else
       give_both(p, prng_below(dice, p->n_live));
     compare(p);
     if (i % 50 == 0) check_blocks(p);
+    if (prng_chance(dice, 1)) go_on_with_copy(p);
   }
   give_everything(p);
 }

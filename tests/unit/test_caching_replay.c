@@ -156,12 +156,60 @@ static void plans_of_networks(void **state) {
   }
 }
 
+/* ---- the least limit ---- */
+
+/* The same bisection, each probe a replay of its own. */
+static uint64_t plain_least(const sn_plan *p, sn_caching_load load, uint64_t low, uint64_t high, uint64_t step) {
+  for (int i = 0; i < 16 && high > low + step; i++) {
+    load.limit_bytes = low + (high - low) / 2 / step * step;
+    *(replay(p, &load).fits ? &high : &low) = load.limit_bytes;
+  }
+  return high;
+}
+
+static void compare_least(const sn_plan *p, const sn_caching_load *load, uint64_t step) {
+  sn_err err = SN_ERR_INIT;
+  uint64_t least, live = live_peak(p, 512), low = live / step * step;
+  sn_caching_load unlimited = *load;
+  unlimited.limit_bytes = SN_CACHING_NO_LIMIT;
+  uint64_t high = replay(p, &unlimited).figures.reserved_peak;
+  sn_caching_least(p, load, low, high, step, &least, &err);
+  must(&err);
+  assert_int_equal(least, plain_least(p, *load, low, high, step));
+}
+
+/* No probe does again what another has done, and all of them find the same. */
+static void least_limit_is_that_of_replays(void **state) {
+  (void)state;
+  static const char *const nets[] = {"alexnet", "resnet50", "inception_v4", "densenet121"};
+  static const char *const strategies[] = {"baseline", "liveness", "liveness+offload", "superneurons"};
+  static const uint64_t before[] = {3 * MIB, 1000, 700 * MIB, 512, 30 * MIB};
+  for (int n = 0; n < 4; n++) {
+    pipeline p = pipeline_open(nets[n], 16);
+    sn_caching_made made[2] = {{p.route->first_backward, 40 * MIB}, {p.route->n_steps - 1, 4}};
+    for (int s = 0; s < 4; s++) {
+      pipeline_plan(&p, strategies[s], SN_WORKSPACE_DYNAMIC, UINT64_C(11) << 30);
+      sn_caching_load load = {.before = before, .n_before = 5, .made = made, .n_made = 2};
+      compare_least(p.plan, &load, 2 * MIB);
+      compare_least(p.plan, &load, MIB / 8);
+      load.accumulate = 3;
+      compare_least(p.plan, &load, 2 * MIB);
+      load.options.max_split_bytes = 64 * MIB;
+      compare_least(p.plan, &load, 2 * MIB);
+      load.options = (sn_caching_options){.expandable_segments = true};
+      if (n < 2) compare_least(p.plan, &load, 2 * MIB);
+    }
+    pipeline_close(&p);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(by_hand),
       cmocka_unit_test(accumulated),
       cmocka_unit_test(bad_options),
       cmocka_unit_test(plans_of_networks),
+      cmocka_unit_test(least_limit_is_that_of_replays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
