@@ -50,11 +50,12 @@ static char *follow(const char *path) {
 
 char *sn_path_real(const char *path) {
   char *at = strdup(path), *real = NULL;
-  errno = ENOENT;
+  if (at) errno = ENOENT;
   for (int links = 0; at && *at && links < MOST_LINKS; links++) {
     real = realpath(at, NULL);
     if (real || errno != ENOENT) break;
     char *next = follow(at);
+    if (!next && errno == ENOMEM) break;
     if (!next) {
       real = real_missing(at);
       break;

@@ -1,9 +1,10 @@
-/* Image sets; see the header. Both forms are a header, whose sizes must add up to exactly the file's, and the images
+/* Image sets; see the header. All forms are a header, whose sizes must add up to exactly the file's, and the images
  * one after another behind it. */
 #include "exec/image_set.h"
 
 #include "base/checked.h"
 #include "exec/little.h"
+#include "exec/npy.h"
 #include "models/net.h"
 
 #include <inttypes.h>
@@ -115,8 +116,8 @@ char *sn__image_set_labels(const char *path, sn_err *err) {
   size_t room = strlen(path) + 1;
   if (!images) {
     sn_fail(err, SN_BAD_INPUT,
-            "%.300s: the labels of an IDX file are looked for under its name with \"labels\" for \"images\", which "
-            "this name does not hold; rename both",
+            "%.300s: its labels are looked for under its name with \"labels\" for \"images\", which this name does not "
+            "hold; rename both",
             path);
     return NULL;
   }
@@ -161,12 +162,15 @@ static sn_status read_idx_labels(sn__image_set *s, const sn__data_file *file, sn
   return err->code;
 }
 
-static sn_status open_idx_labels(sn__image_set *s, sn_err *err) {
+typedef sn_status read_labels(sn__image_set *s, const sn__data_file *file, sn_err *err);
+
+/* The labels lie beside the images. */
+static sn_status open_labels(sn__image_set *s, read_labels *read, sn_err *err) {
   sn__data_file file;
   char *path = sn__image_set_labels(s->file.path, err);
   if (!path) return err->code;
   if (sn__data_file_open(path, &file, err) == SN_OK) {
-    read_idx_labels(s, &file, err);
+    read(s, &file, err);
     sn__data_file_close(&file);
   } else {
     sn_err_prefix(err, "the labels");
@@ -192,22 +196,100 @@ static sn_status open_idx(sn__image_set *s, sn_err *err) {
   s->w = big(head + 4 * sizes);
   s->pixels_at = 4 + 4 * sizes;
   if (s->file.bytes < s->pixels_at) return check_size(&s->file, s->pixels_at, err);
-  return check_shape(s, err) == SN_OK ? open_idx_labels(s, err) : err->code;
+  return check_shape(s, err) == SN_OK ? open_labels(s, read_idx_labels, err) : err->code;
 }
 
-/* -- either ------------------------------------------------------------------------------------------------------ */
+/* -- NumPy's arrays: images in one, labels in another -------------------------------------------------------------- */
+
+/* The size of an array's numbers where they are of a type that is read, else 0. */
+static uint64_t npy_bytes(const sn__npy *npy, const char *const *types, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(npy->type, types[i]) == 0) return (uint64_t)(npy->type[2] - '0');
+  return 0;
+}
+
+static int64_t npy_label(const uint8_t *b, uint64_t bytes) {
+  return bytes == 1 ? b[0] : bytes == 4 ? (int32_t)sn__little(b) : (int64_t)sn__little_64(b);
+}
+
+static sn_status take_npy_labels(sn__image_set *s, const sn__data_file *file, const uint8_t *numbers, uint64_t bytes,
+                                 sn_err *err) {
+  for (uint64_t i = 0; i < s->count; i++) {
+    int64_t label = npy_label(numbers + i * bytes, bytes);
+    if (label < 0 || label >= SN_MAX_DIM)
+      return sn_fail(err, SN_BAD_INPUT, "%.300s: image %" PRIu64 " (from 0) has label %" PRId64, file->path, i, label);
+    s->labels[i] = (int32_t)label;
+    if ((uint32_t)label >= s->classes) s->classes = (uint32_t)label + 1;
+  }
+  return SN_OK;
+}
+
+static sn_status read_npy_labels(sn__image_set *s, const sn__data_file *file, sn_err *err) {
+  static const char *const types[] = {"|u1", "<i4", "<i8"};
+  sn__npy npy;
+  if (sn__npy_read(file, &npy, err) != SN_OK) return err->code;
+  uint64_t bytes = npy_bytes(&npy, types, sizeof types / sizeof types[0]);
+  if (bytes == 0 || npy.n_sizes != 1)
+    return sn_fail(err, SN_BAD_INPUT, "%.300s: holds %.20s in %u dimensions; labels are |u1, <i4 or <i8 in 1",
+                   file->path, npy.type, npy.n_sizes);
+  if (npy.sizes[0] != s->count)
+    return sn_fail(err, SN_BAD_INPUT, "%.300s: has %" PRIu64 " labels for %" PRIu64 " images", file->path, npy.sizes[0],
+                   s->count);
+  if (check_size(file, npy.at + s->count * bytes, err) != SN_OK) return err->code;
+  uint8_t *numbers = malloc(s->count * bytes);
+  s->labels = malloc(s->count * sizeof *s->labels);
+  if (!numbers || !s->labels)
+    sn_fail_memory(err);
+  else if (sn__data_file_read(file, npy.at, numbers, s->count * bytes, err) == SN_OK)
+    take_npy_labels(s, file, numbers, bytes, err);
+  free(numbers);
+  return err->code;
+}
+
+static sn_status take_npy_shape(sn__image_set *s, const sn__npy *npy, sn_err *err) {
+  const uint64_t *sizes = npy->sizes;
+  bool channels = npy->n_sizes == 4;
+  s->count = sizes[0];
+  const uint64_t image[3] = {channels ? sizes[1] : 1, sizes[channels ? 2 : 1], sizes[channels ? 3 : 2]};
+  for (int i = 0; i < 3; i++)
+    if (image[i] > SN_MAX_DIM)
+      return sn_fail(err, SN_BAD_INPUT, "%.300s: images of %" PRIu64 "x%" PRIu64 "x%" PRIu64 " are too large",
+                     s->file.path, image[0], image[1], image[2]);
+  s->c = (uint32_t)image[0], s->h = (uint32_t)image[1], s->w = (uint32_t)image[2];
+  s->pixels_at = npy->at;
+  return check_shape(s, err);
+}
+
+static sn_status open_npy(sn__image_set *s, sn_err *err) {
+  static const char *const types[] = {"|u1", "<f4"};
+  sn__npy npy;
+  if (sn__npy_read(&s->file, &npy, err) != SN_OK) return err->code;
+  uint64_t bytes = npy_bytes(&npy, types, sizeof types / sizeof types[0]);
+  if (bytes == 0 || npy.n_sizes < 3 || npy.n_sizes > 4)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%.300s: holds %.20s in %u dimensions; images are |u1 (bytes) or <f4 (float32) in 3 (image, row, "
+                   "column), or 4 with channels behind the image",
+                   s->file.path, npy.type, npy.n_sizes);
+  s->pixel = bytes == 1 ? SN__PIXEL_U8 : SN__PIXEL_F32;
+  return take_npy_shape(s, &npy, err) == SN_OK ? open_labels(s, read_npy_labels, err) : err->code;
+}
+
+/* -- any of them ------------------------------------------------------------------------------------------------------
+ */
 
 static sn_status open_form(sn__image_set *s, sn_err *err) {
   uint8_t start[sizeof own_magic];
   if (read_start(&s->file, start, sizeof start, err) != SN_OK) return err->code;
   if (memcmp(start, own_magic, sizeof start) == 0) return open_own(s, err);
   if (is_idx(start)) return open_idx(s, err);
+  if (sn__npy_is(start)) return open_npy(s, err);
   if (start[0] == 0x1f && start[1] == 0x8b)
     return sn_fail(err, SN_BAD_INPUT, "%.300s: is compressed; unpack it, and its labels, first: gunzip --keep FILE",
                    s->file.path);
-  return sn_fail(err, SN_BAD_INPUT,
-                 "%.300s: is no image set: it begins neither like MNIST's IDX files nor like snsim's own form",
-                 s->file.path);
+  return sn_fail(
+      err, SN_BAD_INPUT,
+      "%.300s: is no image set: it begins neither like MNIST's IDX files or NumPy's .npy nor like snsim's own form",
+      s->file.path);
 }
 
 sn_status sn__image_set_open(const char *path, sn__image_set *set, sn_err *err) {

@@ -1,5 +1,5 @@
-/* Labelled image sets in files: snsim's own form and MNIST's IDX (docs/data.md describes both). Labels are read at
- * opening and kept; images stay in the file, which may be larger than memory. Internal to exec/.
+/* Labelled image sets in files: snsim's own form, MNIST's IDX and NumPy's .npy (docs/data.md describes them). Labels
+ * are read at opening and kept; images stay in the file, which may be larger than memory. Internal to exec/.
  *
  *   sn__image_set set;
  *   if (sn__image_set_open("digits-images.idx", &set, &err) == SN_OK) sn__image_set_read(&set, 17, bytes, &err);
@@ -34,8 +34,8 @@ sn_status sn__image_set_read(const sn__image_set *set, uint64_t image, void *byt
 
 void sn__image_set_close(sn__image_set *set);
 
-/* The file in which the labels of the IDX file at `path` are looked for; to be freed. NULL and SN_BAD_INPUT where the
- * name tells of none. */
+/* The file in which the labels of the IDX or .npy file at `path` are looked for; to be freed. NULL and SN_BAD_INPUT
+ * where the name tells of none. */
 char *sn__image_set_labels(const char *path, sn_err *err);
 
 #endif

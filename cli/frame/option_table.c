@@ -191,7 +191,8 @@ static const sn_option options[] = {
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", sn__parse_backend,
      offsetof(sn_args, backend)},
     {"data", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "What to train",
-     "Trains on a labelled image set instead of random images: MNIST's IDX files or the form of docs/data.md.",
+     "Trains on a labelled image set instead of random images: MNIST's IDX files, NumPy's .npy or the form of "
+     "docs/data.md.",
      sn__parse_text, offsetof(sn_args, data)},
     {"load-weights", "FILE", 0, SN_CMD_RUN, "What to train",
      "Starts from these weights instead of random ones: a file of --save-weights, or any in the form of safetensors "

@@ -1,4 +1,4 @@
-"""Failing allocations while training: of every command that trains, and of reading data, allocation after allocation
+"""Failing allocations while training: of every command that trains, and of reading data and weights, allocation after allocation
 fails, once or from there on, in our code and in the libraries'. Each time the program ends by itself with an exit code
 of its own and one sentence of its own, and what was finished is right, printed and stored.
 
@@ -26,6 +26,8 @@ COMMANDS = (
     ["validate", *LENET, *STRATEGIES],
     ["calibrate", *LENET],
     ["run", *LENET, *STRATEGIES, "--data", "digits-images.idx"],
+    ["run", *LENET, *STRATEGIES, "--load-weights", "w", "--save-weights", "v",
+     "--save-gradients", "g"],
 )
 
 
@@ -96,6 +98,7 @@ def main():
         if start(folder, ["run", *LENET, "--no-db", "--strategy", "baseline"]).returncode != 0:
             print("nothing can be trained here")
             return 77
+        start(folder, ["run", *LENET, "--no-db", "--strategy", "baseline", "--save-weights", "w"])
         start(folder, ["simulate", "--net", "lenet", "--batch", "1", "--strategy", "baseline", "--db", "base.db"])
         subprocess.run([SOURCE / "scripts/draw-digits", "--count", "40"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         for arguments in COMMANDS:

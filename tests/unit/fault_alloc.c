@@ -7,6 +7,7 @@
 #include "tests/unit/pipeline.h"
 
 #include "exec/batch_source.h"
+#include "exec/weights.h"
 #include "plots/plot.h"
 #include "sim/ask/advise.h"
 #include "sim/ask/blocks.h"
@@ -251,6 +252,24 @@ static void open_own(scenario *s) {
   open_images(s, "a.sni");
 }
 
+static void open_npy(scenario *s) {
+  open_images(s, "b-images.npy");
+}
+
+/* Written, and read again. */
+static void keep_weights(scenario *s) {
+  char path[PATH_ROOM];
+  snprintf(path, sizeof path, "%s", path_of(s->images, "weights"));
+  remove(path);
+  sn_state *state = sn_state_new(s->small_net, &(sn_hyper){.seed = 1}, &s->err);
+  if (state) sn_weights_save(path, SN_SAVE_WEIGHTS, state, &s->err);
+  sn_weights *weights = s->err.code == SN_OK ? sn_weights_open(path, s->small_net, &s->err) : NULL;
+  if (weights && sn_weights_read(weights, state, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%g", (double)state->parameters[0]);
+  sn_weights_close(weights);
+  sn_state_free(state);
+}
+
 /* ---- the loop ---- */
 
 /* Blocks from a file, packed; and the addresses of a plan. */
@@ -390,10 +409,15 @@ static int open_scenario(void **state) {
   assert_non_null(s->file);
   fputc('\n', s->file); /* its buffer is there */
   const sn_shape shape = {2, 2, 2, 3};
+  const uint8_t zeros[5 * 2 * 2 * 3] = {0};
   s->small_net = image_net(shape, 4);
   assert_int_equal(make_place(&s->images), 0);
   write_idx(s->images, 5, shape, 4);
   write_and_free(s->images, "a.sni", own_file(OWN_U8, 5, shape, 4));
+  write_and_free(s->images, "b-images.npy",
+                 npy_file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (5, 2, 2, 3)}", zeros, sizeof zeros));
+  write_and_free(s->images, "b-labels.npy",
+                 npy_file(1, "{'descr': '|u1', 'fortran_order': False, 'shape': (5,)}", zeros, 5));
   *state = s;
   return 0;
 }
@@ -457,6 +481,11 @@ static void pictures_and_comparison(void **state) {
 static void image_sets(void **state) {
   fail_each(*state, open_idx, 9);
   fail_each(*state, open_own, 6);
+  fail_each(*state, open_npy, 6);
+}
+
+static void weights(void **state) {
+  fail_each(*state, keep_weights, 20);
 }
 
 static void sharing(void **state) {
@@ -484,6 +513,7 @@ int main(void) {
       cmocka_unit_test(timeline),
       cmocka_unit_test(pictures_and_comparison),
       cmocka_unit_test(image_sets),
+      cmocka_unit_test(weights),
       cmocka_unit_test(packing),
       cmocka_unit_test(sharing),
   };

@@ -1,4 +1,4 @@
-/* For tests of image sets: a folder of their own, a small net, and files in both forms made of bytes that a test may
+/* For tests of image sets: a folder of their own, a small net, and files in all forms made of bytes that a test may
  * spoil before they are written.
  *
  *   image_file f = own_file(OWN_U8, 10, (sn_shape){.c = 1, .h = 2, .w = 3}, 4);
@@ -122,6 +122,22 @@ static inline image_file idx_labels(uint32_t count, uint32_t classes) {
   f.bytes[3] = 1;
   put_big(f.bytes + 4, count);
   for (uint32_t i = 0; i < count; i++) f.bytes[8 + i] = (uint8_t)(i % classes);
+  return f;
+}
+
+/* NumPy's .npy, of version 1, 2 or 3; the header is filled up with spaces and ends a line, as NumPy has it. */
+static inline image_file npy_file(unsigned version, const char *header, const void *data, size_t bytes) {
+  size_t start = version == 1 ? 10 : 12, length = (start + strlen(header) + 64) / 64 * 64 - start;
+  image_file f = {.count = start + length + bytes};
+  f.bytes = calloc(f.count + 1, 1);
+  memcpy(f.bytes, "\x93NUMPY", 6);
+  f.bytes[6] = (uint8_t)version;
+  f.bytes[8] = (uint8_t)length;
+  f.bytes[9] = (uint8_t)(length >> 8);
+  memset(f.bytes + start, ' ', length);
+  memcpy(f.bytes + start, header, strlen(header));
+  f.bytes[start + length - 1] = '\n';
+  memcpy(f.bytes + start + length, data, bytes);
   return f;
 }
 
