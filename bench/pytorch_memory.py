@@ -32,13 +32,14 @@ warnings.simplefilter("ignore")
 logging.getLogger("torch.utils.flop_counter").setLevel(logging.ERROR)  # it misses triton, which nothing here needs
 try:
     import torch
-    from torch import nn
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.distributed._tools.mem_tracker import MemTracker
     from torch.nn import functional as F
 except ImportError as error:
     print(f"pytorch_memory.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
+
+from pytorch_network import Network
 
 ADD, ADD_IN_PLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
 
@@ -49,97 +50,6 @@ def fail(code, text):
 
 
 # ---- PyTorch's side: the network ----
-
-def pair(value):
-    return value if isinstance(value, list) else [value, value]
-
-
-class Network(nn.Module):
-    """A network from the layers of docs/networks.md. An output is let go of behind its last reader, as in a hand-written
-    forward(), and in-place operators are used where the file says so, or by default where torchvision has them."""
-
-    def __init__(self, network):
-        super().__init__()
-        self.layers = [layer for layer in network["layers"] if layer["op"] != "SOFTMAX"]
-        self.ends = [layer["input"] for layer in network["layers"] if layer["op"] == "SOFTMAX"]
-        self.op = {layer["name"]: layer["op"] for layer in self.layers} | {"data": "DATA"}
-        self.readers = {name: 0 for name in self.op}
-        for layer in network["layers"]:
-            for name in self.inputs(layer):
-                self.readers[name] += 1
-        shapes, modules = {"data": network["input"]}, []
-        for layer in self.layers:
-            module = self.module(layer, shapes[self.inputs(layer)[0]])
-            modules.append(module)
-            with torch.no_grad():
-                given = [torch.empty(2, *shapes[name]) for name in self.inputs(layer)]
-                shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
-        self.members = nn.ModuleList(modules)
-
-    @staticmethod
-    def inputs(layer):
-        return layer["inputs"] if "inputs" in layer else [layer["input"]]
-
-    def in_place(self, layer):
-        """Legal where nobody else reads the old value, nor its maker keeps it for backward."""
-        first = self.inputs(layer)[0]
-        asked = layer.get("inplace", layer["op"] == "JOIN" or self.op[first] in ("BN", "CONV", "JOIN"))
-        return asked and layer["op"] != "DROPOUT" and self.readers[first] == 1 and self.op[first] not in ("ACT", "DATA")
-
-    def module(self, layer, shape):
-        op = layer["op"]
-        if op == "CONV":
-            return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
-                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"])
-        if op == "FC":
-            return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
-        if op == "BN":
-            return nn.BatchNorm2d(shape[0])
-        if op == "LRN":
-            return nn.LocalResponseNorm(layer["size"], layer["alpha"], layer["beta"], layer["k"])
-        if op == "ACT":
-            return (nn.ReLU6 if layer["mode"] == "relu6" else nn.ReLU)(inplace=self.in_place(layer))
-        if op == "POOL":
-            return self.pool(layer)
-        return nn.Identity()
-
-    @staticmethod
-    def pool(layer):
-        average = layer["mode"] == "average"
-        size = 1 if layer.get("global") else layer.get("adaptive")
-        if size:
-            return (nn.AdaptiveAvgPool2d if average else nn.AdaptiveMaxPool2d)(size)
-        window = dict(kernel_size=pair(layer["kernel"]), stride=pair(layer["stride"]), padding=pair(layer["pad"]),
-                      ceil_mode=layer["ceil"])
-        return nn.AvgPool2d(**window, count_include_pad=False) if average else nn.MaxPool2d(**window)
-
-    def run(self, layer, module, given):
-        op = layer["op"]
-        if op == "JOIN":
-            result = given[0].add_(given[1]) if self.in_place(layer) else given[0] + given[1]
-            for other in given[2:]:
-                result = result.add_(other)
-            return result
-        if op == "CONCAT":
-            return torch.cat(given, 1)
-        if op == "DROPOUT":
-            return dropout(given[0], layer["ratio"], self.training)
-        if op == "FC":
-            given = [given[0].flatten(1)]
-        result = module(given[0])
-        return result[:, :, None, None] if op == "FC" else result
-
-    def forward(self, batch):
-        values, left = {"data": batch}, dict(self.readers)
-        for layer, module in zip(self.layers, self.members):
-            given = [values[name] for name in self.inputs(layer)]
-            for name in self.inputs(layer):
-                left[name] -= 1
-                if left[name] == 0:
-                    del values[name]
-            values[layer["name"]] = self.run(layer, module, given)
-        return [values[name].flatten(1) for name in self.ends]
-
 
 def dropout(x, ratio=0.5, training=True, inplace=False):
     """The one kernel that a GPU has; a CPU's dropout makes a mask of floats."""
@@ -231,7 +141,7 @@ def measure(network, name, batch, optimizer, options):
     twin = name[3:] if name.startswith("tv_") and not options.flat else None
     F.dropout = dropout
     with FakeTensorMode():
-        net = torchvision_network(twin) if twin else Network(network)
+        net = torchvision_network(twin) if twin else Network(network, lambda x, layer, training: dropout(x, layer["ratio"], training))
         update = optimizer_of(optimizer, net.parameters())
         tracker = Tracker()
         tracker.sums_in_place = options.sums == "in-place"

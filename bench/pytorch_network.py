@@ -1,0 +1,98 @@
+"""A network of snsim as a module of PyTorch, for the comparisons of this folder. Import it where torch is known to be there."""
+import torch
+from torch import nn
+
+
+def pair(value):
+    return value if isinstance(value, list) else [value, value]
+
+
+class Network(nn.Module):
+    """A network from the layers of docs/networks.md. An output is let go of behind its last reader, as in a hand-written
+    forward(), and in-place operators are used where the file says so, or by default where torchvision has them.
+
+    dropout(x, layer, training) is what a DROPOUT layer does; None: nothing. A forward gives what goes into each SOFTMAX."""
+
+    def __init__(self, network, dropout=None):
+        super().__init__()
+        self.dropout = dropout
+        self.layers = [layer for layer in network["layers"] if layer["op"] != "SOFTMAX"]
+        self.ends = [layer["input"] for layer in network["layers"] if layer["op"] == "SOFTMAX"]
+        self.op = {layer["name"]: layer["op"] for layer in self.layers} | {"data": "DATA"}
+        self.readers = {name: 0 for name in self.op}
+        for layer in network["layers"]:
+            for name in self.inputs(layer):
+                self.readers[name] += 1
+        shapes, modules = {"data": network["input"]}, []
+        for layer in self.layers:
+            module = self.module(layer, shapes[self.inputs(layer)[0]])
+            modules.append(module)
+            with torch.no_grad():
+                given = [torch.empty(2, *shapes[name]) for name in self.inputs(layer)]
+                shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
+        self.members = nn.ModuleList(modules)
+        self.end_channels = [shapes[name][0] for name in self.ends]
+
+    @staticmethod
+    def inputs(layer):
+        return layer["inputs"] if "inputs" in layer else [layer["input"]]
+
+    def in_place(self, layer):
+        """Legal where nobody else reads the old value, nor its maker keeps it for backward."""
+        first = self.inputs(layer)[0]
+        asked = layer.get("inplace", layer["op"] == "JOIN" or self.op[first] in ("BN", "CONV", "JOIN"))
+        return asked and layer["op"] != "DROPOUT" and self.readers[first] == 1 and self.op[first] not in ("ACT", "DATA")
+
+    def module(self, layer, shape):
+        op = layer["op"]
+        if op == "CONV":
+            return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
+                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"])
+        if op == "FC":
+            return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
+        if op == "BN":
+            return nn.BatchNorm2d(shape[0])
+        if op == "LRN":
+            return nn.LocalResponseNorm(layer["size"], layer["alpha"], layer["beta"], layer["k"])
+        if op == "ACT":
+            return (nn.ReLU6 if layer["mode"] == "relu6" else nn.ReLU)(inplace=self.in_place(layer))
+        if op == "POOL":
+            return self.pool(layer)
+        return nn.Identity()
+
+    @staticmethod
+    def pool(layer):
+        average = layer["mode"] == "average"
+        size = 1 if layer.get("global") else layer.get("adaptive")
+        if size:
+            return (nn.AdaptiveAvgPool2d if average else nn.AdaptiveMaxPool2d)(size)
+        window = dict(kernel_size=pair(layer["kernel"]), stride=pair(layer["stride"]), padding=pair(layer["pad"]),
+                      ceil_mode=layer["ceil"])
+        return nn.AvgPool2d(**window, count_include_pad=False) if average else nn.MaxPool2d(**window)
+
+    def run(self, layer, module, given):
+        op = layer["op"]
+        if op == "JOIN":
+            result = given[0].add_(given[1]) if self.in_place(layer) else given[0] + given[1]
+            for other in given[2:]:
+                result = result.add_(other)
+            return result
+        if op == "CONCAT":
+            return torch.cat(given, 1)
+        if op == "DROPOUT":
+            return self.dropout(given[0], layer, self.training) if self.dropout else given[0]
+        if op == "FC":
+            given = [given[0].flatten(1)]
+        result = module(given[0])
+        return result[:, :, None, None] if op == "FC" else result
+
+    def forward(self, batch):
+        values, left = {"data": batch}, dict(self.readers)
+        for layer, module in zip(self.layers, self.members):
+            given = [values[name] for name in self.inputs(layer)]
+            for name in self.inputs(layer):
+                left[name] -= 1
+                if left[name] == 0:
+                    del values[name]
+            values[layer["name"]] = self.run(layer, module, given)
+        return [values[name].flatten(1) for name in self.ends]
