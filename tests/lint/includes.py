@@ -15,7 +15,7 @@ ALLOWED = {
     "cli": set(lint.LAYERS),
 }
 ROOMS = {  # the lowest room first
-    "sim": ("graph", "device", "share", "plan", "play", "ask"),
+    "sim": ("graph", "device", "share", "plan", "corun", "play", "ask"),
     "cli": ("frame", "sweep", "commands", "reproduce"),
 }
 THIRD_PARTY = (

@@ -1,0 +1,67 @@
+/* Times: how long every operation of a route takes with how many threads, what profiling would say of that, and how
+ * many threads each wants. What decisions are made of (sim/corun/schedule.h); made once for a route on a device.
+ *
+ *   class    operations of one shape (sn_timing_shape() and part): they take the same time
+ *   kind     classes of one operator, pass and part
+ *
+ * The threads of all instances of a kind, n_k, are the best count of its class that takes longest with one thread.
+ *
+ * O(operations + classes x cores).
+ */
+#ifndef SN_SIM_CORUN_TIMES_H
+#define SN_SIM_CORUN_TIMES_H
+
+#include "base/err.h"
+#include "models/net.h"
+#include "sim/device/device.h"
+#include "sim/graph/optimizer.h"
+#include "sim/graph/route.h"
+#include "sim/plan/part.h"
+
+#include <stdint.h>
+
+typedef struct sn_time_class {
+  uint32_t layer;           /* the first of them, of whom the text of the shape can be had */
+  uint32_t kind;            /* times->kinds[kind] */
+  uint32_t instances;       /* steps of the route; a rerun is none of its own */
+  uint32_t best;            /* threads, 1 .. cores */
+  uint32_t samples;         /* that the climb took */
+  double accuracy;          /* of `predicted`: sn_climb_accuracy() */
+  const int64_t *ns;        /* [1 .. max_threads]: T */
+  const int64_t *predicted; /* [1 .. max_threads]: from the samples */
+  const uint16_t *share;    /* [1 .. max_threads]: u in 1/1024 */
+} sn_time_class;
+
+typedef struct sn_time_kind {
+  sn_op op;
+  sn_pass pass;
+  sn_step_part part;
+  uint32_t threads;   /* n_k */
+  uint32_t largest;   /* the class that decided it */
+  uint32_t instances; /* of all classes */
+} sn_time_kind;
+
+typedef struct sn_times {
+  uint32_t cores;       /* C */
+  uint32_t max_threads; /* 2 C */
+  uint32_t n_classes, n_kinds, n_ops;
+  const uint32_t *class_of; /* [step x SN_STEP_PARTS + part]; SN_NONE: there is no such operation */
+  const sn_time_class *classes;
+  const sn_time_kind *kinds; /* in the order in which the route comes to them */
+  uint32_t profile_steps; /* training steps: the most samples of any class, twice where cores share tiles, since threads
+                             may be packed or spread */
+  double accuracy;        /* mean over operations */
+  struct sn_arena *arena;
+} sn_times;
+
+/* The route must be of a dialect that sim/plan/part.h knows. SN_BAD_USAGE where the device is not made of cores, or
+ * the interval larger than they are. */
+sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimizer optimizer, uint32_t interval,
+                       sn_err *err);
+void sn_times_free(sn_times *times);
+
+static inline const sn_time_class *sn_times_of(const sn_times *times, uint32_t step, sn_step_part part) {
+  return &times->classes[times->class_of[SN_STEP_PARTS * step + part]];
+}
+
+#endif
