@@ -298,6 +298,21 @@ static const sn_command commands[] = {
      "snsim memcost --net inception_v4 --batch 32 --colors 4 --gpu v100_32\n"
      "snsim memcost --net ./mine.json --batch 8 --colors ancestors --json",
      NULL, SN_CMD_MEMCOST, sn_cli_memcost},
+    {"threads", "snsim threads --net NAME --batch N --gpu GPU [options]",
+     "how many threads each kind of operation wants",
+     "Profiles the operations of one training iteration on a device made of cores, one after another, by climbing: one "
+     "thread, then more, as long as it gets faster (--interval). Backward of a CONV or FC is two operations, filter "
+     "and data.\n"
+     "The table: \"threads\": the count for all instances of the kind, which is the fastest found of the instance that "
+     "takes longest with one thread; \"shapes\": different ones among the instances; \"ms\": all instances with that "
+     "count, one after another; \"all cores ms\" and \"loss %\": with a thread on each core, and how much longer that "
+     "is; \"samples\": counts that were tried, of the shape with the most; \"accuracy\": 100 % less the mean error of "
+     "the times predicted for counts that were not tried.\n"
+     "With -o FILE the time over the threads is also drawn, of the largest instance of each kind. Needs gnuplot.",
+     "snsim threads --net inception_v3 --batch 16 --gpu knl7250\n"
+     "snsim threads --net lenet --batch 64 --gpu manycore:cores=32,slots=2,tile=4 --interval geometric\n"
+     "snsim threads --net inception_v3 --batch 16 --gpu knl7250 -o threads.png",
+     NULL, SN_CMD_THREADS, sn_cli_threads},
     {"completions", "snsim completions bash|zsh|fish [-o FILE]", "a completion script for a shell",
      "Prints a script with which the shell completes commands, options, networks, GPUs, strategies, runs and files. "
      "An installed snsim brings all three along; otherwise write it where the shell looks:\n"

@@ -17,7 +17,7 @@ static const sn_option options[] = {
      sn__parse_which, offsetof(sn_args, which)},
     {"net", "NET|FILE.json", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
-         SN_CMD_MEMCOST,
+         SN_CMD_MEMCOST | SN_CMD_THREADS,
      "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
@@ -25,7 +25,8 @@ static const sn_option options[] = {
     {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
      "The run's network, where its file lies elsewhere by now.", sn__parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST |
+         SN_CMD_THREADS,
      "What to train", "Images per iteration.", sn__parse_size, offsetof(sn_args, batch)},
     {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", sn__parse_size,
      offsetof(sn_args, batch)},
@@ -102,11 +103,15 @@ static const sn_option options[] = {
      sn__parse_bytes, offsetof(sn_args, pool)},
     {"image", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_MEMCOST,
+         SN_CMD_MEMCOST | SN_CMD_THREADS,
      "What to train",
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
+    {"interval", "N|geometric", 0, SN_CMD_THREADS, "How",
+     "Profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: about sqrt 2 "
+     "times as many each time. Default: 4.",
+     sn__parse_interval, offsetof(sn_args, interval)},
     {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
      "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
      "Default: 16, MXNet's.",
@@ -119,6 +124,10 @@ static const sn_option options[] = {
      "The GPU: a name of `snsim list gpus`, the path of a JSON file, or manycore:cores=N,slots=S,tile=T, an estimate "
      "of "
      "so many cores. Default: k40c.",
+     sn__parse_gpu, 0},
+    {"gpu", "GPU|FILE.json", 0, SN_CMD_THREADS, "Where",
+     "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), or the path of a JSON file with "
+     "\"cores\".",
      sn__parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
@@ -205,7 +214,8 @@ static const sn_option options[] = {
      "1.",
      sn__parse_warmup, 0},
     {"optimizer", "momentum|sgd|adam|adamw", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_THREADS,
+     "How",
      "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
      "two. A GPU trains by the first two.",
      sn__parse_optimizer, offsetof(sn_args, optimizer)},
@@ -282,7 +292,8 @@ static const sn_option options[] = {
      offsetof(sn_args, explain)},
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
-         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST,
+         SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST |
+         SN_CMD_THREADS,
      "What to print", "One JSON object instead of tables.", sn__parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      sn__parse_switch, offsetof(sn_args, csv)},
@@ -313,8 +324,8 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", sn__parse_text,
      offsetof(sn_args, output)},
-    {"output", "FILE", 'o', SN_CMD_REPRODUCE, "What to print", "Also draws it: FILE ends in .png, .svg or .pdf.",
-     sn__parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_REPRODUCE | SN_CMD_THREADS, "What to print",
+     "Also draws it: FILE ends in .png, .svg or .pdf.", sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", sn__parse_text, offsetof(sn_args, output)},
     {"man", NULL, 0, SN_CMD_HELP, "What to print", "The manual page, as roff: snsim help --man | man -l -.",

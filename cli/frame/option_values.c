@@ -250,6 +250,11 @@ sn_status sn__parse_color(const char *what, const char *text, void *place, sn_er
   return sn_fail(err, SN_BAD_USAGE, "%s: \"%.80s\" is none of auto, always, never", what, text);
 }
 
+sn_status sn__parse_interval(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_interval_parse(text, place, err);
+}
+
 sn_status sn__parse_max(const char *what, const char *text, void *place, sn_err *err) {
   sn_knob_kind kind;
   *(const char **)place = text;

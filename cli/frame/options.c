@@ -206,6 +206,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .moves = 5000,
                     .match_range = SN_MEMCOST_MATCH_RANGE,
                     .colours = 1,
+                    .interval = SN_INTERVAL_DEFAULT,
                     .warmup = 1,
                     .workspace = SN_WORKSPACE_DYNAMIC,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};

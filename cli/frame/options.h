@@ -20,6 +20,7 @@
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/route.h"
+#include "sim/plan/interval.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,6 +98,7 @@ typedef struct sn_args {
   uint32_t moves;
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
+  uint32_t interval;             /* of climbing: sim/plan/interval.h */
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */
 } sn_args;
 
@@ -122,7 +124,8 @@ enum {
   SN_CMD_PACK = 1 << 17,
   SN_CMD_GRAPH = 1 << 18,
   SN_CMD_MEMCOST = 1 << 19,
-  SN_CMD_ALL = (1 << 20) - 1
+  SN_CMD_THREADS = 1 << 20,
+  SN_CMD_ALL = (1 << 21) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -194,6 +197,7 @@ sn_status sn_cli_validate(const sn_args *args, sn_err *err);
 sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_memcost(const sn_args *args, sn_err *err);
+sn_status sn_cli_threads(const sn_args *args, sn_err *err);
 sn_status sn_cli_graph(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);

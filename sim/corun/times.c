@@ -172,7 +172,7 @@ static sn_status check(const sn_device *device, uint32_t interval, sn_err *err) 
                    "%s is not made of cores, and operations run side by side on cores only: choose knl7250, "
                    "manycore:cores=N,slots=S,tile=T or a profile with \"cores\" (docs/devices.md)",
                    device->name);
-  if (interval > device->cores.count)
+  if (interval > device->cores.count && interval != SN_INTERVAL_DEFAULT) /* which goes with any device */
     return sn_fail(err, SN_BAD_USAGE,
                    "--interval %u is larger than the %u cores of %s: choose one from 1 to %u, or geometric", interval,
                    device->cores.count, device->name, device->cores.count);

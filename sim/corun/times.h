@@ -55,7 +55,7 @@ typedef struct sn_times {
 } sn_times;
 
 /* The route must be of a dialect that sim/plan/part.h knows. SN_BAD_USAGE where the device is not made of cores, or
- * the interval larger than they are. */
+ * the interval, unless it is the default, larger than they are. */
 sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimizer optimizer, uint32_t interval,
                        sn_err *err);
 void sn_times_free(sn_times *times);
