@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "sim/ask/answers.h"
 #include "sim/ask/caching_need.h"
 #include "sim/ask/cause.h"
 #include "sim/ask/explain.h"
@@ -85,27 +86,6 @@ static uint64_t pool_of(const question *q, sn_strategy strategy) {
   return q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
 }
 
-/* The most that the tensors of one step take, each in whole blocks, and the workspace the step needs where `costs` are
- * given. */
-static uint64_t largest_step(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
-  uint64_t most = 0;
-  for (uint32_t s = 0; s < route->n_steps; s++) {
-    const sn_step *step = &route->steps[s];
-    uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
-    for (uint32_t i = 0; i < step->n_accesses; i++)
-      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
-    most = sn_max(most, bytes);
-  }
-  return most;
-}
-
-static bool can_do_without_workspace(const question *q, sn_strategy strategy, const sn_route *route) {
-  bool can = workspace_of(q, strategy) != SN_WORKSPACE_MAX;
-  for (uint32_t s = 0; s < route->n_steps && can; s++)
-    can = sn_lower_workspace(route, q->options->workspace, costs_of(q, strategy), s) == 0;
-  return can;
-}
-
 static sn_status open_question(question *q) {
   q->costs = sn_costs_new(q->net, q->device, q->err);
   if (q->costs) sn_costs_set_optimizer(q->costs, q->net, q->device, q->options->iteration.optimizer);
@@ -128,8 +108,9 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   if (g->costs) sn_costs_set_optimizer(g->costs, q->net, q->device, q->options->iteration.optimizer);
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
-  g->floor = largest_step(route, workspace_of(q, strategy), costs_of(q, strategy));
-  g->workspace_free = can_do_without_workspace(q, strategy, route);
+  sn_workspace workspace = workspace_of(q, strategy);
+  g->floor = sn_lower_floor(route, workspace, costs_of(q, strategy));
+  g->workspace_free = workspace != SN_WORKSPACE_MAX && sn_lower_is_bare(route, workspace, costs_of(q, strategy));
   return SN_OK;
 }
 
@@ -143,14 +124,20 @@ static void close_question(question *q) {
   sn_packings_clear(&q->packings);
 }
 
-static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
+/* Made when first asked for; NULL after an error. */
+static const sn_schedule *schedule_of(question *q, sn_strategy strategy) {
   if (open_graph(q, strategy) != SN_OK) return NULL;
   graph *g = graph_of(q, strategy);
   sn_schedule **schedule = &g->schedules[strategy.recompute];
   if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
-  if (!*schedule) return NULL;
+  return *schedule;
+}
+
+static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
+  const sn_schedule *schedule = schedule_of(q, strategy);
+  if (!schedule) return NULL;
   const sn_plan_wish wish = {
-      .schedule = *schedule,
+      .schedule = schedule,
       .costs = costs_of(q, strategy),
       .strategy = strategy,
       .workspace = workspace_of(q, strategy),
@@ -346,10 +333,12 @@ static sn_status play(const question *q, sn_strategy strategy, const sn_plan *pl
   return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
 }
 
-static sn_status answer(question *q, sn_strategy strategy, sn_result *result) {
+/* *roomy is the plan's. */
+static sn_status answer(question *q, sn_strategy strategy, sn_result *result, bool *roomy) {
   sn_plan *plan = make_plan(q, strategy, false);
   if (!plan) return q->err->code;
   sn_trace trace;
+  *roomy = plan->roomy;
   sn_status status = play(q, strategy, plan, &trace);
   if (status == SN_OK) status = add_result(q, strategy, plan, &trace, result);
   sn_trace_clear(&trace);
@@ -414,6 +403,21 @@ static sn_strategy head_strategy(const sn_strategy *strategies, uint32_t n_strat
   return strategies[0];
 }
 
+/* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
+static sn_status answer_once(question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
+  sn_answer fresh = {.strategy = strategy, .schedule = schedule_of(q, strategy), .result = r};
+  const sn_answer *twin = fresh.schedule && !q->options->want_peak ? sn_answers_find(all, &fresh) : NULL;
+  if (!fresh.schedule) return q->err->code;
+  if (!twin) {
+    sn_status status = answer(q, strategy, r, &fresh.roomy);
+    if (status == SN_OK) sn_answers_add(all, &fresh);
+    return status;
+  }
+  if (sn_answer_copy(twin, &fresh, q->options->iteration, q->arena, q->err) != SN_OK) return q->err->code;
+  bool same_least = strategy.offload == twin->strategy.offload || has_caching(q, strategy);
+  return same_least ? SN_OK : least_memory(q, strategy, r, &r->least_device_bytes);
+}
+
 static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
   sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
@@ -429,8 +433,9 @@ static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strate
   if (status != SN_OK) return NULL;
   run->results = results;
   run->failures = failures;
+  sn_answers all = {0};
   for (uint32_t i = 0; i < n_strategies && status == SN_OK; i++) {
-    status = answer(q, strategies[i], &results[run->n_results]);
+    status = answer_once(q, &all, strategies[i], &results[run->n_results]);
     if (status == SN_OK)
       run->n_results++;
     else
@@ -509,7 +514,7 @@ static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t m
   if (!plan) return err->code;
   uint64_t fixed = resident_bytes(&planner->q, strategy), limit = planner->q.options->pool_bytes;
   bool cache = sn_strategy_has_cache(strategy);
-  uint64_t tensors = cache ? largest_step(plan->route, SN_WORKSPACE_NONE, NULL)
+  uint64_t tensors = cache ? sn_lower_floor(plan->route, SN_WORKSPACE_NONE, NULL)
                            : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
   int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
   if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
@@ -556,7 +561,8 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
   planner->q.err = err;
   planner->q.arena = arena;
   planner->q.memory_bytes = memory_bytes;
-  return answer(&planner->q, strategy, result);
+  bool roomy;
+  return answer(&planner->q, strategy, result, &roomy);
 }
 
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,

@@ -71,6 +71,7 @@ sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
   free(e->changes);
   if (e->plan) {
     e->plan->pool_bytes = e->pool.high_water;
+    e->plan->roomy = e->pool.high_water <= e->limit;
     e->plan->largest_hole = e->pool.largest_hole;
     e->plan->reserved_peak = e->pool.reserved_peak;
   }
@@ -176,6 +177,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
   p->version = 0;
   e->live_bytes += bytes;
   e->live_tensors++;
+  e->blocks++;
   meter(e);
   return add(
       e,
@@ -332,6 +334,7 @@ sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t
   if (status != SN_OK) return status;
   note_accesses(e, &e->route->steps[step]);
   if (bytes > 0) e->freed_at = e->lanes.of[SN_LANE_COMPUTE].clock;
+  e->blocks += bytes > 0;
   e->plan->counts.recomputed_layers += rerun;
   return SN_OK;
 }

@@ -82,6 +82,7 @@ typedef struct sn__emit {
   uint32_t newest, oldest;
   uint32_t execution; /* locks of this number hold */
   uint32_t step;
+  uint32_t blocks; /* allocs and workspaces so far */
   uint64_t live_bytes;
   uint32_t live_tensors;
 } sn__emit;

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "sim/plan/emit.h"
 #include "sim/plan/offload.h"
+#include "sim/plan/place.h"
 #include "sim/plan/residency.h"
 
 typedef struct lowering {
@@ -13,6 +14,7 @@ typedef struct lowering {
   const sn_costs *costs;
   sn_workspace workspace;
   uint64_t pool_bytes;
+  bool gives_up; /* where it is hopeless to place the plan in the pool */
   sn_residency residency;
   sn_swaps swaps;
   uint32_t next_release, next_fetch; /* in swaps */
@@ -93,6 +95,24 @@ uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const
   const lowering l = {.route = route, .costs = costs};
   uint8_t algo[2];
   return workspace_of(&l, &route->steps[step], workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
+}
+
+uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) {
+    const sn_step *step = &route->steps[s];
+    uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
+    for (uint32_t i = 0; i < step->n_accesses; i++)
+      bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
+    most = sn_max(most, bytes);
+  }
+  return most;
+}
+
+bool sn_lower_is_bare(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
+  bool bare = true;
+  for (uint32_t s = 0; s < route->n_steps && bare; s++) bare = sn_lower_workspace(route, workspace, costs, s) == 0;
+  return bare;
 }
 
 static uint64_t bytes_left(const lowering *l) {
@@ -193,6 +213,13 @@ static sn_status release_carried(lowering *l) {
   return status;
 }
 
+/* Whether no place in the pool will be looked for, whatever follows. */
+static bool is_hopeless(const lowering *l) {
+  const sn_pool *pool = &l->emit.pool;
+  return l->gives_up && pool->high_water > l->pool_bytes &&
+         sn_place_is_hopeless(l->emit.blocks, pool->reserved_peak, l->pool_bytes);
+}
+
 static sn_status walk(lowering *l) {
   sn_status status = allocate_held(l);
   uint32_t step = SN_NONE;
@@ -200,15 +227,23 @@ static sn_status walk(lowering *l) {
     const sn_execution *x = &l->schedule->executions[e];
     if (x->at_step != step) status = begin_step(l, step = x->at_step);
     if (status == SN_OK) status = execute(l, x);
+    if (status == SN_OK && is_hopeless(l)) {
+      l->emit.plan->given_up = true;
+      break;
+    }
     if (status == SN_OK && x->step + 1 == l->route->first_backward) status = release_carried(l);
   }
   return status;
 }
 
 static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
-                      uint64_t pool_bytes, bool counts, sn_err *err) {
-  lowering l = {
-      .schedule = schedule, .route = schedule->route, .costs = costs, .workspace = workspace, .pool_bytes = pool_bytes};
+                      uint64_t pool_bytes, bool counts, bool gives_up, sn_err *err) {
+  lowering l = {.schedule = schedule,
+                .route = schedule->route,
+                .costs = costs,
+                .workspace = workspace,
+                .pool_bytes = pool_bytes,
+                .gives_up = gives_up};
   sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
   l.emit.counts = counts;
   l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
@@ -222,10 +257,10 @@ static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_work
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err) {
-  return lower(schedule, strategy, workspace, costs, pool_bytes, false, err);
+  return lower(schedule, strategy, workspace, costs, pool_bytes, false, false, err);
 }
 
 sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
-                           const sn_costs *costs, uint64_t pool_bytes, sn_err *err) {
-  return lower(schedule, strategy, workspace, costs, pool_bytes, true, err);
+                           const sn_costs *costs, uint64_t pool_bytes, bool gives_up, sn_err *err) {
+  return lower(schedule, strategy, workspace, costs, pool_bytes, true, gives_up, err);
 }

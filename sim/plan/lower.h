@@ -20,6 +20,7 @@
 #include "sim/plan/schedule.h"
 #include "sim/plan/strategy.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
@@ -27,12 +28,20 @@ sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspac
 
 /* The same, but what the pool has room for is counted in bytes, as if there were no holes. The addresses, first fit as
  * well, may pass `pool_bytes` where the bytes do not: such a plan is to be placed (sim/plan/place.h). Where they do not
- * pass it, it is the plan of sn_lower(), instruction by instruction. */
+ * pass it, it is the plan of sn_lower(), instruction by instruction. `gives_up`: it may end where placing it in the
+ * pool has become hopeless (sn_place_is_hopeless()), and says so in plan->given_up. */
 sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
-                           const sn_costs *costs, uint64_t pool_bytes, sn_err *err);
+                           const sn_costs *costs, uint64_t pool_bytes, bool gives_up, sn_err *err);
 
 /* The workspace without which a step (index) does not run, however little memory there is: that of its smallest
  * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);
+
+/* The pool without which no step runs: the most that one step's tensors take, each in whole blocks, and the workspace
+ * it needs where `costs` are given. */
+uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs);
+
+/* No step needs a workspace. */
+bool sn_lower_is_bare(const sn_route *route, sn_workspace workspace, const sn_costs *costs);
 
 #endif

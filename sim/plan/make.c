@@ -6,8 +6,8 @@
 #include "sim/plan/pack.h"
 #include "sim/plan/place.h"
 
-static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, sn_err *err) {
-  sn_plan *plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, err);
+static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, bool gives_up, sn_err *err) {
+  sn_plan *plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, gives_up, err);
   if (plan) plan->pool_limit = w->pool_bytes;
   return plan;
 }
@@ -46,7 +46,7 @@ static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
 
 /* Without a cache what runs without a byte of workspace that it can do without decides whether it fits. */
 static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
-  sn_plan *bare = place_well(w, count_in(w, 0, err), err);
+  sn_plan *bare = place_well(w, count_in(w, 0, false, err), err);
   if (!bare || w->only_fits || !is_within(w, bare)) {
     sn_plan_free(counted);
     return bare;
@@ -60,7 +60,14 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
 static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
   if (w->schedule->route->n_tensors > SN_PACK_MOST) return lower_in(w, err); /* each has a block at least */
-  sn_plan *plan = count_in(w, w->pool_bytes, err);
+  sn_plan *plan = count_in(w, w->pool_bytes, cache, err);
+  if (plan && plan->given_up) {
+    sn_plan_free(plan);
+    plan = lower_in(w, err);
+    if (!plan || is_within(w, plan)) return place(w, plan, (sn_place_goal){.enough = w->pool_bytes}, err);
+    sn_plan_free(plan);
+    plan = count_in(w, w->pool_bytes, false, err);
+  }
   if (!plan) return NULL;
   bool fits = is_within(w, plan), bytes_fit = plan->reserved_peak <= w->pool_bytes;
   bool sure = cache && (!bytes_fit || (w->only_fits && !w->external_limit)); /* which of the two it is shows at once */

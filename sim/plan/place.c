@@ -128,12 +128,16 @@ static uint64_t largest_hole(placing *p) {
   return hole;
 }
 
+bool sn_place_is_hopeless(uint32_t blocks, uint64_t load, uint64_t most) {
+  return most > 0 && blocks > MOST_MOVED && most < with_share(load, GOOD_SHARE);
+}
+
 sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_err *err) {
   placing p = {.plan = plan, .packings = packings};
   uint32_t count = count_blocks(plan);
   if (count > SN_PACK_MOST) return SN_OK;
   plan->placement = SN_PLACEMENT_PACKED;
-  bool hopeless = goal.most > 0 && count > MOST_MOVED && goal.most < with_share(plan->reserved_peak, GOOD_SHARE);
+  bool hopeless = sn_place_is_hopeless(count, plan->reserved_peak, goal.most);
   if (hopeless || plan->pool_bytes <= good_pool(plan->reserved_peak, GOOD_SHARE, goal)) return SN_OK;
   if (placing_begin(&p, count, err) == SN_OK &&
       pack(&p, plan->pool_bytes, plan->reserved_peak, goal, &plan->pool_bytes, err)) {

@@ -27,6 +27,11 @@ typedef struct sn_place_goal {
   uint64_t most;   /* one that it must not pass if that can be helped; 0: there is none */
 } sn_place_goal;
 
+/* Whether a plan with so many blocks and so large a load is not even tried to be brought under `most` bytes: it would
+ * have to be packed nearly without a hole, which takes long and seldom succeeds. More blocks and more load change
+ * nothing about it. */
+bool sn_place_is_hopeless(uint32_t blocks, uint64_t load, uint64_t most);
+
 /* Packs the plan's blocks (sim/plan/pack.h) and says so in plan->placement; addresses stay as they are where packing
  * takes no less. A plan that sn_place_can() is false for stays what it is. `packings` are those of plans placed before
  * it, or NULL. SN_NO_MEMORY. */

@@ -84,6 +84,8 @@ typedef struct sn_plan {
   sn_placement placement;  /* where its addresses come from */
   uint64_t pool_limit;     /* the pool on offer when it was made */
   uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
+  bool given_up;           /* it is only a beginning: sn_lower_counting() was to stop where placing it is hopeless */
+  bool roomy;              /* first fit has room for all of it in the pool on offer: a cache would send nothing out */
   uint64_t bare_bytes;     /* the same of tensors alone, as first fit has placed them */
   uint64_t largest_hole;   /* below the high water, when it was last raised */
   uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */

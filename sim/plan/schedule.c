@@ -12,6 +12,7 @@
 #include "sim/plan/units.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef enum drop_mode { KEEP, DROP_RERUN_ONCE, DROP_RERUN_EACH } drop_mode;
 
@@ -345,6 +346,18 @@ sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_e
   if (make(&m, recompute) == SN_OK) return schedule;
   sn_schedule_free(schedule);
   return NULL;
+}
+
+bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {
+  if (a == b) return true;
+  if (a->route != b->route || a->n_executions != b->n_executions || a->reruns != b->reruns) return false;
+  for (uint32_t e = 0; e < a->n_executions; e++) {
+    const sn_execution *x = &a->executions[e], *y = &b->executions[e];
+    if (x->step != y->step || x->at_step != y->at_step || x->rerun != y->rerun) return false;
+    const bool *last = &a->last_use[x->first_last_use], *other = &b->last_use[y->first_last_use];
+    if (memcmp(last, other, a->route->steps[x->step].n_accesses * sizeof *last) != 0) return false;
+  }
+  return true;
 }
 
 void sn_schedule_free(sn_schedule *schedule) {

@@ -50,6 +50,9 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);
 
+/* Whether two schedules of one route are the same. O(executions + accesses). */
+bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b);
+
 /* l_peak: the largest sum of functional tensors that a single backward step touches ([SN] 3.4). */
 uint64_t sn_schedule_layer_peak(const sn_route *route);
 

@@ -1,0 +1,49 @@
+/* Answers; see the header. */
+#include "sim/ask/answers.h"
+
+#include <string.h>
+
+void sn_answers_add(sn_answers *answers, const sn_answer *answer) {
+  if (answers->count < sizeof answers->kept / sizeof *answers->kept) answers->kept[answers->count++] = *answer;
+}
+
+/* All but recomputation and, where `or_none` is said, that the one keeps what the other caches. Published systems are
+ * placed as they were. */
+static bool is_like(sn_strategy a, sn_strategy b, bool or_none) {
+  if (sn_strategy_is_system(a) != sn_strategy_is_system(b)) return false;
+  a.recompute = b.recompute;
+  if (or_none && a.offload == SN_OFFLOAD_NONE && b.offload == SN_OFFLOAD_CACHE) a.offload = b.offload;
+  return sn_strategy_same(a, b);
+}
+
+const sn_answer *sn_answers_find(const sn_answers *answers, const sn_answer *wanted) {
+  for (uint32_t i = 0; i < answers->count; i++) {
+    const sn_answer *a = &answers->kept[i];
+    if (is_like(a->strategy, wanted->strategy, a->roomy) && sn_schedule_same(a->schedule, wanted->schedule)) return a;
+  }
+  return NULL;
+}
+
+/* Each read of a tensor that is there. */
+static uint64_t count_hits(const sn_schedule *schedule) {
+  const sn_route *route = schedule->route;
+  uint64_t hits = 0;
+  for (uint32_t e = 0; e < schedule->n_executions; e++) {
+    const sn_step *step = &route->steps[schedule->executions[e].step];
+    for (uint32_t i = 0; i < step->n_accesses; i++) hits += route->accesses[step->first_access + i].mode != SN_WRITE;
+  }
+  return hits;
+}
+
+sn_status sn_answer_copy(const sn_answer *twin, sn_answer *wanted, sn_iteration iteration, sn_arena *arena,
+                         sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  sn_result *r = wanted->result;
+  *r = *twin->result;
+  r->strategy = sn_arena_text(arena, sn_strategy_name(wanted->strategy, name));
+  if (wanted->strategy.offload != twin->strategy.offload) {
+    r->cache_hits = sn_iteration_batches(iteration) * count_hits(wanted->schedule);
+    if (strcmp(r->placement, "packed") == 0 && r->workspace_peak_bytes > 0) r->pool_bare_bytes = 0; /* not known */
+  }
+  return r->strategy ? SN_OK : sn_fail_memory(err);
+}
