@@ -40,7 +40,7 @@ class Network(nn.Module):
     def in_place(self, layer):
         """Legal where nobody else reads the old value, nor its maker keeps it for backward."""
         first = self.inputs(layer)[0]
-        asked = layer.get("inplace", layer["op"] == "JOIN" or self.op[first] in ("BN", "CONV", "JOIN"))
+        asked = layer.get("inplace", layer["op"] == "JOIN" or self.op[first] in ("BN", "CONV", "DECONV", "JOIN"))
         return asked and layer["op"] != "DROPOUT" and self.readers[first] == 1 and self.op[first] not in ("ACT", "DATA")
 
     def module(self, layer, shape):
@@ -48,6 +48,10 @@ class Network(nn.Module):
         if op == "CONV":
             return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
                              padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"])
+        if op == "DECONV":
+            return nn.ConvTranspose2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
+                                      padding=pair(layer["pad"]), output_padding=pair(layer["output_pad"]),
+                                      groups=layer["groups"], bias=layer["bias"])
         if op == "FC":
             return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
         if op == "BN":
@@ -55,10 +59,18 @@ class Network(nn.Module):
         if op == "LRN":
             return nn.LocalResponseNorm(layer["size"], layer["alpha"], layer["beta"], layer["k"])
         if op == "ACT":
-            return (nn.ReLU6 if layer["mode"] == "relu6" else nn.ReLU)(inplace=self.in_place(layer))
+            return self.activation(layer)
         if op == "POOL":
             return self.pool(layer)
         return nn.Identity()
+
+    def activation(self, layer):
+        mode, in_place = layer["mode"], self.in_place(layer)
+        if mode == "leaky":
+            return nn.LeakyReLU(layer["slope"], inplace=in_place)
+        if mode in ("tanh", "sigmoid"):
+            return nn.Tanh() if mode == "tanh" else nn.Sigmoid()
+        return (nn.ReLU6 if mode == "relu6" else nn.ReLU)(inplace=in_place)
 
     @staticmethod
     def pool(layer):

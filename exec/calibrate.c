@@ -166,7 +166,7 @@ static sn_status add_algorithms(calibrator *c, const sn_costs *formulas) {
     const algorithm *a = &c->algorithms[i];
     char shape[SN_SHAPE_TEXT];
     sn_timing t = {.shape = sn_shape_text(c->net, &c->net->layers[a->layer], shape, sizeof shape),
-                   .op = SN_CONV,
+                   .op = c->net->layers[a->layer].op,
                    .pass = a->kernel == SN_CONV_FORWARD ? SN_FORWARD : SN_BACKWARD,
                    .kernel = a->kernel,
                    .algo = a->choice.algo,

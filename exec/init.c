@@ -1,6 +1,7 @@
 /* Weights before the first iteration; see the header. */
 #include "exec/init.h"
 
+#include "base/checked.h"
 #include "exec/random.h"
 
 #include <math.h>
@@ -19,9 +20,14 @@ sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "--init: \"%.40s\" is none of: small-end, he, pytorch", text);
 }
 
-static uint64_t fan_in(const sn_net *net, const sn_layer *layer) {
+/* How many products an output is the sum of. Of a DECONV on the average, since its windows overlap by their stride;
+ * PyTorch takes the other side of its weights. */
+static uint64_t fan_in(const sn_net *net, const sn_layer *layer, sn_init init) {
   sn_shape x = sn_layer_input_shape(net, layer, 0);
   const sn_attr *a = &layer->attr;
+  uint64_t window = (uint64_t)a->kernel_h * a->kernel_w;
+  if (layer->op == SN_DECONV && init == SN_INIT_PYTORCH) return a->channels / a->groups * window;
+  if (layer->op == SN_DECONV) return sn_ceil_div(x.c / a->groups * window, (uint64_t)a->stride_h * a->stride_w);
   if (layer->op == SN_CONV) return (uint64_t)x.c / a->groups * a->kernel_h * a->kernel_w;
   return (uint64_t)x.c * x.h * x.w;
 }
@@ -48,7 +54,7 @@ void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed
   const sn_layer *layer = &net->layers[index];
   uint64_t key = sn__random_key(seed, index), biases = layer->attr.bias ? layer->attr.channels : 0,
            weights = layer->parameters - biases;
-  double inputs = (double)fan_in(net, layer);
+  double inputs = (double)fan_in(net, layer, init);
   if (init == SN_INIT_PYTORCH) {
     draw_even(key, (float)(1 / sqrt(inputs)), p, layer->parameters);
     return;

@@ -1,4 +1,4 @@
-/* What weights are before the first iteration. With f, the inputs of an output of a CONV or FC:
+/* What weights are before the first iteration. With f, the inputs of an output of a CONV, DECONV or FC:
  *
  *   small-end  as he, but the last CONV or FC ahead of each SOFTMAX a tenth of it: nothing is more likely than anything
  *              else yet, and the first loss is near ln(classes)
@@ -20,7 +20,7 @@ typedef enum sn_init { SN_INIT_SMALL_END, SN_INIT_HE, SN_INIT_PYTORCH, SN_INITS 
 /* Parsing an unknown name is SN_BAD_USAGE, with all of them. */
 sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err);
 
-/* Writes the parameters of layer `index`, a CONV or FC. */
+/* Writes the parameters of layer `index`, a CONV, DECONV or FC. */
 void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed, float *parameters);
 
 #endif

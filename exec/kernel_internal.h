@@ -22,7 +22,7 @@ static inline uint64_t sn__count(sn_shape s) {
   return s.n * sn__image(s);
 }
 
-/* Weights of a CONV or FC without its bias, which follows them. */
+/* Weights of a CONV, DECONV or FC without its bias, which follows them. */
 static inline uint64_t sn__weights(const sn_layer *layer) {
   return layer->parameters - (layer->attr.bias ? layer->attr.channels : 0);
 }

@@ -1,5 +1,5 @@
 /* Reference kernels: which function computes which operator, and the update; see exec/reference.h. The operators are in
- * reference_linear.c (CONV, FC), reference_norm.c (LRN, BN, SOFTMAX) and reference_shape.c (all others). */
+ * reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX) and reference_shape.c (all others). */
 #include "exec/reference.h"
 
 #include "exec/reference_internal.h"
@@ -54,6 +54,7 @@ static const struct {
   void (*backward)(const sn_call *call);
 } kernels[SN_OP_COUNT] = {
     [SN_CONV] = {sn__reference_conv_forward, sn__reference_conv_backward},
+    [SN_DECONV] = {sn__reference_deconv_forward, sn__reference_deconv_backward},
     [SN_FC] = {sn__reference_fc_forward, sn__reference_fc_backward},
     [SN_POOL] = {sn__reference_pool_forward, sn__reference_pool_backward},
     [SN_ACT] = {sn__reference_act_forward, sn__reference_act_backward},

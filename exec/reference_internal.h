@@ -19,6 +19,8 @@ static inline sn__span sn__covering(uint32_t in, uint32_t kernel, uint32_t strid
 
 void sn__reference_conv_forward(const sn_call *call);
 void sn__reference_conv_backward(const sn_call *call);
+void sn__reference_deconv_forward(const sn_call *call);
+void sn__reference_deconv_backward(const sn_call *call);
 void sn__reference_fc_forward(const sn_call *call);
 void sn__reference_fc_backward(const sn_call *call);
 void sn__reference_pool_forward(const sn_call *call);

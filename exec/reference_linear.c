@@ -1,4 +1,4 @@
-/* Reference kernels of CONV and FC: each result is one sum over products, as the definition says. Work is one
+/* Reference kernels of CONV, DECONV and FC: each result is one sum over products, as the definition says. Work is one
  * multiply-add per product, so a backward costs twice its forward.
  *
  *   y[n][o][i]  = b[o] + sum over c, k  of  w[o][c][k] x[n][c][i s - p + k]     (c: the channels of o's group)
@@ -6,59 +6,82 @@
  *   dw[o][c][k] =        sum over n, i  of  dy[n][o][i] x[n][c][i s - p + k]
  *   db[o]       =        sum over n, i  of  dy[n][o][i]
  *
- * written here for one side of an image, with stride s and padding p. */
+ * written here for one side of an image, with stride s and padding p. A DECONV is a convolution the other way round:
+ * its y is that one's dx, plus a bias, its dx that one's y, its dw that one's with x and dy in each other's place; its
+ * weights are w[its input][its output][k]. */
 #include "exec/reference_internal.h"
 
-/* A convolution's sizes, and its weights as the shape (outputs, inputs of a group, kernel height, kernel width). */
-typedef struct geometry {
+/* A convolution: its sizes, its weights as the shape (outputs, inputs of a group, kernel height, kernel width), and
+ * where its tensors lie. A gradient stands where what it is of would. */
+typedef struct convolution {
   const sn_attr *a;
   sn_shape in, out, weights;
   uint32_t outputs; /* of a group */
-} geometry;
+  float *x, *w, *y;
+} convolution;
 
-static geometry geometry_of(const sn_call *call) {
-  const sn_layer *layer = sn__call_layer(call);
-  const sn_attr *a = &layer->attr;
-  geometry g = {.a = a, .in = sn__call_input(call, 0), .out = layer->out, .outputs = a->channels / a->groups};
-  g.weights = (sn_shape){a->channels, g.in.c / a->groups, a->kernel_h, a->kernel_w};
-  return g;
+static convolution convolution_of(const sn_call *call, sn_shape in, sn_shape out, float *x, float *w, float *y) {
+  const sn_attr *a = &sn__call_layer(call)->attr;
+  convolution v = {.a = a, .in = in, .out = out, .outputs = out.c / a->groups, .x = x, .w = w, .y = y};
+  v.weights = (sn_shape){out.c, in.c / a->groups, a->kernel_h, a->kernel_w};
+  return v;
 }
 
-static float output(const sn_call *call, geometry g, uint32_t n, uint32_t o, uint32_t oy, uint32_t ox) {
-  sn__span rows = sn__window(oy, g.a->kernel_h, g.a->stride_h, g.a->pad_h, g.in.h);
-  sn__span columns = sn__window(ox, g.a->kernel_w, g.a->stride_w, g.a->pad_w, g.in.w);
-  uint32_t first = o / g.outputs * g.weights.c;
-  double sum = g.a->bias ? call->parameters[sn__weights(sn__call_layer(call)) + o] : 0;
-  for (uint32_t c = 0; c < g.weights.c; c++)
+static convolution conv_of(const sn_call *call, float *x, float *w, float *y) {
+  return convolution_of(call, sn__call_input(call, 0), sn__call_layer(call)->out, x, w, y);
+}
+
+/* The convolution that would make a DECONV's input x of its output y. */
+static convolution deconv_of(const sn_call *call, float *x, float *w, float *y) {
+  return convolution_of(call, sn__call_layer(call)->out, sn__call_input(call, 0), y, w, x);
+}
+
+static float output(const convolution *v, double bias, uint32_t n, uint32_t o, uint32_t oy, uint32_t ox) {
+  sn__span rows = sn__window(oy, v->a->kernel_h, v->a->stride_h, v->a->pad_h, v->in.h);
+  sn__span columns = sn__window(ox, v->a->kernel_w, v->a->stride_w, v->a->pad_w, v->in.w);
+  uint32_t first = o / v->outputs * v->weights.c;
+  double sum = bias;
+  for (uint32_t c = 0; c < v->weights.c; c++)
     for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *x = &call->x[0][sn__at(g.in, n, first + c, (uint64_t)y, 0)];
-      const float *w = &call->parameters[sn__at(g.weights, o, c, (uint64_t)(y - rows.start), 0)];
+      const float *x = &v->x[sn__at(v->in, n, first + c, (uint64_t)y, 0)];
+      const float *w = &v->w[sn__at(v->weights, o, c, (uint64_t)(y - rows.start), 0)];
       for (int64_t i = columns.from; i < columns.to; i++) sum += (double)x[i] * w[i - columns.start];
     }
   return (float)sum;
 }
 
-void sn__reference_conv_forward(const sn_call *call) {
-  geometry g = geometry_of(call);
-  for (uint32_t n = 0; n < g.out.n; n++)
-    for (uint32_t o = 0; o < g.out.c; o++)
-      for (uint32_t y = 0; y < g.out.h; y++)
-        for (uint32_t x = 0; x < g.out.w; x++) call->y[0][sn__at(g.out, n, o, y, x)] = output(call, g, n, o, y, x);
+/* `biases` one per output, or NULL. */
+static void make_outputs(const convolution *v, const float *biases) {
+  for (uint32_t n = 0; n < v->out.n; n++)
+    for (uint32_t o = 0; o < v->out.c; o++)
+      for (uint32_t y = 0; y < v->out.h; y++)
+        for (uint32_t x = 0; x < v->out.w; x++)
+          v->y[sn__at(v->out, n, o, y, x)] = output(v, biases ? biases[o] : 0, n, o, y, x);
 }
 
-static float data_gradient(const sn_call *call, geometry g, uint32_t n, uint32_t c, uint32_t iy, uint32_t ix) {
-  sn__span rows = sn__covering(iy, g.a->kernel_h, g.a->stride_h, g.a->pad_h, g.out.h);
-  sn__span columns = sn__covering(ix, g.a->kernel_w, g.a->stride_w, g.a->pad_w, g.out.w);
-  uint32_t group = c / g.weights.c;
-  double sum = 0;
-  for (uint32_t o = group * g.outputs; o < (group + 1) * g.outputs; o++)
+static float data_gradient(const convolution *v, double bias, uint32_t n, uint32_t c, uint32_t iy, uint32_t ix) {
+  sn__span rows = sn__covering(iy, v->a->kernel_h, v->a->stride_h, v->a->pad_h, v->out.h);
+  sn__span columns = sn__covering(ix, v->a->kernel_w, v->a->stride_w, v->a->pad_w, v->out.w);
+  uint32_t group = c / v->weights.c;
+  double sum = bias;
+  for (uint32_t o = group * v->outputs; o < (group + 1) * v->outputs; o++)
     for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *dy = &call->dy[0][sn__at(g.out, n, o, (uint64_t)y, 0)];
-      uint64_t ky = iy + g.a->pad_h - (uint64_t)y * g.a->stride_h;
-      const float *w = &call->parameters[sn__at(g.weights, o, c % g.weights.c, ky, 0)];
-      for (int64_t x = columns.from; x < columns.to; x++) sum += (double)dy[x] * w[ix + g.a->pad_w - x * g.a->stride_w];
+      const float *dy = &v->y[sn__at(v->out, n, o, (uint64_t)y, 0)];
+      uint64_t ky = iy + v->a->pad_h - (uint64_t)y * v->a->stride_h;
+      const float *w = &v->w[sn__at(v->weights, o, c % v->weights.c, ky, 0)];
+      for (int64_t x = columns.from; x < columns.to; x++)
+        sum += (double)dy[x] * w[ix + v->a->pad_w - x * v->a->stride_w];
     }
   return (float)sum;
+}
+
+/* `biases` one per input, or NULL. */
+static void make_data_gradients(const convolution *v, const float *biases) {
+  for (uint32_t n = 0; n < v->in.n; n++)
+    for (uint32_t c = 0; c < v->in.c; c++)
+      for (uint32_t y = 0; y < v->in.h; y++)
+        for (uint32_t x = 0; x < v->in.w; x++)
+          v->x[sn__at(v->in, n, c, y, x)] = data_gradient(v, biases ? biases[c] : 0, n, c, y, x);
 }
 
 /* The windows along one side whose kernel position k lies within the image: from .. to - 1. */
@@ -68,18 +91,26 @@ static sn__span reaching(uint32_t k, uint32_t stride, uint32_t pad, uint32_t in,
   return (sn__span){.start = start, .from = start < 0 ? (-start + stride - 1) / stride : 0, .to = to < out ? to : out};
 }
 
-static float weight_gradient(const sn_call *call, geometry g, uint32_t o, uint32_t c, uint32_t ky, uint32_t kx) {
-  sn__span rows = reaching(ky, g.a->stride_h, g.a->pad_h, g.in.h, g.out.h);
-  sn__span columns = reaching(kx, g.a->stride_w, g.a->pad_w, g.in.w, g.out.w);
-  uint32_t channel = o / g.outputs * g.weights.c + c;
+static float weight_gradient(const convolution *v, uint32_t o, uint32_t c, uint32_t ky, uint32_t kx) {
+  sn__span rows = reaching(ky, v->a->stride_h, v->a->pad_h, v->in.h, v->out.h);
+  sn__span columns = reaching(kx, v->a->stride_w, v->a->pad_w, v->in.w, v->out.w);
+  uint32_t channel = o / v->outputs * v->weights.c + c;
   double sum = 0;
-  for (uint32_t n = 0; n < g.out.n; n++)
+  for (uint32_t n = 0; n < v->out.n; n++)
     for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *dy = &call->dy[0][sn__at(g.out, n, o, (uint64_t)y, 0)];
-      const float *x = &call->x[0][sn__at(g.in, n, channel, (uint64_t)(rows.start + y * g.a->stride_h), 0)];
-      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)dy[i] * x[columns.start + i * g.a->stride_w];
+      const float *dy = &v->y[sn__at(v->out, n, o, (uint64_t)y, 0)];
+      const float *x = &v->x[sn__at(v->in, n, channel, (uint64_t)(rows.start + y * v->a->stride_h), 0)];
+      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)dy[i] * x[columns.start + i * v->a->stride_w];
     }
   return (float)sum;
+}
+
+static void make_weight_gradients(const convolution *v) {
+  for (uint32_t o = 0; o < v->weights.n; o++)
+    for (uint32_t c = 0; c < v->weights.c; c++)
+      for (uint32_t y = 0; y < v->weights.h; y++)
+        for (uint32_t x = 0; x < v->weights.w; x++)
+          v->w[sn__at(v->weights, o, c, y, x)] = weight_gradient(v, o, c, y, x);
 }
 
 /* `gradients` gets one sum per output channel. */
@@ -95,19 +126,35 @@ static void bias_gradient(const sn_call *call, float *gradients) {
   }
 }
 
+static const float *biases_of(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  return layer->attr.bias ? call->parameters + sn__weights(layer) : NULL;
+}
+
+void sn__reference_conv_forward(const sn_call *call) {
+  convolution v = conv_of(call, call->x[0], call->parameters, call->y[0]);
+  make_outputs(&v, biases_of(call));
+}
+
 void sn__reference_conv_backward(const sn_call *call) {
-  geometry g = geometry_of(call);
-  for (uint32_t n = 0; n < g.in.n; n++)
-    for (uint32_t c = 0; c < g.in.c; c++)
-      for (uint32_t y = 0; y < g.in.h; y++)
-        for (uint32_t x = 0; x < g.in.w; x++)
-          call->dx[0][sn__at(g.in, n, c, y, x)] = data_gradient(call, g, n, c, y, x);
-  for (uint32_t o = 0; o < g.weights.n; o++)
-    for (uint32_t c = 0; c < g.weights.c; c++)
-      for (uint32_t y = 0; y < g.weights.h; y++)
-        for (uint32_t x = 0; x < g.weights.w; x++)
-          call->gradients[sn__at(g.weights, o, c, y, x)] = weight_gradient(call, g, o, c, y, x);
-  if (g.a->bias) bias_gradient(call, call->gradients + sn__count(g.weights));
+  convolution data = conv_of(call, call->dx[0], call->parameters, call->dy[0]);
+  convolution filter = conv_of(call, call->x[0], call->gradients, call->dy[0]);
+  make_data_gradients(&data, NULL);
+  make_weight_gradients(&filter);
+  if (data.a->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
+}
+
+void sn__reference_deconv_forward(const sn_call *call) {
+  convolution v = deconv_of(call, call->x[0], call->parameters, call->y[0]);
+  make_data_gradients(&v, biases_of(call));
+}
+
+void sn__reference_deconv_backward(const sn_call *call) {
+  convolution data = deconv_of(call, call->dx[0], call->parameters, call->dy[0]);
+  convolution filter = deconv_of(call, call->x[0], call->gradients, call->dy[0]);
+  make_outputs(&data, NULL);
+  make_weight_gradients(&filter);
+  if (data.a->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
 }
 
 /* FC: a row of weights per output, over all channels and pixels of an image. */

@@ -86,22 +86,55 @@ void sn__reference_pool_backward(const sn_call *call) {
         call->dx[0][plane * sn__plane(in) + (uint64_t)y * in.w + x] = (float)pool_gradient(call, &p, plane, y, x);
 }
 
-/* Nothing is above the top of a ReLU. */
-static float act_top(const sn_call *call) {
-  return sn__call_layer(call)->attr.act == SN_ACT_RELU6 ? 6 : INFINITY;
+static double act(const sn_attr *a, double x) {
+  switch (a->act) {
+  case SN_ACT_RELU:
+    return fmax(x, 0);
+  case SN_ACT_RELU6:
+    return fmin(fmax(x, 0), 6);
+  case SN_ACT_LEAKY:
+    return x > 0 ? x : a->slope * x;
+  case SN_ACT_TANH:
+    return tanh(x);
+  case SN_ACT_SIGMOID:
+    return 1 / (1 + exp(-x));
+  case SN_ACT_MODES:
+    break;
+  }
+  return NAN;
+}
+
+/* dy/dx. At a bend: what is below it, above 6 what is above. */
+static double act_derivative(const sn_attr *a, double x) {
+  double y = act(a, x);
+  switch (a->act) {
+  case SN_ACT_RELU:
+    return x > 0;
+  case SN_ACT_RELU6:
+    return x > 0 && x < 6;
+  case SN_ACT_LEAKY:
+    return x > 0 ? 1 : a->slope;
+  case SN_ACT_TANH:
+    return 1 - y * y;
+  case SN_ACT_SIGMOID:
+    return y * (1 - y);
+  case SN_ACT_MODES:
+    break;
+  }
+  return NAN;
 }
 
 void sn__reference_act_forward(const sn_call *call) {
-  uint64_t count = sn__count(sn__call_layer(call)->out);
-  float top = act_top(call);
-  for (uint64_t i = 0; i < count; i++) call->y[0][i] = call->x[0][i] > 0 ? fminf(call->x[0][i], top) : 0;
+  const sn_layer *layer = sn__call_layer(call);
+  uint64_t count = sn__count(layer->out);
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(&layer->attr, call->x[0][i]);
 }
 
-/* 0 at the bends. */
 void sn__reference_act_backward(const sn_call *call) {
-  uint64_t count = sn__count(sn__call_layer(call)->out);
-  float top = act_top(call);
-  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->x[0][i] > 0 && call->x[0][i] < top ? call->dy[0][i] : 0;
+  const sn_layer *layer = sn__call_layer(call);
+  uint64_t count = sn__count(layer->out);
+  for (uint64_t i = 0; i < count; i++)
+    call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(&layer->attr, call->x[0][i]));
 }
 
 static void drop(const sn_call *call, const float *from, float *to) {

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "exec/tensor_file.h"
+#include "models/op.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,10 +52,12 @@ static entry *add(list *l, const sn_net *net, uint32_t layer, const char *kind, 
 static void add_linear(list *l, const sn_net *net, uint32_t index) {
   const sn_layer *layer = &net->layers[index];
   const sn_attr *a = &layer->attr;
+  bool convolves = sn_op_of(layer)->convolves;
   uint64_t outputs = a->channels, weights = layer->parameters - (a->bias ? outputs : 0);
-  sn__tensor_source *t = &add(l, net, index, "weight", outputs)->tensor;
-  t->sizes[t->n_sizes++] = layer->op == SN_CONV ? weights / outputs / a->kernel_h / a->kernel_w : weights / outputs;
-  if (layer->op == SN_CONV) {
+  uint64_t rows = layer->op == SN_DECONV ? sn_layer_input_shape(net, layer, 0).c : outputs;
+  sn__tensor_source *t = &add(l, net, index, "weight", rows)->tensor;
+  t->sizes[t->n_sizes++] = convolves ? weights / rows / a->kernel_h / a->kernel_w : weights / rows;
+  if (convolves) {
     t->sizes[t->n_sizes++] = a->kernel_h;
     t->sizes[t->n_sizes++] = a->kernel_w;
   }

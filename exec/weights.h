@@ -2,6 +2,7 @@
  * in the order and shape that PyTorch gives them (docs/weights.md):
  *
  *   CONV, FC   <layer>.weight (outputs x inputs of a group x height x width; outputs x inputs), <layer>.bias
+ *   DECONV     <layer>.weight (inputs x outputs of a group x height x width), <layer>.bias
  *   BN         <layer>.weight, <layer>.bias, and beside weights <layer>.running_mean, <layer>.running_var
  *
  *   sn_weights *weights = sn_weights_open("weights.safetensors", net, &err);      checked, nothing is read yet

@@ -114,18 +114,30 @@ uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint
     va_end(args);                                                                                                      \
   }
 
+static sn_attr attr_of(sn_conv conv) {
+  return (sn_attr){.channels = conv.channels,
+                   .kernel_h = conv.kernel,
+                   .kernel_w = conv.kernel_wide ? conv.kernel_wide : conv.kernel,
+                   .stride_h = conv.stride ? conv.stride : 1,
+                   .stride_w = conv.stride ? conv.stride : 1,
+                   .pad_h = conv.pad,
+                   .pad_w = conv.kernel_wide ? conv.pad_wide : conv.pad,
+                   .output_pad_h = conv.output_pad,
+                   .output_pad_w = conv.output_pad,
+                   .groups = conv.groups ? conv.groups : 1,
+                   .bias = !conv.no_bias};
+}
+
 uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) {
   PRINT_NAME(text)
-  sn_attr attr = {.channels = conv.channels,
-                  .kernel_h = conv.kernel,
-                  .kernel_w = conv.kernel_wide ? conv.kernel_wide : conv.kernel,
-                  .stride_h = conv.stride ? conv.stride : 1,
-                  .stride_w = conv.stride ? conv.stride : 1,
-                  .pad_h = conv.pad,
-                  .pad_w = conv.kernel_wide ? conv.pad_wide : conv.pad,
-                  .groups = conv.groups ? conv.groups : 1,
-                  .bias = !conv.no_bias};
+  sn_attr attr = attr_of(conv);
   return add(b, SN_CONV, &attr, &input, 1, text);
+}
+
+uint32_t sn_build_deconv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) {
+  PRINT_NAME(text)
+  sn_attr attr = attr_of(conv);
+  return add(b, SN_DECONV, &attr, &input, 1, text);
 }
 
 uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) {
@@ -158,6 +170,11 @@ uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) {
 uint32_t sn_build_relu6(sn_builder *b, uint32_t input, const char *name, ...) {
   PRINT_NAME(text)
   return add(b, SN_ACT, &(sn_attr){.act = SN_ACT_RELU6}, &input, 1, text);
+}
+
+uint32_t sn_build_act(sn_builder *b, uint32_t input, sn_act act, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_ACT, &(sn_attr){.act = act.mode, .slope = act.slope}, &input, 1, text);
 }
 
 uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace) {

@@ -27,8 +27,14 @@ typedef struct sn_conv {
   uint32_t channels, kernel, stride, pad; /* stride 0 means 1 */
   uint32_t kernel_wide, pad_wide;         /* width of a 1x7 or 7x1 window; kernel_wide 0: square, pad on all sides */
   uint32_t groups;                        /* 0 means 1 */
+  uint32_t output_pad;                    /* of sn_build_deconv() */
   bool no_bias;
 } sn_conv;
+
+typedef struct sn_act {
+  sn_act_mode mode;
+  double slope; /* of SN_ACT_LEAKY */
+} sn_act;
 
 typedef struct sn_pool {
   uint32_t kernel, stride, pad; /* stride 0 means 1 */
@@ -42,10 +48,12 @@ sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channe
 
 #define SN_NAMED(n) __attribute__((format(printf, n, n + 1)))
 uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_deconv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_relu6(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_act(sn_builder *b, uint32_t input, sn_act act, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_bn(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_dropout(sn_builder *b, uint32_t input, double ratio, const char *name, ...) SN_NAMED(4);

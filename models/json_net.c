@@ -39,9 +39,10 @@ static const struct {
   const char *keys[MAX_KEYS];
 } rules[] = {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
+    {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "groups", "bias"}},
     {SN_FC, {COMMON, "channels", "bias"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
-    {SN_ACT, {COMMON, "mode", "inplace"}},
+    {SN_ACT, {COMMON, "mode", "slope", "inplace"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
     {SN_DROPOUT, {COMMON, "ratio", "inplace"}},
@@ -56,9 +57,11 @@ static const struct {
   const char *begin;
   sn_op op;
 } foreign[] = {
-    {"relu", SN_ACT}, {"activation", SN_ACT}, {"linear", SN_FC},    {"dense", SN_FC},
-    {"gemm", SN_FC},  {"inner", SN_FC},       {"batch", SN_BN},     {"add", SN_JOIN},
-    {"sum", SN_JOIN}, {"eltwise", SN_JOIN},   {"loss", SN_SOFTMAX},
+    {"relu", SN_ACT},          {"activation", SN_ACT}, {"leaky", SN_ACT},        {"tanh", SN_ACT},
+    {"sigmoid", SN_ACT},       {"linear", SN_FC},      {"dense", SN_FC},         {"gemm", SN_FC},
+    {"inner", SN_FC},          {"batch", SN_BN},       {"add", SN_JOIN},         {"sum", SN_JOIN},
+    {"eltwise", SN_JOIN},      {"loss", SN_SOFTMAX},   {"convtrans", SN_DECONV}, {"conv_trans", SN_DECONV},
+    {"transposed", SN_DECONV},
 };
 
 static const char *translate(const char *name) {
@@ -145,23 +148,32 @@ static sn_status read_conv(reader *r, const cJSON *layer, sn_attr *a) {
   return read_flag(r, layer, "bias", &a->bias);
 }
 
+static sn_status read_deconv(reader *r, const cJSON *layer, sn_attr *a) {
+  if (read_conv(r, layer, a)) return r->err->code;
+  return sn_json_has(layer, "output_pad") ? read_pair(r, layer, "output_pad", 0, &a->output_pad_h, &a->output_pad_w)
+                                          : SN_OK;
+}
+
 static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
   a->bias = true;
   if (read_size(r, layer, "channels", 1, &a->channels)) return r->err->code;
   return read_flag(r, layer, "bias", &a->bias);
 }
 
-/* "mode" as one of two words: 0 for the first, which is the default, or 1. */
-static sn_status read_mode(reader *r, const cJSON *layer, const char *const modes[2], int *out) {
+/* "mode" as one of a few words, by its number; the first one is the default. */
+static sn_status read_mode(reader *r, const cJSON *layer, const char *const *modes, uint32_t count, uint32_t *out) {
   *out = 0;
   if (!sn_json_has(layer, "mode")) return SN_OK;
   const char *mode = sn_json_text(r->doc, layer, "mode", r->err);
   if (!mode) return r->err->code;
-  char hint[80];
-  *out = strcmp(mode, modes[1]) == 0;
-  if (*out || strcmp(mode, modes[0]) == 0) return SN_OK;
-  return sn_json_fail(r->doc, layer, r->err, "\"mode\" is \"%s\" or \"%s\", not \"%.60s\"%s", modes[0], modes[1], mode,
-                      sn_text_suggest(mode, modes, 2, hint, sizeof hint));
+  char hint[80], all[80];
+  for (size_t used = 0; *out < count && used < sizeof all; ++*out) {
+    if (strcmp(mode, modes[*out]) == 0) return SN_OK;
+    const char *before = *out == 0 ? "" : *out + 1 < count ? ", " : " or ";
+    used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", before, modes[*out]);
+  }
+  return sn_json_fail(r->doc, layer, r->err, "\"mode\" is %s, not \"%.60s\"%s", all, mode,
+                      sn_text_suggest(mode, modes, count, hint, sizeof hint));
 }
 
 static sn_status read_inplace(reader *r, const cJSON *layer, sn_attr *a) {
@@ -173,11 +185,14 @@ static sn_status read_inplace(reader *r, const cJSON *layer, sn_attr *a) {
 }
 
 static sn_status read_act(reader *r, const cJSON *layer, sn_attr *a) {
-  static const char *const modes[] = {"relu", "relu6"};
-  int mode;
-  if (read_mode(r, layer, modes, &mode)) return r->err->code;
-  a->act = mode ? SN_ACT_RELU6 : SN_ACT_RELU;
-  return read_inplace(r, layer, a);
+  uint32_t mode;
+  if (read_mode(r, layer, sn_act_names(), SN_ACT_MODES, &mode)) return r->err->code;
+  a->act = (sn_act_mode)mode;
+  a->slope = a->act == SN_ACT_LEAKY ? 0.01 : 0;
+  if (a->act != SN_ACT_LEAKY && sn_json_has(layer, "slope"))
+    return sn_json_fail(r->doc, layer, r->err, "an ACT of mode \"%s\" has no \"slope\"; \"leaky\" has",
+                        sn_act_names()[mode]);
+  return read_number(r, layer, "slope", &a->slope) ? r->err->code : read_inplace(r, layer, a);
 }
 
 static sn_status read_dropout(reader *r, const cJSON *layer, sn_attr *a) {
@@ -196,8 +211,8 @@ static sn_status read_adaptive(reader *r, const cJSON *layer, sn_attr *a) {
 static sn_status read_pool(reader *r, const cJSON *layer, sn_attr *a) {
   static const char *const modes[] = {"max", "average"}, *const window[] = {"adaptive", "kernel", "stride", "pad",
                                                                             "ceil"};
-  int mode;
-  if (read_mode(r, layer, modes, &mode) || read_flag(r, layer, "global", &a->global)) return r->err->code;
+  uint32_t mode;
+  if (read_mode(r, layer, modes, 2, &mode) || read_flag(r, layer, "global", &a->global)) return r->err->code;
   a->pool = mode ? SN_POOL_AVERAGE : SN_POOL_MAX;
   bool global = a->global, adaptive = sn_json_has(layer, window[0]) && !global;
   if (!global && !adaptive) return read_window(r, layer, a) ? r->err->code : read_flag(r, layer, "ceil", &a->ceil);
@@ -223,6 +238,8 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
   switch (op) {
   case SN_CONV:
     return read_conv(r, layer, a);
+  case SN_DECONV:
+    return read_deconv(r, layer, a);
   case SN_FC:
     return read_fc(r, layer, a);
   case SN_POOL:

@@ -29,7 +29,7 @@ typedef enum sn_op {
   SN_CONV,
   SN_FC,
   SN_POOL,
-  SN_ACT, /* ReLU or ReLU6 */
+  SN_ACT, /* an element at a time: sn_act_mode */
   SN_LRN,
   SN_BN,
   SN_DROPOUT,
@@ -37,23 +37,33 @@ typedef enum sn_op {
   SN_JOIN,    /* element-wise add of two or more */
   SN_FORK,    /* one value to several consumers */
   SN_CONCAT,  /* one or more along channels; of one it is a copy */
+  SN_DECONV,  /* transposed convolution: a CONV whose forward and backward are swapped */
   SN_OP_COUNT
 } sn_op;
 
 typedef enum sn_pool_mode { SN_POOL_MAX, SN_POOL_AVERAGE } sn_pool_mode;
-typedef enum sn_act_mode { SN_ACT_RELU, SN_ACT_RELU6 } sn_act_mode; /* max(x, 0); that, but at most 6 */
+typedef enum sn_act_mode {
+  SN_ACT_RELU,  /* max(x, 0) */
+  SN_ACT_RELU6, /* that, but at most 6 */
+  SN_ACT_LEAKY, /* x, below 0 slope x */
+  SN_ACT_TANH,
+  SN_ACT_SIGMOID, /* 1 / (1 + exp(-x)) */
+  SN_ACT_MODES
+} sn_act_mode;
 
 /* Whether the network's author has the output take the storage of the (first) input. Unset: as the dialect has it. */
 typedef enum sn_inplace { SN_INPLACE_UNSET, SN_INPLACE_NO, SN_INPLACE_YES } sn_inplace;
 
 /* Attributes; every operator reads only its own (in brackets). */
 typedef struct sn_attr {
-  uint32_t channels;               /* [CONV, FC] output channels */
-  uint32_t kernel_h, kernel_w;     /* [CONV, POOL] */
-  uint32_t stride_h, stride_w;     /* [CONV, POOL] */
-  uint32_t pad_h, pad_w;           /* [CONV, POOL] on each side */
-  uint32_t groups;                 /* [CONV] >= 1 */
-  bool bias;                       /* [CONV, FC] */
+  uint32_t channels;               /* [CONV, DECONV, FC] output channels */
+  uint32_t kernel_h, kernel_w;     /* [CONV, DECONV, POOL] */
+  uint32_t stride_h, stride_w;     /* [CONV, DECONV, POOL] */
+  uint32_t pad_h, pad_w;           /* [CONV, DECONV, POOL] on each side; of a DECONV's output */
+  uint32_t output_pad_h;           /* [DECONV] rows of the output beyond the last window's, fewer than stride_h */
+  uint32_t output_pad_w;           /* [DECONV] columns */
+  uint32_t groups;                 /* [CONV, DECONV] >= 1 */
+  bool bias;                       /* [CONV, DECONV, FC] */
   sn_pool_mode pool;               /* [POOL] */
   bool ceil;                       /* [POOL] output size rounds up */
   bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
@@ -62,6 +72,7 @@ typedef struct sn_attr {
   sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */
   uint32_t lrn_size;               /* [LRN] window across channels */
   double lrn_alpha, lrn_beta, lrn_k;
+  double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more */
   double ratio; /* [DROPOUT] share of elements dropped, 0 <= ratio < 1 */
 } sn_attr;
 
@@ -81,7 +92,7 @@ typedef struct sn_layer {
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */
   uint64_t parameters;              /* trainable elements */
-  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV and FC, else 0 */
+  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV and FC, else 0 */
   uint64_t mask_bytes;              /* DROPOUT: one byte an element */
   uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes */
 } sn_layer;

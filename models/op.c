@@ -2,7 +2,8 @@
  *
  * The rows are the table of the reference, section 1 ([SN] is Wang et al., PPoPP 2018). Output sizes of windows are
  * floor((in + 2 pad - kernel) / stride) + 1; a POOL with `ceil` rounds up and drops a last window that would start
- * beyond the input and its leading padding, as Caffe and PyTorch do. All functions take constant time per input.
+ * beyond the input and its leading padding, as Caffe and PyTorch do. A DECONV makes an output of which its input would
+ * be the windows: (in - 1) stride - 2 pad + kernel + output_pad. All functions take constant time per input.
  * Left out: time (sim/ has the cost model) and workspace (a property of algorithm and device). */
 #include "models/op.h"
 
@@ -14,36 +15,46 @@
 #include <strings.h>
 
 /* name, then yes or no: checkpoint, many inputs, offloaded in the paper, offloaded with offload=checkpoints, ends
- * offloads. */
+ * offloads, convolves. */
 #define OP_ROWS(ROW)                                                                                                   \
-  ROW(DATA, 1, 0, 0, 0, 0)                                                                                             \
-  ROW(CONV, 1, 0, 1, 0, 1)                                                                                             \
-  ROW(FC, 1, 0, 0, 0, 1)                                                                                               \
-  ROW(POOL, 0, 0, 0, 0, 0)                                                                                             \
-  ROW(ACT, 0, 0, 0, 0, 0)                                                                                              \
-  ROW(LRN, 0, 0, 0, 0, 0)                                                                                              \
-  ROW(BN, 0, 0, 0, 0, 0)                                                                                               \
-  ROW(DROPOUT, 0, 0, 0, 0, 0)                                                                                          \
-  ROW(SOFTMAX, 1, 0, 0, 0, 0)                                                                                          \
-  ROW(JOIN, 1, 1, 0, 1, 0)                                                                                             \
-  ROW(FORK, 1, 0, 0, 1, 0)                                                                                             \
-  ROW(CONCAT, 1, 1, 0, 1, 0)
+  ROW(DATA, 1, 0, 0, 0, 0, 0)                                                                                          \
+  ROW(CONV, 1, 0, 1, 0, 1, 1)                                                                                          \
+  ROW(FC, 1, 0, 0, 0, 1, 0)                                                                                            \
+  ROW(POOL, 0, 0, 0, 0, 0, 0)                                                                                          \
+  ROW(ACT, 0, 0, 0, 0, 0, 0)                                                                                           \
+  ROW(LRN, 0, 0, 0, 0, 0, 0)                                                                                           \
+  ROW(BN, 0, 0, 0, 0, 0, 0)                                                                                            \
+  ROW(DROPOUT, 0, 0, 0, 0, 0, 0)                                                                                       \
+  ROW(SOFTMAX, 1, 0, 0, 0, 0, 0)                                                                                       \
+  ROW(JOIN, 1, 1, 0, 1, 0, 0)                                                                                          \
+  ROW(FORK, 1, 0, 0, 1, 0, 0)                                                                                          \
+  ROW(CONCAT, 1, 1, 0, 1, 0, 0)                                                                                        \
+  ROW(DECONV, 1, 0, 1, 0, 1, 1)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
-#define INFO_ROW(name, checkpoint, many, paper, joints, ends)                                                          \
-  [SN_##name] = {#name, checkpoint, many, paper, joints, ends},
+#define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves)                                               \
+  [SN_##name] = {#name, checkpoint, many, paper, joints, ends, convolves},
     OP_ROWS(INFO_ROW)
 #undef INFO_ROW
 };
 
 static const char *const names[SN_OP_COUNT] = {
-#define NAME_ROW(name, checkpoint, many, paper, joints, ends) [SN_##name] = #name,
+#define NAME_ROW(name, checkpoint, many, paper, joints, ends, convolves) [SN_##name] = #name,
     OP_ROWS(NAME_ROW)
 #undef NAME_ROW
 };
 
 const char *const *sn_op_names(void) {
   return names;
+}
+
+const char *const *sn_act_names(void) {
+  static const char *const modes[SN_ACT_MODES] = {[SN_ACT_RELU] = "relu",
+                                                  [SN_ACT_RELU6] = "relu6",
+                                                  [SN_ACT_LEAKY] = "leaky",
+                                                  [SN_ACT_TANH] = "tanh",
+                                                  [SN_ACT_SIGMOID] = "sigmoid"};
+  return modes;
 }
 
 sn_op sn_op_by_name(const char *name) {
@@ -80,11 +91,16 @@ static sn_status check_range(const char *what, uint32_t value, uint32_t low, sn_
   return sn_fail(err, SN_BAD_INPUT, "%s %" PRIu32 " is not from %" PRIu32 " to %u", what, value, low, SN_MAX_DIM);
 }
 
-static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
+static sn_status check_window_ranges(const sn_attr *a, sn_err *err) {
   if (check_range("kernel", a->kernel_h, 1, err) || check_range("kernel", a->kernel_w, 1, err) ||
       check_range("stride", a->stride_h, 1, err) || check_range("stride", a->stride_w, 1, err) ||
-      check_range("pad", a->pad_h, 0, err) || check_range("pad", a->pad_w, 0, err))
+      check_range("pad", a->pad_h, 0, err))
     return err->code;
+  return check_range("pad", a->pad_w, 0, err);
+}
+
+static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
+  if (check_window_ranges(a, err)) return err->code;
   uint32_t h = in.h + 2 * a->pad_h, w = in.w + 2 * a->pad_w;
   if (a->kernel_h > h || a->kernel_w > w)
     return sn_fail(err, SN_BAD_INPUT,
@@ -101,17 +117,46 @@ static uint32_t window_count(uint32_t in, uint32_t kernel, uint32_t stride, uint
   return steps + 1;
 }
 
+static sn_status check_channels(const sn_attr *a, sn_err *err) {
+  return check_range("channels", a->channels, 1, err) ? err->code : check_range("groups", a->groups, 1, err);
+}
+
+static sn_status check_groups(const sn_attr *a, sn_shape in, sn_err *err) {
+  if (in.c % a->groups == 0 && a->channels % a->groups == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "groups %" PRIu32 " does not divide its %" PRIu32 " input and %" PRIu32 " output channels", a->groups,
+                 in.c, a->channels);
+}
+
 static sn_status conv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
-  if (check_range("channels", a->channels, 1, err) || check_range("groups", a->groups, 1, err) ||
-      check_window(a, in, err))
-    return err->code;
-  if (in.c % a->groups || a->channels % a->groups)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "groups %" PRIu32 " does not divide its %" PRIu32 " input and %" PRIu32 " output channels",
-                   a->groups, in.c, a->channels);
+  if (check_channels(a, err) || check_window(a, in, err) || check_groups(a, in, err)) return err->code;
   *out = (sn_shape){in.n, a->channels, window_count(in.h, a->kernel_h, a->stride_h, a->pad_h, false),
                     window_count(in.w, a->kernel_w, a->stride_w, a->pad_w, false)};
   return SN_OK;
+}
+
+/* One side of a DECONV's output. */
+static sn_status deconv_side(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t output_pad,
+                             uint32_t *out, sn_err *err) {
+  int64_t side = ((int64_t)in - 1) * stride + kernel + output_pad - 2 * (int64_t)pad;
+  if (output_pad >= stride)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "output_pad %" PRIu32 " is not smaller than stride %" PRIu32 ": another input would fit", output_pad,
+                   stride);
+  if (side < 1 || side > SN_MAX_DIM)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "its output has %" PRId64 " rows or columns, (%" PRIu32 " - 1) x %" PRIu32 " + %" PRIu32
+                   " + %" PRIu32 " - 2 x %" PRIu32 ", which is not from 1 to %u",
+                   side, in, stride, kernel, output_pad, pad, SN_MAX_DIM);
+  *out = (uint32_t)side;
+  return SN_OK;
+}
+
+static sn_status deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  if (check_channels(a, err) || check_window_ranges(a, err) || check_groups(a, in, err)) return err->code;
+  *out = (sn_shape){.n = in.n, .c = a->channels};
+  if (deconv_side(in.h, a->kernel_h, a->stride_h, a->pad_h, a->output_pad_h, &out->h, err)) return err->code;
+  return deconv_side(in.w, a->kernel_w, a->stride_w, a->pad_w, a->output_pad_w, &out->w, err);
 }
 
 static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
@@ -156,6 +201,13 @@ static sn_status dropout_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_
   *out = in;
   if (a->ratio >= 0 && a->ratio < 1) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT, "ratio %g is not from 0 to below 1", a->ratio);
+}
+
+static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  *out = in;
+  if (a->act != SN_ACT_LEAKY || (isfinite(a->slope) && a->slope >= 0)) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT, "slope %g is not 0 or more: backward takes the sign of x from the output",
+                 a->slope);
 }
 
 static sn_status softmax_shape(sn_shape in, sn_shape *out, sn_err *err) {
@@ -215,6 +267,8 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   switch (op) {
   case SN_CONV:
     return conv_shape(attr, inputs[0], out, err);
+  case SN_DECONV:
+    return deconv_shape(attr, inputs[0], out, err);
   case SN_FC:
     return fc_shape(attr, inputs[0], out, err);
   case SN_POOL:
@@ -230,6 +284,7 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   case SN_CONCAT:
     return concat_shape(inputs, n_inputs, out, err);
   case SN_ACT:
+    return act_shape(attr, inputs[0], out, err);
   case SN_BN:
   case SN_FORK:
     *out = inputs[0];
@@ -260,6 +315,13 @@ static sn_status measure_conv(sn_layer *layer, sn_shape in, sn_err *err) {
   return set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
+/* Each input is multiplied by the whole window, also by what of it falls into the padding. */
+static sn_status measure_deconv(sn_layer *layer, sn_shape in, sn_err *err) {
+  const sn_attr *a = &layer->attr;
+  const uint64_t weights[] = {in.c, a->channels / a->groups, a->kernel_h, a->kernel_w};
+  return set_weights(layer, weights, 4, (uint64_t)in.n * in.h * in.w, err);
+}
+
 static sn_status measure_fc(sn_layer *layer, sn_shape in, sn_err *err) {
   const uint64_t weights[] = {layer->attr.channels, in.c, in.h, in.w};
   return set_weights(layer, weights, 4, layer->out.n, err);
@@ -272,6 +334,8 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
   switch (layer->op) {
   case SN_CONV:
     return measure_conv(layer, input, err);
+  case SN_DECONV:
+    return measure_deconv(layer, input, err);
   case SN_FC:
     return measure_fc(layer, input, err);
   case SN_BN:

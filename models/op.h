@@ -10,9 +10,10 @@ typedef struct sn_op_info {
   const char *name;    /* "CONV": in tables, plans and JSON networks */
   bool checkpoint;     /* never dropped for recomputation */
   bool many_inputs;    /* takes two or more inputs, CONCAT one or more; all others take one (DATA none) */
-  bool offload_paper;  /* its output is offloaded: CONV */
+  bool offload_paper;  /* its output is offloaded: CONV, and as one DECONV */
   bool offload_joints; /* also with offload=checkpoints: JOIN, FORK, CONCAT */
-  bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1) */
+  bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1), DECONV */
+  bool convolves;      /* by convolution algorithms, with workspaces: CONV, DECONV */
 } sn_op_info;
 
 extern const sn_op_info sn_op_table[SN_OP_COUNT];
@@ -25,6 +26,9 @@ static inline const sn_op_info *sn_op_of(const sn_layer *layer) {
 const char *const *sn_op_names(void);
 /* SN_OP_COUNT where the name is unknown (case ignored). */
 sn_op sn_op_by_name(const char *name);
+
+/* Names of an ACT's modes in JSON networks, by sn_act_mode. */
+const char *const *sn_act_names(void);
 
 /* Output shape of an operator from its attributes and input shapes. SN_BAD_INPUT with the reason ("kernel 11x11 is
  * larger than its padded input 5x5"), without the layer's name: the caller adds it. */

@@ -20,7 +20,7 @@ typedef struct sn__primitive {
   dnnl_exec_arg_t args[SN__MAX_ARGS];
 } sn__primitive;
 
-/* Of a CONV or FC all three, of others the first two or none. */
+/* Of a CONV, DECONV or FC all three, of others the first two or none. */
 typedef struct sn__cpu_layer {
   sn__primitive forward, backward, weights;
 } sn__cpu_layer;
@@ -55,6 +55,9 @@ sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err);
 sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_deconv_make(sn__cpu *k, uint32_t layer, sn_err *err);
+sn_status sn__cpu_deconv_forward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err);

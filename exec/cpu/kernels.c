@@ -1,6 +1,6 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/cpu_kernels.h. What an operator does
- * is in conv.c, fc.c, pool.c (POOL, ACT), norm.c (BN, LRN), update.c and loops.c (all others); primitive.c wraps
- * oneDNN. */
+ * is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, norm.c (BN, LRN), update.c and loops.c (all others); primitive.c
+ * wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -21,6 +21,7 @@ static const struct {
   sn_status (*backward)(sn__cpu *k, const sn_call *call, sn_err *err);
 } primitives[SN_OP_COUNT] = {
     [SN_CONV] = {sn__cpu_conv_make, sn__cpu_conv_forward, sn__cpu_conv_backward},
+    [SN_DECONV] = {sn__cpu_deconv_make, sn__cpu_deconv_forward, sn__cpu_deconv_backward},
     [SN_FC] = {sn__cpu_fc_make, sn__cpu_fc_forward, sn__cpu_fc_backward},
     [SN_POOL] = {sn__cpu_pool_make, sn__cpu_pool_forward, sn__cpu_pool_backward},
     [SN_ACT] = {sn__cpu_act_make, sn__cpu_act_forward, sn__cpu_act_backward},

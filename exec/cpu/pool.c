@@ -1,38 +1,9 @@
-/* CPU kernels of POOL and ACT. Averages and ReLU are oneDNN's. Its maximum keeps a workspace of positions, which the
+/* CPU kernels of POOL. Averages are oneDNN's. Its maximum keeps a workspace of positions, which the
  * plan does not have: ours finds the position again from x and y, in as many comparisons as the forward made. Ours are
  * also the averages over the uneven windows of an adaptive POOL, which oneDNN does not have. */
 #include "exec/cpu/cpu.h"
 
 #include <string.h>
-
-sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
-  static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
-  static const int backward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_SRC};
-  sn__cpu_layer *made = &k->layers[index];
-  bool six = k->net->layers[index].attr.act == SN_ACT_RELU6;
-  const dnnl_alg_kind_t kind = six ? dnnl_eltwise_clip_v2 : dnnl_eltwise_relu; /* its gradient is 0 at both bends */
-  const float low = 0, high = six ? 6 : 0;
-  dnnl_eltwise_desc_t forward, backward;
-  dnnl_memory_desc_t x;
-  if (sn__dnnl_nchw(&x, k->net->layers[index].out, err)) return err->code;
-  dnnl_status_t status = dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, kind, &x, low, high);
-  if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, kind, &x, &x, low, high);
-  if (sn__dnnl_check(status, "describe a ReLU", err) ||
-      sn__primitive_new(k, &forward, NULL, forward_args, 2, &made->forward, err))
-    return err->code;
-  return sn__primitive_new(k, &backward, &made->forward, backward_args, 3, &made->backward, err);
-}
-
-sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  float *const tensors[] = {call->x[0], call->y[0]};
-  return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
-}
-
-/* Of x only its sign matters, which y has too. */
-sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  float *const tensors[] = {call->y[0] ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
-  return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
-}
 
 /* What the last window sees beyond the image and its leading padding; negative where it ends before the image does. */
 static dnnl_dim_t trailing_pad(uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t in) {

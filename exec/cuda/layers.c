@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "exec/kernel_internal.h"
+#include "models/op.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -78,7 +79,18 @@ static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
   return rest.n > 0 ? describe_shape(&l->rest, rest, err) : SN_OK;
 }
 
+static sn_status check_operator(const sn_layer *layer, sn_err *err) {
+  if (layer->op == SN_DECONV)
+    return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
+  if (layer->op == SN_ACT && layer->attr.act != SN_ACT_RELU && layer->attr.act != SN_ACT_RELU6)
+    return sn_fail(err, SN_BAD_DEVICE,
+                   "the CUDA back end has no kernel for an ACT of mode \"%s\" yet; --backend cpu has one",
+                   sn_act_names()[layer->attr.act]);
+  return SN_OK;
+}
+
 static sn_status open_operator(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
+  if (check_operator(layer, err) != SN_OK) return err->code;
   switch (layer->op) {
   case SN_CONV:
     return open_conv(m, layer, in, l, err);

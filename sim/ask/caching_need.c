@@ -2,6 +2,7 @@
 #include "sim/ask/caching_need.h"
 
 #include "base/checked.h"
+#include "models/op.h"
 #include "sim/graph/route.h"
 
 #include <stdlib.h>
@@ -165,7 +166,7 @@ sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *e
   sn_costs *costs = sn_costs_new(net, device, err);
   sn_status status = costs ? SN_OK : err->code;
   for (uint32_t i = 0; i < net->n_layers && status == SN_OK; i++)
-    if (net->layers[i].op == SN_CONV) status = set_library(costs, net, i, err);
+    if (sn_op_of(&net->layers[i])->convolves) status = set_library(costs, net, i, err);
   if (status == SN_OK) return costs;
   sn_costs_free(costs);
   return NULL;

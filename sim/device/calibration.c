@@ -21,7 +21,8 @@ static int print_window(const sn_attr *a, char *text, size_t room) {
 static void print_attributes(const sn_layer *layer, char *text, size_t room) {
   const sn_attr *a = &layer->attr;
   switch (layer->op) {
-  case SN_CONV: {
+  case SN_CONV:
+  case SN_DECONV: {
     int used = print_window(a, text, room);
     snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
     return;
@@ -37,7 +38,7 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
     return;
   }
   case SN_ACT:
-    if (a->act == SN_ACT_RELU6) snprintf(text, room, " relu6");
+    if (a->act != SN_ACT_RELU) snprintf(text, room, " %s", sn_act_names()[a->act]);
     return;
   case SN_LRN:
     snprintf(text, room, " size %u", a->lrn_size);
@@ -136,7 +137,7 @@ static bool has_algorithms(const sn_calibration *c) {
 
 static void apply_step(const sn_calibration *c, const sn_layer *layer, const char *shape, uint32_t index, sn_pass pass,
                        sn_costs *costs) {
-  bool convolves = layer->op == SN_CONV && pass != SN_UPDATE;
+  bool convolves = sn_op_of(layer)->convolves && pass != SN_UPDATE;
   sn_costs_scale(costs, index, pass, c->factor[layer->op][pass]);
   uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
   const sn_timing *step = find(c, shape, pass, SN_CONV_KERNELS, SN_CONV_ALGOS);

@@ -7,6 +7,9 @@
  *   FFT            per plane of h x w (padded): 5 h w log2(h w) / 2 flops; planes: n c + n k + k c/g; then a complex
  *                  product, 8 flops for each of n k c/g and h (w/2 + 1) frequencies
  *   Winograd       direct flops / 2.25 (2x2) or / 4 (4x4)
+ *
+ * A DECONV is the convolution that would make its input of its output: its forward is that one's backward by data, and
+ * the other way round; its filter gradient is the same.
  */
 #include "sim/device/conv.h"
 
@@ -54,16 +57,17 @@ typedef struct work {
   double flops, bytes, workspace, launches;
 } work;
 
-static problem describe(const sn_layer *layer, sn_shape in, const sn_device *device) {
+/* Of the convolution that makes `out` of `in` by the layer's windows. */
+static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const sn_device *device) {
   const sn_attr *a = &layer->attr;
   return (problem){
       .n = in.n,
       .c = in.c,
-      .k = a->channels,
+      .k = out.c,
       .r = a->kernel_h,
       .s = a->kernel_w,
-      .p = layer->out.h,
-      .q = layer->out.w,
+      .p = out.h,
+      .q = out.w,
       .h = (double)in.h + 2.0 * a->pad_h,
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
@@ -228,9 +232,16 @@ uint32_t sn_conv_sort(sn_conv_choice *choices, uint32_t count) {
   return kept;
 }
 
+static sn_conv_kernel mirrored(sn_conv_kernel kernel) {
+  if (kernel == SN_CONV_FORWARD) return SN_CONV_BACKWARD_DATA;
+  return kernel == SN_CONV_BACKWARD_DATA ? SN_CONV_FORWARD : kernel;
+}
+
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
                          sn_conv_choice *choices) {
-  problem x = describe(layer, input, device);
+  bool mirror = layer->op == SN_DECONV;
+  problem x = mirror ? describe(layer, layer->out, input, device) : describe(layer, input, layer->out, device);
+  if (mirror) kernel = mirrored(kernel);
   uint32_t n = 0;
   for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
     if (can_run(&x, algo, device) && measure(&x, algo, kernel, device, &choices[n])) n++;

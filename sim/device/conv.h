@@ -40,8 +40,8 @@ typedef struct sn_conv_choice {
   bool measured; /* the time; else it is the formulas' */
 } sn_conv_choice;
 
-/* Fills `choices` with the algorithms that can run the layer, fastest first, each needing less workspace than the one
- * before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
+/* Fills `choices` with the algorithms that can run the layer, CONV or DECONV, fastest first, each needing less
+ * workspace than the one before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
                          sn_conv_choice *choices);
 

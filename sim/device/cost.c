@@ -1,9 +1,10 @@
-/* Cost of every step; see the header. Operators other than CONV and FC are bound by memory: what counts is how often
- * each tensor is read or written. */
+/* Cost of every step; see the header. Operators other than CONV, DECONV and FC are bound by memory: what counts is how
+ * often each tensor is read or written. */
 #include "sim/device/cost.h"
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/op.h"
 #include "sim/device/scaling.h"
 
 #include <assert.h>
@@ -18,7 +19,7 @@ typedef struct conv_list {
 } conv_list;
 
 typedef struct layer_cost {
-  int64_t ns[SN_PASSES]; /* CONV: all but the convolution kernels */
+  int64_t ns[SN_PASSES]; /* CONV, DECONV: all but the convolution kernels */
   int64_t data_ns;       /* an FC's DATA in its backward; 0: half of it */
   bool measured[SN_PASSES];
   uint64_t scratch[SN_PASSES];
@@ -50,6 +51,7 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
   double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
   switch (layer->op) {
   case SN_CONV:
+  case SN_DECONV:
     return layer->attr.bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
   case SN_FC:
     return fc_traffic(layer, x, y);
@@ -131,7 +133,7 @@ static bool add_conv_on_cores(sn_costs *costs, const sn_net *net, uint32_t index
 static bool add_layer_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
   layer_cost *cost = &costs->layers[index];
   sn_op op = net->layers[index].op;
-  if (op == SN_CONV) return add_conv_on_cores(costs, net, index, device);
+  if (sn_op_table[op].convolves) return add_conv_on_cores(costs, net, index, device);
   cost->ns[SN_FORWARD] = law_ns(net, index, device, SN_FORWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
   if (!sn_op_splits(op)) {
     cost->ns[SN_BACKWARD] = law_ns(net, index, device, SN_BACKWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
@@ -152,7 +154,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   traffic t = traffic_of(layer, 4 * elements(input), 4 * elements(layer->out));
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
     cost->ns[pass] = roofline(device, t.flops[pass], t.bytes[pass], t.launches[pass]);
-  return layer->op != SN_CONV || add_conv(costs, layer, input, device, cost);
+  return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, cost);
 }
 
 static double update_bytes(const sn_layer *layer, sn_optimizer optimizer) {
@@ -310,7 +312,7 @@ sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimi
   if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer)};
   traffic t = traffic_of(layer, x, y);
   sn_work work = {t.flops[pass], t.bytes[pass]};
-  if (layer->op != SN_CONV) return work;
+  if (!sn_op_of(layer)->convolves) return work;
   double kernels = pass == SN_FORWARD ? 1 : 2;
   work.flops += kernels * 2 * (double)layer->macs;
   work.bytes += kernels * (x + y + 4 * (double)layer->parameters);
@@ -354,7 +356,7 @@ static int64_t data_of(const layer_cost *cost, int64_t ns) {
   return cost->data_ns < ns ? cost->data_ns : ns;
 }
 
-int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known) {
+int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_t algo[2], bool known) {
   const layer_cost *cost = &costs->layers[step->layer];
   int64_t ns = known && !cost->measured[step->pass] ? 0 : cost->ns[step->pass];
   switch (step->kernel) {
@@ -363,11 +365,11 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, co
   case SN_SUM:
     return ns;
   case SN_DATA_GRADIENT:
-    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : data_of(cost, ns);
+    return cost->conv ? algorithm_ns(cost, SN_CONV_BACKWARD_DATA, algo[0], known) : data_of(cost, ns);
   case SN_FILTER_GRADIENT:
-    return op == SN_CONV ? algorithm_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1], known) : ns - data_of(cost, ns);
+    return cost->conv ? algorithm_ns(cost, SN_CONV_BACKWARD_FILTER, algo[1], known) : ns - data_of(cost, ns);
   case SN_BIAS_GRADIENT:
-    return op == SN_CONV ? ns : 0;
+    return cost->conv ? ns : 0;
   case SN_ADD_TO_PARAMETER:
     return step->parameter == 0 ? ns : 0;
   case SN_ADD_ROW:

@@ -30,7 +30,7 @@ void sn_costs_free(sn_costs *costs);
 void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer);
 sn_optimizer sn_costs_optimizer(const sn_costs *costs);
 
-/* The algorithms of a CONV layer's kernel: fastest first, falling workspace, the last without any. */
+/* The algorithms of a CONV or DECONV layer's kernel: fastest first, falling workspace, the last without any. */
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
 
 /* The largest workspace of its three kernels, each with its fastest algorithm. */
@@ -68,7 +68,7 @@ typedef struct sn_work {
 sn_work sn_costs_work(const sn_net *net, uint32_t layer, sn_pass pass, sn_optimizer optimizer);
 
 /* Time of a layer's step in ns. `algo` as in sn_instr: {forward, -} or {backward data, backward filter}; looked at for
- * CONV only. */
+ * CONV and DECONV only. */
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
 /* The part of it that was measured. */
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]);
@@ -77,6 +77,6 @@ int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass,
  * algorithm's time is its kernel's, what is beside it the bias'; of an FC's backward data and filter take half each (of
  * cores, what each takes), of an update all is its last kernel's, for the first of its parameters. `known`: only what
  * was measured. */
-int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, sn_op op, const uint8_t algo[2], bool known);
+int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_t algo[2], bool known);
 
 #endif

@@ -1,20 +1,28 @@
 /* From operations to laws; see the header. */
 #include "sim/device/scaling.h"
 
+#include "models/op.h"
 #include "sim/device/cost.h"
 
 #include <assert.h>
 
 bool sn_op_splits(sn_op op) {
-  return op == SN_CONV || op == SN_FC;
+  return sn_op_table[op].convolves || op == SN_FC;
+}
+
+/* A DECONV's forward is a CONV's DATA, and the other way round. */
+static sn_law_kind kind_of_conv(sn_op op, sn_pass pass, sn_kernel part) {
+  bool data = pass == SN_BACKWARD && part == SN_DATA_GRADIENT;
+  if (pass != SN_FORWARD && !data) return SN_LAW_FILTER;
+  return data == (op == SN_CONV) ? SN_LAW_DATA : SN_LAW_FORWARD;
 }
 
 static sn_law_kind kind_of(sn_op op, sn_pass pass, sn_kernel part) {
   if (pass == SN_UPDATE) return SN_LAW_UPDATE;
   switch (op) {
   case SN_CONV:
-    if (pass == SN_FORWARD) return SN_LAW_FORWARD;
-    return part == SN_DATA_GRADIENT ? SN_LAW_DATA : SN_LAW_FILTER;
+  case SN_DECONV:
+    return kind_of_conv(op, pass, part);
   case SN_FC:
     return SN_LAW_FC;
   case SN_BN:

@@ -1,6 +1,6 @@
 /* The scaling law of every operation of a network: what cost.h is to a GPU, for a device made of cores.
  *
- * Backward of a CONV or FC is two operations, SN_FILTER_GRADIENT and SN_DATA_GRADIENT; every other step is one,
+ * Backward of a CONV, DECONV or FC is two operations, SN_FILTER_GRADIENT and SN_DATA_GRADIENT; every other step is one,
  * SN_WHOLE. Forward, FILTER and DATA of these compute 2 flops a multiply-add and move input, output and weights each;
  * what other steps move is in docs/cost-model.md.
  */

@@ -14,6 +14,7 @@ static const sn_dialect superneurons = {
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
             [SN_CONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_DECONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_FC] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_POOL] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_ACT] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
@@ -36,6 +37,7 @@ static const sn_dialect explicit_graph = {
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
             [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
             [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_X},
             [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_X},
             [SN_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
@@ -57,6 +59,7 @@ static const sn_dialect explicit_graph = {
 #define PYTORCH_RULES(act_apart)                                                                                       \
   {                                                                                                                    \
     [SN_DATA] = {.gradient = SN_GRAD_NONE}, [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},             \
+    [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                   \
     [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                       \
     [SN_POOL] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_INDICES},                 \
     [SN_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},                        \
@@ -70,13 +73,14 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_AVERAGE_POOL] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                        \
     [SN_FORM_GLOBAL_AVERAGE_POOL] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                       \
     [SN_FORM_RELU6] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                               \
+    [SN_FORM_LEAKY_APART] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                         \
+    [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
   }
 
 static const sn_dialect pytorch = {
     .name = "pytorch",
     .declared = true,
     .summary = "PyTorch 2, eager: storages are shared, activations and additions in place, gradients made as they come",
-    .has_forms = true,
     .eager = true,
     .in_place = true,
     .rules = PYTORCH_RULES(SN_Y),
@@ -94,9 +98,11 @@ static const sn_dialect singa = {
         {
             [SN_DATA] = {.gradient = SN_GRAD_NONE},
             [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
             [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
             [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
             [SN_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},
             [SN_LRN] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
             [SN_BN] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},
             [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},
@@ -113,7 +119,6 @@ static const sn_dialect pytorch_1_7 = {
     .summary =
         "PyTorch 1.7: as pytorch, but gradients that meet are added into a third tensor, and a ReLU out of place "
         "keeps its input",
-    .has_forms = true,
     .eager = true,
     .in_place = true,
     .sums_apart = true,
@@ -136,23 +141,31 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "--dialect: \"%.40s\" is none of: %s", text, all);
 }
 
+static bool is_smooth(const sn_layer *layer) {
+  return layer->op == SN_ACT && (layer->attr.act == SN_ACT_TANH || layer->attr.act == SN_ACT_SIGMOID);
+}
+
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
+  if (is_smooth(layer)) return false;
   uint32_t producer = sn_layer_input(net, layer, 0)->producer;
   while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
   sn_op op = net->layers[producer].op;
-  return op == SN_CONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
+  return op == SN_CONV || op == SN_DECONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
 
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
+  if (is_smooth(layer)) return SN_FORM_SMOOTH_ACT;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
-  if (layer->op == SN_ACT) return sn_layer_in_place(net, layer) ? SN_ACT : SN_FORM_ACT_APART;
+  if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
+  if (layer->op == SN_ACT) return layer->attr.act == SN_ACT_LEAKY ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
   if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
   return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
 }
 
 const sn_op_rule *sn_dialect_rule(const sn_dialect *dialect, const sn_net *net, const sn_layer *layer) {
-  return &dialect->rules[dialect->has_forms ? form_of(net, layer) : (uint32_t)layer->op];
+  const sn_op_rule *rule = &dialect->rules[form_of(net, layer)];
+  return rule->gradient != SN_GRAD_NONE ? rule : &dialect->rules[layer->op];
 }
 
 uint32_t sn_saving_count(sn_saving saving) {

@@ -66,12 +66,15 @@ typedef enum sn_taking {
 
 enum { SN_MOST_OPERANDS = 3 };
 
-/* What a dialect has a rule for: operators, and forms of them that keep something else. */
+/* What a dialect has a rule for: operators, and forms of them that keep something else. A form without a rule follows
+ * its operator's. */
 typedef enum sn_form {
   SN_FORM_AVERAGE_POOL = SN_OP_COUNT,
   SN_FORM_GLOBAL_AVERAGE_POOL, /* a mean */
   SN_FORM_RELU6,               /* in place it keeps a copy of its input, and saves nothing */
-  SN_FORM_ACT_APART,           /* an ACT that is not in place, see sn_layer_in_place() */
+  SN_FORM_ACT_APART,           /* a ReLU that is not in place, see sn_layer_in_place() */
+  SN_FORM_LEAKY_APART,         /* a leaky ReLU that is not in place */
+  SN_FORM_SMOOTH_ACT,          /* tanh and sigmoid, whose derivatives are known from what they make */
   SN_FORMS
 } sn_form;
 
@@ -98,7 +101,6 @@ typedef struct sn_dialect {
   bool fork_copies;   /* false: all readers of a value read one tensor, a FORK has no forward step */
   bool data_gradient; /* the gradient with respect to the input batch is a tensor */
   bool flattens;      /* ahead of each FC a step of its own makes its input flat, and one its gradient square again */
-  bool has_forms;     /* the rules of sn_form hold; else a form follows its operator's */
   bool declared;      /* operations run as they are declared, and backward only where something before them is trained;
                        * the gradients of parameters are tensors that backward makes */
   bool eager;         /* PyTorch: declared, and backward in exactly the reverse order */
@@ -120,7 +122,7 @@ uint32_t sn_saving_count(sn_saving saving);
 uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes);
 
 /* An ACT or JOIN that the model writes over its first input: by its flag, or where it has none as torchvision and timm
- * do, behind CONV, FC, BN and JOIN. */
+ * do, behind CONV, DECONV, FC, BN and JOIN; tanh and sigmoid by their flag only. */
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer);
 
 #endif

@@ -307,9 +307,9 @@ static void add_flatten_back(sn__route_maker *b, uint32_t index) {
   reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
 }
 
-/* A CONV or FC with parameters whose input needs no gradient. */
+/* A CONV, DECONV or FC whose input needs no gradient. */
 static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
-  bool filters = layer->op == SN_CONV || layer->op == SN_FC;
+  bool filters = sn_op_of(layer)->convolves || layer->op == SN_FC;
   return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }
 

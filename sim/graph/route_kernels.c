@@ -6,6 +6,7 @@
  *   update     four kernels behind the one that made the gradient */
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/op.h"
 #include "sim/graph/route_internal.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ void sn__route_split_product(sn__route_maker *b, uint32_t index) {
 }
 
 void sn__route_make_workspace(sn__route_maker *b, uint32_t index) {
-  if (!b->workspace || b->net->layers[index].op != SN_CONV || b->workspace[index] == 0) return;
+  if (!b->workspace || !sn_op_of(&b->net->layers[index])->convolves || b->workspace[index] == 0) return;
   b->scratch[index] = sn__route_add_tensor(b, index, 0, SN_SCRATCH, b->workspace[index]);
   sn__route_access(b, b->scratch[index], SN_WRITE);
 }
@@ -96,7 +97,7 @@ static void add_backward(sn__route_maker *b, uint32_t index) {
   } else if (op == SN_FC) {
     bias_gradient(b, index);
     data_and_filter(b, index);
-  } else if (op == SN_CONV) {
+  } else if (sn_op_table[op].convolves) {
     data_and_filter(b, index);
     bias_gradient(b, index);
   } else {

@@ -2,6 +2,7 @@
 #include "sim/plan/emit.h"
 
 #include "base/checked.h"
+#include "models/op.h"
 
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static void list_push(sn__emit *e, uint32_t tensor) {
 bool sn__emit_listed(const sn__emit *e, uint32_t tensor) {
   const sn_tensor *t = &e->route->tensors[tensor];
   sn_op op = e->route->net->layers[t->layer].op;
-  return e->cache && (!e->narrow || (t->role == SN_VALUE && (op == SN_CONV || op == SN_FORK)));
+  return e->cache && (!e->narrow || (t->role == SN_VALUE && (sn_op_table[op].convolves || op == SN_FORK)));
 }
 
 static void meter(sn__emit *e) {

@@ -2,6 +2,7 @@
 #include "sim/plan/lower_corun.h"
 
 #include "base/checked.h"
+#include "models/op.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/lower.h"
@@ -279,7 +280,7 @@ static void pick_algos(const lowering *l, const sn_op_node *node, uint8_t algo[2
                                                         SN_CONV_BACKWARD_DATA};
   const sn_step *step = &l->route->steps[node->step];
   algo[0] = algo[1] = SN_NO_ALGO;
-  if (l->route->net->layers[step->layer].op != SN_CONV || step->pass == SN_UPDATE) return;
+  if (!sn_op_of(&l->route->net->layers[step->layer])->convolves || step->pass == SN_UPDATE) return;
   uint32_t n;
   const sn_conv_choice *choices = sn_costs_conv(l->wish->costs, step->layer, kernels[node->part], &n);
   algo[node->part == SN_STEP_FILTER] = (uint8_t)choices[n - 1].algo;

@@ -41,7 +41,7 @@ static bool read_by_feature_layer(const places *p, uint32_t tensor) {
 }
 
 static bool read_by_conv(const places *p, uint32_t tensor) {
-  return read_by_feature_layer(p, tensor) && op_at(p, p->last_forward[tensor]) == SN_CONV;
+  return read_by_feature_layer(p, tensor) && sn_op_table[op_at(p, p->last_forward[tensor])].convolves;
 }
 
 /* Unused for more than three quarters of the 2N steps. */
@@ -132,7 +132,7 @@ static void find_places(places *p) {
   place = n;
   for (uint32_t s = n; s < p->route->first_update; s++) {
     p->before[s - n] = place;
-    if (op_at(p, s) == SN_CONV) place = s;
+    if (sn_op_table[op_at(p, s)].convolves) place = s;
   }
 }
 

@@ -1,6 +1,8 @@
 /* Parts of steps; see the header. */
 #include "sim/plan/part.h"
 
+#include "models/op.h"
+
 const char *sn_step_part_name(sn_step_part part) {
   static const char *const names[SN_STEP_PARTS] = {"whole", "filter", "data"};
   return names[part];
@@ -18,7 +20,7 @@ static const sn_layer *layer_of(const sn_route *route, const sn_step *step) {
 static bool has_filter(const sn_route *route, const sn_step *step) {
   sn_op op = layer_of(route, step)->op;
   bool all = step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT;
-  return step->pass == SN_BACKWARD && all && (op == SN_CONV || op == SN_FC);
+  return step->pass == SN_BACKWARD && all && (sn_op_table[op].convolves || op == SN_FC);
 }
 
 static bool writes(const sn_route *route, const sn_step *step) {

@@ -1,8 +1,8 @@
 /* Part of a step: what may run on its own, beside other operations (co-run plans; sim/plan/ops.h).
  *
- * The backward step of a CONV or FC is two operations: FILTER reads x and dy and makes the gradients of the parameters,
- * the bias' too; DATA reads dy and makes dx, and x may be gone by then. Every other step is WHOLE. Steps and their
- * numbers stay as they are: a part is one of its step's, with some of its accesses.
+ * The backward step of a CONV, DECONV or FC is two operations: FILTER reads x and dy and makes the gradients of the
+ * parameters, the bias' too; DATA reads dy and makes dx, and x may be gone by then. Every other step is WHOLE. Steps
+ * and their numbers stay as they are: a part is one of its step's, with some of its accesses.
  *
  * Beside tensors a layer has objects that lie outside the pool but order operations as tensors do: its parameters,
  * their gradients, and state (what BN and DROPOUT keep from forward to backward).

@@ -309,7 +309,7 @@ static uint64_t *find_workspaces(const sn_net *net, const sn_costs *costs, sn_er
   uint64_t *bytes = calloc(net->n_layers, sizeof *bytes);
   if (!bytes) sn_fail_memory(err);
   for (uint32_t i = 0; i < net->n_layers && bytes && costs; i++)
-    if (net->layers[i].op == SN_CONV) bytes[i] = sn_costs_largest_workspace(costs, i);
+    if (sn_op_of(&net->layers[i])->convolves) bytes[i] = sn_costs_largest_workspace(costs, i);
   return bytes;
 }
 

@@ -2,6 +2,8 @@
  * sn_costs_new() limits the sum of all steps. */
 #include "sim/share/critical.h"
 
+#include "models/op.h"
+
 #include <stdlib.h>
 
 typedef struct schedule {
@@ -22,7 +24,7 @@ static int64_t time_of(const schedule *x, const sn_step *step) {
   const sn_costs *costs = x->costs;
   if (step->kernel == SN_FLATTEN) return 0;
   uint8_t algo[2] = {0, 0};
-  if (x->sharing->route->net->layers[step->layer].op == SN_CONV) {
+  if (sn_op_of(&x->sharing->route->net->layers[step->layer])->convolves) {
     bool forward = step->pass == SN_FORWARD;
     algo[0] = fastest(costs, step->layer, forward ? SN_CONV_FORWARD : SN_CONV_BACKWARD_DATA);
     algo[1] = fastest(costs, step->layer, SN_CONV_BACKWARD_FILTER);

@@ -70,11 +70,11 @@ static inline double compare_pixels(sn_shape s) {
   return (double)s.n * s.h * s.w;
 }
 
-/* CONV and FC, which is a CONV whose window is the image. */
+/* CONV, DECONV, which sums no more, and FC, which is a CONV whose window is the image. */
 static inline compare_sum compare_linear(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
-  bool conv = layer->op == SN_CONV;
+  bool conv = layer->op != SN_FC;
   double window = conv ? (double)layer->attr.kernel_h * layer->attr.kernel_w : (double)in.h * in.w;
   double groups = conv ? layer->attr.groups : 1;
   double x = compare_largest(call->x[0], (uint64_t)in.n * in.c * in.h * in.w);
@@ -82,7 +82,8 @@ static inline compare_sum compare_linear(const sn_call *call, compare_part part)
   if (call->pass == SN_FORWARD) return (compare_sum){window * in.c / groups + 1, x * w};
   double dy = compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w);
   if (part == COMPARE_TENSOR) return (compare_sum){window * out.c / groups, dy * w};
-  return (compare_sum){compare_pixels(out), part == COMPARE_WEIGHTS ? dy * x : dy};
+  if (part == COMPARE_BIASES) return (compare_sum){compare_pixels(out), dy};
+  return (compare_sum){compare_pixels(layer->op == SN_DECONV ? in : out), dy * x};
 }
 
 static inline compare_sum compare_bn(const sn_call *call, compare_part part) {
@@ -124,6 +125,7 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
   if (call->pass == SN_UPDATE) return (compare_sum){3, 0};
   switch (layer->op) {
   case SN_CONV:
+  case SN_DECONV:
   case SN_FC:
     return compare_linear(call, part);
   case SN_BN:
@@ -134,6 +136,8 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
     return (compare_sum){8.0 * a->lrn_size, 0}; /* and a power of the sum */
   case SN_SOFTMAX:
     return (compare_sum){8.0 * in.c, 0}; /* and exponentials */
+  case SN_ACT:
+    return (compare_sum){a->act == SN_ACT_TANH || a->act == SN_ACT_SIGMOID ? 8 : 1, 0}; /* exponentials */
   case SN_JOIN:
   case SN_FORK:
     return compare_addition(call);

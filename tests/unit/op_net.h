@@ -65,6 +65,17 @@ static inline sn_attr conv_attr(uint32_t channels, uint32_t kernel_h, uint32_t k
                    .bias = channels % 2 == 0};
 }
 
+static inline sn_attr deconv_attr(uint32_t channels, uint32_t kernel_h, uint32_t kernel_w, uint32_t stride,
+                                  uint32_t pad, uint32_t output_pad, uint32_t groups) {
+  sn_attr a = conv_attr(channels, kernel_h, kernel_w, stride, pad, groups);
+  a.output_pad_h = a.output_pad_w = output_pad;
+  return a;
+}
+
+static inline sn_attr act_attr(sn_act_mode mode) {
+  return (sn_attr){.act = mode, .slope = mode == SN_ACT_LEAKY ? 0.2 : 0};
+}
+
 static inline sn_attr pool_attr(sn_pool_mode mode, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
   sn_attr a = conv_attr(0, kernel, kernel, stride, pad, 1);
   a.pool = mode;

@@ -144,6 +144,62 @@ static void pytorch_steps(void **state) {
   sn_net_free(net);
 }
 
+/* A leaky ReLU behind a DECONV, which is in place where PyTorch's are; a tanh; one behind it, which cannot be; a
+ * sigmoid that its author has in place. */
+static const char acts[] = "{\"snsim_net\":1,\"name\":\"acts\",\"input\":[2,4,4],\"layers\":["
+                           "{\"name\":\"up\",\"op\":\"DECONV\",\"channels\":2,\"kernel\":2,\"stride\":2},"
+                           "{\"name\":\"leaky\",\"op\":\"ACT\",\"mode\":\"leaky\"},"
+                           "{\"name\":\"tanh\",\"op\":\"ACT\",\"mode\":\"tanh\"},"
+                           "{\"name\":\"apart\",\"op\":\"ACT\",\"mode\":\"leaky\",\"slope\":0.5},"
+                           "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":3},"
+                           "{\"name\":\"sigmoid\",\"op\":\"ACT\",\"mode\":\"sigmoid\",\"inplace\":true},"
+                           "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
+
+static void activations_of_dialects(void **state) {
+  (void)state;
+  static const struct {
+    sn_dialect_id dialect;
+    const char *steps[5]; /* backward of sigmoid, apart, tanh, leaky, up */
+  } cases[] = {
+      {SN_DIALECT_SUPERNEURONS,
+       {"sigmoid backward: fc.y:r sigmoid.y:r softmax.y:m", "apart backward: tanh.y:r apart.y:r fc.dx:m",
+        "tanh backward: leaky.y:r tanh.y:r fc.dx:m", "leaky backward: up.y:r leaky.y:r fc.dx:m",
+        "up backward: fc.dx:r up.dx:w"}},
+      {SN_DIALECT_EXPLICIT,
+       {"sigmoid backward: softmax.dx:r sigmoid.y:r sigmoid.dx:w 0>2",
+        "apart backward: fc.dx:r apart.y:r apart.dx:w 0>2", "tanh backward: apart.dx:r tanh.y:r tanh.dx:w 0>2",
+        "leaky backward: tanh.dx:r leaky.y:r leaky.dx:w 0>2", "up backward: leaky.dx:r"}},
+      {SN_DIALECT_PYTORCH,
+       {"sigmoid backward: softmax.dx:r fc.y:r sigmoid.dx:w", "apart backward: fc.dx:r tanh.y:r apart.dx:w",
+        "tanh backward: apart.dx:r tanh.y:r tanh.dx:w", "leaky backward: tanh.dx:r up.y:r leaky.dx:w",
+        "up backward: leaky.dx:r up.dw:w up.db:w"}},
+      {SN_DIALECT_PYTORCH_1_7,
+       {"sigmoid backward: softmax.dx:r fc.y:r sigmoid.dx:w", "apart backward: fc.dx:r tanh.y:r apart.dx:w",
+        "tanh backward: apart.dx:r tanh.y:r tanh.dx:w", "leaky backward: tanh.dx:r up.y:r leaky.dx:w",
+        "up backward: leaky.dx:r up.dw:w up.db:w"}},
+      {SN_DIALECT_SINGA,
+       {"sigmoid backward: softmax.dx:r sigmoid.y:r sigmoid.dx:w", "apart backward: fc.dx:r tanh.y:r apart.dx:w",
+        "tanh backward: apart.dx:r tanh.y:r tanh.dx:w", "leaky backward: tanh.dx:r up.y:r leaky.dx:w",
+        "up backward: leaky.dx:r up.dw:w"}},
+  };
+  static const char *const layers[] = {"sigmoid", "apart", "tanh", "leaky", "up"};
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(acts, 2);
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    sn_route *route = sn_route_new(net, cases[n].dialect, SN_ORDER_ROUTE, &err);
+    must(&err);
+    for (int i = 0; i < 5; i++) {
+      char text[300];
+      uint32_t layer = 1;
+      while (strcmp(net->layers[layer].name, layers[i]) != 0) layer++;
+      print_step(route, route->backward_step[layer], text, sizeof text);
+      assert_string_equal(text, cases[n].steps[i]);
+    }
+    sn_route_free(route);
+  }
+  sn_net_free(net);
+}
+
 static void in_place_has_one_order(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -435,13 +491,10 @@ static void plans_of_frameworks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(explicit_steps),
-      cmocka_unit_test(pytorch_steps),
-      cmocka_unit_test(taking_over_loses_nothing),
-      cmocka_unit_test(in_place_has_one_order),
-      cmocka_unit_test(names),
-      cmocka_unit_test(random_routes),
-      cmocka_unit_test(plans_of_frameworks),
+      cmocka_unit_test(explicit_steps),          cmocka_unit_test(pytorch_steps),
+      cmocka_unit_test(activations_of_dialects), cmocka_unit_test(taking_over_loses_nothing),
+      cmocka_unit_test(in_place_has_one_order),  cmocka_unit_test(names),
+      cmocka_unit_test(random_routes),           cmocka_unit_test(plans_of_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

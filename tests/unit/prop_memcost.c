@@ -252,7 +252,7 @@ static int64_t time_of(const sn_route *r, const sn_costs *costs, uint32_t step) 
   uint8_t algo[2] = {0};
   uint32_t count;
   if (s->kernel == SN_FLATTEN) return 0;
-  if (r->net->layers[s->layer].op == SN_CONV) {
+  if (sn_op_of(&r->net->layers[s->layer])->convolves) {
     bool forward = s->pass == SN_FORWARD;
     sn_conv_kernel first = forward ? SN_CONV_FORWARD : SN_CONV_BACKWARD_DATA;
     algo[0] = (uint8_t)sn_costs_conv(costs, s->layer, first, &count)->algo;

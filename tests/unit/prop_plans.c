@@ -271,7 +271,7 @@ static void check_narrow_cache(const trial *t) {
     if (instr->kind != SN_COPY_OUT) continue;
     const sn_tensor *tensor = &t->world->route->tensors[instr->id];
     sn_op op = t->world->net->layers[tensor->layer].op;
-    if (tensor->role != SN_VALUE || (op != SN_CONV && op != SN_FORK))
+    if (tensor->role != SN_VALUE || (op != SN_CONV && op != SN_DECONV && op != SN_FORK))
       fail_trial(t, "instruction %u sends out what must stay", i);
   }
 }
@@ -428,9 +428,9 @@ static uint32_t chain_length(const sn_net *net, const sn_layer *layer) {
 static void count_layer(const sn_net *net, const sn_layer *layer, net_tally *sum) {
   const sn_attr *a = &layer->attr;
   sum->ops[layer->op]++;
-  sum->grouped += layer->op == SN_CONV && a->groups > 1;
-  sum->strided += layer->op == SN_CONV && a->stride_h > 1;
-  sum->wide += layer->op == SN_CONV && a->kernel_h != a->kernel_w;
+  sum->grouped += sn_op_of(layer)->convolves && a->groups > 1;
+  sum->strided += sn_op_of(layer)->convolves && a->stride_h > 1;
+  sum->wide += sn_op_of(layer)->convolves && a->kernel_h != a->kernel_w;
   sum->data_forked += layer->op == SN_FORK && sn_layer_input(net, layer, 0)->producer == SN_DATA_LAYER;
   sum->twice += reads_twice(net, layer);
   sum->chains += chain_length(net, layer) == 8;

@@ -433,7 +433,7 @@ static void check_times(const world *w, const planned *p) {
     const sn_instr *i = &p->plan->instrs[n];
     if (i->kind != SN_COMPUTE) continue;
     const sn_step *step = &p->route->steps[i->id];
-    ns[step->layer][step->pass] += sn_costs_kernel(w->costs, step, w->net->layers[step->layer].op, i->algo, false);
+    ns[step->layer][step->pass] += sn_costs_kernel(w->costs, step, i->algo, false);
     for (int k = 0; k < 2; k++)
       if (i->algo[k] != SN_NO_ALGO) algo[step->layer][step->pass][k] = i->algo[k];
   }

@@ -29,11 +29,11 @@ typedef struct random_net {
 } random_net;
 
 /* What a net is made of: mixed, long cheap chains, and branches.
- *                                        DATA CONV FC POOL ACT LRN BN DROPOUT SOFTMAX JOIN FORK CONCAT */
+ *                                        DATA CONV FC POOL ACT LRN BN DROPOUT SOFTMAX JOIN FORK CONCAT DECONV */
 static const uint8_t random_net_flavours[][SN_OP_COUNT] = {
-    {0, 20, 5, 10, 15, 8, 12, 6, 1, 12, 0, 11},
-    {0, 8, 2, 14, 26, 12, 22, 14, 0, 1, 0, 1},
-    {0, 22, 2, 4, 16, 2, 14, 2, 2, 22, 0, 14},
+    {0, 20, 5, 10, 15, 8, 12, 6, 1, 12, 0, 11, 4},
+    {0, 8, 2, 14, 26, 12, 22, 14, 0, 1, 0, 1, 1},
+    {0, 22, 2, 4, 16, 2, 14, 2, 2, 22, 0, 14, 3},
 };
 enum { RANDOM_NET_FLAVOURS = sizeof random_net_flavours / sizeof random_net_flavours[0] };
 
@@ -74,11 +74,30 @@ static inline sn_attr random_net_conv(uint64_t *dice, sn_shape in) {
   return a;
 }
 
+/* A CONV's windows. */
+static inline sn_attr random_net_deconv(uint64_t *dice, sn_shape in) {
+  sn_attr a = random_net_conv(dice, in);
+  a.output_pad_h = prng_below(dice, a.stride_h);
+  a.output_pad_w = prng_below(dice, a.stride_w);
+  return a;
+}
+
+static inline sn_attr random_net_act(uint64_t *dice) {
+  sn_attr a = {.act = prng_chance(dice, 60) ? SN_ACT_RELU : (sn_act_mode)prng_below(dice, SN_ACT_MODES)};
+  if (a.act == SN_ACT_LEAKY) a.slope = prng_chance(dice, 50) ? 0.2 : 0.01;
+  if (prng_chance(dice, 20)) a.inplace = prng_chance(dice, 50) ? SN_INPLACE_YES : SN_INPLACE_NO;
+  return a;
+}
+
 static inline sn_attr random_net_attr(uint64_t *dice, sn_op op, sn_shape in) {
   sn_attr a = {0};
   switch (op) {
   case SN_CONV:
     return random_net_conv(dice, in);
+  case SN_DECONV:
+    return random_net_deconv(dice, in);
+  case SN_ACT:
+    return random_net_act(dice);
   case SN_FC:
     a.channels = prng_chance(dice, 80) ? prng_from(dice, 1, 100) : prng_from(dice, 100, 4000);
     a.bias = prng_chance(dice, 80);

@@ -101,6 +101,8 @@ static void attributes(void **state) {
   x = sn_build_concat(b, (uint32_t[]){x, x}, 2, "concat");
   x = sn_build_inplace(b, sn_build_relu6(b, x, "six"), SN_INPLACE_NO);
   x = sn_build_pool(b, x, (sn_pool){.adaptive = 2}, "adaptive");
+  x = sn_build_deconv(b, x, (sn_conv){.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .output_pad = 1}, "up");
+  x = sn_build_act(b, x, (sn_act){SN_ACT_LEAKY, 0.2}, "leaky");
   sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   assert_non_null(net);
@@ -113,6 +115,8 @@ static void attributes(void **state) {
   assert_true(net->layers[4].attr.lrn_size == 5 && net->layers[4].attr.lrn_k > 0);
   assert_int_equal(net->layers[7].out.c, 16);
   assert_true(net->layers[8].attr.act == SN_ACT_RELU6 && net->layers[8].attr.inplace == SN_INPLACE_NO);
+  assert_true(net->layers[10].op == SN_DECONV && net->layers[10].attr.output_pad_w == 1 && net->layers[10].out.h == 4);
+  assert_true(net->layers[11].attr.act == SN_ACT_LEAKY && net->layers[11].attr.slope == 0.2);
   assert_true(net->layers[9].attr.adaptive_w == 2 && net->layers[9].out.h == 2 && net->layers[9].out.c == 16);
   sn_net_free(net);
 }

@@ -88,6 +88,35 @@ static void worth_having(void **state) {
   }
 }
 
+/* A DECONV is the convolution the other way round: forward and backward by data change places. */
+static void deconv_is_mirrored(void **state) {
+  (void)state;
+  static const sn_conv_kernel mirror[] = {SN_CONV_BACKWARD_DATA, SN_CONV_FORWARD, SN_CONV_BACKWARD_FILTER};
+  uint64_t seed = first_seed(23);
+  uint32_t different = 0;
+  sn_device device = load_gpu("titan_v");
+  for (int i = 0; i < 300; i++) {
+    geometry g = draw_geometry(&seed);
+    sn_net *net = one_conv(g);
+    sn_layer conv = net->layers[1], deconv = conv;
+    sn_shape in = net->layers[0].out;
+    deconv.op = SN_DECONV;
+    deconv.attr.channels = in.c;
+    deconv.out = in;
+    for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
+      sn_conv_choice a[SN_CONV_ALGOS], b[SN_CONV_ALGOS], same[SN_CONV_ALGOS];
+      uint32_t n = sn_conv_choices(&deconv, conv.out, k, &device, a);
+      assert_int_equal(n, sn_conv_choices(&conv, in, mirror[k], &device, b));
+      for (uint32_t c = 0; c < n; c++)
+        assert_true(a[c].algo == b[c].algo && a[c].ns == b[c].ns && a[c].workspace == b[c].workspace);
+      sn_conv_choices(&conv, in, k, &device, same);
+      different += a[0].ns != same[0].ns;
+    }
+    sn_net_free(net);
+  }
+  assert_true(different > 100);
+}
+
 /* AlexNet's conv2 at batch 128: 96 x 27 x 27 in, 256 x 27 x 27 out, 5x5, padding 2. Padded to 31, so transforms of 32 x
  * 32 with 32 x 17 frequencies of 8 bytes, each plane twice; tiles of 32 - 5 + 1 = 28 pixels cover 27: one an image. */
 static void fft_workspace(void **state) {
@@ -248,10 +277,10 @@ static void endless_iteration(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(worth_having),    cmocka_unit_test(fft_workspace),     cmocka_unit_test(winograd_workspace),
-      cmocka_unit_test(gemm_workspace),  cmocka_unit_test(times_scale),       cmocka_unit_test(absurd_sizes),
-      cmocka_unit_test(algorithm_names), cmocka_unit_test(conv_steps),        cmocka_unit_test(memory_bound_steps),
-      cmocka_unit_test(all_steps),       cmocka_unit_test(endless_iteration),
+      cmocka_unit_test(deconv_is_mirrored), cmocka_unit_test(worth_having),    cmocka_unit_test(fft_workspace),
+      cmocka_unit_test(winograd_workspace), cmocka_unit_test(gemm_workspace),  cmocka_unit_test(times_scale),
+      cmocka_unit_test(absurd_sizes),       cmocka_unit_test(algorithm_names), cmocka_unit_test(conv_steps),
+      cmocka_unit_test(memory_bound_steps), cmocka_unit_test(all_steps),       cmocka_unit_test(endless_iteration),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,9 +217,37 @@ static void estimates(void **state) {
 
 /* ---- costs ---- */
 
-static int64_t law_of(const pipeline *p, uint32_t layer, sn_pass pass, sn_kernel part) {
+static int64_t law_with(const pipeline *p, uint32_t layer, sn_pass pass, sn_kernel part, uint32_t threads) {
   sn_scaling s = sn_scaling_of(&p->device.cores, p->net, layer, pass, part, SN_OPTIMIZER_MOMENTUM);
-  return sn_scaling_ns(&p->device.cores, &s, p->device.cores.count);
+  return sn_scaling_ns(&p->device.cores, &s, threads);
+}
+
+static int64_t law_of(const pipeline *p, uint32_t layer, sn_pass pass, sn_kernel part) {
+  return law_with(p, layer, pass, part, p->device.cores.count);
+}
+
+/* A DECONV is a CONV the other way round: its forward is of the kind of a CONV's DATA, and its DATA of forward's. */
+static void deconv_is_mirrored(void **state) {
+  (void)state;
+  static const struct {
+    sn_pass pass;
+    sn_kernel part;
+    sn_law_kind kind;
+  } parts[] = {{SN_FORWARD, SN_WHOLE, SN_LAW_DATA},
+               {SN_BACKWARD, SN_DATA_GRADIENT, SN_LAW_FORWARD},
+               {SN_BACKWARD, SN_FILTER_GRADIENT, SN_LAW_FILTER}};
+  pipeline p = {.net = load_net(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json", 8),
+                .device = load_gpu("knl7250")};
+  const sn_layer *layer = &p.net->layers[1];
+  const sn_cores *cores = &p.device.cores;
+  assert_int_equal(layer->op, SN_DECONV);
+  double bytes = 4.0 * (8 * 4 * 3 * 5 + 8 * 6 * 6 * 16 + 150); /* x, y, weights */
+  for (int i = 0; i < 3; i++) {
+    sn_scaling s = sn_cores_scaling(cores, parts[i].kind, 2 * (double)layer->macs, bytes);
+    for (uint32_t threads = 1; threads <= 68; threads *= 2)
+      assert_int_equal(sn_scaling_ns(cores, &s, threads), law_with(&p, 1, parts[i].pass, parts[i].part, threads));
+  }
+  sn_net_free(p.net);
 }
 
 /* The recommendation, a thread on each core: every step costs its operations, and no convolution has a workspace. */
@@ -242,10 +270,8 @@ static void costs_are_the_law(void **state) {
     if (!sn_op_splits(layer->op)) continue;
     const sn_step data = {.layer = i, .pass = SN_BACKWARD, .kernel = SN_DATA_GRADIENT};
     const sn_step filter = {.layer = i, .pass = SN_BACKWARD, .kernel = SN_FILTER_GRADIENT};
-    assert_int_equal(sn_costs_kernel(p.costs, &data, layer->op, algo, false),
-                     law_of(&p, i, SN_BACKWARD, SN_DATA_GRADIENT));
-    assert_int_equal(sn_costs_kernel(p.costs, &filter, layer->op, algo, false),
-                     law_of(&p, i, SN_BACKWARD, SN_FILTER_GRADIENT));
+    assert_int_equal(sn_costs_kernel(p.costs, &data, algo, false), law_of(&p, i, SN_BACKWARD, SN_DATA_GRADIENT));
+    assert_int_equal(sn_costs_kernel(p.costs, &filter, algo, false), law_of(&p, i, SN_BACKWARD, SN_FILTER_GRADIENT));
     assert_true(layer->op != SN_CONV || sn_costs_largest_workspace(p.costs, i) == 0);
   }
   pipeline_close(&p);
@@ -253,9 +279,11 @@ static void costs_are_the_law(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(law_by_hand), cmocka_unit_test(share_by_hand), cmocka_unit_test(no_work),
-      cmocka_unit_test(slowing),     cmocka_unit_test(floating),      cmocka_unit_test(own_cores),
-      cmocka_unit_test(bad_cores),   cmocka_unit_test(estimates),     cmocka_unit_test(costs_are_the_law),
+      cmocka_unit_test(law_by_hand),       cmocka_unit_test(share_by_hand),
+      cmocka_unit_test(no_work),           cmocka_unit_test(slowing),
+      cmocka_unit_test(floating),          cmocka_unit_test(own_cores),
+      cmocka_unit_test(bad_cores),         cmocka_unit_test(estimates),
+      cmocka_unit_test(costs_are_the_law), cmocka_unit_test(deconv_is_mirrored),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

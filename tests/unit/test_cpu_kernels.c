@@ -86,6 +86,21 @@ static void fc_matches(void **state) {
   check_operator(SN_FC, (sn_attr){.channels = 1000, .bias = true}, (sn_shape){2, 512, 2, 2}, 1);
 }
 
+static void deconv_matches(void **state) {
+  (void)state;
+  sn_attr oblong = deconv_attr(5, 1, 7, 1, 0, 0, 1), uneven = deconv_attr(4, 3, 5, 2, 1, 1, 2);
+  oblong.pad_w = 3;
+  uneven.stride_w = 3;
+  check_operator(SN_DECONV, oblong, (sn_shape){2, 3, 8, 11}, 1);
+  check_operator(SN_DECONV, uneven, (sn_shape){3, 6, 5, 4}, 1);
+  check_operator(SN_DECONV, deconv_attr(16, 7, 7, 1, 0, 0, 1), (sn_shape){4, 100, 1, 1}, 1);
+  check_operator(SN_DECONV, deconv_attr(12, 5, 5, 2, 2, 1, 1), (sn_shape){3, 17, 7, 7}, 1);
+  check_operator(SN_DECONV, deconv_attr(1, 5, 5, 2, 2, 1, 1), (sn_shape){5, 12, 14, 14}, 1);
+  check_operator(SN_DECONV, deconv_attr(2, 4, 4, 7, 0, 6, 1), (sn_shape){2, 2, 5, 3}, 1); /* gaps */
+  check_operator(SN_DECONV, deconv_attr(16, 3, 3, 1, 1, 0, 16), (sn_shape){3, 16, 10, 10}, 1);
+  check_operator(SN_DECONV, deconv_attr(64, 2, 2, 2, 0, 0, 1), (sn_shape){2, 32, 28, 28}, 1);
+}
+
 static void pool_matches(void **state) {
   (void)state;
   for (sn_pool_mode mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++) {
@@ -146,7 +161,8 @@ static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
-  check_operator(SN_ACT, (sn_attr){.act = SN_ACT_RELU6}, (sn_shape){2, 16, 41, 41}, 1);
+  for (sn_act_mode mode = SN_ACT_RELU6; mode < SN_ACT_MODES; mode++)
+    check_operator(SN_ACT, act_attr(mode), (sn_shape){2, 16, 41, 41}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);
@@ -402,6 +418,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(conv_matches),
       cmocka_unit_test(fc_matches),
+      cmocka_unit_test(deconv_matches),
       cmocka_unit_test(pool_matches),
       cmocka_unit_test(norm_matches),
       cmocka_unit_test(updates_match),

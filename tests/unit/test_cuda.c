@@ -463,6 +463,10 @@ static void refusals(void **state) {
               "layer \"op\": cudnnSetLRNDescriptor failed");
   refuses_net(op_net(SN_POOL, adaptive_attr(SN_POOL_AVERAGE, 7, 7), (sn_shape){1, 2, 8, 8}, 1),
               "layer \"op\": the windows of this adaptive POOL differ in size (8x8 to 7x7)");
+  refuses_net(op_net(SN_DECONV, deconv_attr(4, 3, 3, 2, 1, 1, 1), (sn_shape){1, 2, 3, 3}, 1),
+              "layer \"op\": the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
+  refuses_net(op_net(SN_ACT, act_attr(SN_ACT_LEAKY), (sn_shape){1, 2, 3, 3}, 1),
+              "layer \"op\": the CUDA back end has no kernel for an ACT of mode \"leaky\" yet; --backend cpu has one");
 }
 
 int main(void) {

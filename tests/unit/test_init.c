@@ -11,12 +11,16 @@
 #include <math.h>
 #include <string.h>
 
-/* CONV, BN, FC, then a branch of its own end for each of two SOFTMAX layers: FC, and CONV with POOL and ACT behind. */
+/* CONV, BN, DECONV, FC, then a branch of its own end for each of two SOFTMAX layers: FC, and CONV with POOL and ACT
+ * behind. */
 static sn_net *make_net(void) {
   sn_err err = SN_ERR_INIT;
   sn_builder *b = sn_builder_new("ends", 1, 16, 8, 8, &err);
   uint32_t last = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = 64, .kernel = 3, .groups = 2}, "conv");
-  last = sn_build_fc(b, sn_build_bn(b, last, "bn"), 300, "fc");
+  last = sn_build_bn(b, last, "bn");
+  last = sn_build_deconv(b, last, (sn_conv){.channels = 30, .kernel = 5, .stride = 2, .groups = 2}, "deconv");
+  last = sn_build_pool(b, last, (sn_pool){.average = true, .adaptive = 4}, "small");
+  last = sn_build_fc(b, last, 300, "fc");
   uint32_t end = sn_build_fc(b, last, 70, "fc_end");
   sn_build_softmax(b, end, "softmax1");
   end = sn_build_conv(b, last, (sn_conv){.channels = 80, .kernel = 1}, "conv_end");
@@ -64,14 +68,15 @@ static void check_layer(const sn_state *s, const char *name, double deviation, d
   assert_true(w.largest > limit * 0.6);
 }
 
-static void check_all(sn_init init, const double deviations[4], double bias) {
-  static const char *const names[4] = {"conv", "fc", "fc_end", "conv_end"};
-  static const double fans[4] = {72, 2304, 300, 300};
+/* An output of the DECONV is the sum of 32 x 25 / 4 products; PyTorch takes 15 x 25. */
+static void check_all(sn_init init, const double deviations[5], double bias) {
+  static const char *const names[5] = {"conv", "deconv", "fc", "fc_end", "conv_end"};
+  const double fans[5] = {72, init == SN_INIT_PYTORCH ? 375 : 200, 480, 300, 300};
   sn_err err = SN_ERR_INIT;
   sn_net *net = make_net();
   sn_state *s = sn_state_new(net, &(sn_hyper){.seed = 3, .init = init}, &err);
   assert_non_null(s);
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     double unit = 1 / sqrt(fans[i]),
            farthest = init == SN_INIT_PYTORCH ? 1 : 3.5 * deviations[i]; /* four 16-bit numbers */
     check_layer(s, names[i], deviations[i] * unit, bias * unit, farthest * unit * (1 + 1e-6));
@@ -84,18 +89,18 @@ static const double root = 1.4142135623730951;
 
 static void he(void **state) {
   (void)state;
-  check_all(SN_INIT_HE, (const double[]){root, root, root, root}, 0);
+  check_all(SN_INIT_HE, (const double[]){root, root, root, root, root}, 0);
 }
 
 static void small_end(void **state) {
   (void)state;
-  check_all(SN_INIT_SMALL_END, (const double[]){root, root, 0.1 * root, 0.1 * root}, 0);
+  check_all(SN_INIT_SMALL_END, (const double[]){root, root, root, 0.1 * root, 0.1 * root}, 0);
 }
 
 static void pytorch(void **state) {
   (void)state;
   const double even = 1 / sqrt(3);
-  check_all(SN_INIT_PYTORCH, (const double[]){even, even, even, even}, even);
+  check_all(SN_INIT_PYTORCH, (const double[]){even, even, even, even, even}, even);
 }
 
 static void batch_norm(void **state) {

@@ -136,6 +136,7 @@ static void nets_survive_a_file(void **state) {
   for (uint32_t n = 0; n < count; n++) survives_a_file(entries[n].name);
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/pytorch_keys.json");
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/every_op.json");
+  survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json");
   survives_a_file(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json");
 }
 
@@ -155,6 +156,23 @@ static void pytorch_keys(void **state) {
   assert_true(p->attr.pool == SN_POOL_AVERAGE && p->attr.adaptive_h == 3 && p->attr.adaptive_w == 2);
   assert_true(p->out.h == 3 && p->out.w == 2 && !p->attr.global);
   assert_true(find(net, "q")->attr.global && find(net, "q")->attr.adaptive_h == 0);
+  sn_net_free(net);
+}
+
+static void transposed_keys(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json", 2, 0, &err);
+  if (!net) fail_msg("%s", err.text);
+  const sn_layer *a = find(net, "a"), *b = find(net, "b");
+  assert_true(a->op == SN_DECONV && a->attr.output_pad_h == 1 && a->attr.output_pad_w == 2 && a->attr.bias);
+  assert_true(a->out.c == 6 && a->out.h == 6 && a->out.w == 16); /* 2 x 2 - 2 + 3 + 1, 4 x 3 - 2 + 4 + 2 */
+  assert_int_equal(a->parameters, 4 * 3 * 12 + 6);
+  assert_true(b->attr.stride_h == 1 && b->attr.output_pad_w == 0 && b->attr.groups == 1 && !b->attr.bias);
+  assert_true(b->out.h == 7 && b->out.w == 17);
+  assert_true(find(net, "l")->attr.act == SN_ACT_LEAKY && find(net, "l")->attr.slope == 0.2);
+  assert_true(find(net, "m")->attr.act == SN_ACT_LEAKY && find(net, "m")->attr.slope == 0.01);
+  assert_true(find(net, "t")->attr.act == SN_ACT_TANH && find(net, "s")->attr.act == SN_ACT_SIGMOID);
   sn_net_free(net);
 }
 
@@ -229,7 +247,7 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\n\"op\":\"ReLU6\"},"), "t.json:3: unknown op \"ReLU6\" (did you mean \"ACT\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"MaxPool2d\"},"), "(did you mean \"POOL\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"GELU\"},"),
-     "unknown op \"GELU\"; there are CONV, FC, POOL, ACT, LRN, BN, DROPOUT, SOFTMAX, JOIN, CONCAT"},
+     "unknown op \"GELU\"; there are CONV, DECONV, FC, POOL, ACT, LRN, BN, DROPOUT, SOFTMAX, JOIN, CONCAT"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"out_channels\":3},"),
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
@@ -260,7 +278,17 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"global\":true,\"adaptive\":2},"), "a global POOL has no \"adaptive\""},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":2,\"stride\":2},"), "an adaptive POOL has no \"stride\""},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
-    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"gelu\"},"), "\"mode\" is \"relu\" or \"relu6\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"gelu\"},"),
+     "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\" or \"sigmoid\", not \"gelu\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"sigmoyd\"},"), "not \"sigmoyd\" (did you mean \"sigmoid\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"tanh\",\"slope\":1},"),
+     "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" has"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"leaky\",\"slope\":-1},"), "slope -1 is not 0 or more"},
+    {NET("{\"name\":\"a\",\"op\":\"DECONV\",\"channels\":4,\"kernel\":3,\"output_pad\":1},"),
+     "t.json:2: layer \"a\": output_pad 1 is not smaller than stride 1"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":3,\"output_pad\":1},"),
+     "t.json:2: unknown key \"output_pad\""},
+    {NET("{\"name\":\"a\",\"op\":\"ConvTranspose2d\"},"), "(did you mean \"DECONV\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inplace\":1},"), "\"inplace\""},
     {NET("{\"name\":\"a\",\"op\":\"BN\",\"inplace\":true},"), "\"inplace\""},
     {NET("{\"name\":\"a\",\"op\":\"DROPOUT\",\"ratio\":1.5},"),
@@ -361,6 +389,7 @@ int main(void) {
       cmocka_unit_test(defaults),
       cmocka_unit_test(all_keys),
       cmocka_unit_test(pytorch_keys),
+      cmocka_unit_test(transposed_keys),
       cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),
       cmocka_unit_test(refuses),

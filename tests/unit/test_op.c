@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16 };
+enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16, CONVOLVES = 32 };
 
 static void rows_match_reference(void **state) {
   (void)state;
@@ -19,7 +19,7 @@ static void rows_match_reference(void **state) {
     int flags;
   } rows[] = {
       {SN_DATA, "DATA", CHECKPOINT},
-      {SN_CONV, "CONV", CHECKPOINT | OFFLOAD | ENDS},
+      {SN_CONV, "CONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES},
       {SN_FC, "FC", CHECKPOINT | ENDS},
       {SN_POOL, "POOL", 0},
       {SN_ACT, "ACT", 0},
@@ -30,12 +30,13 @@ static void rows_match_reference(void **state) {
       {SN_JOIN, "JOIN", CHECKPOINT | MANY | JOINT},
       {SN_FORK, "FORK", CHECKPOINT | JOINT},
       {SN_CONCAT, "CONCAT", CHECKPOINT | MANY | JOINT},
+      {SN_DECONV, "DECONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
     const sn_op_info *info = &sn_op_table[rows[i].op];
     int flags = info->checkpoint * CHECKPOINT + info->many_inputs * MANY + info->offload_paper * OFFLOAD +
-                info->offload_joints * JOINT + info->ends_offload * ENDS;
+                info->offload_joints * JOINT + info->ends_offload * ENDS + info->convolves * CONVOLVES;
     assert_string_equal(info->name, rows[i].name);
     assert_string_equal(sn_op_names()[rows[i].op], rows[i].name);
     assert_int_equal(flags, rows[i].flags);
@@ -119,6 +120,27 @@ static void windows_match_definition(void **state) {
           }
 }
 
+/* Of all outputs of a DECONV, its input is what a CONV of the same windows makes; output_pad tells them apart. */
+static void transposed_windows(void **state) {
+  (void)state;
+  uint32_t cases = 0;
+  for (uint32_t out = 1; out <= 12; out++)
+    for (uint32_t kernel = 1; kernel <= 6; kernel++)
+      for (uint32_t stride = 1; stride <= 5; stride++)
+        for (uint32_t pad = 0; pad < kernel; pad++) {
+          sn_attr a = window(kernel, stride, pad);
+          sn_shape shape = {2, 3, out, out}, in, again;
+          sn_err err = SN_ERR_INIT;
+          if (sn_op_shape(SN_CONV, &a, &shape, 1, &in, &err) != SN_OK) continue;
+          a.channels = 3;
+          a.output_pad_h = a.output_pad_w = (out + 2 * pad - kernel) % stride;
+          assert_int_equal(sn_op_shape(SN_DECONV, &a, &in, 1, &again, &err), SN_OK);
+          assert_memory_equal(&again, &shape, sizeof shape);
+          cases++;
+        }
+  assert_true(cases > 500);
+}
+
 static void other_shapes(void **state) {
   (void)state;
   const sn_shape in[] = {{2, 6, 4, 5}, {2, 3, 4, 5}, {2, 6, 4, 5}};
@@ -159,6 +181,20 @@ static void refuses(void **state) {
        {image},
        1,
        "groups 4 does not divide its 6 input and 8 output channels"},
+      {SN_DECONV, window(0, 1, 0), {image}, 1, "kernel 0 is not from 1"},
+      {SN_DECONV, window(3, 1, 4), {image}, 1, "its output has -1 rows or columns, (5 - 1) x 1 + 3 + 0 - 2 x 4, which"},
+      {SN_DECONV, window(SN_MAX_DIM, SN_MAX_DIM, 0), {image}, 1, "its output has 83886080 rows or columns"},
+      {SN_DECONV,
+       {.channels = 8, .groups = 2, .kernel_h = 1, .kernel_w = 1, .stride_h = 3, .stride_w = 2, .output_pad_w = 2},
+       {image},
+       1,
+       "output_pad 2 is not smaller than stride 2"},
+      {SN_DECONV,
+       {.channels = 8, .groups = 3, .kernel_h = 1, .kernel_w = 1, .stride_h = 1, .stride_w = 1},
+       {image},
+       1,
+       "groups 3 does not divide its 6 input and 8 output channels"},
+      {SN_ACT, {.act = SN_ACT_LEAKY, .slope = -0.1}, {image}, 1, "slope -0.1 is not 0 or more"},
       {SN_FC, {.channels = 0}, {image}, 1, "channels 0"},
       {SN_POOL, window(3, 1, 3), {image}, 1, "pad 3x3 is not smaller than kernel 3x3"},
       {SN_LRN, {.lrn_size = 4, .lrn_beta = 1, .lrn_k = 1}, {image}, 1, "size 4 is even"},
@@ -208,6 +244,12 @@ static void measures(void **state) {
   assert_int_equal(sn_op_measure(&conv, (sn_shape){10, 96, 27, 27}, &err), SN_OK);
   assert_int_equal(conv.parameters, 64 * 48 * 25 + 64);
   assert_int_equal(conv.macs, 10ull * 64 * 48 * 25 * 27 * 27);
+  sn_layer deconv = {.op = SN_DECONV, .attr = window(5, 2, 2), .out = {10, 64, 14, 14}};
+  deconv.attr.groups = 2;
+  deconv.attr.bias = true;
+  assert_int_equal(sn_op_measure(&deconv, (sn_shape){10, 96, 7, 7}, &err), SN_OK);
+  assert_int_equal(deconv.parameters, 96 * 32 * 25 + 64);
+  assert_int_equal(deconv.macs, 10ull * 96 * 32 * 25 * 7 * 7);
   sn_layer fc = {.op = SN_FC, .attr = {.channels = 4096}, .out = {10, 4096, 1, 1}};
   assert_int_equal(sn_op_measure(&fc, (sn_shape){10, 256, 6, 6}, &err), SN_OK);
   assert_int_equal(fc.parameters, 4096 * 9216);
@@ -236,6 +278,7 @@ int main(void) {
       cmocka_unit_test(rows_match_reference),
       cmocka_unit_test(windows),
       cmocka_unit_test(windows_match_definition),
+      cmocka_unit_test(transposed_windows),
       cmocka_unit_test(other_shapes),
       cmocka_unit_test(refuses),
       cmocka_unit_test(bytes_and_limits),

@@ -124,6 +124,29 @@ static void form(void **state) {
   sn_net_free(net);
 }
 
+/* PyTorch's transposed convolution has its inputs first. */
+static void form_of_deconv(void **state) {
+  sn_err err = SN_ERR_INIT;
+  sn_builder *b = sn_builder_new("up", 2, 6, 4, 5, &err);
+  sn_conv conv = {.channels = 4, .kernel = 3, .kernel_wide = 2, .groups = 2};
+  sn_build_softmax(b, sn_build_fc(b, sn_build_deconv(b, SN_DATA_LAYER, conv, "up"), 3, "fc"), "softmax");
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  if (!net) fail_msg("%s", err.text);
+  sn_state *s = make_state(net, 1), *again = make_state(net, 2);
+  uint8_t bytes[ROOM];
+  save(*state, "u", SN_SAVE_WEIGHTS, s);
+  size_t header = 0;
+  read_file(*state, "u", bytes);
+  header = bytes[0] + 256u * bytes[1];
+  bytes[8 + header] = 0;
+  assert_non_null(strstr((const char *)bytes + 8, "\"up.weight\":{\"dtype\":\"F32\",\"shape\":[6,2,3,2]"));
+  load(*state, "u", again);
+  same_floats(s->parameters, again->parameters, net->parameters);
+  sn_state_free(s);
+  sn_state_free(again);
+  sn_net_free(net);
+}
+
 static void gradients(void **state) {
   sn_net *net = make_net();
   sn_state *s = make_state(net, 1);
@@ -322,9 +345,10 @@ static void not_written(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST_IN_PLACE(come_back),     TEST_IN_PLACE(form),          TEST_IN_PLACE(gradients),
-      TEST_IN_PLACE(wrong_lengths), TEST_IN_PLACE(lying_headers), TEST_IN_PLACE(hostile_headers),
-      TEST_IN_PLACE(not_finite),    TEST_IN_PLACE(changed),       TEST_IN_PLACE(not_written),
+      TEST_IN_PLACE(come_back),       TEST_IN_PLACE(form),          TEST_IN_PLACE(form_of_deconv),
+      TEST_IN_PLACE(gradients),       TEST_IN_PLACE(wrong_lengths), TEST_IN_PLACE(lying_headers),
+      TEST_IN_PLACE(hostile_headers), TEST_IN_PLACE(not_finite),    TEST_IN_PLACE(changed),
+      TEST_IN_PLACE(not_written),
   };
   return cmocka_run_group_tests_name("weights", tests, NULL, NULL);
 }
