@@ -25,6 +25,9 @@ static const sn_zoo_entry entries[] = {
      &(const sn__resnet){{3, 8, 36, 3}, false}},
     {"resnet", "ResNet of any depth: resnet:n1=3,n2=4,n3=6,n4=3 (bottleneck units per stage)", 224, sn__zoo_resnet_any,
      &(const sn__resnet){{3, 4, 6, 3}, false}},
+    {"resnet_cifar", "ResNet for 32x32 images (CVPR 2016): resnet_cifar:n=8 (basic units per stage; 6 n + 2 layers)",
+     32, sn__zoo_resnet_cifar, &(const uint32_t){8}},
+    {"dcgan", "DCGAN (ICLR 2016) on MNIST: generator and discriminator, from 100 numbers", 1, sn__zoo_dcgan, NULL},
     {"inception_v3", "Inception-v3 (CVPR 2016) without the auxiliary classifier", 299, sn__zoo_inception_v3, NULL},
     {"inception_v4", "Inception-v4 (AAAI 2017)", 299, sn__zoo_inception_v4, NULL},
     {"densenet121", "DenseNet-121 (CVPR 2017), growth 32", 224, sn__zoo_densenet, (const uint32_t[]){6, 12, 24, 16}},
@@ -176,7 +179,7 @@ sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *er
 }
 
 /* The parameter of a family that makes it deeper. */
-static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}};
+static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}, {"resnet_cifar", "n"}};
 
 const char *sn_net_depth_name(const char *spec) {
   char name[LONGEST];
@@ -209,9 +212,11 @@ static sn_net *load_deep(const char *name, const char *parameters, uint32_t dept
   sn_net *known = load_zoo(name, parameters, batch, image, err);
   sn_net_free(known);
   if (known)
-    sn_fail(err, SN_BAD_USAGE,
-            "network \"%s\" has a fixed depth; give \"resnet\", whose n3 is its depth, or a JSON file with a repeat",
-            name);
+    sn_fail(
+        err, SN_BAD_USAGE,
+        "network \"%s\" has a fixed depth; give \"resnet\", whose n3 is its depth, \"resnet_cifar\", whose n is, or a "
+        "JSON file with a repeat",
+        name);
   return NULL;
 }
 

@@ -16,7 +16,7 @@
 enum { SN_NET_NAME = 201 }; /* room for the longest name of a network */
 
 typedef struct sn_zoo_entry {
-  const char *name;        /* "resnet50"; "resnet" is the one that takes parameters */
+  const char *name;        /* "resnet50"; "resnet" and "resnet_cifar" take parameters */
   const char *description; /* one line: source and what is special */
   uint32_t image;          /* default height and width of the input */
   sn_net *(*build)(const struct sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
@@ -33,10 +33,11 @@ const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
  * have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
 
-/* The same at another depth: the parameter n3 of "resnet", or how often the repeat of a JSON network is written out
- * (docs/networks.md says which). depth 0 is sn_net_load(). SN_BAD_USAGE for a network of a fixed depth. */
+/* The same at another depth: the parameter n3 of "resnet", n of "resnet_cifar", or how often the repeat of a JSON
+ * network is written out (docs/networks.md says which). depth 0 is sn_net_load(). SN_BAD_USAGE for a network of a fixed
+ * depth. */
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
-/* What a depth is called: "n3", "repeat"; NULL for a network of the zoo that has none. */
+/* What a depth is called: "n3", "n", "repeat"; NULL for a network of the zoo that has none. */
 const char *sn_net_depth_name(const char *spec);
 
 /* What people read of a network: `spec` as given, and behind a file the name it gives itself, "mine.json

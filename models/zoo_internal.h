@@ -45,9 +45,11 @@ sn_builder *sn__zoo_begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t ch
   sn_net *sn__zoo_##name(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err)
 SN__FAMILY(lenet);
 SN__FAMILY(alexnet);
-SN__FAMILY(vgg);        /* config: uint32_t[5], convolutions per stage */
-SN__FAMILY(resnet);     /* config: sn__resnet */
-SN__FAMILY(resnet_any); /* config: sn__resnet, the defaults of the parameters n1, n2, n3, n4 */
+SN__FAMILY(vgg);          /* config: uint32_t[5], convolutions per stage */
+SN__FAMILY(resnet);       /* config: sn__resnet */
+SN__FAMILY(resnet_any);   /* config: sn__resnet, the defaults of the parameters n1, n2, n3, n4 */
+SN__FAMILY(resnet_cifar); /* config: uint32_t, the default of the parameter n */
+SN__FAMILY(dcgan);
 SN__FAMILY(inception_v3);
 SN__FAMILY(inception_v4);
 SN__FAMILY(densenet); /* config: uint32_t[4], layers per dense block */

@@ -124,6 +124,12 @@ static void densenet(void **state) {
   conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false, 0});
 }
 
+/* Transposed convolutions, activations of every kind. */
+static void gan(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 190 << 10, true, 0});
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -134,8 +140,8 @@ static void optimizers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lenet),     cmocka_unit_test(alexnet),  cmocka_unit_test(resnet),
-      cmocka_unit_test(inception), cmocka_unit_test(densenet), cmocka_unit_test(optimizers),
+      cmocka_unit_test(lenet),    cmocka_unit_test(alexnet),    cmocka_unit_test(resnet), cmocka_unit_test(inception),
+      cmocka_unit_test(densenet), cmocka_unit_test(optimizers), cmocka_unit_test(gan),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

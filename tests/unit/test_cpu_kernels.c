@@ -198,9 +198,10 @@ static void zoo_matches(void **state) {
   static const struct {
     const char *name;
     uint32_t batch, image;
-  } cases[] = {{"lenet", 2, 0},        {"alexnet", 2, 0},          {"inception_v4", 1, 107},
-               {"resnet50", 1, 0},     {"densenet121", 1, 128},    {"tv_mobilenet_v2", 2, 96},
-               {"tv_alexnet", 2, 256}, {"tv_squeezenet1_1", 1, 96}};
+  } cases[] = {{"lenet", 2, 0},           {"alexnet", 2, 0},           {"inception_v4", 1, 107},
+               {"resnet50", 1, 0},        {"densenet121", 1, 128},     {"tv_mobilenet_v2", 2, 96},
+               {"tv_alexnet", 2, 256},    {"tv_squeezenet1_1", 1, 96}, {"dcgan", 4, 0},
+               {"resnet_cifar:n=1", 2, 0}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = sn_net_load(cases[i].name, cases[i].batch, cases[i].image, &err);

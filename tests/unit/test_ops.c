@@ -45,6 +45,8 @@ static void known_networks(void **state) {
   (void)state;
   check_counts("lenet", 24, 17);
   check_counts("inception_v3", 934, 343);
+  check_counts("resnet_cifar:n=8", 559, 397);
+  check_counts("dcgan", 63, 43); /* with the DATA of the first FC, which makes a gradient of the noise */
 }
 
 /* ---- random networks ---- */

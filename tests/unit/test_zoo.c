@@ -41,6 +41,8 @@ static const published nets[] = {
     {"resnet50", 192, 25557032, 3.86},
     {"resnet101", 379, 44549160, 7.6},
     {"resnet152", 566, 60192808, 11.3},
+    {"resnet_cifar:n=8", 203, 758554, 0},
+    {"dcgan", 22, 10680573, 0.032},
     {"inception_v3", 326, 23834568, 5.7},
     {"inception_v4", 514, 42679816, 12.3},
     {"densenet121", 486, 7978856, 2.87},
@@ -193,6 +195,50 @@ static void resnet_branches(void **state) {
   sn_net_free(net);
 }
 
+/* Figures of the specification, from the paper on concurrency control; the layers of n = 18 are 110, as He et al. say.
+ */
+static void resnets_of_small_images(void **state) {
+  (void)state;
+  sn_net *net = load("resnet_cifar:n=8", 1, 0), *plain = load("resnet_cifar", 1, 0);
+  assert_string_equal(net->name, "resnet_cifar:n=8");
+  assert_string_equal(plain->name, net->name);
+  assert_shape(net, "relu1_8", 16, 32, 32);
+  assert_shape(net, "conv2_1a", 32, 16, 16);
+  assert_shape(net, "bn3_1p", 64, 8, 8);
+  assert_shape(net, "pool", 64, 1, 1);
+  assert_string_equal(net->layers[sn_layer_input(net, find(net, "join2_1"), 1)->producer].name, "bn2_1b");
+  assert_string_equal(net->layers[sn_layer_input(net, find(net, "join2_1"), 0)->producer].name, "bn2_1p");
+  assert_string_equal(net->layers[sn_layer_input(net, find(net, "join1_1"), 0)->producer].name, "relu1/fork");
+  assert_int_equal(count(net, SN_CONV) + count(net, SN_FC), 50 + 2); /* two projections */
+  sn_net_free(net);
+  sn_net_free(plain);
+  net = load("resnet_cifar:n=18", 1, 0);
+  assert_int_equal(count(net, SN_CONV) + count(net, SN_FC), 110 + 2);
+  sn_net_free(net);
+  sn_err err = SN_ERR_INIT;
+  net = sn_net_load_depth("resnet_cifar:n=8", 3, 1, 0, &err);
+  assert_string_equal(net->name, "resnet_cifar:n=3");
+  assert_string_equal(sn_net_depth_name("resnet_cifar:n=8"), "n");
+  sn_net_free(net);
+}
+
+static void dcgan_shapes(void **state) {
+  (void)state;
+  sn_net *net = load("dcgan", 3, 0);
+  assert_shape(net, "data", 100, 1, 1);
+  assert_shape(net, "g_deconv1", 128, 7, 7);
+  assert_shape(net, "g_deconv2", 128, 14, 14);
+  assert_shape(net, "g_image", 1, 28, 28);
+  assert_shape(net, "d_conv1", 11, 14, 14);
+  assert_shape(net, "d_conv2", 74, 7, 7);
+  assert_shape(net, "d_fc1", 1024, 1, 1);
+  assert_int_equal(net->macs, 3 * 31988650);
+  assert_int_equal(count(net, SN_BN), 5);
+  assert_int_equal(find(net, "g_image")->attr.act, SN_ACT_SIGMOID);
+  assert_true(find(net, "d_leaky3")->attr.act == SN_ACT_LEAKY && find(net, "d_leaky3")->attr.slope == 0.2);
+  sn_net_free(net);
+}
+
 static void inception_shapes(void **state) {
   (void)state;
   sn_net *v3 = load("inception_v3", 1, 0), *v4 = load("inception_v4", 1, 0);
@@ -332,6 +378,8 @@ static const refusal refusals[] = {
     {":n1=3", 1, 0, "unknown network \"\""},
     {"alexnet:", 1, 0, "alexnet takes no parameters"},
     {"vgg16:n1=3", 1, 0, "vgg16 takes no parameters; write \"vgg16\""},
+    {"resnet_cifar:n1=3", 1, 0, "\"n1\" is not a parameter; allowed: n, each a whole number from 1 to 100000"},
+    {"dcgan:n=3", 1, 0, "dcgan takes no parameters"},
     {"resnet:", 1, 0, "\"\" has no value; allowed: n1, n2, n3, n4, each a whole number from 1 to 100000"},
     {"resnet:n1", 1, 0, "\"n1\" has no value; allowed: n1, n2, n3, n4"},
     {"resnet:n1=3,", 1, 0, "\"\" has no value"},
@@ -403,14 +451,24 @@ static void files(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(published_figures), cmocka_unit_test(every_entry),
-      cmocka_unit_test(alexnet_order),     cmocka_unit_test(vgg_shapes),
-      cmocka_unit_test(resnet_units),      cmocka_unit_test(resnet_branches),
-      cmocka_unit_test(inception_shapes),  cmocka_unit_test(densenet_shapes),
-      cmocka_unit_test(torchvision_forms), cmocka_unit_test(inception_bn_of_mxnet),
-      cmocka_unit_test(resnet_parameters), cmocka_unit_test(deep_resnets),
-      cmocka_unit_test(image_size),        cmocka_unit_test(bad_specs),
-      cmocka_unit_test(endless_specs),     cmocka_unit_test(files),
+      cmocka_unit_test(published_figures),
+      cmocka_unit_test(every_entry),
+      cmocka_unit_test(alexnet_order),
+      cmocka_unit_test(vgg_shapes),
+      cmocka_unit_test(resnet_units),
+      cmocka_unit_test(resnet_branches),
+      cmocka_unit_test(resnets_of_small_images),
+      cmocka_unit_test(dcgan_shapes),
+      cmocka_unit_test(inception_shapes),
+      cmocka_unit_test(densenet_shapes),
+      cmocka_unit_test(torchvision_forms),
+      cmocka_unit_test(inception_bn_of_mxnet),
+      cmocka_unit_test(resnet_parameters),
+      cmocka_unit_test(deep_resnets),
+      cmocka_unit_test(image_size),
+      cmocka_unit_test(bad_specs),
+      cmocka_unit_test(endless_specs),
+      cmocka_unit_test(files),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
