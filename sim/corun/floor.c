@@ -1,0 +1,213 @@
+/* One moment of a co-run schedule in the making; see the header. */
+#include "sim/corun/floor.h"
+
+#include "base/arena.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define STARTED UINT32_MAX /* in n_awaited */
+
+sn__floor *sn__floor_new(const sn__problem *problem, sn__budget *budget, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn__floor *f = arena ? sn_arena_alloc(arena, 1, sizeof *f) : NULL;
+  if (f) {
+    uint32_t n = problem->ops->n_ops;
+    *f = (sn__floor){.problem = problem, .budget = budget, .arena = arena};
+    f->age = sn_arena_alloc(arena, n, sizeof *f->age);
+    f->op_of_age = sn_arena_alloc(arena, n, sizeof *f->op_of_age);
+    f->n_awaited = sn_arena_alloc(arena, n, sizeof *f->n_awaited);
+    bool good = f->age && f->op_of_age && f->n_awaited;
+    for (sn__order o = 0; o < SN__ORDERS; o++) good = good && sn__ranks_new(&f->ready[o], n, arena);
+    if (good) return f;
+  }
+  sn_arena_free(arena);
+  sn_fail_memory(err);
+  return NULL;
+}
+
+void sn__floor_free(sn__floor *floor) {
+  if (floor) sn_arena_free(floor->arena);
+}
+
+/* ---- what is ready ---- */
+
+static bool keeps(const sn__floor *f, sn__order order) {
+  return f->orders >> order & 1;
+}
+
+static uint32_t rank_of(const sn__floor *f, sn__order order, uint32_t op) {
+  return order == SN__OLDEST ? f->age[op] : f->problem->rank[order][op];
+}
+
+static uint32_t op_at(const sn__floor *f, sn__order order, uint32_t rank) {
+  if (rank == SN_NONE) return SN_NONE;
+  return order == SN__OLDEST ? f->op_of_age[rank] : f->problem->op_at[order][rank];
+}
+
+static void put(sn__floor *f, uint32_t op) {
+  for (sn__order o = 0; o < SN__ORDERS; o++)
+    if (keeps(f, o)) sn__ranks_put(&f->ready[o], rank_of(f, o, op), sn__budget_adds(f->budget, op));
+}
+
+static void make_ready(sn__floor *f, uint32_t op) {
+  f->age[op] = f->n_were_ready++;
+  f->op_of_age[f->age[op]] = op;
+  put(f, op);
+}
+
+static void take(sn__floor *f, uint32_t op) {
+  for (sn__order o = 0; o < SN__ORDERS; o++)
+    if (keeps(f, o)) sn__ranks_remove(&f->ready[o], rank_of(f, o, op));
+}
+
+uint32_t sn__floor_first(const sn__floor *f, sn__order order) {
+  assert(keeps(f, order));
+  return op_at(f, order, sn__ranks_next(&f->ready[order], 0, sn__budget_room(f->budget)));
+}
+
+uint32_t sn__floor_next(const sn__floor *f, sn__order order, uint32_t op) {
+  return op_at(f, order, sn__ranks_next(&f->ready[order], rank_of(f, order, op) + 1, sn__budget_room(f->budget)));
+}
+
+uint32_t sn__floor_first_allowed(sn__floor *f, sn__order order) {
+  uint32_t op = sn__floor_first(f, order);
+  return op == SN_NONE || sn__floor_allows(f, op) ? op : sn__floor_next_allowed(f, order, op);
+}
+
+uint32_t sn__floor_next_allowed(sn__floor *f, sn__order order, uint32_t op) {
+  do op = sn__floor_next(f, order, op);
+  while (op != SN_NONE && !sn__floor_allows(f, op));
+  return op;
+}
+
+bool sn__floor_allows(sn__floor *f, uint32_t op) {
+  bool allows = sn__budget_allows(f->budget, op);
+  if (!allows && sn__budget_sleeps(f->budget, op)) take(f, op);
+  return allows;
+}
+
+/* ---- cores ---- */
+
+static bool on_first_slot(const sn__seat *seat) {
+  return seat->runs && seat->team.slot == SN_SLOT_FIRST;
+}
+
+/* How many cores from `start` on are idle, side by side. */
+static uint32_t idle_from(const sn__floor *f, uint32_t start) {
+  uint32_t end = f->problem->cores->count;
+  for (uint32_t l = 0; l < SN_COMPUTE_LANES; l++) {
+    const sn__seat *s = &f->seats[l];
+    if (on_first_slot(s) && (uint32_t)s->team.first + s->team.count > start && s->team.first < end) end = s->team.first;
+  }
+  return end > start ? end - start : 0;
+}
+
+/* Where a hole can begin: at core 0, or at the first tile behind the team of a lane. */
+static uint32_t hole_start(const sn__floor *f, uint32_t lane) {
+  if (lane == SN_COMPUTE_LANES) return 0;
+  uint32_t end = (uint32_t)f->seats[lane].team.first + f->seats[lane].team.count, tile = f->problem->cores->tile;
+  return (end + tile - 1) / tile * tile;
+}
+
+static bool begins_hole(const sn__floor *f, uint32_t lane) {
+  return lane == SN_COMPUTE_LANES || on_first_slot(&f->seats[lane]);
+}
+
+uint32_t sn__floor_idle(const sn__floor *f) {
+  uint32_t most = 0;
+  for (uint32_t l = 0; l <= SN_COMPUTE_LANES; l++) {
+    uint32_t idle = begins_hole(f, l) ? idle_from(f, hole_start(f, l)) : 0;
+    if (idle > most) most = idle;
+  }
+  return most;
+}
+
+sn_team sn__floor_place(const sn__floor *f, uint32_t count) {
+  uint32_t first = SN_NONE;
+  for (uint32_t l = 0; l <= SN_COMPUTE_LANES; l++) {
+    if (!begins_hole(f, l)) continue;
+    uint32_t start = hole_start(f, l);
+    if (start < first && idle_from(f, start) >= count) first = start;
+  }
+  assert(first != SN_NONE);
+  return (sn_team){.first = (uint16_t)first, .count = (uint16_t)count, .slot = SN_SLOT_FIRST};
+}
+
+/* ---- starts and ends ---- */
+
+void sn__floor_begin(sn__floor *f, uint32_t orders, uint64_t budget_bytes, sn_timetable *timetable) {
+  const sn_ops *ops = f->problem->ops;
+  f->pace = (sn_pace){.cores = f->problem->cores};
+  memset(f->seats, 0, sizeof f->seats);
+  f->n_running = f->n_second = f->n_were_ready = f->n_events = 0;
+  f->orders = orders;
+  f->timetable = timetable;
+  for (sn__order o = 0; o < SN__ORDERS; o++) sn__ranks_clear(&f->ready[o]);
+  sn__budget_begin(f->budget, budget_bytes);
+  for (uint32_t op = 0; op < ops->n_ops; op++) {
+    f->n_awaited[op] = ops->nodes[op].n_predecessors;
+    if (f->n_awaited[op] == 0) make_ready(f, op);
+  }
+}
+
+static void note(sn__floor *f, uint32_t op, bool is_end) {
+  f->timetable->events[f->n_events++] = (sn_event){op, is_end};
+}
+
+/* What an operation takes alone on a lane, where the team may have to get another size first. */
+static int64_t time_alone(const sn__floor *f, const sn_time_class *c, const sn__seat *seat, uint32_t threads) {
+  bool resizes = seat->team.count > 0 && seat->team.count != threads;
+  return c->ns[threads] + (resizes ? llround(f->problem->cores->resize_ns) : 0);
+}
+
+void sn__floor_start(sn__floor *f, uint32_t op, sn_team team) {
+  const sn_time_class *c = sn__class(f->problem, op);
+  uint32_t lane = 0;
+  while (f->seats[lane].runs) lane++;
+  assert(lane < SN_COMPUTE_LANES && f->n_awaited[op] == 0);
+  int64_t ns = time_alone(f, c, &f->seats[lane], team.count);
+  f->seats[lane] = (sn__seat){op, team, f->pace.now + c->predicted[team.count], true};
+  f->n_running++;
+  f->n_second += team.slot == SN_SLOT_SECOND;
+  take(f, op);
+  sn__budget_start(f->budget, op);
+  f->n_awaited[op] = STARTED;
+  const uint32_t *changed;
+  for (uint32_t n = sn__budget_changed(f->budget, &changed), i = 0; i < n; i++)
+    if (f->n_awaited[changed[i]] == 0 && !sn__budget_sleeps(f->budget, changed[i])) put(f, changed[i]);
+  sn_pace_start(&f->pace, lane, (sn_running){team, c->share[team.count]}, ns);
+  f->timetable->starts[op] = (sn_start){.team = team, .lane = (uint8_t)lane, .start_ns = f->pace.now};
+  note(f, op, false);
+}
+
+bool sn__floor_end_next(sn__floor *f, int64_t cutoff_ns) {
+  uint32_t lane = 0;
+  int64_t end_ns = 0;
+  if (!sn_pace_next(&f->pace, &lane, &end_ns) || end_ns >= cutoff_ns) return false;
+  sn_pace_advance(&f->pace, end_ns);
+  sn_pace_end(&f->pace, lane);
+  sn__seat *seat = &f->seats[lane];
+  seat->runs = false;
+  f->n_running--;
+  f->n_second -= seat->team.slot == SN_SLOT_SECOND;
+  sn__budget_end(f->budget, seat->op);
+  f->timetable->starts[seat->op].end_ns = end_ns;
+  note(f, seat->op, true);
+  const sn_op_node *node = &f->problem->ops->nodes[seat->op];
+  for (uint32_t i = 0; i < node->n_successors; i++) {
+    uint32_t next = f->problem->ops->successors[node->first_successor + i];
+    if (--f->n_awaited[next] == 0) make_ready(f, next);
+  }
+  return true;
+}
+
+int64_t sn__floor_left_ns(const sn__floor *f) {
+  int64_t left = 0;
+  for (uint32_t l = 0; l < SN_COMPUTE_LANES; l++) {
+    const sn__seat *s = &f->seats[l];
+    if (s->runs && s->predicted_end_ns - f->pace.now > left) left = s->predicted_end_ns - f->pace.now;
+  }
+  return left;
+}

@@ -1,0 +1,77 @@
+/* Floor: one moment of a co-run schedule in the making: what runs on which cores, what is ready, what memory is taken.
+ * Policies look at it and say what starts now (sim/corun/rules.h); sim/corun/schedule.c lets time pass.
+ */
+#ifndef SN_SIM_CORUN_FLOOR_H
+#define SN_SIM_CORUN_FLOOR_H
+
+#include "sim/corun/budget.h"
+#include "sim/corun/problem.h"
+#include "sim/corun/ranks.h"
+#include "sim/device/pace.h"
+#include "sim/plan/timetable.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A compute lane. */
+typedef struct sn__seat {
+  uint32_t op;
+  sn_team team; /* of the operation that runs, or that ran last */
+  int64_t predicted_end_ns;
+  bool runs;
+} sn__seat;
+
+typedef struct sn__floor {
+  const sn__problem *problem;
+  sn__budget *budget;
+  sn_pace pace; /* lanes by their number here */
+  sn__seat seats[SN_COMPUTE_LANES];
+  uint32_t n_running, n_second; /* all; on second slots */
+  uint32_t n_were_ready;
+  uint32_t orders;             /* bits by sn__order: which of the sets below are kept */
+  sn__ranks ready[SN__ORDERS]; /* operations that are ready and do not sleep, by rank */
+  uint32_t *age, *op_of_age;   /* ranks of SN__OLDEST */
+  uint32_t *n_awaited;         /* per operation: predecessors that have not ended; once it has started, neither 0 */
+  sn_timetable *timetable;     /* being written */
+  uint32_t n_events;
+  struct sn_arena *arena;
+} sn__floor;
+
+/* Problem and budget must outlive it. */
+sn__floor *sn__floor_new(const sn__problem *problem, sn__budget *budget, sn_err *err);
+void sn__floor_free(sn__floor *floor);
+
+/* Nothing has started; `orders` are kept, `timetable` is written, `budget_bytes` are kept. */
+void sn__floor_begin(sn__floor *floor, uint32_t orders, uint64_t budget_bytes, sn_timetable *timetable);
+
+/* Starts an operation that is ready and may start, on the lowest lane that is free. */
+void sn__floor_start(sn__floor *floor, uint32_t op, sn_team team);
+
+/* Lets time pass to the next end, unless that is not before `cutoff_ns`, and ends that operation. False where there is
+ * none. */
+bool sn__floor_end_next(sn__floor *floor, int64_t cutoff_ns);
+
+/* ---- for policies ---- */
+
+/* The first operation that is ready, in one of the orders kept, and the one behind `op`; SN_NONE: there is none. Those
+ * that the budget is sure not to allow are left out. */
+uint32_t sn__floor_first(const sn__floor *floor, sn__order order);
+uint32_t sn__floor_next(const sn__floor *floor, sn__order order, uint32_t op);
+
+/* The budget allows to start an operation that is ready. */
+bool sn__floor_allows(sn__floor *floor, uint32_t op);
+
+/* The first that is ready and allowed, and the one behind `op`. */
+uint32_t sn__floor_first_allowed(sn__floor *floor, sn__order order);
+uint32_t sn__floor_next_allowed(sn__floor *floor, sn__order order, uint32_t op);
+
+/* Idle cores that a team can have: the most that lie side by side, from the first of a tile on. */
+uint32_t sn__floor_idle(const sn__floor *floor);
+
+/* The first so many idle cores side by side, from the first of a tile on; there must be as many. */
+sn_team sn__floor_place(const sn__floor *floor, uint32_t count);
+
+/* How long the last to end of those that run is predicted to run yet; 0 where nothing runs or that time is over. */
+int64_t sn__floor_left_ns(const sn__floor *floor);
+
+#endif

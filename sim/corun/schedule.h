@@ -1,0 +1,43 @@
+/* Co-run schedules: which operations run side by side, on which cores, when. One event loop: where something ends, the
+ * policy's rule (sim/corun/rules.h) is asked for what starts, until it has nothing more; then time passes to the next
+ * end. Decisions are made on predicted times, the clock is that of times alone and of what operations that run at once
+ * do to each other (sim/device/pace.h). A start costs O(log operations), and what the rule looks at of those ready.
+ *
+ * `path` is the fastest of five stretches, `manual` of all workers, `best` of all policies: where one cannot get below
+ * what is known already, it is not tried, or dropped on the way.
+ */
+#ifndef SN_SIM_CORUN_SCHEDULE_H
+#define SN_SIM_CORUN_SCHEDULE_H
+
+#include "base/err.h"
+#include "sim/corun/budget.h"
+#include "sim/corun/times.h"
+#include "sim/device/cores.h"
+#include "sim/plan/ops.h"
+#include "sim/plan/policy.h"
+#include "sim/plan/timetable.h"
+
+#include <stdint.h>
+
+/* What is known of a schedule beside its timetable. */
+typedef struct sn_corun_facts {
+  sn_policy policy;           /* that made it: of manual and best the one that won */
+  uint32_t stretch;           /* of path: the percentage that won; else 0 */
+  uint64_t serial_peak_bytes; /* what running one after another takes */
+  uint64_t budget_bytes;      /* what was kept; SN_BUDGET_ANY: anything */
+  int64_t serial_ns;          /* one after another, each operation on all cores: 1xC */
+  int64_t chain_ns;           /* the longest path, each operation at its fastest */
+  int64_t area_ns;            /* all operations at their least threads x time, over all threads that may run at once */
+  int64_t bound_ns;           /* the larger of the two: no schedule of these operations is faster */
+  uint32_t max_corun;         /* operations at once */
+  double average_corun;       /* mean over starts and ends, the one that starts or ends included */
+} sn_corun_facts;
+
+/* Schedules the operations by a policy, which is not SN_POLICY_NONE. `budget_bytes`: SN_BUDGET_SERIAL, SN_BUDGET_ANY or
+ * bytes of tensors; less than running one after another takes is SN_NO_FIT. SN_BAD_USAGE for workers of more threads
+ * than the device can be asked for. SN_BAD_INPUT where all operations together take more time than the clock has.
+ * `times` must be of the operations' route; `ops` must outlive the timetable. `facts` may be NULL. */
+sn_timetable *sn_corun_schedule(const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_policy policy,
+                                uint64_t budget_bytes, sn_corun_facts *facts, sn_err *err);
+
+#endif
