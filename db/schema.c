@@ -409,9 +409,26 @@ static const char iterations[] =
     "ALTER TABLE runs ADD COLUMN accumulate INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE runs ADD COLUMN inference INTEGER NOT NULL DEFAULT 0 CHECK (inference IN (0, 1));";
 
+/* What is known of operations that run side by side. */
+static const char corun_columns[] = "ALTER TABLE results ADD COLUMN corun_policy TEXT NOT NULL DEFAULT '';"
+                                    "ALTER TABLE results ADD COLUMN corun_sharing TEXT NOT NULL DEFAULT '';"
+                                    "ALTER TABLE results ADD COLUMN corun_interval TEXT NOT NULL DEFAULT '';"
+                                    "ALTER TABLE results ADD COLUMN corun_budget_bytes INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_cores INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_slots INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_ops INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_chain_ops INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_serial_ns INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_chain_ns INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_area_ns INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_average REAL NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_max INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_added_waits INTEGER NOT NULL DEFAULT 0;"
+                                    "ALTER TABLE results ADD COLUMN corun_profile_steps INTEGER NOT NULL DEFAULT 0;";
+
 static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
                                          host_memory, names_and_failures, least_memory, placements,   graphs,
-                                         origins,     optimizers,         iterations};
+                                         origins,     optimizers,         iterations,   corun_columns};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

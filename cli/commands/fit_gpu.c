@@ -78,13 +78,20 @@ static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
   return ask(r->question, c, err);
 }
 
+/* What is made of cores is ranked where co-running is asked for, which nothing else can. */
+static bool suits(const sn_question *q, const sn_device *device) {
+  bool corun = false;
+  for (uint32_t i = 0; i < q->n_strategies; i++) corun = corun || sn_strategy_is_corun(q->strategies[i]);
+  return (device->cores.count > 0) == corun;
+}
+
 static sn_status rank(ranking *r, sn_err *err) {
   sn_device device;
   const sn_question *q = r->question;
   for (uint32_t i = 0; i < sn_device_count(); i++) {
     if (sn_device_known(i, &device, err) != SN_OK) return err->code;
-    bool is_gpu = device.cores.count == 0; /* what is made of cores is ranked where it is asked for */
-    if ((is_gpu || strcmp(device.name, q->args->gpu) == 0) && add(r, &device, err) != SN_OK) return err->code;
+    bool asked = q->args->profile && strcmp(device.name, q->args->gpu) == 0;
+    if ((asked || suits(q, &device)) && add(r, &device, err) != SN_OK) return err->code;
   }
   if (!sn_device_is_known(q->args->gpu)) {
     if (q->calibration)

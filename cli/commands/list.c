@@ -188,7 +188,9 @@ static sn_status list_strategies(lister *l, sn_err *err) {
   }
   sn_strategy s = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS};
   if (put_strategy(l, "superneurons", "another name of liveness+cache+recompute=cost", err) != SN_OK ||
-      put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK)
+      put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK ||
+      put_strategy(l, "liveness+corun=POLICY", "liveness, and runs operations side by side on a device's cores", err) !=
+          SN_OK)
     return err->code;
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++) {
     s = sn_strategy_system(i);
@@ -232,7 +234,9 @@ static const struct list {
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
      "Where no --strategy is given, pytorch is simulated, and the 13 from baseline to\n"
-     "liveness+cache+recompute=cost. offload=checkpoints goes with recompute as well;\n"
+     "liveness+cache+recompute=cost. offload=checkpoints goes with recompute as well.\n"
+     "corun goes with recompute, on devices with cores (knl7250); POLICY is KxP (4x16:\n"
+     "4 workers of 16 threads each), manual, s1, s12, s123, s1234, path or best;\n"
      "the last seven, published systems (docs/baselines.md), stand alone.",
      list_strategies, strategy_columns, sizeof strategy_columns / sizeof strategy_columns[0]},
 };

@@ -177,6 +177,38 @@ static void put_live(sn_json_object *o, const sn_live *live) {
   o->lost = o->lost || inner.lost;
 }
 
+/* Null where operations run one after another. */
+static void put_corun(sn_json_object *o, const sn_result *r) {
+  const sn_corun_row *c = &r->corun;
+  if (sn_corun_row_is_empty(c)) {
+    sn_json_put_null(o, "corun");
+    return;
+  }
+  sn_json_object inner = {.json = cJSON_AddObjectToObject(o->json, "corun")};
+  inner.lost = !inner.json;
+  sn_json_put_text(&inner, "policy", c->policy);
+  sn_json_put_text(&inner, "interval", c->interval);
+  sn_json_put_text(&inner, "sharing", c->sharing);
+  if (c->budget_bytes)
+    sn_json_put_count(&inner, "budget_bytes", c->budget_bytes);
+  else
+    sn_json_put_null(&inner, "budget_bytes");
+  sn_json_put_count(&inner, "cores", c->cores);
+  sn_json_put_count(&inner, "slots", c->slots);
+  sn_json_put_count(&inner, "ops", c->ops);
+  sn_json_put_count(&inner, "chain_ops", c->chain_ops);
+  sn_json_put_time(&inner, "serial_ns", c->serial_ns);
+  sn_json_put_real(&inner, "speedup", r->iteration_ns ? (double)c->serial_ns / (double)r->iteration_ns : 0);
+  sn_json_put_real(&inner, "average_corun", c->average_corun);
+  sn_json_put_count(&inner, "max_corun", c->max_corun);
+  sn_json_put_time(&inner, "chain_ns", c->chain_ns);
+  sn_json_put_time(&inner, "area_ns", c->area_ns);
+  sn_json_put_time(&inner, "bound_ns", sn_corun_row_bound(c));
+  sn_json_put_count(&inner, "added_waits", c->added_waits);
+  sn_json_put_count(&inner, "profile_steps", c->profile_steps);
+  o->lost = o->lost || inner.lost;
+}
+
 static void put_extra(sn_json_object *o, const sn_result *r) {
   sn_json_put_text(o, "dialect", r->dialect);
   put_live(o, &r->live);
@@ -187,6 +219,7 @@ static void put_extra(sn_json_object *o, const sn_result *r) {
   put_persistent(o, &r->persistent);
   sn_json_put_count(o, "context_bytes", r->context_bytes);
   put_pool(o, r);
+  put_corun(o, r);
   sn_json_put_count(o, "external_bytes", r->external_bytes);
   sn_json_put_count(o, "host_bytes", r->host_bytes);
   sn_json_put_time(o, "compute_ns", r->compute_ns);

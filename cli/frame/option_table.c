@@ -108,10 +108,11 @@ static const sn_option options[] = {
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
-    {"interval", "N|geometric", 0, SN_CMD_THREADS, "How",
-     "Profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: about sqrt 2 "
+    {"interval", "N|geometric", 0, SN_CMD_THREADS | SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "For +corun=.., profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: "
+     "about sqrt 2 "
      "times as many each time. Default: 4.",
-     sn__parse_interval, offsetof(sn_args, interval)},
+     sn__parse_interval, offsetof(sn_args, corun.interval)},
     {"match-range", "N", 0, SN_CMD_MEMCOST, "How",
      "How many times larger or smaller the next use of a region of memory may be. 0: no region is used again. "
      "Default: 16, MXNet's.",
@@ -196,6 +197,16 @@ static const sn_option options[] = {
      "How tensors and workspaces get their addresses: packed (default: together, once all is known), or first-fit (one "
      "after the other, as it comes; published systems always).",
      sn__parse_placement, 0},
+    {"budget", "serial|SIZE|any", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "Memory of tensors that +corun=.. may take: serial (default: no more than one operation after another), a size, "
+     "or "
+     "any.",
+     sn__parse_budget, offsetof(sn_args, corun.budget_bytes)},
+    {"sharing", "fenced|free", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+     "Which memory +corun=.. uses again: fenced (default: any, and waits for who had it), or free (only what nobody "
+     "has "
+     "to wait for).",
+     sn__parse_sharing, offsetof(sn_args, corun.reuse)},
     {"backend", "cpu|cuda", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "What trains: cpu (default), or cuda, which needs an NVIDIA GPU with cuDNN and cuBLAS.", sn__parse_backend,
      offsetof(sn_args, backend)},

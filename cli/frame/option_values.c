@@ -187,6 +187,18 @@ sn_status sn__parse_placement(const char *what, const char *text, void *place, s
   return sn_placement_parse(text, &args->placement, err);
 }
 
+sn_status sn__parse_budget(const char *what, const char *text, void *place, sn_err *err) {
+  uint64_t *bytes = place;
+  *bytes = strcmp(text, "any") == 0 ? SN_BUDGET_ANY : SN_BUDGET_SERIAL;
+  if (*bytes == SN_BUDGET_ANY || strcmp(text, "serial") == 0) return SN_OK;
+  return sn_parse_bytes(text, what, 1, bytes, err);
+}
+
+sn_status sn__parse_sharing(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_reuse_parse(text, place, err);
+}
+
 sn_status sn__parse_optimizer(const char *what, const char *text, void *place, sn_err *err) {
   (void)what;
   return sn_optimizer_parse(text, place, err);

@@ -46,6 +46,8 @@ sn__parse sn__parse_min;
 sn__parse sn__parse_which;
 sn__parse sn__parse_margin;
 sn__parse sn__parse_accumulate;
+sn__parse sn__parse_budget;
+sn__parse sn__parse_sharing;
 sn__parse sn__parse_interval;
 
 #endif

@@ -206,9 +206,9 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
                     .moves = 5000,
                     .match_range = SN_MEMCOST_MATCH_RANGE,
                     .colours = 1,
-                    .interval = SN_INTERVAL_DEFAULT,
                     .warmup = 1,
                     .workspace = SN_WORKSPACE_DYNAMIC,
+                    .corun = SN_CORUN_INIT,
                     .hyper = ((sn_session_options)SN_SESSION_OPTIONS_INIT).machine.hyper};
   parser p = {.argc = argc, .argv = argv, .args = args};
   p.options = sn_option_table(&p.n_options);

@@ -20,7 +20,6 @@
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/route.h"
-#include "sim/plan/interval.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,6 +65,7 @@ typedef struct sn_args {
   sn_optimizer optimizer;
   uint32_t accumulate; /* batches an update; 0: not given */
   bool inference;
+  sn_corun_options corun;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */
   sn_color color;
@@ -98,7 +98,6 @@ typedef struct sn_args {
   uint32_t moves;
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
-  uint32_t interval;             /* of climbing: sim/plan/interval.h */
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */
 } sn_args;
 

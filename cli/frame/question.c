@@ -127,6 +127,7 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.placement = args->placement;
   question->options.iteration =
       (sn_iteration){.optimizer = args->optimizer, .accumulate = args->accumulate, .inference = args->inference};
+  question->options.corun = args->corun;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
   if (load_device(args, question, err) != SN_OK) {

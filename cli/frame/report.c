@@ -187,8 +187,18 @@ static void traffic_cells(sn_table *table, const sn_result *r) {
     sn_table_cell(table, "-");
 }
 
-static void time_cells(sn_table *table, const sn_result *r) {
+/* How much faster than the first row, how many operations run at once, and how near that is to the time that no
+ * schedule can beat. */
+static void corun_cells(sn_table *table, const sn_result *r, const sn_result *first) {
+  bool corun = r->fits && !sn_corun_row_is_empty(&r->corun);
+  sn_table_cell(table, r->fits && first->fits ? "%.2f" : "-", (double)first->iteration_ns / (double)r->iteration_ns);
+  sn_table_cell(table, corun ? "%.2f" : "-", r->corun.average_corun);
+  sn_table_cell(table, corun ? "%.0f" : "-", 100 * (double)sn_corun_row_bound(&r->corun) / (double)r->iteration_ns);
+}
+
+static void time_cells(sn_table *table, const sn_result *r, const sn_result *first) {
   sn_table_cell(table, r->fits ? "%.2f" : "-", (double)r->iteration_ns / MS);
+  corun_cells(table, r, first);
   sn_table_cell(table, r->fits && r->stall_ns ? "%.2f" : "-", (double)r->stall_ns / MS);
   sn_table_cell(table, r->fits && r->allocation_ns ? "%.2f" : "-", (double)r->allocation_ns / MS);
   sn_table_cell(table, r->fits ? "%.2f" : "-", r->images_per_second);
@@ -213,6 +223,9 @@ enum {
   CACHE,
   EXTRA,
   ITER,
+  SPEEDUP,
+  CORUN,
+  BOUND,
   STALL,
   ALLOC,
   IMAGES,
@@ -234,6 +247,9 @@ static const sn_table_column result_columns[COLUMNS] = {
     [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
     [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER | SN_TABLE_SPARE(7)},
     [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
+    [SPEEDUP] = {"speed-", "up", SN_TABLE_NUMBER},
+    [CORUN] = {"ops at", "once", SN_TABLE_NUMBER},
+    [BOUND] = {"bound", "%", SN_TABLE_NUMBER},
     [STALL] = {"stall", "ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(6)},
     [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
     [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
@@ -252,6 +268,12 @@ static bool uses_host(const sn_run *run) {
   return any;
 }
 
+static bool has_corun(const sn_run *run) {
+  bool any = false;
+  for (uint32_t i = 0; i < run->n_results; i++) any = any || !sn_corun_row_is_empty(&run->results[i].corun);
+  return any;
+}
+
 /* What no strategy has needs no column. */
 static void hide_columns(const sn_run *run, sn_table *table) {
   bool allocates = false;
@@ -259,6 +281,7 @@ static void hide_columns(const sn_run *run, sn_table *table) {
   if (!allocates) sn_table_hide(table, ALLOC);
   if (!has_forks(run)) sn_table_hide(table, FORKS);
   if (!uses_host(run)) sn_table_hide(table, HOST);
+  for (uint32_t column = SPEEDUP; column <= BOUND && !has_corun(run); column++) sn_table_hide(table, column);
 }
 
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
@@ -266,7 +289,7 @@ static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
     traffic_cells(table, &run->results[i]);
-    time_cells(table, &run->results[i]);
+    time_cells(table, &run->results[i], &run->results[0]);
   }
   hide_columns(run, table);
   sn_status status = sn_out_table(out, table, err);

@@ -62,6 +62,7 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
                         .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
                         .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
                         .placement = grid->placement,
+                        .corun = SN_CORUN_INIT,
                         .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
                         .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
   const char *spec = grid->nets[at[SN_AXIS_NETS]];

@@ -212,6 +212,16 @@ static sn_status read_placement(const char *name, sn_placement *placement, sn_er
   return err->code;
 }
 
+/* What a co-run plan was made with; its budget is what it has kept to. */
+static sn_status read_corun(const sn_corun_row *row, sn_corun_options *corun, sn_err *err) {
+  if (sn_corun_row_is_empty(row)) return SN_OK;
+  corun->budget_bytes = row->budget_bytes ? row->budget_bytes : SN_BUDGET_ANY;
+  if (sn_interval_parse(row->interval, &corun->interval, err) == SN_OK)
+    sn_reuse_parse(row->sharing, &corun->reuse, err);
+  if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT;
+  return err->code;
+}
+
 sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,
                            sn_err *err) {
   sn_device device = r->device;
@@ -224,6 +234,7 @@ sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, 
        i++) /* packed where one of them is: some always have first fit */
     if (i == 0 || options.placement == SN_PLACEMENT_FIRST_FIT)
       read_placement(results[i]->placement, &options.placement, err);
+  if (err->code == SN_OK) read_corun(&results[0]->corun, &options.corun, err);
   const sn_asked asked = {.spec = r->spec,
                           .image = r->image,
                           .net = r->net,
@@ -242,7 +253,8 @@ static sn_timeline *simulate_placed(const sn_replay *r, const sn_result *result,
   sn_options options = r->options;
   device.context_bytes = result->context_bytes; /* the profile's, or --context */
   if (read_strategy(result->strategy, &strategy, err) != SN_OK ||
-      read_placement(placement, &options.placement, err) != SN_OK)
+      read_placement(placement, &options.placement, err) != SN_OK ||
+      read_corun(&result->corun, &options.corun, err) != SN_OK)
     return NULL;
   return sn_simulate_timeline(r->net, &device, strategy, &options, err);
 }

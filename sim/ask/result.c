@@ -168,15 +168,23 @@ static int64_t find_updates(const sn_plan *plan, const sn_trace *trace, int64_t 
   return begin;
 }
 
+/* Of all lanes that compute. */
+static int64_t busy_computing(const sn_result_source *s) {
+  int64_t busy = s->trace->busy_ns[SN_LANE_COMPUTE];
+  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(s->plan); lane++) busy += s->trace->busy_ns[lane];
+  return busy;
+}
+
 /* A batch that another one follows takes the time up to the updates. */
 static void add_times(const sn_result_source *s, sn_result *r) {
   const sn_trace *trace = s->trace;
   int64_t batches = sn_iteration_batches(s->iteration), updates, end = find_updates(s->plan, trace, &updates);
-  int64_t busy = trace->busy_ns[SN_LANE_COMPUTE], known = trace->known_ns;
+  int64_t busy = busy_computing(s), known = trace->known_ns;
   r->iteration_ns = trace->end_ns + (batches - 1) * end;
   r->compute_ns = busy + (batches - 1) * (busy - updates);
   r->known_ns = known + (batches - 1) * (known < busy - updates ? known : busy - updates);
-  r->stall_ns = batches * trace->stall_ns[SN_LANE_COMPUTE];
+  bool corun = sn_plan_is_corun(s->plan); /* a lane of which waits where it has no work */
+  r->stall_ns = corun ? 0 : batches * trace->stall_ns[SN_LANE_COMPUTE];
   r->allocation_ns = batches * trace->allocation_ns;
   r->events = trace->events;
   r->images_per_second = 0;
@@ -201,7 +209,7 @@ static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_
     if (instr->kind != SN_COMPUTE || instr->step >= n) continue;
     sn_step_row *row = &rows[instr->step];
     if (row->begin_ns < 0) row->begin_ns = s->trace->spans[i].begin_ns;
-    row->end_ns = s->trace->spans[i].end_ns;
+    if (s->trace->spans[i].end_ns > row->end_ns) row->end_ns = s->trace->spans[i].end_ns;
   }
 }
 
@@ -235,7 +243,8 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
                    .placement = sn_placement_name(source->plan->placement),
                    .dialect = source->plan->route->dialect->name,
                    .step_order = sn_order_name(sn_strategy_order(strategy)),
-                   .graph = sn_strategy_graph(strategy)};
+                   .graph = sn_strategy_graph(strategy),
+                   .corun = SN_CORUN_ROW_NONE};
   r->strategy = sn_arena_text(arena, sn_strategy_name(strategy, name));
   if (!r->strategy || !add_use(source, arena, r) || !add_high_water(source, arena, r)) return sn_fail_memory(err);
   if (find_bare(source, strategy, r, err) != SN_OK) return err->code;

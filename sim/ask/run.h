@@ -61,6 +61,33 @@ typedef struct sn_peak_row {
   const char *advice;  /* the technique that would remove it: "offload", "recompute", ... or "needed by this step" */
 } sn_peak_row;
 
+/* Of a co-run strategy (docs/corun.md). */
+typedef struct sn_corun_row {
+  const char *policy;  /* that made the plan: of manual and best the one that won; "": operations run one after another,
+                          and the rest is empty, too */
+  const char *sharing; /* "fenced", "free" */
+  const char *interval;  /* between the counts of threads that profiling tries: "4", "geometric" */
+  uint64_t budget_bytes; /* of tensors, that it has kept to; 0: any */
+  uint32_t cores, slots;
+  uint32_t ops, chain_ops;   /* operations; how many on the longest path */
+  int64_t serial_ns;         /* one after another, each on all cores */
+  int64_t chain_ns, area_ns; /* no schedule is faster than either */
+  double average_corun;      /* operations at once, over all starts and ends */
+  uint32_t max_corun;
+  uint32_t added_waits;   /* that nothing but the re-use of memory asks for */
+  uint32_t profile_steps; /* training steps that finding the numbers of threads takes */
+} sn_corun_row;
+
+#define SN_CORUN_ROW_NONE                                                                                              \
+  { .policy = "", .sharing = "", .interval = "" }
+static inline bool sn_corun_row_is_empty(const sn_corun_row *row) {
+  return !row->policy || !*row->policy;
+}
+/* No schedule is faster; 0 for an empty row. */
+static inline int64_t sn_corun_row_bound(const sn_corun_row *row) {
+  return row->chain_ns > row->area_ns ? row->chain_ns : row->area_ns;
+}
+
 typedef struct sn_result {
   const char *strategy;   /* "liveness+offload+recompute=cost" */
   const char *placement;  /* "packed", "first_fit": where the plan's addresses come from */
@@ -107,13 +134,14 @@ typedef struct sn_result {
   /* Traffic, cache, extra forwards and times are of a whole iteration: all its batches and the update. Steps, their
    * times and instructions are those of its last batch, and the update. */
   int64_t iteration_ns;  /* of a device with enough memory, where it does not fit */
-  int64_t compute_ns;    /* the compute lane busy */
+  int64_t compute_ns;    /* the compute lane busy; of a co-run plan all of them together */
   int64_t stall_ns;      /* the compute lane waiting for a copy */
   int64_t out_ns, in_ns; /* copying, each way */
   int64_t allocation_ns; /* lanes held up by cudaMalloc and cudaFree (allocator "cuda") */
   double images_per_second;
   uint64_t instructions, events; /* of the plan, of the simulation */
-  int64_t known_ns;              /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
+  sn_corun_row corun;
+  int64_t known_ns; /* predicted: the part of compute_ns that measured costs give; the rest is formulas' */
   /* Measured results only. There, peak_device_bytes is what the device really had in use, context_bytes what of it is
    * neither persistent nor pool, pool_bytes the highest byte that was used; times are the median iteration's. */
   uint64_t reserved_pool_bytes;

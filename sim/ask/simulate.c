@@ -6,6 +6,7 @@
 #include "sim/ask/answers.h"
 #include "sim/ask/caching_need.h"
 #include "sim/ask/cause.h"
+#include "sim/ask/corun_plans.h"
 #include "sim/ask/explain.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
@@ -42,6 +43,7 @@ typedef struct question {
   const sn_options *options;
   sn_costs *costs;
   sn_packings packings;
+  sn_corun_plans corun;
   graph graphs[SN_STRATEGY_GRAPHS];
   uint64_t memory_bytes; /* of the device */
   sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
@@ -115,6 +117,7 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
 }
 
 static void close_question(question *q) {
+  sn_corun_plans_clear(&q->corun); /* which look at the graphs */
   for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) {
     for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[g].schedules[i]);
     sn_costs_free(q->graphs[g].costs);
@@ -146,7 +149,10 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
       .only_fits = only_fits};
-  sn_plan *plan = sn_plan_make(&wish, q->err);
+  const sn_corun_question corun = {q->device, q->options, wish.costs, &q->packings};
+  sn_plan *plan = sn_strategy_is_corun(strategy)
+                      ? sn_corun_plans_make(&q->corun, &corun, schedule, strategy, pool_bytes, q->err)
+                      : sn_plan_make(&wish, q->err);
   if (plan && q->options->planned) q->options->planned(q->options->watcher);
   char name[SN_STRATEGY_TEXT];
   if (q->err->code == SN_BUG) sn_err_prefix(q->err, "strategy %s", sn_strategy_name(strategy, name));
@@ -313,6 +319,8 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
                              .external = q->options->external,
                              .want_steps = q->options->want_steps};
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
+  if (sn_plan_is_corun(plan) && status == SN_OK)
+    status = sn_corun_plans_tell(&q->corun, q->options, plan, q->arena, &r->corun, q->err);
   if (status == SN_OK)
     status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r)
                                       : least_memory(q, strategy, r, &r->least_device_bytes);
@@ -328,7 +336,8 @@ static sn_status play(const question *q, sn_strategy strategy, const sn_plan *pl
                            .external = q->options->external,
                            .allocator = q->options->allocator,
                            .shared_link = q->options->shared_link,
-                           .pageable = sn_strategy_is_pageable(strategy)};
+                           .pageable = sn_strategy_is_pageable(strategy),
+                           .times = q->corun.times};
   sn_status status = sn_trace_init(trace, plan, q->err);
   return status == SN_OK ? sn_play(plan, sn_device_model_backend(&model), trace, q->err) : status;
 }

@@ -28,13 +28,10 @@
 #include "base/err.h"
 #include "sim/corun/ranks.h"
 #include "sim/plan/ops.h"
+#include "sim/plan/options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Budgets that are no number of bytes: what running one after another takes, and all there is. */
-#define SN_BUDGET_SERIAL UINT64_C(0)
-#define SN_BUDGET_ANY    UINT64_MAX
 
 typedef struct sn__budget sn__budget;
 

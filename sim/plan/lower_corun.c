@@ -101,12 +101,15 @@ static sn_status place_first_fit(lowering *l) {
 static sn_status place_packed(lowering *l) {
   uint32_t n = l->ops->n_lives + l->ops->n_ops;
   if (n > SN_PACK_MOST) return SN_OK;
+  l->plan->placement = SN_PLACEMENT_PACKED;
+  uint64_t load = l->plan->reserved_peak; /* good enough, and not worth moving about in, as in sim/plan/place.c */
+  const sn_pack_limits limits = {
+      .moves = SN_PACK_MOVES, .enough = load + load / 1024, .near = load + load / 128, .known = l->plan->pool_bytes};
+  if (l->plan->pool_bytes <= limits.enough) return SN_OK;
   uint64_t *packed = calloc((size_t)n + 1, sizeof *packed);
   if (!packed) return sn_fail_memory(l->err);
-  const sn_pack_limits limits = {.moves = SN_PACK_MOVES, .known = l->plan->pool_bytes};
   sn_packing packing;
   sn_status status = sn_pack_again(l->wish->packings, l->blocks, n, &limits, packed, &packing, l->err);
-  l->plan->placement = SN_PLACEMENT_PACKED;
   if (status == SN_OK && packing.bytes < l->plan->pool_bytes) {
     memcpy(l->offsets, packed, n * sizeof *packed);
     l->plan->pool_bytes = packing.bytes;

@@ -6,6 +6,7 @@
 
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
 static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda", "pytorch"};
+static const char *const reuse_names[SN_REUSE_COUNT] = {"fenced", "free"};
 static const char *const placement_names[SN_PLACEMENT_COUNT] = {"packed", "first_fit"};
 static const char *const placement_words[SN_PLACEMENT_COUNT] = {"packed", "first-fit"};
 
@@ -40,6 +41,17 @@ sn_status sn_allocator_parse(const char *text, sn_allocator *allocator, sn_err *
   uint32_t found;
   sn_status status = parse_name("--allocator", text, allocator_names, SN_ALLOCATOR_COUNT, &found, err);
   if (status == SN_OK) *allocator = (sn_allocator)found;
+  return status;
+}
+
+const char *sn_reuse_name(sn_reuse reuse) {
+  return reuse_names[reuse];
+}
+
+sn_status sn_reuse_parse(const char *text, sn_reuse *reuse, sn_err *err) {
+  uint32_t found;
+  sn_status status = parse_name("--sharing", text, reuse_names, SN_REUSE_COUNT, &found, err);
+  if (status == SN_OK) *reuse = (sn_reuse)found;
   return status;
 }
 

@@ -73,18 +73,19 @@ enum {
   FIRST_SINGA = FIRST_SYSTEM - SINGA
 };
 
+static const char corun_part[] = "corun=";
 static const char alone_text[] = "baseline, superneurons and published systems stand alone";
 
 static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
-  const char *names[PARTS];
+  const char *names[PARTS + 1] = {"corun=path"};
   char hint[100], which[64] = "";
-  for (size_t i = 0; i < PARTS; i++) names[i] = parts[i].name;
+  for (size_t i = 0; i < PARTS; i++) names[i + 1] = parts[i].name;
   if (!*word)
     snprintf(which, sizeof which, ": a part of it is empty");
   else if (strcmp(text, word) != 0)
     snprintf(which, sizeof which, ": \"%.40s\"", word);
   return sn_fail(err, SN_BAD_USAGE, "unknown strategy \"%.80s\"%s%s; snsim list strategies shows them", text, which,
-                 sn_text_suggest(word, names, PARTS, hint, sizeof hint));
+                 sn_text_suggest(word, names, PARTS + 1, hint, sizeof hint));
 }
 
 static const part *find_part(const char *word) {
@@ -92,6 +93,10 @@ static const part *find_part(const char *word) {
   for (size_t i = 0; i < PARTS; i++)
     if (strcmp(word, parts[i].name) == 0) return &parts[i];
   return NULL;
+}
+
+static bool is_corun(const char *word) {
+  return strncmp(word, corun_part, sizeof corun_part - 1) == 0;
 }
 
 /* Adds a part to what is there; the reason where it does not go with it. */
@@ -109,6 +114,13 @@ static const char *add_part(const part *p, bool first, sn_strategy *s) {
   return NULL;
 }
 
+/* The same, of a policy; with `err` where there is no such policy. */
+static const char *add_corun(const char *policy, sn_strategy *s, sn_err *err) {
+  if (sn_strategy_is_corun(*s)) return "only one corun";
+  sn_policy_parse(policy, &s->corun, err);
+  return NULL;
+}
+
 static bool is_pytorch(sn_strategy s) {
   return sn_dialect_of(s.dialect)->eager;
 }
@@ -116,7 +128,11 @@ static bool is_pytorch(sn_strategy s) {
 /* What goes together; "offload" is what the graph at hand means by it. The reason where something does not. */
 static const char *settle(sn_strategy *s) {
   if (s->dialect == SN_DIALECT_SINGA) return NULL; /* alone */
-  if (!s->liveness) return "offload, cache and recompute need liveness, or a framework's graph";
+  if (!s->liveness) return "offload, cache, recompute and corun need liveness, or a framework's graph";
+  if (sn_strategy_is_corun(*s) && s->dialect) return "only SuperNeurons' graph is run side by side: liveness+corun=..";
+  if (sn_strategy_is_corun(*s) && s->offload)
+    return "corun does not go with offload or cache, whose copies are planned for operations that run one after "
+           "another";
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
     return "the graph explicit is planned whole: explicit or explicit+dynamic";
@@ -138,12 +154,13 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
     size_t length = strcspn(rest, "+");
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
     const part *p = find_part(word);
-    if (!p) return unknown_part(text, word, err);
-    why = alone ? alone_text : add_part(p, rest == text, &s);
-    alone = p->alone;
+    if (!p && !is_corun(word)) return unknown_part(text, word, err);
+    why = alone ? alone_text : p ? add_part(p, rest == text, &s) : add_corun(word + sizeof corun_part - 1, &s, err);
+    if (err->code != SN_OK) return sn_err_prefix(err, "strategy \"%.80s\"", text), err->code;
+    alone = p && p->alone;
     rest = rest[length] ? rest + length + 1 : NULL;
   }
-  if (!why && (s.liveness || s.offload || s.recompute || s.dynamic)) why = settle(&s);
+  if (!why && (s.liveness || s.offload || s.recompute || s.dynamic || sn_strategy_is_corun(s))) why = settle(&s);
   if (why)
     return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": %s; snsim list strategies shows what goes together", text,
                    why);
@@ -153,7 +170,7 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b) {
   return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute && a.dialect == b.dialect &&
-         a.order == b.order && a.dynamic == b.dynamic;
+         a.order == b.order && a.dynamic == b.dynamic && sn_policy_same(a.corun, b.corun);
 }
 
 sn_strategy sn_strategy_system(uint32_t index) {
@@ -208,7 +225,7 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
 }
 
 bool sn_strategy_is_simulated(sn_strategy strategy) {
-  return strategy.dialect == SN_DIALECT_SINGA;
+  return strategy.dialect == SN_DIALECT_SINGA || sn_strategy_is_corun(strategy);
 }
 
 /* SN_STRATEGY_SYSTEMS where it is none of them. */
@@ -222,10 +239,21 @@ bool sn_strategy_is_system(sn_strategy strategy) {
   return system_number(strategy) < SN_STRATEGY_SYSTEMS;
 }
 
+enum { CORUN_TEXT = sizeof corun_part + SN_POLICY_NAME };
+
+/* "corun=path"; "" where operations run one after another. */
+static const char *corun_text(sn_strategy s, char text[CORUN_TEXT]) {
+  char name[SN_POLICY_NAME];
+  *text = '\0';
+  if (sn_strategy_is_corun(s)) snprintf(text, CORUN_TEXT, "%s%s", corun_part, sn_policy_name(s.corun, name));
+  return text;
+}
+
 char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
   static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
   uint32_t number = system_number(s);
+  char policy[CORUN_TEXT];
   if (s.dialect == SN_DIALECT_SINGA)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SINGA + singa_number(s)].name);
   else if (s.dialect)
@@ -234,7 +262,8 @@ char *sn_strategy_name(sn_strategy s, char *text) {
   else if (number < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
   else if (s.liveness)
-    snprintf(text, SN_STRATEGY_TEXT, "liveness%s%s", offload[s.offload], recompute[s.recompute]);
+    snprintf(text, SN_STRATEGY_TEXT, "liveness%s%s%s%s", offload[s.offload], recompute[s.recompute],
+             sn_strategy_is_corun(s) ? "+" : "", corun_text(s, policy));
   else
     snprintf(text, SN_STRATEGY_TEXT, "baseline");
   return text;
@@ -307,6 +336,7 @@ const char *sn_strategy_summary(sn_strategy s) {
     return s.dynamic ? "explicit, with memory given as it is asked for"
                      : "MXNet 1.2.1's graph, in place wherever it may be";
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];
+  if (sn_strategy_is_corun(s)) return "liveness, and runs operations side by side on the cores of a device";
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }
 
@@ -332,8 +362,9 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
   else if (!s.liveness)
     snprintf(text, SN_STRATEGY_SENTENCE, "keeps every tensor in memory of its own for the whole iteration");
   else
-    snprintf(text, SN_STRATEGY_SENTENCE, "frees each tensor after its last use%s%s", offload[s.offload],
-             recompute[s.recompute]);
+    snprintf(text, SN_STRATEGY_SENTENCE, "frees each tensor after its last use%s%s%s", offload[s.offload],
+             recompute[s.recompute],
+             sn_strategy_is_corun(s) ? "; runs operations side by side on the device's cores" : "");
   return text;
 }
 

@@ -1,7 +1,7 @@
 /* Strategy: whose graph is planned (sim/graph/dialect.h) and which memory techniques a plan uses, by the name people
  * give it.
  *
- *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost]
+ *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "sim/graph/route.h"
+#include "sim/plan/policy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,8 +62,9 @@ typedef struct sn_strategy {
   sn_offload offload;
   sn_recompute recompute;
   sn_dialect_id dialect;
-  sn_order order; /* singa: SN_ORDER_SERIAL or SN_ORDER_BFS; others have one of their own, sn_strategy_order() */
-  bool dynamic;   /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */
+  sn_order order;  /* singa: SN_ORDER_SERIAL or SN_ORDER_BFS; others have one of their own, sn_strategy_order() */
+  bool dynamic;    /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */
+  sn_policy corun; /* operations run side by side, on devices with cores; none: one after another */
 } sn_strategy;
 
 enum { SN_STRATEGY_TEXT = 64, SN_STRATEGY_DEFAULTS = 13, SN_STRATEGY_SYSTEMS = 7 };
@@ -114,6 +116,11 @@ bool sn_strategy_is_pageable(sn_strategy strategy);
 
 /* It is a published system, not one of [SN]'s combinations. */
 bool sn_strategy_is_system(sn_strategy strategy);
+
+/* Its operations run side by side. */
+static inline bool sn_strategy_is_corun(sn_strategy strategy) {
+  return strategy.corun.kind != SN_POLICY_NONE;
+}
 
 /* It moves tensors only when memory is short. */
 bool sn_strategy_has_cache(sn_strategy strategy);

@@ -13,6 +13,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
   m->engine = sn_engine_new(sn_plan_lanes(plan), plan->n_fences, m->shared_link, trace->spans, err);
+  if (m->engine && sn_plan_is_corun(plan)) sn_engine_set_cores(m->engine, &m->device->cores);
   return m->engine ? SN_OK : err->code;
 }
 
@@ -53,9 +54,19 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, bool know
   return (known ? sn_costs_step_known : sn_costs_step)(m->costs, step->layer, step->pass, i->algo);
 }
 
+/* An operation on its team. */
+static sn_status run_team(sn_device_model *m, uint32_t index, sn_err *err) {
+  const sn_instr *i = &m->plan->instrs[index];
+  const sn_team *team = &m->plan->teams[i->team];
+  const sn_time_class *c = &m->times->classes[m->times->class_of[i->id * SN_STEP_PARTS + i->part]];
+  sn_running running = {.team = *team, .share = c->share[team->count]};
+  return sn_engine_run_team(m->engine, i->lane, c->ns[team->count], running, index, err);
+}
+
 static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
+  if (sn_plan_is_corun(m->plan)) return run_team(m, index, err);
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
   int64_t ns = compute_ns(m, i, false);

@@ -1,6 +1,7 @@
 /* Simulated device: the back end that obeys a plan in simulated time.
  *
  * Three lanes on the event engine; steps last what the cost model says, copies bytes over link bandwidth plus latency.
+ * The operations of a co-run plan last as long as their teams take and slow each other (sim/device/pace.h).
  * With the pool, alloc and release cost nothing: the addresses are the plan's. With SN_ALLOCATOR_CUDA every tensor and
  * workspace is a cudaMalloc and a cudaFree: both wait for the device to be idle and then hold the host up, so that no
  * lane has work meanwhile ([SN] table 2).
@@ -9,6 +10,7 @@
 #define SN_SIM_PLAY_DEVICE_MODEL_H
 
 #include "base/err.h"
+#include "sim/corun/times.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/plan/options.h"
@@ -20,13 +22,14 @@ typedef struct sn_device_model {
   sn_external external;
   sn_allocator allocator;
   bool shared_link, pageable;
+  const sn_times *times; /* of operations by their threads: for co-run plans, else NULL */
   /* while playing */
   const sn_plan *plan;
   sn_trace *trace;
   struct sn_engine *engine;
 } sn_device_model;
 
-/* `model` has its first six members set and must outlive sn_play(). */
+/* `model` has the members before `plan` set and must outlive sn_play(). */
 sn_backend sn_device_model_backend(sn_device_model *model);
 
 #endif

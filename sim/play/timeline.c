@@ -95,9 +95,36 @@ static sn_status cut_steps(walk *w, sn_err *err) {
   return i == plan->n_instrs ? SN_OK : sn_fail(err, SN_BUG, "plan instruction %u goes back to an earlier step", i);
 }
 
+/* In a co-run plan the instructions of a step stand from its first to its last, with others' between them. */
+static void spread_steps(walk *w) {
+  const sn_plan *plan = w->plan;
+  uint64_t live = 0;
+  for (uint32_t s = 0; s < plan->route->n_steps; s++) w->steps[s].first_instr = w->steps[s].fullest = SN_NONE;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    sn_timeline_step *step = &w->steps[instr->step];
+    if (instr->kind == SN_ALLOC) live += plan->route->tensors[instr->id].bytes;
+    if (step->first_instr == SN_NONE) step->first_instr = i;
+    step->n_instrs = i + 1 - step->first_instr;
+    if (step->fullest == SN_NONE && live == step->tensor_bytes) step->fullest = i + 1;
+    if (instr->kind == SN_RELEASE) live -= plan->route->tensors[instr->id].bytes;
+  }
+}
+
 /* What an instruction takes of its step's place on the axis. */
 static double share_of(const sn_instr *i) {
   return i->kind == SN_COMPUTE ? 8 : i->kind == SN_ALLOC || i->kind == SN_RELEASE ? 1 : 0;
+}
+
+/* Of a co-run plan: all of the axis, shared out in the plan's order. */
+static void spread_places(const walk *w) {
+  double whole = 0, before = 0;
+  for (uint32_t i = 0; i < w->plan->n_instrs; i++) whole += share_of(&w->plan->instrs[i]);
+  for (uint32_t i = 0; i < w->plan->n_instrs; i++) {
+    w->places[i] = 1 + w->made->n_steps * before / whole;
+    before += share_of(&w->plan->instrs[i]);
+  }
+  w->places[w->plan->n_instrs] = w->made->n_steps + 1.0;
 }
 
 static void find_places(const walk *w) {
@@ -200,6 +227,7 @@ static void take_compute(walk *w, uint32_t index) {
   w->last_bar[i->lane] = bar;
   for (uint32_t a = 0; a < step->n_accesses; a++) {
     sn_access access = route->accesses[step->first_access + a];
+    if (sn_plan_is_corun(w->plan) && !sn_step_part_has(route, i->id, (sn_step_part)i->part, a)) continue;
     tensor_state *t = &w->tensors[access.tensor];
     add_arrow(w, t->fetched, bar, access.tensor);
     t->fetched = SN_NONE;
@@ -340,8 +368,13 @@ static sn_status fill(walk *w, sn_err *err) {
   if (make_room(w, err) != SN_OK || copy_layers(w, t->arena, err) != SN_OK || copy_tensors(w, t->arena, err) != SN_OK)
     return err->code;
   describe_steps(w);
-  if (cut_steps(w, err) != SN_OK) return err->code;
-  find_places(w);
+  if (sn_plan_is_corun(w->plan)) {
+    spread_steps(w);
+    spread_places(w);
+  } else {
+    if (cut_steps(w, err) != SN_OK) return err->code;
+    find_places(w);
+  }
   for (sn_lane lane = 0; lane < SN_LANES; lane++) w->last_bar[lane] = SN_NONE;
   for (uint32_t i = 0; i < w->plan->n_instrs; i++) take(w, i);
   t->bars = w->bars;
@@ -368,10 +401,11 @@ static sn_timeline *begin(const sn_plan *plan, const sn_trace *trace, sn_err *er
                      .pool_bytes = plan->pool_bytes,
                      .pool_limit = plan->pool_limit,
                      .external_bytes = plan->external_bytes,
+                     .n_lanes = sn_plan_lanes(plan),
                      .end_ns = trace->end_ns,
                      .allocation_ns = trace->allocation_ns,
                      .arena = arena};
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+  for (uint32_t lane = 0; lane < sn_plan_lanes(plan); lane++) {
     t->busy_ns[lane] = trace->busy_ns[lane];
     t->stall_ns[lane] = trace->stall_ns[lane];
   }

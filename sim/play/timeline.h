@@ -70,9 +70,9 @@ typedef struct sn_arrow {
 } sn_arrow;
 
 typedef struct sn_timeline_step {
-  const char *layer, *op, *pass; /* "conv1", "CONV", "forward", "backward", "update" */
-  uint32_t first_instr, n_instrs;
-  uint32_t fullest; /* the step holds the most just before this instruction; see sn_rect_is_live() */
+  const char *layer, *op, *pass;  /* "conv1", "CONV", "forward", "backward", "update" */
+  uint32_t first_instr, n_instrs; /* of a co-run plan: from its first to its last, others' stand between them */
+  uint32_t fullest;               /* the step holds the most just before this instruction; see sn_rect_is_live() */
   uint64_t tensor_bytes, workspace_bytes;
   uint32_t live_tensors;
 } sn_timeline_step;
@@ -98,16 +98,19 @@ typedef struct sn_timeline {
   const sn_arrow *arrows;            /* in the order of their ends in the plan */
   const double *places;              /* by instruction; see sn_timeline_place() */
   uint64_t pool_bytes, pool_limit, external_bytes;
+  uint32_t n_lanes; /* SN_PLAIN_LANES, or SN_LANES of a co-run plan */
   int64_t end_ns, busy_ns[SN_LANES], stall_ns[SN_LANES], allocation_ns;
   struct sn_arena *arena;
 } sn_timeline;
 
-/* `trace` is of a whole iteration. SN_BUG where it is not the plan's, or the plan goes back a step. */
+/* `trace` is of a whole iteration. SN_BUG where it is not the plan's, or a plan that is not of co-running goes back a
+ * step. */
 sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err *err);
 void sn_timeline_free(sn_timeline *timeline);
 
 /* Where an instruction begins on the step axis: step s has [s, s + 1), of which computing gets most, taking and giving
- * back memory a little, and all else nothing. The number of all instructions is the end of the axis. */
+ * back memory a little, and all else nothing; of a co-run plan: all instructions share the axis in the plan's order.
+ * The number of all instructions is the end of the axis. */
 static inline double sn_timeline_place(const sn_timeline *timeline, uint32_t instr) {
   return timeline->places[instr];
 }

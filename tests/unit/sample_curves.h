@@ -54,6 +54,7 @@ static inline void curve_result(sn_result *r, sn_arena *arena, const curve_layer
   *r = (sn_result){.strategy = curve_strategies[strategy],
                    .placement = "packed",
                    .dialect = "superneurons",
+                   .corun = SN_CORUN_ROW_NONE,
                    .step_order = "route",
                    .source = "sim",
                    .fits = true,

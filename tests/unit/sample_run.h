@@ -111,6 +111,24 @@ static inline sn_blob sample_blob(uint64_t *s, sn_arena *arena) {
   return (sn_blob){count ? bytes : NULL, count};
 }
 
+static inline sn_corun_row sample_corun(uint64_t *s, sn_arena *arena) {
+  return (sn_corun_row){.policy = sample_text(s, arena),
+                        .sharing = sample_text(s, arena),
+                        .interval = sample_text(s, arena),
+                        .budget_bytes = sample_u64(s),
+                        .cores = sample_u32(s),
+                        .slots = sample_u32(s),
+                        .ops = sample_u32(s),
+                        .chain_ops = sample_u32(s),
+                        .serial_ns = sample_ns(s),
+                        .chain_ns = sample_ns(s),
+                        .area_ns = sample_ns(s),
+                        .average_corun = sample_amount(s),
+                        .max_corun = sample_u32(s),
+                        .added_waits = sample_u32(s),
+                        .profile_steps = sample_u32(s)};
+}
+
 static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->strategy = sample_text(s, arena);
   r->fits = sample_bool(s);
@@ -175,6 +193,7 @@ static inline void sample_result(uint64_t *s, sn_arena *arena, sn_result *r) {
   r->fastest_ns = sample_ns(s);
   r->slowest_ns = sample_ns(s);
   r->recording = sample_blob(s, arena);
+  r->corun = sample_corun(s, arena);
 }
 
 static inline const sn_tensor_row *sample_tensors(uint64_t *s, sn_arena *arena, uint32_t count) {

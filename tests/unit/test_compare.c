@@ -22,6 +22,7 @@ static sn_result result(const char *strategy, const sn_peak_row *peak, uint32_t 
   return (sn_result){.strategy = strategy,
                      .placement = "packed",
                      .dialect = "superneurons",
+                     .corun = SN_CORUN_ROW_NONE,
                      .step_order = "route",
                      .source = "sim",
                      .peak_layer = "",

@@ -15,6 +15,7 @@ static sn_result result(const char *strategy, int64_t fastest, int64_t median, i
   return (sn_result){.strategy = strategy,
                      .placement = "packed",
                      .dialect = "superneurons",
+                     .corun = SN_CORUN_ROW_NONE,
                      .step_order = "route",
                      .source = "cpu",
                      .fits = true,

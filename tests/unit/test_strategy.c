@@ -29,7 +29,7 @@ static const char *const names[SN_STRATEGY_DEFAULTS] = {
 static bool same(sn_strategy a, sn_strategy b) {
   assert_int_equal(sn_strategy_same(a, b), a.liveness == b.liveness && a.offload == b.offload &&
                                                a.recompute == b.recompute && a.dialect == b.dialect &&
-                                               a.dynamic == b.dynamic);
+                                               a.dynamic == b.dynamic && sn_policy_same(a.corun, b.corun));
   return sn_strategy_same(a, b);
 }
 
@@ -63,6 +63,11 @@ static void all_combinations(void **state) {
       char text[SN_STRATEGY_TEXT];
       assert_true(same(parse(sn_strategy_name(s, text)), s));
       assert_true(strlen(sn_strategy_summary(s)) > 10);
+      for (sn_policy_kind k = SN_POLICY_WORKERS; k < SN_POLICY_KINDS && !offload; k++) {
+        s.corun = k == SN_POLICY_WORKERS ? (sn_policy){k, 4, 16} : (sn_policy){.kind = k};
+        assert_true(same(parse(sn_strategy_name(s, text)), s));
+        assert_true(strlen(sn_strategy_summary(s)) > 10);
+      }
     }
 }
 
@@ -166,10 +171,19 @@ static void clashes(void **state) {
       {"liveness+dynamic", "only explicit can be dynamic"},
       {"explicit+offload", "explicit or explicit+dynamic"},
       {"liveness+pytorch", "only one of"},
-      {"offload", "strategy \"offload\": offload, cache and recompute need liveness"},
+      {"offload", "strategy \"offload\": offload, cache, recompute and corun need liveness"},
       {"cache", "need liveness"},
       {"recompute=memory", "need liveness"},
       {"cache+recompute=cost", "need liveness"},
+      {"corun=path", "need liveness"},
+      {"baseline+corun=path", "stand alone"},
+      {"corun=path+baseline", "stand alone"},
+      {"superneurons+corun=path", "stand alone"},
+      {"liveness+corun=path+corun=s1", "only one corun"},
+      {"liveness+offload+corun=path", "does not go with offload or cache"},
+      {"liveness+corun=path+cache+recompute=cost", "does not go with offload or cache"},
+      {"pytorch+corun=path", "only SuperNeurons' graph is run side by side: liveness+corun=.."},
+      {"explicit+corun=4x16", "only SuperNeurons' graph"},
   };
   check_refusals(list, sizeof list / sizeof list[0]);
 }
@@ -195,6 +209,11 @@ static void misspellings(void **state) {
       {"liveness,cache", "unknown strategy \"liveness,cache\""},
       {"vdnn", "unknown strategy \"vdnn\""},
       {"tensorflo", "(did you mean \"tensorflow\"?)"},
+      {"liveness+corun", "\"corun\" (did you mean"},
+      {"liveness+corum=path", "\"corum=path\" (did you mean \"corun=path\"?)"},
+      {"liveness+corun=", "strategy \"liveness+corun=\": no co-run policy is called \"\""},
+      {"liveness+corun=pth", "no co-run policy is called \"pth\" (did you mean \"path\"?)"},
+      {"liveness+corun=7x4", "there are 1 to 6 workers"},
       {"liveness+0123456789012345678901234567890123456789012345678901234567890123456789", "unknown strategy"},
   };
   check_refusals(list, sizeof list / sizeof list[0]);

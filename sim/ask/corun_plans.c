@@ -1,0 +1,105 @@
+/* Co-run plans of one question; see the header. */
+#include "sim/ask/corun_plans.h"
+
+#include "base/checked.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void sn_corun_plans_clear(sn_corun_plans *p) {
+  sn_timetable_free(p->table);
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_ops_free(p->ops[i]);
+  sn_times_free(p->times);
+  *p = (sn_corun_plans){0};
+}
+
+const sn_times *sn_corun_plans_times(sn_corun_plans *p, const sn_corun_question *q, const sn_route *route,
+                                     sn_err *err) {
+  if (p->times) return p->times;
+  if (q->device->cores.count == 0) {
+    sn_fail(err, SN_BAD_USAGE,
+            "GPU %s has no cores of its own for operations to run on side by side; corun needs a device that has: "
+            "--gpu knl7250, --gpu manycore:cores=64, or a profile with a \"cores\" block",
+            q->device->name);
+    return NULL;
+  }
+  p->times = sn_times_new(route, q->device, q->options->iteration.optimizer, q->options->corun.interval, err);
+  return p->times;
+}
+
+/* Makes the timetable of a strategy, unless it is the one at hand. */
+static sn_status find_table(sn_corun_plans *p, const sn_corun_question *q, const sn_schedule *schedule,
+                            sn_strategy strategy, uint64_t budget_bytes, sn_err *err) {
+  if (p->table && sn_strategy_same(p->strategy, strategy) && p->budget_bytes == budget_bytes) return SN_OK;
+  sn_ops **ops = &p->ops[strategy.recompute];
+  if (!*ops) *ops = sn_ops_new(schedule, err);
+  if (!*ops) return err->code;
+  sn_timetable_free(p->table);
+  p->table = sn_corun_schedule(*ops, p->times, &q->device->cores, strategy.corun, budget_bytes, &p->facts, err);
+  p->strategy = strategy;
+  p->budget_bytes = budget_bytes;
+  return p->table ? SN_OK : err->code;
+}
+
+static sn_plan *lower(const sn_corun_plans *p, const sn_corun_question *q, uint64_t pool_bytes, sn_err *err) {
+  const sn_corun_wish wish = {.timetable = p->table,
+                              .costs = q->costs,
+                              .cores = &q->device->cores,
+                              .reuse = q->options->corun.reuse,
+                              .placement = q->options->placement,
+                              .pool_bytes = pool_bytes,
+                              .packings = q->packings};
+  return sn_lower_corun(&wish, err);
+}
+
+/* A budget that brings the pool nearer to what is on offer: less by what is too much; 0: there is none. */
+static uint64_t lower_budget(const sn_corun_plans *p, const sn_plan *plan) {
+  uint64_t excess = plan->pool_bytes - plan->pool_limit, serial = p->facts.serial_peak_bytes;
+  uint64_t used = p->table->peak_bytes;
+  if (used <= serial) return 0;
+  return used > excess ? sn_max(used - excess, serial) : serial;
+}
+
+sn_plan *sn_corun_plans_make(sn_corun_plans *p, const sn_corun_question *q, const sn_schedule *schedule,
+                             sn_strategy strategy, uint64_t pool_bytes, sn_err *err) {
+  enum { TRIES = 8 };
+  if (sn_iteration_batches(q->options->iteration) > 1) {
+    sn_fail(err, SN_BAD_USAGE,
+            "corun does not go with --accumulate: operations of several batches are not run side by side; "
+            "leave one out");
+    return NULL;
+  }
+  if (!sn_corun_plans_times(p, q, schedule->route, err)) return NULL;
+  sn_status status = find_table(p, q, schedule, strategy, q->options->corun.budget_bytes, err);
+  sn_plan *plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
+  for (int i = 0; plan && plan->pool_bytes > pool_bytes && i < TRIES; i++) {
+    uint64_t budget = lower_budget(p, plan);
+    if (budget == 0) break;
+    sn_plan_free(plan);
+    status = find_table(p, q, schedule, strategy, i + 1 < TRIES ? budget : SN_BUDGET_SERIAL, err);
+    plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
+  }
+  return plan;
+}
+
+sn_status sn_corun_plans_tell(const sn_corun_plans *p, const sn_options *options, const sn_plan *plan, sn_arena *arena,
+                              sn_corun_row *row, sn_err *err) {
+  char policy[SN_POLICY_NAME], interval[SN_INTERVAL_NAME];
+  const sn_corun_facts *f = &p->facts;
+  *row = (sn_corun_row){.policy = sn_arena_text(arena, sn_policy_name(f->policy, policy)),
+                        .sharing = sn_reuse_name(options->corun.reuse),
+                        .interval = sn_arena_text(arena, sn_interval_name(options->corun.interval, interval)),
+                        .budget_bytes = f->budget_bytes == SN_BUDGET_ANY ? 0 : f->budget_bytes,
+                        .cores = plan->cores,
+                        .slots = plan->slots,
+                        .ops = p->table->ops->n_ops,
+                        .chain_ops = p->table->ops->chain_ops,
+                        .serial_ns = f->serial_ns,
+                        .chain_ns = f->chain_ns,
+                        .area_ns = f->area_ns,
+                        .average_corun = f->average_corun,
+                        .max_corun = f->max_corun,
+                        .added_waits = plan->added_waits,
+                        .profile_steps = p->times->profile_steps};
+  return row->policy && row->interval ? SN_OK : sn_fail_memory(err);
+}
