@@ -85,13 +85,14 @@ static uint32_t users_before(const sn__budget *b, const life *l, uint32_t op) {
   return n;
 }
 
-/* The columns as they are when `op` starts too, or back as they were. */
+/* The columns as they are when `op` starts too, or back as they were. Those before the serially first have all started:
+ * it does not matter how high they are. */
 static void change(sn__budget *b, uint32_t op, bool starts) {
   const sn_op_node *o = &b->ops->nodes[op];
-  for (uint32_t i = 0; i < o->n_uses; i++) {
+  for (uint32_t i = 0; i < o->n_uses && op != b->first; i++) {
     const life *l = &b->lives[b->ops->uses[o->first_use + i]];
     int64_t bytes = starts ? (int64_t)l->bytes : -(int64_t)l->bytes;
-    if (l->made_by == op && op > 0) add(b, op - 1, bytes, b->has_started[op - 1]);
+    if (l->made_by == op) add(b, op - 1, bytes, b->has_started[op - 1]);
     if (b->users[l->first_user + l->n_before - 1] != op) continue;
     uint32_t n = users_before(b, l, op);
     add(b, op, -bytes, starts);
