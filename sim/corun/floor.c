@@ -4,7 +4,6 @@
 #include "base/arena.h"
 
 #include <assert.h>
-#include <math.h>
 #include <string.h>
 
 #define STARTED UINT32_MAX /* in n_awaited */
@@ -156,18 +155,12 @@ static void note(sn__floor *f, uint32_t op, bool is_end) {
   f->timetable->events[f->n_events++] = (sn_event){op, is_end};
 }
 
-/* What an operation takes alone on a lane, where the team may have to get another size first. */
-static int64_t time_alone(const sn__floor *f, const sn_time_class *c, const sn__seat *seat, uint32_t threads) {
-  bool resizes = seat->team.count > 0 && seat->team.count != threads;
-  return c->ns[threads] + (resizes ? llround(f->problem->cores->resize_ns) : 0);
-}
-
 void sn__floor_start(sn__floor *f, uint32_t op, sn_team team) {
   const sn_time_class *c = sn__class(f->problem, op);
   uint32_t lane = 0;
   while (f->seats[lane].runs) lane++;
   assert(lane < SN_COMPUTE_LANES && f->n_awaited[op] == 0);
-  int64_t ns = time_alone(f, c, &f->seats[lane], team.count);
+  int64_t ns = c->ns[team.count] + sn_pace_resize_ns(f->pace.cores, f->seats[lane].team.count, team.count);
   f->seats[lane] = (sn__seat){op, team, f->pace.now + c->predicted[team.count], true};
   f->n_running++;
   f->n_second += team.slot == SN_SLOT_SECOND;

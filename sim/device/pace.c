@@ -2,6 +2,7 @@
 #include "sim/device/pace.h"
 
 #include <assert.h>
+#include <math.h>
 
 enum { UNITS_PER_NS = 1024 };
 
@@ -15,6 +16,10 @@ static void ask_for_rates(sn_pace *pace) {
   for (uint32_t l = 0; l < SN_PACE_LANES; l++)
     if (pace->tasks[l].runs) pace->tasks[l].rate = rates[n++];
   pace->stale = false;
+}
+
+int64_t sn_pace_resize_ns(const sn_cores *cores, uint32_t before, uint32_t threads) {
+  return before > 0 && before != threads ? llround(cores->resize_ns) : 0;
 }
 
 void sn_pace_start(sn_pace *pace, uint32_t lane, sn_running running, int64_t ns) {

@@ -38,6 +38,9 @@ typedef struct sn_pace {
   sn_pace_task tasks[SN_PACE_LANES];
 } sn_pace;
 
+/* What it takes to give a lane's team another number of threads than the one before it had; 0: there was none. */
+int64_t sn_pace_resize_ns(const sn_cores *cores, uint32_t before, uint32_t threads);
+
 /* The lane must be free. */
 void sn_pace_start(sn_pace *pace, uint32_t lane, sn_running running, int64_t ns);
 

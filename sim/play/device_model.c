@@ -4,12 +4,14 @@
 #include "sim/play/engine.h"
 
 #include <math.h>
+#include <string.h>
 
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_device_model *m = self;
   m->plan = plan;
   m->trace = trace;
   trace->known_ns = 0;
+  memset(m->threads, 0, sizeof m->threads);
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
   m->engine = sn_engine_new(sn_plan_lanes(plan), plan->n_fences, m->shared_link, trace->spans, err);
@@ -60,7 +62,9 @@ static sn_status run_team(sn_device_model *m, uint32_t index, sn_err *err) {
   const sn_team *team = &m->plan->teams[i->team];
   const sn_time_class *c = &m->times->classes[m->times->class_of[i->id * SN_STEP_PARTS + i->part]];
   sn_running running = {.team = *team, .share = c->share[team->count]};
-  return sn_engine_run_team(m->engine, i->lane, c->ns[team->count], running, index, err);
+  int64_t resize_ns = sn_pace_resize_ns(&m->device->cores, m->threads[i->lane], team->count);
+  m->threads[i->lane] = team->count;
+  return sn_engine_run_team(m->engine, i->lane, c->ns[team->count] + resize_ns, running, index, err);
 }
 
 static sn_status compute(void *self, uint32_t index, sn_err *err) {

@@ -27,6 +27,7 @@ typedef struct sn_device_model {
   const sn_plan *plan;
   sn_trace *trace;
   struct sn_engine *engine;
+  uint32_t threads[SN_LANES]; /* of the team that had the lane last; 0: none */
 } sn_device_model;
 
 /* `model` has the members before `plan` set and must outlive sn_play(). */

@@ -39,6 +39,7 @@ static world open_world(uint64_t seed) {
   sn_err err = SN_ERR_INIT;
   world w = {.dice = seed};
   w.device = random_device(&w.dice);
+  if (prng_chance(&w.dice, 30)) w.device.cores.resize_ns = prng_below(&w.dice, 100000);
   w.net = random_net_new(&w.dice, &err);
   must(&err);
   w.route = sn_route_new(w.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
