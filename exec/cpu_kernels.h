@@ -1,5 +1,6 @@
 /* CPU kernels: every operator on oneDNN's C API (libdnnl 2.6), or a loop of ours where oneDNN does not fit (its LRN and
- * max pooling keep workspaces that the plan's tensors do not have, and it has no dropout, loss, fork or SGD).
+ * max pooling keep workspaces that the plan's tensors do not have, its BN is slow in plain layouts and sums in float32,
+ * and it has no dropout, loss, fork or SGD).
  *
  * Plain nchw and oihw layouts: a tensor is exactly n*c*h*w*4 bytes. oneDNN's scratchpads are the caller's: a step's
  * scratch is asked for before planning, planned as workspace, and handed in with the call. Results are bit-identical

@@ -31,7 +31,6 @@ struct sn__cpu {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   sn__cpu_layer *layers; /* one per layer of the net */
-  float *variance;       /* BN backward: as many as the widest BN has channels */
   int64_t *positions;    /* POOL backward over its own input: of one plane, the largest output of a maximum */
   char version[64];
 };
@@ -67,11 +66,10 @@ sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t layer, sn_err *err);
-sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_bn_backward(sn__cpu *k, const sn_call *call, sn_err *err);
 
 /* Operators in loops of ours. Threads share them so that no result depends on which thread did what. */
+void sn__cpu_bn_forward(const sn_call *call);
+void sn__cpu_bn_backward(const sn_call *call);
 void sn__cpu_lrn_forward(const sn_call *call);
 void sn__cpu_lrn_backward(const sn_call *call);
 uint64_t sn__cpu_lrn_scratch(const sn_layer *layer, int threads);

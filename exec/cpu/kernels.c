@@ -1,5 +1,5 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/cpu_kernels.h. What an operator does
- * is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, norm.c (BN, LRN), update.c and loops.c (all others); primitive.c
+ * is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, lrn.c, update.c and loops.c (all others); primitive.c
  * wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
@@ -25,7 +25,6 @@ static const struct {
     [SN_FC] = {sn__cpu_fc_make, sn__cpu_fc_forward, sn__cpu_fc_backward},
     [SN_POOL] = {sn__cpu_pool_make, sn__cpu_pool_forward, sn__cpu_pool_backward},
     [SN_ACT] = {sn__cpu_act_make, sn__cpu_act_forward, sn__cpu_act_backward},
-    [SN_BN] = {sn__cpu_bn_make, sn__cpu_bn_forward, sn__cpu_bn_backward},
 };
 
 /* All others, which cannot fail. */
@@ -33,6 +32,7 @@ static const struct {
   void (*forward)(const sn_call *call);
   void (*backward)(const sn_call *call);
 } loops[SN_OP_COUNT] = {
+    [SN_BN] = {sn__cpu_bn_forward, sn__cpu_bn_backward},
     [SN_LRN] = {sn__cpu_lrn_forward, sn__cpu_lrn_backward},
     [SN_DROPOUT] = {sn__cpu_dropout_forward, sn__cpu_dropout_backward},
     [SN_SOFTMAX] = {sn__cpu_softmax_forward, sn__cpu_softmax_backward},
@@ -66,13 +66,6 @@ static void describe(sn__cpu *k) {
            isa_name(dnnl_get_effective_cpu_isa()));
 }
 
-static uint32_t widest_bn(const sn_net *net) {
-  uint32_t widest = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_BN && net->layers[i].out.c > widest) widest = net->layers[i].out.c;
-  return widest;
-}
-
 static uint64_t largest_plane(const sn_net *net) {
   uint64_t largest = 0;
   for (uint32_t i = 0; i < net->n_layers; i++)
@@ -94,9 +87,8 @@ static sn_status make_layers(sn__cpu *k, sn_err *err) {
 static sn_status make(sn__cpu *k, sn_err *err) {
   if (sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) != SN_OK) return err->code;
   k->layers = calloc(k->net->n_layers, sizeof *k->layers);
-  k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
   k->positions = calloc(largest_plane(k->net) + 1, sizeof *k->positions);
-  if (!k->layers || !k->variance || !k->positions) return sn_fail_memory(err);
+  if (!k->layers || !k->positions) return sn_fail_memory(err);
   if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) ||
       sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err))
     return err->code;
@@ -114,7 +106,6 @@ static void free_kernels(sn__cpu *k) {
   }
   dnnl_stream_destroy(k->stream);
   dnnl_engine_destroy(k->engine);
-  free(k->variance);
   free(k->positions);
   free(k->layers);
   free(k);

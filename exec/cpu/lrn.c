@@ -1,11 +1,7 @@
-/* CPU kernels of BN and LRN; reference_norm.c has the formulas.
- *
- * BN is oneDNN's, gamma and beta as its one tensor of scale and shift. It speaks of variances where the call's
- * statistics hold 1 / sqrt(variance + eps): turned over after forward and back before backward, c numbers each.
- *
- * LRN is ours: oneDNN's wants a workspace of twice the tensor and is slow backward. Threads share blocks of pixels; all
- * channels of a block go through the cache once. Work is `size` multiply-adds and one power an element. Backward may
- * write over dy, so it first keeps, in scratch, what neighbouring channels need of it. */
+/* CPU kernels of LRN; reference_norm.c has the formulas. They are ours: oneDNN's want a workspace of twice the tensor
+ * and are slow backward. Threads share blocks of pixels; all channels of a block go through the cache once. Work is
+ * `size` multiply-adds and one power an element. Backward may write over dy, so it first keeps, in scratch, what
+ * neighbouring channels need of it. */
 #include "exec/cpu/cpu.h"
 
 #include "base/checked.h"
@@ -13,58 +9,6 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-
-sn_status sn__cpu_bn_make(sn__cpu *k, uint32_t index, sn_err *err) {
-  static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_SCALE_SHIFT, DNNL_ARG_MEAN, DNNL_ARG_VARIANCE,
-                                     DNNL_ARG_DST};
-  static const int backward_args[] = {
-      DNNL_ARG_SRC,      DNNL_ARG_SCALE_SHIFT,     DNNL_ARG_MEAN, DNNL_ARG_VARIANCE, DNNL_ARG_DIFF_DST,
-      DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_SCALE_SHIFT};
-  sn__cpu_layer *made = &k->layers[index];
-  dnnl_batch_normalization_desc_t forward, backward;
-  dnnl_memory_desc_t x;
-  if (sn__dnnl_nchw(&x, k->net->layers[index].out, err)) return err->code;
-  dnnl_status_t status = dnnl_batch_normalization_forward_desc_init(&forward, dnnl_forward_training, &x, SN_BN_EPSILON,
-                                                                    dnnl_use_scaleshift);
-  if (status == dnnl_success)
-    status = dnnl_batch_normalization_backward_desc_init(&backward, dnnl_backward, &x, &x, SN_BN_EPSILON,
-                                                         dnnl_use_scaleshift);
-  if (sn__dnnl_check(status, "describe a batch norm", err) ||
-      sn__primitive_new(k, &forward, NULL, forward_args, 5, &made->forward, err))
-    return err->code;
-  return sn__primitive_new(k, &backward, &made->forward, backward_args, 7, &made->backward, err);
-}
-
-/* In the graph's tensors where the dialect has them, else beside the graph. */
-static float *saved_mean(const sn_call *call, uint32_t channels) {
-  return call->saved[0] ? call->saved[0] : call->statistics + 2 * (uint64_t)channels;
-}
-static float *saved_deviation(const sn_call *call, uint32_t channels) {
-  return call->saved[1] ? call->saved[1] : call->statistics + 3 * (uint64_t)channels;
-}
-
-sn_status sn__cpu_bn_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  sn_shape s = sn__call_layer(call)->out;
-  float *running_mean = call->statistics, *running_variance = running_mean + s.c;
-  float *mean = saved_mean(call, s.c), *variance = saved_deviation(call, s.c);
-  float *const tensors[] = {call->x[0], call->parameters, mean, variance, call->y[0]};
-  if (sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err)) return err->code;
-  float m = (float)((uint64_t)s.n * sn__plane(s)), unbiased = m > 1 ? m / (m - 1) : 1;
-  for (uint32_t c = 0; c < s.c && !call->rerun; c++) {
-    running_mean[c] += SN_BN_MOMENTUM * (mean[c] - running_mean[c]);
-    running_variance[c] += SN_BN_MOMENTUM * (variance[c] * unbiased - running_variance[c]);
-  }
-  for (uint32_t c = 0; c < s.c; c++) variance[c] = 1 / sqrtf(variance[c] + SN_BN_EPSILON);
-  return SN_OK;
-}
-
-sn_status sn__cpu_bn_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  uint32_t channels = sn__call_layer(call)->out.c;
-  float *mean = saved_mean(call, channels), *inverse = saved_deviation(call, channels);
-  for (uint32_t c = 0; c < channels; c++) k->variance[c] = fmaxf(1 / (inverse[c] * inverse[c]) - SN_BN_EPSILON, 0);
-  float *const tensors[] = {call->x[0], call->parameters, mean, k->variance, call->dy[0], call->dx[0], call->gradients};
-  return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
-}
 
 enum { BLOCK = 64 }; /* pixels: 4 lines of cache a channel */
 
