@@ -21,7 +21,6 @@ import json
 import multiprocessing
 import os
 import platform
-import resource
 import statistics
 import subprocess
 import sys
@@ -46,6 +45,16 @@ SMALLEST = 1e-9  # of the largest gradient's norm: what is smaller is 0 but for 
 def fail(code, text):
     print(f"pytorch_twin.py: error: {text}", file=sys.stderr)
     sys.exit(code)
+
+
+def ask(program, arguments):
+    try:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    except OSError as error:
+        fail(2, f"{program}: {error.strerror}; build snsim, or name it with --snsim")
+    if done.returncode:
+        fail(done.returncode, f"snsim {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 # ---- snsim's random numbers (exec/random.h) ----
@@ -126,13 +135,7 @@ class Question:
         return os.path.join(self.folder, name)
 
     def snsim(self, arguments):
-        try:
-            done = subprocess.run([self.options.snsim, *arguments], capture_output=True, text=True)
-        except OSError as error:
-            fail(2, f"{self.options.snsim}: {error.strerror}; build snsim, or name it with --snsim")
-        if done.returncode:
-            fail(done.returncode, f"snsim {' '.join(arguments)}: {done.stderr.strip()}")
-        return done.stdout
+        return ask(self.options.snsim, arguments)
 
     def run(self, strategy, iterations, *more):
         """`snsim run` on the batch."""
@@ -244,7 +247,8 @@ def time_pytorch(pipe, question, weights_path, channels_last):
             update.step()
             times.append(time.perf_counter() - start)
         pipe.send(statistics.median(times[1:] or times))
-    pipe.send(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    with open("/proc/self/status", encoding="ascii") as status:  # getrusage() counts what it was before it became Python
+        pipe.send(next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")))
 
 
 class Pytorch:
@@ -262,16 +266,19 @@ class Pytorch:
         return self.pipe.recv()
 
 
+# Runs a command, and says behind its output how large its processes were at most, in KiB. A process of its own, because a
+# child counts the size of who started it as its own.
+WATCH = """import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)"""
+
+
 def time_snsim(question, strategy, iterations):
     """Seconds of an iteration, and the peak of the process in MiB."""
     command = [question.options.snsim, *question.run(strategy, iterations)]
-    with tempfile.TemporaryFile() as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        if status:
-            fail(4, f"{' '.join(command)} ended with status {status}")
-        out.seek(0)
-        return json.load(out)["results"][0]["measured_iteration_ns"] / 1e9, usage.ru_maxrss / 1024
+    report, peak = ask(sys.executable, ["-c", WATCH, *command]).rsplit("}", 1)
+    return json.loads(report + "}")["results"][0]["measured_iteration_ns"] / 1e9, int(peak) / 1024
 
 
 def measure(question):
@@ -339,7 +346,7 @@ def describe(options):
     except (OSError, StopIteration):
         pass
     mkldnn = [line.strip(" -") for line in torch.__config__.show().splitlines() if "MKL-DNN" in line]
-    version = subprocess.run([options.snsim, "--version"], capture_output=True, text=True).stdout.strip()
+    version = ask(options.snsim, ["--version"]).strip()
     return (f"{version}; PyTorch {torch.__version__} ({mkldnn[0].split(' (')[0] if mkldnn else 'no oneDNN'}); {processor}, "
             f"{os.cpu_count()} processors, {options.threads} threads; {time.strftime('%Y-%m-%d')}; load "
             f"{os.getloadavg()[0]:.1f} at the start")
