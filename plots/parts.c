@@ -31,7 +31,9 @@ const char *sn__part_name(unsigned part, const sn_run *run) {
   return other ? "optimizer state" : sn__parts[part].name;
 }
 
+/* A DECONV is a convolution too. */
 unsigned sn__part_of(const char *op) {
+  if (strcmp(op, "DECONV") == 0) return SN__PART_CONV;
   for (unsigned i = SN__PART_CONV; i < SN__PART_OTHER; i++)
     if (strcmp(sn__parts[i].op, op) == 0) return i;
   return SN__PART_OTHER;

@@ -222,6 +222,15 @@ static void breakdown_adds_up(void **state) {
   sn_run_free(run);
 }
 
+/* Every operator has a colour of its own or an other's that it is like; what is cheap is grey. */
+static void parts_of_operators(void **state) {
+  (void)state;
+  assert_int_equal(sn__part_of("CONV"), SN__PART_CONV);
+  assert_int_equal(sn__part_of("DECONV"), SN__PART_CONV);
+  assert_int_equal(sn__part_of("FORK"), SN__PART_FORK);
+  assert_int_equal(sn__part_of("DROPOUT"), SN__PART_OTHER);
+}
+
 /* At baseline's peak are all tensors, so that what belongs to a type can be summed up another way. */
 static void breakdown_knows_whose_a_tensor_is(void **state) {
   (void)state;
@@ -554,6 +563,7 @@ int main(void) {
       cmocka_unit_test(texts_fit_their_terminal),
       cmocka_unit_test(kinds_have_names),
       cmocka_unit_test(breakdown_adds_up),
+      cmocka_unit_test(parts_of_operators),
       cmocka_unit_test(breakdown_knows_whose_a_tensor_is),
       cmocka_unit_test(breakdown_needs_peaks),
       cmocka_unit_test(device_adds_up),
