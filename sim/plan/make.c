@@ -57,9 +57,20 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
   return better ? plan : bare;
 }
 
+/* Blocks that a plan has at least: every tensor, again where it is made or fetched again after its last use. */
+static uint32_t least_blocks(const sn_plan_wish *w) {
+  const sn_schedule *s = w->schedule;
+  uint32_t lives = 0;
+  for (uint32_t e = 0; e < s->n_executions && w->strategy.liveness == SN_LIVENESS_FULL; e++) {
+    const sn_execution *x = &s->executions[e];
+    for (uint32_t i = 0; i < s->route->steps[x->step].n_accesses; i++) lives += s->last_use[x->first_last_use + i];
+  }
+  return lives > s->route->n_tensors ? lives : s->route->n_tensors;
+}
+
 static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
-  if (w->schedule->route->n_tensors > SN_PACK_MOST) return lower_in(w, err); /* each has a block at least */
+  if (least_blocks(w) > SN_PACK_MOST) return lower_in(w, err);
   sn_plan *plan = count_in(w, w->pool_bytes, cache, err);
   if (plan && plan->given_up) {
     sn_plan_free(plan);
