@@ -271,20 +271,25 @@ static void begin(packer *p, int by) {
   p->now.top = 0;
 }
 
-/* What an allocator does that knows no future: what has ended is taken away, so no two share an offset. That is quick
- * for any number of blocks, and so there is a packing whatever the work that is allowed. */
-static void place_first_fit(packer *p) {
+/* By begin, as an allocator does that knows no future, or by end, as one that knows no past: what is over by then is
+ * taken away, so that all that is left conflicts. That is quick for any number of blocks, and so by begin there is a
+ * packing whatever the work that is allowed. False where one would end above `limit`, or the work by end is more. */
+static bool sweep(packer *p, int by, uint64_t limit) {
   layout *l = &p->now;
-  uint32_t *by_end = p->stack, ended = p->active;
-  begin(p, BY_END);
-  memcpy(by_end, l->order, p->active * sizeof *by_end);
-  begin(p, FIRST_FIT);
-  for (uint32_t i = 0; i < p->active; i++) {
+  bool back = by == BY_END;
+  uint32_t *over = p->stack, n = p->active;
+  begin(p, back ? FIRST_FIT : BY_END);
+  memcpy(over, l->order, p->active * sizeof *over);
+  begin(p, by);
+  for (uint32_t i = 0; i < p->active && (!back || looks(p) <= p->most_looks); i++) {
     uint32_t b = l->order[i];
-    while (p->upper[by_end[ended - 1]] <= p->lower[b]) sn__shelf_take(&l->shelf, l->offset[by_end[--ended]]);
-    put(p, l, i, sn__shelf_find(&l->shelf, p->lower[b], p->upper[b], p->blocks[b].bytes));
+    while (back ? p->lower[over[n - 1]] >= p->upper[b] : p->upper[over[n - 1]] <= p->lower[b])
+      sn__shelf_take(&l->shelf, l->offset[over[--n]]);
+    uint64_t offset = sn__shelf_fit(&l->shelf, p->blocks[b].bytes);
+    if (p->blocks[b].bytes > limit || offset > limit - p->blocks[b].bytes) return false;
+    put(p, l, i, offset);
   }
-  keep_best(p, l);
+  return !back || looks(p) <= p->most_looks;
 }
 
 /* Returns the best order. */
@@ -292,12 +297,12 @@ static int try_orders(packer *p, uint64_t known) {
   int best = FIRST_FIT;
   if (known > 0)
     p->best_top = known;
-  else
-    place_first_fit(p);
+  else if (sweep(p, FIRST_FIT, UINT64_MAX))
+    keep_best(p, &p->now);
   p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
   for (int by = FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
-    begin(p, by);
-    if (!place(p, &p->now, 0, p->best_top - 1)) continue;
+    if (by != BY_END) begin(p, by);
+    if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place(p, &p->now, 0, p->best_top - 1)) continue;
     keep_best(p, &p->now);
     best = by;
   }

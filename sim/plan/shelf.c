@@ -90,6 +90,22 @@ uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64
   return offset;
 }
 
+uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes) {
+  uint64_t offset = 0;
+  for (uint32_t r = 0; r < shelf->n_runs; r++) {
+    const sn__run *run = &shelf->runs[shelf->sorted[r]];
+    uint64_t bottom = run->spots[0].offset;
+    shelf->looks++;
+    if (bottom > offset && bottom - offset >= bytes) break;
+    offset = run->reach;
+    if (run->gap < bytes) continue;
+    shelf->looks += run->n;
+    for (uint32_t i = 1; i < run->n; i++)
+      if (run->spots[i].offset - run->spots[i - 1].end >= bytes) return run->spots[i - 1].end;
+  }
+  return offset;
+}
+
 /* The last run that begins at or below `offset`, as an index into `sorted`; 0 where none does. */
 static uint32_t run_at(const sn__shelf *shelf, uint64_t offset) {
   uint32_t low = 0, high = shelf->n_runs;
@@ -155,13 +171,15 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   note_extent(run, &spot);
 }
 
+/* Extents of what is left may stay as wide as they were. */
 void sn__shelf_take(sn__shelf *shelf, uint64_t offset) {
-  uint32_t at = run_at(shelf, offset), index = shelf->sorted[at], i = 0;
+  uint32_t at = run_at(shelf, offset), index = shelf->sorted[at];
   sn__run *run = &shelf->runs[index];
-  while (i < run->n && run->spots[i].offset != offset) i++;
-  if (i == run->n) return;
+  uint32_t i = spots_to(run, offset) - 1;
+  uint64_t end = run->spots[i].end;
   memmove(&run->spots[i], &run->spots[i + 1], (--run->n - i) * sizeof *run->spots);
-  note_run(run);
+  if (run->n > 0 && end == run->reach) run->reach = run->spots[run->n - 1].end;
+  if (i > 0 && i < run->n) run->gap = sn_max(run->gap, run->spots[i].offset - run->spots[i - 1].end);
   if (run->n > 0) return;
   memmove(&shelf->sorted[at], &shelf->sorted[at + 1], (--shelf->n_runs - at) * sizeof *shelf->sorted);
   shelf->sorted[shelf->n_runs] = index;

@@ -33,8 +33,10 @@ void sn__shelf_clear(sn__shelf *shelf);
 void sn__shelf_empty(sn__shelf *shelf);
 /* The lowest offset at which `bytes` are free for the whole of [lower, upper). */
 uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes);
+/* The same of who conflicts with all that is there, no two of which overlap. */
+uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes);
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot);
-/* Takes the spot at `offset` away; it must be the only one there. */
+/* Takes the spot at `offset` away; no two of those that are there may overlap. */
 void sn__shelf_take(sn__shelf *shelf, uint64_t offset);
 
 /* All spots by offset: run 0.., and of each its spots. */
