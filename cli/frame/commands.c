@@ -103,13 +103,15 @@ static const sn_command commands[] = {
      "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
      "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13. "
      "singa: the memory of ResNet-50 that the documentation of Apache SINGA prints, without and with its graph; "
-     "simulated only.\n"
+     "simulated only. corun-table2 and corun-table3: how many threads operations want on a machine of 68 cores, and "
+     "what two take side by side, of a paper on runtime concurrency control.\n"
      "With -o FILE it is also drawn. Needs gnuplot.",
      "snsim reproduce table5\n"
      "snsim reproduce fig10 -o fig10.svg\n"
      "snsim reproduce table2 --json\n"
      "snsim reproduce singa",
-     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa", SN_CMD_REPRODUCE, sn_cli_reproduce},
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa|corun-table2|corun-table3",
+     SN_CMD_REPRODUCE, sn_cli_reproduce},
     {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
      "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "
      "start: every "

@@ -34,6 +34,8 @@ static const struct {
     [SN_DEVICE_MIB] = {"MiB", "memory of the GPU (MiB)", 0},
     [SN_PART_MIB] = {"MiB of it", "part of the memory (MiB)", 0},
     [SN_LISTED_MIB] = {"MiB, not simulated", "memory of the GPU (MiB)", 0},
+    [SN_MS] = {"ms", "time (ms)", 2},
+    [SN_THREADS] = {"threads", "threads", 0},
 };
 
 /* NAN where one of them is missing, or the paper's is nothing and ours is not. */
@@ -185,7 +187,7 @@ static sn_status draw_steps(const char *path, sn_err *err) {
 static const sn_experiment *find(const char *name, sn_err *err) {
   enum { MOST = 32 };
   const char *names[MOST];
-  char hint[80], all[160] = "";
+  char hint[80], all[320] = "";
   uint32_t count;
   const sn_experiment *e = sn_experiments(&count);
   for (uint32_t i = 0; i < count && i < MOST; i++) {

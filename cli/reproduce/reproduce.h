@@ -1,4 +1,4 @@
-/* Inside `snsim reproduce`: the paper's tables and figures, and SINGA's, beside what the simulator finds.
+/* Inside `snsim reproduce`: tables and figures of papers, and SINGA's, beside what the simulator finds.
  *
  *   reproduce.c           the command: which experiment, then print, write as JSON, draw
  *   reproduce_paper.c     the experiments and every number the paper prints, in one table
@@ -6,6 +6,7 @@
  *   reproduce_figures.c   figures of which the paper prints no numbers: shares by layer type, workspaces
  *   reproduce_fit.c       the largest size that fits
  *   reproduce_singa.c     SINGA's memory of ResNet-50
+ *   reproduce_corun_ops.c  operations side by side
  */
 #ifndef SN_CLI_REPRODUCE_REPRODUCE_H
 #define SN_CLI_REPRODUCE_REPRODUCE_H
@@ -35,6 +36,8 @@ typedef enum sn_quantity {
   SN_DEVICE_MIB, /* of the GPU in all, */
   SN_PART_MIB,   /* and a part of it; */
   SN_LISTED_MIB, /* printed, and not simulated */
+  SN_MS,
+  SN_THREADS,
   SN_QUANTITIES
 } sn_quantity;
 
@@ -48,9 +51,10 @@ enum {
   SN_HOW_NOT = 32          /* not at all: the paper does not say enough */
 };
 
-#define SN_PAPER_CARD "k40c"
-#define SN_SINGA_CARD "rtx2080ti"
-#define SN_NO_NUMBER  (-1.0) /* the paper prints none */
+#define SN_PAPER_CARD   "k40c"
+#define SN_SINGA_CARD   "rtx2080ti"
+#define SN_CORUN_DEVICE "knl7250"
+#define SN_NO_NUMBER    (-1.0) /* the paper prints none */
 
 /* A number that the paper prints, or would. */
 typedef struct sn_paper_cell {
@@ -81,6 +85,9 @@ typedef struct sn_paper_rows {
 
 /* Adds a line; free() the rows. */
 sn_status sn_paper_add(sn_paper_rows *rows, const sn_paper_row *row, sn_err *err);
+/* The same of its parts; texts are cut where they are too long, and nothing is added behind an error. */
+void sn_paper_put(sn_paper_rows *rows, const char *subject, const char *series, sn_quantity quantity, double paper,
+                  double ours, sn_err *err);
 
 typedef struct sn_experiment {
   const char *name, *section, *title, *notes;
@@ -97,6 +104,9 @@ const sn_experiment *sn_experiments(uint32_t *count);
 /* Measures the cells of the experiment, in their order. */
 sn_status sn_cells_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_singa_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+/* Tables of the paper on co-running (docs/corun.md). */
+sn_status sn_corun_table2(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_corun_table3(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 /* Figures 8, 12 and 13. */
 sn_status sn_shares_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);

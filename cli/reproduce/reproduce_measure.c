@@ -27,6 +27,14 @@ sn_status sn_paper_add(sn_paper_rows *rows, const sn_paper_row *row, sn_err *err
   return SN_OK;
 }
 
+void sn_paper_put(sn_paper_rows *rows, const char *subject, const char *series, sn_quantity quantity, double paper,
+                  double ours, sn_err *err) {
+  sn_paper_row row = {.quantity = quantity, .paper = paper, .ours = ours};
+  snprintf(row.subject, sizeof row.subject, "%s", subject);
+  snprintf(row.series, sizeof row.series, "%s", series);
+  if (err->code == SN_OK) sn_paper_add(rows, &row, err);
+}
+
 static sn_status add_cell(sn_paper_rows *rows, const sn_paper_cell *cell, double ours, sn_err *err) {
   sn_paper_row row = {
       .quantity = cell->quantity, .paper = cell->paper == SN_NO_NUMBER ? NAN : cell->paper, .ours = ours};

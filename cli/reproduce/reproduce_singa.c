@@ -69,14 +69,6 @@ static sn_status simulate(uint32_t batch, memory *memories, sn_err *err) {
 
 /* ---- rows ---- */
 
-static void add(sn_paper_rows *rows, const char *subject, const char *series, sn_quantity quantity, double paper,
-                double ours, sn_err *err) {
-  sn_paper_row row = {.quantity = quantity, .paper = paper, .ours = ours};
-  snprintf(row.subject, sizeof row.subject, "%s", subject);
-  snprintf(row.series, sizeof row.series, "%s", series);
-  if (err->code == SN_OK) sn_paper_add(rows, &row, err);
-}
-
 static double reduction(double bytes, double of_layer) {
   return 100 * (1 - bytes / of_layer);
 }
@@ -86,16 +78,16 @@ static void add_batch(sn_paper_rows *rows, int b, const memory *memories, sn_err
   snprintf(subject, sizeof subject, "batch %" PRIu32, batches[b]);
   for (int c = 0; c < CASES; c++) {
     const memory *m = &memories[c];
-    add(rows, subject, cases[c].name, SN_DEVICE_MIB, cases[c].paper[b], total(m), err);
-    add(rows, subject, "  context", SN_PART_MIB, NAN, m->context, err);
-    add(rows, subject, "  given", SN_PART_MIB, NAN, m->given, err);
-    add(rows, subject, "  tensors", SN_PART_MIB, NAN, m->tensors, err);
-    add(rows, subject, "  workspaces", SN_PART_MIB, NAN, m->workspaces, err);
+    sn_paper_put(rows, subject, cases[c].name, SN_DEVICE_MIB, cases[c].paper[b], total(m), err);
+    sn_paper_put(rows, subject, "  context", SN_PART_MIB, NAN, m->context, err);
+    sn_paper_put(rows, subject, "  given", SN_PART_MIB, NAN, m->given, err);
+    sn_paper_put(rows, subject, "  tensors", SN_PART_MIB, NAN, m->tensors, err);
+    sn_paper_put(rows, subject, "  workspaces", SN_PART_MIB, NAN, m->workspaces, err);
   }
   snprintf(subject, sizeof subject, "batch %" PRIu32 ", less than layer", batches[b]);
   for (int c = LAYER + 2; c < CASES; c++)
-    add(rows, subject, cases[c].name, SN_SHARE_PERCENT, reduction(cases[c].paper[b], cases[LAYER].paper[b]),
-        reduction(total(&memories[c]), total(&memories[LAYER])), err);
+    sn_paper_put(rows, subject, cases[c].name, SN_SHARE_PERCENT, reduction(cases[c].paper[b], cases[LAYER].paper[b]),
+                 reduction(total(&memories[c]), total(&memories[LAYER])), err);
 }
 
 /* The sum of workspaces with the least sum of squares of relative errors. */
@@ -113,16 +105,17 @@ static void add_fitted(sn_paper_rows *rows, int b, const memory *memories, sn_er
   char subject[SN_PAPER_TEXT];
   double workspaces = fit_workspaces(b, memories);
   snprintf(subject, sizeof subject, "batch %" PRIu32 ", fitted", batches[b]);
-  add(rows, subject, "sum of workspaces", SN_PART_MIB, NAN, workspaces, err);
+  sn_paper_put(rows, subject, "sum of workspaces", SN_PART_MIB, NAN, workspaces, err);
   for (int c = 0; c < CASES; c++)
-    add(rows, subject, cases[c].name, SN_DEVICE_MIB, cases[c].paper[b],
-        total(&memories[c]) - memories[c].workspaces + workspaces, err);
+    sn_paper_put(rows, subject, cases[c].name, SN_DEVICE_MIB, cases[c].paper[b],
+                 total(&memories[c]) - memories[c].workspaces + workspaces, err);
 }
 
 static void add_two_processes(sn_paper_rows *rows, int b, sn_err *err) {
   char subject[SN_PAPER_TEXT];
   snprintf(subject, sizeof subject, "batch %" PRIu32 ", two processes", batches[b]);
-  for (int c = 0; c < CASES; c++) add(rows, subject, cases[c].name, SN_LISTED_MIB, cases[c].two_processes[b], NAN, err);
+  for (int c = 0; c < CASES; c++)
+    sn_paper_put(rows, subject, cases[c].name, SN_LISTED_MIB, cases[c].two_processes[b], NAN, err);
 }
 
 sn_status sn_singa_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err) {
