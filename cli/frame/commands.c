@@ -103,14 +103,16 @@ static const sn_command commands[] = {
      "Tables: table1 (recomputation), table2 (memory pool), table3 (tensor cache), table4 (going deeper) and "
      "table5 (going wider). Figures: fig2, fig8, fig10, fig11, fig12 and fig13. "
      "singa: the memory of ResNet-50 that the documentation of Apache SINGA prints, without and with its graph; "
-     "simulated only. corun-table2 and corun-table3: how many threads operations want on a machine of 68 cores, and "
-     "what two take side by side, of a paper on runtime concurrency control.\n"
+     "simulated only. corun-table1, 2, 3, 5, 6, corun-fig3 and corun-fig4, of a paper on runtime concurrency control: "
+     "how many threads operations want on a machine of 68 cores, and what running them side by side gains; simulated "
+     "only.\n"
      "With -o FILE it is also drawn. Needs gnuplot.",
      "snsim reproduce table5\n"
      "snsim reproduce fig10 -o fig10.svg\n"
      "snsim reproduce table2 --json\n"
      "snsim reproduce singa",
-     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa|corun-table2|corun-table3",
+     "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa|corun-table1|corun-table2|corun-"
+     "table3|corun-table5|corun-table6|corun-fig3|corun-fig4",
      SN_CMD_REPRODUCE, sn_cli_reproduce},
     {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
      "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "

@@ -36,6 +36,10 @@ static const struct {
     [SN_LISTED_MIB] = {"MiB, not simulated", "memory of the GPU (MiB)", 0},
     [SN_MS] = {"ms", "time (ms)", 2},
     [SN_THREADS] = {"threads", "threads", 0},
+    [SN_ACCURACY_PERCENT] = {"% accuracy", "accuracy (%)", 2},
+    [SN_TIMES_OFF] = {"times off", "times off the paper", 3},
+    [SN_OPS_AT_ONCE] = {"operations at once", "operations at once", 2},
+    [SN_STEPS] = {"training steps", "training steps", 0},
 };
 
 /* NAN where one of them is missing, or the paper's is nothing and ours is not. */

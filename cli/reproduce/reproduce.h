@@ -6,7 +6,7 @@
  *   reproduce_figures.c   figures of which the paper prints no numbers: shares by layer type, workspaces
  *   reproduce_fit.c       the largest size that fits
  *   reproduce_singa.c     SINGA's memory of ResNet-50
- *   reproduce_corun_ops.c  operations side by side
+ *   reproduce_corun_ops.c, reproduce_corun_nets.c   operations side by side: single ones, and whole networks
  */
 #ifndef SN_CLI_REPRODUCE_REPRODUCE_H
 #define SN_CLI_REPRODUCE_REPRODUCE_H
@@ -38,6 +38,10 @@ typedef enum sn_quantity {
   SN_LISTED_MIB, /* printed, and not simulated */
   SN_MS,
   SN_THREADS,
+  SN_ACCURACY_PERCENT,
+  SN_STEPS, /* of training, for profiling */
+  SN_OPS_AT_ONCE,
+  SN_TIMES_OFF, /* from the paper's: max(ours / paper, paper / ours) */
   SN_QUANTITIES
 } sn_quantity;
 
@@ -105,8 +109,13 @@ const sn_experiment *sn_experiments(uint32_t *count);
 sn_status sn_cells_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_singa_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 /* Tables of the paper on co-running (docs/corun.md). */
+sn_status sn_corun_table1(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_corun_table2(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_corun_table3(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_corun_table5(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_corun_table6(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_corun_figure3(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
+sn_status sn_corun_figure4(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 /* Figures 8, 12 and 13. */
 sn_status sn_shares_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);
 sn_status sn_workspaces_measure(const sn_experiment *experiment, sn_paper_rows *rows, sn_err *err);

@@ -17,7 +17,7 @@ static sn_law_kind kind_of_conv(sn_op op, sn_pass pass, sn_kernel part) {
   return data == (op == SN_CONV) ? SN_LAW_DATA : SN_LAW_FORWARD;
 }
 
-static sn_law_kind kind_of(sn_op op, sn_pass pass, sn_kernel part) {
+sn_law_kind sn_scaling_kind(sn_op op, sn_pass pass, sn_kernel part) {
   if (pass == SN_UPDATE) return SN_LAW_UPDATE;
   switch (op) {
   case SN_CONV:
@@ -41,7 +41,7 @@ static double bytes_of(sn_shape s) {
 sn_scaling sn_scaling_of(const sn_cores *cores, const sn_net *net, uint32_t index, sn_pass pass, sn_kernel part,
                          sn_optimizer optimizer) {
   const sn_layer *layer = &net->layers[index];
-  sn_law_kind kind = kind_of(layer->op, pass, part);
+  sn_law_kind kind = sn_scaling_kind(layer->op, pass, part);
   if (pass == SN_UPDATE || !sn_op_splits(layer->op)) {
     sn_work work = sn_costs_work(net, index, pass, optimizer);
     return sn_cores_scaling(cores, kind, work.flops, work.bytes);

@@ -17,6 +17,9 @@
 /* Backward of this operator is FILTER and DATA. */
 bool sn_op_splits(sn_op op);
 
+/* The kind whose constants hold. */
+sn_law_kind sn_scaling_kind(sn_op op, sn_pass pass, sn_kernel part);
+
 sn_scaling sn_scaling_of(const sn_cores *cores, const sn_net *net, uint32_t layer, sn_pass pass, sn_kernel part,
                          sn_optimizer optimizer);
 
