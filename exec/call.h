@@ -21,6 +21,7 @@
 #include "models/net.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
+#include "sim/plan/part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,6 +37,7 @@ typedef struct sn_call {
   const sn_net *net;
   uint32_t layer;
   sn_pass pass;
+  sn_step_part part;  /* of a backward: FILTER makes gradients of parameters only, DATA dx only */
   bool rerun;         /* a recomputation: the same dropout mask again, running statistics left alone */
   uint64_t iteration; /* from 0 */
   const sn_hyper *hyper;

@@ -2,7 +2,8 @@
  *
  * Every tensor, workspace and scratch byte lies in one pool of exactly the planned size, at the planned address; the
  * external pool is a second region. Steps run on the caller's thread (with the kernels' threads), copies on two threads
- * of their own (exec/lanes.h), so that the plan's fences do their work.
+ * of their own (exec/lanes.h), so that the plan's fences do their work. Operations of a co-run plan run on teams of
+ * processors (exec/cpu_teams.h), and the caller's thread only feeds.
  *
  * With `check` set the back end watches the plan as a sanitizer would: released bytes and all bytes that belong to
  * nobody are filled with a pattern that is a NaN, the spare bytes behind a tensor's end and a zone in front of and
@@ -16,6 +17,7 @@
 
 #include "exec/batch.h"
 #include "exec/cpu_kernels.h"
+#include "exec/cpu_teams.h"
 #include "exec/lanes.h"
 #include "exec/machine.h"
 #include "exec/state.h"
@@ -28,6 +30,7 @@ typedef struct sn_cpu {
   /* set by the caller; looked at, must outlive the play */
   const sn_route *route;
   sn_cpu_kernels *kernels;
+  sn_cpu_teams *teams; /* for co-run plans */
   sn_state *state;
   const sn_batch *batch; /* of the iteration to come */
   sn_hyper hyper;

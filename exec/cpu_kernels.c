@@ -27,17 +27,38 @@ static const sn_cpu_table *load(sn_err *err) {
   return sn_module_load(&cpu_module, err);
 }
 
-sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
-  sn_cpu_kernels *k = calloc(1, sizeof *k);
-  if (!k) {
+/* Takes what the module has made, NULL after an error. */
+static sn_cpu_kernels *wrap(const sn_cpu_table *module, sn__cpu *made, sn_err *err) {
+  sn_cpu_kernels *k = made ? calloc(1, sizeof *k) : NULL;
+  if (k) {
+    *k = (sn_cpu_kernels){module, made};
+  } else if (made) {
+    module->free(made);
     sn_fail_memory(err);
-    return NULL;
   }
-  k->module = load(err);
-  if (k->module) k->made = k->module->make(net, threads, err);
-  if (k->made) return k;
-  free(k);
-  return NULL;
+  return k;
+}
+
+sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
+  const sn_cpu_table *module = load(err);
+  return module ? wrap(module, module->make(net, threads, err), err) : NULL;
+}
+
+sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, sn_err *err) {
+  const sn_cpu_table *module = load(err);
+  return module ? wrap(module, module->make_bare(net, threads, err), err) : NULL;
+}
+
+sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *k, uint32_t layer, sn_err *err) {
+  return k->module->prepare(k->made, layer, err);
+}
+
+sn_cpu_kernels *sn_cpu_kernels_share(const sn_cpu_kernels *k, sn_err *err) {
+  return wrap(k->module, k->module->share(k->made, err), err);
+}
+
+sn_status sn_cpu_kernels_try_threads(const sn_cpu_kernels *k, unsigned count, sn_err *err) {
+  return k->module->try_threads(count, err);
 }
 
 void sn_cpu_kernels_free(sn_cpu_kernels *k) {
@@ -46,8 +67,8 @@ void sn_cpu_kernels_free(sn_cpu_kernels *k) {
   free(k);
 }
 
-uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass pass) {
-  return k->module->scratch(k->made, layer, pass);
+uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass pass, sn_step_part part) {
+  return k->module->scratch(k->made, layer, pass, part);
 }
 
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {

@@ -2,7 +2,9 @@
  * memory. */
 #include "exec/cpu.h"
 #include "exec/machine.h"
+#include "exec/processors.h"
 #include "sim/ask/result.h"
+#include "sim/device/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 typedef struct cpu_machine {
   sn_cpu cpu;
   sn_cpu_kernels *kernels;
+  sn_cpu_teams *teams;
   uint64_t base_bytes; /* resident before it was opened */
 } cpu_machine;
 
@@ -25,9 +28,15 @@ static sn_status offer(void *self, sn_costs *costs, sn_err *err) {
   for (uint32_t layer = 1; layer < m->cpu.route->net->n_layers; layer++) {
     sn_costs_keep_smallest(costs, layer);
     for (sn_pass pass = 0; pass < SN_PASSES; pass++)
-      sn_costs_set_scratch(costs, layer, pass, sn_cpu_kernels_scratch(m->kernels, layer, pass));
+      sn_costs_set_scratch(costs, layer, pass, sn_cpu_kernels_scratch(m->kernels, layer, pass, SN_STEP_WHOLE));
   }
   return SN_OK;
+}
+
+static sn_status team_scratch(void *self, uint32_t step, sn_step_part part, uint32_t threads, uint64_t *bytes,
+                              sn_err *err) {
+  cpu_machine *m = self;
+  return sn_cpu_teams_scratch(m->teams, &m->cpu.route->steps[step], part, threads, bytes, err);
 }
 
 static sn_status start(void *self, sn_state *state, sn_err *err) {
@@ -78,12 +87,14 @@ static sn_status used_bytes(void *self, uint64_t *bytes, sn_err *err) {
 
 static void close_machine(void *self) {
   cpu_machine *m = self;
+  sn_cpu_teams_free(m->teams);
   sn_cpu_kernels_free(m->kernels);
   free(m);
 }
 
 static const sn_machine_ops cpu_ops = {
     .offer = offer,
+    .team_scratch = team_scratch,
     .start = start,
     .feed = feed,
     .backend = backend,
@@ -121,21 +132,41 @@ static void describe(const cpu_machine *m, sn_machine_info *info) {
   snprintf(info->libraries, sizeof info->libraries, "%s", sn_cpu_kernels_version(m->kernels));
 }
 
+/* Estimates for so many of the machine's processors, which nothing here measures. One alone has nothing beside it. */
+static sn_status estimate_cores(uint32_t count, sn_cores *cores, sn_err *err) {
+  char name[32];
+  sn_device estimate;
+  if (count < SN_MIN_CORES) return SN_OK;
+  snprintf(name, sizeof name, "manycore:cores=%u", count < SN_MAX_CORES ? count : SN_MAX_CORES);
+  if (sn_device_load(name, &estimate, err) == SN_OK) *cores = estimate.cores;
+  return err->code;
+}
+
+static sn_status find_cores(const cpu_machine *m, const sn_machine_options *options, sn_cores *cores, sn_err *err) {
+  uint32_t threads = sn_cpu_kernels_threads(m->kernels), processors = sn_processors_count();
+  if (!options->cores) return estimate_cores(threads < processors ? threads : processors, cores, err);
+  *cores = *options->cores;
+  return SN_OK;
+}
+
 sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *options, sn_machine *machine,
                               sn_err *err) {
   cpu_machine *m = calloc(1, sizeof *m);
   if (!m) return sn_fail_memory(err);
+  *machine = (sn_machine){.self = m, .ops = &cpu_ops};
   if (resident_bytes(&m->base_bytes, err) == SN_OK) m->kernels = sn_cpu_kernels_new(route->net, options->threads, err);
-  if (!m->kernels) {
-    free(m);
+  if (m->kernels) m->teams = sn_cpu_teams_new(route->net, err);
+  if (!m->teams || find_cores(m, options, &machine->info.cores, err) != SN_OK) {
+    close_machine(m);
+    *machine = (sn_machine){0};
     return err->code;
   }
   m->cpu = (sn_cpu){.route = route,
                     .kernels = m->kernels,
+                    .teams = m->teams,
                     .hyper = options->hyper,
                     .check = options->check,
                     .jitter_us = options->jitter_us};
-  *machine = (sn_machine){.self = m, .ops = &cpu_ops};
   describe(m, &machine->info);
   return SN_OK;
 }

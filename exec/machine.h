@@ -37,6 +37,9 @@ typedef struct sn_machine_options {
   unsigned threads;   /* CPU: of the kernels, at most SN_MACHINE_THREADS; 0: all processors */
   bool check;         /* CPU: watch every byte of the pool; see exec/cpu.h */
   uint32_t jitter_us; /* CPU: see exec/lanes.h */
+  /* CPU: what co-run plans are made for; where they are more than the processors, teams share these. NULL: estimates
+   * for the machine's own. Looked at by sn_machine_open_cpu() only. */
+  const sn_cores *cores;
   bool deterministic; /* CUDA: only algorithms that give the same bits every time */
   bool tf32;          /* CUDA: allow TF32 tensor cores */
 } sn_machine_options;
@@ -48,6 +51,7 @@ typedef struct sn_machine_info {
   char device[SN_MACHINE_TEXT];    /* "AMD EPYC 7B13, avx2, 2 threads"; "NVIDIA H200" */
   char libraries[SN_MACHINE_TEXT]; /* "oneDNN 2.6.3"; "driver 580.65, CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0" */
   uint64_t memory_bytes;           /* of the device, as the driver or the system reports it */
+  sn_cores cores;                  /* that co-run plans are made for; count 0: they are not executed here */
   sn_persistent persistent;        /* what lies there for the whole training, alignment included */
 } sn_machine_info;
 
@@ -61,6 +65,10 @@ typedef struct sn_machine_ops {
   /* Tells what the kernels need, beyond what the formulas of the cost model know: scratch of a step
    * (sn_costs_set_scratch), the convolution algorithms that exist and their workspaces (sn_costs_set_conv). */
   sn_status (*offer)(void *self, sn_costs *costs, sn_err *err);
+  /* Bytes of workspace that a part of a step needs with so many threads, for co-run plans; NULL where info.cores has
+   * none. */
+  sn_status (*team_scratch)(void *self, uint32_t step, sn_step_part part, uint32_t threads, uint64_t *bytes,
+                            sn_err *err);
   /* Training starts from `state`, which is looked at until close(); a CPU trains it in place. */
   sn_status (*start)(void *self, sn_state *state, sn_err *err);
   /* The batch of the next iteration; looked at until the iteration is over. */

@@ -60,6 +60,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
     s->device = *s->profile;
   else if (sn_device_known(0, &s->device, err) != SN_OK)
     return err->code;
+  else
+    snprintf(s->device.name, sizeof s->device.name, "this machine");
+  s->device.cores = s->machine.info.cores;
   s->room = SN_MAX_NET_BYTES;
   assert(s->machine.ops);
   if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;
@@ -87,6 +90,7 @@ void sn_session_close(sn_session *s) {
   if (!s) return;
   sn_batches_free(s->batches);
   sn_weights_close(s->weights);
+  sn_corun_plans_clear(&s->corun); /* which look at the graphs */
   for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
     for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(s->graphs[d].schedules[i]);
     sn_costs_free(s->graphs[d].costs);
@@ -150,6 +154,8 @@ static sn_status execute(sn_session *s, sn_strategy strategy, const sn_plan *pla
   sn_status status = sn_trace_init(&trace, plan, err);
   if (status == SN_OK && s->options.predict) status = sn__session_predict(s, strategy, plan, &trace, err);
   if (status == SN_OK) status = sn__session_measure(s, strategy, plan, &trace, err);
+  bool whole = status == SN_OK && s->results[s->n_results - 1].digest != 0;
+  if (whole && sn_plan_is_corun(plan) && s->options.machine.check) status = sn__session_prove(s, plan, &trace, err);
   if (s->n_results == before + s->options.predict) s->n_results = before; /* a prediction alone is not kept */
   sn_trace_clear(&trace);
   return status;

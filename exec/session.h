@@ -12,6 +12,10 @@
  * depend on the strategy (no optional workspaces, deterministic algorithms), equal digests are what a correct plan must
  * give.
  *
+ * Operations that run side by side have numbers of threads of their own, which split sums differently: their results
+ * differ from others' in the last bits. With `machine.check` each such plan is executed once more with its operations
+ * one after another, with the same threads, and that must give the same bits.
+ *
  * Predicted results come from playing the very same plans on the simulated device, with the machine's own needs
  * (scratch, algorithms) and the times of a calibration.
  */
@@ -49,6 +53,7 @@ typedef struct sn_session_options {
   bool compare; /* keep the first result's gradients and parameters: the later ones say how far they are from it */
   sn_workspace workspace;
   sn_placement placement; /* as in sn_options */
+  sn_corun_options corun; /* the same: of strategies whose operations run side by side */
   const char *data;       /* a labelled image set; NULL: synthetic batches */
   sn_weight_files files;  /* weights to start from, weights and gradients to leave */
   bool want_steps;
@@ -68,7 +73,7 @@ typedef struct sn_session_options {
 
 #define SN_SESSION_OPTIONS_INIT                                                                                        \
   {                                                                                                                    \
-    .iterations = 3, .warmup = 1, .compare = true, .workspace = SN_WORKSPACE_NONE,                                     \
+    .iterations = 3, .warmup = 1, .compare = true, .workspace = SN_WORKSPACE_NONE, .corun = SN_CORUN_INIT,             \
     .machine.hyper = {.seed = 1, .learning_rate = 0.001f, .momentum = 0.9f, .weight_decay = 0.0005f},                  \
   }
 

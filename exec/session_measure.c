@@ -2,6 +2,7 @@
 #include "exec/session_internal.h"
 
 #include "base/checked.h"
+#include "sim/plan/check.h"
 #include "sim/play/meter.h"
 #include "sim/play/recording.h"
 
@@ -23,6 +24,7 @@ typedef struct play {
   sn_trace shortest; /* the spans of the least disturbed iteration */
   sn_outcome outcome;
   uint64_t done, digest, used_bytes;
+  bool quiet; /* nothing but the digest is wanted */
 } play;
 
 static sn_status feed_next(const sn_session *s, sn_err *err) {
@@ -38,15 +40,24 @@ static void keep_shortest(play *p, uint64_t iteration, const sn_trace *trace) {
   p->shortest.spans = spans;
 }
 
+/* A lane of a co-run plan waits where it has no work: that is no stall. */
+static timing timing_of(const sn_plan *plan, const sn_trace *trace) {
+  timing t = {trace->end_ns, trace->busy_ns[SN_LANE_COMPUTE],
+              sn_plan_is_corun(plan) ? 0 : trace->stall_ns[SN_LANE_COMPUTE]};
+  for (uint32_t lane = SN_LANE_COMPUTE2; lane < sn_plan_lanes(plan); lane++) t.compute_ns += trace->busy_ns[lane];
+  return t;
+}
+
 static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
   play *p = user;
   const sn_session *s = p->session;
   const sn_session_options *o = &s->options;
   s->machine.ops->outcome(s->machine.self, &p->outcome);
-  p->timings[iteration] = (timing){trace->end_ns, trace->busy_ns[SN_LANE_COMPUTE], trace->stall_ns[SN_LANE_COMPUTE]};
+  p->timings[iteration] = timing_of(p->plan, trace);
   p->correct[iteration] = p->outcome.correct;
   p->digest = sn_digest(p->digest, &p->outcome.loss, sizeof p->outcome.loss);
   p->done = iteration + 1;
+  if (p->quiet) return p->done < o->iterations ? feed_next(s, err) : SN_OK;
   keep_shortest(p, iteration, trace);
   if (iteration == 0 && s->machine.ops->used_bytes(s->machine.self, &p->used_bytes, err) != SN_OK) return err->code;
   if (o->visit && o->visit(o->visitor, iteration, p->plan, trace, err) != SN_OK) return err->code;
@@ -146,7 +157,8 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
   sn_result *r = &s->results[s->n_results];
   sn_result_source source = sn__session_source(s, p->plan, &p->shortest);
   source.use = p->meter.use;
-  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK) return err->code;
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, p->plan, r, err) != SN_OK)
+    return err->code;
   r->source = sn_exec_backend_name(s->options.backend);
   r->fits = true;
   note_memory(p, r);
@@ -193,14 +205,45 @@ static sn_status train(play *p, sn_strategy strategy, sn_trace *trace, sn_err *e
   return err->code;
 }
 
+static void clear(play *p) {
+  sn_meter_clear(&p->meter);
+  sn_trace_clear(&p->shortest);
+  free(p->timings);
+  free(p->correct);
+  sn_state_free(p->state);
+}
+
 sn_status sn__session_measure(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   play p = {.session = s, .plan = plan, .digest = SN_DIGEST_START};
   sn_status status = prepare(&p, err);
   if (status == SN_OK) status = train(&p, strategy, trace, err);
-  sn_meter_clear(&p.meter);
-  sn_trace_clear(&p.shortest);
-  free(p.timings);
-  free(p.correct);
-  sn_state_free(p.state);
+  clear(&p);
   return status;
+}
+
+/* Trains once more, and compares. */
+static sn_status repeat(play *p, const sn_result *known, sn_trace *trace, sn_err *err) {
+  const sn_machine *m = &p->session->machine;
+  sn_play_options options = {
+      .iterations = p->session->options.iterations, .stop = is_stopped, .after = after_iteration, .user = p};
+  uint64_t done;
+  if (prepare(p, err) != SN_OK) return err->code;
+  sn_play_many(p->plan, m->ops->backend(m->self), &options, trace, &done, err);
+  if (err->code != SN_OK || p->done < options.iterations || m->ops->fetch(m->self, err) != SN_OK) return err->code;
+  if (digest(p) == known->digest) return SN_OK;
+  return sn_fail(err, SN_BUG, "its operations give another result side by side than one after another");
+}
+
+sn_status sn__session_prove(sn_session *s, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  const sn_result *known = &s->results[s->n_results - 1];
+  sn_plan serial = *plan;
+  play p = {.session = s, .plan = &serial, .digest = SN_DIGEST_START, .quiet = true};
+  serial.instrs = malloc((plan->n_instrs + (size_t)1) * sizeof *serial.instrs);
+  if (!serial.instrs) return sn_fail_memory(err);
+  memcpy(serial.instrs, plan->instrs, plan->n_instrs * sizeof *serial.instrs);
+  for (uint32_t i = 0; i < plan->n_instrs; i++) serial.instrs[i].lane = SN_LANE_COMPUTE;
+  if (sn_check(&serial, NULL, err) == SN_OK) repeat(&p, known, trace, err);
+  clear(&p);
+  free(serial.instrs);
+  return err->code;
 }

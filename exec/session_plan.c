@@ -34,10 +34,22 @@ sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *
   return NULL;
 }
 
+/* Whether operations can run side by side here. */
+static sn_status check_cores(const sn_session *s, sn_err *err) {
+  if (s->device.cores.count > 0) return SN_OK;
+  if (s->options.backend != SN_EXEC_CPU)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "operations side by side on cores of their own are executed on the CPU only; use --backend cpu");
+  return sn_fail(err, SN_BAD_USAGE,
+                 "operations run side by side on the processors of this machine, and there is one (or --threads 1 asks "
+                 "for one); use snsim simulate");
+}
+
 /* The graph of a strategy's dialect; NULL after an error. */
 static sn__graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn__graph *g = &s->graphs[strategy.dialect];
   bool simulated = sn_strategy_is_simulated(strategy);
+  if (sn_strategy_is_corun(strategy) && check_cores(s, err) != SN_OK) return NULL;
   if (simulated || (strategy.dialect != SN_DIALECT_SUPERNEURONS && s->options.backend != SN_EXEC_CPU)) {
     sn_fail(err, SN_BAD_USAGE, "the graph of %s is %s", sn_dialect_of(strategy.dialect)->name,
             simulated ? "simulated only; use snsim simulate" : "executed on the CPU only; use --backend cpu");
@@ -48,12 +60,27 @@ static sn__graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
   return g->costs ? g : NULL;
 }
 
+/* The interval that nobody asked for is no larger than the cores. */
+static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
+  sn_corun_options corun = s->options.corun;
+  if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->device.cores.count);
+  s->asked = (sn_options){.iteration = s->iteration, .placement = s->options.placement, .corun = corun};
+  return (sn_corun_question){.device = &s->device,
+                             .options = &s->asked,
+                             .costs = costs,
+                             .scratch = {s->machine.ops->team_scratch, s->machine.self}};
+}
+
 sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn__graph *g = open_graph(s, strategy, err);
   if (!g) return NULL;
   sn_schedule **schedule = &g->schedules[strategy.recompute];
   uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
   if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, err);
+  if (*schedule && sn_strategy_is_corun(strategy)) {
+    const sn_corun_question question = question_of(s, g->costs);
+    return sn_corun_plans_make(&s->corun, &question, *schedule, strategy, limit, err);
+  }
   const sn_plan_wish wish = {.schedule = *schedule,
                              .costs = g->costs,
                              .strategy = strategy,
@@ -79,6 +106,11 @@ sn_result_source sn__session_source(const sn_session *s, const sn_plan *plan, co
                             .want_steps = s->options.want_steps};
 }
 
+sn_status sn__session_tell(const sn_session *s, const sn_plan *plan, sn_result *r, sn_err *err) {
+  if (!sn_plan_is_corun(plan)) return SN_OK;
+  return sn_corun_plans_tell(&s->corun, &s->asked, plan, s->arena, &r->corun, err);
+}
+
 sn_status sn__session_explain(const sn_session *s, const sn_plan *plan, sn_strategy strategy, sn_result *r,
                               sn_err *err) {
   if (!s->options.want_steps) return SN_OK;
@@ -95,11 +127,12 @@ sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan
   sn_result *r = &s->results[s->n_results];
   sn_device_model model = {.device = &s->device,
                            .costs = s->graphs[strategy.dialect].costs,
+                           .times = s->corun.times,
                            .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = sn__session_source(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
-  if (!s->profile) forget_times(trace);
-  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK ||
+  if (!s->profile || sn_plan_is_corun(plan)) forget_times(trace); /* by their cores nothing was measured */
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, plan, r, err) != SN_OK ||
       sn__session_explain(s, plan, strategy, r, err) != SN_OK)
     return err->code;
   s->n_results++;

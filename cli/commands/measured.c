@@ -56,6 +56,8 @@ static void add_verdict(sn_table *table, const sn_run *run, const sn_result *r) 
     sn_table_cell(table, "diverged: the loss is no number");
   else if (sn_measured_equal(run, r))
     sn_table_cell(table, "same");
+  else if (!sn_corun_row_is_empty(&r->corun) || !sn_corun_row_is_empty(&first_measured(run)->corun))
+    sn_table_cell(table, "%.1g apart", r->difference); /* other numbers of threads */
   else
     sn_table_cell(table, "DIFFERS by %.1g", r->difference);
 }

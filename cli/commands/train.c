@@ -8,6 +8,7 @@
 #include "cli/frame/question.h"
 #include "cli/frame/stored.h"
 #include "db/calibrations.h"
+#include "exec/processors.h"
 #include "models/zoo.h"
 #include "plots/trace_events.h"
 #include "sim/play/timeline.h"
@@ -74,6 +75,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.hyper.optimizer = args->optimizer;
   options.pool_bytes = args->pool.bytes;
   options.placement = args->placement;
+  options.corun = args->corun;
   options.strict_pool = true;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;
@@ -148,12 +150,13 @@ sn_status sn_train_keep(const sn_args *args, const sn_run *run, sn_err *err) {
   return err->code;
 }
 
-/* Results of stopped or failed trainings have no digest. */
+/* Results of stopped or failed trainings have no digest. Those of operations side by side have other numbers of
+ * threads: with --check a session compares each with itself. */
 sn_status sn_train_judge(const sn_run *run, sn_err *err) {
   const sn_result *first = NULL;
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
-    if (r->digest == 0) continue;
+    if (r->digest == 0 || !sn_corun_row_is_empty(&r->corun)) continue;
     if (!first) first = r;
     if (r->digest != first->digest)
       return sn_fail(err, SN_BUG, "%s gives another result than %s; please report it", r->strategy, first->strategy);
@@ -186,8 +189,47 @@ static sn_status check_files(const sn_args *args, sn_err *err) {
   return err->code;
 }
 
-static sn_status check_complete(const sn_args *args, sn_err *err) {
+/* What of operations side by side this machine cannot do is said before anything is trained. */
+static sn_status check_corun(const sn_args *args, sn_strategy strategy, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
+  uint32_t processors = sn_processors_count(), cores = args->threads ? args->threads : processors;
+  uint64_t threads = (uint64_t)strategy.corun.workers * strategy.corun.threads;
+  sn_strategy_name(strategy, name);
+  if (args->backend != SN_EXEC_CPU)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy %s: operations side by side are executed on the CPU only; use --backend cpu", name);
+  if (cores > processors)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "strategy %s: each of its threads has a processor of its own, and this machine has %u; give --threads "
+        "%u or fewer",
+        name, processors, processors);
+  if (cores < SN_MIN_CORES)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy %s: operations side by side need at least %d processors, and there is one (or --threads 1 "
+                   "asks for one); use snsim simulate",
+                   name, SN_MIN_CORES);
+  if (threads > cores)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy %s: its workers have %u threads together, more than there are processors (%u), so they "
+                   "would float over all of them, which is simulated only; choose KxP with at most %u threads",
+                   name, (unsigned)threads, cores, cores);
+  return SN_OK;
+}
+
+static sn_status check_strategies(const sn_args *args, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < args->n_strategies; i++) {
+    sn_strategy s = args->strategies[i];
+    if (sn_strategy_is_simulated(s))
+      return sn_fail(err, SN_BAD_USAGE, "strategy %s is simulated only, nothing executes it; use snsim simulate",
+                     sn_strategy_name(s, name));
+    if (sn_strategy_is_corun(s) && check_corun(args, s, err) != SN_OK) return err->code;
+  }
+  return SN_OK;
+}
+
+static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
@@ -198,10 +240,7 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (args->optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
     return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with --optimizer %s, which has none; leave one out",
                    sn_optimizer_name(args->optimizer));
-  for (uint32_t i = 0; i < args->n_strategies; i++)
-    if (sn_strategy_is_simulated(args->strategies[i]))
-      return sn_fail(err, SN_BAD_USAGE, "strategy %s is simulated only, nothing executes it; use snsim simulate",
-                     sn_strategy_name(args->strategies[i], name));
+  if (check_strategies(args, err) != SN_OK) return err->code;
   if (args->trace && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)

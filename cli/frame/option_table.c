@@ -108,7 +108,8 @@ static const sn_option options[] = {
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
-    {"interval", "N|geometric", 0, SN_CMD_THREADS | SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"interval", "N|geometric", 0,
+     SN_CMD_THREADS | SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "For +corun=.., profiling tries 1, 1 + N, 1 + 2N, .. threads up to all cores, a training step each; geometric: "
      "about sqrt 2 "
      "times as many each time. Default: 4.",
@@ -197,12 +198,12 @@ static const sn_option options[] = {
      "How tensors and workspaces get their addresses: packed (default: together, once all is known), or first-fit (one "
      "after the other, as it comes; published systems always).",
      sn__parse_placement, 0},
-    {"budget", "serial|SIZE|any", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"budget", "serial|SIZE|any", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Memory of tensors that +corun=.. may take: serial (default: no more than one operation after another), a size, "
      "or "
      "any.",
      sn__parse_budget, offsetof(sn_args, corun.budget_bytes)},
-    {"sharing", "fenced|free", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "How",
+    {"sharing", "fenced|free", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Which memory +corun=.. uses again: fenced (default: any, and waits for who had it), or free (only what nobody "
      "has "
      "to wait for).",

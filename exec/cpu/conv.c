@@ -71,7 +71,9 @@ sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *dw = call->gradients, *bias = dw + sn__weights(sn__call_layer(call));
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->x[0], call->dy[0], dw, bias};
-  if (call->dx[0] && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];
+  if (makes_dx && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  if (call->part == SN_STEP_DATA) return SN_OK;
   return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
 }
 
@@ -125,7 +127,9 @@ sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err) 
   const sn_layer *layer = sn__call_layer(call);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->dy[0], call->x[0], call->gradients};
-  if (call->dx[0] && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];
+  if (makes_dx && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  if (call->part == SN_STEP_DATA) return SN_OK;
   if (sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err)) return err->code;
   if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
   return SN_OK;

@@ -23,6 +23,7 @@ typedef struct sn__primitive {
 /* Of a CONV, DECONV or FC all three, of others the first two or none. */
 typedef struct sn__cpu_layer {
   sn__primitive forward, backward, weights;
+  bool made;
 } sn__cpu_layer;
 
 struct sn__cpu {
@@ -31,6 +32,8 @@ struct sn__cpu {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   sn__cpu_layer *layers; /* one per layer of the net */
+  bool shares;           /* layers and engine are those of others */
+  float *variance;       /* BN backward: as many as the widest BN has channels */
   int64_t *positions;    /* POOL backward over its own input: of one plane, the largest output of a maximum */
   char version[64];
 };
@@ -53,13 +56,13 @@ sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err);
 /* Operators with primitives. POOL has them for averages only. */
 sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err); /* the call's part of it */
 sn_status sn__cpu_deconv_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_deconv_forward(sn__cpu *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err); /* the call's part of it */
 sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err);
-sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err);
+sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err); /* the call's part of it */
 sn_status sn__cpu_act_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err);

@@ -56,12 +56,17 @@ static void bias_gradient(const sn_call *call, float *gradients) {
   }
 }
 
+static sn_status weight_gradient(sn__cpu *k, const sn_call *call, sn_err *err) {
+  const sn_layer *layer = sn__call_layer(call);
+  float *const weights[] = {call->dy[0], call->x[0], call->gradients};
+  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
+  return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
+}
+
 /* dx comes last: it may lie where x does. */
 sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  const sn_layer *layer = sn__call_layer(call);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
-  float *const weights[] = {call->dy[0], call->x[0], call->gradients};
-  if (sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err)) return err->code;
-  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
-  return call->dx[0] ? sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err) : SN_OK;
+  if (call->part != SN_STEP_DATA && weight_gradient(k, call, err)) return err->code;
+  bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];
+  return makes_dx ? sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err) : SN_OK;
 }

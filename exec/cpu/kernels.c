@@ -74,44 +74,60 @@ static uint64_t largest_plane(const sn_net *net) {
   return largest;
 }
 
-static sn_status make_layers(sn__cpu *k, sn_err *err) {
-  for (uint32_t i = 0; i < k->net->n_layers; i++) {
-    const sn_layer *layer = &k->net->layers[i];
-    if (!primitives[layer->op].make || primitives[layer->op].make(k, i, err) == SN_OK) continue;
-    sn_err_prefix(err, "layer \"%s\"", layer->name);
-    return err->code;
-  }
+/* How oneDNN splits their work is fixed here. */
+static sn_status prepare(sn__cpu *k, uint32_t index, sn_err *err) {
+  const sn_layer *layer = &k->net->layers[index];
+  if (k->layers[index].made || !primitives[layer->op].make) return SN_OK;
+  omp_set_num_threads(k->threads);
+  k->layers[index].made = true;
+  if (primitives[layer->op].make(k, index, err) == SN_OK) return SN_OK;
+  sn_err_prefix(err, "layer \"%s\"", layer->name);
+  return err->code;
+}
+
+static sn_status prepare_all(sn__cpu *k, sn_err *err) {
+  for (uint32_t i = 0; i < k->net->n_layers; i++)
+    if (prepare(k, i, err) != SN_OK) return err->code;
   return SN_OK;
 }
 
-static sn_status make(sn__cpu *k, sn_err *err) {
-  if (sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) != SN_OK) return err->code;
-  k->layers = calloc(k->net->n_layers, sizeof *k->layers);
+/* What a run needs, beside primitives. */
+static sn_status make_room(sn__cpu *k, sn_err *err) {
+  k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
   k->positions = calloc(largest_plane(k->net) + 1, sizeof *k->positions);
-  if (!k->layers || !k->positions) return sn_fail_memory(err);
-  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) ||
-      sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err))
-    return err->code;
-  omp_set_num_threads(k->threads);
-  describe(k);
-  return make_layers(k, err);
+  if (!k->variance || !k->positions) return sn_fail_memory(err);
+  return sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err);
 }
 
-static void free_kernels(sn__cpu *k) {
-  if (!k) return;
+static sn_status make_parts(sn__cpu *k, sn_err *err) {
+  k->layers = calloc(k->net->n_layers, sizeof *k->layers);
+  if (!k->layers) return sn_fail_memory(err);
+  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) || make_room(k, err)) return err->code;
+  describe(k);
+  return SN_OK;
+}
+
+static void free_layers(sn__cpu *k) {
   for (uint32_t i = 0; k->layers && i < k->net->n_layers; i++) {
     sn__primitive_free(&k->layers[i].forward);
     sn__primitive_free(&k->layers[i].backward);
     sn__primitive_free(&k->layers[i].weights);
   }
-  dnnl_stream_destroy(k->stream);
-  dnnl_engine_destroy(k->engine);
-  free(k->positions);
   free(k->layers);
+  dnnl_engine_destroy(k->engine);
+}
+
+static void free_kernels(sn__cpu *k) {
+  if (!k) return;
+  dnnl_stream_destroy(k->stream);
+  if (!k->shares) free_layers(k);
+  free(k->variance);
+  free(k->positions);
   free(k);
 }
 
-static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
+/* Without primitives; threads 0: as many as there are processors. */
+static sn__cpu *make_bare(const sn_net *net, unsigned threads, sn_err *err) {
   if (threads > SN_MACHINE_THREADS) {
     sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
             SN_MACHINE_THREADS);
@@ -124,21 +140,47 @@ static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
   }
   k->net = net;
   k->threads = threads ? (int)threads : omp_get_num_procs();
-  if (make(k, err) == SN_OK) return k;
+  if (make_parts(k, err) == SN_OK) return k;
   free_kernels(k);
   return NULL;
 }
 
-static uint64_t scratch_of(const sn__cpu *k, uint32_t layer, sn_pass pass) {
+static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
+  sn__cpu *k = make_bare(net, threads, err);
+  if (k && sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) == SN_OK && prepare_all(k, err) == SN_OK)
+    return k;
+  free_kernels(k);
+  return NULL;
+}
+
+static sn__cpu *share(const sn__cpu *k, sn_err *err) {
+  sn__cpu *other = malloc(sizeof *other);
+  if (!other) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  *other = *k;
+  other->shares = true;
+  other->stream = NULL;
+  other->variance = NULL;
+  other->positions = NULL;
+  if (make_room(other, err) == SN_OK) return other;
+  free_kernels(other);
+  return NULL;
+}
+
+static uint64_t scratch_of(const sn__cpu *k, uint32_t layer, sn_pass pass, sn_step_part part) {
   const sn__cpu_layer *made = &k->layers[layer];
   if (pass == SN_FORWARD) return made->forward.scratch_bytes;
   if (pass == SN_UPDATE) return 0;
+  if (part == SN_STEP_FILTER) return made->weights.scratch_bytes;
+  if (part == SN_STEP_DATA) return made->backward.scratch_bytes;
   if (k->net->layers[layer].op == SN_LRN) return sn__cpu_lrn_scratch(&k->net->layers[layer], k->threads);
   return sn_max(made->backward.scratch_bytes, made->weights.scratch_bytes);
 }
 
 static sn_status check_workspace(const sn__cpu *k, const sn_call *call, sn_err *err) {
-  uint64_t needed = scratch_of(k, call->layer, call->pass);
+  uint64_t needed = scratch_of(k, call->layer, call->pass, call->part);
   if (needed == 0 || (call->workspace && call->workspace_bytes >= needed)) return SN_OK;
   return sn_fail(err, SN_BUG, "layer \"%s\" %s needs %" PRIu64 " bytes of workspace and was given %" PRIu64,
                  sn__call_layer(call)->name, sn_pass_name(call->pass), needed,
@@ -183,5 +225,15 @@ static const char *version_of(const sn__cpu *k) {
 
 extern SN_MODULE_TABLE const sn_cpu_table sn_cpu_module;
 const sn_cpu_table sn_cpu_module = {
-    {sn_build_id}, make_kernels, free_kernels, scratch_of, run, threads_of, version_of,
+    .head = {sn_build_id},
+    .make = make_kernels,
+    .make_bare = make_bare,
+    .prepare = prepare,
+    .share = share,
+    .try_threads = sn__cpu_try_threads,
+    .free = free_kernels,
+    .scratch = scratch_of,
+    .run = run,
+    .threads = threads_of,
+    .version = version_of,
 };

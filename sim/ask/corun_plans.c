@@ -48,7 +48,8 @@ static sn_plan *lower(const sn_corun_plans *p, const sn_corun_question *q, uint6
                               .reuse = q->options->corun.reuse,
                               .placement = q->options->placement,
                               .pool_bytes = pool_bytes,
-                              .packings = q->packings};
+                              .packings = q->packings,
+                              .scratch = q->scratch};
   return sn_lower_corun(&wish, err);
 }
 

@@ -33,6 +33,7 @@ typedef struct sn_corun_question {
   const sn_options *options;
   const sn_costs *costs;
   sn_packings *packings;
+  sn_corun_scratch scratch; /* of who executes the plans, where somebody does */
 } sn_corun_question;
 
 void sn_corun_plans_clear(sn_corun_plans *plans);

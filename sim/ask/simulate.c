@@ -149,7 +149,8 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
       .only_fits = only_fits};
-  const sn_corun_question corun = {q->device, q->options, wish.costs, &q->packings};
+  const sn_corun_question corun = {
+      .device = q->device, .options = q->options, .costs = wish.costs, .packings = &q->packings};
   sn_plan *plan = sn_strategy_is_corun(strategy)
                       ? sn_corun_plans_make(&q->corun, &corun, schedule, strategy, pool_bytes, q->err)
                       : sn_plan_make(&wish, q->err);

@@ -46,12 +46,19 @@ static sn_lane lane_of(const lowering *l, uint32_t op) {
 
 /* ---- addresses ---- */
 
-static uint64_t workspace_of(const lowering *l, uint32_t op) {
-  return sn_pool_round(sn_lower_workspace(l->route, SN_WORKSPACE_NONE, l->wish->costs, l->ops->nodes[op].step));
+static sn_status find_workspace(const lowering *l, uint32_t op, uint64_t *bytes) {
+  const sn_corun_scratch *scratch = &l->wish->scratch;
+  const sn_op_node *node = &l->ops->nodes[op];
+  if (!scratch->find)
+    *bytes = sn_lower_workspace(l->route, SN_WORKSPACE_NONE, l->wish->costs, node->step);
+  else if (scratch->find(scratch->user, node->step, node->part, l->table->starts[op].team.count, bytes, l->err))
+    return l->err->code;
+  *bytes = sn_pool_round(*bytes);
+  return SN_OK;
 }
 
 /* Sizes and times of all blocks; a workspace lives as long as its operation runs. */
-static void find_blocks(lowering *l) {
+static sn_status find_blocks(lowering *l) {
   const sn_ops *ops = l->ops;
   for (uint32_t life = 0; life < ops->n_lives; life++) l->blocks[life].bytes = sn_pool_round(sn_life_bytes(ops, life));
   for (uint32_t at = 0; at < 2 * ops->n_ops; at++) {
@@ -59,7 +66,7 @@ static void find_blocks(lowering *l) {
     const sn_op_node *node = &ops->nodes[event.op];
     sn_block *workspace = &l->blocks[ops->n_lives + event.op];
     *(event.is_end ? &workspace->upper : &workspace->lower) = at;
-    workspace->bytes = workspace_of(l, event.op);
+    if (!event.is_end && find_workspace(l, event.op, &workspace->bytes) != SN_OK) return l->err->code;
     for (uint32_t u = 0; u < node->n_uses; u++) {
       uint32_t life = ops->uses[node->first_use + u];
       if (event.is_end)
@@ -68,6 +75,7 @@ static void find_blocks(lowering *l) {
         l->blocks[life].lower = at;
     }
   }
+  return SN_OK;
 }
 
 /* Takes the blocks that begin with an operation, in the order in which it uses them, or gives back those that end. */
@@ -120,8 +128,8 @@ static sn_status place_packed(lowering *l) {
 }
 
 static sn_status place(lowering *l) {
-  find_blocks(l);
-  sn_status status = place_first_fit(l);
+  sn_status status = find_blocks(l);
+  if (status == SN_OK) status = place_first_fit(l);
   if (l->wish->reuse == SN_REUSE_FREE) {
     l->plan->pool_bytes = 0; /* addresses come as it is written */
     return status;

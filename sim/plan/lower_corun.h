@@ -23,14 +23,21 @@
 #include "sim/plan/plan.h"
 #include "sim/plan/timetable.h"
 
+/* Who executes the plan may know better than the cost model what workspace an operation needs with so many threads. */
+typedef struct sn_corun_scratch {
+  sn_status (*find)(void *user, uint32_t step, sn_step_part part, uint32_t threads, uint64_t *bytes, sn_err *err);
+  void *user;
+} sn_corun_scratch;
+
 typedef struct sn_corun_wish {
   const sn_timetable *timetable;
   const sn_costs *costs;
   const sn_cores *cores;
   sn_reuse reuse;
-  sn_placement placement; /* of what is fenced */
-  uint64_t pool_bytes;    /* on offer; a plan that needs more says so */
-  sn_packings *packings;  /* or NULL */
+  sn_placement placement;   /* of what is fenced */
+  uint64_t pool_bytes;      /* on offer; a plan that needs more says so */
+  sn_packings *packings;    /* or NULL */
+  sn_corun_scratch scratch; /* find NULL: the costs' */
 } sn_corun_wish;
 
 /* The plan, checked. SN_NO_MEMORY; SN_BAD_INPUT where there are more than 65,535 different teams; SN_BUG. */

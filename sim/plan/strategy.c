@@ -225,7 +225,7 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
 }
 
 bool sn_strategy_is_simulated(sn_strategy strategy) {
-  return strategy.dialect == SN_DIALECT_SINGA || sn_strategy_is_corun(strategy);
+  return strategy.dialect == SN_DIALECT_SINGA;
 }
 
 /* SN_STRATEGY_SYSTEMS where it is none of them. */

@@ -12,12 +12,20 @@
 #include <stdlib.h>
 
 enum {
-  FORM = 1,
   FEWEST_BYTES = 5, /* of an instruction */
-  LANE_SHIFT = 3,
-  RERUN = 1 << 5,
-  ALGOS = 1 << 6
+  LANE_SHIFT = 3
 };
+
+/* Plans whose operations run one after another, and co-run plans, which have more lanes, teams and parts. */
+typedef struct form {
+  uint8_t number, lanes, lane_mask, rerun, algos;
+} form;
+
+static const form plain = {1, SN_PLAIN_LANES, 3, 1 << 5, 1 << 6}, corun = {2, SN_LANES, 7, 1 << 6, 1 << 7};
+
+static const form *form_of(const sn_plan *plan) {
+  return sn_plan_is_corun(plan) ? &corun : &plain;
+}
 
 /* ---- writing ---- */
 
@@ -39,39 +47,53 @@ static void put_signed(writer *w, int64_t number) {
   put(w, number < 0 ? 2 * (uint64_t)(-(number + 1)) + 1 : 2 * (uint64_t)number);
 }
 
+static void put_teams(writer *w, const sn_plan *plan) {
+  put(w, plan->cores);
+  put(w, plan->slots);
+  put(w, plan->n_teams);
+  for (uint32_t t = 0; t < plan->n_teams; t++) {
+    put(w, plan->teams[t].first);
+    put(w, plan->teams[t].count);
+    put(w, plan->teams[t].slot);
+  }
+}
+
 static void put_head(writer *w, const sn_plan *plan, const sn_trace *trace) {
-  put(w, FORM);
+  const form *f = form_of(plan);
+  put(w, f->number);
   put(w, plan->n_instrs);
   put(w, plan->n_fences);
   put(w, plan->pool_limit);
   put(w, plan->pool_bytes);
   put(w, plan->external_bytes);
   put_signed(w, trace->end_ns);
-  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) {
+  if (sn_plan_is_corun(plan)) put_teams(w, plan);
+  for (int lane = 0; lane < f->lanes; lane++) {
     put_signed(w, trace->busy_ns[lane]);
     put_signed(w, trace->stall_ns[lane]);
   }
   put_signed(w, trace->allocation_ns);
 }
 
-static void put_instr(writer *w, const sn_instr *i, uint32_t step) {
+static void put_instr(writer *w, const form *f, const sn_instr *i, uint32_t step) {
   bool algos = i->algo[0] != SN_NO_ALGO || i->algo[1] != SN_NO_ALGO;
-  put(w, (uint64_t)i->kind | (uint64_t)i->lane << LANE_SHIFT | (i->rerun ? RERUN : 0) | (algos ? ALGOS : 0));
+  put(w, (uint64_t)i->kind | (uint64_t)i->lane << LANE_SHIFT | (i->rerun ? f->rerun : 0) | (algos ? f->algos : 0));
   if (algos) put(w, i->algo[0]), put(w, i->algo[1]);
   put_signed(w, (int64_t)i->step - (int64_t)step);
   put(w, i->id);
   if (i->kind == SN_SIGNAL || i->kind == SN_WAIT) return;
   put(w, i->offset);
   put(w, i->bytes);
+  if (f == &corun && i->kind == SN_COMPUTE) put(w, i->part), put(w, i->team);
 }
 
 static void put_all(writer *w, const sn_plan *plan, const sn_trace *trace) {
-  int64_t end[SN_PLAIN_LANES] = {0};
+  int64_t end[SN_LANES] = {0};
   put_head(w, plan, trace);
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
     const sn_span *span = &trace->spans[i];
-    put_instr(w, instr, i > 0 ? plan->instrs[i - 1].step : 0);
+    put_instr(w, form_of(plan), instr, i > 0 ? plan->instrs[i - 1].step : 0);
     put_signed(w, span->begin_ns - end[instr->lane]);
     put_signed(w, span->end_ns - span->begin_ns);
     end[instr->lane] = span->end_ns;
@@ -128,19 +150,36 @@ static int64_t take_ns(reader *r) {
 }
 
 typedef struct recorded {
+  const form *form;
   sn_plan plan;
   sn_trace trace;
 } recorded;
 
+static void take_teams(reader *r, sn_plan *plan) {
+  plan->cores = (uint16_t)take(r, SN_MAX_CORES);
+  plan->slots = (uint16_t)take(r, 2);
+  plan->n_teams = (uint32_t)take(r, sn_min((uint64_t)(r->end - r->at), UINT16_MAX));
+  plan->teams = calloc((size_t)plan->n_teams + 1, sizeof *plan->teams);
+  if (!plan->teams || plan->n_teams == 0) r->bad = true;
+  for (uint32_t t = 0; t < plan->n_teams && !r->bad; t++) {
+    plan->teams[t].first = (uint16_t)take(r, UINT16_MAX);
+    plan->teams[t].count = (uint16_t)take(r, UINT16_MAX);
+    plan->teams[t].slot = (uint8_t)take(r, SN_SLOT_ANY);
+  }
+}
+
 static void take_head(reader *r, recorded *made) {
-  if (take(r, FORM) != FORM) r->bad = true;
+  uint64_t number = take(r, corun.number);
+  made->form = number == corun.number ? &corun : &plain;
+  if (number == 0) r->bad = true;
   made->plan.n_instrs = (uint32_t)take(r, (uint64_t)(r->end - r->at) / FEWEST_BYTES);
   made->plan.n_fences = (uint32_t)take(r, made->plan.n_instrs);
   made->plan.pool_limit = take(r, INT64_MAX);
   made->plan.pool_bytes = take(r, INT64_MAX);
   made->plan.external_bytes = take(r, INT64_MAX);
   made->trace.end_ns = take_ns(r);
-  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) {
+  if (made->form == &corun) take_teams(r, &made->plan);
+  for (int lane = 0; lane < made->form->lanes; lane++) {
     made->trace.busy_ns[lane] = take_ns(r);
     made->trace.stall_ns[lane] = take_ns(r);
   }
@@ -153,31 +192,41 @@ static uint32_t ids_of(const sn_plan *plan, unsigned kind) {
   return kind == SN_SIGNAL || kind == SN_WAIT ? plan->n_fences : plan->route->n_tensors;
 }
 
-static void take_instr(reader *r, const sn_plan *plan, sn_instr *i, uint32_t step) {
-  unsigned code = (unsigned)take(r, 0x7f), kind = code & ((1u << LANE_SHIFT) - 1), lane = code >> LANE_SHIFT & 3;
+/* The steps of a co-run plan are in any order. */
+static bool is_step(const recorded *made, int64_t step, uint32_t before) {
+  return step >= (made->form == &corun ? 0 : (int64_t)before) && step < made->plan.route->n_steps;
+}
+
+static void take_instr(reader *r, const recorded *made, sn_instr *i, uint32_t before) {
+  const form *f = made->form;
+  const sn_plan *plan = &made->plan;
+  unsigned code = (unsigned)take(r, 2u * f->algos - 1), kind = code & ((1u << LANE_SHIFT) - 1);
+  unsigned lane = code >> LANE_SHIFT & f->lane_mask;
   *i = (sn_instr){
-      .kind = (uint8_t)kind, .lane = (uint8_t)lane, .rerun = (code & RERUN) != 0, .algo = {SN_NO_ALGO, SN_NO_ALGO}};
-  for (int a = 0; a < 2 && (code & ALGOS); a++) i->algo[a] = (uint8_t)take(r, SN_NO_ALGO);
-  int64_t difference = take_signed(r);
-  if (kind >= SN_INSTR_KINDS || lane >= SN_PLAIN_LANES || difference < 0 ||
-      difference >= plan->route->n_steps - (int64_t)step)
-    r->bad = true;
+      .kind = (uint8_t)kind, .lane = (uint8_t)lane, .rerun = (code & f->rerun) != 0, .algo = {SN_NO_ALGO, SN_NO_ALGO}};
+  for (int a = 0; a < 2 && (code & f->algos); a++) i->algo[a] = (uint8_t)take(r, SN_NO_ALGO);
+  int64_t difference = take_signed(r), most = INT32_MAX;
+  bool near = difference >= -most && difference <= most;
+  if (kind >= SN_INSTR_KINDS || lane >= f->lanes || !near || !is_step(made, before + difference, before)) r->bad = true;
   uint32_t ids = ids_of(plan, kind);
   if (ids == 0) r->bad = true;
   if (r->bad) return;
-  i->step = step + (uint32_t)difference;
+  i->step = (uint32_t)(before + difference);
   i->id = (uint32_t)take(r, ids - 1);
   if (kind == SN_SIGNAL || kind == SN_WAIT) return;
   i->offset = take(r, INT64_MAX);
   i->bytes = take(r, INT64_MAX - i->offset);
+  if (f == &plain || kind != SN_COMPUTE) return;
+  i->part = (uint8_t)take(r, SN_STEP_PARTS - 1);
+  i->team = (uint16_t)take(r, plan->n_teams - 1);
 }
 
 static void take_all(reader *r, recorded *made) {
-  int64_t end[SN_PLAIN_LANES] = {0};
+  int64_t end[SN_LANES] = {0};
   for (uint32_t i = 0; i < made->plan.n_instrs && !r->bad; i++) {
     sn_instr *instr = &made->plan.instrs[i];
     sn_span *span = &made->trace.spans[i];
-    take_instr(r, &made->plan, instr, i > 0 ? made->plan.instrs[i - 1].step : 0);
+    take_instr(r, made, instr, i > 0 ? made->plan.instrs[i - 1].step : 0);
     if (r->bad) return;
     int64_t gap = take_ns(r), length = take_ns(r);
     span->begin_ns = end[instr->lane] + gap;
@@ -228,6 +277,7 @@ sn_timeline *sn_recording_timeline(const sn_route *route, sn_blob recording, sn_
   recorded made = {.plan.route = route};
   reader r = {recording.bytes, recording.bytes ? recording.bytes + recording.n_bytes : recording.bytes, false};
   sn_timeline *timeline = read_timeline(&made, &r, err);
+  free(made.plan.teams);
   free(made.plan.instrs);
   free(made.plan.use);
   free(made.trace.spans);

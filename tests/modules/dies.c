@@ -37,8 +37,27 @@ static void free_kernels(sn__cpu *k) {
   free(k);
 }
 
-static uint64_t scratch(const sn__cpu *k, uint32_t layer, sn_pass pass) {
-  (void)k, (void)layer, (void)pass;
+static sn_status prepare(sn__cpu *k, uint32_t layer, sn_err *err) {
+  (void)k, (void)layer, (void)err;
+  return SN_OK;
+}
+
+static sn__cpu *share(const sn__cpu *k, sn_err *err) {
+  sn__cpu *other = malloc(sizeof *other);
+  if (other)
+    *other = *k;
+  else
+    sn_fail_memory(err);
+  return other;
+}
+
+static sn_status try_threads(unsigned count, sn_err *err) {
+  (void)count, (void)err;
+  return SN_OK;
+}
+
+static uint64_t scratch(const sn__cpu *k, uint32_t layer, sn_pass pass, sn_step_part part) {
+  (void)k, (void)layer, (void)pass, (void)part;
   return 0;
 }
 
@@ -62,4 +81,14 @@ static const char *version(const sn__cpu *k) {
 }
 
 extern SN_MODULE_TABLE const sn_cpu_table sn_cpu_module;
-const sn_cpu_table sn_cpu_module = {{sn_build_id}, make, free_kernels, scratch, run, threads_of, version};
+const sn_cpu_table sn_cpu_module = {.head = {sn_build_id},
+                                    .make = make,
+                                    .make_bare = make,
+                                    .prepare = prepare,
+                                    .share = share,
+                                    .try_threads = try_threads,
+                                    .free = free_kernels,
+                                    .scratch = scratch,
+                                    .run = run,
+                                    .threads = threads_of,
+                                    .version = version};

@@ -22,7 +22,7 @@ static sn_status run(void *self, const sn_call *call, sn_err *err) {
 }
 
 static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
-  return sn_cpu_kernels_scratch(self, layer, pass);
+  return sn_cpu_kernels_scratch(self, layer, pass, SN_STEP_WHOLE);
 }
 
 static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
@@ -325,10 +325,10 @@ static void small_workspace_is_refused(void **state) {
   sn_net *net = op_net(SN_CONV, conv_attr(8, 3, 3, 1, 1, 1), (sn_shape){2, 3, 9, 9}, 1);
   sn_cpu_kernels *k = new_kernels(net, 1);
   net_runner r = net_runner_open(net, table_of(k), 41);
-  uint64_t needed = sn_cpu_kernels_scratch(k, 1, SN_FORWARD);
+  uint64_t needed = sn_cpu_kernels_scratch(k, 1, SN_FORWARD, SN_STEP_WHOLE);
   assert_true(needed > 0);
-  assert_true(sn_cpu_kernels_scratch(k, 1, SN_BACKWARD) > 0);
-  assert_int_equal(sn_cpu_kernels_scratch(k, 1, SN_UPDATE), 0);
+  assert_true(sn_cpu_kernels_scratch(k, 1, SN_BACKWARD, SN_STEP_WHOLE) > 0);
+  assert_int_equal(sn_cpu_kernels_scratch(k, 1, SN_UPDATE, SN_STEP_WHOLE), 0);
   sn_call call = net_runner_call(&r, 0);
   call.workspace_bytes = needed - 1;
   expect_failure(k, &call, SN_BUG, "layer \"op\" forward needs");

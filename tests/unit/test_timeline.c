@@ -264,7 +264,7 @@ static sn_cpu_kernels *open_kernels(pipeline *p) {
   must(&err);
   for (uint32_t layer = 1; layer < p->net->n_layers; layer++)
     for (sn_pass pass = 0; pass < SN_PASSES; pass++)
-      sn_costs_set_scratch(p->costs, layer, pass, sn_cpu_kernels_scratch(kernels, layer, pass));
+      sn_costs_set_scratch(p->costs, layer, pass, sn_cpu_kernels_scratch(kernels, layer, pass, SN_STEP_WHOLE));
   return kernels;
 }
 
