@@ -138,14 +138,17 @@ static sn_status estimate_cores(uint32_t count, sn_cores *cores, sn_err *err) {
   sn_device estimate;
   if (count < SN_MIN_CORES) return SN_OK;
   snprintf(name, sizeof name, "manycore:cores=%u", count < SN_MAX_CORES ? count : SN_MAX_CORES);
-  if (sn_device_load(name, &estimate, err) == SN_OK) *cores = estimate.cores;
-  return err->code;
+  if (sn_device_load(name, &estimate, err) != SN_OK) return err->code;
+  *cores = estimate.cores;
+  cores->pinned = true;
+  return SN_OK;
 }
 
 static sn_status find_cores(const cpu_machine *m, const sn_machine_options *options, sn_cores *cores, sn_err *err) {
   uint32_t threads = sn_cpu_kernels_threads(m->kernels), processors = sn_processors_count();
   if (!options->cores) return estimate_cores(threads < processors ? threads : processors, cores, err);
   *cores = *options->cores;
+  cores->pinned = true;
   return SN_OK;
 }
 

@@ -104,10 +104,11 @@ static sn_status try_manual(maker *m, sn_err *err) {
   uint32_t threads[SN_MAX_CORES], n = 0, n_threads = list_threads(m->problem, threads);
   candidate all[sizeof workers / sizeof *workers * SN_MAX_CORES];
   for (uint32_t w = 0; w < sizeof workers / sizeof *workers; w++)
-    for (uint32_t t = 0; t < n_threads; t++, n++) {
+    for (uint32_t t = 0; t < n_threads; t++) {
+      if (m->problem->cores->pinned && workers[w] * threads[t] > m->problem->cores->count) continue;
       all[n] = (candidate){
           workers_bound(m->problem, workers[w], threads[t]), n, {SN_POLICY_WORKERS, workers[w], threads[t]}};
-      if (all[n].bound_ns < 0) return sn_fail_memory(err);
+      if (all[n++].bound_ns < 0) return sn_fail_memory(err);
     }
   qsort(all, n, sizeof *all, compare);
   sn_status status = SN_OK;

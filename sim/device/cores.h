@@ -13,6 +13,7 @@
 #ifndef SN_SIM_DEVICE_CORES_H
 #define SN_SIM_DEVICE_CORES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SN_MIN_CORES = 2, SN_MAX_CORES = 256 };
@@ -55,6 +56,7 @@ typedef struct sn_cores {
   uint32_t count;          /* C; 0: the device has no `cores` block, and nothing else here is set */
   uint32_t tile;           /* cores that share a cache of the second level */
   uint32_t slots;          /* hardware threads of a core that are used: 1 or 2 */
+  bool pinned;             /* threads do not float: `manual` has no more than there are cores */
   double bandwidth;        /* B: bytes/s of all cores together */
   double kernel_ns;        /* o */
   double serial;           /* s: 0 .. 1 */

@@ -17,12 +17,13 @@ static sn_cores cores_of(const char *name) {
 
 static void conforms(const char *name, uint32_t batch, uint32_t image, seen *s) {
   static const char strategies[] = "liveness liveness+corun=s1 liveness+corun=s12 liveness+corun=s1234 "
-                                   "liveness+corun=path liveness+corun=2x2 liveness+recompute=memory+corun=s1234 ";
+                                   "liveness+corun=path liveness+corun=2x2 liveness+corun=best liveness+corun=manual "
+                                   "liveness+recompute=memory+corun=s1234 ";
   sn_cores cores = cores_of("manycore:cores=4,slots=2,tile=2");
   sn_net *net = load_net(name, batch, image);
   sn_run *run = train(net, &cores, strategies, s);
   check_run(run);
-  assert_int_equal(run->n_results, 14);
+  assert_int_equal(run->n_results, 18);
   for (uint32_t i = 1; i < run->n_results; i += 2) {
     const sn_result *r = &run->results[i];
     if (fabs(r->loss - run->results[1].loss) > 1e-4 * fabs(r->loss)) fail_msg("%s: loss %.9g", r->strategy, r->loss);
