@@ -60,9 +60,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
     s->device = *s->profile;
   else if (sn_device_known(0, &s->device, err) != SN_OK)
     return err->code;
-  else
-    snprintf(s->device.name, sizeof s->device.name, "this machine");
-  s->device.cores = s->machine.info.cores;
+  s->by_cores = s->device;
+  s->by_cores.cores = s->machine.info.cores;
+  if (!s->profile) snprintf(s->by_cores.name, sizeof s->by_cores.name, "this machine");
   s->room = SN_MAX_NET_BYTES;
   assert(s->machine.ops);
   if (s->machine.ops->room && s->machine.ops->room(s->machine.self, &s->room, err) != SN_OK) return err->code;

@@ -36,7 +36,7 @@ sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *
 
 /* Whether operations can run side by side here. */
 static sn_status check_cores(const sn_session *s, sn_err *err) {
-  if (s->device.cores.count > 0) return SN_OK;
+  if (s->by_cores.cores.count > 0) return SN_OK;
   if (s->options.backend != SN_EXEC_CPU)
     return sn_fail(err, SN_BAD_USAGE,
                    "operations side by side on cores of their own are executed on the CPU only; use --backend cpu");
@@ -63,9 +63,9 @@ static sn__graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
 /* The interval that nobody asked for is no larger than the cores. */
 static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
   sn_corun_options corun = s->options.corun;
-  if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->device.cores.count);
+  if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->by_cores.cores.count);
   s->asked = (sn_options){.iteration = s->iteration, .placement = s->options.placement, .corun = corun};
-  return (sn_corun_question){.device = &s->device,
+  return (sn_corun_question){.device = &s->by_cores,
                              .options = &s->asked,
                              .costs = costs,
                              .scratch = {s->machine.ops->team_scratch, s->machine.self}};
@@ -125,7 +125,7 @@ static void forget_times(sn_trace *trace) {
 
 sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_result *r = &s->results[s->n_results];
-  sn_device_model model = {.device = &s->device,
+  sn_device_model model = {.device = sn_plan_is_corun(plan) ? &s->by_cores : &s->device,
                            .costs = s->graphs[strategy.dialect].costs,
                            .times = s->corun.times,
                            .shared_link = s->calibration && s->calibration->shared_link};
