@@ -2,7 +2,8 @@
  * layer.
  *
  * Time is that of the steps' computing. A re-run forward counts for the layer whose backward waits for it; what is left
- * of the iteration is waiting for copies, and updates. Memory is that of the functional tensors which make up the peak,
+ * of the iteration is waiting for copies, and updates. That of a co-run strategy, whose operations share it, is not
+ * split. Memory is that of the functional tensors which make up the peak,
  * each by the layer it belongs to. O(steps log layers) a bar. Left out: workspace, and what stays for the whole
  * training, which is the same for all strategies. */
 #include "plots/plot_internal.h"
@@ -50,6 +51,11 @@ static unsigned part_of_tensor(const char *tensor, const sn__owner *owners, uint
 }
 
 static void sum_time(const sn_result *r, bar *b) {
+  b->all_ms = (double)r->iteration_ns / 1e6;
+  if (!sn_corun_row_is_empty(&r->corun)) {
+    b->time_ms[SN__PART_SIDE_BY_SIDE] = b->all_ms;
+    return;
+  }
   double rest = (double)r->iteration_ns; /* the store's steps may add up to more than a clock holds */
   for (uint32_t i = 0; i < r->n_steps; i++) {
     double ns = (double)r->steps[i].end_ns - (double)r->steps[i].begin_ns;
@@ -57,7 +63,6 @@ static void sum_time(const sn_result *r, bar *b) {
     rest -= ns;
   }
   b->time_ms[SN__PART_WAITING] = fmax(rest, 0) / 1e6;
-  b->all_ms = (double)r->iteration_ns / 1e6;
 }
 
 static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {

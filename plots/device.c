@@ -21,8 +21,8 @@ static const double far_above = 3;
 typedef struct stack {
   const sn__chart *chart;
   const sn_footprint *footprint;
-  uint32_t peak;    /* the step that sets the pool, from 0 */
-  uint32_t n_steps; /* forward and backward: updates hold nothing of their own */
+  uint32_t peak;    /* the column that sets the pool, from 0 */
+  uint32_t n_steps; /* columns: forward and backward, as updates hold nothing of their own, or all operations */
   uint64_t resident, need, memory;
   bool reserved; /* by PyTorch's allocator: what it once has it keeps, whatever the plan's addresses */
   sn__unit unit;
@@ -30,7 +30,7 @@ typedef struct stack {
   bool shows_memory;
 } stack;
 
-/* Bytes of a part at a step (from 0). */
+/* Bytes of a part at a step (a column of the timeline, from 0). */
 static uint64_t bytes_of(const stack *k, uint32_t step, unsigned part) {
   const sn_footprint *f = k->footprint;
   if (part < SN__PART_CONV) return sn__resident_part(k->chart->curves[0].result, part);
@@ -41,12 +41,22 @@ static uint64_t bytes_of(const stack *k, uint32_t step, unsigned part) {
   return f->bytes[(size_t)step * f->n_groups + part];
 }
 
+/* Of several steps that are as high the run names the one that is full of tensors. */
+static uint32_t peak_of(const stack *k, uint32_t pool_step) {
+  const sn_footprint *f = k->footprint;
+  uint32_t peak = SN_NONE;
+  for (uint32_t c = 0; c < k->n_steps; c++)
+    if (k->chart->timeline->columns[c].step + 1 == pool_step &&
+        (peak == SN_NONE || f->steps[c].top_bytes > f->steps[peak].top_bytes))
+      peak = c;
+  return peak == SN_NONE ? f->peak : peak;
+}
+
 static stack measure(const sn__chart *chart, const sn_footprint *footprint) {
   const sn_result *r = chart->curves[0].result;
-  stack k = {.chart = chart, .footprint = footprint, .n_steps = chart->timeline->n_trained};
+  stack k = {.chart = chart, .footprint = footprint, .n_steps = chart->timeline->n_shown_columns};
   for (unsigned p = 0; p < SN__PART_CONV; p++) k.resident += sn__resident_part(r, p);
-  /* Of several steps that are as high the run names the one that is full of tensors. */
-  k.peak = r->pool_step && r->pool_step <= k.n_steps ? r->pool_step - 1 : footprint->peak;
+  k.peak = peak_of(&k, r->pool_step);
   k.need = k.resident + footprint->steps[footprint->peak].top_bytes;
   k.reserved = r->reserved_bytes > 0;
   if (k.reserved) {
@@ -75,11 +85,12 @@ static bool is_used(const stack *k, unsigned part) {
   return false;
 }
 
-/* "step 42, conv2 backward" */
+/* "step 42, conv2 backward", of a co-run plan too, where it is not the 42nd operation */
 static void put_peak_step(FILE *out, const stack *k, size_t most,
                           void (*put)(FILE *out, const char *text, size_t most)) {
-  const sn_timeline_step *step = &k->chart->timeline->steps[k->peak];
-  fprintf(out, "step %" PRIu32 ", ", k->peak + 1);
+  uint32_t number = k->chart->timeline->columns[k->peak].step;
+  const sn_timeline_step *step = &k->chart->timeline->steps[number];
+  fprintf(out, "step %" PRIu32 ", ", number + 1);
   put(out, step->layer, most);
   fprintf(out, " %s", step->pass);
 }
@@ -186,14 +197,16 @@ static void put_script(FILE *out, const stack *k) {
   fputs("set style textbox opaque noborder margins 0.4,0.2\nset title '", out);
   sn__put_subject(out, chart, sn__put_text);
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
-  fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n", end, k->high * 1.2);
+  fprintf(out, "set xrange [1:%.9g]\nset xlabel '%s'\nset yrange [0:%.9g]\n", end, sn__axis_name(chart->timeline),
+          k->high * 1.2);
   fprintf(out, "set ylabel 'memory of the device (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
           k->unit.name);
   fprintf(out,
           "set xtics nomirror\nset ytics nomirror\nset key outside right center vertical Left reverse samplen 1.2 "
           "spacing 1.3 font ',%s' title 'at the peak' left\n",
           sn__look_of(chart->form)->key_font);
-  sn__put_passes(out, chart, 1, chart->timeline->n_forward + 1, end, (double)k->need / k->unit.bytes / (k->high * 1.2));
+  sn__put_passes(out, chart, 1, sn_timeline_divide(chart->timeline), end,
+                 (double)k->need / k->unit.bytes / (k->high * 1.2));
   put_memory(out, k);
   put_peak(out, k);
   put_plot(out, k);

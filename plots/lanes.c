@@ -1,5 +1,5 @@
-/* Lanes: one strategy's iteration over time. Above, what the compute lane and the two copy lanes do; below, the memory
- * that tensors and workspace hold.
+/* Lanes: one strategy's iteration over time. Above, what the compute lane and the two copy lanes do, or of a co-run
+ * plan its compute lanes; below, the memory that tensors and workspace hold.
  *
  *   compute  [forward][forward]~~~[forward]   ~~~ waits for a copy
  *   out             [copy]
@@ -7,8 +7,8 @@
  *
  * A lane is cut into columns. A column has one colour: of the kinds of which there is time in it, the one that is most
  * behind what it should have by now, so that of any stretch each kind gets its share of columns, however short its bars
- * (error diffusion, Floyd and Steinberg 1976, along one line). O(bars + columns + levels). A copy lane that waits has
- * nothing to do; only waiting of the compute lane is drawn. */
+ * (error diffusion, Floyd and Steinberg 1976, along one line). O(bars + columns + levels). A lane that waits has
+ * nothing to do; only waiting of a compute lane that is the only one is drawn. */
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
@@ -32,9 +32,26 @@ static const struct paint {
     [IDLE] = {"", "#ffffff", ' '},
 };
 
-static const char *const lane_names[SN_PLAIN_LANES] = {"compute", "out", "in"};
+/* The lanes that are drawn, from top to bottom. */
+typedef struct rows {
+  const sn_timeline *timeline;
+  unsigned columns; /* that a lane is cut into */
+  uint32_t n_lanes;
+  sn_lane lanes[SN_LANES];
+} rows;
 
-enum { LABEL_COLUMNS = 8 };
+static rows rows_of(const sn_timeline *t, unsigned columns) {
+  rows r = {.timeline = t, .columns = columns};
+  r.n_lanes = sn_timeline_lanes(t, r.lanes);
+  return r;
+}
+
+/* Of a bar; n_lanes: of none. */
+static uint32_t row_of(const rows *r, const sn_bar *bar) {
+  uint32_t row = 0;
+  while (row < r->n_lanes && r->lanes[row] != bar->lane) row++;
+  return row;
+}
 
 static kind compute_kind(const sn_timeline *t, const sn_bar *bar) {
   const char *pass = t->steps[bar->what - 1].pass;
@@ -51,7 +68,7 @@ static kind kind_of(const sn_timeline *t, const sn_bar *bar) {
   case SN_BAR_COPY_IN:
     return COPY_IN;
   case SN_BAR_STALL:
-    return bar->lane == SN_LANE_COMPUTE ? WAITING : IDLE;
+    return sn_bar_is_idle(t, bar) ? IDLE : WAITING;
   default:
     return ALLOCATING;
   }
@@ -88,29 +105,40 @@ static void diffuse(double *share, unsigned columns, unsigned char *kinds) {
   }
 }
 
-/* One array per lane of `columns` each; the caller frees it. NULL: out of memory. */
-static unsigned char *make_columns(const sn_timeline *t, unsigned columns, sn_err *err) {
-  double *share = calloc((size_t)columns * KINDS * SN_PLAIN_LANES, sizeof *share);
-  unsigned char *kinds = malloc((size_t)columns * SN_PLAIN_LANES);
-  if (!share || !kinds) sn_fail_memory(err);
-  for (uint32_t b = 0; err->code == SN_OK && t->end_ns > 0 && b < t->n_bars; b++)
-    spread(t, &t->bars[b], columns, &share[(size_t)t->bars[b].lane * columns * KINDS]);
-  for (unsigned lane = 0; err->code == SN_OK && lane < SN_PLAIN_LANES; lane++)
-    diffuse(&share[(size_t)lane * columns * KINDS], columns, &kinds[(size_t)lane * columns]);
+static void fill_columns(const rows *r, double *share, unsigned char *kinds) {
+  const sn_timeline *t = r->timeline;
+  size_t row_size = (size_t)r->columns * KINDS;
+  for (uint32_t b = 0; t->end_ns > 0 && b < t->n_bars; b++) {
+    uint32_t row = row_of(r, &t->bars[b]);
+    if (row < r->n_lanes) spread(t, &t->bars[b], r->columns, &share[row * row_size]);
+  }
+  for (uint32_t row = 0; row < r->n_lanes; row++)
+    diffuse(&share[row * row_size], r->columns, &kinds[(size_t)row * r->columns]);
+}
+
+/* One array per row of `columns` each; the caller frees it. NULL: out of memory. */
+static unsigned char *make_columns(const rows *r, sn_err *err) {
+  double *share = calloc((size_t)r->columns * KINDS * SN_LANES, sizeof *share);
+  unsigned char *kinds = malloc((size_t)r->columns * SN_LANES);
+  if (share && kinds) {
+    fill_columns(r, share, kinds);
+  } else {
+    sn_fail_memory(err);
+    free(kinds);
+    kinds = NULL;
+  }
   free(share);
-  if (err->code == SN_OK) return kinds;
-  free(kinds);
-  return NULL;
+  return kinds;
 }
 
 /* ---- gnuplot ---- */
 
-/* Data block $k<kind>: begin, end (ms) and lane of columns that follow each other; first of all one that is not seen,
+/* Data block $k<kind>: begin, end (ms) and row of columns that follow each other; first of all one that is not seen,
  * as a block must not be empty. */
-static void put_bars(FILE *out, const sn_timeline *t, const unsigned char *kinds, int wanted) {
-  double ms = (double)t->end_ns / 1e6 / SN__LANE_COLUMNS;
+static void put_bars(FILE *out, const rows *r, const unsigned char *kinds, int wanted) {
+  double ms = (double)r->timeline->end_ns / 1e6 / SN__LANE_COLUMNS;
   fprintf(out, "$k%d << END\n0 0 0\n", wanted);
-  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++)
+  for (unsigned lane = 0; lane < r->n_lanes; lane++)
     for (unsigned c = 0, end; c < SN__LANE_COLUMNS; c = end) {
       for (end = c + 1;
            end < SN__LANE_COLUMNS && kinds[lane * SN__LANE_COLUMNS + end] == kinds[lane * SN__LANE_COLUMNS + c]; end++)
@@ -169,11 +197,19 @@ static void put_key(FILE *out, const sn__chart *chart, const int64_t *ns) {
   fputs("\n", out);
 }
 
-static void put_lanes(FILE *out, const int64_t *ns) {
+static const char *row_name(sn_lane lane) {
+  return lane == SN_LANE_OUT ? "copy out" : lane == SN_LANE_IN ? "copy in" : sn_lane_name(lane);
+}
+
+static void put_lanes(FILE *out, const rows *r, const int64_t *ns) {
   const char *separator = "plot";
-  fputs("set tmargin at screen 0.9\nset bmargin at screen 0.62\nset yrange [2.6:-0.6]\nset xtics scale 0 format ''\n"
-        "set ytics scale 0 ('compute' 0, 'copy out' 1, 'copy in' 2)\nset border 0\nunset key\n",
-        out);
+  fprintf(out,
+          "set tmargin at screen 0.9\nset bmargin at screen 0.62\nset yrange [%u.6:-0.6]\nset xtics scale 0 format ''\n"
+          "set ytics scale 0 (",
+          r->n_lanes - 1);
+  for (uint32_t row = 0; row < r->n_lanes; row++)
+    fprintf(out, "%s'%s' %u", row ? ", " : "", row_name(r->lanes[row]), row);
+  fputs(")\nset border 0\nunset key\n", out);
   for (int k = 0; k < IDLE; k++) {
     if (ns[k] == 0) continue;
     fprintf(out,
@@ -185,7 +221,7 @@ static void put_lanes(FILE *out, const int64_t *ns) {
 }
 
 /* Names of bars, in those that are likely to have room. */
-static void put_bar_names(FILE *out, const sn__chart *chart) {
+static void put_bar_names(FILE *out, const rows *r, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
   enum { LETTERS = 160 }; /* as wide as the frame */
   for (uint32_t b = 0; b < t->n_bars; b++) {
@@ -193,11 +229,11 @@ static void put_bar_names(FILE *out, const sn__chart *chart) {
     double ms = (double)(bar->end_ns - bar->begin_ns) / 1e6,
            share = (double)(bar->end_ns - bar->begin_ns) / (double)t->end_ns;
     bool named = bar->kind == SN_BAR_COMPUTE || bar->kind == SN_BAR_COPY_OUT || bar->kind == SN_BAR_COPY_IN;
-    if (!named || share * LETTERS < (double)strlen(bar->name) + 1) continue;
+    if (!named || share * LETTERS < (double)(strlen(bar->name) + strlen(sn_bar_part(bar))) + 1) continue;
     fputs("set label '", out);
     sn__put_text(out, bar->name, 60);
-    fprintf(out, "' at first %.9g, first %u center textcolor rgb '%s' font ',%s' front\n",
-            (double)bar->begin_ns / 1e6 + ms / 2, bar->lane,
+    fprintf(out, "%s' at first %.9g, first %u center textcolor rgb '%s' font ',%s' front\n", sn_bar_part(bar),
+            (double)bar->begin_ns / 1e6 + ms / 2, row_of(r, bar),
             kind_of(t, bar) == FORWARD || kind_of(t, bar) == UPDATE ? "white" : "black",
             sn__look_of(chart->form)->small_font);
   }
@@ -219,12 +255,13 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   uint64_t most = most_memory(t);
   sn__unit unit = sn__unit_for(most);
   int64_t ns[KINDS] = {0};
-  unsigned char *kinds = make_columns(t, SN__LANE_COLUMNS, err);
+  const rows r = rows_of(t, SN__LANE_COLUMNS);
+  unsigned char *kinds = make_columns(&r, err);
   if (!kinds) return err->code;
   sum_kinds(t, ns);
   sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   for (int k = 0; k < IDLE; k++)
-    if (ns[k] > 0) put_bars(out, t, kinds, k);
+    if (ns[k] > 0) put_bars(out, &r, kinds, k);
   free(kinds);
   put_memory(out, t, &unit);
   fputs("set multiplot title '", out);
@@ -232,8 +269,8 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   fprintf(out, "' offset 0,-0.3\nset xrange [0:%.9g]\nset lmargin at screen 0.11\nset rmargin at screen 0.97\n",
           t->end_ns > 0 ? (double)t->end_ns / 1e6 : 1);
   fputs("set tics out scale 0.6\nset xtics nomirror\nset ytics nomirror\n", out);
-  put_bar_names(out, chart);
-  put_lanes(out, ns);
+  put_bar_names(out, &r, chart);
+  put_lanes(out, &r, ns);
   fputs("unset label\n", out);
   put_levels(out, &unit, most);
   put_key(out, chart, ns);
@@ -243,26 +280,27 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
 
 /* ---- text ---- */
 
-static void put_lane(FILE *out, unsigned lane, const unsigned char *kinds, unsigned columns) {
-  fprintf(out, "%-*s|", LABEL_COLUMNS - 1, lane_names[lane]);
-  for (unsigned c = 0; c < columns; c++) putc(paints[kinds[lane * columns + c]].letter, out);
+static void put_lane(FILE *out, const rows *r, uint32_t row, int label_columns, const unsigned char *kinds) {
+  fprintf(out, "%-*s|", label_columns - 1, sn_lane_name(r->lanes[row]));
+  for (unsigned c = 0; c < r->columns; c++) putc(paints[kinds[row * r->columns + c]].letter, out);
   fputs("|\n", out);
 }
 
 sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err) {
   const sn_timeline *t = chart->timeline;
-  unsigned columns = chart->columns - LABEL_COLUMNS - 1;
+  int label_columns = sn_timeline_is_corun(t) ? 9 : 8;
+  const rows r = rows_of(t, chart->columns - (unsigned)label_columns - 1);
   int64_t ns[KINDS] = {0};
   char end[32];
-  unsigned char *kinds = make_columns(t, columns, err);
+  unsigned char *kinds = make_columns(&r, err);
   if (!kinds) return err->code;
   sum_kinds(t, ns);
   sn__put_subject(out, chart, sn__put_plain);
   fputs("\n\n", out);
-  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++) put_lane(out, lane, kinds, columns);
+  for (uint32_t row = 0; row < r.n_lanes; row++) put_lane(out, &r, row, label_columns, kinds);
   free(kinds);
   snprintf(end, sizeof end, "%.2f ms", (double)t->end_ns / 1e6);
-  fprintf(out, "%*s0%*s\n\n", LABEL_COLUMNS, "", (int)columns - 1, end);
+  fprintf(out, "%*s0%*s\n\n", label_columns, "", (int)r.columns - 1, end);
   for (int k = 0; k < IDLE; k++)
     if (ns[k] > 0) fprintf(out, "%c %-20s %10.2f ms\n", paints[k].letter, paints[k].name, (double)ns[k] / 1e6);
   return SN_OK;

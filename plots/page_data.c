@@ -3,7 +3,8 @@
  *   {"run": {..}, "layers": [..], "ops": [..], "passes": "ffbb", "tensors": [..], "bytes": [..], "results": [..]}
  *
  * layers, ops and passes are by step, tensors and bytes by tensor: all strategies of a run have the same. In a result
- * `bars`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to the end of
+ * `columns` (of its axis: sim/play/timeline.h), `steps`, `bars`, of co-run plans `teams`, `rects` and `levels` are
+ * columns. Those called d.. hold differences to the row before (dgap: to the end of
  * the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js undoes it. */
 #include "plots/page_internal.h"
 #include "plots/plot_internal.h"
@@ -27,11 +28,14 @@ static void write_column(const char *name, const sn_timeline *t, uint32_t count,
   fputs("]", out);
 }
 
-static int64_t step_count(const sn_timeline *t, uint32_t i) {
-  return t->steps[i].n_instrs;
+static int64_t column_count(const sn_timeline *t, uint32_t i) {
+  return t->columns[i].n_instrs;
+}
+static int64_t column_step(const sn_timeline *t, uint32_t i) {
+  return (int64_t)t->columns[i].step - (i ? t->columns[i - 1].step : 0);
 }
 static int64_t step_fullest(const sn_timeline *t, uint32_t i) {
-  return (int64_t)t->steps[i].fullest - t->steps[i].first_instr;
+  return (int64_t)t->steps[i].fullest - (i ? t->steps[i - 1].fullest : 0);
 }
 static int64_t step_bytes(const sn_timeline *t, uint32_t i) {
   return (int64_t)t->steps[i].tensor_bytes;
@@ -45,7 +49,20 @@ static int64_t step_workspace(const sn_timeline *t, uint32_t i) {
 
 /* Kind, lane and re-run in one number. */
 static int64_t bar_code(const sn_timeline *t, uint32_t i) {
-  return t->bars[i].kind * 8 + t->bars[i].lane * 2 + t->bars[i].rerun;
+  return t->bars[i].kind * 2 * SN_LANES + t->bars[i].lane * 2 + t->bars[i].rerun;
+}
+/* Of a co-run plan: part, and team: the slot of the hardware threads, and [first, first + count). */
+static int64_t bar_part(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].part;
+}
+static int64_t bar_slot(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].team.slot;
+}
+static int64_t bar_first(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].team.first;
+}
+static int64_t bar_cores(const sn_timeline *t, uint32_t i) {
+  return t->bars[i].team.count;
 }
 /* The index of the step it computes, the tensor, or the bar it waits for; -1: none, or the workspace of what is beside
  * it. */
@@ -117,25 +134,24 @@ static void write_gaps(const sn_timeline *t, FILE *out) {
   fputs("]", out);
 }
 
-/* Places on the step axis, in thousandths from the beginning of the instruction's step. */
+/* Places on the axis of columns, in thousandths from the beginning of the instruction's column. */
 static void write_places(const sn_timeline *t, FILE *out) {
   const char *separator = "";
   fputs(",\n\"places\":[", out);
-  for (uint32_t s = 0; s < t->n_steps; s++)
-    for (uint32_t i = 0; i < t->steps[s].n_instrs; i++) {
-      fprintf(out, "%s%.0f", separator, 1000 * (sn_timeline_place(t, t->steps[s].first_instr + i) - (s + 1)));
+  for (uint32_t c = 0; c < t->n_columns; c++)
+    for (uint32_t i = 0; i < t->columns[c].n_instrs; i++) {
+      fprintf(out, "%s%.0f", separator, 1000 * (sn_timeline_place(t, t->columns[c].first_instr + i) - (c + 1)));
       separator = ",";
     }
   fputs("]", out);
 }
 
 static void write_timeline(const sn_timeline *t, FILE *out) {
-  static const column steps[] = {{"count", step_count},
-                                 {"fullest", step_fullest},
-                                 {"bytes", step_bytes},
-                                 {"live", step_live},
-                                 {"workspace", step_workspace}};
+  static const column columns[] = {{"count", column_count}, {"dstep", column_step}};
+  static const column steps[] = {
+      {"dfullest", step_fullest}, {"bytes", step_bytes}, {"live", step_live}, {"workspace", step_workspace}};
   static const column bars[] = {{"code", bar_code}, {"what", bar_what}, {"dstep", bar_step}, {"ns", bar_ns}};
+  static const column teams[] = {{"part", bar_part}, {"slot", bar_slot}, {"first", bar_first}, {"cores", bar_cores}};
   static const column rects[] = {{"tensor", rect_tensor},
                                  {"dfrom", rect_from},
                                  {"length", rect_length},
@@ -143,22 +159,25 @@ static void write_timeline(const sn_timeline *t, FILE *out) {
                                  {"blocks", rect_blocks}};
   static const column levels[] = {
       {"dns", level_ns}, {"bytes", level_bytes}, {"workspace", level_workspace}, {"live", level_live}};
+  fprintf(out, ",\n\"shown\":%" PRIu32, t->n_shown_columns);
+  write_columns("columns", columns, sizeof columns / sizeof columns[0], t, t->n_columns, out);
   write_columns("steps", steps, sizeof steps / sizeof steps[0], t, t->n_steps, out);
   write_columns("bars", bars, sizeof bars / sizeof bars[0], t, t->n_bars, out);
+  if (sn_timeline_is_corun(t)) write_columns("teams", teams, sizeof teams / sizeof teams[0], t, t->n_bars, out);
   write_gaps(t, out);
   write_places(t, out);
   write_columns("rects", rects, sizeof rects / sizeof rects[0], t, t->n_rects, out);
   write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
 }
 
-/* Where each step's highest address is in use, and that address in blocks, as columns of `needs`; PyTorch's allocator
+/* Where each column's highest address is in use, and that address in blocks, as columns of `needs`; PyTorch's allocator
  * keeps in every step what it once has reserved. */
 static void write_needs(const sn_timeline *t, const sn_result *r, const sn_footprint *f, FILE *out) {
   uint64_t resident = r->context_bytes + sn_persistent_total(&r->persistent);
   bool reserved = r->reserved_bytes > 0 && r->peak_device_bytes > resident;
   fputs(",\n\"needs\":{\"moment\":[", out);
   for (uint32_t s = 0; s < f->n_steps; s++)
-    fprintf(out, s ? ",%" PRIu32 : "%" PRIu32, f->steps[s].moment - t->steps[s].first_instr);
+    fprintf(out, s ? ",%" PRIu32 : "%" PRIu32, f->steps[s].moment - t->columns[s].first_instr);
   fputs("],\"top\":[", out);
   for (uint32_t s = 0; s < f->n_steps; s++)
     fprintf(out, s ? ",%" PRIu64 : "%" PRIu64,

@@ -24,6 +24,7 @@ const sn__part sn__parts[SN__PARTS] = {
     [SN__PART_WORKSPACE] = {"", "workspace", "#555555", 'w'},
     [SN__PART_HOLES] = {"", "holes", "#f6c9bd", '.'},
     [SN__PART_WAITING] = {"", "waiting, updates", "#e0e0e0", '~'},
+    [SN__PART_SIDE_BY_SIDE] = {"", "operations side by side", "#bcbddc", '='},
 };
 
 const char *sn__part_name(unsigned part, const sn_run *run) {

@@ -188,9 +188,35 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
   return err->code;
 }
 
+static sn_status check_corun(const sn_result *result, const sn_timeline *timeline, sn_plot_kind kind, sn_err *err) {
+  if (sn_timeline_is_corun(timeline)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%.100s runs one operation after another; --kind %s draws strategies with +corun=.., such as "
+                 "liveness+corun=path",
+                 result->strategy, sn_plot_kind_name(kind));
+}
+
+sn_status sn_plot_corun(const sn_run *run, const sn_result *const *results, const sn_timeline *const *timelines,
+                        unsigned count, const sn_plot_options *options, sn_err *err) {
+  sn__curve curves[SN_PLOT_CORUNS];
+  for (unsigned i = 0; i < count; i++) {
+    curves[i] = (sn__curve){run, results[i]};
+    if (check_corun(results[i], timelines[i], options->kind, err) != SN_OK) return err->code;
+  }
+  sn__chart chart = {.kind = options->kind,
+                     .curves = curves,
+                     .n_curves = count,
+                     .n_runs = 1,
+                     .timeline = timelines[0],
+                     .timelines = timelines};
+  return draw_chart(&chart, options, err);
+}
+
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err) {
   sn__curve curve = {run, result};
+  if (sn_plot_kind_is_corun(options->kind) && check_corun(result, timeline, options->kind, err) != SN_OK)
+    return err->code;
   sn__chart chart = {.kind = options->kind,
                      .curves = &curve,
                      .n_curves = 1,
@@ -202,14 +228,19 @@ sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_
 
 /* ---- kinds ---- */
 
-static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live", "device", "breakdown", "timeline", "pool", "map"};
+static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live",  "device", "breakdown", "timeline",
+                                                 "pool",  "cores", "corun",  "map"};
 
 const char *sn_plot_kind_name(sn_plot_kind kind) {
   return kinds[kind];
 }
 
 bool sn_plot_kind_is_played(sn_plot_kind kind) {
-  return kind == SN_PLOT_DEVICE || kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL;
+  return kind == SN_PLOT_DEVICE || kind == SN_PLOT_TIMELINE || kind == SN_PLOT_POOL || sn_plot_kind_is_corun(kind);
+}
+
+bool sn_plot_kind_is_corun(sn_plot_kind kind) {
+  return kind == SN_PLOT_CORES || kind == SN_PLOT_CORUN;
 }
 
 sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) {
@@ -221,6 +252,6 @@ sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) 
   }
   sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
   return sn_fail(err, SN_BAD_USAGE,
-                 "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool, map%s", text,
-                 suggestion);
+                 "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool, cores, corun, map%s",
+                 text, suggestion);
 }

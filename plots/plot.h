@@ -1,20 +1,22 @@
 /* Pictures of stored runs, drawn by gnuplot, or as text for a terminal.
  *
  *   steps      functional-tensor memory over the steps; where it is asked for live tensors on a second axis, the form
- * of figure 10 of [SN]; several runs in one picture, e.g. of two batch sizes or two GPUs live       live tensors over
- * the steps; several runs too device     everything on the device over one strategy's steps, as a stack against the
- * memory it has breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy timeline
- * the three lanes and the memory over the time of one strategy's iteration pool       the addresses of one strategy's
- * pool over the steps, a rectangle per tensor
+ *              of figure 10 of [SN]; several runs in one picture, e.g. of two batch sizes or two GPUs
+ *   live       live tensors over the steps; several runs too
+ *   device     everything on the device over one strategy's steps, as a stack against the memory it has
+ *   breakdown  time of an iteration and memory at the peak by type of layer, a bar per strategy
+ *   timeline   the lanes and the memory over the time of one strategy's iteration
+ *   pool       the addresses of one strategy's pool over the steps, a rectangle per tensor
+ *   cores      of a co-run strategy: which operation is on which cores when
+ *   corun      of co-run strategies: how many operations run at once
  *
  *   map        of a sweep only: what fits and how fast, by batch and strategy
  *
- * Drawn from what the store holds; device, timeline and pool from a timeline, for which a run is simulated
- * again (sim/ask/replay.h).
+ * Drawn from what the store holds; device, timeline, pool, cores and corun from a timeline, for which a run is
+ * simulated again (sim/ask/replay.h).
  *
  * Written to a temporary name beside `path` and renamed when whole: an error leaves no file and an older picture as it
- * was. gnuplot missing: SN_BAD_DEVICE with how to install it; only text of device, breakdown, timeline and pool
- * does without.
+ * was. gnuplot missing: SN_BAD_DEVICE with how to install it; text of all but steps and live does without.
  */
 #ifndef SN_PLOTS_PLOT_H
 #define SN_PLOTS_PLOT_H
@@ -34,6 +36,8 @@ typedef enum sn_plot_kind {
   SN_PLOT_BREAKDOWN,
   SN_PLOT_TIMELINE,
   SN_PLOT_POOL,
+  SN_PLOT_CORES,
+  SN_PLOT_CORUN,
   SN_PLOT_MAP,
   SN_PLOT_KINDS
 } sn_plot_kind;
@@ -41,8 +45,10 @@ typedef enum sn_plot_kind {
 /* "steps", ..; parsing an unknown name is SN_BAD_USAGE. */
 const char *sn_plot_kind_name(sn_plot_kind kind);
 sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err);
-/* Whether a kind needs a timeline: sn_plot_timeline() draws it. */
+/* Whether a kind needs a timeline: sn_plot_timeline() draws it, or sn_plot_corun(). */
 bool sn_plot_kind_is_played(sn_plot_kind kind);
+/* Whether it is of co-run strategies only. */
+bool sn_plot_kind_is_corun(sn_plot_kind kind);
 
 typedef struct sn_plot_options {
   sn_plot_kind kind;
@@ -61,9 +67,15 @@ typedef struct sn_plot_options {
  * than 6 curves as text, SN_BAD_INPUT for a run that was stored without step rows, or for breakdown without peaks. */
 sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot_options *options, sn_err *err);
 
-/* Device, timeline and pool of one result of a run; the options' strategies do not count. */
+/* Device, timeline, pool and cores of one result of a run; the options' strategies do not count. SN_BAD_USAGE for cores
+ * of a result that is not co-run. */
 sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_timeline *timeline,
                            const sn_plot_options *options, sn_err *err);
+
+/* Corun, of at most SN_PLOT_CORUNS co-run results of a run, each with its timeline. SN_BAD_USAGE for others. */
+enum { SN_PLOT_CORUNS = 6 };
+sn_status sn_plot_corun(const sn_run *run, const sn_result *const *results, const sn_timeline *const *timelines,
+                        unsigned count, const sn_plot_options *options, sn_err *err);
 
 /* What a sweep is drawn over. */
 typedef enum sn_plot_x {

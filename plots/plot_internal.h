@@ -10,6 +10,9 @@
  *   parts.c     what memory and time are made of, and its colours
  *   lanes.c     the timeline         as a script, and as text
  *   pool_map.c  the pool             as a script, and as text
+ *   cores.c     operations on cores  as a script, and as text
+ *   corun.c     operations at once   as a script, and as text
+ *   cells.c     rectangles as text
  *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over an axis as a script;
  *               sweep_map.c: what fits and how fast by that axis and strategy, as a script and as text
  *   front.c     memory against time (front.h) as a script
@@ -42,8 +45,9 @@ typedef struct sn__chart {
   bool with_live;          /* of steps: live tensors on a second axis */
   const sn__curve *curves; /* what is drawn, at least one; all with step rows where steps are drawn */
   unsigned n_curves, n_runs;
-  const sn_timeline *timeline; /* of timeline and pool: of curves[0] */
-  const sn_timeline *beside;   /* of pool; NULL: nothing */
+  const sn_timeline *timeline;         /* of a kind that is played: of curves[0] */
+  const sn_timeline *const *timelines; /* of corun: of each curve */
+  const sn_timeline *beside;           /* of pool; NULL: nothing */
 } sn__chart;
 
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */
@@ -136,7 +140,7 @@ int sn__mark(unsigned curve);
 
 /* ---- parts.c ---- */
 /* What memory and time are made of, from the bottom of a stack to its top: what stays, tensors by the operator of their
- * layer, the rest of the pool; and time that is no step's. */
+ * layer, the rest of the pool; and time that is no step's, or of several at once. */
 enum {
   SN__PART_CONTEXT,
   SN__PART_PARAMETERS,
@@ -156,6 +160,7 @@ enum {
   SN__PART_WORKSPACE,
   SN__PART_HOLES,
   SN__PART_WAITING,
+  SN__PART_SIDE_BY_SIDE,
   SN__PARTS
 };
 typedef struct sn__part {
@@ -208,6 +213,9 @@ sn__unit sn__unit_for(uint64_t most);
  * text on a line of its own. */
 void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, const char *text, size_t most));
 
+/* What the columns of a timeline's axis are (sim/play/timeline.h). */
+const char *sn__axis_name(const sn_timeline *timeline);
+
 /* The line between the passes at `divide` of an axis from `low` to `high`, up to `top` (1: the frame's), and their
  * names above the frame, where nothing is drawn. */
 void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high, double top);
@@ -221,6 +229,19 @@ void sn__put_key_entry(FILE *out, const char *separator, const char *colour, con
  */
 unsigned sn__put_letter(FILE *out, const sn__chart *chart, unsigned at, char letter, const char *name);
 
+/* ---- cells.c: rectangles as text ---- */
+typedef struct sn__cells {
+  unsigned columns, rows, kinds;
+  double *area; /* [row][column][kind], rows upwards: the share of the cell that the kind covers */
+} sn__cells;
+
+sn_status sn__cells_init(sn__cells *cells, unsigned columns, unsigned rows, unsigned kinds, sn_err *err);
+void sn__cells_clear(sn__cells *cells);
+/* Adds a rectangle of a kind, from and to, in cells; what lies outside is cut off. */
+void sn__cells_cover(sn__cells *cells, unsigned kind, const double across[2], const double up[2]);
+/* The kind that covers most of the cell; `kinds` where half of it is free. */
+unsigned sn__cells_kind(const sn__cells *cells, unsigned row, unsigned column);
+
 /* ---- the kinds ---- */
 void sn__curves_write(FILE *out, const sn__chart *chart);
 sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err);
@@ -230,6 +251,10 @@ sn_status sn__lanes_text(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__device_write(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__device_text(FILE *out, const sn__chart *chart, sn_err *err);
 void sn__pool_write(FILE *out, const sn__chart *chart);
+sn_status sn__cores_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__cores_text(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__corun_write(FILE *out, const sn__chart *chart, sn_err *err);
+sn_status sn__corun_text(FILE *out, const sn__chart *chart, sn_err *err);
 sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err);
 
 /* ---- gnuplot.c, picture.c ---- */

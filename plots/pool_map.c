@@ -4,7 +4,7 @@
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 typedef enum kind { OUTPUT, GRADIENT, WORKSPACE, KINDS } kind;
@@ -25,9 +25,8 @@ static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
   return strcmp(t->tensors[rect->tensor].kind, "gradient") == 0 ? GRADIENT : OUTPUT;
 }
 
-/* Where the axis of steps ends: the updates behind it take and give back nothing. */
 static double end_of(const sn_timeline *t) {
-  return t->n_trained + 1.0;
+  return t->n_shown_columns + 1.0;
 }
 
 /* A workspace is held while its instruction runs. */
@@ -40,7 +39,7 @@ static double right_of(const sn_timeline *t, const sn_rect *rect) {
 
 /* Where the steps of a second map begin. */
 static double shift_of(const sn_timeline *t) {
-  return 1.06 * (end_of(t) - 1);
+  return 1.06 * t->n_shown_columns;
 }
 
 static void put_rects_of(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted, double shift) {
@@ -95,10 +94,12 @@ static double mark_at(const sn_timeline *t, uint32_t step) {
   for (uint32_t i = 0; i < t->n_rects; i++) {
     const sn_rect *rect = &t->rects[i];
     if (rect->from_step != step || rect->offset + rect->bytes != t->pool_bytes) continue;
-    double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
-    return (left + (right < step + 1.0 ? right : step + 1.0)) / 2;
+    double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect), end = floor(left) + 1;
+    return (left + (right < end ? right : end)) / 2;
   }
-  return step + 0.5;
+  uint32_t c = 0;
+  while (c + 1 < t->n_columns && t->columns[c].step + 1 != step) c++;
+  return c + 1.5;
 }
 
 static void put_mark(FILE *out, const sn__chart *chart, double high) {
@@ -123,8 +124,8 @@ static void put_beside(FILE *out, const sn__chart *chart, const sn__unit *unit) 
   const sn_timeline *t = chart->timeline, *other = chart->beside;
   double shift = shift_of(t), end = end_of(t), high = (double)other->pool_bytes / unit->bytes;
   int digits = unit->bytes > 1e9 ? 2 : 0;
-  fprintf(out, "set xtics ('1' 1, '%" PRIu32 "' %.9g, '1' %.9g, '%" PRIu32 "' %.9g)\n", t->n_trained, end, 1 + shift,
-          t->n_trained, end + shift);
+  fprintf(out, "set xtics ('1' 1, '%.9g' %.9g, '1' %.9g, '%.9g' %.9g)\n", end - 1, end, 1 + shift, end - 1,
+          end + shift);
   fprintf(out, "set label 'packed: %.*f %s' at first 1, graph 0.975 offset 0.5,0 front\n", digits,
           (double)t->pool_bytes / unit->bytes, unit->name);
   fprintf(out, "set label 'first fit: %.*f %s' at first %.9g, graph 0.975 offset 0.5,0 front\n", digits, high,
@@ -145,15 +146,15 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
   const sn_timeline *other = chart->beside;
   double top = other && other->pool_bytes > t->pool_bytes ? (double)other->pool_bytes / unit.bytes : high;
-  fprintf(out, "set xrange [1:%.9g]\nset xlabel 'step of the iteration'\nset yrange [0:%.9g]\n",
-          end_of(t) + (other ? shift_of(t) : 0), top > 0 ? top * (other ? 1.12 : 1.06) : 1);
+  fprintf(out, "set xrange [1:%.9g]\nset xlabel '%s'\nset yrange [0:%.9g]\n", end_of(t) + (other ? shift_of(t) : 0),
+          sn__axis_name(t), top > 0 ? top * (other ? 1.12 : 1.06) : 1);
   fprintf(out, "set ylabel 'address in the pool (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
           unit.name);
   fprintf(out,
           "set xtics nomirror\nset ytics nomirror\nset key below center horizontal Left reverse samplen 1.5 "
           "spacing 1.25 height 0.8 font ',%s'\n",
           sn__look_of(chart->form)->key_font);
-  sn__put_passes(out, chart, 1, t->n_forward + 1, end_of(t), 1);
+  sn__put_passes(out, chart, 1, sn_timeline_divide(t), end_of(t), 1);
   put_names(out, chart, &unit);
   put_mark(out, chart, high);
   if (other) put_beside(out, chart, &unit);
@@ -163,49 +164,26 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
 
 /* ---- text ---- */
 
-typedef struct grid {
-  const sn_timeline *timeline;
-  unsigned columns, rows;
-  double *area; /* [row][column][kind], rows upwards; the share of the cell that is covered */
-} grid;
-
-/* How much of [cell, cell + 1) lies within [from, to). */
-static double overlap(unsigned cell, double from, double to) {
-  double low = from > cell ? from : cell, high = to < cell + 1.0 ? to : cell + 1.0;
-  return high > low ? high - low : 0;
+static void cover(sn__cells *cells, const sn_timeline *t, const sn_rect *rect) {
+  double across = cells->columns / (double)t->n_shown_columns, up = cells->rows / (double)t->pool_bytes;
+  sn__cells_cover(
+      cells, (unsigned)kind_of(t, rect),
+      (const double[]){(sn_timeline_place(t, rect->from_instr) - 1) * across, (right_of(t, rect) - 1) * across},
+      (const double[]){(double)rect->offset * up, (double)(rect->offset + rect->bytes) * up});
 }
 
-static void cover(const grid *g, const sn_rect *rect) {
-  const sn_timeline *t = g->timeline;
-  double across = g->columns / (end_of(t) - 1), up = g->rows / (double)t->pool_bytes;
-  double left = (sn_timeline_place(t, rect->from_instr) - 1) * across, right = (right_of(t, rect) - 1) * across;
-  double low = (double)rect->offset * up, high = (double)(rect->offset + rect->bytes) * up;
-  for (unsigned y = (unsigned)low; y < g->rows && y < high; y++)
-    for (unsigned x = (unsigned)left; x < g->columns && x < right; x++)
-      g->area[((size_t)y * g->columns + x) * KINDS + (unsigned)kind_of(t, rect)] +=
-          overlap(x, left, right) * overlap(y, low, high);
-}
-
-/* What covers most of the cell; a blank where half of it is free. */
-static char letter_of(const double *area) {
-  double all = 0;
-  int most = 0;
-  for (int k = 0; k < KINDS; k++) {
-    all += area[k];
-    if (area[k] > area[most]) most = k;
-  }
-  return all < 0.5 ? ' ' : paints[most].letter;
-}
-
-static void put_grid(FILE *out, const grid *g, const sn__unit *unit) {
-  for (unsigned y = g->rows; y-- > 0;) {
-    double top = (double)g->timeline->pool_bytes / unit->bytes * (y + 1) / g->rows;
-    bool labelled = y + 1 == g->rows || (y + 1) % 5 == 0;
+static void put_grid(FILE *out, const sn__cells *cells, uint64_t pool_bytes, const sn__unit *unit) {
+  for (unsigned y = cells->rows; y-- > 0;) {
+    double top = (double)pool_bytes / unit->bytes * (y + 1) / cells->rows;
+    bool labelled = y + 1 == cells->rows || (y + 1) % 5 == 0;
     if (labelled)
       fprintf(out, "%*.*f |", LABEL_COLUMNS - 2, unit->bytes > 1e9 ? 2 : 0, top);
     else
       fprintf(out, "%*s|", LABEL_COLUMNS - 1, "");
-    for (unsigned x = 0; x < g->columns; x++) putc(letter_of(&g->area[((size_t)y * g->columns + x) * KINDS]), out);
+    for (unsigned x = 0; x < cells->columns; x++) {
+      unsigned k = sn__cells_kind(cells, y, x);
+      putc(k < KINDS ? paints[k].letter : ' ', out);
+    }
     fputs("|\n", out);
   }
 }
@@ -214,18 +192,19 @@ sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   unsigned at = 0;
   const sn_timeline *t = chart->timeline;
   sn__unit unit = sn__unit_for(t->pool_bytes);
-  grid g = {.timeline = t, .columns = chart->columns - LABEL_COLUMNS - 1, .rows = chart->rows - OTHER_ROWS};
-  g.area = calloc((size_t)g.columns * g.rows * KINDS, sizeof *g.area);
-  if (!g.area) return sn_fail_memory(err);
-  for (uint32_t r = 0; t->pool_bytes > 0 && r < t->n_rects; r++) cover(&g, &t->rects[r]);
+  sn__cells cells;
+  if (sn__cells_init(&cells, chart->columns - LABEL_COLUMNS - 1, chart->rows - OTHER_ROWS, KINDS, err) != SN_OK)
+    return err->code;
+  for (uint32_t r = 0; t->pool_bytes > 0 && r < t->n_rects; r++) cover(&cells, t, &t->rects[r]);
   sn__put_subject(out, chart, sn__put_plain);
   fprintf(out, "\n\n%*s\n", LABEL_COLUMNS - 2, unit.name);
-  put_grid(out, &g, &unit);
-  fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, "step ", (int)g.columns - 1, t->n_trained);
+  put_grid(out, &cells, t->pool_bytes, &unit);
+  fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, sn_timeline_is_corun(t) ? "op " : "step ", (int)cells.columns - 1,
+          t->n_shown_columns);
   for (int k = 0; k < KINDS; k++) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
   fputs("\n", out);
   const sn_result *r = chart->curves[0].result;
   if (r->pool_step) fprintf(out, "set at step %" PRIu32 ", %s (%s)\n", r->pool_step, r->pool_pass, r->pool_cause);
-  free(g.area);
+  sn__cells_clear(&cells);
   return SN_OK;
 }

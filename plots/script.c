@@ -26,9 +26,13 @@ void sn__put_subject(FILE *out, const sn__chart *chart, void (*put)(FILE *out, c
     fputs(", on ", out);
     put(out, first->gpu, 32);
   }
-  if (!chart->timeline) return;
+  if (!chart->timeline || chart->kind == SN_PLOT_CORUN) return;
   fputs(chart->form == SN__FORM_TEXT ? ":\n" : ": ", out);
   put(out, chart->curves[0].result->strategy, 60);
+}
+
+const char *sn__axis_name(const sn_timeline *t) {
+  return sn_timeline_is_corun(t) ? "operation, in the order in which they start" : "step of the iteration";
 }
 
 void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high, double top) {
@@ -74,6 +78,10 @@ sn_status sn__script_write(FILE *out, const sn__chart *chart, sn_err *err) {
   case SN_PLOT_POOL:
     sn__pool_write(out, chart);
     return SN_OK;
+  case SN_PLOT_CORES:
+    return sn__cores_write(out, chart, err);
+  case SN_PLOT_CORUN:
+    return sn__corun_write(out, chart, err);
   default:
     sn__curves_write(out, chart);
     return SN_OK;
@@ -88,6 +96,10 @@ sn_status sn__text_write(FILE *out, const sn__chart *chart, sn_err *err) {
     return sn__breakdown_text(out, chart, err);
   case SN_PLOT_TIMELINE:
     return sn__lanes_text(out, chart, err);
+  case SN_PLOT_CORES:
+    return sn__cores_text(out, chart, err);
+  case SN_PLOT_CORUN:
+    return sn__corun_text(out, chart, err);
   default:
     return sn__pool_text(out, chart, err);
   }

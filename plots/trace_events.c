@@ -11,8 +11,11 @@
 
 enum { PROCESS = 1 };
 
-static const char *const track_names[SN_PLAIN_LANES] = {"compute", "copy out (device to host)",
-                                                        "copy in (host to device)"};
+static const char *track_name(sn_lane lane) {
+  return lane == SN_LANE_OUT  ? "copy out (device to host)"
+         : lane == SN_LANE_IN ? "copy in (host to device)"
+                              : sn_lane_name(lane);
+}
 
 /* The colours of chrome://tracing's own palette; Perfetto picks its own by name. */
 static const char *const colors[SN_BAR_KINDS] = {
@@ -38,30 +41,27 @@ static unsigned track_of(const sn_bar *bar) {
 
 /* ---- the tracks ---- */
 
-static void write_tracks(const sn_trace_head *head, FILE *out) {
+static void write_tracks(const sn_timeline *t, const sn_trace_head *head, FILE *out) {
+  sn_lane lanes[SN_LANES];
+  uint32_t n_lanes = sn_timeline_lanes(t, lanes);
   fprintf(out, "{\"ph\":\"M\",\"pid\":%d,\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":", PROCESS);
   sn_quote_json(head->net, out);
   fputs("}}", out);
   begin("M", 0, out);
   write_text(",\"name\":\"process_labels\",\"args\":{\"labels\":", head->strategy, out);
   fputs("}}", out);
-  for (unsigned lane = 0; lane < SN_PLAIN_LANES; lane++) {
-    begin("M", lane + 1, out);
-    fprintf(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track_names[lane]);
-    begin("M", lane + 1, out);
-    fprintf(out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}}", lane);
+  for (uint32_t i = 0; i < n_lanes; i++) {
+    begin("M", lanes[i] + 1u, out);
+    fprintf(out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track_name(lanes[i]));
+    begin("M", lanes[i] + 1u, out);
+    fprintf(out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}}", i);
   }
 }
 
 /* ---- slices ---- */
 
-/* A copy lane that waits has nothing to do; a compute lane that waits is held up. */
-static bool is_idle(const sn_bar *bar) {
-  return bar->kind == SN_BAR_STALL && bar->lane != SN_LANE_COMPUTE;
-}
-
 static const char *category_of(const sn_timeline *t, const sn_bar *bar) {
-  if (is_idle(bar)) return "idle";
+  if (sn_bar_is_idle(t, bar)) return "idle";
   if (bar->kind != SN_BAR_COMPUTE) return sn_bar_kind_name((sn_bar_kind)bar->kind);
   return bar->rerun ? "rerun" : t->steps[bar->what - 1].pass;
 }
@@ -70,6 +70,12 @@ static void write_compute_args(const sn_timeline *t, const sn_bar *bar, FILE *ou
   const sn_timeline_step *step = &t->steps[bar->what - 1];
   fprintf(out, "\"op\":\"%s\",\"pass\":\"%s\",\"computes_step\":%u,\"workspace_bytes\":%" PRIu64 ",\"rerun\":%s",
           step->op, step->pass, bar->what, bar->bytes, bar->rerun ? "true" : "false");
+  if (bar->team.count == 0) return;
+  fprintf(out, ",\"part\":\"%s\",\"cores\":{", sn_step_part_name((sn_step_part)bar->part));
+  if (bar->team.slot == SN_SLOT_ANY)
+    fprintf(out, "\"count\":%u,\"slot\":\"any\"}", bar->team.count);
+  else
+    fprintf(out, "\"first\":%u,\"count\":%u,\"slot\":%u}", bar->team.first, bar->team.count, bar->team.slot);
 }
 
 static void write_args(const sn_timeline *t, const sn_bar *bar, FILE *out) {
@@ -88,11 +94,11 @@ static void write_args(const sn_timeline *t, const sn_bar *bar, FILE *out) {
 /* What stands on the slice: told apart at a glance, also where all have one colour. */
 static void write_name(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   static const char *const before[SN_BAR_KINDS] = {"", "out: ", "in: ", "stall: ", "alloc: ", "free: "};
-  const char *name = bar->name;
+  const sn_bar *named = bar->kind == SN_BAR_STALL && bar->what < t->n_bars ? &t->bars[bar->what] : bar;
   char text[200];
-  if (bar->kind == SN_BAR_STALL && bar->what < t->n_bars) name = t->bars[bar->what].name;
   bool of_workspace = bar->what == UINT32_MAX && bar->kind != SN_BAR_STALL;
-  snprintf(text, sizeof text, "%s%s%s", is_idle(bar) ? "idle: " : before[bar->kind], name,
+  snprintf(text, sizeof text, "%s%s%s%s", sn_bar_is_idle(t, bar) ? "idle: " : before[bar->kind], named->name,
+           sn_bar_part(named),
            of_workspace ? " (workspace)"
            : bar->rerun ? " (re-run)"
                         : "");
@@ -103,9 +109,9 @@ static void write_slice(const sn_timeline *t, const sn_bar *bar, FILE *out) {
   begin("X", track_of(bar), out);
   write_name(t, bar, out);
   fprintf(out, ",\"cat\":\"%s\",\"cname\":\"%s\"", category_of(t, bar),
-          is_idle(bar) ? "grey"
-          : bar->rerun ? "yellow"
-                       : colors[bar->kind]);
+          sn_bar_is_idle(t, bar) ? "grey"
+          : bar->rerun           ? "yellow"
+                                 : colors[bar->kind]);
   write_us("ts", bar->begin_ns, out);
   write_us("dur", bar->end_ns - bar->begin_ns, out);
   write_args(t, bar, out);
@@ -151,7 +157,7 @@ static void write_other(const sn_timeline *t, const sn_trace_head *head, FILE *o
 sn_status sn_trace_events_write(const sn_timeline *t, const sn_trace_head *head, FILE *out, sn_err *err) {
   errno = 0;
   fputs("{\"traceEvents\":[\n", out);
-  write_tracks(head, out);
+  write_tracks(t, head, out);
   for (uint32_t b = 0; b < t->n_bars; b++) write_slice(t, &t->bars[b], out);
   for (uint32_t a = 0; a < t->n_arrows; a++) write_arrow(t, a, out);
   for (uint32_t l = 0; l < t->n_levels; l++) write_level(&t->levels[l], out);

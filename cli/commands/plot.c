@@ -1,5 +1,5 @@
-/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Device, timeline and pool need a
- * plan, which the store does not keep: for them the run is simulated again and must come out as it was. */
+/* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Device, timeline, pool, cores and
+ * corun need a plan, which the store does not keep: for them the run is simulated again and must come out as it was. */
 #include "plots/plot.h"
 
 #include "cli/frame/options.h"
@@ -7,14 +7,18 @@
 #include "db/store.h"
 #include "sim/ask/replay.h"
 
+#include <assert.h>
+#include <inttypes.h>
+
 enum { PATH_ROOM = 4096 };
 
 typedef struct plot {
   const sn_args *args;
   sn_run *runs[SN_ARGS_OPERANDS];
   unsigned n_runs;
-  const sn_result *result; /* of kinds that are played, with what was */
-  const sn_timeline *timeline;
+  const sn_result *results[SN_PLOT_CORUNS]; /* of kinds that are played, with what was: one, of corun several */
+  sn_timeline *timelines[SN_PLOT_CORUNS];
+  unsigned n_results;
   sn_store *store; /* of a sweep, and its number */
   int64_t sweep;
   sn_plot_options options;
@@ -39,7 +43,10 @@ static sn_status draw_sweep(const plot *p, sn_err *err) {
 
 static sn_status draw_any(const plot *p, sn_err *err) {
   if (p->store) return draw_sweep(p, err);
-  if (p->timeline) return sn_plot_timeline(p->runs[0], p->result, p->timeline, &p->options, err);
+  if (p->args->kind == SN_PLOT_CORUN)
+    return sn_plot_corun(p->runs[0], p->results, (const sn_timeline *const *)p->timelines, p->n_results, &p->options,
+                         err);
+  if (p->n_results > 0) return sn_plot_timeline(p->runs[0], p->results[0], p->timelines[0], &p->options, err);
   return sn_plot_runs((const sn_run *const *)p->runs, p->n_runs, &p->options, err);
 }
 
@@ -58,23 +65,73 @@ static sn_status draw(plot *p, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
-static sn_status draw_again(plot *p, sn_err *err) {
-  p->result = sn_stored_choice(p->args, p->runs[0], err);
-  sn_calibration *calibration = p->result ? sn_stored_calibration(p->args, p->runs[0], err) : NULL;
-  sn_replay *replay =
-      err->code == SN_OK ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, calibration, err) : NULL;
-  sn_timeline *timeline = replay ? sn_replay_timeline(replay, p->result, err) : NULL;
-  bool beside = timeline && p->args->kind == SN_PLOT_POOL && p->options.path;
-  sn_timeline *first_fit = beside ? sn_replay_first_fit(replay, p->result, err) : NULL;
-  p->timeline = timeline;
+/* ---- kinds that are played ---- */
+
+static bool is_corun(const sn_run *run, const sn_result *r) {
+  return sn_run_is_answer(run, r) && !sn_corun_row_is_empty(&r->corun);
+}
+
+/* What fits is before what does not, then the fastest is first. */
+static bool is_before(const sn_result *a, const sn_result *b) {
+  return a->fits != b->fits ? a->fits : a->iteration_ns < b->iteration_ns;
+}
+
+/* The best co-run strategy of a run, or all of them, as many as are drawn. */
+static sn_status choose_corun(plot *p, sn_err *err) {
+  const sn_run *run = p->runs[0];
+  unsigned most = p->args->kind == SN_PLOT_CORUN ? SN_PLOT_CORUNS : 1;
+  assert(run);
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    if (!is_corun(run, r)) continue;
+    if (p->n_results < most)
+      p->results[p->n_results++] = r;
+    else if (most == 1 && is_before(r, p->results[0]))
+      p->results[0] = r;
+  }
+  if (p->n_results > 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "run %" PRId64 " has no strategy that runs operations side by side, which --kind %s draws; simulate "
+                 "one with --strategy liveness+corun=path and a GPU that has cores: --gpu knl7250",
+                 run->id, sn_plot_kind_name(p->args->kind));
+}
+
+/* The strategies asked for, else those that a kind draws. */
+static sn_status choose(plot *p, sn_err *err) {
+  const sn_args *args = p->args;
+  if (sn_plot_kind_is_corun(args->kind) && args->n_strategies == 0) return choose_corun(p, err);
+  if (args->kind == SN_PLOT_CORUN) {
+    for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
+      p->results[p->n_results++] = sn_stored_result(args, p->runs[0], args->strategies[i], err);
+    return err->code;
+  }
+  p->results[p->n_results++] = sn_stored_choice(args, p->runs[0], err);
+  return err->code;
+}
+
+static void draw_played(plot *p, const sn_replay *replay, sn_err *err) {
+  for (unsigned i = 0; i < p->n_results && err->code == SN_OK; i++)
+    p->timelines[i] = sn_replay_timeline(replay, p->results[i], err);
+  bool beside = err->code == SN_OK && p->args->kind == SN_PLOT_POOL && p->options.path;
+  sn_timeline *first_fit = beside ? sn_replay_first_fit(replay, p->results[0], err) : NULL;
   p->options.beside = first_fit;
   if (err->code == SN_OK) draw(p, err);
   sn_timeline_free(first_fit);
-  sn_timeline_free(timeline);
+  for (unsigned i = 0; i < p->n_results; i++) sn_timeline_free(p->timelines[i]);
+}
+
+static sn_status draw_again(plot *p, sn_err *err) {
+  if (choose(p, err) != SN_OK) return err->code;
+  sn_calibration *calibration = sn_stored_calibration(p->args, p->runs[0], err);
+  sn_replay *replay =
+      err->code == SN_OK ? sn_replay_open(p->runs[0], p->args->net, p->args->profile, calibration, err) : NULL;
+  if (replay) draw_played(p, replay, err);
   sn_replay_free(replay);
   sn_calibration_free(calibration);
   return err->code;
 }
+
+/* ---- what goes together ---- */
 
 static sn_status check_live(const sn_args *args, sn_err *err) {
   bool possible = args->kind == SN_PLOT_STEPS && args->n_operands <= 1 && args->output && !sn_args_is_sweep(args);
@@ -88,7 +145,9 @@ static sn_status check(const sn_args *args, sn_err *err) {
   if (check_live(args, err) != SN_OK) return err->code;
   if (args->n_operands > 1 && args->kind != SN_PLOT_STEPS && args->kind != SN_PLOT_LIVE)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one run; steps and live draw several", name);
-  if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind))
+  if (args->kind == SN_PLOT_CORUN && args->n_strategies > SN_PLOT_CORUNS)
+    return sn_fail(err, SN_BAD_USAGE, "--kind corun draws at most %d strategies", SN_PLOT_CORUNS);
+  if (args->n_strategies > 1 && sn_plot_kind_is_played(args->kind) && args->kind != SN_PLOT_CORUN)
     return sn_fail(err, SN_BAD_USAGE, "--kind %s draws one --strategy; make one picture each", name);
   bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
                 args->allocator != SN_ALLOCATOR_POOL || args->pool.given || args->x != SN_PLOT_X_AUTO ||
@@ -96,7 +155,7 @@ static sn_status check(const sn_args *args, sn_err *err) {
   if (chosen || ((args->net || args->profile) && !sn_plot_kind_is_played(args->kind)))
     return sn_fail(err, SN_BAD_USAGE,
                    "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "
-                   "--gpu also go with --kind device, timeline and pool, which simulate the run again");
+                   "--gpu also go with --kind device, timeline, pool, cores and corun, which simulate the run again");
   return SN_OK;
 }
 

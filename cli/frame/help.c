@@ -47,7 +47,7 @@ static void print_title(const sn_out *out, const char *title) {
 }
 
 static void print_option(const sn_option *o, FILE *out) {
-  char left[64], letter[8] = "    ";
+  char left[80], letter[8] = "    ";
   if (o->letter) snprintf(letter, sizeof letter, "-%c, ", o->letter);
   snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "", o->argument ? o->argument : "");
   fprintf(out, "%-*s", OPTION_COLUMN - 1, left);

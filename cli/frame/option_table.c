@@ -286,11 +286,12 @@ static const sn_option options[] = {
     {"explain", NULL, 0, SN_CMD_DIFF, "What to print",
      "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.",
      sn__parse_switch, offsetof(sn_args, explain)},
-    {"kind", "steps|live|device|breakdown|timeline|pool|map", 0, SN_CMD_PLOT, "What to print",
+    {"kind", "steps|live|device|breakdown|timeline|pool|cores|corun|map", 0, SN_CMD_PLOT, "What to print",
      "What to draw. steps (default): memory of tensors over the steps. live: live tensors only. device: "
      "everything on the device over the steps, against its memory. breakdown: time and peak by type of layer, a bar "
      "per strategy. timeline: what the lanes do and the memory, over time. pool: where "
-     "each tensor lies, over the steps. map: of a sweep, what fits and how fast by batch and strategy.",
+     "each tensor lies, over the steps. cores: of a strategy with +corun=.., which operation is on which cores when. "
+     "corun: how many operations run at once. map: of a sweep, what fits and how fast by batch and strategy.",
      sn__parse_kind, offsetof(sn_args, kind)},
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
      "With --kind steps: live tensors too, dashed, on an axis of their own.", sn__parse_switch,

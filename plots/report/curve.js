@@ -111,13 +111,13 @@ function moveStep(step) {
   readStep();
 }
 
-/* When the step computes: its first bar's begin, its last bar's end. */
+/* When the step computes: from its first bar's begin to the end of the one that ends last. */
 function stepTimes(r, step) {
   let begin = -1, end = -1;
   for (const bar of r.bars) {
     if (bar.kind !== "compute" || bar.step !== step + 1) continue;
     if (begin < 0) begin = bar.begin;
-    end = bar.end;
+    end = Math.max(end, bar.end);
   }
   return [begin, end];
 }

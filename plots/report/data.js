@@ -4,7 +4,8 @@ const run = data.run, results = data.results;
 const N = data.forward, T = data.trained; /* forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
-const BLOCK = 1024;
+const BLOCK = 1024, LANES = 8;
+const PARTS_OF_STEPS = ["", ", filter", ", data"];
 
 /* Running sums of differences. */
 function summed(differences, first) {
@@ -14,31 +15,43 @@ function summed(differences, first) {
   return all;
 }
 
-function unpackSteps(r) {
-  const s = r.steps, n = s.count.length;
-  s.first = new Float64Array(n + 1);
-  for (let i = 0; i < n; i++) s.first[i + 1] = s.first[i] + s.count[i];
-  r.place = new Float64Array(s.first[n] + 1); /* of an instruction on the step axis: step s has [s, s + 1) */
+/* The axis of columns: a step each, or where operations run side by side an operation each, in the order of their starts.
+ * r.first: its first instruction; r.place: of an instruction on the axis, column c has [c + 1, c + 2). */
+function unpackColumns(r) {
+  const {count, dstep} = r.columns, n = count.length;
+  r.first = new Float64Array(n + 1);
+  for (let i = 0; i < n; i++) r.first[i + 1] = r.first[i] + count[i];
+  r.place = new Float64Array(r.first[n] + 1);
   for (let i = 0, k = 0; i < n; i++)
-    for (; k < s.first[i + 1]; k++) r.place[k] = i + 1 + r.places[k] / 1000;
-  r.place[s.first[n]] = n + 1;
-  r.places = null;
+    for (; k < r.first[i + 1]; k++) r.place[k] = i + 1 + r.places[k] / 1000;
+  r.place[r.first[n]] = n + 1;
+  r.stepOf = summed(dstep, 0);
+  r.corun = Boolean(r.teams);
+  r.divide = r.stepOf.findIndex((step) => step >= N); /* columns of forward steps; backward ones are behind them */
+  r.steps.fullest = summed(r.steps.dfullest, 0);
+  r.places = r.columns = null;
+}
+
+/* What an operation runs on: its part of the step, and its cores. */
+function teamOf(r, i) {
+  return {part: r.teams.part[i], slot: r.teams.slot[i], first: r.teams.first[i], cores: r.teams.cores[i]};
 }
 
 function unpackBars(r) {
-  const n = r.bars.code.length, step = summed(r.bars.dstep, 1), end = [0, 0, 0];
+  const n = r.bars.code.length, step = summed(r.bars.dstep, 1), end = new Float64Array(LANES);
   const counts = new Array(n).fill(null);
   r.bars = counts.map((_, i) => {
-    const code = r.bars.code[i], lane = (code >> 1) & 3, begin = end[lane] + r.gaps[i];
+    const code = r.bars.code[i], lane = (code >> 1) % LANES, begin = end[lane] + r.gaps[i];
     end[lane] = begin + r.bars.ns[i];
-    return {kind: BAR_KINDS[code >> 3], lane, rerun: (code & 1) === 1, what: r.bars.what[i], step: step[i], begin,
-            end: end[lane]};
+    return {kind: BAR_KINDS[Math.floor(code / (2 * LANES))], lane, rerun: (code & 1) === 1, what: r.bars.what[i], step: step[i],
+            begin, end: end[lane], team: r.corun ? teamOf(r, i) : null};
   });
   r.bars.forEach((bar, i) => { /* a workspace's cudaMalloc and cudaFree stand around what has it */
     if (bar.what < 0 && bar.kind === "alloc") bar.of = r.bars[i + 1];
     if (bar.what < 0 && bar.kind === "release") bar.of = r.bars[i - 1];
   });
-  r.gaps = null;
+  r.operations = r.corun ? r.bars.filter((bar) => bar.kind === "compute") : [];
+  r.gaps = r.teams = null;
 }
 
 function unpackRects(r) {
@@ -53,7 +66,7 @@ function unpackRects(r) {
 /* A result's columns become rows when it is first looked at. */
 function unpack(r) {
   if (r.ready) return r;
-  unpackSteps(r);
+  unpackColumns(r);
   unpackBars(r);
   unpackRects(r);
   r.levels.ns = summed(r.levels.dns, 0);
@@ -63,7 +76,7 @@ function unpack(r) {
 
 /* The tensors that are in the pool at the fullest moment of a step (an index), largest first. */
 function liveAt(r, step) {
-  const moment = r.steps.first[step] + r.steps.fullest[step];
+  const moment = r.steps.fullest[step];
   return r.rects.filter((x) => x.tensor >= 0 && x.from < moment && moment <= x.to)
     .sort((a, b) => data.bytes[b.tensor] - data.bytes[a.tensor] || a.tensor - b.tensor);
 }
@@ -77,10 +90,32 @@ function stepName(step) { /* from 1 */
 }
 
 function barName(r, bar) {
-  if (bar.kind === "compute") return stepName(bar.what + 1) + (bar.rerun ? ", run again" : "");
+  if (bar.kind === "compute")
+    return stepName(bar.what + 1) + (bar.team ? PARTS_OF_STEPS[bar.team.part] : "") + (bar.rerun ? ", run again" : "");
   if (bar.kind === "stall") return bar.what < 0 ? "waits" : "waits for " + barName(r, r.bars[bar.what]);
   const verb = {out: "copy out of ", in: "copy in of ", alloc: "cudaMalloc of ", release: "cudaFree of "};
   return verb[bar.kind] + (bar.of ? "the workspace of " + barName(r, bar.of) : data.tensors[bar.what]);
+}
+
+/* Of a column of the axis, from 1: "conv1 forward"; and its number, "step 12" or "operation 12". */
+function columnName(r, column) {
+  return r.corun ? barName(r, r.operations[column - 1]) : stepName(column);
+}
+
+function columnWord(r) {
+  return r.corun ? "operation" : "step";
+}
+
+/* The first column (from 0) of a step (from 1). */
+function columnOf(r, step) {
+  return r.stepOf.indexOf(step - 1);
+}
+
+/* "cores 0 to 39", "second hardware threads of cores 0 to 67", "34 threads" */
+function teamName(team) {
+  if (team.slot === 2) return team.cores + " threads, which float over all cores";
+  return (team.slot ? "second hardware threads of " : "") +
+         (team.cores === 1 ? "core " + team.first : "cores " + team.first + " to " + (team.first + team.cores - 1));
 }
 
 /* A moment of the iteration, fine enough to tell short bars apart. */

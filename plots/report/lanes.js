@@ -1,21 +1,35 @@
 /* The lanes: bars of computing, copies and stalls over time, and the pool's content below on the same axis. */
 
-const LANE_TOP = 20, LANE_HEIGHT = 34, LANE_GAP = 8, LEVEL_HEIGHT = 90, LANE_NAMES = ["compute", "copy out", "copy in"];
+const LANE_TOP = 20, LANE_HEIGHT = 34, LANE_GAP = 8, LEVEL_HEIGHT = 90;
+const LANE_NAMES = ["compute", "copy out", "copy in", "compute2", "compute3", "compute4", "compute5", "compute6"];
 
-function laneY(lane) {
-  return LANE_TOP + lane * (LANE_HEIGHT + LANE_GAP);
+/* The lanes from top to bottom: where operations run side by side those that have any. */
+function laneRows(r) {
+  if (!r.corun) return [0, 1, 2];
+  const used = new Set(r.bars.filter((bar) => bar.kind !== "stall").map((bar) => bar.lane));
+  return [0, 3, 4, 5, 6, 7, 1, 2].filter((lane) => used.has(lane));
 }
 
-const LEVEL_TOP = laneY(3) + 12;
+function rowY(row) {
+  return LANE_TOP + row * (LANE_HEIGHT + LANE_GAP);
+}
+
+function laneY(r, lane) {
+  return rowY(r.rows.indexOf(lane));
+}
+
+function levelTop(r) {
+  return rowY(r.rows.length) + 12;
+}
 
 function barColor(bar) {
   if (bar.kind !== "compute") return bar.kind === "release" ? "alloc" : bar.kind;
   return bar.rerun ? "rerun" : PASSES[data.passes[bar.what]];
 }
 
-/* A copy lane that waits has nothing to do: it stays empty. */
-function isIdle(bar) {
-  return bar.kind === "stall" && bar.lane > 0;
+/* A copy lane that waits has nothing to do, nor has one of several that compute: it stays empty. */
+function isIdle(r, bar) {
+  return bar.kind === "stall" && (bar.lane > 0 || r.corun);
 }
 
 function hatch(context, x, y, width, height, color) {
@@ -34,14 +48,14 @@ function hatch(context, x, y, width, height, color) {
   context.restore();
 }
 
-function paintBar(view, context, bar) {
-  const from = Math.max(view.left, view.x(bar.begin)), to = Math.min(view.right, view.x(bar.end)), y = laneY(bar.lane);
+function paintBar(view, context, r, bar) {
+  const from = Math.max(view.left, view.x(bar.begin)), to = Math.min(view.right, view.x(bar.end)), y = laneY(r, bar.lane);
   const width = to - from, color = view.color(barColor(bar));
   if (bar.kind === "stall") return hatch(context, from, y, width, LANE_HEIGHT, color);
   context.fillStyle = color;
   context.fillRect(from, y, width > 3 ? width - 0.6 : width, LANE_HEIGHT);
   context.fillStyle = view.color("on-bar");
-  const text = bar.kind === "compute" ? data.layers[bar.what] : bar.of ? "workspace" : data.tensors[bar.what];
+  const text = bar.kind === "compute" ? data.layers[bar.what] + (bar.team ? PARTS_OF_STEPS[bar.team.part] : "") : bar.of ? "workspace" : data.tensors[bar.what];
   return fit(context, text, from, y + 21, width);
 }
 
@@ -60,8 +74,8 @@ function timeAxis(view, context, y) {
   context.textAlign = "left";
 }
 
-function paintLevels(view, context, levels, most) {
-  const y = (value) => LEVEL_TOP + LEVEL_HEIGHT - value / most * (LEVEL_HEIGHT - 4);
+function paintLevels(view, context, r, most) {
+  const levels = r.levels, y = (value) => levelTop(r) + LEVEL_HEIGHT - value / most * (LEVEL_HEIGHT - 4);
   const draw = (color, alpha, value) => {
     context.globalAlpha = alpha;
     context.fillStyle = view.color(color);
@@ -91,38 +105,38 @@ function paintLanes(r) {
   return (view, context) => {
     context.textBaseline = "alphabetic";
     timeAxis(view, context, view.height - 4);
-    for (const [lane, name] of LANE_NAMES.entries()) {
+    for (const lane of r.rows) {
       context.fillStyle = view.color("panel");
-      context.fillRect(view.left, laneY(lane), view.right - view.left, LANE_HEIGHT);
+      context.fillRect(view.left, laneY(r, lane), view.right - view.left, LANE_HEIGHT);
       context.fillStyle = view.color("soft");
-      context.fillText(name, 0, laneY(lane) + 21);
+      context.fillText(LANE_NAMES[lane], 0, laneY(r, lane) + 21);
     }
     for (const bar of r.bars)
-      if (bar.end > view.low && bar.begin < view.high && !isIdle(bar)) paintBar(view, context, bar);
+      if (bar.end > view.low && bar.begin < view.high && !isIdle(r, bar)) paintBar(view, context, r, bar);
     context.fillStyle = view.color("soft");
-    context.fillText("in pool", 0, LEVEL_TOP + 14);
-    context.fillText(bytes(most, 1), 0, LEVEL_TOP + 30);
-    paintLevels(view, context, r.levels, most);
-    outlineBar(view, context, r.bars[view.chosen]);
+    context.fillText("in pool", 0, levelTop(r) + 14);
+    context.fillText(bytes(most, 1), 0, levelTop(r) + 30);
+    paintLevels(view, context, r, most);
+    outlineBar(view, context, r, r.bars[view.chosen]);
   };
 }
 
-function outlineBar(view, context, bar) {
+function outlineBar(view, context, r, bar) {
   if (!bar || bar.end < view.low || bar.begin > view.high) return;
   const from = Math.max(view.left, view.x(bar.begin)), to = Math.min(view.right, view.x(bar.end));
   context.strokeStyle = view.color("ink");
   context.lineWidth = 2;
-  context.strokeRect(from, laneY(bar.lane) - 2, Math.max(2, to - from), LANE_HEIGHT + 4);
+  context.strokeRect(from, laneY(r, bar.lane) - 2, Math.max(2, to - from), LANE_HEIGHT + 4);
 }
 
 /* The bar under the pointer: of its lane the one nearest to it, within a few pixels. */
 function findBar(r) {
   return (view, x, y) => {
-    const lane = Math.floor((y - LANE_TOP) / (LANE_HEIGHT + LANE_GAP)), ns = view.value(x);
+    const lane = r.rows[Math.floor((y - LANE_TOP) / (LANE_HEIGHT + LANE_GAP))], ns = view.value(x);
     const near = 3 * (view.high - view.low) / (view.right - view.left);
     let best = -1, distance = near;
     r.bars.forEach((bar, i) => {
-      if (bar.lane !== lane || isIdle(bar)) return;
+      if (bar.lane !== lane || isIdle(r, bar)) return;
       const away = Math.max(0, bar.begin - ns, ns - bar.end);
       if (away < distance || (away === 0 && distance > 0)) [best, distance] = [i, away];
     });
@@ -135,6 +149,7 @@ function readBar(r) {
     const bar = r.bars[index], name = barName(r, bar), parts = [];
     const own = bar.kind === "compute" && !bar.rerun; /* its name says where it stands */
     if (bar.kind === "compute") parts.push(data.ops[bar.what]);
+    if (bar.team && bar.team.cores) parts.push("on " + teamName(bar.team));
     if (bar.rerun) parts.push("its output had been dropped and is needed again");
     if (bar.kind === "out" || bar.kind === "in") parts.push(bytes(data.bytes[bar.what]));
     parts.push("at step " + bar.step + (own ? "" : ", " + stepName(bar.step)), "takes " + time(bar.end - bar.begin) + ", from " +
@@ -149,14 +164,15 @@ function laneLegend(r) {
   const names = [["forward", "forward"], ["backward", "backward"], ["update", "update"], ["rerun", "forward run again"],
                  ["out", "copy out, device to host"], ["in", "copy in, host to device"],
                  ["stall", "computing waits for a copy", "hatched"], ["alloc", "cudaMalloc, cudaFree"]];
-  const used = new Set(r.bars.filter((bar) => !isIdle(bar)).map(barColor));
+  const used = new Set(r.bars.filter((bar) => !isIdle(r, bar)).map(barColor));
   return names.filter(([color]) => used.has(color)).map(([color, text, kind]) => ["var(--" + color + ")", text, kind]);
 }
 
 function drawLanes(r) {
+  r.rows = laneRows(r);
   fill("bar", element("p", {}, "Point at or tap a bar to see what it is."));
   return new View("lanes", {
-    title: "Lanes over time", range: [0, r.iteration_ns], least: 1000, height: LEVEL_TOP + LEVEL_HEIGHT + 24,
+    title: "Lanes over time", room: r.corun ? 66 : 0, range: [0, r.iteration_ns], least: 1000, height: levelTop(r) + LEVEL_HEIGHT + 24,
     paint: paintLanes(r), find: findBar(r), read: readBar(r), count: () => r.bars.length, legend: laneLegend(r),
     extent: (i) => [r.bars[i].begin, r.bars[i].end], where: (low, high) => moment(low) + " to " + moment(high),
   });

@@ -1,4 +1,4 @@
-/* The map of the pool: address against step, one rectangle a tensor. */
+/* The map of the pool: address against step, or against operation where they run side by side, one rectangle a tensor. */
 
 const POOL_HEIGHT = 420, POOL_TOP = 10, POOL_BOTTOM = 34;
 
@@ -62,8 +62,8 @@ function paintPoolAxes(view, context, r) {
 /* Where the pool is highest: on what lies there, in the step that sets it. */
 function poolMark(r) {
   const step = r.pool_step || r.peak_step;
-  const top = r.rects.find((rect) => rect.offset + rect.bytes === r.pool && Math.floor(rect.x0) === step);
-  return top ? (top.x0 + Math.min(top.x1, step + 1)) / 2 : step + 0.5;
+  const top = r.rects.find((rect) => rect.offset + rect.bytes === r.pool && r.stepOf[Math.floor(rect.x0) - 1] === step - 1);
+  return top ? (top.x0 + Math.min(top.x1, Math.floor(top.x0) + 1)) / 2 : columnOf(r, step) + 1.5;
 }
 
 function paintMarks(view, context, r) {
@@ -78,8 +78,8 @@ function paintMarks(view, context, r) {
     context.stroke();
     context.setLineDash([]);
   };
-  line(view.x(N + 1), "ink", [4, 3]);
-  if (r.pool_step !== r.peak_step) line(view.x(r.peak_step + 0.5), "bad", [2, 3]);
+  line(view.x(r.divide + 1), "ink", [4, 3]);
+  if (r.pool_step !== r.peak_step) line(view.x(columnOf(r, r.peak_step) + 1.5), "bad", [2, 3]);
   line(view.x(poolMark(r)), "bad", []);
 }
 
@@ -125,10 +125,10 @@ function findRect(r) {
 function readRect(r) {
   return (index) => {
     const rect = r.rects[index], first = Math.floor(rect.x0), last = Math.max(first, Math.ceil(rect.x1) - 1);
-    const name = rect.tensor < 0 ? "workspace of step " + first : data.tensors[rect.tensor];
-    const kind = rect.tensor < 0 ? stepName(first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
-    const steps = first === last ? "in step " + first :
-      "from step " + first + (last > T ? " to the end" : " to step " + last);
+    const name = rect.tensor < 0 ? "workspace of " + columnWord(r) + " " + first : data.tensors[rect.tensor];
+    const kind = rect.tensor < 0 ? columnName(r, first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
+    const steps = first === last ? "in " + columnWord(r) + " " + first :
+      "from " + columnWord(r) + " " + first + (last > r.shown ? " to the end" : " to " + columnWord(r) + " " + last);
     fill("rect", element("h3", {}, name),
          element("p", {}, kind + ", " + bytes(rect.tensor < 0 ? rect.bytes : data.bytes[rect.tensor]) + "; at " +
                  bytes(rect.offset) + " of the pool, " + steps));
@@ -165,8 +165,8 @@ function drawPool(r) {
            "/": (view) => stretch(view, 2)},
     whole: () => { [tall.low, tall.high] = [0, 1]; },
     upright: (view, factor, y) => stretch(view, factor, tall.low + (POOL_HEIGHT - POOL_BOTTOM - y) / (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM) * (tall.high - tall.low)),
-    title: "Map of the pool", range: [1, T + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
+    title: "Map of the pool", range: [1, r.shown + 1], least: 2, height: POOL_HEIGHT, paint: paintPool(r), find: findRect(r),
     read: readRect(r), count: () => r.rects.length, legend, extent: (i) => [r.rects[i].x0, r.rects[i].x1],
-    where: (low, high) => "steps " + Math.floor(low) + " to " + Math.max(1, Math.ceil(high) - 1),
+    where: (low, high) => columnWord(r) + "s " + Math.floor(low) + " to " + Math.max(1, Math.ceil(high) - 1),
   });
 }

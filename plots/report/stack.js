@@ -17,11 +17,11 @@ function stepFrom(moments, moment) {
   return low;
 }
 
-/* Bytes of every part at every step, [part][step], where the step's highest address is in use; see
+/* Bytes of every part at every step (a column of the axis), [part][step], where the step's highest address is in use; see
  * sim/play/footprint.h. */
 function makeStack(r) {
-  const n = T, s = r.steps, all = data.parts.map(() => new Float64Array(n + 1));
-  const moments = Float64Array.from({length: n}, (_, i) => s.first[i] + r.needs.moment[i]);
+  const n = r.shown, all = data.parts.map(() => new Float64Array(n + 1));
+  const moments = Float64Array.from({length: n}, (_, i) => r.first[i] + r.needs.moment[i]);
   for (const rect of r.rects) {
     if (rect.tensor < 0) {
       const step = Math.floor(rect.x0) - 1;
@@ -43,7 +43,8 @@ function makeStack(r) {
     all[PARTS.holes][i] = r.needs.top[i] * BLOCK - used;
   }
   const top = Array.from({length: n}, (_, i) => all.reduce((sum, part) => sum + part[i], 0));
-  return {bytes: all, top, peak: r.pool_step ? r.pool_step - 1 : top.indexOf(top.reduce((most, height) => Math.max(most, height), 0))};
+  const own = top.map((height, i) => (r.stepOf[i] === r.pool_step - 1 ? height : 0)), seen = r.pool_step ? own : top;
+  return {bytes: all, top, peak: seen.indexOf(seen.reduce((most, height) => Math.max(most, height), 0))};
 }
 
 function stackOf(r) {
@@ -54,7 +55,7 @@ function stackOf(r) {
 function stackFrame(k) {
   const width = Math.max(280, at("device").clientWidth), height = width < 500 ? 300 : 400, need = k.top[k.peak];
   const limit = run.memory <= 3 * need ? run.memory : 0, most = Math.max(need, limit);
-  const unit = most >= 2 * GIB ? GIB : most >= 2 * MIB ? MIB : KIB, left = 58, right = 18, top = 40, bottom = 40, n = T;
+  const unit = most >= 2 * GIB ? GIB : most >= 2 * MIB ? MIB : KIB, left = 58, right = 18, top = 40, bottom = 40, n = shown.result.shown;
   const close = limit && limit > 0.95 * need && limit < 1.2 * need; /* the peak's name stands above the line */
   const high = (close ? limit * 1.16 : Math.max(need * 1.16, limit * 1.08));
   return {width, height, left, right, top, bottom, n, unit, most, live: 0, limit, need, close, high,
@@ -63,12 +64,12 @@ function stackFrame(k) {
 }
 
 function stackAxes(f) {
-  const unit = f.unit === GIB ? "GiB" : f.unit === MIB ? "MiB" : "KiB", half = f.x(N);
+  const unit = f.unit === GIB ? "GiB" : f.unit === MIB ? "MiB" : "KiB", half = f.x(shown.result.divide);
   const heights = marks(f.high / f.unit, f.height < 350 ? 4 : 6), step = heights[1] || 1;
   return [...heights.flatMap((m) => [svg("line", {class: "grid", x1: f.left, x2: f.width - f.right, y1: f.y(m * f.unit), y2: f.y(m * f.unit)}),
                                      label(f.left - 6, f.y(m * f.unit) + 4, "end", digits(m, step))]),
           ...wholeMarks(f.n, f.width < 500 ? 4 : 9).filter((m) => m > 0).map((m) => label(f.x(m - 0.5), f.height - f.bottom + 16, "middle", String(m))),
-          label(2, 14, "start", unit), label((f.left + f.width - f.right) / 2, f.height - 6, "middle", "step"),
+          label(2, 14, "start", unit), label((f.left + f.width - f.right) / 2, f.height - 6, "middle", columnWord(shown.result)),
           ...(f.limit ? [] : [label(f.width - 2, 14, "end", "usable on " + run.gpu + ": " + bytes(run.memory), "fill:var(--bad)")]),
           label(half - 8, f.top - 10, "end", "forward \u2190"), label(half + 8, f.top - 10, "start", "\u2192 backward")];
 }
@@ -90,7 +91,7 @@ function ending(name, most) {
 }
 
 function stackMarks(f, k) {
-  const half = f.x(N), x = f.x(k.peak + 0.5), share = (k.peak + 0.5) / f.n, peak = f.y(f.need);
+  const half = f.x(shown.result.divide), step = shown.result.stepOf[k.peak], x = f.x(k.peak + 0.5), share = (k.peak + 0.5) / f.n, peak = f.y(f.need);
   const anchor = share < 0.35 ? "start" : share > 0.65 ? "end" : "middle", text = (f.close ? f.y(f.limit) : peak) - 14;
   const parts = [svg("line", {class: "axis", x1: half, x2: half, y1: peak, y2: f.height - f.bottom, "stroke-dasharray": "4 3"})];
   if (f.limit)
@@ -99,8 +100,8 @@ function stackMarks(f, k) {
                        : label(f.left + 4, f.y(f.limit) - 6, "start", "usable on " + ending(run.gpu, 16) + ": " + bytes(run.memory), "fill:var(--bad)"));
   parts.push(svg("line", {x1: x, x2: x, y1: text + 4, y2: peak - 1, style: "stroke:var(--ink);stroke-width:1.2"}),
              svg("path", {d: "M" + (x - 4) + " " + (peak - 7) + "h8l-4 7z", style: "fill:var(--ink)"}),
-             label(x, text, anchor, bytes(f.need) + " at step " + (k.peak + 1) +
-                   (f.width < 500 ? "" : ", " + ending(data.layers[k.peak], 40) + " " + PASSES[data.passes[k.peak]]),
+             label(x, text, anchor, bytes(f.need) + " at step " + (step + 1) +
+                   (f.width < 500 ? "" : ", " + ending(data.layers[step], 40) + " " + PASSES[data.passes[step]]),
                    "fill:var(--ink);font-weight:600"));
   return parts;
 }
@@ -133,9 +134,10 @@ function readStack() {
   const rows = data.parts.map(([name, color], p) => element("li", {class: k.bytes[p][i] > 0 ? "" : "none"},
     element("i", {class: "key", style: "background-color:" + color}), element("span", {}, name),
     element("span", {}, k.bytes[p][i] > 0 ? bytes(k.bytes[p][i]) : "-"))).filter((_, p) => used[p]).reverse();
-  const title = "Step " + (i + 1) + " of " + T + ": " + stepName(i + 1), sum = bytes(k.top[i]);
+  const r = shown.result, word = columnWord(r);
+  const title = word[0].toUpperCase() + word.slice(1) + " " + (i + 1) + " of " + r.shown + ": " + columnName(r, i + 1), sum = bytes(k.top[i]);
   fill("device-step", element("h3", {}, title),
-       element("p", {}, sum + " on the device" + (i === k.peak ? ": the most of all steps" : "")),
+       element("p", {}, sum + " on the device" + (i === k.peak ? ": the most of all " + word + "s" : "")),
        element("ol", {class: "stacked", "aria-label": "What is on the device, from the top of the stack"}, ...rows));
   const drawing = at("device").querySelector("svg");
   drawing.setAttribute("aria-valuenow", i + 1);
@@ -148,6 +150,6 @@ function stackSentence(r) {
   const stays = k.bytes.slice(0, PARTS.data + 1).reduce((sum, part) => sum + part[i], 0);
   const parts = [[stays, "that stay for the whole training"], [tensors, "of tensors"], [k.bytes[PARTS.workspace][i], "of convolution workspace"],
                  [k.bytes[PARTS.holes][i], "of holes between them"]].filter(([size]) => size > 0).map(([size, what]) => bytes(size) + " " + what);
-  return r.strategy + " needs " + bytes(k.top[i]) + ", which step " + (i + 1) + ", " + stepName(i + 1) + ", sets: " +
+  return r.strategy + " needs " + bytes(k.top[i]) + ", which step " + (r.stepOf[i] + 1) + ", " + stepName(r.stepOf[i] + 1) + ", sets: " +
          parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1] + ". " + bytes(run.memory) + " are usable on " + run.gpu + "." + (r.pool_advice ? " What would lower it: " + r.pool_advice + "." : "");
 }

@@ -27,7 +27,7 @@ class View {
                    ...(this.more || []).map(([text, name, act]) => button(text, name, () => act(this))), button("all", "show all", () => this.all()), this.position);
   }
 
-  get left() { return 58; }
+  get left() { return this.room || 58; } /* of the names on the left */
   get right() { return this.width - 8; }
   x(value) { return this.left + (value - this.low) / (this.high - this.low) * (this.right - this.left); }
   value(x) { return this.low + (x - this.left) / (this.right - this.left) * (this.high - this.low); }

@@ -34,7 +34,20 @@ static uint32_t last_of(const sn_rect *rect) {
 
 /* A step's last moment is behind its last instruction: the next step's first. */
 static uint32_t end_of(const sn_timeline *t, uint32_t step) {
-  return t->steps[step].first_instr + t->steps[step].n_instrs;
+  return t->columns[step].first_instr + t->columns[step].n_instrs;
+}
+
+/* The last step that begins at or before an instruction: the one that has it. */
+static uint32_t step_of(const sn_timeline *t, uint32_t instr) {
+  uint32_t low = 0, high = t->n_columns;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    if (t->columns[middle].first_instr <= instr)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
 }
 
 static int by_height(const void *a, const void *b) {
@@ -62,7 +75,7 @@ static void sum_used(work *w) {
 /* The fullest of the moments that rectangle and step share. */
 static uint32_t fullest(const work *w, const sn_rect *rect, uint32_t step) {
   const sn_timeline *t = w->timeline;
-  uint32_t from = first_of(rect), to = last_of(rect), begin = t->steps[step].first_instr, end = end_of(t, step);
+  uint32_t from = first_of(rect), to = last_of(rect), begin = t->columns[step].first_instr, end = end_of(t, step);
   if (from < begin) from = begin;
   if (to > end) to = end;
   uint32_t best = from;
@@ -73,18 +86,18 @@ static uint32_t fullest(const work *w, const sn_rect *rect, uint32_t step) {
 
 /* Of a step at or behind the one that takes the rectangle; a workspace is nowhere else. */
 static bool is_there(const sn_timeline *t, const sn_rect *rect, uint32_t step) {
-  return is_workspace(rect) ? step == rect->from_step - 1 : t->steps[step].first_instr <= last_of(rect);
+  return is_workspace(rect) ? step == step_of(t, rect->from_instr) : t->columns[step].first_instr <= last_of(rect);
 }
 
 static void find_tops(work *w) {
   const sn_timeline *t = w->timeline;
   for (uint32_t i = 0; i < t->n_rects; i++) w->rects[i] = &t->rects[i];
   qsort(w->rects, t->n_rects, sizeof(const sn_rect *), by_height);
-  for (uint32_t s = 0; s <= t->n_steps; s++) w->next[s] = s;
-  for (uint32_t s = 0; s < t->n_steps; s++) w->steps[s].moment = t->steps[s].first_instr;
+  for (uint32_t s = 0; s <= t->n_columns; s++) w->next[s] = s;
+  for (uint32_t s = 0; s < t->n_columns; s++) w->steps[s].moment = t->columns[s].first_instr;
   for (uint32_t i = 0; i < t->n_rects; i++) {
     const sn_rect *rect = w->rects[i];
-    for (uint32_t s = find_free(w->next, rect->from_step - 1); s < t->n_steps && is_there(t, rect, s);
+    for (uint32_t s = find_free(w->next, step_of(t, rect->from_instr)); s < t->n_columns && is_there(t, rect, s);
          s = find_free(w->next, s)) {
       w->steps[s].top_bytes = rect->offset + rect->bytes;
       w->steps[s].moment = fullest(w, rect, s);
@@ -95,7 +108,7 @@ static void find_tops(work *w) {
 
 /* The first step whose moment is not before `moment`; moments do not fall. */
 static uint32_t first_step(const work *w, uint32_t moment) {
-  uint32_t low = 0, high = w->timeline->n_steps;
+  uint32_t low = 0, high = w->timeline->n_columns;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
     if (w->steps[middle].moment < moment)
@@ -113,7 +126,7 @@ static void sum_groups(work *w, const uint8_t *group, uint64_t *bytes) {
   for (uint32_t i = 0; i < t->n_rects; i++) {
     const sn_rect *rect = &t->rects[i];
     if (is_workspace(rect)) {
-      sn_footprint_step *step = &w->steps[rect->from_step - 1];
+      sn_footprint_step *step = &w->steps[step_of(t, rect->from_instr)];
       if (step->moment == rect->from_instr) step->workspace_bytes += rect->bytes;
       continue;
     }
@@ -121,7 +134,7 @@ static void sum_groups(work *w, const uint8_t *group, uint64_t *bytes) {
     bytes[(size_t)from * n + group[rect->tensor]] += rect->bytes;
     bytes[(size_t)to * n + group[rect->tensor]] -= rect->bytes;
   }
-  for (uint32_t s = 0; s < t->n_steps; s++)
+  for (uint32_t s = 0; s < t->n_columns; s++)
     for (uint32_t g = 0; g < n; g++) {
       uint64_t *here = &bytes[(size_t)s * n + g];
       if (s > 0) *here += *(here - n);
@@ -132,16 +145,16 @@ static void sum_groups(work *w, const uint8_t *group, uint64_t *bytes) {
 static sn_status fill(work *w, const uint8_t *group, sn_err *err) {
   const sn_timeline *t = w->timeline;
   sn_footprint *f = w->made;
-  uint64_t *bytes = sn_arena_alloc(f->arena, ((size_t)t->n_steps + 1) * f->n_groups, sizeof *bytes);
-  w->steps = sn_arena_alloc(f->arena, (size_t)t->n_steps + 1, sizeof *w->steps);
+  uint64_t *bytes = sn_arena_alloc(f->arena, ((size_t)t->n_columns + 1) * f->n_groups, sizeof *bytes);
+  w->steps = sn_arena_alloc(f->arena, (size_t)t->n_columns + 1, sizeof *w->steps);
   w->used = calloc((size_t)t->n_instrs + 2, sizeof *w->used);
-  w->next = calloc((size_t)t->n_steps + 1, sizeof *w->next);
+  w->next = calloc((size_t)t->n_columns + 1, sizeof *w->next);
   w->rects = calloc((size_t)t->n_rects + 1, sizeof(sn_rect *));
   if (!bytes || !w->steps || !w->used || !w->next || !w->rects) return sn_fail_memory(err);
   sum_used(w);
   find_tops(w);
   sum_groups(w, group, bytes);
-  for (uint32_t s = 0; s < t->n_steps; s++) {
+  for (uint32_t s = 0; s < t->n_columns; s++) {
     sn_footprint_step *step = &w->steps[s];
     step->hole_bytes = step->top_bytes - step->tensor_bytes - step->workspace_bytes;
     if (step->top_bytes > w->steps[f->peak].top_bytes) f->peak = s;
@@ -159,7 +172,7 @@ sn_footprint *sn_footprint_new(const sn_timeline *timeline, const uint8_t *group
     sn_fail_memory(err);
     return NULL;
   }
-  *f = (sn_footprint){.n_steps = timeline->n_steps, .n_groups = n_groups, .arena = arena};
+  *f = (sn_footprint){.n_steps = timeline->n_columns, .n_groups = n_groups, .arena = arena};
   work w = {.timeline = timeline, .made = f};
   sn_status status = fill(&w, group, err);
   free(w.used);

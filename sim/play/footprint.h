@@ -1,4 +1,5 @@
-/* Footprint: what of a timeline's pool each step needs, and of what it consists.
+/* Footprint: what of a timeline's pool each step needs, and of what it consists. Of a co-run plan, where parts of steps
+ * stand between those of others, a step here is an operation: whatever has a column (sim/play/timeline.h).
  *
  * A step needs the pool up to the highest address that is in use at any of its moments. At the fullest moment with that
  * address, everything below it is a tensor, the workspace, or a hole:
@@ -27,7 +28,7 @@ typedef struct sn_footprint_step {
 } sn_footprint_step;
 
 typedef struct sn_footprint {
-  uint32_t n_steps, n_groups; /* the timeline's steps, updates included */
+  uint32_t n_steps, n_groups; /* the timeline's columns, updates included */
   uint32_t peak;              /* the step that sets the pool, from 0: the first with the highest top */
   const sn_footprint_step *steps;
   const uint64_t *bytes; /* [step * n_groups + group]: of tensors */

@@ -20,6 +20,7 @@ typedef struct walk {
   sn_rect *rects;
   sn_arrow *arrows;
   sn_timeline_step *steps;
+  sn_timeline_column *columns;
   double *places;
   tensor_state *tensors;
   uint32_t *fence_bar;         /* per fence: the bar that ends before it passes */
@@ -73,72 +74,88 @@ static void describe_steps(walk *w) {
   }
 }
 
-/* Cuts the plan into its steps and finds where each is fullest. */
+/* A column a step, one behind the other. */
 static sn_status cut_steps(walk *w, sn_err *err) {
   const sn_plan *plan = w->plan;
-  uint64_t live = 0;
   uint32_t i = 0;
   for (uint32_t s = 0; s < plan->route->n_steps; s++) {
-    sn_timeline_step *step = &w->steps[s];
-    step->first_instr = step->fullest = i;
-    uint64_t most = live;
-    for (; i < plan->n_instrs && plan->instrs[i].step == s; i++) {
-      const sn_instr *instr = &plan->instrs[i];
-      if (instr->kind == SN_ALLOC) live += plan->route->tensors[instr->id].bytes;
-      if (instr->kind == SN_RELEASE) live -= plan->route->tensors[instr->id].bytes;
-      if (live <= most) continue;
-      most = live;
-      step->fullest = i + 1;
-    }
-    step->n_instrs = i - step->first_instr;
+    uint32_t first = i;
+    while (i < plan->n_instrs && plan->instrs[i].step == s) i++;
+    w->columns[s] = (sn_timeline_column){.first_instr = first, .n_instrs = i - first, .step = s};
   }
+  w->made->n_columns = plan->route->n_steps;
+  w->made->n_shown_columns = plan->route->first_update;
   return i == plan->n_instrs ? SN_OK : sn_fail(err, SN_BUG, "plan instruction %u goes back to an earlier step", i);
 }
 
-/* In a co-run plan the instructions of a step stand from its first to its last, with others' between them. */
-static void spread_steps(walk *w) {
-  const sn_plan *plan = w->plan;
-  uint64_t live = 0;
-  for (uint32_t s = 0; s < plan->route->n_steps; s++) w->steps[s].first_instr = w->steps[s].fullest = SN_NONE;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) {
-    const sn_instr *instr = &plan->instrs[i];
-    sn_timeline_step *step = &w->steps[instr->step];
-    if (instr->kind == SN_ALLOC) live += plan->route->tensors[instr->id].bytes;
-    if (step->first_instr == SN_NONE) step->first_instr = i;
-    step->n_instrs = i + 1 - step->first_instr;
-    if (step->fullest == SN_NONE && live == step->tensor_bytes) step->fullest = i + 1;
-    if (instr->kind == SN_RELEASE) live -= plan->route->tensors[instr->id].bytes;
+/* A column an operation: from behind what was given back last before it. */
+static void cut_operations(walk *w) {
+  uint32_t n = 0, first = 0;
+  for (uint32_t i = 0; i < w->plan->n_instrs; i++) {
+    const sn_instr *instr = &w->plan->instrs[i];
+    if (instr->kind == SN_RELEASE && n > 0) first = i + 1;
+    if (instr->kind == SN_RELEASE) w->made->n_shown_columns = n;
+    if (instr->kind != SN_COMPUTE) continue;
+    if (n > 0) w->columns[n - 1].n_instrs = first - w->columns[n - 1].first_instr;
+    w->columns[n++] = (sn_timeline_column){.first_instr = first, .step = instr->step};
+    if (instr->step < w->plan->route->first_update) w->made->n_shown_columns = n;
+    first = i + 1;
   }
+  if (n > 0) w->columns[n - 1].n_instrs = w->plan->n_instrs - w->columns[n - 1].first_instr;
+  w->made->n_columns = n;
 }
 
-/* What an instruction takes of its step's place on the axis. */
+/* Notes a moment of a step, just before an instruction, if it is the fullest so far. */
+static void note_moment(sn_timeline_step *step, uint64_t *most, uint32_t instr, uint64_t live) {
+  if (step->fullest != SN_NONE && live <= *most) return;
+  step->fullest = instr;
+  *most = live;
+}
+
+/* Finds where each step is fullest, of the moments around its instructions. */
+static sn_status find_fullest(const walk *w, sn_err *err) {
+  const sn_plan *plan = w->plan;
+  uint64_t live = 0, *most = calloc((size_t)w->made->n_steps + 1, sizeof *most);
+  if (!most) return sn_fail_memory(err);
+  for (uint32_t s = 0; s < w->made->n_steps; s++) w->steps[s].fullest = SN_NONE;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    note_moment(&w->steps[instr->step], &most[instr->step], i, live);
+    if (instr->kind == SN_ALLOC) live += plan->route->tensors[instr->id].bytes;
+    if (instr->kind == SN_RELEASE) live -= plan->route->tensors[instr->id].bytes;
+    note_moment(&w->steps[instr->step], &most[instr->step], i + 1, live);
+  }
+  for (uint32_t c = 0; c < w->made->n_columns; c++) /* a step without instructions */
+    note_moment(&w->steps[w->columns[c].step], &(uint64_t){UINT64_MAX}, w->columns[c].first_instr, 0);
+  free(most);
+  return SN_OK;
+}
+
+static sn_status cut_columns(walk *w, sn_err *err) {
+  if (sn_plan_is_corun(w->plan))
+    cut_operations(w);
+  else if (cut_steps(w, err) != SN_OK)
+    return err->code;
+  return find_fullest(w, err);
+}
+
+/* What an instruction takes of its column. */
 static double share_of(const sn_instr *i) {
   return i->kind == SN_COMPUTE ? 8 : i->kind == SN_ALLOC || i->kind == SN_RELEASE ? 1 : 0;
 }
 
-/* Of a co-run plan: all of the axis, shared out in the plan's order. */
-static void spread_places(const walk *w) {
-  double whole = 0, before = 0;
-  for (uint32_t i = 0; i < w->plan->n_instrs; i++) whole += share_of(&w->plan->instrs[i]);
-  for (uint32_t i = 0; i < w->plan->n_instrs; i++) {
-    w->places[i] = 1 + w->made->n_steps * before / whole;
-    before += share_of(&w->plan->instrs[i]);
-  }
-  w->places[w->plan->n_instrs] = w->made->n_steps + 1.0;
-}
-
 static void find_places(const walk *w) {
   const sn_instr *instrs = w->plan->instrs;
-  for (uint32_t s = 0; s < w->made->n_steps; s++) {
-    uint32_t first = w->steps[s].first_instr, end = first + w->steps[s].n_instrs;
+  for (uint32_t c = 0; c < w->made->n_columns; c++) {
+    uint32_t first = w->columns[c].first_instr, end = first + w->columns[c].n_instrs;
     double whole = 0, before = 0;
     for (uint32_t i = first; i < end; i++) whole += share_of(&instrs[i]);
     for (uint32_t i = first; i < end; i++) {
-      w->places[i] = s + 1.0 + (whole > 0 ? before / whole : 0);
+      w->places[i] = c + 1.0 + (whole > 0 ? before / whole : 0);
       before += share_of(&instrs[i]);
     }
   }
-  w->places[w->plan->n_instrs] = w->made->n_steps + 1.0;
+  w->places[w->plan->n_instrs] = w->made->n_columns + 1.0;
 }
 
 /* ---- bars, rectangles, arrows ---- */
@@ -148,11 +165,18 @@ static uint64_t bytes_of(const walk *w, const sn_instr *i, sn_bar_kind kind) {
   return i->kind == SN_COMPUTE ? i->bytes : w->plan->route->tensors[i->id].bytes;
 }
 
+static sn_team team_of(const walk *w, const sn_instr *i, sn_bar_kind kind) {
+  bool has = kind == SN_BAR_COMPUTE && sn_plan_is_corun(w->plan);
+  return has ? w->plan->teams[i->team] : (sn_team){0, 0, SN_SLOT_FIRST};
+}
+
 static uint32_t add_bar_at(walk *w, uint32_t index, sn_bar_kind kind, uint32_t what, const char *name, sn_span at) {
   const sn_instr *i = &w->plan->instrs[index];
   w->bars[w->made->n_bars] = (sn_bar){.kind = (uint8_t)kind,
                                       .lane = i->lane,
                                       .rerun = i->rerun && kind == SN_BAR_COMPUTE,
+                                      .part = kind == SN_BAR_COMPUTE ? i->part : (uint8_t)SN_STEP_WHOLE,
+                                      .team = team_of(w, i, kind),
                                       .instr = index,
                                       .step = i->step + 1,
                                       .what = what,
@@ -341,23 +365,26 @@ static sn_status make_levels(walk *w, sn_err *err) {
 static sn_status make_room(walk *w, sn_err *err) {
   const sn_plan *plan = w->plan;
   sn_arena *arena = w->made->arena;
-  uint32_t bars = 0, rects = 0, copies = 0;
+  uint32_t bars = 0, rects = 0, copies = 0, computes = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
     bars += instr->kind == SN_COMPUTE && instr->bytes > 0 ? 3 : instr->kind != SN_SIGNAL;
     rects += instr->kind == SN_ALLOC || (instr->kind == SN_COMPUTE && instr->bytes > 0);
     copies += instr->kind == SN_COPY_OUT || instr->kind == SN_COPY_IN;
+    computes += instr->kind == SN_COMPUTE;
   }
+  uint32_t columns = sn_plan_is_corun(plan) ? computes : plan->route->n_steps;
   w->bars = sn_arena_alloc(arena, bars, sizeof *w->bars);
   w->rects = sn_arena_alloc(arena, rects, sizeof *w->rects);
   w->arrows = sn_arena_alloc(arena, copies, sizeof *w->arrows);
   w->steps = sn_arena_alloc(arena, plan->route->n_steps, sizeof *w->steps);
+  w->columns = sn_arena_alloc(arena, columns, sizeof *w->columns);
   w->places = sn_arena_alloc(arena, (size_t)plan->n_instrs + 1, sizeof *w->places);
   w->tensors = malloc(((size_t)plan->route->n_tensors + 1) * sizeof *w->tensors);
   w->fence_bar = malloc(((size_t)plan->n_fences + 1) * sizeof *w->fence_bar);
   for (uint32_t t = 0; w->tensors && t < plan->route->n_tensors; t++)
     w->tensors[t] = (tensor_state){SN_NONE, SN_NONE, SN_NONE};
-  bool good = w->bars && w->rects && w->arrows && w->steps && w->places && w->tensors && w->fence_bar;
+  bool good = w->bars && w->rects && w->arrows && w->steps && w->columns && w->places && w->tensors && w->fence_bar;
   return good ? SN_OK : sn_fail_memory(err);
 }
 
@@ -368,19 +395,15 @@ static sn_status fill(walk *w, sn_err *err) {
   if (make_room(w, err) != SN_OK || copy_layers(w, t->arena, err) != SN_OK || copy_tensors(w, t->arena, err) != SN_OK)
     return err->code;
   describe_steps(w);
-  if (sn_plan_is_corun(w->plan)) {
-    spread_steps(w);
-    spread_places(w);
-  } else {
-    if (cut_steps(w, err) != SN_OK) return err->code;
-    find_places(w);
-  }
+  if (cut_columns(w, err) != SN_OK) return err->code;
+  find_places(w);
   for (sn_lane lane = 0; lane < SN_LANES; lane++) w->last_bar[lane] = SN_NONE;
   for (uint32_t i = 0; i < w->plan->n_instrs; i++) take(w, i);
   t->bars = w->bars;
   t->rects = w->rects;
   t->arrows = w->arrows;
   t->steps = w->steps;
+  t->columns = w->columns;
   t->places = w->places;
   return make_levels(w, err);
 }
@@ -401,7 +424,8 @@ static sn_timeline *begin(const sn_plan *plan, const sn_trace *trace, sn_err *er
                      .pool_bytes = plan->pool_bytes,
                      .pool_limit = plan->pool_limit,
                      .external_bytes = plan->external_bytes,
-                     .n_lanes = sn_plan_lanes(plan),
+                     .cores = plan->cores,
+                     .slots = plan->slots,
                      .end_ns = trace->end_ns,
                      .allocation_ns = trace->allocation_ns,
                      .arena = arena};
@@ -430,6 +454,26 @@ sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err 
 
 void sn_timeline_free(sn_timeline *timeline) {
   if (timeline) sn_arena_free(timeline->arena);
+}
+
+uint32_t sn_timeline_lanes(const sn_timeline *t, sn_lane lanes[SN_LANES]) {
+  static const sn_lane order[SN_LANES] = {
+      SN_LANE_COMPUTE,      SN_LANE_COMPUTE2,     SN_LANE_COMPUTE2 + 1, SN_LANE_COMPUTE2 + 2,
+      SN_LANE_COMPUTE2 + 3, SN_LANE_COMPUTE2 + 4, SN_LANE_OUT,          SN_LANE_IN};
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < SN_LANES; i++)
+    if (sn_timeline_is_corun(t) ? t->busy_ns[order[i]] > 0 : order[i] < SN_PLAIN_LANES) lanes[n++] = order[i];
+  return n;
+}
+
+double sn_timeline_divide(const sn_timeline *t) {
+  uint32_t c = 0;
+  while (c < t->n_columns && t->columns[c].step < t->n_forward) c++;
+  return c + 1.0;
+}
+
+const char *sn_bar_part(const sn_bar *bar) {
+  return bar->part == SN_STEP_FILTER ? " filter" : bar->part == SN_STEP_DATA ? " data" : "";
 }
 
 const char *sn_bar_kind_name(sn_bar_kind kind) {

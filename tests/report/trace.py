@@ -26,6 +26,19 @@ def check_tracks(events):
     assert len({e["pid"] for e in events}) == 1
 
 
+def check_cores(slices):
+    """No hardware thread of a core has two operations at a time."""
+    taken = [(s["ts"], s["ts"] + s["dur"], s["args"]["cores"]) for s in slices if "cores" in s["args"]]
+    running = []
+    for begin, end, cores in sorted((t for t in taken if t[2]["slot"] != "any"), key=lambda t: t[:2]):
+        running = [(other_end, other) for other_end, other in running if other_end > begin]
+        for _, other in running:
+            apart = cores["first"] >= other["first"] + other["count"] or other["first"] >= cores["first"] + cores["count"]
+            assert apart or cores["slot"] != other["slot"], (begin, cores, other)
+        running.append((end, cores))
+    return len(taken)
+
+
 def check_slices(slices):
     """On a track one slice after another, none inside another."""
     ends = collections.defaultdict(int)
@@ -71,10 +84,12 @@ def main(path):
     check_tracks(events)
     end = check_slices(slices)
     assert end * 1000 <= other["iteration_ns"], (end, other)  # a real one ends a little after its last bar
+    side_by_side = check_cores(slices)
     flows = check_flows(events, slices)
     check_counters(events, end)
     counts = collections.Counter(s["cat"] for s in slices)
-    print(f"{other['net']}, {other['strategy']}:", ", ".join(f"{n} {c}" for c, n in sorted(counts.items())) + f", {flows} arrows")
+    print(f"{other['net']}, {other['strategy']}:", ", ".join(f"{n} {c}" for c, n in sorted(counts.items())) + f", {flows} arrows"
+          + (f", {side_by_side} with cores" if side_by_side else ""))
 
 
 if __name__ == "__main__":

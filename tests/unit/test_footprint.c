@@ -1,5 +1,6 @@
 /* Footprint: tops, sums and holes of every step are those that a search over all moments and rectangles finds, for
  * every default strategy with enough memory and with little; the highest top is the pool. */
+#include "sim/ask/simulate.h"
 #include "sim/play/footprint.h"
 #include "tests/unit/pipeline.h"
 
@@ -29,7 +30,7 @@ static sums sum_at(const sn_timeline *t, uint32_t moment, uint32_t group) {
 /* The moment behind a step's last instruction is its own too, but for what then runs: the next step's workspace. */
 static sums sum_in_step(const sn_timeline *t, uint32_t step, uint32_t moment, uint32_t group) {
   sums all = sum_at(t, moment, group);
-  if (moment < t->steps[step].first_instr + t->steps[step].n_instrs || all.workspace == 0) return all;
+  if (moment < t->columns[step].first_instr + t->columns[step].n_instrs || all.workspace == 0) return all;
   all = (sums){0};
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
@@ -42,7 +43,7 @@ static sums sum_in_step(const sn_timeline *t, uint32_t step, uint32_t moment, ui
 
 static void check_step(const sn_timeline *t, const sn_footprint *f, uint32_t s) {
   const sn_footprint_step *step = &f->steps[s];
-  uint32_t first = t->steps[s].first_instr, end = first + t->steps[s].n_instrs;
+  uint32_t first = t->columns[s].first_instr, end = first + t->columns[s].n_instrs;
   uint64_t top = 0;
   for (uint32_t m = first; m <= end; m++) {
     sums here = sum_in_step(t, s, m, GROUPS);
@@ -64,8 +65,8 @@ static void check(const sn_timeline *t) {
   for (uint32_t i = 0; i < t->n_tensors; i++) group[i] = (uint8_t)(i % GROUPS);
   sn_footprint *f = sn_footprint_new(t, group, GROUPS, &err);
   must(&err);
-  assert_true(f->n_steps == t->n_steps && f->n_steps > 2 && t->n_rects > 2);
-  for (uint32_t s = 0; s < t->n_steps; s++) check_step(t, f, s);
+  assert_true(f->n_steps == t->n_columns && f->n_steps > 2 && t->n_rects > 2);
+  for (uint32_t s = 0; s < t->n_columns; s++) check_step(t, f, s);
   assert_true(f->steps[f->peak].top_bytes == t->pool_bytes);
   for (uint32_t s = 0; s < f->peak; s++) assert_true(f->steps[s].top_bytes < t->pool_bytes);
   sn_footprint_free(f);
@@ -92,7 +93,22 @@ static void every_moment_of_every_strategy(void **state) {
     }
 }
 
+static void operations_side_by_side(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("resnet18", 4);
+  sn_device device = load_gpu("knl7250");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_timeline *t = sn_simulate_timeline(net, &device, parse_strategy("liveness+corun=path"), &options, &err);
+  must(&err);
+  assert_true(t->n_columns > t->n_steps);
+  check(t);
+  sn_timeline_free(t);
+  sn_net_free(net);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_moment_of_every_strategy)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_moment_of_every_strategy),
+                                     cmocka_unit_test(operations_side_by_side)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,10 +18,10 @@ typedef struct made {
   sn_page_entry entries[2];
 } made;
 
-static made make(const char *spec) {
+static made make_on(const char *spec, const char *gpu_name, const char *first, const char *second) {
   sn_err err = SN_ERR_INIT;
-  sn_strategy strategies[] = {parse_strategy("liveness+offload+recompute=memory"), parse_strategy("baseline")};
-  sn_device gpu = load_gpu("k40c");
+  sn_strategy strategies[] = {parse_strategy(first), parse_strategy(second)};
+  sn_device gpu = load_gpu(gpu_name);
   sn_options options = SN_OPTIONS_INIT;
   options.want_peak = true;
   made m = {.net = load_net(spec, 8)};
@@ -31,6 +31,14 @@ static made make(const char *spec) {
         (sn_page_entry){&m.run->results[i], sn_simulate_timeline(m.net, &gpu, strategies[i], &options, &err)};
   must(&err);
   return m;
+}
+
+static made make(const char *spec) {
+  return make_on(spec, "k40c", "liveness+offload+recompute=memory", "baseline");
+}
+
+static made make_corun(const char *spec) {
+  return make_on(spec, "knl7250", "liveness+corun=path", "liveness+recompute=speed+corun=s1234");
 }
 
 static void drop(made *m) {
@@ -88,8 +96,10 @@ static void check_result(const cJSON *result, const sn_page_entry *entry) {
   assert_string_equal(get(result, "strategy")->valuestring, entry->result->strategy);
   assert_true(get(result, "device")->valuedouble == (double)entry->result->peak_device_bytes);
   const cJSON *steps = get(result, "steps"), *bars = get(result, "bars"), *rects = get(result, "rects");
-  assert_int_equal(cJSON_GetArraySize(get(steps, "count")), t->n_steps);
-  assert_true(sum(get(steps, "count")) == t->n_instrs);
+  const cJSON *columns = get(result, "columns");
+  assert_int_equal(cJSON_GetArraySize(get(columns, "count")), t->n_columns);
+  assert_true(sum(get(columns, "count")) == t->n_instrs);
+  assert_int_equal(cJSON_GetArraySize(get(steps, "dfullest")), t->n_steps);
   assert_int_equal(cJSON_GetArraySize(get(bars, "code")), t->n_bars);
   assert_int_equal(cJSON_GetArraySize(get(rects, "dfrom")), t->n_rects);
   assert_int_equal(cJSON_GetArraySize(get(result, "places")), t->n_instrs);
@@ -100,16 +110,34 @@ static void check_result(const cJSON *result, const sn_page_entry *entry) {
   assert_int_equal(cJSON_GetArraySize(get(result, "peak_rows")), entry->result->n_peak);
 }
 
+/* Part and cores of each operation. */
+static void check_teams(const cJSON *result, const sn_timeline *t) {
+  static const char *const names[] = {"part", "slot", "first", "cores"};
+  const cJSON *teams = get(result, "teams"), *items[4];
+  for (int k = 0; k < 4; k++) {
+    items[k] = get(teams, names[k])->child;
+    assert_int_equal(cJSON_GetArraySize(get(teams, names[k])), t->n_bars);
+  }
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *bar = &t->bars[b];
+    assert_true(items[0]->valueint == bar->part && items[1]->valueint == bar->team.slot);
+    assert_true(items[2]->valueint == bar->team.first && items[3]->valueint == bar->team.count);
+    for (int k = 0; k < 4; k++) items[k] = items[k]->next;
+  }
+}
+
 static void page_is_whole(void **state) {
   (void)state;
   static const char *const nets[] = {"lenet", "resnet18"};
-  for (size_t k = 0; k < 2; k++) {
-    made m = make(nets[k]);
+  for (size_t k = 0; k < 4; k++) {
+    made m = k < 2 ? make(nets[k]) : make_corun(nets[k - 2]);
     char *page = write_page(&m), *again = write_page(&m);
     assert_string_equal(page, again);
     cJSON *data = data_of(page);
     assert_int_equal(cJSON_GetArraySize(get(data, "tensors")), m.entries[0].timeline->n_tensors);
     for (int i = 0; i < 2; i++) check_result(cJSON_GetArrayItem(get(data, "results"), i), &m.entries[i]);
+    for (int i = 0; i < 2 && k >= 2; i++)
+      check_teams(cJSON_GetArrayItem(get(data, "results"), i), m.entries[i].timeline);
     assert_null(strstr(page, "@report.css@"));
     assert_non_null(strstr(page, "</html>"));
     cJSON_Delete(data);
@@ -238,11 +266,19 @@ static void full_disk(void **state) {
   drop(&m);
 }
 
+/* A plan's part and cores of an operation that is not the only one at a time; else neither. */
+static void check_cores(const cJSON *args, const sn_bar *bar) {
+  const cJSON *cores = cJSON_GetObjectItemCaseSensitive(args, "cores");
+  assert_true((cores != NULL) == (bar->team.count > 0));
+  if (!cores) return;
+  assert_string_equal(get(args, "part")->valuestring, sn_step_part_name((sn_step_part)bar->part));
+  assert_int_equal(get(cores, "first")->valueint, bar->team.first);
+  assert_int_equal(get(cores, "count")->valueint, bar->team.count);
+  assert_int_equal(get(cores, "slot")->valueint, bar->team.slot);
+}
+
 /* Slices are the bars, with the very nanoseconds; flows are the arrows. tests/report/trace.py checks the rest. */
-static void events_are_the_timeline(void **state) {
-  (void)state;
-  made m = make("resnet18");
-  const sn_timeline *t = m.entries[0].timeline;
+static void check_events(const sn_timeline *t) {
   sn_trace_head head = {evil, evil, "s", "0", 8};
   sn_err err = SN_ERR_INIT;
   char *text = NULL;
@@ -252,7 +288,8 @@ static void events_are_the_timeline(void **state) {
   must(&err);
   fclose(out);
   cJSON *trace = cJSON_Parse(text);
-  uint32_t slices = 0, starts = 0, ends = 0, counters = 0;
+  uint32_t slices = 0, starts = 0, ends = 0, counters = 0, tracks = 0;
+  sn_lane lanes[SN_LANES];
   const cJSON *event;
   cJSON_ArrayForEach(event, get(trace, "traceEvents")) {
     char phase = get(event, "ph")->valuestring[0];
@@ -261,16 +298,28 @@ static void events_are_the_timeline(void **state) {
       assert_true(get(event, "ts")->valuedouble == (double)bar->begin_ns / 1000);
       assert_true(get(event, "dur")->valuedouble == (double)(bar->end_ns - bar->begin_ns) / 1000);
       assert_int_equal(get(event, "tid")->valueint, bar->lane + 1);
+      check_cores(get(event, "args"), bar);
     }
+    tracks += strcmp(get(event, "name")->valuestring, "thread_name") == 0;
     starts += phase == 's';
     ends += phase == 'f';
     counters += phase == 'C';
   }
   assert_int_equal(slices, t->n_bars);
   assert_int_equal(counters, 2 * t->n_levels);
-  assert_true(starts == t->n_arrows && ends == t->n_arrows && starts > 0);
+  assert_int_equal(tracks, sn_timeline_lanes(t, lanes));
+  assert_true(starts == t->n_arrows && ends == t->n_arrows);
   cJSON_Delete(trace);
   free(text);
+}
+
+static void events_are_the_timeline(void **state) {
+  (void)state;
+  made m = make("resnet18"), corun = make_corun("resnet18");
+  check_events(m.entries[0].timeline);
+  assert_true(m.entries[0].timeline->n_arrows > 0);
+  for (int i = 0; i < 2; i++) check_events(corun.entries[i].timeline);
+  drop(&corun);
   drop(&m);
 }
 

@@ -1,10 +1,12 @@
 /* Timeline: its bars, rectangles, levels and arrows say what plan and trace say, for every default strategy on nets of
- * all kinds, with enough memory and with little, for a trace that took time for its allocations, and for one of real
- * training. */
+ * all kinds, with enough memory and with little, for a trace that took time for its allocations, for one of real
+ * training, and for operations side by side. */
 #include "exec/cpu.h"
 #include "sim/ask/simulate.h"
 #include "sim/play/timeline.h"
 #include "tests/unit/pipeline.h"
+
+#include <stdlib.h>
 
 typedef struct played {
   pipeline p;
@@ -86,7 +88,6 @@ static void check_stalls(const played *all) {
 /* What is live where a step is fullest is what the planner's meter saw there. */
 static void check_steps(const played *all) {
   const sn_timeline *t = all->timeline;
-  uint32_t next = 0;
   for (uint32_t s = 0; s < t->n_steps; s++) {
     const sn_timeline_step *step = &t->steps[s];
     uint64_t bytes = 0;
@@ -94,9 +95,16 @@ static void check_steps(const played *all) {
       if (t->rects[r].tensor != SN_NONE && sn_rect_is_live(&t->rects[r], step->fullest))
         bytes += t->tensors[t->rects[r].tensor].bytes;
     assert_true(bytes == step->tensor_bytes);
-    assert_int_equal(step->first_instr, next);
-    assert_true(step->fullest >= step->first_instr && step->fullest <= step->first_instr + step->n_instrs);
-    next += step->n_instrs;
+  }
+}
+
+/* Columns have all instructions between them. */
+static void check_columns(const played *all) {
+  const sn_timeline *t = all->timeline;
+  uint32_t next = 0;
+  for (uint32_t c = 0; c < t->n_columns; c++) {
+    assert_int_equal(t->columns[c].first_instr, next);
+    next += t->columns[c].n_instrs;
   }
   assert_int_equal(next, t->n_instrs);
 }
@@ -167,29 +175,47 @@ static void check_arrows(const played *all) {
   assert_true(copies_out == 0 || ins > 0);
 }
 
-/* The axis goes on at every step, and within a step wherever memory changes hands or something computes. */
+/* The axis goes on at every column, and within one wherever memory changes hands or something computes. */
 static void check_places(const played *all) {
   const sn_timeline *t = all->timeline;
   double last = 0;
-  for (uint32_t i = 0; i < t->n_instrs; i++) {
-    double place = sn_timeline_place(t, i);
-    assert_true(place >= last);
-    assert_true(place >= all->p.plan->instrs[i].step + 1.0 && place <= all->p.plan->instrs[i].step + 2.0);
-    last = place;
-  }
-  for (uint32_t s = 0; s < t->n_steps; s++)
-    if (t->steps[s].n_instrs) assert_true(sn_timeline_place(t, t->steps[s].first_instr) == s + 1.0);
-  assert_true(sn_timeline_place(t, t->n_instrs) == t->n_steps + 1.0);
+  for (uint32_t c = 0; c < t->n_columns; c++)
+    for (uint32_t i = t->columns[c].first_instr; i < t->columns[c].first_instr + t->columns[c].n_instrs; i++) {
+      double place = sn_timeline_place(t, i);
+      assert_true(place >= last && place >= c + 1.0 && place <= c + 2.0);
+      if (i == t->columns[c].first_instr) assert_true(place == c + 1.0);
+      last = place;
+    }
+  assert_true(sn_timeline_place(t, t->n_instrs) == t->n_columns + 1.0);
   for (uint32_t r = 0; r < t->n_rects; r++)
     assert_true(sn_timeline_place(t, t->rects[r].from_instr) < sn_timeline_place(t, t->rects[r].to_instr));
 }
 
+/* Of a plan that is not co-run a column is a step, and instructions stand in those of their steps. */
+static void check_plain(const played *all) {
+  const sn_timeline *t = all->timeline;
+  sn_lane lanes[SN_LANES];
+  assert_true(!sn_timeline_is_corun(t) && t->n_columns == t->n_steps && t->n_shown_columns == t->n_trained);
+  assert_true(sn_timeline_divide(t) == t->n_forward + 1.0);
+  for (uint32_t c = 0; c < t->n_columns; c++) {
+    uint32_t first = t->columns[c].first_instr, fullest = t->steps[c].fullest;
+    assert_int_equal(t->columns[c].step, c);
+    assert_true(fullest >= first && fullest <= first + t->columns[c].n_instrs);
+    for (uint32_t i = 0; i < t->columns[c].n_instrs; i++) assert_int_equal(all->p.plan->instrs[first + i].step, c);
+  }
+  assert_int_equal(sn_timeline_lanes(t, lanes), SN_PLAIN_LANES);
+  for (uint32_t lane = 0; lane < SN_PLAIN_LANES; lane++) assert_int_equal(lanes[lane], lane);
+  for (uint32_t b = 0; b < t->n_bars; b++) assert_true(t->bars[b].team.count == 0 && t->bars[b].part == SN_STEP_WHOLE);
+}
+
 /* What holds for a trace of any back end. */
 static void check_all(const played *all) {
+  check_plain(all);
   check_bars(all);
   check_lane_times(all->timeline, SN_LANE_COMPUTE);
   check_stalls(all);
   check_steps(all);
+  check_columns(all);
   check_rects(all);
   check_levels(all);
   check_arrows(all);
@@ -208,6 +234,94 @@ static void every_strategy(void **state) {
       for (sn_lane lane = 0; lane < SN_LANES; lane++) check_lane_times(all.timeline, lane);
       drop(&all);
     }
+}
+
+/* ---- co-run plans ---- */
+
+static bool share_cores(const sn_bar *a, const sn_bar *b) {
+  return a->team.slot == b->team.slot && a->team.slot != SN_SLOT_ANY &&
+         overlap(a->team.first, a->team.first + a->team.count, b->team.first, b->team.first + b->team.count);
+}
+
+/* Every operation is on cores of the device, a core's hardware thread has one at a time, and a lane too. Returns how
+ * many there are at once, at most. */
+static uint32_t check_operations(const sn_timeline *t) {
+  uint32_t n = 0, most = 0;
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *x = &t->bars[b];
+    uint32_t beside = 1;
+    if (x->kind != SN_BAR_COMPUTE) continue;
+    assert_int_equal(x->step, t->columns[n++].step + 1);
+    assert_true(x->team.count > 0 && (x->team.slot == SN_SLOT_ANY || x->team.first + x->team.count <= t->cores));
+    for (uint32_t q = 0; q < b; q++) {
+      const sn_bar *y = &t->bars[q];
+      if (y->kind != SN_BAR_COMPUTE || y->end_ns <= x->begin_ns || x->end_ns <= y->begin_ns) continue;
+      assert_true(x->lane != y->lane && !share_cores(x, y));
+      beside += y->begin_ns <= x->begin_ns;
+    }
+    if (beside > most) most = beside;
+  }
+  assert_int_equal(n, t->n_columns);
+  return most;
+}
+
+/* Only the backward step of a CONV or FC has parts. */
+static void check_parts(const sn_timeline *t) {
+  uint32_t parts[SN_STEP_PARTS] = {0};
+  for (uint32_t b = 0; b < t->n_bars; b++) {
+    const sn_bar *bar = &t->bars[b];
+    if (bar->kind != SN_BAR_COMPUTE) continue;
+    const sn_timeline_step *step = &t->steps[bar->what - 1];
+    bool splits = strcmp(step->pass, "backward") == 0 && (strcmp(step->op, "CONV") == 0 || strcmp(step->op, "FC") == 0);
+    assert_true(splits == (bar->part != SN_STEP_WHOLE));
+    assert_string_equal(sn_bar_part(bar), bar->part == SN_STEP_FILTER ? " filter"
+                                          : bar->part == SN_STEP_DATA ? " data"
+                                                                      : "");
+    parts[bar->part]++;
+  }
+  assert_true(parts[SN_STEP_FILTER] > 1 && parts[SN_STEP_DATA] > 1 && parts[SN_STEP_DATA] <= parts[SN_STEP_FILTER]);
+}
+
+static void check_lanes(const sn_timeline *t, uint32_t most) {
+  sn_lane lanes[SN_LANES];
+  uint32_t n = sn_timeline_lanes(t, lanes);
+  assert_true(n >= most && n <= SN_LANES - 2 && lanes[0] == SN_LANE_COMPUTE);
+  for (uint32_t i = 1; i < n; i++) assert_true(lanes[i] == SN_LANE_COMPUTE2 + i - 1);
+  for (uint32_t i = 0; i < n; i++) check_lane_times(t, lanes[i]);
+  for (uint32_t b = 0; b < t->n_bars; b++)
+    assert_true(sn_bar_is_idle(t, &t->bars[b]) == (t->bars[b].kind == SN_BAR_STALL));
+}
+
+static uint32_t check_corun(const char *spec, const char *strategy) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(spec, 16);
+  sn_device device = load_gpu("knl7250");
+  sn_options options = SN_OPTIONS_INIT;
+  played all = {.timeline = sn_simulate_timeline(net, &device, parse_strategy(strategy), &options, &err)};
+  must(&err);
+  const sn_timeline *t = all.timeline;
+  assert_true(sn_timeline_is_corun(t) && t->cores == 68 && t->slots == 2);
+  check_stalls(&all);
+  check_steps(&all);
+  check_columns(&all);
+  check_rects(&all);
+  check_levels(&all);
+  check_places(&all);
+  check_parts(t);
+  uint32_t most = check_operations(t);
+  check_lanes(t, most);
+  sn_timeline_free(all.timeline);
+  sn_net_free(net);
+  return most;
+}
+
+static void side_by_side(void **state) {
+  (void)state;
+  assert_int_equal(check_corun("resnet18", "liveness+corun=s1"), 1);
+  assert_true(check_corun("resnet18", "liveness+corun=s1234") > 1);
+  assert_true(check_corun("resnet18", "liveness+recompute=speed+corun=path") > 1);
+  assert_true(check_corun("alexnet", "liveness+corun=path") > 1);
+  assert_true(check_corun("alexnet", "liveness+corun=4x34") > 1);
 }
 
 /* With an allocator that takes time each tensor and workspace has a bar for being made and one for being released:
@@ -317,10 +431,8 @@ static void another_trace(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_strategy),
-      cmocka_unit_test(slow_allocator),
-      cmocka_unit_test(real_trace),
-      cmocka_unit_test(another_trace),
+      cmocka_unit_test(every_strategy), cmocka_unit_test(side_by_side),  cmocka_unit_test(slow_allocator),
+      cmocka_unit_test(real_trace),     cmocka_unit_test(another_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
