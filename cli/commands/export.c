@@ -2,6 +2,7 @@
  *
  * An exporter is a row of `exporters`: it gets the store and the number that was asked for and writes its own header.
  * What it reads need not be a run. */
+#include "cli/commands/operations.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/fields.h"
 #include "cli/frame/options.h"
@@ -91,6 +92,14 @@ static sn_status write_tensors(const sn_run *run, FILE *out, sn_err *err) {
   return SN_OK;
 }
 
+static void begin_operations(FILE *out) {
+  put_header(out, "run,strategy,source", &sn_operation_fields);
+}
+
+static void put_operation(FILE *out, const sn_run *run, const sn_result *result, const sn_operation_row *row) {
+  put_row(out, run, result, &sn_operation_fields, row);
+}
+
 /* ---- the command ---- */
 
 typedef sn_status run_writer(const sn_run *run, FILE *out, sn_err *err);
@@ -119,17 +128,24 @@ static sn_status export_tensors(const sn_args *args, sn_store *store, int64_t id
   return write_run(args, store, id, write_tensors, out, err);
 }
 
+static sn_status export_operations(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err) {
+  sn_run *run = sn_stored_take(args, store, id, err);
+  if (!run) return err->code;
+  sn__operations_write(args, run, &(const sn__operation_table){out, begin_operations, put_operation}, err);
+  sn_run_free(run);
+  return err->code;
+}
+
 typedef struct exporter {
   const char *table;
+  bool is_played; /* --strategy, --net and --gpu go with it */
   /* id 0: the newest */
   sn_status (*write)(const sn_args *args, sn_store *store, int64_t id, FILE *out, sn_err *err);
 } exporter;
 
 static const exporter exporters[] = {
-    {"results", export_results},
-    {"steps", export_steps},
-    {"peaks", export_peaks},
-    {"tensors", export_tensors},
+    {"results", false, export_results}, {"steps", false, export_steps},   {"peaks", false, export_peaks},
+    {"tensors", false, export_tensors}, {"ops", true, export_operations},
 };
 
 enum { N_EXPORTERS = sizeof exporters / sizeof exporters[0] };
@@ -153,6 +169,11 @@ static sn_status write(const sn_args *args, const exporter *e, sn_store *store, 
   return sn_out_close(&out, err);
 }
 
+static sn_status check_played(const sn_args *args, const exporter *e, sn_err *err) {
+  if (e->is_played || (args->n_strategies == 0 && !args->net && !args->profile)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--strategy, --net and --gpu go with --table ops, which simulates the run again");
+}
+
 static sn_status fail_sweep(const sn_args *args, sn_err *err) {
   char db[SN_ARGS_DB_ROOM];
   return sn_fail(err, SN_BAD_USAGE, "%.80s is no run; snsim show %.80s --csv%s writes its points as CSV", args->operand,
@@ -165,7 +186,7 @@ sn_status sn_cli_export(const sn_args *args, sn_err *err) {
   const char *name;
   const exporter *e = find_exporter(args->table, err);
   if (e && sn_args_is_sweep(args)) return fail_sweep(args, err);
-  if (!e || sn_args_run_at(args, 0, &id, &name, err) != SN_OK ||
+  if (!e || check_played(args, e, err) != SN_OK || sn_args_run_at(args, 0, &id, &name, err) != SN_OK ||
       sn_args_database(args, path, sizeof path, err) != SN_OK)
     return err->code;
   sn_store *store = sn_store_open_read(path, err);

@@ -266,9 +266,14 @@ static const sn_command commands[] = {
     {"export", "snsim export [RUN] [--table NAME] [-o FILE]", "a stored run as CSV",
      "Writes a table of a stored run as CSV: a header with the units in the names, exact whole numbers, true and "
      "false, every row with the run's number (docs/store.md). RUN is a number, a name or \"last\" (the default). "
-     "Sweeps: snsim show sweep:3 --csv.",
+     "Sweeps: snsim show sweep:3 --csv.\n"
+     "ops: when each operation runs, on which lane, and with +corun=.. on which cores. A measured run is played back; "
+     "any "
+     "other is simulated again, and must come out as it was. A network or GPU profile from a file must be there again; "
+     "see --net and --gpu.",
      "snsim export -o results.csv\n"
-     "snsim export 12 --table steps -o steps.csv",
+     "snsim export 12 --table steps -o steps.csv\n"
+     "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
     {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [-o OUT.csv]",
      "addresses for blocks of memory whose lifetimes are known",

@@ -154,9 +154,17 @@ static const sn_field tensor_fields[] = {
     FIELD(sn_tensor_row, layer),           FIELD(sn_tensor_row, bytes),
 };
 
+static const sn_field operation_fields[] = {
+    FIELD(sn_operation_row, operation), FIELD(sn_operation_row, step),       FIELD(sn_operation_row, layer),
+    FIELD(sn_operation_row, op),        FIELD(sn_operation_row, pass),       FIELD(sn_operation_row, part),
+    FIELD(sn_operation_row, lane),      FIELD(sn_operation_row, first_core), FIELD(sn_operation_row, cores),
+    FIELD(sn_operation_row, slot),      FIELD(sn_operation_row, rerun),      FIELD(sn_operation_row, begin_ns),
+    FIELD(sn_operation_row, end_ns),
+};
+
 const sn_fields sn_run_fields = FIELDS(run_fields), sn_result_fields = FIELDS(result_fields),
                 sn_step_fields = FIELDS(step_fields), sn_peak_fields = FIELDS(peak_fields),
-                sn_tensor_fields = FIELDS(tensor_fields);
+                sn_tensor_fields = FIELDS(tensor_fields), sn_operation_fields = FIELDS(operation_fields);
 
 const char *sn_field_print(const sn_field *field, const void *row, char *room) {
   const void *member = (const char *)row + field->offset;

@@ -30,6 +30,19 @@ typedef struct sn_fields {
 /* Of sn_run: what was asked, without id and date; and of the rows that a run holds. */
 extern const sn_fields sn_run_fields, sn_result_fields, sn_step_fields, sn_peak_fields, sn_tensor_fields;
 
+/* What a strategy of a run executes: a step, or of a co-run strategy a part of one. */
+typedef struct sn_operation_row {
+  uint32_t operation; /* from 1, in the order in which they start in the plan */
+  uint32_t step;      /* that it computes */
+  const char *layer, *op, *pass, *part, *lane;
+  uint32_t first_core, cores; /* of a co-run strategy, else 0 */
+  const char *slot;           /* of their hardware threads: "0", "1"; "any": `cores` threads that float; "": no cores */
+  bool rerun;
+  int64_t begin_ns, end_ns;
+} sn_operation_row;
+
+extern const sn_fields sn_operation_fields;
+
 enum { SN_FIELD_ROOM = 40 };
 
 /* The field of `row`: a text itself, anything else printed into `room` of SN_FIELD_ROOM bytes. Booleans are true and

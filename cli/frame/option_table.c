@@ -22,7 +22,7 @@ static const sn_option options[] = {
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      sn__parse_text, offsetof(sn_args, net)},
-    {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "What to train",
+    {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "What to train",
      "The run's network, where its file lies elsewhere by now.", sn__parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST |
@@ -131,7 +131,7 @@ static const sn_option options[] = {
      "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), or the path of a JSON file with "
      "\"cores\".",
      sn__parse_gpu, 0},
-    {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE, "Where",
+    {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "The name under which this machine's measurements are kept. Default: the name of the back end.", sn__parse_gpu, 0},
@@ -177,6 +177,9 @@ static const sn_option options[] = {
      sn__parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_REPORT, "How",
      "Strategies to report on, parted by commas; may be given several times. Default: all that the run has.",
+     sn__parse_strategy, 0},
+    {"strategy", "S,..", 0, SN_CMD_EXPORT, "How",
+     "Of --table ops: strategies, parted by commas; may be given several times. Default: all that the run has.",
      sn__parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_TRACE, "How",
      "The strategy to trace. Default: the fastest that fits; where none fits, the one that needs the least.",
@@ -296,9 +299,9 @@ static const sn_option options[] = {
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
      "With --kind steps: live tensors too, dashed, on an axis of their own.", sn__parse_switch,
      offsetof(sn_args, with_live)},
-    {"table", "results|steps|peaks|tensors", 0, SN_CMD_EXPORT, "What to print",
+    {"table", "results|steps|peaks|tensors|ops", 0, SN_CMD_EXPORT, "What to print",
      "Which table: a row per strategy (results, the default), per step and strategy, per tensor of each strategy's "
-     "peak, per tensor of the network.",
+     "peak, per tensor of the network, per operation that a strategy executes (ops: when, on which lane and cores).",
      sn__parse_text, offsetof(sn_args, table)},
     {"explain", NULL, 0, SN_CMD_FIT, "What to print",
      "The tensors that stop the next value for every strategy, not only for the best.", sn__parse_switch,

@@ -5,6 +5,7 @@ text, is no wider than a phone, and is legible in light and dark.
     python3 tests/report/check.py [--pictures FOLDER]
 
 SNSIM_BINARY names the program. Skipped (exit status 77) where there is no Chromium."""
+import csv
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ PROGRAM = os.path.abspath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 DESKTOP, PHONE = (1280, 900), (390, 844)
 EVIL = "</script><script>pwned=1</script>&amp;\"'<!--<b>"
 STRATEGY = "liveness+offload+recompute=speed"
+SIDE_BY_SIDE = "liveness+corun=path"
 
 
 def snsim(*arguments):
@@ -51,6 +53,11 @@ def make_pages():
     snsim("report", "-o", "large.html")
     snsim("--net", "lenet", "--batch", "8", "--strategy", "liveness+cache", "--allocator", "cuda")
     snsim("report", "-o", "single.html")
+    snsim("--net", "lenet", "--batch", "64", "--gpu", "knl7250", "--strategy", f"liveness,{SIDE_BY_SIDE},liveness+corun=s1234,liveness+corun=4x34")
+    snsim("report", "-o", "corun.html")
+    snsim("export", "--table", "ops", "-o", "ops.csv")
+    with open("ops.csv", newline="") as file:
+        stored["operations"] = list(csv.DictReader(file))
     return stored
 
 
@@ -65,7 +72,7 @@ def plain(text):
 # ---- the tests; each has the browser and what the store says of alexnet.html ----
 
 def loads_alone(page, stored):
-    for name in ("alexnet", "pytorch", "evil", "large", "single"):
+    for name in ("alexnet", "pytorch", "evil", "large", "single", "corun"):
         for size in (DESKTOP, PHONE):
             page.requests.clear()
             page.open(f"{name}.html", *size)
@@ -270,6 +277,50 @@ def shows_the_lanes(page, stored):
         assert wanted in seen, f"{wanted!r} is not among {sorted(seen)}"
 
 
+def name_of(row):
+    part = "" if row["part"] == "whole" else ", " + row["part"]
+    return f"{row['layer']} {row['pass']}{part}"
+
+
+def team_of(row):
+    first, count = int(row["first_core"]), int(row["cores"])
+    if row["slot"] == "any":
+        return f"on {count} threads, which float over all cores"
+    cores = f"core {first};" if count == 1 else f"cores {first} to {first + count - 1};"
+    return "on " + ("second hardware threads of " if row["slot"] == "1" else "") + cores
+
+
+def shows_operations_side_by_side(page, stored):
+    """Every operation of the table is a bar on its lane, in that order, with its part and its cores; in the stack it is a
+    column."""
+    page.open("corun.html", *DESKTOP)
+    equal("shown", page.evaluate("document.querySelector('#strategy').selectedOptions[0].textContent"), SIDE_BY_SIDE)
+    for strategy in (SIDE_BY_SIDE, "liveness+corun=s1234", "liveness+corun=4x34"):
+        choose(page, strategy)
+        rows = [r for r in stored["operations"] if r["strategy"] == strategy]
+        lanes = sorted({r["lane"] for r in rows})  # none waits: the lanes that are shown are those with operations
+        equal("height", page.box("#lanes canvas")[3], 20 + len(lanes) * 42 + 12 + 90 + 24)
+        page.evaluate("document.querySelector('#lanes canvas').focus()")
+        seen = []
+        for _ in range(100):
+            page.press("ArrowRight")
+            seen.append((page.text("#bar h3"), plain(page.text("#bar p"))))
+        seen = [s for s, before in zip(seen, [None] + seen) if s != before and not s[0].startswith("waits")]
+        equal("operations", [name for name, _ in seen], [name_of(r) for r in rows])
+        for (_, text), row in zip(seen, rows):
+            assert team_of(row) in text, f"{text!r} does not say {team_of(row)!r}"
+        page.evaluate("document.querySelector('#device svg').focus()")
+        page.press("Home")
+        assert page.text("#device-step h3").startswith("Operation 1 of "), page.text("#device-step h3")
+        assert page.text("#device-step h3").endswith(": " + name_of(rows[0])), page.text("#device-step h3")
+        for _ in range(10):
+            page.press("ArrowRight")
+        assert page.text("#device-step h3").endswith(": " + name_of(rows[10])), page.text("#device-step h3")
+        assert plain(page.text("#pool .tools span")).startswith("operations 1 to "), page.text("#pool .tools span")
+    choose(page, "liveness")
+    equal("height", page.box("#lanes canvas")[3], 20 + 3 * 42 + 12 + 90 + 24)
+
+
 def shows_the_pool(page, stored):
     page.open("alexnet.html", *DESKTOP)
     choose(page, "baseline")
@@ -322,7 +373,7 @@ def shows_names_as_text(page, stored):
 
 
 def fits_a_phone(page, stored):
-    for name in ("alexnet", "evil", "large", "single"):
+    for name in ("alexnet", "evil", "large", "single", "corun"):
         page.open(f"{name}.html", *PHONE)
         equal(f"{name}.html: width", page.evaluate("document.documentElement.scrollWidth"), PHONE[0])
 
@@ -336,7 +387,7 @@ OVERLAPS = """(() => { const all = [...document.querySelectorAll("figure text")]
 
 
 def does_not_overlap(page, stored):
-    for name in ("alexnet", "large", "single"):
+    for name in ("alexnet", "large", "single", "corun"):
         for size in (DESKTOP, PHONE):
             page.open(f"{name}.html", *size)
             equal(f"{name}.html: texts over each other", page.evaluate(OVERLAPS), [])
@@ -372,7 +423,7 @@ def is_legible_in_light_and_dark(page, stored):
 TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
          begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
-         follows_the_finger, shows_the_lanes, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
+         follows_the_finger, shows_the_lanes, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)
 
 
