@@ -33,7 +33,6 @@ struct sn__cpu {
   dnnl_stream_t stream;
   sn__cpu_layer *layers; /* one per layer of the net */
   bool shares;           /* layers and engine are those of others */
-  float *variance;       /* BN backward: as many as the widest BN has channels */
   int64_t *positions;    /* POOL backward over its own input: of one plane, the largest output of a maximum */
   char version[64];
 };

@@ -93,9 +93,8 @@ static sn_status prepare_all(sn__cpu *k, sn_err *err) {
 
 /* What a run needs, beside primitives. */
 static sn_status make_room(sn__cpu *k, sn_err *err) {
-  k->variance = calloc((size_t)widest_bn(k->net) + 1, sizeof *k->variance);
   k->positions = calloc(largest_plane(k->net) + 1, sizeof *k->positions);
-  if (!k->variance || !k->positions) return sn_fail_memory(err);
+  if (!k->positions) return sn_fail_memory(err);
   return sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err);
 }
 
@@ -121,7 +120,6 @@ static void free_kernels(sn__cpu *k) {
   if (!k) return;
   dnnl_stream_destroy(k->stream);
   if (!k->shares) free_layers(k);
-  free(k->variance);
   free(k->positions);
   free(k);
 }
@@ -162,7 +160,6 @@ static sn__cpu *share(const sn__cpu *k, sn_err *err) {
   *other = *k;
   other->shares = true;
   other->stream = NULL;
-  other->variance = NULL;
   other->positions = NULL;
   if (make_room(other, err) == SN_OK) return other;
   free_kernels(other);
