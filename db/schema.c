@@ -426,9 +426,34 @@ static const char corun_columns[] = "ALTER TABLE results ADD COLUMN corun_policy
                                     "ALTER TABLE results ADD COLUMN corun_added_waits INTEGER NOT NULL DEFAULT 0;"
                                     "ALTER TABLE results ADD COLUMN corun_profile_steps INTEGER NOT NULL DEFAULT 0;";
 
-static const char *const migrations[] = {version_1,   version_2,          sweep_tables, pool_columns, net_names,
-                                         host_memory, names_and_failures, least_memory, placements,   graphs,
-                                         origins,     optimizers,         iterations,   corun_columns};
+/* The same of the points of sweeps. */
+static const char swept_iterations[] =
+    "ALTER TABLE points ADD COLUMN optimizer TEXT NOT NULL DEFAULT 'momentum';"
+    "ALTER TABLE points ADD COLUMN accumulate INTEGER NOT NULL DEFAULT 1;"
+    "ALTER TABLE points ADD COLUMN inference INTEGER NOT NULL DEFAULT 0 CHECK (inference IN (0, 1));"
+    "DROP VIEW sweep_points;"
+    "CREATE VIEW sweep_points AS"
+    "  SELECT sweep_id AS sweep, point, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, optimizer, accumulate, inference, pool_limit_bytes / 1048576.0 AS pool_limit_mib,"
+    "    batch, strategy, failure, fits,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    placement, pool_bytes / 1048576.0 AS pool_mib, workspace_peak_bytes / 1048576.0 AS workspace_mib,"
+    "    offload_bytes / 1048576.0 AS offload_mib, prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers,"
+    "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM points;"
+    "DROP VIEW sweep_best;"
+    "CREATE VIEW sweep_best AS"
+    "  SELECT sweep_id AS sweep, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, optimizer, accumulate, inference, pool_limit_bytes / 1048576.0 AS pool_limit_mib,"
+    "    batch, strategy,"
+    "    max(images_per_second) AS images_per_second, peak_device_bytes / 1048576.0 AS peak_device_mib"
+    "  FROM points WHERE fits"
+    "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator, optimizer,"
+    "    accumulate, inference, pool_limit_bytes, batch;";
+
+static const char *const migrations[] = {
+    version_1,  version_2, sweep_tables, pool_columns, net_names,  host_memory,   names_and_failures, least_memory,
+    placements, graphs,    origins,      optimizers,   iterations, corun_columns, swept_iterations};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -27,6 +27,9 @@ typedef struct sn_sweep_row {
   bool shared_link;      /* copies of both directions share the link's bandwidth */
   uint64_t memory_bytes; /* usable on the device */
   const char *workspace, *external, *allocator;
+  const char *optimizer;
+  uint32_t accumulate;       /* batches an update */
+  bool inference;            /* the network is run, not trained */
   uint64_t pool_limit_bytes; /* 0: all that the device has left */
   uint32_t batch;
   const char *strategy;

@@ -32,6 +32,9 @@ static const char *external_of(const sn_sweep_row *row) {
 static const char *allocator_of(const sn_sweep_row *row) {
   return row->allocator;
 }
+static const char *optimizer_of(const sn_sweep_row *row) {
+  return row->optimizer;
+}
 static const char *strategy_of(const sn_sweep_row *row) {
   return row->strategy;
 }
@@ -42,6 +45,7 @@ const sn__axis sn__axes[SN__AXES] = {
     [SN__AXIS_WORKSPACE] = {"workspace", workspace_of},
     [SN__AXIS_EXTERNAL] = {"external", external_of},
     [SN__AXIS_ALLOCATOR] = {"allocator", allocator_of},
+    [SN__AXIS_OPTIMIZER] = {"optimizer", optimizer_of},
     [SN__AXIS_STRATEGY] = {"strategy", strategy_of},
 };
 
@@ -106,6 +110,9 @@ static uint64_t memory_of(const sn_sweep_row *row) {
 }
 static uint64_t image_of(const sn_sweep_row *row) {
   return row->image;
+}
+static uint64_t accumulate_of(const sn_sweep_row *row) {
+  return row->accumulate;
 }
 static uint64_t link_of(const sn_sweep_row *row) {
   return row->shared_link;
@@ -277,14 +284,28 @@ static sn_status take_rows(choice *c, sn_err *err) {
                  c->sweep->head.id, c->sweep->head.id);
 }
 
+/* One batch an update where that is among them and nothing else was asked for, else the first that there is. */
+static sn_status choose_accumulate(choice *c, uint32_t wanted, sn_err *err) {
+  if (keep_number(c, accumulate_of, wanted ? wanted : 1) > 0) return SN_OK;
+  if (wanted)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "sweep %" PRId64 " has no points of %" PRIu32 " batches an update; snsim show "
+                   "sweep:%" PRId64 " shows which it has",
+                   c->sweep->head.id, wanted, c->sweep->head.id);
+  keep_number(c, accumulate_of, c->rows[0]->accumulate);
+  return SN_OK;
+}
+
 /* Sets what the chart is drawn over, and leaves the points that are drawn. */
 static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_chart *chart, sn_err *err) {
-  static const int named[] = {SN__AXIS_NET, SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL, SN__AXIS_ALLOCATOR};
-  const char *wanted[] = {plot->net, plot->workspace, plot->external, plot->allocator};
+  static const int named[] = {SN__AXIS_NET, SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL, SN__AXIS_ALLOCATOR,
+                              SN__AXIS_OPTIMIZER};
+  const char *wanted[] = {plot->net, plot->workspace, plot->external, plot->allocator, plot->optimizer};
   if (take_rows(c, err) != SN_OK) return err->code;
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
     if (choose_axis(c, &sn__axes[named[i]], wanted[i], err) != SN_OK) return err->code;
   keep_number(c, link_of, plot->shared_link);
+  if (choose_accumulate(c, plot->accumulate, err) != SN_OK) return err->code;
   chart->x = choose_x(plot, c);
   if (chart->x != SN_PLOT_X_GPU &&
       choose_axis(c, &sn__axes[SN__AXIS_GPU], plot->gpu ? plot->gpu : "k40c", err) != SN_OK)

@@ -106,6 +106,11 @@ static void put_title(FILE *out, const frame *f) {
   if (x != SN_PLOT_X_IMAGE && row->image) fprintf(out, ", image %" PRIu32, row->image);
   fprintf(out, ", workspace %s, external memory %s%s, allocator %s", row->workspace, row->external,
           row->shared_link ? " over a shared link" : "", row->allocator);
+  if (row->inference)
+    fputs(", run and not trained", out);
+  else if (strcmp(row->optimizer, "momentum") != 0)
+    fprintf(out, ", %s", row->optimizer);
+  if (row->accumulate > 1) fprintf(out, ", %" PRIu32 " batches an update", row->accumulate);
   if (x != SN_PLOT_X_POOL && row->pool_limit_bytes)
     fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
   fprintf(out, "'%s\n", f->chart->form == SN__FORM_TEXT ? " layout 2,1" : "");

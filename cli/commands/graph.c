@@ -10,28 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CELL_ROOM = 4096, MIB = 1 << 20 };
+enum { CELL_ROOM = 4096, LISTED = 6, MIB = 1 << 20 };
 
 static bool is_listed(sn_access access, bool reads) {
   return access.mode == SN_MODIFY || (access.mode == SN_READ) == reads;
 }
 
-/* Names of what a step reads or makes, parted by blanks; cut with "..", since a CONCAT may have thousands. */
+/* Names of what a step reads or makes, parted by blanks. A CONCAT may have thousands, and the last update of an eager
+ * dialect reads the gradients of all parameters: of many the first are named, and how many more there are. */
 static void list_tensors(const sn_route *r, const sn_step *step, bool reads, char text[CELL_ROOM]) {
   size_t used = 0;
-  text[0] = '\0';
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
+  uint32_t count = 0, named = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++) count += is_listed(r->accesses[step->first_access + i], reads);
+  uint32_t most = count > LISTED + 1 ? LISTED : count;
+  snprintf(text, CELL_ROOM, "-");
+  for (uint32_t i = 0; i < step->n_accesses && named < most; i++) {
     sn_access access = r->accesses[step->first_access + i];
     char name[SN_TENSOR_NAME];
     if (!is_listed(access, reads)) continue;
-    sn_tensor_name(r, access.tensor, name, sizeof name);
-    if (used + strlen(name) + 5 > CELL_ROOM) {
-      snprintf(text + used, CELL_ROOM - used, " ..");
-      return;
-    }
-    used += (size_t)snprintf(text + used, CELL_ROOM - used, "%s%s", used ? " " : "", name);
+    used += (size_t)snprintf(text + used, CELL_ROOM - used, "%s%s", named++ ? " " : "",
+                             sn_tensor_name(r, access.tensor, name, sizeof name));
   }
-  if (used == 0) snprintf(text, CELL_ROOM, "-");
+  if (named < count) snprintf(text + used, CELL_ROOM - used, " and %" PRIu32 " more", count - named);
 }
 
 static uint32_t tensor_of(const sn_route *r, const sn_step *step, uint32_t access) {

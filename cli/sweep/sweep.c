@@ -22,7 +22,8 @@ enum { PATH_ROOM = 4096 };
 
 static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link || args->host_memory.given ||
-             args->placement_given;
+             args->placement_given || args->inference || args->accumulate > 0 ||
+             args->optimizer != SN_OPTIMIZER_MOMENTUM;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -31,9 +32,18 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (args->grid && has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "--grid FILE says all about the points: it does not go with --nets and the like");
-  if ((args->image && args->axes[SN_AXIS_IMAGES].count) || (args->shared_link && args->axes[SN_AXIS_LINKS].count))
-    return sn_fail(err, SN_BAD_USAGE, "%s is one value of %s, which says all of them; give only that",
-                   args->image ? "--image" : "--shared-link", args->image ? "--images" : "--links");
+  const struct {
+    bool given;
+    sn_axis axis;
+    const char *option;
+  } single[] = {{args->image > 0, SN_AXIS_IMAGES, "image"},
+                {args->shared_link, SN_AXIS_LINKS, "shared-link"},
+                {args->optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
+                {args->accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"}};
+  for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
+    if (single[i].given && args->axes[single[i].axis].count)
+      return sn_fail(err, SN_BAD_USAGE, "--%s is one value of --%s, which says all of them; give only that",
+                     single[i].option, sn_axis_name(single[i].axis));
   if (!args->operand) return SN_OK;
   if (args->grid || has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "the number of a sweep says all about its points: give that or a grid");
@@ -53,15 +63,27 @@ static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_e
   return SN_OK;
 }
 
-static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
-  sn_grid *grid = sn_grid_new(err);
-  char name[SN_STRATEGY_TEXT], image[12];
-  if (!grid) return NULL;
+/* What is one value for all points, and an axis of one. */
+static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
+  char image[12], accumulate[12];
   snprintf(image, sizeof image, "%" PRIu32, args->image);
+  snprintf(accumulate, sizeof accumulate, "%" PRIu32, args->accumulate);
   if (args->image) sn_grid_add(grid, SN_AXIS_IMAGES, image, err);
   if (args->shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
+  if (args->accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);
+  if (args->optimizer != SN_OPTIMIZER_MOMENTUM)
+    sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->optimizer), err);
   grid->host_memory_bytes = args->host_memory.bytes;
   grid->placement = args->placement;
+  grid->inference = args->inference;
+  return err->code;
+}
+
+static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
+  sn_grid *grid = sn_grid_new(err);
+  char name[SN_STRATEGY_TEXT];
+  if (!grid) return NULL;
+  add_single(args, grid, err);
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
     sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);

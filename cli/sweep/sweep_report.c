@@ -24,6 +24,8 @@ enum {
   WORKSPACE,
   EXTERNAL,
   ALLOCATOR,
+  OPTIMIZER,
+  ACCUMULATE,
   POOL,
   BATCH,
   FIT,
@@ -43,6 +45,8 @@ static const sn_table_column columns[COLUMNS] = {
     [WORKSPACE] = {"", "workspace", SN_TABLE_TEXT},
     [EXTERNAL] = {"", "external", SN_TABLE_TEXT},
     [ALLOCATOR] = {"", "allocator", SN_TABLE_TEXT},
+    [OPTIMIZER] = {"", "optimizer", SN_TABLE_TEXT},
+    [ACCUMULATE] = {"batches", "an update", SN_TABLE_NUMBER},
     [POOL] = {"pool", "GiB", SN_TABLE_NUMBER},
     [BATCH] = {"", "batch", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [FIT] = {"", "fit", SN_TABLE_NUMBER},
@@ -57,7 +61,8 @@ static bool same_group(const sn_sweep_row *a, const sn_sweep_row *b) {
   return a->batch == b->batch && a->pool_limit_bytes == b->pool_limit_bytes && a->image == b->image &&
          a->memory_bytes == b->memory_bytes && a->shared_link == b->shared_link && strcmp(a->net, b->net) == 0 &&
          strcmp(a->gpu, b->gpu) == 0 && strcmp(a->workspace, b->workspace) == 0 &&
-         strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0;
+         strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0 &&
+         strcmp(a->optimizer, b->optimizer) == 0 && a->accumulate == b->accumulate && a->inference == b->inference;
 }
 
 /* A GPU's points lie together: one with several memories has neighbours that differ. */
@@ -78,6 +83,8 @@ static void hide_options(const sn_sweep *sweep, sn_table *table) {
     differs[WORKSPACE] = differs[WORKSPACE] || strcmp(a->workspace, b->workspace) != 0;
     differs[EXTERNAL] = differs[EXTERNAL] || strcmp(a->external, b->external) != 0;
     differs[ALLOCATOR] = differs[ALLOCATOR] || strcmp(a->allocator, b->allocator) != 0;
+    differs[OPTIMIZER] = differs[OPTIMIZER] || strcmp(a->optimizer, b->optimizer) != 0;
+    differs[ACCUMULATE] = differs[ACCUMULATE] || a->accumulate != b->accumulate;
     differs[POOL] = differs[POOL] || a->pool_limit_bytes != b->pool_limit_bytes;
   }
   for (uint32_t c = IMAGE; c <= POOL; c++)
@@ -123,6 +130,8 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   sn_table_cell(table, "%s", rows->workspace);
   sn_table_cell(table, "%s", rows->external);
   sn_table_cell(table, "%s", rows->allocator);
+  sn_table_cell(table, "%s", rows->optimizer);
+  sn_table_cell(table, "%" PRIu32, rows->accumulate);
   if (rows->pool_limit_bytes)
     sn_table_cell(table, "%.2f", (double)rows->pool_limit_bytes / GIB);
   else
@@ -136,11 +145,13 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   if (!b.fastest) sn_table_dim(table);
 }
 
-static void print_heading(const sn_sweep_line *h, FILE *out) {
+static void print_heading(const sn_sweep *sweep, FILE *out) {
+  const sn_sweep_line *h = &sweep->head;
   fprintf(out, "sweep %" PRId64 ": %" PRIu32 " points, ", h->id, h->n_points);
   if (h->n_stored < h->n_points) fprintf(out, "%" PRIu32 " of them computed, ", h->n_stored);
   fprintf(out, "%" PRIu32 " fit", h->n_fit);
   if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
+  if (sweep->n_rows > 0 && sweep->rows[0].inference) fputs("; run and not trained", out);
   fputs("\n\n", out);
 }
 
@@ -151,7 +162,7 @@ static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *e
     add_group(&sweep->rows[first], end - first, table);
   }
   hide_options(sweep, table);
-  print_heading(&sweep->head, out->stream);
+  print_heading(sweep, out->stream);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
@@ -231,6 +242,9 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_count(p, "image", r->image);
   put_bool(p, "shared_link", r->shared_link);
   put_text(p, "placement", r->placement);
+  put_text(p, "optimizer", r->optimizer);
+  put_count(p, "accumulate", r->accumulate);
+  put_bool(p, "inference", r->inference);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {

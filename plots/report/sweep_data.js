@@ -25,12 +25,13 @@ function nameMemories() {
 
 nameNumbers("pool_limit", columns.limit, (limit) => (limit ? bytes(limit) : "all"));
 nameNumbers("image_size", columns.image, (size) => (size ? size + " x " + size : "own"));
+nameNumbers("batches", columns.accumulate, String);
 nameNumbers("link", columns.shared, (shared) => (shared ? "shared" : "own"));
 nameMemories();
 
 /* What points are told apart by, besides batch and strategy. */
 const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", "image"], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
-              ["allocator", "allocator"], ["pool_limit", "pool"]];
+              ["allocator", "allocator"], ["optimizer", "optimizer"], ["batches", "batches an update"], ["pool_limit", "pool"]];
 const OPTIONS = AXES.slice(2).filter(([key]) => names[key].length > 1); /* those that differ */
 
 const name = (key, point) => names[key][columns[key][point]];
@@ -52,7 +53,7 @@ const X = (() => {
   if (names.memory_size.length > 1) return over("memory_size", "memory", columns.memory, bytes, "");
   return names.image_size.length > 1 ? over("image_size", "image", columns.image, String, "own") : batch;
 })();
-const speed = (point) => columns.batch[point] / (columns.iteration[point] / 1e9);
+const speed = (point) => columns.batch[point] * columns.accumulate[point] / (columns.iteration[point] / 1e9);
 
 /* What is special about a point where options differ: "workspace none, pool 3.00 GiB", or nothing. */
 function optionsOf(point) {

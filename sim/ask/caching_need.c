@@ -11,7 +11,7 @@
 
 typedef struct blocks {
   const sn_route *route;
-  sn_iteration iteration;
+  const sn_options *options;
   uint64_t *before;
   sn_caching_made *made;
   uint32_t n_before, n_made;
@@ -21,7 +21,7 @@ enum { MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, grad
 
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
 static void add_buffers(blocks *b, const sn_layer *layer) {
-  bool beside = b->route->dialect->fork_copies && !b->iteration.inference;
+  bool beside = b->route->dialect->fork_copies && !b->options->iteration.inference;
   uint64_t channels = (uint64_t)layer->out.c * sizeof(float);
   if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = layer->mask_bytes;
   if (layer->op != SN_BN) return;
@@ -31,7 +31,7 @@ static void add_buffers(blocks *b, const sn_layer *layer) {
 
 static void add_parameters(blocks *b) {
   const sn_net *net = b->route->net;
-  bool gradients_stay = !b->route->dialect->declared && !b->iteration.inference;
+  bool gradients_stay = !b->route->dialect->declared && !b->options->iteration.inference;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     uint64_t bytes[SN_PARAMETER_TENSORS];
     uint32_t pieces = sn_parameter_tensors(&net->layers[i], bytes);
@@ -40,7 +40,7 @@ static void add_parameters(blocks *b) {
     add_buffers(b, &net->layers[i]);
   }
   b->before[b->n_before++] = net->data_bytes;
-  if (b->iteration.inference) return;
+  if (b->options->iteration.inference) return;
   b->before[b->n_before++] = b->route->dialect->eager ? 2 * net->label_bytes : net->label_bytes;
 }
 
@@ -62,16 +62,17 @@ static void add_state(blocks *b, const sn_device *device) {
     uint32_t pieces = step->pass == SN_UPDATE ? sn_parameter_tensors(&r->net->layers[step->layer], bytes) : 0;
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
-      for (uint32_t k = 0; k < sn_optimizer_states(b->iteration.optimizer) && first_use; k++) add_made(b, s, bytes[n]);
+      for (uint32_t k = 0; k < sn_optimizer_states(b->options->iteration.optimizer) && first_use; k++)
+        add_made(b, s, bytes[n]);
     }
   }
 }
 
-static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, sn_iteration iteration,
+static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, const sn_options *options,
                              sn_err *err) {
   size_t layers = route->net->n_layers;
   *b = (blocks){.route = route,
-                .iteration = iteration,
+                .options = options,
                 .before = calloc(MOST_BEFORE * layers + 2, sizeof *b->before),
                 .made = calloc(MOST_MADE * layers + 1, sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
@@ -93,7 +94,8 @@ static sn_caching_load load_of(const blocks *b, uint64_t limit) {
                            .n_before = b->n_before,
                            .made = b->made,
                            .n_made = b->n_made,
-                           .accumulate = sn_iteration_batches(b->iteration)};
+                           .accumulate = sn_iteration_batches(b->options->iteration),
+                           .options.expandable_segments = b->options->allocator == SN_ALLOCATOR_EXPANDABLE};
 }
 
 static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r, sn_err *err) {
@@ -105,12 +107,12 @@ static uint64_t left_of(uint64_t memory_bytes, uint64_t context_bytes) {
   return memory_bytes > context_bytes ? memory_bytes - context_bytes : 0;
 }
 
-sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_iteration iteration,
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, sn_err *err) {
   blocks b;
   sn_caching_replayed r = {0};
   uint64_t context = sn_device_context(device, true);
-  sn_status status = make_blocks(&b, plan->route, device, iteration, err);
+  sn_status status = make_blocks(&b, plan->route, device, options, err);
   if (status == SN_OK) status = replay(plan, &b, left_of(memory_bytes, context), &r, err);
   *need = (sn_caching_need){.fits = r.fits, .context_bytes = context, .failed_step = r.fits ? SN_NONE : r.failed_step};
   if (status == SN_OK && !r.fits) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
@@ -124,12 +126,12 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_it
   return status;
 }
 
-sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_iteration iteration,
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err) {
   enum { STEP = 2 << 20 };
   blocks b;
   sn_caching_replayed r = {0};
-  sn_status status = make_blocks(&b, plan->route, device, iteration, err);
+  sn_status status = make_blocks(&b, plan->route, device, options, err);
   bool same = known && known->retries == 0;
   if (status == SN_OK && !same) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
   uint64_t allocated = same ? known->allocated_bytes : r.figures.allocated_peak, least = 0;

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
-#include "sim/graph/iteration.h"
+#include "sim/plan/options.h"
 #include "sim/plan/plan.h"
 #include "sim/play/caching_replay.h"
 
@@ -30,14 +30,15 @@ typedef struct sn_caching_need {
   uint32_t failed_step; /* index; SN_NONE: it fits */
 } sn_caching_need;
 
-/* `memory_bytes` of the device. Where it does not fit, the figures are those of a device with enough memory. */
-sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, sn_iteration iteration,
+/* Of options the iteration and the allocator are looked at. `memory_bytes` of the device. Where it does not fit, the
+ * figures are those of a device with enough memory. */
+sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, sn_err *err);
 
 /* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most.
  * `known` is what the plan needs in some memory, or NULL: where nothing went back to the driver there, it needs the
  * same without a limit, and one replay less is made. */
-sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, sn_iteration iteration,
+sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err);
 
 /* Costs of a graph of PyTorch's; NULL after an error. */

@@ -16,9 +16,9 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-static const char *const axis_names[SN_AXES] = {"nets",  "images",     "gpus",      "memories",
-                                                "links", "workspaces", "externals", "allocators",
-                                                "pools", "batches",    "strategies"};
+static const char *const axis_names[SN_AXES] = {"nets",       "images",    "gpus",       "memories",   "links",
+                                                "workspaces", "externals", "allocators", "optimizers", "accumulates",
+                                                "pools",      "batches",   "strategies"};
 
 const char *sn_axis_name(sn_axis axis) {
   return axis_names[axis];
@@ -66,10 +66,13 @@ static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
     for (uint32_t i = 0; i < SN_EXTERNAL_COUNT; i++) names[i] = sn_external_name((sn_external)i);
   if (axis == SN_AXIS_ALLOCATORS)
     for (uint32_t i = 0; i < SN_ALLOCATOR_COUNT; i++) names[i] = sn_allocator_name((sn_allocator)i);
+  if (axis == SN_AXIS_OPTIMIZERS)
+    for (uint32_t i = 0; i < SN_OPTIMIZERS; i++) names[i] = sn_optimizer_name((sn_optimizer)i);
   return axis == SN_AXIS_LINKS        ? 2
          : axis == SN_AXIS_WORKSPACES ? SN_WORKSPACE_COUNT
          : axis == SN_AXIS_EXTERNALS  ? SN_EXTERNAL_COUNT
          : axis == SN_AXIS_ALLOCATORS ? SN_ALLOCATOR_COUNT
+         : axis == SN_AXIS_OPTIMIZERS ? SN_OPTIMIZERS
                                       : 0;
 }
 
@@ -102,6 +105,18 @@ static sn_status add_size(sn_grid *grid, sn_axis axis, uint64_t *sizes, uint32_t
     if (sizes[i] == size) return SN_OK;
   if (check_room(grid, axis, most, err) != SN_OK) return err->code;
   sizes[(*n)++] = size;
+  return SN_OK;
+}
+
+static sn_status add_accumulate(sn_grid *grid, const char *text, sn_err *err) {
+  uint32_t *n = &grid->n[SN_AXIS_ACCUMULATES];
+  uint64_t count = 0;
+  if (sn_parse_count(text, axis_names[SN_AXIS_ACCUMULATES], 1, SN_ITERATION_BATCHES, &count, err) != SN_OK)
+    return err->code;
+  for (uint32_t i = 0; i < *n; i++)
+    if (grid->accumulate[i] == count) return SN_OK;
+  if (check_room(grid, SN_AXIS_ACCUMULATES, SN_GRID_ACCUMULATE, err) != SN_OK) return err->code;
+  grid->accumulate[(*n)++] = (uint32_t)count;
   return SN_OK;
 }
 
@@ -200,6 +215,10 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
     return add_kind(grid, axis, grid->externals, text, err);
   case SN_AXIS_ALLOCATORS:
     return add_kind(grid, axis, grid->allocators, text, err);
+  case SN_AXIS_OPTIMIZERS:
+    return add_kind(grid, axis, grid->optimizers, text, err);
+  case SN_AXIS_ACCUMULATES:
+    return add_accumulate(grid, text, err);
   case SN_AXIS_POOLS:
     return add_size(grid, axis, grid->pools, SN_GRID_POOLS, text, err);
   case SN_AXIS_BATCHES:
@@ -279,18 +298,39 @@ static sn_status note_file(sn_grid *grid, const char *path, uint32_t known, sn_e
   return SN_OK;
 }
 
+static const char *refuses(const sn_grid *grid, sn_strategy strategy) {
+  return sn_strategy_refuses(strategy, (sn_iteration){.inference = grid->inference});
+}
+
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
-      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "k40c",          [SN_AXIS_MEMORIES] = "own",
-      [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic", [SN_AXIS_EXTERNALS] = "host",
-      [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_POOLS] = "all",
+      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "k40c",           [SN_AXIS_MEMORIES] = "own",
+      [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
+      [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
+      [SN_AXIS_POOLS] = "all",
   };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
     if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
   if (grid->n[SN_AXIS_STRATEGIES] > 0) return err->code;
-  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) grid->strategies[i] = sn_strategy_default(i);
-  grid->n[SN_AXIS_STRATEGIES] = SN_STRATEGY_DEFAULTS;
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
+    if (!refuses(grid, sn_strategy_default(i)))
+      grid->strategies[grid->n[SN_AXIS_STRATEGIES]++] = sn_strategy_default(i);
   return err->code;
+}
+
+/* What is accumulated at some points only fails at those. */
+static sn_status check_inference(const sn_grid *grid, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  if (grid->inference &&
+      (grid->n[SN_AXIS_ACCUMULATES] > 1 || grid->accumulate[0] > 1 || grid->n[SN_AXIS_OPTIMIZERS] > 1))
+    return sn_fail(err, SN_BAD_USAGE, "inference updates nothing: optimizers and accumulates do not go with it");
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES]; i++) {
+    const char *why = refuses(grid, grid->strategies[i]);
+    if (why)
+      return sn_fail(err, SN_BAD_USAGE, "strategies: %s does not go with inference: %s",
+                     sn_strategy_name(grid->strategies[i], name), why);
+  }
+  return SN_OK;
 }
 
 static sn_status count_points(sn_grid *grid, sn_err *err) {
@@ -342,7 +382,8 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
   static const char example[] = "for instance: snsim sweep --nets alexnet,vgg16 --batches 16:256:16";
   if (grid->n[SN_AXIS_NETS] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs nets; %s", example);
   if (grid->n[SN_AXIS_BATCHES] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs batches; %s", example);
-  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || count_points(grid, err) != SN_OK)
+  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || check_inference(grid, err) != SN_OK ||
+      count_points(grid, err) != SN_OK)
     return err->code;
   return check_names(grid, err);
 }
@@ -353,6 +394,12 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
     at[axis] = group % grid->n[axis];
     group /= grid->n[axis];
   }
+}
+
+sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]) {
+  return (sn_iteration){.optimizer = (sn_optimizer)grid->optimizers[at[SN_AXIS_OPTIMIZERS]],
+                        .accumulate = grid->accumulate[at[SN_AXIS_ACCUMULATES]],
+                        .inference = grid->inference};
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {

@@ -25,17 +25,19 @@
 #include <stdint.h>
 
 typedef enum sn_axis {
-  SN_AXIS_NETS,       /* names of the zoo, families with parameters, files */
-  SN_AXIS_IMAGES,     /* height and width of the images, or "own": the network's; default own */
-  SN_AXIS_GPUS,       /* names or files; default k40c */
-  SN_AXIS_MEMORIES,   /* usable memory of the GPU, or "own": what its profile says; default own */
-  SN_AXIS_LINKS,      /* "own": each direction has a bandwidth of its own; "shared": both have one; default own */
-  SN_AXIS_WORKSPACES, /* default dynamic */
-  SN_AXIS_EXTERNALS,  /* default host */
-  SN_AXIS_ALLOCATORS, /* default pool */
-  SN_AXIS_POOLS,      /* sizes, or "all": whatever the device has left; default all */
-  SN_AXIS_BATCHES,    /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
-  SN_AXIS_STRATEGIES, /* default the 13 of sn_strategy_default() */
+  SN_AXIS_NETS,        /* names of the zoo, families with parameters, files */
+  SN_AXIS_IMAGES,      /* height and width of the images, or "own": the network's; default own */
+  SN_AXIS_GPUS,        /* names or files; default k40c */
+  SN_AXIS_MEMORIES,    /* usable memory of the GPU, or "own": what its profile says; default own */
+  SN_AXIS_LINKS,       /* "own": each direction has a bandwidth of its own; "shared": both have one; default own */
+  SN_AXIS_WORKSPACES,  /* default dynamic */
+  SN_AXIS_EXTERNALS,   /* default host */
+  SN_AXIS_ALLOCATORS,  /* default pool */
+  SN_AXIS_OPTIMIZERS,  /* default momentum */
+  SN_AXIS_ACCUMULATES, /* batches an update; default 1 */
+  SN_AXIS_POOLS,       /* sizes, or "all": whatever the device has left; default all */
+  SN_AXIS_BATCHES,     /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
+  SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default() */
   SN_AXES
 } sn_axis;
 
@@ -44,7 +46,8 @@ enum {
   SN_GRID_IMAGES = 64,
   SN_GRID_GPUS = 64,
   SN_GRID_MEMORIES = 64,
-  SN_GRID_KINDS = 3, /* of links, workspaces, externals, allocators */
+  SN_GRID_KINDS = 4, /* of links, workspaces, externals, allocators, optimizers */
+  SN_GRID_ACCUMULATE = 64,
   SN_GRID_POOLS = 64,
   SN_GRID_BATCHES = 4096,
   SN_GRID_STRATEGIES = 32,
@@ -63,11 +66,13 @@ typedef struct sn_grid {
   const char *nets[SN_GRID_NETS], *gpus[SN_GRID_GPUS];
   uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
   uint32_t links[SN_GRID_KINDS];                                                           /* 1: shared */
+  uint32_t optimizers[SN_GRID_KINDS], accumulate[SN_GRID_ACCUMULATE];                      /* sn_optimizer; from 1 */
   uint64_t images[SN_GRID_IMAGES], memories[SN_GRID_MEMORIES];                             /* 0: own */
   uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
   uint32_t batches[SN_GRID_BATCHES];
   sn_strategy strategies[SN_GRID_STRATEGIES];
   sn_placement placement;     /* of every point's plan */
+  bool inference;             /* networks are run, not trained, at every point */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
@@ -95,7 +100,8 @@ sn_grid *sn_grid_parse(const char *name, const char *text, size_t bytes, sn_err 
 
 /* Puts in the defaults, loads the GPUs, tries every network with one image of every size, counts the points.
  * SN_BAD_USAGE where nets or batches are missing, a name is unknown or the points are too many; SN_BAD_INPUT for bad
- * files, and for a text whose snsim had another version or whose files have changed. */
+ * files, strategies that inference has no use for, and for a text whose snsim had another version or whose files have
+ * changed. */
 sn_status sn_grid_finish(sn_grid *grid, sn_err *err);
 
 /* The text of a finished grid, NULL and SN_NO_MEMORY; it lives as long as the grid. */
@@ -106,6 +112,8 @@ sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err);
 
 /* Which value of each axis a group has; at[SN_AXIS_STRATEGIES] is 0. */
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
+/* What the iterations of a group are for. */
+sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]);
 /* The GPU of a group of a finished grid, with the memory that it has there. */
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]);
 

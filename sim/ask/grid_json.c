@@ -13,9 +13,10 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid",  "version",   "nets",    "gpus",       "workspaces", "externals",
-                                   "allocators",  "pools",     "batches", "strategies", "image",      "shared_link",
-                                   "host_memory", "placement", "files",   "images",     "memories",   "links"};
+static const char *const keys[] = {"snsim_grid",  "version",     "nets",     "gpus",       "workspaces", "externals",
+                                   "allocators",  "pools",       "batches",  "strategies", "image",      "shared_link",
+                                   "host_memory", "placement",   "files",    "images",     "memories",   "links",
+                                   "optimizers",  "accumulates", "inference"};
 
 /* ---- reading ---- */
 
@@ -31,7 +32,7 @@ static sn_status place_error(const sn_json *doc, const cJSON *item, sn_err *err)
 static sn_status read_value(const sn_json *doc, const cJSON *item, sn_grid *grid, sn_axis axis, sn_err *err) {
   char digits[VALUE];
   const char *text = item->valuestring;
-  bool counts = axis == SN_AXIS_BATCHES || axis == SN_AXIS_IMAGES;
+  bool counts = axis == SN_AXIS_BATCHES || axis == SN_AXIS_IMAGES || axis == SN_AXIS_ACCUMULATES;
   if (counts && cJSON_IsNumber(item)) {
     snprintf(digits, sizeof digits, "%.15g", item->valuedouble);
     text = digits;
@@ -129,6 +130,8 @@ static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   if (read_image(doc, grid, err) != SN_OK || read_shared_link(doc, grid, err) != SN_OK) return err->code;
   if (read_host_memory(doc, grid, err) != SN_OK || read_placement(doc, grid, err) != SN_OK) return err->code;
+  if (sn_json_has(root, "inference") && sn_json_bool(doc, root, "inference", &grid->inference, err) != SN_OK)
+    return err->code;
   if (!sn_json_has(root, "version")) return SN_OK;
   const char *version = sn_json_text(doc, root, "version", err);
   if (!version) return err->code;
@@ -207,6 +210,10 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
     return add_text(list, sn_external_name((sn_external)grid->externals[i]));
   case SN_AXIS_ALLOCATORS:
     return add_text(list, sn_allocator_name((sn_allocator)grid->allocators[i]));
+  case SN_AXIS_OPTIMIZERS:
+    return add_text(list, sn_optimizer_name((sn_optimizer)grid->optimizers[i]));
+  case SN_AXIS_ACCUMULATES:
+    return add_number(list, grid->accumulate[i]);
   case SN_AXIS_POOLS:
     return add_size(list, grid->pools[i], "all");
   case SN_AXIS_BATCHES:
@@ -248,6 +255,7 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
   char digits[VALUE];
   snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
   if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
+  if (grid->inference && !cJSON_AddBoolToObject(root, "inference", true)) return false;
   const char *placement = sn_placement_name(grid->placement);
   if (grid->placement != SN_PLACEMENT_PACKED && !cJSON_AddStringToObject(root, "placement", placement)) return false;
   return write_files(grid, root);

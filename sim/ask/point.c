@@ -63,6 +63,7 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
                         .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
                         .placement = grid->placement,
                         .corun = SN_CORUN_INIT,
+                        .iteration = sn_grid_iteration(grid, at),
                         .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
                         .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
   const char *spec = grid->nets[at[SN_AXIS_NETS]];

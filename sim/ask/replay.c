@@ -101,6 +101,9 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
       sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
       sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK)
     sn_allocator_parse(run->allocator, &r->options.allocator, err);
+  if (run->accumulate < 1 || run->accumulate > SN_ITERATION_BATCHES)
+    sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ": the store says that an update is made of %u batches", run->id,
+            run->accumulate);
   if (err->code == SN_BAD_USAGE) err->code = SN_BAD_INPUT; /* words of the store, not of the command line */
   return err->code;
 }

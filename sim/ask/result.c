@@ -151,7 +151,7 @@ static void add_memory(const sn_result_source *s, sn_result *r) {
   r->cache_hits = batches * plan->counts.cache_hits;
   r->cache_misses = batches * plan->counts.cache_misses;
   r->evictions = batches * plan->counts.evictions;
-  r->recomputed_layers = batches * plan->counts.recomputed_layers;
+  r->recomputed_layers = (uint32_t)sn_min(UINT64_C(1) * batches * plan->counts.recomputed_layers, UINT32_MAX);
   r->instructions = plan->n_instrs;
 }
 

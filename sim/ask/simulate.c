@@ -57,7 +57,7 @@ static bool is_eager(sn_strategy strategy) {
 /* PyTorch's graphs have PyTorch's allocator unless another one is asked for; others if it is. */
 static bool has_caching(const question *q, sn_strategy strategy) {
   if (q->options->allocator == SN_ALLOCATOR_POOL) return is_eager(strategy);
-  return q->options->allocator == SN_ALLOCATOR_PYTORCH;
+  return q->options->allocator == SN_ALLOCATOR_PYTORCH || q->options->allocator == SN_ALLOCATOR_EXPANDABLE;
 }
 
 static const sn_costs *costs_of(const question *q, sn_strategy strategy) {
@@ -250,7 +250,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
   sn_status status =
-      plan ? sn_caching_need_least(plan, q->device, q->options->iteration, NULL, memory_bytes, q->err) : q->err->code;
+      plan ? sn_caching_need_least(plan, q->device, q->options, NULL, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -288,7 +288,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
 static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need) {
   uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
   if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
-  sn_status status = sn_caching_need_of(plan, q->device, q->options->iteration, memory, need, q->err);
+  sn_status status = sn_caching_need_of(plan, q->device, q->options, memory, need, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
 }
@@ -298,7 +298,7 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need);
   if (status == SN_OK)
-    status = sn_caching_need_least(plan, q->device, q->options->iteration, &need, &r->least_device_bytes, q->err);
+    status = sn_caching_need_least(plan, q->device, q->options, &need, &r->least_device_bytes, q->err);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_ITERATION_BATCHES = 65536 }; /* the most that an update may be made of */
+enum { SN_ITERATION_BATCHES = 1024 }; /* the most that an update may be made of */
 
 typedef struct sn_iteration {
   sn_optimizer optimizer;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char *const workspace_names[SN_WORKSPACE_COUNT] = {"none", "dynamic", "max"};
-static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda", "pytorch"};
+static const char *const allocator_names[SN_ALLOCATOR_COUNT] = {"pool", "cuda", "pytorch", "pytorch-expandable"};
 static const char *const reuse_names[SN_REUSE_COUNT] = {"fenced", "free"};
 static const char *const placement_names[SN_PLACEMENT_COUNT] = {"packed", "first_fit"};
 static const char *const placement_words[SN_PLACEMENT_COUNT] = {"packed", "first-fit"};

@@ -20,9 +20,10 @@ typedef enum sn_workspace {
 } sn_workspace;
 typedef enum sn_placement { SN_PLACEMENT_PACKED, SN_PLACEMENT_FIRST_FIT, SN_PLACEMENT_COUNT } sn_placement;
 typedef enum sn_allocator {
-  SN_ALLOCATOR_POOL,    /* one preallocated pool; the rows of PyTorch have PyTorch's */
-  SN_ALLOCATOR_CUDA,    /* cudaMalloc and cudaFree for every tensor */
-  SN_ALLOCATOR_PYTORCH, /* PyTorch's caching allocator (sim/plan/caching.h) */
+  SN_ALLOCATOR_POOL,       /* one preallocated pool; the rows of PyTorch have PyTorch's */
+  SN_ALLOCATOR_CUDA,       /* cudaMalloc and cudaFree for every tensor */
+  SN_ALLOCATOR_PYTORCH,    /* PyTorch's caching allocator (sim/plan/caching.h) */
+  SN_ALLOCATOR_EXPANDABLE, /* the same with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True */
   SN_ALLOCATOR_COUNT
 } sn_allocator;
 
@@ -63,7 +64,8 @@ typedef struct sn_options {
 #define SN_OPTIONS_INIT                                                                                                \
   { .workspace = SN_WORKSPACE_DYNAMIC, .corun = SN_CORUN_INIT }
 
-/* "none", "dynamic", "max" and "pool", "cuda", "pytorch"; parsing an unknown name is SN_BAD_USAGE. */
+/* "none", "dynamic", "max" and "pool", "cuda", "pytorch", "pytorch-expandable"; parsing an unknown name is
+ * SN_BAD_USAGE. */
 const char *sn_workspace_name(sn_workspace workspace);
 sn_status sn_workspace_parse(const char *text, sn_workspace *workspace, sn_err *err);
 const char *sn_allocator_name(sn_allocator allocator);

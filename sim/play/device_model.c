@@ -28,7 +28,7 @@ static sn_status hold_up(sn_device_model *m, int64_t ns, sn_err *err) {
 }
 
 static sn_status memory(sn_device_model *m, uint32_t index, int64_t ns, sn_err *err) {
-  if (m->allocator == SN_ALLOCATOR_POOL) {
+  if (m->allocator != SN_ALLOCATOR_CUDA) {
     m->trace->spans[index] = (sn_span){-1, -1};
     return SN_OK;
   }

@@ -55,6 +55,8 @@ static inline void put_sweep(sn_store *store, sn_err *err) {
                            .workspace = "dynamic",
                            .external = "host",
                            .allocator = "pool",
+                           .optimizer = "momentum",
+                           .accumulate = 1,
                            .placement = "packed",
                            .batch = 4,
                            .strategy = "baseline",

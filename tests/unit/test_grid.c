@@ -90,7 +90,9 @@ static void choices_are_checked(void **unused) {
   (void)unused;
   refuse(SN_AXIS_WORKSPACES, "dynamic,some", "workspaces: \"some\" is none of: none, dynamic, max");
   refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
-  refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda");
+  refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda, pytorch, pytorch-expandable");
+  refuse(SN_AXIS_OPTIMIZERS, "sgd,lion", "optimizers: \"lion\" is none of: momentum, sgd, adam, adamw");
+  refuse(SN_AXIS_ACCUMULATES, "2,0", "accumulates: 0 is out of range");
   refuse(SN_AXIS_LINKS, "both", "links: \"both\" is none of: own, shared");
   refuse(SN_AXIS_IMAGES, "224,x", "images: \"x\" is neither a number nor \"own\"");
   refuse(SN_AXIS_IMAGES, "0", "images: 0 is out of range");
@@ -173,6 +175,56 @@ static void image_memory_and_link_are_axes(void **unused) {
   sn_grid_at(grid, 1, at);
   assert_true(sn_grid_device(grid, at).memory_bytes == grid->devices[0].memory_bytes);
   sn_grid_free(grid);
+}
+
+/* Optimizers and accumulated batches are axes too; what is only run is so at every point. */
+static void iterations_are_axes(void **unused) {
+  (void)unused;
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "tv_alexnet");
+  add(grid, SN_AXIS_BATCHES, "8");
+  add(grid, SN_AXIS_OPTIMIZERS, "sgd,adam");
+  add(grid, SN_AXIS_ACCUMULATES, "1,4,1");
+  add(grid, SN_AXIS_STRATEGIES, "pytorch,singa-bfs");
+  finish(grid);
+  assert_int_equal(grid->n_points, 8);
+  uint32_t at[SN_AXES];
+  sn_point p[4][2];
+  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, p[i]); /* optimizer 2, batches 1 */
+  sn_grid_at(grid, 3, at);
+  assert_int_equal(sn_grid_iteration(grid, at).optimizer, SN_OPTIMIZER_ADAM);
+  assert_int_equal(sn_grid_iteration(grid, at).accumulate, 4);
+  assert_true(p[0][0].peak_device_bytes < p[1][0].peak_device_bytes); /* all gradients beside those being made */
+  assert_true(p[0][0].peak_device_bytes < p[2][0].peak_device_bytes); /* moments */
+  assert_true(3 * p[0][0].iteration_ns < p[1][0].iteration_ns && p[1][0].iteration_ns < 4 * p[0][0].iteration_ns);
+  assert_true(p[0][1].failure[0] == '\0' && strstr(p[1][1].failure, "no gradients are accumulated"));
+  sn_grid_free(grid);
+}
+
+static void grid_that_runs(const char *axis_values[2], sn_grid **made) {
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "tv_alexnet");
+  add(grid, SN_AXIS_BATCHES, "8");
+  if (axis_values[0]) add(grid, SN_AXIS_OPTIMIZERS, axis_values[0]);
+  if (axis_values[1]) add(grid, SN_AXIS_STRATEGIES, axis_values[1]);
+  grid->inference = true;
+  *made = grid;
+}
+
+static void inference_is_of_all_points(void **unused) {
+  (void)unused;
+  sn_grid *grid;
+  sn_point p[SN_GRID_STRATEGIES];
+  grid_that_runs((const char *[2]){NULL, NULL}, &grid);
+  finish(grid);
+  assert_int_equal(grid->n_points, 3); /* of the 13: baseline, liveness, liveness+cache */
+  sn_point_compute(grid, 0, p);
+  for (int i = 0; i < 3; i++) assert_true(p[i].fits && p[i].failure[0] == '\0');
+  sn_grid_free(grid);
+  grid_that_runs((const char *[2]){"sgd,adam", NULL}, &grid);
+  refuse_finish(grid, SN_BAD_USAGE, "inference updates nothing");
+  grid_that_runs((const char *[2]){NULL, "liveness,mxnet"}, &grid);
+  refuse_finish(grid, SN_BAD_USAGE, "mxnet does not go with inference");
 }
 
 static long mib_thousandths(uint64_t bytes) {
@@ -324,11 +376,14 @@ static void files_may_say_all_of_it(void **unused) {
   static const char text[] = "{\"snsim_grid\": 1,\n \"nets\": [\"lenet\", \"resnet:n1=1,n2=1\"],\n"
                              " \"batches\": [4, \"8:16:x2\", 2],\n \"gpus\": [\"t4\"],\n \"workspaces\": [\"none\"],\n"
                              " \"externals\": [\"peer\"], \"allocators\": [\"cuda\"], \"pools\": [\"2GiB\"],\n"
-                             " \"strategies\": [\"liveness\"], \"image\": 64, \"shared_link\": true}";
+                             " \"strategies\": [\"liveness\"], \"image\": 64, \"shared_link\": true,\n"
+                             " \"optimizers\": [\"adam\"], \"accumulates\": [8, \"2\"]}";
   sn_grid *grid = sn_grid_parse("grid.json", text, strlen(text), &err);
   if (!grid) fail_msg("%s", err.text);
   finish(grid);
-  assert_int_equal(grid->n_points, 8);
+  assert_int_equal(grid->n_points, 16);
+  assert_int_equal(grid->optimizers[0], SN_OPTIMIZER_ADAM);
+  assert_true(grid->accumulate[0] == 8 && grid->accumulate[1] == 2 && !grid->inference);
   assert_int_equal(grid->batches[0], 2);
   assert_true(grid->n[SN_AXIS_IMAGES] == 1 && grid->images[0] == 64); /* as before these were axes */
   assert_true(grid->n[SN_AXIS_LINKS] == 1 && grid->links[0] == 1);
@@ -376,6 +431,8 @@ int main(void) {
       cmocka_unit_test(groups_number_every_combination_once),
       cmocka_unit_test(what_is_not_given_has_a_default),
       cmocka_unit_test(image_memory_and_link_are_axes),
+      cmocka_unit_test(iterations_are_axes),
+      cmocka_unit_test(inference_is_of_all_points),
       cmocka_unit_test(points_are_what_the_simulator_says),
       cmocka_unit_test(too_little_and_too_much),
       cmocka_unit_test(text_gives_the_same_grid),

@@ -196,6 +196,8 @@ static sn_sweep make_sweep(uint32_t n_rows) {
                              .workspace = "w",
                              .external = "e",
                              .allocator = "a",
+                             .optimizer = "momentum",
+                             .accumulate = 1,
                              .placement = "packed",
                              .batch = 4 - i,
                              .strategy = i == 3 ? evil : "s",

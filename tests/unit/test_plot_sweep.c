@@ -29,6 +29,8 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
                                 .workspace = "dynamic",
                                 .external = "host",
                                 .allocator = "pool",
+                                .optimizer = "momentum",
+                                .accumulate = 1,
                                 .placement = "packed",
                                 .batch = batches[i / 2],
                                 .strategy = s->chart.strategies[i % 2],

@@ -14,6 +14,9 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .workspace = "dynamic",
                         .external = "host",
                         .allocator = "pool",
+                        .optimizer = point < 6 ? "adam" : "momentum",
+                        .accumulate = point < 6 ? point : 1,
+                        .inference = point == 4,
                         .placement = "packed",
                         .image = 224,
                         .shared_link = true,
@@ -44,6 +47,8 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_string_equal(got->workspace, want->workspace);
   assert_string_equal(got->external, want->external);
   assert_string_equal(got->allocator, want->allocator);
+  assert_string_equal(got->optimizer, want->optimizer);
+  assert_true(got->accumulate == want->accumulate && got->inference == want->inference);
   assert_string_equal(got->strategy, want->strategy);
   assert_string_equal(got->failure, want->failure);
   assert_true(got->image == want->image && got->shared_link == want->shared_link);
