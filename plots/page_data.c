@@ -1,11 +1,13 @@
 /* The page's data: one JSON object, columns rather than rows, so that every name stands once and numbers are short.
  *
- *   {"run": {..}, "layers": [..], "ops": [..], "passes": "ffbb", "tensors": [..], "bytes": [..], "results": [..]}
+ *   {"run": {..}, "parts": [..], "results": [..], "graphs": [{"layers": [..], "ops": [..], "passes": "ffbb",
+ *    "tensors": [..], "bytes": [..], ..}, ..]}
  *
- * layers, ops and passes are by step, tensors and bytes by tensor: all strategies of a run have the same. In a result
- * `columns` (of its axis: sim/play/timeline.h), `steps`, `bars`, of co-run plans `teams`, `rects` and `levels` are
- * columns. Those called d.. hold differences to the row before (dgap: to the end of
- * the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js undoes it. */
+ * layers, ops and passes are by step, tensors and bytes by tensor: all strategies of one graph have the same, and a
+ * result says which graph is its own. In a result `columns` (of its axis: sim/play/timeline.h), `steps`, `bars`, of
+ * co-run plans `teams`, `rects` and `levels` are columns. Those called d.. hold differences to the row before (dgap: to
+ * the end of the lane's bar before), which are small numbers where the values themselves grow. plots/report/data.js
+ * undoes it. */
 #include "plots/page_internal.h"
 #include "plots/plot_internal.h"
 
@@ -234,10 +236,10 @@ static void write_head(const sn_run *run, FILE *out) {
   fputs("}", out);
 }
 
-/* ---- what all strategies share ---- */
+/* ---- what all strategies of a graph share ---- */
 
 static void write_steps(const sn_timeline *t, FILE *out) {
-  fputs(",\n\"layers\":[", out);
+  fputs("\"layers\":[", out);
   for (uint32_t s = 0; s < t->n_steps; s++) {
     if (s > 0) putc(',', out);
     sn_quote_json(t->steps[s].layer, out);
@@ -342,21 +344,53 @@ static void write_peak(const sn_result *r, FILE *out) {
   if (r->peak) putc(']', out);
 }
 
-/* What memory is made of, from the bottom of a stack to its top, and which of it each tensor is. */
-static void write_parts(const sn_run *run, const sn_timeline *t, const uint8_t *parts, FILE *out) {
+/* What memory is made of, from the bottom of a stack to its top. */
+static void write_parts(const sn_run *run, FILE *out) {
   fputs(",\n\"parts\":[", out);
   for (unsigned p = 0; p <= SN__PART_HOLES; p++)
     fprintf(out, "%s[\"%s\",\"%s\"]", p ? "," : "", sn__part_name(p, run), sn__parts[p].colour);
-  fputs("],\n\"part\":[", out);
-  for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%u" : "%u", (unsigned)parts[i]);
   fputs("]", out);
 }
 
-static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, const uint8_t *parts, FILE *out,
-                             sn_err *err) {
+/* The graphs among the entries, each with the first entry that has it. */
+typedef struct graphs {
+  const sn_page_entry *first[SN_STRATEGY_GRAPHS];
+  uint8_t *parts[SN_STRATEGY_GRAPHS]; /* per tensor: of what part of the stack it is */
+  uint32_t count;
+} graphs;
+
+static uint32_t graph_of(const graphs *g, const sn_page_entry *entry) {
+  uint32_t i = 0;
+  while (i < g->count && g->first[i]->result->graph != entry->result->graph) i++;
+  return i;
+}
+
+static sn_status find_graphs(const sn_page_entry *entries, uint32_t n_entries, graphs *g, sn_err *err) {
+  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
+    uint32_t graph = graph_of(g, &entries[i]);
+    if (graph < g->count) continue;
+    if (graph == SN_STRATEGY_GRAPHS) return sn_fail(err, SN_BAD_INPUT, "the store has more graphs than there are");
+    g->first[g->count++] = &entries[i];
+    g->parts[graph] = sn__tensor_parts(entries[i].timeline, err);
+  }
+  return err->code;
+}
+
+static void write_graph(const sn_timeline *t, const uint8_t *parts, FILE *out) {
+  fputs("{", out);
+  write_steps(t, out);
+  write_tensors(t, out);
+  fputs(",\n\"part\":[", out);
+  for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%u" : "%u", (unsigned)parts[i]);
+  fprintf(out, "],\n\"forward\":%" PRIu32 ",\"trained\":%" PRIu32 "}", t->n_forward, t->n_trained);
+}
+
+static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, uint32_t graph, const uint8_t *parts,
+                             FILE *out, sn_err *err) {
   sn_footprint *f = sn_footprint_new(entry->timeline, parts, SN__PART_OTHER + 1, err);
   if (!f) return err->code;
   write_figures(run, entry->result, out);
+  write_count("graph", graph, out);
   write_peak(entry->result, out);
   write_timeline(entry->timeline, out);
   write_needs(entry->timeline, entry->result, f, out);
@@ -365,23 +399,31 @@ static sn_status write_entry(const sn_run *run, const sn_page_entry *entry, cons
   return SN_OK;
 }
 
-sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
-                              FILE *out, sn_err *err) {
-  uint8_t *parts = sn__tensor_parts(entries[0].timeline, err);
-  if (!parts) return err->code;
+static sn_status write_all(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                           const graphs *g, FILE *out, sn_err *err) {
   fputs("{", out);
   write_head(run, out);
   if (remedy) write_text("remedy", remedy, out);
-  write_steps(entries[0].timeline, out);
-  write_tensors(entries[0].timeline, out);
-  write_parts(run, entries[0].timeline, parts, out);
-  fprintf(out, ",\n\"forward\":%" PRIu32 ",\"trained\":%" PRIu32 ",\"results\":[\n", entries[0].timeline->n_forward,
-          entries[0].timeline->n_trained);
-  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
+  write_parts(run, out);
+  fputs(",\n\"graphs\":[\n", out);
+  for (uint32_t i = 0; i < g->count; i++) {
     if (i > 0) fputs(",\n", out);
-    write_entry(run, &entries[i], parts, out, err);
+    write_graph(g->first[i]->timeline, g->parts[i], out);
   }
-  free(parts);
+  fputs("],\n\"results\":[\n", out);
+  for (uint32_t i = 0; i < n_entries && err->code == SN_OK; i++) {
+    uint32_t graph = graph_of(g, &entries[i]);
+    if (i > 0) fputs(",\n", out);
+    write_entry(run, &entries[i], graph, g->parts[graph], out, err);
+  }
   fputs("]}", out);
+  return err->code;
+}
+
+sn_status sn__page_write_data(const sn_run *run, const sn_page_entry *entries, uint32_t n_entries, const char *remedy,
+                              FILE *out, sn_err *err) {
+  graphs g = {.count = 0};
+  if (find_graphs(entries, n_entries, &g, err) == SN_OK) write_all(run, entries, n_entries, remedy, &g, out, err);
+  for (uint32_t i = 0; i < g.count; i++) free(g.parts[i]);
   return err->code;
 }

@@ -28,36 +28,7 @@ static sn_status add(report *r, const sn_result *result, sn_err *err) {
   return err->code;
 }
 
-/* A page has the steps and tensors of one graph. */
-static sn_status check_graphs(const report *r, sn_err *err) {
-  for (uint32_t i = 1; i < r->n_entries; i++)
-    if (r->entries[i].result->graph != r->entries[0].result->graph)
-      return sn_fail(err, SN_BAD_USAGE, "%s and %s are plans of different graphs; a page has one",
-                     r->entries[0].result->strategy, r->entries[i].result->strategy);
-  return SN_OK;
-}
-
-/* SuperNeurons' graph where it is among the results, else the first one's. */
-static uint32_t main_graph(const sn_run *run) {
-  for (uint32_t i = 0; i < run->n_results; i++)
-    if (run->results[i].graph == 0) return 0;
-  return run->n_results > 0 ? run->results[0].graph : 0;
-}
-
-static void add_main(report *r, sn_err *err) {
-  const sn_run *run = r->run;
-  uint32_t graph = main_graph(run);
-  for (uint32_t i = 0; i < run->n_results; i++) {
-    const sn_result *result = &run->results[i];
-    if (!sn_run_is_answer(run, result)) continue;
-    if (result->graph == graph)
-      add(r, result, err);
-    else
-      sn_out_say("%s has a graph and a page of its own: --strategy %s", result->strategy, result->strategy);
-  }
-}
-
-/* The strategies asked for, else all of the main graph. */
+/* The strategies asked for, else all that the run was made for. */
 static sn_status choose(report *r, sn_err *err) {
   const sn_run *run = r->run;
   uint32_t asked = r->args->n_strategies, room = asked ? asked : run->n_results;
@@ -66,8 +37,8 @@ static sn_status choose(report *r, sn_err *err) {
   if (!r->entries || !r->timelines) return sn_fail_memory(err);
   for (uint32_t i = 0; i < asked; i++)
     if (add(r, sn_stored_result(r->args, run, r->args->strategies[i], err), err) != SN_OK) return err->code;
-  if (!asked) add_main(r, err);
-  if (check_graphs(r, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < run->n_results && !asked; i++)
+    if (sn_run_is_answer(run, &run->results[i])) add(r, &run->results[i], err);
   return r->n_entries > 0 ? SN_OK : sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
 }
 

@@ -1,11 +1,18 @@
 /* The report's data: what plots/page_data.c wrote, with differences summed up again. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const run = data.run, results = data.results;
-const N = data.forward, T = data.trained; /* forward steps, and those with the backward ones behind them */
+let N, T; /* of the graph looked at: forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
 const BLOCK = 1024, LANES = 8;
 const PARTS_OF_STEPS = ["", ", filter", ", data"];
+
+/* Steps and tensors are those of a graph, and several strategies may share one: `data` has the members of the one that
+ * is looked at. */
+function lookAt(r) {
+  Object.assign(data, data.graphs[r.graph]);
+  [N, T] = [data.forward, data.trained];
+}
 
 /* Running sums of differences. */
 function summed(differences, first) {

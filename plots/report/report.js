@@ -90,7 +90,8 @@ function explain(r) {
 function drawChooser() {
   const numbered = results.map((r, i) => [String(i), r.strategy + (r.fits ? "" : " (does not fit)")]);
   options("strategy", numbered, String(results.indexOf(shown.result)));
-  options("other", [["", "nothing"], ...numbered], shown.other ? String(results.indexOf(shown.other)) : "");
+  const alike = numbered.filter((_, i) => results[i].graph === shown.result.graph); /* steps of another graph are others */
+  options("other", [["", "nothing"], ...alike], shown.other ? String(results.indexOf(shown.other)) : "");
 }
 
 function drawShown() {
@@ -104,8 +105,9 @@ function drawShown() {
 }
 
 function show(r) {
+  lookAt(r);
   shown.result = r;
-  if (shown.other === r) shown.other = null;
+  if (shown.other === r || (shown.other && shown.other.graph !== r.graph)) shown.other = null;
   curve.step = r.peak_step - 1;
   stack.step = stackOf(unpack(r)).peak;
   const had = at("strategies").contains(document.activeElement);
@@ -130,7 +132,7 @@ function redrawAll() {
 
 function start() {
   const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
-  shown.other = plain && plain !== best && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
+  shown.other = plain && plain !== best && plain.graph === best.graph && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();
   strategies.set(results);

@@ -44,8 +44,9 @@ def make_pages():
     evil_net(evil_file)
     snsim("--net", "alexnet", "--batch", "200")
     stored = json.loads(snsim("show", "last", "--json", "--steps", "--explain"))
-    stored["results"] = [r for r in stored["results"] if r["dialect"] == "superneurons"]  # a page has one graph
-    snsim("report", "-o", "alexnet.html")
+    snsim("report", "-o", "graphs.html")
+    stored["results"] = [r for r in stored["results"] if r["dialect"] == "superneurons"]  # of one graph
+    snsim("report", "--strategy", ",".join(r["strategy"] for r in stored["results"]), "-o", "alexnet.html")
     snsim("report", "--strategy", "pytorch", "-o", "pytorch.html")
     snsim("--net", evil_file, "--batch", "4")
     snsim("report", "-o", "evil.html")
@@ -171,6 +172,29 @@ def stacks_everything_on_the_device(page, stored):
         page.press("Home")
         equal("step", page.text("#device-step h3"), "Step 1 of 46: conv1 forward")
         equal("rows", len(page.evaluate(STACK)), len(rows))
+
+
+def shows_several_graphs(page, stored):
+    """PyTorch's row has steps of its own: what is shown follows the strategy, and only alike ones are drawn together."""
+    page.open("graphs.html", *DESKTOP)
+    names = lambda which: page.evaluate(f"[...document.querySelectorAll('#{which} option')].map((o) => o.textContent.split(' (')[0])")
+    mine = [r["strategy"] for r in stored["results"]]
+    equal("strategies", names("strategy"), ["pytorch"] + mine)
+    choose(page, "liveness")
+    equal("alike", names("other"), ["nothing"] + mine)
+    page.evaluate("document.querySelector('#device svg').focus()")
+    page.press("Home")
+    equal("step", page.text("#device-step h3"), "Step 1 of 46: conv1 forward")
+    choose(page, "pytorch")
+    equal("alike", names("other"), ["nothing", "pytorch"])
+    page.evaluate("document.querySelector('#device svg').focus()")
+    page.press("Home")
+    equal("step", page.text("#device-step h3"), "Step 1 of 46: conv1 forward")
+    page.press("End")
+    assert "conv1 backward" in page.text("#device-step h3"), page.text("#device-step h3")
+    assert "maximum" not in page.text("#peak-text") and "tensors" in page.text("#peak-text"), page.text("#peak-text")
+    choose(page, "baseline")
+    equal("back again", names("other"), ["nothing"] + mine)
 
 
 def begins_with_the_interesting_strategy(page, stored):
@@ -421,7 +445,7 @@ def is_legible_in_light_and_dark(page, stored):
 
 
 TESTS = (loads_alone, says_what_the_store_says, does_not_fit, stacks_everything_on_the_device,
-         begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
+         shows_several_graphs, begins_with_the_interesting_strategy, explains_every_strategy, breaks_no_word, keeps_proportions, sorts,
          follows_the_pointer, shows_live_tensors_when_asked, follows_the_keyboard,
          follows_the_finger, shows_the_lanes, shows_operations_side_by_side, shows_the_pool, zooms_upwards, shows_names_as_text, fits_a_phone, does_not_overlap,
          is_legible_in_light_and_dark)

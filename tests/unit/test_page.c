@@ -91,8 +91,14 @@ static double sum(const cJSON *array) {
   return total;
 }
 
-static void check_result(const cJSON *result, const sn_page_entry *entry) {
+static void check_result(const cJSON *data, int i, const sn_page_entry *entry) {
   const sn_timeline *t = entry->timeline;
+  const cJSON *result = cJSON_GetArrayItem(get(data, "results"), i);
+  const cJSON *graph = cJSON_GetArrayItem(get(data, "graphs"), get(result, "graph")->valueint);
+  assert_int_equal(cJSON_GetArraySize(get(graph, "tensors")), t->n_tensors);
+  assert_int_equal(cJSON_GetArraySize(get(graph, "part")), t->n_tensors);
+  assert_int_equal(cJSON_GetArraySize(get(graph, "layers")), t->n_steps);
+  assert_int_equal(get(graph, "trained")->valueint, t->n_trained);
   assert_string_equal(get(result, "strategy")->valuestring, entry->result->strategy);
   assert_true(get(result, "device")->valuedouble == (double)entry->result->peak_device_bytes);
   const cJSON *steps = get(result, "steps"), *bars = get(result, "bars"), *rects = get(result, "rects");
@@ -134,8 +140,8 @@ static void page_is_whole(void **state) {
     char *page = write_page(&m), *again = write_page(&m);
     assert_string_equal(page, again);
     cJSON *data = data_of(page);
-    assert_int_equal(cJSON_GetArraySize(get(data, "tensors")), m.entries[0].timeline->n_tensors);
-    for (int i = 0; i < 2; i++) check_result(cJSON_GetArrayItem(get(data, "results"), i), &m.entries[i]);
+    assert_int_equal(cJSON_GetArraySize(get(data, "graphs")), 1);
+    for (int i = 0; i < 2; i++) check_result(data, i, &m.entries[i]);
     for (int i = 0; i < 2 && k >= 2; i++)
       check_teams(cJSON_GetArrayItem(get(data, "results"), i), m.entries[i].timeline);
     assert_null(strstr(page, "@report.css@"));
@@ -145,6 +151,43 @@ static void page_is_whole(void **state) {
     free(again);
     drop(&m);
   }
+}
+
+/* PyTorch's steps and tensors stand beside SuperNeurons', each strategy's under its graph. */
+static void several_graphs(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  static const char *const names[] = {"liveness", "pytorch", "baseline", "pytorch+recompute=units", "explicit"};
+  enum { COUNT = sizeof names / sizeof *names };
+  static const int graph[COUNT] = {0, 1, 0, 1, 2};
+  sn_net *net = load_net("resnet18", 4);
+  sn_device gpu = load_gpu("k40c");
+  sn_options options = SN_OPTIONS_INIT;
+  options.want_peak = true;
+  sn_strategy strategies[COUNT];
+  sn_page_entry entries[COUNT];
+  for (int i = 0; i < COUNT; i++) strategies[i] = parse_strategy(names[i]);
+  sn_run *run = sn_simulate("resnet18", net, &gpu, strategies, COUNT, &options, &err);
+  must(&err);
+  for (int i = 0; i < COUNT; i++)
+    entries[i] = (sn_page_entry){&run->results[i], sn_simulate_timeline(net, &gpu, strategies[i], &options, &err)};
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  sn_page_write(run, entries, COUNT, NULL, out, &err);
+  must(&err);
+  assert_int_equal(fclose(out), 0);
+  cJSON *data = data_of(text);
+  assert_int_equal(cJSON_GetArraySize(get(data, "graphs")), 3);
+  for (int i = 0; i < COUNT; i++) {
+    check_result(data, i, &entries[i]);
+    assert_int_equal(get(cJSON_GetArrayItem(get(data, "results"), i), "graph")->valueint, graph[i]);
+  }
+  cJSON_Delete(data);
+  free(text);
+  for (int i = 0; i < COUNT; i++) sn_timeline_free((sn_timeline *)entries[i].timeline);
+  sn_run_free(run);
+  sn_net_free(net);
 }
 
 static void names_stay_text(void **state) {
@@ -327,10 +370,10 @@ static void events_are_the_timeline(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(page_is_whole),           cmocka_unit_test(names_stay_text),
-      cmocka_unit_test(too_many_rows),           cmocka_unit_test(sweep_is_whole),
-      cmocka_unit_test(sweep_without_points),    cmocka_unit_test(full_disk),
-      cmocka_unit_test(events_are_the_timeline),
+      cmocka_unit_test(page_is_whole),   cmocka_unit_test(several_graphs),
+      cmocka_unit_test(names_stay_text), cmocka_unit_test(too_many_rows),
+      cmocka_unit_test(sweep_is_whole),  cmocka_unit_test(sweep_without_points),
+      cmocka_unit_test(full_disk),       cmocka_unit_test(events_are_the_timeline),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
