@@ -41,10 +41,18 @@ sn_status sn_out_open(sn_out *out, const char *path, sn_color color, sn_err *err
   return SN_OK;
 }
 
+/* Why a stream has lost what was written before its last buffer: another byte tells. */
+static int reason_of(FILE *stream) {
+  errno = 0;
+  clearerr(stream);
+  bool again = putc('\n', stream) == EOF || fflush(stream) != 0;
+  return again && errno ? errno : EIO;
+}
+
 sn_status sn_out_close(sn_out *out, sn_err *err) {
   errno = 0;
   bool lost = fflush(out->stream) != 0 || ferror(out->stream);
-  int reason = errno;
+  int reason = lost && errno == 0 ? reason_of(out->stream) : errno;
   if (out->path && fclose(out->stream) != 0) lost = true;
   if (lost)
     sn_fail(err, SN_BAD_FILE, "%.300s: cannot be written: %s", out->path ? out->path : "standard output",
