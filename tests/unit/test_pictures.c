@@ -19,20 +19,23 @@ static void must(const sn_err *err) {
   if (err->code != SN_OK) fail_msg("%s: %s", sn_status_name(err->code), err->text);
 }
 
-static const char *const names[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=memory"};
+static const char *const names[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=memory",
+                                    "liveness+corun=path"};
 
-enum { N_NAMES = sizeof names / sizeof names[0] };
+/* The last is for devices with cores. */
+enum { N_NAMES = sizeof names / sizeof names[0] - 1, CORUN = N_NAMES };
 
 static sn_run *simulate(const char *spec, uint32_t batch, const char *gpu) {
   sn_err err = SN_ERR_INIT;
   sn_device device;
-  sn_strategy strategies[N_NAMES];
+  sn_strategy strategies[N_NAMES + 1];
   sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .want_steps = true, .want_peak = true};
-  for (int i = 0; i < N_NAMES; i++) sn_strategy_parse(names[i], &strategies[i], &err);
+  for (int i = 0; i <= N_NAMES; i++) sn_strategy_parse(names[i], &strategies[i], &err);
   sn_device_load(gpu, &device, &err);
+  uint32_t count = device.cores.count > 0 ? N_NAMES + 1 : N_NAMES;
   sn_net *net = sn_net_load(spec, batch, 0, &err);
   must(&err);
-  sn_run *run = sn_simulate(spec, net, &device, strategies, N_NAMES, &options, &err);
+  sn_run *run = sn_simulate(spec, net, &device, strategies, count, &options, &err);
   must(&err);
   sn_net_free(net);
   return run;
@@ -47,7 +50,7 @@ typedef struct scene {
 
 static scene play(const char *spec, uint32_t batch, uint32_t result) {
   sn_err err = SN_ERR_INIT;
-  scene s = {.run = simulate(spec, batch, "k40c")};
+  scene s = {.run = simulate(spec, batch, result == CORUN ? "knl7250" : "k40c")};
   s.result = &s.run->results[result];
   sn_replay *replay = sn_replay_open(s.run, NULL, NULL, NULL, &err);
   must(&err);
@@ -64,7 +67,9 @@ static void drop(scene *s) {
 
 static void plot(const scene *s, const sn_plot_options *options) {
   sn_err err = SN_ERR_INIT;
-  if (sn_plot_kind_is_played(options->kind))
+  if (sn_plot_kind_is_corun(options->kind))
+    sn_plot_corun(s->run, &s->result, (const sn_timeline *const *)&s->timeline, 1, options, &err);
+  else if (sn_plot_kind_is_played(options->kind))
     sn_plot_timeline(s->run, s->result, s->timeline, options, &err);
   else
     sn_plot_runs((const sn_run *const *)&s->run, 1, options, &err);
@@ -138,16 +143,18 @@ static void every_kind_in_every_form(void **state) {
   (void)state;
   static const char *const endings[] = {"png", "svg", "pdf"}, *const begins[] = {"\x89PNG", "<?xml", "%PDF-"};
   char folder[] = "/tmp/test_pictures.XXXXXX", path[64];
-  scene s = play("alexnet", 200, 3);
+  scene s = play("alexnet", 200, 3), corun = play("alexnet", 200, CORUN);
   assert_non_null(mkdtemp(folder));
   for (int kind = 0; kind < SN_PLOT_MAP; kind++)
     for (int f = 0; f < 3; f++) {
+      const scene *drawn = sn_plot_kind_is_corun((sn_plot_kind)kind) ? &corun : &s;
       snprintf(path, sizeof path, "%s/a.%s", folder, endings[f]);
-      plot(&s, &(sn_plot_options){.kind = (sn_plot_kind)kind, .path = path});
+      plot(drawn, &(sn_plot_options){.kind = (sn_plot_kind)kind, .path = path});
       assert_begins(path, begins[f]);
       unlink(path);
     }
   assert_int_equal(rmdir(folder), 0);
+  drop(&corun);
   drop(&s);
 }
 
@@ -165,17 +172,19 @@ static void texts_fit_their_terminal(void **state) {
   static const unsigned sizes[][2] = {{60, 20}, {80, 24}, {132, 43}, {200, 60}};
   static const char *const nets[] = {"lenet", "alexnet", "resnet50"};
   for (int n = 0; n < 3; n++) {
-    scene s = play(nets[n], 16, 3);
+    scene s = play(nets[n], 16, 3), corun = play(nets[n], 16, CORUN);
     for (int kind = 0; kind < SN_PLOT_MAP; kind++)
       for (int i = 0; i < 4; i++) {
         char *text = NULL;
-        draw_text(&s, (sn_plot_options){.kind = (sn_plot_kind)kind, .columns = sizes[i][0], .rows = sizes[i][1]},
+        const scene *drawn = sn_plot_kind_is_corun((sn_plot_kind)kind) ? &corun : &s;
+        draw_text(drawn, (sn_plot_options){.kind = (sn_plot_kind)kind, .columns = sizes[i][0], .rows = sizes[i][1]},
                   &text);
         if (widest(text) > sizes[i][0]) fail_msg("%u columns, not %u:\n%s", widest(text), sizes[i][0], text);
         assert_non_null(strstr(text, nets[n]));
         assert_null(strstr(text, " \n"));
         free(text);
       }
+    drop(&corun);
     drop(&s);
   }
 }
