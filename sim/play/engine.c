@@ -6,7 +6,7 @@
 
 enum { UNITS_PER_NS = 840 };
 
-typedef enum task_kind { RUN, RUN_TEAM, COPY, SIGNAL, WAIT } task_kind;
+typedef enum task_kind { RUN, COPY, RUN_TEAM, SIGNAL, WAIT } task_kind; /* up to RUN_TEAM they take time */
 
 typedef struct task {
   int64_t ns;
@@ -19,9 +19,9 @@ typedef struct lane {
   task *tasks;
   uint32_t head, count, room;
   bool busy, waiting;
-  bool on_link;       /* its task shares the link */
-  bool paced;         /* its task has a team: `pace` knows its end */
-  int64_t end_ns;     /* of the task that runs, while it does not share the link */
+  bool on_link;   /* its task shares the link */
+  bool paced;     /* its task has a team: `pace` knows its end */
+  int64_t end_ns; /* of the task that runs, while it does not share the link; with a team, as find_team_end() has it */
   int64_t left_units; /* of the task that runs, while it shares the link */
   int64_t busy_ns, stall_ns;
 } lane;
@@ -122,11 +122,13 @@ sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uin
 static void start(sn_engine *e, lane *l, const task *t) {
   l->busy = true;
   l->on_link = t->kind == COPY && e->shared_link;
-  l->paced = t->kind == RUN_TEAM;
-  if (l->paced) sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->fence], t->ns);
   l->end_ns = e->now + t->ns;
   l->left_units = t->ns * UNITS_PER_NS;
   e->spans[t->tag].begin_ns = e->now;
+  if (t->kind != RUN_TEAM) return;
+  l->paced = true;
+  e->pace.now = e->now; /* it stands still while no team works */
+  sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->fence], t->ns);
 }
 
 static void begin_waiting(sn_engine *e, lane *l, const task *t) {
@@ -151,14 +153,15 @@ static bool advance(sn_engine *e, lane *l) {
       begin_waiting(e, l, t);
       break;
     }
-    if (t->kind == WAIT) {
-      end_waiting(e, l, t);
-    } else if (t->kind == SIGNAL) {
-      e->passed[t->fence] = signalled = true;
-      e->spans[t->tag] = (sn_span){e->now, e->now};
-    } else {
+    if (t->kind <= RUN_TEAM) {
       start(e, l, t);
       break;
+    }
+    if (t->kind == WAIT) {
+      end_waiting(e, l, t);
+    } else {
+      e->passed[t->fence] = signalled = true;
+      e->spans[t->tag] = (sn_span){e->now, e->now};
     }
     l->head++;
     e->events++;
@@ -186,23 +189,37 @@ static int64_t end_of(const sn_engine *e, const lane *l, uint32_t k) {
 static void finish(sn_engine *e, lane *l) {
   const task *t = &l->tasks[l->head++];
   l->busy = false;
-  if (l->paced) sn_pace_end(&e->pace, (uint32_t)(l - e->lanes));
   e->spans[t->tag].end_ns = e->now;
   l->busy_ns += e->now - e->spans[t->tag].begin_ns;
   e->events++;
 }
 
+/* The next end of those with teams; the others of them end later. */
+static void find_team_end(sn_engine *e) {
+  uint32_t next = 0;
+  int64_t end_ns = 0;
+  sn_pace_next(&e->pace, &next, &end_ns);
+  for (uint32_t i = 0; i < e->n_lanes; i++)
+    if (e->lanes[i].paced) e->lanes[i].end_ns = i == next ? end_ns : INT64_MAX;
+}
+
+static void pass_on_teams(sn_engine *e, lane *first) {
+  sn_pace_advance(&e->pace, e->now);
+  if (first->paced) sn_pace_end(&e->pace, (uint32_t)(first - e->lanes));
+  first->paced = false;
+}
+
 /* Moves the clock to the next end of a task. False where nothing runs. */
 static bool next_event(sn_engine *e) {
   uint32_t k = copies_on_link(e);
+  bool teams = e->pace.n_running > 0;
   lane *first = NULL;
-  int64_t end = 0, paced_end = 0;
-  uint32_t paced = 0; /* the lane of those with teams whose end comes first */
-  sn_pace_next(&e->pace, &paced, &paced_end);
+  int64_t end = 0;
+  if (teams) find_team_end(e);
   for (uint32_t i = 0; i < e->n_lanes; i++) {
     lane *l = &e->lanes[i];
-    if (!l->busy || (l->paced && i != paced)) continue;
-    int64_t its_end = l->paced ? paced_end : end_of(e, l, k);
+    if (!l->busy) continue;
+    int64_t its_end = end_of(e, l, k);
     if (first && its_end >= end) continue;
     first = l;
     end = its_end;
@@ -211,7 +228,7 @@ static bool next_event(sn_engine *e) {
   for (uint32_t i = 0; i < e->n_lanes && k > 0; i++)
     if (e->lanes[i].busy && e->lanes[i].on_link) e->lanes[i].left_units -= (end - e->now) * UNITS_PER_NS / k;
   e->now = end;
-  sn_pace_advance(&e->pace, end);
+  if (teams) pass_on_teams(e, first);
   finish(e, first);
   return true;
 }
@@ -236,7 +253,6 @@ sn_status sn_engine_pass(sn_engine *e, int64_t ns, sn_err *err) {
   sn_status status = count_work(e, ns, err);
   if (status != SN_OK) return status;
   e->now += ns;
-  sn_pace_advance(&e->pace, e->now);
   return SN_OK;
 }
 
