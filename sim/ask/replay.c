@@ -225,19 +225,26 @@ static sn_status read_corun(const sn_corun_row *row, sn_corun_options *corun, sn
   return err->code;
 }
 
+/* The context that a result was made with: the profile's, or --context. With PyTorch's libraries it is another one. */
+static void read_context(const sn_result *result, sn_strategy strategy, sn_device *device) {
+  *(sn_dialect_of(strategy.dialect)->eager ? &device->library_context_bytes : &device->context_bytes) =
+      result->context_bytes;
+}
+
 sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,
                            sn_err *err) {
   sn_device device = r->device;
   sn_strategy *strategies = calloc(count, sizeof *strategies);
   if (!strategies) return sn_fail_memory(err);
   sn_options options = r->options;
-  device.context_bytes = results[0]->context_bytes;
-  for (uint32_t i = 0; i < count && err->code == SN_OK; i++) read_strategy(results[i]->strategy, &strategies[i], err);
+  for (uint32_t i = 0; i < count && err->code == SN_OK; i++)
+    if (read_strategy(results[i]->strategy, &strategies[i], err) == SN_OK &&
+        read_corun(&results[i]->corun, &options.corun, err) == SN_OK)
+      read_context(results[i], strategies[i], &device);
   for (uint32_t i = 0; i < count && err->code == SN_OK;
        i++) /* packed where one of them is: some always have first fit */
     if (i == 0 || options.placement == SN_PLACEMENT_FIRST_FIT)
       read_placement(results[i]->placement, &options.placement, err);
-  if (err->code == SN_OK) read_corun(&results[0]->corun, &options.corun, err);
   const sn_asked asked = {.spec = r->spec,
                           .image = r->image,
                           .net = r->net,
@@ -254,11 +261,11 @@ static sn_timeline *simulate_placed(const sn_replay *r, const sn_result *result,
   sn_strategy strategy;
   sn_device device = r->device;
   sn_options options = r->options;
-  device.context_bytes = result->context_bytes; /* the profile's, or --context */
   if (read_strategy(result->strategy, &strategy, err) != SN_OK ||
       read_placement(placement, &options.placement, err) != SN_OK ||
       read_corun(&result->corun, &options.corun, err) != SN_OK)
     return NULL;
+  read_context(result, strategy, &device);
   return sn_simulate_timeline(r->net, &device, strategy, &options, err);
 }
 
