@@ -211,9 +211,9 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   if (is_lucky(strategy)) return search_pool(q, strategy, least);
   if (sn_strategy_has_cache(strategy))
     *least = graph_of(q, strategy)->floor;
-  else if (known && same)
+  else if (known && same && !sn_strategy_is_corun(strategy))
     *least = known->pool_bytes;
-  else if (known && graph_of(q, strategy)->workspace_free)
+  else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
   else
     return try_pool(q, strategy, 0, least, &fits);

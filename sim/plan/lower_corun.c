@@ -6,6 +6,7 @@
 #include "sim/plan/check.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/place.h"
 #include "sim/plan/pool.h"
 #include "sim/plan/regions.h"
 
@@ -78,10 +79,11 @@ static sn_status find_blocks(lowering *l) {
   return SN_OK;
 }
 
-/* Takes the blocks that begin with an operation, in the order in which it uses them, or gives back those that end. */
-static sn_status fit_event(lowering *l, sn_pool *pool, uint32_t at) {
+/* Takes the blocks that begin with an operation, in the order in which it uses them, or gives back those that end; its
+ * workspace, which is the last, only where it is not `bare`. */
+static sn_status fit_event(lowering *l, sn_pool *pool, uint32_t at, bool bare) {
   const sn_op_node *node = &l->ops->nodes[l->table->events[at].op];
-  for (uint32_t u = 0; u <= node->n_uses; u++) {
+  for (uint32_t u = 0; u < node->n_uses + !bare; u++) {
     uint32_t b = u < node->n_uses ? l->ops->uses[node->first_use + u] : l->ops->n_lives + l->table->events[at].op;
     const sn_block *block = &l->blocks[b];
     if (block->bytes == 0) continue;
@@ -95,24 +97,27 @@ static sn_status fit_event(lowering *l, sn_pool *pool, uint32_t at) {
   return SN_OK;
 }
 
-static sn_status place_first_fit(lowering *l) {
+/* The offsets of first fit; *high_water: the pool that it takes. */
+static sn_status fit_first(lowering *l, bool bare, uint64_t *high_water) {
   sn_pool pool = {0};
   sn_status status = SN_OK;
-  for (uint32_t at = 0; at < 2 * l->ops->n_ops && status == SN_OK; at++) status = fit_event(l, &pool, at);
-  l->plan->pool_bytes = pool.high_water;
+  for (uint32_t at = 0; at < 2 * l->ops->n_ops && status == SN_OK; at++) status = fit_event(l, &pool, at, bare);
+  *high_water = pool.high_water;
   l->plan->reserved_peak = pool.reserved_peak;
-  l->plan->largest_hole = pool.largest_hole;
   sn_pool_clear(&pool);
   return status;
+}
+
+static sn_status place_first_fit(lowering *l) {
+  sn_status status = fit_first(l, true, &l->plan->bare_bytes);
+  return status == SN_OK ? fit_first(l, false, &l->plan->pool_bytes) : status;
 }
 
 static sn_status place_packed(lowering *l) {
   uint32_t n = l->ops->n_lives + l->ops->n_ops;
   if (n > SN_PACK_MOST) return SN_OK;
   l->plan->placement = SN_PLACEMENT_PACKED;
-  uint64_t load = l->plan->reserved_peak; /* good enough, and not worth moving about in, as in sim/plan/place.c */
-  const sn_pack_limits limits = {
-      .moves = SN_PACK_MOVES, .enough = load + load / 1024, .near = load + load / 128, .known = l->plan->pool_bytes};
+  const sn_pack_limits limits = sn_place_limits(n, l->plan->pool_bytes, l->plan->reserved_peak, (sn_place_goal){0});
   if (l->plan->pool_bytes <= limits.enough) return SN_OK;
   uint64_t *packed = calloc((size_t)n + 1, sizeof *packed);
   if (!packed) return sn_fail_memory(l->err);
@@ -121,7 +126,6 @@ static sn_status place_packed(lowering *l) {
   if (status == SN_OK && packing.bytes < l->plan->pool_bytes) {
     memcpy(l->offsets, packed, n * sizeof *packed);
     l->plan->pool_bytes = packing.bytes;
-    l->plan->largest_hole = packing.bytes - l->plan->reserved_peak; /* no hole is larger than all holes together */
   }
   free(packed);
   return status;
@@ -432,8 +436,10 @@ sn_plan *sn_lower_corun(const sn_corun_wish *wish, sn_err *err) {
   if (status == SN_OK) status = place(&l);
   if (status == SN_OK) status = write(&l);
   if (status == SN_OK) status = drop_fences(&l);
+  if (status == SN_OK)
+    l.plan->largest_hole =
+        sn_place_largest_hole(l.blocks, l.offsets, l.ops->n_lives + l.ops->n_ops, l.plan->pool_bytes);
   clear(&l);
-  if (status == SN_OK) l.plan->bare_bytes = l.plan->pool_bytes;
   sn_check_report report = {.use = status == SN_OK ? l.plan->use : NULL};
   if (status == SN_OK) status = sn_check(l.plan, &report, err);
   if (status == SN_OK) return l.plan;

@@ -78,12 +78,16 @@ static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
   return goal.most > 0 ? sn_min(good, goal.most) : good;
 }
 
+sn_pack_limits sn_place_limits(uint32_t count, uint64_t known, uint64_t load, sn_place_goal goal) {
+  return (sn_pack_limits){.moves = goal.most > 0 && count > MOST_MOVED ? 0 : SN_PACK_MOVES,
+                          .known = goal.most > 0 ? sn_min(known, goal.most + 1) : known,
+                          .enough = good_pool(load, GOOD_SHARE, goal),
+                          .near = good_pool(load, NEAR_SHARE, goal)};
+}
+
 /* `known`: what first fit takes. Where the goal is less, only what reaches that is of use. */
 static bool pack(placing *p, uint64_t known, uint64_t load, sn_place_goal goal, uint64_t *bytes, sn_err *err) {
-  const sn_pack_limits limits = {.moves = goal.most > 0 && p->count > MOST_MOVED ? 0 : SN_PACK_MOVES,
-                                 .known = goal.most > 0 ? sn_min(known, goal.most + 1) : known,
-                                 .enough = good_pool(load, GOOD_SHARE, goal),
-                                 .near = good_pool(load, NEAR_SHARE, goal)};
+  const sn_pack_limits limits = sn_place_limits(p->count, known, load, goal);
   sn_packing packing;
   sn_status status = sn_pack_again(p->packings, p->blocks, p->count, &limits, p->offsets, &packing, err);
   if (status != SN_OK || packing.bytes >= limits.known) return false;
@@ -108,22 +112,21 @@ static int compare_offsets(const void *a, const void *b) {
   return x->lower < y->lower ? -1 : x->lower > y->lower;
 }
 
-/* The largest hole when the pool is first used up to its end: between the blocks that live then, as spans of addresses
- * in the place of times. */
-static uint64_t largest_hole(placing *p) {
-  uint32_t highest = 0, n = 0;
-  uint64_t below = 0, hole = 0;
-  while (p->offsets[highest] + p->blocks[highest].bytes != p->plan->pool_bytes) highest++;
-  uint64_t at = p->blocks[highest].lower;
-  for (uint32_t b = 0; b < p->count; b++) {
-    sn_block block = p->blocks[b];
-    if (block.lower > at || block.upper <= at) continue;
-    p->blocks[n++] = (sn_block){.lower = p->offsets[b], .upper = p->offsets[b] + block.bytes};
+/* With the spans of their addresses in the place of their times. */
+uint64_t sn_place_largest_hole(sn_block *blocks, const uint64_t *offsets, uint32_t count, uint64_t pool_bytes) {
+  uint32_t n = 0;
+  uint64_t at = UINT64_MAX, below = 0, hole = 0;
+  for (uint32_t b = 0; b < count; b++)
+    if (offsets[b] + blocks[b].bytes == pool_bytes) at = sn_min(at, blocks[b].lower);
+  for (uint32_t b = 0; b < count; b++) {
+    sn_block block = blocks[b];
+    if (block.lower > at || block.upper <= at || block.bytes == 0) continue;
+    blocks[n++] = (sn_block){.lower = offsets[b], .upper = offsets[b] + block.bytes};
   }
-  qsort(p->blocks, n, sizeof *p->blocks, compare_offsets);
+  qsort(blocks, n, sizeof *blocks, compare_offsets);
   for (uint32_t b = 0; b < n; b++) {
-    hole = sn_max(hole, p->blocks[b].lower - below);
-    below = p->blocks[b].upper;
+    hole = sn_max(hole, blocks[b].lower - below);
+    below = blocks[b].upper;
   }
   return hole;
 }
@@ -142,7 +145,7 @@ sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_
   if (placing_begin(&p, count, err) == SN_OK &&
       pack(&p, plan->pool_bytes, plan->reserved_peak, goal, &plan->pool_bytes, err)) {
     write_offsets(&p, plan);
-    plan->largest_hole = largest_hole(&p);
+    plan->largest_hole = sn_place_largest_hole(p.blocks, p.offsets, p.count, plan->pool_bytes);
   }
   placing_clear(&p);
   return err->code;

@@ -32,6 +32,12 @@ typedef struct sn_place_goal {
  * nothing about it. */
 bool sn_place_is_hopeless(uint32_t blocks, uint64_t load, uint64_t most);
 
+/* How long to search for places of `count` blocks with that largest load, of which `known` bytes are enough already. */
+sn_pack_limits sn_place_limits(uint32_t count, uint64_t known, uint64_t load, sn_place_goal goal);
+
+/* The largest hole when the pool is first used up to its end: between the blocks that live then. Uses the blocks up. */
+uint64_t sn_place_largest_hole(sn_block *blocks, const uint64_t *offsets, uint32_t count, uint64_t pool_bytes);
+
 /* Packs the plan's blocks (sim/plan/pack.h) and says so in plan->placement; addresses stay as they are where packing
  * takes no less. A plan that sn_place_can() is false for stays what it is. `packings` are those of plans placed before
  * it, or NULL. SN_NO_MEMORY. */
