@@ -6,7 +6,7 @@
  * stable while a key is in the map: callers may keep their own data beside them.
  *
  * Who says so in the names of the calls may have a key several times, with different weights, which then stand in the
- * order of their weights (sim/plan/caching.c; key: size of a free block, weight: its address; best fit is "the first
+ * order of their weights (sim/memory/caching.c; key: size of a free block, weight: its address; best fit is "the first
  * pair from (bytes, 0) on").
  */
 #ifndef SN_BASE_ORDERED_H

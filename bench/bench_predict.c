@@ -6,7 +6,7 @@
  * Prints predicted and measured time of an iteration, the error, and the largest error of each network. Other work on
  * the machine shows in the figures.
  */
-#include "exec/calibrate.h"
+#include "exec/session/calibrate.h"
 #include "models/zoo.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * prints the pool, images/s, what computing waited for copies, and the runner's own overhead: the share of an iteration
  * in which no kernel ran and no fence was waited for. bench/pytorch_eager.py does the same networks in PyTorch.
  */
-#include "exec/session.h"
+#include "exec/session/session.h"
 #include "models/zoo.h"
 
 #include <stdio.h>

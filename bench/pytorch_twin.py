@@ -8,7 +8,7 @@ gradient, and with --times how long an iteration takes.
 snsim draws the weights (--weights takes a file instead) and leaves its gradients in a file (`snsim run --save-weights
 --save-gradients`). PyTorch runs a network made of the layers that `snsim graph --json` has, in float32, and once more in
 float64, from which both are measured: the error of a gradient is the norm of the difference over the norm of the gradient in
-float64. Dropout keeps in PyTorch what snsim keeps: masks are functions of seed, layer and element (exec/kernel_internal.h).
+float64. Dropout keeps in PyTorch what snsim keeps: masks are functions of seed, layer and element (exec/kernel/kernel_internal.h).
 
 Times: --times N measures N pairs, snsim and PyTorch in turn, each the median of --iterations, both with --threads; the table
 has the medians of the pairs. PyTorch is timed with plain tensors and with channels_last. Peak memory is of the processes.
@@ -57,7 +57,7 @@ def ask(program, arguments):
     return done.stdout
 
 
-# ---- snsim's random numbers (exec/random.h) ----
+# ---- snsim's random numbers (exec/data/random.h) ----
 
 MASK, GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
 ORDER = (1 << 30) + 2  # the stream that orders images

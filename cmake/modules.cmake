@@ -1,4 +1,4 @@
-# Modules (exec/module.h): parts of snsim in shared objects of their own, loaded at run time, so that the program needs none of
+# Modules (exec/machine/module.h): parts of snsim in shared objects of their own, loaded at run time, so that the program needs none of
 # their libraries. Where those are missing the module is not built, and all else is the same.
 file(RELATIVE_PATH module_dir "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}/snsim")
 target_compile_definitions(sn_exec PRIVATE SN_MODULE_DIR="${module_dir}")
@@ -58,11 +58,11 @@ else()
 endif()
 
 # CUDA: one module for each major version that is found, since a library of one does not load with the driver or the
-# libraries of another; the program takes the newest that works (exec/cuda_machine.c). A root is a toolkit's folder, or
+# libraries of another; the program takes the newest that works (exec/machine/cuda_machine.c). A root is a toolkit's folder, or
 # the folder `nvidia` of a Python environment. The tests build the module once more against a GPU in software
 # (tests/fake_cuda), with or without a toolkit.
 set(SNSIM_CUDA_ROOTS "" CACHE STRING "Folders of further CUDA toolkits with cuDNN 9: a module is built for each major version")
-file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/call.c)
+file(GLOB cuda_sources CONFIGURE_DEPENDS exec/cuda/*.c exec/kernel/call.c)
 
 # A header or library below a root, or where CMake looks; sets NAME in the caller.
 macro(sn_find_cuda kind name root)

@@ -9,7 +9,7 @@
 sn_net *sn__zoo_alexnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                         sn_err *err) {
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  const sn_pool halve = {.kernel = 3, .stride = 2};
+  const sn_pooling halve = {.kernel = 3, .stride = 2};
   uint32_t x = SN_DATA_LAYER;
   x = sn_build_conv(b, x, (sn_conv){.channels = 96, .kernel = 11, .stride = 4}, "conv1");
   x = sn_build_relu(b, x, "relu1");

@@ -145,7 +145,7 @@ uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const cha
   return add(b, SN_FC, &(sn_attr){.channels = channels, .bias = true}, &input, 1, text);
 }
 
-uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) {
+uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pooling pool, const char *name, ...) {
   PRINT_NAME(text)
   uint32_t stride = pool.stride ? pool.stride : 1;
   sn_attr attr = {.kernel_h = pool.kernel,

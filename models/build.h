@@ -4,7 +4,7 @@
  *   sn_builder *b = sn_builder_new("lenet", batch, 1, 28, 28, err);
  *   uint32_t x = SN_DATA_LAYER;
  *   x = sn_build_conv(b, x, (sn_conv){.channels = 20, .kernel = 5}, "conv1");
- *   x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .stride = 2}, "pool1");
+ *   x = sn_build_pool(b, x, (sn_pooling){.kernel = 2, .stride = 2}, "pool1");
  *   ...
  *   sn_build_softmax(b, x, "softmax");
  *   return sn_builder_finish(b, NULL, err);
@@ -36,11 +36,11 @@ typedef struct sn_act {
   double slope; /* of SN_ACT_LEAKY */
 } sn_act;
 
-typedef struct sn_pool {
+typedef struct sn_pooling {
   uint32_t kernel, stride, pad; /* stride 0 means 1 */
   uint32_t adaptive;            /* height and width of the output; then no kernel, stride, pad, ceil. 0: not adaptive */
   bool average, ceil, global;
-} sn_pool;
+} sn_pooling;
 
 /* NULL only when out of memory; a batch or size of zero or beyond the limits is a sticky error. */
 sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
@@ -50,7 +50,7 @@ sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channe
 uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_deconv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_fc(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) SN_NAMED(4);
-uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pool pool, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_pool(sn_builder *b, uint32_t input, sn_pooling pool, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_relu(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_relu6(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_act(sn_builder *b, uint32_t input, sn_act act, const char *name, ...) SN_NAMED(4);

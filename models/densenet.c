@@ -20,7 +20,7 @@ static uint32_t stem(sn_builder *b) {
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, conv, "conv0");
   x = sn_build_bn(b, x, "bn0");
   x = sn_build_relu(b, x, "relu0");
-  return sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .pad = 1}, "pool0");
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .pad = 1}, "pool0");
 }
 
 static uint32_t dense_layer(sn_builder *b, uint32_t x, unsigned block, unsigned k) {
@@ -39,7 +39,7 @@ static uint32_t transition(sn_builder *b, uint32_t x, unsigned n, uint32_t chann
   x = sn_build_bn(b, x, "trans%u/bn", n);
   x = sn_build_relu(b, x, "trans%u/relu", n);
   x = sn_build_conv(b, x, (sn_conv){.channels = channels, .kernel = 1, .no_bias = true}, "trans%u/conv", n);
-  return sn_build_pool(b, x, (sn_pool){.kernel = 2, .stride = 2, .average = true}, "trans%u/pool", n);
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 2, .stride = 2, .average = true}, "trans%u/pool", n);
 }
 
 static uint32_t blocks(sn_builder *b, uint32_t x, const uint32_t *layers) {
@@ -58,7 +58,7 @@ sn_net *sn__zoo_densenet(const sn_zoo_entry *entry, uint32_t batch, uint32_t ima
   uint32_t x = blocks(b, stem(b), entry->config);
   x = sn_build_bn(b, x, "bn5");
   x = sn_build_relu(b, x, "relu5");
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "pool5");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "pool5");
   x = sn_build_fc(b, x, 1000, "fc");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);

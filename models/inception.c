@@ -32,9 +32,9 @@ static sn_conv conv_of(const uint32_t *step) {
   return padded(step[CHANNELS], step[HEIGHT], step[WIDTH]);
 }
 
-static sn_pool pool_of(const uint32_t *step) {
-  if (step[MARK] == SN__MAX) return (sn_pool){.kernel = step[HEIGHT], .stride = 2};
-  return (sn_pool){.kernel = step[HEIGHT], .stride = 1, .pad = (step[HEIGHT] - 1) / 2, .average = true};
+static sn_pooling pool_of(const uint32_t *step) {
+  if (step[MARK] == SN__MAX) return (sn_pooling){.kernel = step[HEIGHT], .stride = 2};
+  return (sn_pooling){.kernel = step[HEIGHT], .stride = 1, .pad = (step[HEIGHT] - 1) / 2, .average = true};
 }
 
 /* Returns the number of outputs: 1, or 2 behind a SPLIT. */
@@ -83,7 +83,7 @@ uint32_t sn__inception_nth(sn_builder *b, uint32_t x, const sn__branch *branches
 }
 
 void sn__inception_end(sn_builder *b, uint32_t x, double dropout) {
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "pool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "pool");
   x = sn_build_dropout(b, x, dropout, "drop");
   x = sn_build_fc(b, x, 1000, "fc");
   sn_build_softmax(b, x, "softmax");

@@ -42,7 +42,7 @@ static uint32_t block_a(sn_builder *b, uint32_t x, const char *block, bool avera
   ends[0] = factory(b, x, block, "_1x1", one(w.direct));
   ends[1] = branch_3x3(b, x, block, &w, 1);
   ends[2] = branch_double(b, x, block, &w, 1);
-  ends[3] = sn_build_pool(b, x, (sn_pool){.kernel = 3, .pad = 1, .average = average}, "%s_pool_%s_pool",
+  ends[3] = sn_build_pool(b, x, (sn_pooling){.kernel = 3, .pad = 1, .average = average}, "%s_pool_%s_pool",
                           average ? "avg" : "max", block);
   ends[3] = factory(b, ends[3], block, "_proj", one(w.pooled));
   return sn_build_concat(b, ends, 4, "ch_concat_%s_chconcat", block);
@@ -53,14 +53,14 @@ static uint32_t block_b(sn_builder *b, uint32_t x, const char *block, widths w) 
   uint32_t ends[3];
   ends[0] = branch_3x3(b, x, block, &w, 2);
   ends[1] = branch_double(b, x, block, &w, 2);
-  ends[2] = sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .pad = 1}, "max_pool_%s_pool", block);
+  ends[2] = sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .pad = 1}, "max_pool_%s_pool", block);
   return sn_build_concat(b, ends, 3, "ch_concat_%s_chconcat", block);
 }
 
 sn_net *sn__zoo_inception_bn(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                              sn_err *err) {
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  const sn_pool halve = {.kernel = 3, .stride = 2};
+  const sn_pooling halve = {.kernel = 3, .stride = 2};
   uint32_t x = factory(b, SN_DATA_LAYER, "conv1", "", (sn_conv){.channels = 64, .kernel = 7, .stride = 2, .pad = 3});
   x = sn_build_pool(b, x, halve, "pool1");
   x = factory(b, x, "conv2red", "", one(64));
@@ -76,7 +76,7 @@ sn_net *sn__zoo_inception_bn(const sn_zoo_entry *entry, uint32_t batch, uint32_t
   x = block_b(b, x, "4e", (widths){0, 128, 192, 192, 256, 0});
   x = block_a(b, x, "5a", true, (widths){352, 192, 320, 160, 224, 128});
   x = block_a(b, x, "5b", false, (widths){352, 192, 320, 192, 224, 128});
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "global_avg");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "global_avg");
   x = sn_build_fc(b, x, 1000, "fc1");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);

@@ -61,7 +61,7 @@ static uint32_t stem(sn_builder *b) {
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, conv, "conv1");
   x = sn_build_bn(b, x, "bn1");
   x = sn_build_relu(b, x, "relu1");
-  return sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .pad = 1}, "pool1");
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .pad = 1}, "pool1");
 }
 
 static uint32_t stages(sn_builder *b, uint32_t x, const sn__resnet *net) {
@@ -76,7 +76,7 @@ static uint32_t stages(sn_builder *b, uint32_t x, const sn__resnet *net) {
 
 static sn_net *build(sn_builder *b, const sn__resnet *net, sn_err *err) {
   uint32_t x = stages(b, stem(b), net);
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "pool5");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "pool5");
   x = sn_build_fc(b, x, 1000, "fc");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);

@@ -48,7 +48,7 @@ static sn_net *build(sn_builder *b, uint32_t n, sn_err *err) {
   for (unsigned s = 1; s <= 3; s++)
     for (unsigned k = 1; k <= n; k++)
       x = add_unit(b, x, &(unit){.stage = s, .number = k, .channels = 8u << s, .shrinks = s > 1 && k == 1});
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "pool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "pool");
   sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
   return sn_builder_finish(b, NULL, err);
 }

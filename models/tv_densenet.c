@@ -14,7 +14,7 @@ static uint32_t stem(sn_builder *b) {
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, conv, "features.conv0");
   x = sn_build_bn(b, x, "features.norm0");
   x = sn_build_relu(b, x, "features.relu0");
-  return sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .pad = 1}, "features.pool0");
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .pad = 1}, "features.pool0");
 }
 
 #define LAYER "features.denseblock%u.denselayer%u."
@@ -42,7 +42,7 @@ static uint32_t transition(sn_builder *b, uint32_t x, unsigned n, uint32_t chann
   x = sn_build_relu(b, x, "features.transition%u.relu", n);
   x = sn_build_conv(b, x, (sn_conv){.channels = channels, .kernel = 1, .no_bias = true}, "features.transition%u.conv",
                     n);
-  return sn_build_pool(b, x, (sn_pool){.kernel = 2, .stride = 2, .average = true}, "features.transition%u.pool", n);
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 2, .stride = 2, .average = true}, "features.transition%u.pool", n);
 }
 
 sn_net *sn__zoo_tv_densenet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
@@ -57,7 +57,7 @@ sn_net *sn__zoo_tv_densenet(const sn_zoo_entry *entry, uint32_t batch, uint32_t 
   }
   x = sn_build_bn(b, x, "features.norm5");
   x = sn_build_relu(b, x, "relu");
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");
   x = sn_build_fc(b, x, 1000, "classifier");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);

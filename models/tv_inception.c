@@ -27,11 +27,11 @@ static sn_conv halve(uint32_t channels) {
 }
 
 static uint32_t max_pool(sn_builder *b, uint32_t x, const char *block) {
-  return sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2}, "%s.pool", block);
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2}, "%s.pool", block);
 }
 
 static uint32_t pool_branch(sn_builder *b, uint32_t x, const char *block, uint32_t channels) {
-  x = sn_build_pool(b, x, (sn_pool){.kernel = 3, .pad = 1, .average = true}, "%s.pool", block);
+  x = sn_build_pool(b, x, (sn_pooling){.kernel = 3, .pad = 1, .average = true}, "%s.pool", block);
   return basic(b, x, block, "branch_pool", same(channels, 1, 1));
 }
 
@@ -106,7 +106,7 @@ static uint32_t block_e(sn_builder *b, uint32_t x, const char *block) {
 }
 
 static uint32_t stem(sn_builder *b) {
-  const sn_pool pool = {.kernel = 3, .stride = 2};
+  const sn_pooling pool = {.kernel = 3, .stride = 2};
   uint32_t x = basic(b, SN_DATA_LAYER, "Conv2d_1a_3x3", "", halve(32));
   x = basic(b, x, "Conv2d_2a_3x3", "", (sn_conv){.channels = 32, .kernel = 3});
   x = basic(b, x, "Conv2d_2b_3x3", "", same(64, 3, 3));
@@ -131,7 +131,7 @@ sn_net *sn__zoo_tv_inception_v3(const sn_zoo_entry *entry, uint32_t batch, uint3
   x = block_d(b, x, "Mixed_7a");
   x = block_e(b, x, "Mixed_7b");
   x = block_e(b, x, "Mixed_7c");
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");
   x = sn_build_dropout(b, x, 0.5, "dropout");
   x = sn_build_fc(b, x, 1000, "fc");
   sn_build_softmax(b, x, "softmax");

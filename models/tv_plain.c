@@ -14,7 +14,7 @@ static uint32_t conv_relu(sn_builder *b, uint32_t x, unsigned n, sn_conv conv) {
   return sn_build_relu(b, x, "features.%u", n + 1);
 }
 
-static uint32_t max_pool(sn_builder *b, uint32_t x, unsigned n, sn_pool pool) {
+static uint32_t max_pool(sn_builder *b, uint32_t x, unsigned n, sn_pooling pool) {
   return sn_build_pool(b, x, pool, "features.%u", n);
 }
 
@@ -31,7 +31,7 @@ static uint32_t drop(sn_builder *b, uint32_t x, unsigned n) {
 sn_net *sn__zoo_tv_alexnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                            sn_err *err) {
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  const sn_pool halve = {.kernel = 3, .stride = 2};
+  const sn_pooling halve = {.kernel = 3, .stride = 2};
   uint32_t x = conv_relu(b, SN_DATA_LAYER, 0, (sn_conv){.channels = 64, .kernel = 11, .stride = 4, .pad = 2});
   x = max_pool(b, x, 2, halve);
   x = conv_relu(b, x, 3, (sn_conv){.channels = 192, .kernel = 5, .pad = 2});
@@ -40,7 +40,7 @@ sn_net *sn__zoo_tv_alexnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t i
   x = conv_relu(b, x, 8, (sn_conv){.channels = 256, .kernel = 3, .pad = 1});
   x = conv_relu(b, x, 10, (sn_conv){.channels = 256, .kernel = 3, .pad = 1});
   x = max_pool(b, x, 12, halve);
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .adaptive = 6}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .adaptive = 6}, "avgpool");
   x = fc_relu(b, drop(b, x, 0), 1);
   x = fc_relu(b, drop(b, x, 3), 4);
   x = sn_build_fc(b, x, 1000, "classifier.6");
@@ -57,9 +57,9 @@ sn_net *sn__zoo_tv_vgg(const sn_zoo_entry *entry, uint32_t batch, uint32_t image
   for (unsigned s = 0; s < 5; s++) {
     for (unsigned i = 0; i < convs[s]; i++, n += 2)
       x = conv_relu(b, x, n, (sn_conv){.channels = channels[s], .kernel = 3, .pad = 1});
-    x = max_pool(b, x, n++, (sn_pool){.kernel = 2, .stride = 2});
+    x = max_pool(b, x, n++, (sn_pooling){.kernel = 2, .stride = 2});
   }
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .adaptive = 7}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .adaptive = 7}, "avgpool");
   x = drop(b, fc_relu(b, x, 0), 2);
   x = drop(b, fc_relu(b, x, 3), 5);
   x = sn_build_fc(b, x, 1000, "classifier.6");
@@ -82,7 +82,7 @@ static uint32_t fire(sn_builder *b, uint32_t x, unsigned n, uint32_t squeeze, ui
 sn_net *sn__zoo_tv_squeezenet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                               sn_err *err) {
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  const sn_pool halve = {.kernel = 3, .stride = 2, .ceil = true};
+  const sn_pooling halve = {.kernel = 3, .stride = 2, .ceil = true};
   uint32_t x = conv_relu(b, SN_DATA_LAYER, 0, (sn_conv){.channels = 64, .kernel = 3, .stride = 2});
   x = max_pool(b, x, 2, halve);
   x = fire(b, fire(b, x, 3, 16, 64), 4, 16, 64);
@@ -93,7 +93,7 @@ sn_net *sn__zoo_tv_squeezenet(const sn_zoo_entry *entry, uint32_t batch, uint32_
   x = fire(b, fire(b, x, 11, 64, 256), 12, 64, 256);
   x = sn_build_conv(b, drop(b, x, 0), (sn_conv){.channels = 1000, .kernel = 1}, "classifier.1");
   x = sn_build_relu(b, x, "classifier.2");
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "classifier.3");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "classifier.3");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

@@ -52,7 +52,7 @@ static uint32_t resnet_stem(sn_builder *b) {
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, conv, "conv1");
   x = sn_build_bn(b, x, "bn1");
   x = sn_build_relu(b, x, "relu");
-  return sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .pad = 1}, "maxpool");
+  return sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .pad = 1}, "maxpool");
 }
 
 sn_net *sn__zoo_tv_resnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
@@ -66,7 +66,7 @@ sn_net *sn__zoo_tv_resnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t im
       u.projects = k == 0 && (s > 1 || !net->basic);
       x = residual_unit(b, x, &u, net->basic);
     }
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");
   x = sn_build_fc(b, x, 1000, "fc");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
@@ -120,7 +120,7 @@ sn_net *sn__zoo_tv_mobilenet_v2(const sn_zoo_entry *entry, uint32_t batch, uint3
       channels = rows[r][1];
     }
   x = conv_bn_relu6(b, x, (sn_conv){.channels = 1280, .kernel = 1}, "features", n, "");
-  x = sn_build_pool(b, x, (sn_pool){.average = true, .global = true}, "avgpool");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");
   x = sn_build_dropout(b, x, 0.2, "classifier.0");
   x = sn_build_fc(b, x, 1000, "classifier.1");
   sn_build_softmax(b, x, "softmax");

@@ -12,7 +12,7 @@ static uint32_t stages(sn_builder *b, uint32_t x, const uint32_t *convs) {
       x = sn_build_conv(b, x, (sn_conv){.channels = channels[s], .kernel = 3, .pad = 1}, "conv%u_%u", s + 1, i);
       x = sn_build_relu(b, x, "relu%u_%u", s + 1, i);
     }
-    x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .stride = 2}, "pool%u", s + 1);
+    x = sn_build_pool(b, x, (sn_pooling){.kernel = 2, .stride = 2}, "pool%u", s + 1);
   }
   return x;
 }

@@ -13,8 +13,8 @@
 
 #include "base/quote.h"
 #include "sim/ask/explain.h"
-#include "sim/plan/strategy.h"
 #include "sim/play/footprint.h"
+#include "sim/policy/strategy.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
-/* PyTorch's calls; see the header. Units are those that the strategy re-runs (sim/plan/units.h), by their first and
+/* PyTorch's calls; see the header. Units are those that the strategy re-runs (sim/policy/units.h), by their first and
  * last layers: in torchvision's networks, whose layers have the names of its modules, "layer1.0" and so on can be read
  * off. */
 #include "cli/commands/advise_calls.h"
 
 #include "cli/frame/table.h"
-#include "sim/plan/units.h"
+#include "sim/policy/units.h"
 
 #include <inttypes.h>
 

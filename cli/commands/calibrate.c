@@ -1,6 +1,6 @@
 /* `snsim calibrate`: measures this machine while it trains a network, stores what was measured and prints how well the
  * formulas do once they are fitted to it. */
-#include "exec/calibrate.h"
+#include "exec/session/calibrate.h"
 #include "cli/commands/train.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"

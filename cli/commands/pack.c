@@ -1,4 +1,4 @@
-/* `snsim pack FILE.csv`: a packing problem of one's own, or of others who share theirs (sim/plan/pack.h).
+/* `snsim pack FILE.csv`: a packing problem of one's own, or of others who share theirs (sim/memory/pack.h).
  *
  *   load -> pack -> what it takes, beside the lower bound -> the blocks with their offsets */
 #include "base/units.h"

@@ -9,7 +9,7 @@
 #include "models/op.h"
 #include "plots/plot.h"
 #include "plots/threads.h"
-#include "sim/plan/interval.h"
+#include "sim/policy/interval.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "cli/frame/question.h"
 #include "cli/frame/stored.h"
 #include "db/calibrations.h"
-#include "exec/processors.h"
+#include "exec/machine/processors.h"
 #include "models/zoo.h"
 #include "plots/trace_events.h"
 #include "sim/play/timeline.h"

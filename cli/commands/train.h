@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "cli/commands/apart.h"
 #include "cli/frame/options.h"
-#include "exec/session.h"
+#include "exec/session/session.h"
 #include "sim/ask/run.h"
 
 #include <stdbool.h>
@@ -21,9 +21,9 @@ uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS
 /* Options of a session by the command line. */
 sn_session_options sn_train_options(const sn_args *args);
 
-/* For sessions that others run (exec/calibrate.h): sets the callbacks that show progress on a terminal, end at Ctrl-C
- * and find the stored calibration of the machine, called as --gpu says, else as the back end is called. The watch must
- * live as long as the session. */
+/* For sessions that others run (exec/session/calibrate.h): sets the callbacks that show progress on a terminal, end at
+ * Ctrl-C and find the stored calibration of the machine, called as --gpu says, else as the back end is called. The
+ * watch must live as long as the session. */
 typedef struct sn_train_watch {
   const sn_args *args;
   sn_apart *apart; /* the process of its own that trains */

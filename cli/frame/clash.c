@@ -3,7 +3,7 @@
 
 #include "base/path.h"
 #include "cli/frame/origins.h"
-#include "exec/batch.h"
+#include "exec/data/batch.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>

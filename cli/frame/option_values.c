@@ -5,7 +5,7 @@
 #include "models/net.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/workers.h"
-#include "sim/plan/pack.h"
+#include "sim/memory/pack.h"
 #include "sim/share/colour.h"
 
 #include <stdio.h>

@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "cli/frame/out.h"
-#include "exec/session.h"
+#include "exec/session/session.h"
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"

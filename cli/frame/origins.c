@@ -2,7 +2,7 @@
 #include "cli/frame/origins.h"
 
 #include "base/path.h"
-#include "exec/batch.h"
+#include "exec/data/batch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,9 +5,9 @@
 #include "models/zoo.h"
 #include "sim/corun/schedule.h"
 #include "sim/device/scaling.h"
-#include "sim/plan/interval.h"
-#include "sim/plan/ops.h"
-#include "sim/plan/schedule.h"
+#include "sim/policy/interval.h"
+#include "sim/policy/ops.h"
+#include "sim/policy/schedule.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/device.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <stdint.h>
 

@@ -12,7 +12,7 @@
 #define SN_CLI_SWEEP_RANKS_H
 
 #include "base/err.h"
-#include "exec/module.h"
+#include "exec/machine/module.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ bool sn_ranks_send(sn_ranks *ranks, uint32_t to, int tag, const void *bytes, siz
 /* The next message that has come; false: there is none now. */
 bool sn_ranks_poll(sn_ranks *ranks, sn_message *message);
 
-/* The module's table (exec/module.h). */
+/* The module's table (exec/machine/module.h). */
 #define SN_RANKS_TABLE "sn_ranks_module"
 
 typedef struct sn__mpi sn__mpi; /* the module's */

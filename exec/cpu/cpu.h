@@ -6,8 +6,8 @@
 #ifndef SN_EXEC_CPU_CPU_H
 #define SN_EXEC_CPU_CPU_H
 
-#include "exec/cpu_module.h"
-#include "exec/kernel_internal.h"
+#include "exec/kernel/kernel_internal.h"
+#include "exec/machine/cpu_module.h"
 
 #include <oneapi/dnnl/dnnl.h>
 

@@ -1,11 +1,11 @@
-/* CPU kernels: making, choosing and running them, and the module's table; see exec/cpu_kernels.h. What an operator does
- * is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, lrn.c, update.c and loops.c (all others); primitive.c
- * wraps oneDNN. */
+/* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
+ * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, lrn.c, update.c and loops.c (all
+ * others); primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
 #include "base/checked.h"
-#include "exec/machine.h"
+#include "exec/machine/machine.h"
 
 #include <inttypes.h>
 #include <omp.h>

@@ -7,8 +7,8 @@
 #include "exec/cuda/cuda.h"
 
 #include "base/checked.h"
-#include "exec/kernel_internal.h"
-#include "exec/random.h"
+#include "exec/data/random.h"
+#include "exec/kernel/kernel_internal.h"
 #include "sim/device/calibration.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  *   kernels.c   every other operator, and the update
  *   store.c     what lies outside the pool: parameters, statistics, batch, masks, labels
  *   play.c      the back end that obeys a plan
- *   machine.c   the table of functions (exec/machine.h) and the module's entry
+ *   machine.c   the table of functions (exec/machine/machine.h) and the module's entry
  *
  * Device memory: the pool of the play at hand, exactly as planned, one block for what is trained and given (batch,
  * masks, one-hot labels), and cuBLAS's workspace. Pinned host memory: the external pool, and what the host exchanges
@@ -17,7 +17,7 @@
 #ifndef SN_EXEC_CUDA_CUDA_H
 #define SN_EXEC_CUDA_CUDA_H
 
-#include "exec/machine.h"
+#include "exec/machine/machine.h"
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>

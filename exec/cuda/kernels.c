@@ -1,17 +1,17 @@
 /* Kernels: every operator but CONV, and the update, by cuDNN, cuBLAS and copies on the compute stream. The gradient
- * rules are the operator table's (models/op.h); exec/reference.h says what must come out.
+ * rules are the operator table's (models/op.h); exec/kernel/reference.h says what must come out.
  *
  * Three operators need what no library function does:
- *   DROPOUT   its mask is a function of seed, layer and iteration (exec/call.h) for every back end alike. The host
- *             draws it as factors, 0 or 1 / (1 - ratio), and it is copied once an iteration (store.c); so every pass
- * and re-run multiplies by the same bits, and none waits for the link. SOFTMAX   its gradient takes one-hot labels,
- * which come the same way. Its input goes to the host, where loss and hits are computed after the iteration. LRN
- * backward is in place in the plan, which cuDNN does not promise to stand: dy is copied to the workspace, a few images
- * at a time. */
+ *   DROPOUT   its mask is a function of seed, layer and iteration (exec/kernel/call.h) for every back end alike. The
+ * host draws it as factors, 0 or 1 / (1 - ratio), and it is copied once an iteration (store.c); so every pass and
+ * re-run multiplies by the same bits, and none waits for the link. SOFTMAX   its gradient takes one-hot labels, which
+ * come the same way. Its input goes to the host, where loss and hits are computed after the iteration. LRN backward is
+ * in place in the plan, which cuDNN does not promise to stand: dy is copied to the workspace, a few images at a time.
+ */
 #include "exec/cuda/cuda.h"
 
 #include "base/checked.h"
-#include "exec/kernel_internal.h"
+#include "exec/kernel/kernel_internal.h"
 
 static const float one = 1, zero = 0;
 

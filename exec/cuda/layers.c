@@ -3,7 +3,7 @@
 #include "exec/cuda/cuda.h"
 
 #include "base/checked.h"
-#include "exec/kernel_internal.h"
+#include "exec/kernel/kernel_internal.h"
 #include "models/op.h"
 
 #include <limits.h>

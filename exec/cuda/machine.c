@@ -1,8 +1,9 @@
-/* The CUDA machine's table of functions (exec/machine.h), and the table of the module (exec/cuda_module.h). */
+/* The CUDA machine's table of functions (exec/machine/machine.h), and the table of the module
+ * (exec/machine/cuda_module.h). */
 #include "exec/cuda/cuda.h"
 
 #include "base/build_id.h"
-#include "exec/cuda_module.h"
+#include "exec/machine/cuda_module.h"
 
 #include <stdlib.h>
 

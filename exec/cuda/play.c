@@ -5,7 +5,7 @@
  * last operation and the beginning of the next is the wait's. */
 #include "exec/cuda/cuda.h"
 
-#include "exec/kernel_internal.h"
+#include "exec/kernel/kernel_internal.h"
 #include "models/op.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * on the host, pinned, what is drawn there and the logits. Everything here runs between iterations. */
 #include "exec/cuda/cuda.h"
 
-#include "exec/kernel_internal.h"
+#include "exec/kernel/kernel_internal.h"
 
 #include <math.h>
 #include <string.h>

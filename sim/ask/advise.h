@@ -21,7 +21,7 @@
 #include "sim/ask/run.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

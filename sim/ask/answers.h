@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/graph/iteration.h"
-#include "sim/plan/schedule.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/schedule.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "sim/plan/pack.h"
+#include "sim/memory/pack.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -13,9 +13,9 @@
 #include "base/err.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
-#include "sim/plan/options.h"
 #include "sim/plan/plan.h"
 #include "sim/play/caching_replay.h"
+#include "sim/policy/options.h"
 
 #include <stdint.h>
 

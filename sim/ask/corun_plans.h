@@ -13,8 +13,8 @@
 #include "sim/corun/schedule.h"
 #include "sim/device/device.h"
 #include "sim/plan/lower_corun.h"
-#include "sim/plan/options.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/options.h"
+#include "sim/policy/strategy.h"
 
 #include <stdint.h>
 

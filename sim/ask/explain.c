@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "models/op.h"
 #include "sim/plan/high_water.h"
-#include "sim/plan/options.h"
+#include "sim/policy/options.h"
 
 #include <stdbool.h>
 #include <stdio.h>

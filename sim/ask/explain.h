@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/plan/plan.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <stddef.h>
 #include <stdint.h>

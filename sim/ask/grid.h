@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/device.h"
-#include "sim/plan/options.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/options.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

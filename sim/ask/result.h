@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
-#include "sim/plan/packings.h"
+#include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
-#include "sim/plan/strategy.h"
 #include "sim/play/trace.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 

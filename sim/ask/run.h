@@ -119,7 +119,7 @@ typedef struct sn_result {
   uint64_t pool_tensor_bytes, pool_workspace_bytes, pool_hole_bytes; /* in that step */
   uint64_t pool_bare_bytes;   /* of it, if there were no workspaces; 0: not known */
   uint64_t pool_largest_hole; /* the largest hole below the high water when it was reached */
-  /* By PyTorch's allocator (sim/plan/caching.h), peaks of two iterations: sums of blocks and of segments, parameters
+  /* By PyTorch's allocator (sim/memory/caching.h), peaks of two iterations: sums of blocks and of segments, parameters
    * and all else included. peak_device_bytes is then the context with libraries in use, and the segments. 0: it has
    * another allocator. */
   uint64_t allocated_bytes, reserved_bytes;

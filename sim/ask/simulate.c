@@ -12,11 +12,11 @@
 #include "sim/device/calibration.h"
 #include "sim/device/cost.h"
 #include "sim/graph/route.h"
+#include "sim/memory/pool.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/make.h"
-#include "sim/plan/pool.h"
-#include "sim/plan/schedule.h"
 #include "sim/play/device_model.h"
+#include "sim/policy/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>

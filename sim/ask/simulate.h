@@ -21,9 +21,9 @@
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
 #include "sim/plan/high_water.h"
-#include "sim/plan/options.h"
-#include "sim/plan/strategy.h"
 #include "sim/play/timeline.h"
+#include "sim/policy/options.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

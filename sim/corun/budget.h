@@ -27,8 +27,8 @@
 
 #include "base/err.h"
 #include "sim/corun/ranks.h"
-#include "sim/plan/ops.h"
-#include "sim/plan/options.h"
+#include "sim/policy/ops.h"
+#include "sim/policy/options.h"
 
 #include <stdbool.h>
 #include <stdint.h>

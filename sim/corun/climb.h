@@ -14,7 +14,7 @@
 #define SN_SIM_CORUN_CLIMB_H
 
 #include "sim/device/cores.h"
-#include "sim/plan/interval.h"
+#include "sim/policy/interval.h"
 
 #include <stdint.h>
 

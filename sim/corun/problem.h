@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "sim/corun/times.h"
 #include "sim/device/cores.h"
-#include "sim/plan/ops.h"
+#include "sim/policy/ops.h"
 
 #include <stdint.h>
 

@@ -13,9 +13,9 @@
 #include "sim/corun/budget.h"
 #include "sim/corun/times.h"
 #include "sim/device/cores.h"
-#include "sim/plan/ops.h"
-#include "sim/plan/policy.h"
-#include "sim/plan/timetable.h"
+#include "sim/policy/ops.h"
+#include "sim/policy/policy.h"
+#include "sim/policy/timetable.h"
 
 #include <stdint.h>
 

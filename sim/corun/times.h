@@ -16,7 +16,7 @@
 #include "sim/device/device.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
-#include "sim/plan/part.h"
+#include "sim/policy/part.h"
 
 #include <stdint.h>
 
@@ -54,7 +54,7 @@ typedef struct sn_times {
   struct sn_arena *arena;
 } sn_times;
 
-/* The route must be of a dialect that sim/plan/part.h knows. SN_BAD_USAGE where the device is not made of cores, or
+/* The route must be of a dialect that sim/policy/part.h knows. SN_BAD_USAGE where the device is not made of cores, or
  * the interval, unless it is the default, larger than they are. */
 sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimizer optimizer, uint32_t interval,
                        sn_err *err);

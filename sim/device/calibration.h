@@ -9,7 +9,7 @@
  *   sn_calibration_fit(c)                  fills `factor` and `residual` from the timings
  *   sn_calibration_apply(c, net, costs)    puts times into a cost model made for c->profile
  *
- * Data, open to look at: exec/calibrate.h makes one, db/ keeps it.
+ * Data, open to look at: exec/session/calibrate.h makes one, db/ keeps it.
  */
 #ifndef SN_SIM_DEVICE_CALIBRATION_H
 #define SN_SIM_DEVICE_CALIBRATION_H

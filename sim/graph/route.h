@@ -168,7 +168,7 @@ bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order);
 
 /* Adds what the iteration before has left on the device: a tensor of role SN_CARRIED for each that stays until the next
  * forward has ended, which are values and saved tensors that a backward step reads. No step touches them: a plan
- * allocates them before the first step and releases them behind the last forward step (sim/plan/residency.h). */
+ * allocates them before the first step and releases them behind the last forward step (sim/policy/residency.h). */
 sn_status sn_route_carry(sn_route *route, sn_err *err);
 
 /* Uses permits: what a step makes becomes the tensor of the operand that it may take, changed in place, where that is

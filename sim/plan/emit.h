@@ -23,9 +23,9 @@
 
 #include "base/err.h"
 #include "sim/graph/route.h"
+#include "sim/memory/pool.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/plan.h"
-#include "sim/plan/pool.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,9 +4,9 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/plan/emit.h"
-#include "sim/plan/offload.h"
 #include "sim/plan/place.h"
-#include "sim/plan/residency.h"
+#include "sim/policy/offload.h"
+#include "sim/policy/residency.h"
 
 typedef struct lowering {
   sn__emit emit;

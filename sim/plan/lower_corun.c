@@ -3,11 +3,11 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/memory/pool.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lanes.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/place.h"
-#include "sim/plan/pool.h"
 #include "sim/plan/regions.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Making plans; see the header. */
 #include "sim/plan/make.h"
 
+#include "sim/memory/pack.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
-#include "sim/plan/pack.h"
 #include "sim/plan/place.h"
 
 static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, bool gives_up, sn_err *err) {

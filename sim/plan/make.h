@@ -19,11 +19,11 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
-#include "sim/plan/options.h"
-#include "sim/plan/packings.h"
+#include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
-#include "sim/plan/schedule.h"
-#include "sim/plan/strategy.h"
+#include "sim/policy/options.h"
+#include "sim/policy/schedule.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>

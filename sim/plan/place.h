@@ -12,7 +12,7 @@
 #define SN_SIM_PLAN_PLACE_H
 
 #include "base/err.h"
-#include "sim/plan/packings.h"
+#include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ sn_pack_limits sn_place_limits(uint32_t count, uint64_t known, uint64_t load, sn
 /* The largest hole when the pool is first used up to its end: between the blocks that live then. Uses the blocks up. */
 uint64_t sn_place_largest_hole(sn_block *blocks, const uint64_t *offsets, uint32_t count, uint64_t pool_bytes);
 
-/* Packs the plan's blocks (sim/plan/pack.h) and says so in plan->placement; addresses stay as they are where packing
+/* Packs the plan's blocks (sim/memory/pack.h) and says so in plan->placement; addresses stay as they are where packing
  * takes no less. A plan that sn_place_can() is false for stays what it is. `packings` are those of plans placed before
  * it, or NULL. SN_NO_MEMORY. */
 sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_err *err);

@@ -17,14 +17,13 @@
 #include "sim/device/cores.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
-#include "sim/plan/options.h"
-#include "sim/plan/part.h"
+#include "sim/memory/pool.h"
+#include "sim/policy/options.h"
+#include "sim/policy/part.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#define SN_POOL_BLOCK UINT64_C(1024) /* [SN] 3.2.1: addresses and sizes in the pool are multiples of 1 KiB */
 
 /* Those behind the first SN_PLAIN_LANES compute, as the first does: only co-run plans use them
  * (sim/plan/lower_corun.h). */
@@ -93,8 +92,8 @@ typedef struct sn_plan {
   uint64_t external_limit; /* what there is for it; 0: not limited */
   sn_plan_counts counts;
   sn_step_use *use; /* route->n_steps */
-  /* Of a co-run plan, else 0: its operations are parts of steps (sim/plan/part.h), in any order that finds its values,
-   * on several compute lanes, each on a team of the device's cores. */
+  /* Of a co-run plan, else 0: its operations are parts of steps (sim/policy/part.h), in any order that finds its
+   * values, on several compute lanes, each on a team of the device's cores. */
   uint32_t n_teams;
   sn_team *teams;
   uint16_t cores, slots; /* of the device: its teams are within these, and no core has more at once than its slots */

@@ -1,4 +1,4 @@
-/* Caching replay: a plan's tensors and workspaces through PyTorch's caching allocator (sim/plan/caching.h), in the
+/* Caching replay: a plan's tensors and workspaces through PyTorch's caching allocator (sim/memory/caching.h), in the
  * order in which the plan lists them: what the framework would have allocated and reserved, whatever addresses the plan
  * has.
  *
@@ -18,7 +18,7 @@
 #define SN_SIM_PLAY_CACHING_REPLAY_H
 
 #include "base/err.h"
-#include "sim/plan/caching.h"
+#include "sim/memory/caching.h"
 #include "sim/plan/plan.h"
 
 #include <stdbool.h>

@@ -13,8 +13,8 @@
 #include "sim/corun/times.h"
 #include "sim/device/cost.h"
 #include "sim/device/device.h"
-#include "sim/plan/options.h"
 #include "sim/play/backend.h"
+#include "sim/policy/options.h"
 
 typedef struct sn_device_model {
   const sn_device *device;

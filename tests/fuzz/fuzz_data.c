@@ -5,7 +5,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "exec/batch_source.h"
+#include "exec/data/batch_source.h"
 #include "models/build.h"
 
 #include <math.h>

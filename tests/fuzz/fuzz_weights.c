@@ -3,7 +3,7 @@
  */
 #include "tests/fuzz/fuzz.h"
 
-#include "exec/weights.h"
+#include "exec/kernel/weights.h"
 #include "models/build.h"
 
 #include <math.h>

@@ -15,7 +15,8 @@ ALLOWED = {
     "cli": set(lint.LAYERS),
 }
 ROOMS = {  # the lowest room first
-    "sim": ("graph", "device", "share", "plan", "corun", "play", "ask"),
+    "sim": ("memory", "graph", "device", "share", "policy", "plan", "corun", "play", "ask"),
+    "exec": ("data", "kernel", "machine", "cpu", "cuda", "session"),
     "cli": ("frame", "sweep", "commands", "reproduce"),
 }
 THIRD_PARTY = (

@@ -1,7 +1,7 @@
 /* A CPU module that computes nothing and dies as libraries do: SN_DIES says how ("segv", "abort", "exit"), SN_DIES_AT
  * in which run of a kernel. */
 #include "base/build_id.h"
-#include "exec/cpu_module.h"
+#include "exec/machine/cpu_module.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -18,7 +18,7 @@
 #ifndef SN_TESTS_COMPARE_KERNELS_H
 #define SN_TESTS_COMPARE_KERNELS_H
 
-#include "exec/reference.h"
+#include "exec/kernel/reference.h"
 #include "tests/unit/net_runner.h"
 
 #include <float.h>

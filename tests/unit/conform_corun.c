@@ -3,7 +3,7 @@
  * from those of one thread only in how sums are split. And what is refused. */
 #include "tests/unit/corun_training.h"
 
-#include "exec/cpu_teams.h"
+#include "exec/machine/cpu_teams.h"
 
 #include <math.h>
 

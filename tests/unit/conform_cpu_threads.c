@@ -4,7 +4,7 @@
  * Copies start late at random, so that fences are needed; released bytes are poisoned; pools are small enough that the
  * cache evicts. One thread for the kernels: results then do not depend on how work is split. ThreadSanitizer runs this
  * as well. Without CPU kernels in the build everything here is skipped. */
-#include "exec/session.h"
+#include "exec/session/session.h"
 #include "models/zoo.h"
 
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* Training with operations side by side, as tests of it do: on cores of their choice, with every byte watched, late
- * starts, and each plan compared with itself one operation after another (exec/session.h). Without CPU kernels in the
- * build a test is skipped. */
+ * starts, and each plan compared with itself one operation after another (exec/session/session.h). Without CPU kernels
+ * in the build a test is skipped. */
 #ifndef SN_TESTS_CORUN_TRAINING_H
 #define SN_TESTS_CORUN_TRAINING_H
 
-#include "exec/session.h"
+#include "exec/session/session.h"
 #include "models/zoo.h"
 #include "sim/play/recording.h"
 #include "tests/unit/prng.h"

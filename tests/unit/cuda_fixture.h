@@ -14,9 +14,9 @@
 #ifndef SN_TESTS_CUDA_FIXTURE_H
 #define SN_TESTS_CUDA_FIXTURE_H
 
-#include "exec/cuda_module.h"
-#include "exec/reference.h"
-#include "exec/session.h"
+#include "exec/kernel/reference.h"
+#include "exec/machine/cuda_module.h"
+#include "exec/session/session.h"
 #include "models/zoo.h"
 #include "sim/plan/lower.h"
 #include "tests/fake_cuda/fake_cuda.h"

@@ -8,7 +8,7 @@
 #ifndef SN_TESTS_DIFFERENCE_H
 #define SN_TESTS_DIFFERENCE_H
 
-#include "exec/reference.h"
+#include "exec/kernel/reference.h"
 #include "tests/unit/net_runner.h"
 
 static inline sn_status run_reference_kernel(void *self, const sn_call *call, sn_err *err) {

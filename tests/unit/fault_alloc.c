@@ -6,8 +6,8 @@
  */
 #include "tests/unit/pipeline.h"
 
-#include "exec/batch_source.h"
-#include "exec/weights.h"
+#include "exec/data/batch_source.h"
+#include "exec/kernel/weights.h"
 #include "plots/plot.h"
 #include "sim/ask/advise.h"
 #include "sim/ask/blocks.h"

@@ -8,7 +8,7 @@
 #ifndef SN_TESTS_IMAGE_FILES_H
 #define SN_TESTS_IMAGE_FILES_H
 
-#include "exec/batch.h"
+#include "exec/data/batch.h"
 #include "models/build.h"
 
 #include <setjmp.h>

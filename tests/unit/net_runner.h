@@ -13,7 +13,7 @@
 #ifndef SN_TESTS_NET_RUNNER_H
 #define SN_TESTS_NET_RUNNER_H
 
-#include "exec/call.h"
+#include "exec/kernel/call.h"
 #include "models/op.h"
 #include "sim/graph/route.h"
 #include "tests/unit/prng.h"

@@ -13,8 +13,8 @@
 #include "models/zoo.h"
 #include "sim/device/cost.h"
 #include "sim/plan/lower.h"
-#include "sim/plan/schedule.h"
 #include "sim/play/device_model.h"
+#include "sim/policy/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  *   SN_SEED        the first seed
  *   SN_PROP_NETS   how many allocators (default: 2000)
  */
-#include "sim/plan/caching.h"
+#include "sim/memory/caching.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"
 

@@ -6,7 +6,7 @@
  * of any packing by offset and place them anew, and none ends higher. So all orders of up to 8 blocks tell the optimum.
  */
 #include "sim/ask/blocks.h"
-#include "sim/plan/packings.h"
+#include "sim/memory/packings.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"
 

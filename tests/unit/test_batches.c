@@ -1,7 +1,7 @@
 /* Batches: what comes out of synthetic ones and of image files of both forms, in which order, and what is said of files
  * that change. Files that are refused from the start are in test_image_set.c. */
-#include "exec/batch_source.h"
-#include "exec/random.h"
+#include "exec/data/batch_source.h"
+#include "exec/data/random.h"
 #include "tests/unit/image_files.h"
 
 #include <math.h>

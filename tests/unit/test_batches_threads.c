@@ -1,6 +1,6 @@
 /* The prefetching thread: whatever the timing, next() gives what the source gives directly, rewind and free work in
  * every state, and sources do not disturb each other. ThreadSanitizer runs this. */
-#include "exec/batch_source.h"
+#include "exec/data/batch_source.h"
 #include "tests/unit/image_files.h"
 #include "tests/unit/seed.h"
 

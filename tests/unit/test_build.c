@@ -34,7 +34,7 @@ static sn_net *branches(void) {
   x = sn_build_join(b, (uint32_t[]){x, a, a}, 3, "join");
   x = sn_build_fc(b, x, 10, "fc");
   sn_build_softmax(b, x, "softmax");
-  x = sn_build_pool(b, SN_DATA_LAYER, (sn_pool){.global = true}, "pool");
+  x = sn_build_pool(b, SN_DATA_LAYER, (sn_pooling){.global = true}, "pool");
   sn_build_softmax(b, x, "softmax2");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   if (!net) fail_msg("%s", err.text);
@@ -94,13 +94,13 @@ static void attributes(void **state) {
   uint32_t x = sn_build_conv(
       b, 0, (sn_conv){.channels = 4, .kernel = 1, .pad = 2, .kernel_wide = 7, .pad_wide = 3, .no_bias = true}, "wide");
   x = sn_build_conv(b, x, (sn_conv){.channels = 8, .kernel = 3, .stride = 2, .pad = 1, .groups = 4}, "square");
-  x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .average = true, .ceil = true}, "pool");
+  x = sn_build_pool(b, x, (sn_pooling){.kernel = 2, .average = true, .ceil = true}, "pool");
   x = sn_build_lrn(b, x, 5, "lrn");
   x = sn_build_bn(b, x, "bn");
   x = sn_build_dropout(b, x, 0.5, "drop");
   x = sn_build_concat(b, (uint32_t[]){x, x}, 2, "concat");
   x = sn_build_inplace(b, sn_build_relu6(b, x, "six"), SN_INPLACE_NO);
-  x = sn_build_pool(b, x, (sn_pool){.adaptive = 2}, "adaptive");
+  x = sn_build_pool(b, x, (sn_pooling){.adaptive = 2}, "adaptive");
   x = sn_build_deconv(b, x, (sn_conv){.channels = 6, .kernel = 3, .stride = 2, .pad = 1, .output_pad = 1}, "up");
   x = sn_build_act(b, x, (sn_act){SN_ACT_LEAKY, 0.2}, "leaky");
   sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
@@ -202,7 +202,7 @@ static void first_error_wins(sn_builder *b) {
   assert_int_equal(sn_build_layer(b, SN_DATA, &(sn_attr){0}, NULL, 0, "d"), SN_NONE);
 }
 static void too_many_weights(sn_builder *b) {
-  uint32_t x = sn_build_pool(b, 0, (sn_pool){.global = true}, "pool");
+  uint32_t x = sn_build_pool(b, 0, (sn_pooling){.global = true}, "pool");
   for (int i = 0; i < 5; i++) x = sn_build_fc(b, x, SN_MAX_DIM, "fc%d", i); /* 2^50 bytes each but the first */
   sn_build_softmax(b, x, "s");
 }

@@ -1,6 +1,6 @@
 /* The caching allocator's constants, one by one, and what it says when nothing fits. Random requests are in
  * prop_caching.c. */
-#include "sim/plan/caching.h"
+#include "sim/memory/caching.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Calibrations: measured times where there are any, corrected formulas elsewhere; stored and read back. */
 #include "base/arena.h"
 #include "db/calibrations.h"
-#include "exec/calibrate.h"
+#include "exec/session/calibrate.h"
 #include "sim/device/calibration.h"
 #include "tests/unit/pipeline.h"
 

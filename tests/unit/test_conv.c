@@ -19,7 +19,7 @@ static sn_net *one_conv(geometry g) {
   sn_err err = SN_ERR_INIT;
   sn_builder *b = sn_builder_new("one", g.batch, g.channels, g.side, g.side, &err);
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, g.conv, "conv");
-  x = sn_build_pool(b, x, (sn_pool){.global = true}, "pool");
+  x = sn_build_pool(b, x, (sn_pooling){.global = true}, "pool");
   sn_build_softmax(b, x, "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   must(&err);

@@ -1,6 +1,6 @@
 /* CPU kernels: every operator in many shapes and every layer of five networks against the reference kernels; the same
  * bits again and at other addresses; re-runs; what is refused. */
-#include "exec/cpu_kernels.h"
+#include "exec/machine/cpu_kernels.h"
 
 #include "models/zoo.h"
 #include "tests/unit/compare_kernels.h"

@@ -1,6 +1,6 @@
 /* What weights are drawn as: mean and spread of each rule, biases, which layers are ends, what batch norms begin with.
  */
-#include "exec/state.h"
+#include "exec/kernel/state.h"
 #include "models/build.h"
 
 #include <setjmp.h>
@@ -19,12 +19,12 @@ static sn_net *make_net(void) {
   uint32_t last = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = 64, .kernel = 3, .groups = 2}, "conv");
   last = sn_build_bn(b, last, "bn");
   last = sn_build_deconv(b, last, (sn_conv){.channels = 30, .kernel = 5, .stride = 2, .groups = 2}, "deconv");
-  last = sn_build_pool(b, last, (sn_pool){.average = true, .adaptive = 4}, "small");
+  last = sn_build_pool(b, last, (sn_pooling){.average = true, .adaptive = 4}, "small");
   last = sn_build_fc(b, last, 300, "fc");
   uint32_t end = sn_build_fc(b, last, 70, "fc_end");
   sn_build_softmax(b, end, "softmax1");
   end = sn_build_conv(b, last, (sn_conv){.channels = 80, .kernel = 1}, "conv_end");
-  end = sn_build_pool(b, sn_build_relu(b, end, "relu"), (sn_pool){.average = true, .global = true}, "pool");
+  end = sn_build_pool(b, sn_build_relu(b, end, "relu"), (sn_pooling){.average = true, .global = true}, "pool");
   sn_build_softmax(b, sn_build_dropout(b, end, 0.5, "drop"), "softmax2");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   if (!net) fail_msg("%s", err.text);

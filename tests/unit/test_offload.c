@@ -1,5 +1,5 @@
 /* Offload: which tensors leave, when, and when they come back; AlexNet and a small branching net by hand. */
-#include "sim/plan/offload.h"
+#include "sim/policy/offload.h"
 #include "tests/unit/pipeline.h"
 
 /* Steps count from 1 here. */

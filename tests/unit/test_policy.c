@@ -1,5 +1,5 @@
 /* Names of co-run policies: every name back and forth, and a sentence for each mistake. */
-#include "sim/plan/policy.h"
+#include "sim/policy/policy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Pool against a naive one that scans an array of blocks: the same addresses, the same largest region under a limit,
  * the same accounts, holes merged. */
+#include "sim/memory/pool.h"
 #include "sim/plan/plan.h"
-#include "sim/plan/pool.h"
 #include "tests/unit/seed.h"
 
 #include <string.h>

@@ -14,10 +14,10 @@ static sn_net *chain(void) {
   sn_builder *b = begin_net((sn_shape){2, 2, 9, 8});
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = 4, .kernel = 3, .pad = 1}, "conv1");
   x = sn_build_lrn(b, sn_build_relu(b, x, "relu1"), 3, "lrn1");
-  x = sn_build_pool(b, x, (sn_pool){.kernel = 3, .stride = 2, .ceil = true}, "pool1");
+  x = sn_build_pool(b, x, (sn_pooling){.kernel = 3, .stride = 2, .ceil = true}, "pool1");
   x = sn_build_conv(b, x, (sn_conv){.channels = 6, .kernel = 3, .groups = 2, .no_bias = true}, "conv2");
   x = sn_build_relu(b, sn_build_bn(b, x, "bn2"), "relu2");
-  x = sn_build_pool(b, x, (sn_pool){.kernel = 2, .average = true}, "pool2");
+  x = sn_build_pool(b, x, (sn_pooling){.kernel = 2, .average = true}, "pool2");
   x = sn_build_dropout(b, sn_build_relu(b, sn_build_fc(b, x, 7, "fc1"), "relu3"), 0.3, "drop");
   sn_build_softmax(b, sn_build_fc(b, x, 4, "fc2"), "softmax");
   return finish_net(b);
@@ -46,9 +46,9 @@ static sn_net *branches(void) {
   x = sn_build_bn(b, sn_build_conv(b, x, three, "conv1"), "bn2");
   uint32_t sum = sn_build_join(b, (const uint32_t[]){x, stem}, 2, "join");
   uint32_t parts[3] = {sn_build_conv(b, sum, one, "b1"), sn_build_relu(b, sn_build_conv(b, sum, three, "b2"), "relu2"),
-                       sn_build_pool(b, sum, (sn_pool){.kernel = 3, .pad = 1, .average = true}, "b3")};
+                       sn_build_pool(b, sum, (sn_pooling){.kernel = 3, .pad = 1, .average = true}, "b3")};
   uint32_t all = sn_build_concat(b, parts, 3, "concat");
-  uint32_t pooled = sn_build_pool(b, all, (sn_pool){.average = true, .global = true}, "global");
+  uint32_t pooled = sn_build_pool(b, all, (sn_pooling){.average = true, .global = true}, "global");
   sn_build_softmax(b, sn_build_fc(b, pooled, 5, "fc1"), "softmax1");
   sn_build_softmax(b, sn_build_fc(b, sum, 3, "fc2"), "softmax2");
   return finish_net(b);

@@ -1,5 +1,5 @@
 /* Residency: what Caffe and Torch keep on the device, tensor by tensor, on a small chain and a small branching net. */
-#include "sim/plan/residency.h"
+#include "sim/policy/residency.h"
 
 #include "sim/plan/check.h"
 #include "tests/unit/pipeline.h"

@@ -261,9 +261,9 @@ static void too_large(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
   sn_builder *b = sn_builder_new("huge", 1u << 20, 1u << 10, 1u << 9, 1u << 9, &err);
-  uint32_t x = sn_build_pool(b, SN_DATA_LAYER, (sn_pool){.kernel = 1}, "pool1");
-  x = sn_build_pool(b, x, (sn_pool){.kernel = 1}, "pool2");
-  x = sn_build_pool(b, x, (sn_pool){.global = true}, "pool3");
+  uint32_t x = sn_build_pool(b, SN_DATA_LAYER, (sn_pooling){.kernel = 1}, "pool1");
+  x = sn_build_pool(b, x, (sn_pooling){.kernel = 1}, "pool2");
+  x = sn_build_pool(b, x, (sn_pooling){.global = true}, "pool3");
   sn_build_softmax(b, x, "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   must(&err);

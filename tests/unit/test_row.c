@@ -1,5 +1,5 @@
 /* Rows: whatever is put, pulled and changed, items stand in order, and each is found. Against a plain sorted array. */
-#include "sim/plan/row.h"
+#include "sim/memory/row.h"
 #include "tests/unit/prng.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Strategy names: the 13 of the default table and their aliases, every part that clashes, every misspelling. */
-#include "sim/plan/strategy.h"
+#include "sim/policy/strategy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Timeline: its bars, rectangles, levels and arrows say what plan and trace say, for every default strategy on nets of
  * all kinds, with enough memory and with little, for a trace that took time for its allocations, for one of real
  * training, and for operations side by side. */
-#include "exec/cpu.h"
+#include "exec/machine/cpu.h"
 #include "sim/ask/simulate.h"
 #include "sim/play/timeline.h"
 #include "tests/unit/pipeline.h"

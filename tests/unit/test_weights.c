@@ -2,9 +2,9 @@
  * about themselves or belong to another net are refused, each with words that say why. */
 #include "tests/unit/image_files.h"
 
-#include "exec/state.h"
-#include "exec/tensor_file.h"
-#include "exec/weights.h"
+#include "exec/data/tensor_file.h"
+#include "exec/kernel/state.h"
+#include "exec/kernel/weights.h"
 
 #include <math.h>
 

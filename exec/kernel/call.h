@@ -1,0 +1,85 @@
+/* Call: one execution of one step, with everything a kernel needs: where its tensors lie in the pool, its parameters,
+ * and which run this is. The same for the reference kernels (exec/kernel/reference.h) and the fast ones
+ * (exec/machine/cpu_kernels.h).
+ *
+ * Shapes are the net's (NCHW, float32). Which pointers are set depends on the operator table (models/op.h):
+ *
+ *   forward    x (n_inputs), y (n_outputs)
+ *   backward   x and y where the operator's backward reads them, dy (n_outputs), dx (n_inputs)
+ *   update     gradients in, parameters and what the optimizer keeps changed
+ *
+ * What may lie at one address: whatever the route's dialect has in place. y may be any x of an ACT, DROPOUT, SOFTMAX or
+ * JOIN; dx any dy of an ACT, LRN, DROPOUT, JOIN or FORK, the x of an FC or POOL, the y of a SOFTMAX. Of x and y in a
+ * backward only those hold their values that the dialect's rule reads; dx is NULL where nobody needs it. x of the first
+ * layer is the input batch.
+ *
+ * A sum (SN_SUM) has a call of its own, sn_call_sum().
+ */
+#ifndef SN_EXEC_KERNEL_CALL_H
+#define SN_EXEC_KERNEL_CALL_H
+
+#include "exec/kernel/init.h"
+#include "models/net.h"
+#include "sim/graph/optimizer.h"
+#include "sim/graph/route.h"
+#include "sim/policy/part.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct sn_hyper {
+  uint64_t seed;
+  float learning_rate, momentum, weight_decay;
+  sn_optimizer optimizer;
+  sn_init init;
+} sn_hyper;
+
+typedef struct sn_call {
+  const sn_net *net;
+  uint32_t layer;
+  sn_pass pass;
+  sn_step_part part;  /* of a backward: FILTER makes gradients of parameters only, DATA dx only */
+  bool rerun;         /* a recomputation: the same dropout mask again, running statistics left alone */
+  uint64_t iteration; /* from 0 */
+  const sn_hyper *hyper;
+  float **x, **y, **dy, **dx; /* n_inputs, n_outputs, n_outputs, n_inputs pointers; NULL where not needed */
+  void *saved[3];             /* what forward saves for backward in the dialect's graph; NULL: nothing, or nowhere */
+  uint64_t saved_bytes;       /* of the last of them */
+  float *parameters;          /* weights, then bias; BN: gamma, then beta. NULL: none */
+  float *gradients;
+  float *states[SN_OPTIMIZER_STATES]; /* what the optimizer keeps, each like the parameters: momentum or the gradients'
+                                       * moment; the moment of their squares. NULL: not kept */
+  float *statistics; /* BN: running mean, running variance, saved mean, saved 1/sqrt(variance + eps), c floats each */
+  const int32_t *labels; /* SOFTMAX: one class an image */
+  double *loss;          /* SOFTMAX forward writes the batch's mean cross-entropy here */
+  void *workspace;       /* in the pool, at the planned address */
+  uint64_t workspace_bytes;
+} sn_call;
+
+#define SN_BN_EPSILON  1e-5f
+#define SN_BN_MOMENTUM 0.1f
+
+/* Points x, y, dy and dx to where the layer's input and output values and their gradients lie. `place`: per tensor of
+ * the route, NULL where it is nowhere; `data`: the input batch; `room`: 4 x sn_call_widest() pointers, the call's until
+ * it is filled for another. */
+uint32_t sn_call_widest(const sn_net *net);
+void sn_call_fill(sn_call *call, const sn_route *route, unsigned char *const *place, float *data, float **room);
+
+/* Of a backward: x[0] and y[0] become NULL where the step does not read them, so that no kernel takes what lies there
+ * for their values. */
+void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *step);
+
+/* Adds two gradients where they meet (sim/graph/route.h); each may be a view of a larger one. */
+void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place);
+
+/* Copies the channels of a view to `to`, one image after the other. */
+void sn_call_gather(const sn_route *route, uint32_t value, const float *storage, float *to);
+
+/* Bytes that the gradient with respect to a layer's output takes when it is gathered; 0 where it lies together. */
+uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step);
+
+/* Dropout's mask bit of element `index`: keyed by (seed, layer, iteration), so that forward, a re-run and backward see
+ * the same mask and none needs to be stored. True: the element is kept. */
+bool sn_dropout_keeps(const sn_call *call, uint64_t index);
+
+#endif

@@ -1,0 +1,82 @@
+/* Reference kernels: which function computes which operator, and the update; see exec/kernel/reference.h. The operators
+ * are in reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX) and reference_shape.c (all others).
+ */
+#include "exec/kernel/reference.h"
+
+#include "exec/kernel/reference_internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+
+/* Of one parameter; sim/graph/optimizer.h has the formulas. Weight decay is on every parameter, biases included. */
+static double new_momentum(const sn_call *call, uint64_t i) {
+  const sn_hyper *h = call->hyper;
+  double w = call->parameters[i];
+  double v = (double)h->momentum * call->states[0][i] + call->gradients[i] + (double)h->weight_decay * w;
+  call->states[0][i] = (float)v;
+  return w - (double)h->learning_rate * v;
+}
+
+static double new_sgd(const sn_call *call, uint64_t i) {
+  const sn_hyper *h = call->hyper;
+  double w = call->parameters[i];
+  return w - (double)h->learning_rate * (call->gradients[i] + (double)h->weight_decay * w);
+}
+
+static double new_adam(const sn_call *call, uint64_t i) {
+  const sn_hyper *h = call->hyper;
+  double t = (double)call->iteration + 1, g = call->gradients[i], w = call->parameters[i];
+  if (h->optimizer == SN_OPTIMIZER_ADAM)
+    g += (double)h->weight_decay * w;
+  else
+    w -= (double)h->learning_rate * (double)h->weight_decay * w;
+  double m = SN_ADAM_BETA1 * call->states[0][i] + (1 - SN_ADAM_BETA1) * g;
+  double s = SN_ADAM_BETA2 * call->states[1][i] + (1 - SN_ADAM_BETA2) * g * g;
+  call->states[0][i] = (float)m;
+  call->states[1][i] = (float)s;
+  double mean = m / (1 - pow(SN_ADAM_BETA1, t)), square = s / (1 - pow(SN_ADAM_BETA2, t));
+  return w - (double)h->learning_rate * mean / (sqrt(square) + SN_ADAM_EPSILON);
+}
+
+static void update(const sn_call *call) {
+  static double (*const rules[SN_OPTIMIZERS])(const sn_call *call,
+                                              uint64_t i) = {[SN_OPTIMIZER_MOMENTUM] = new_momentum,
+                                                             [SN_OPTIMIZER_SGD] = new_sgd,
+                                                             [SN_OPTIMIZER_ADAM] = new_adam,
+                                                             [SN_OPTIMIZER_ADAMW] = new_adam};
+  uint64_t count = sn__call_layer(call)->parameters;
+  for (uint64_t i = 0; i < count; i++) call->parameters[i] = (float)rules[call->hyper->optimizer](call, i);
+}
+
+/* DATA is not a step; LRN's backward is the only one that can fail. */
+static const struct {
+  void (*forward)(const sn_call *call);
+  void (*backward)(const sn_call *call);
+} kernels[SN_OP_COUNT] = {
+    [SN_CONV] = {sn__reference_conv_forward, sn__reference_conv_backward},
+    [SN_DECONV] = {sn__reference_deconv_forward, sn__reference_deconv_backward},
+    [SN_FC] = {sn__reference_fc_forward, sn__reference_fc_backward},
+    [SN_POOL] = {sn__reference_pool_forward, sn__reference_pool_backward},
+    [SN_ACT] = {sn__reference_act_forward, sn__reference_act_backward},
+    [SN_LRN] = {sn__reference_lrn_forward, NULL},
+    [SN_BN] = {sn__reference_bn_forward, sn__reference_bn_backward},
+    [SN_DROPOUT] = {sn__reference_dropout_forward, sn__reference_dropout_backward},
+    [SN_SOFTMAX] = {sn__reference_softmax_forward, sn__reference_softmax_backward},
+    [SN_JOIN] = {sn__reference_join_forward, sn__reference_join_backward},
+    [SN_FORK] = {sn__reference_fork_forward, sn__reference_fork_backward},
+    [SN_CONCAT] = {sn__reference_concat_forward, sn__reference_concat_backward},
+};
+
+sn_status sn_reference_run(const sn_call *call, sn_err *err) {
+  sn_op op = sn__call_layer(call)->op;
+  assert(op != SN_DATA);
+  if (op == SN_LRN && call->pass == SN_BACKWARD) return sn__reference_lrn_backward(call, err);
+  if (call->pass == SN_UPDATE)
+    update(call);
+  else if (call->pass == SN_FORWARD)
+    kernels[op].forward(call);
+  else
+    kernels[op].backward(call);
+  return SN_OK;
+}

@@ -1,0 +1,377 @@
+/* CPU back end; see the header.
+ *
+ * Addresses are looked up when an instruction is fed, in listed order, as the plan means them; lanes beside the
+ * caller's thread get pointers. Of a co-run plan every operation is a job of its own, and so is every release that is
+ * watched; what they have found of the loss is added up in listed order, whenever they ran.
+ *
+ *   |guard|<------------- pool_bytes ------------->|guard|      one region, guards only where `check` asks for them
+ */
+#include "exec/machine/cpu.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_BYTES = 4096 };
+
+/* A quiet NaN as a float, and unlikely as anything else. */
+static const uint32_t pattern = 0x7fc5a5a5;
+
+/* An instruction that is carried out, by the caller's thread or on a lane. */
+typedef struct job {
+  sn_cpu *cpu;
+  sn_cpu_kernels *kernels;
+  const sn_instr *instr;
+  sn_call call;
+  float **pointers; /* of the call; see sn_call_fill() */
+  double loss;      /* of a SOFTMAX, with */
+  uint32_t correct;
+  bool scores; /* it is one that counts */
+} job;
+
+typedef struct sn__cpu_play {
+  const sn_plan *plan;
+  sn_trace *trace;
+  sn_lanes *lanes;
+  unsigned char *region, *pool, *external;
+  unsigned char **place; /* per tensor: where it lies, or NULL */
+  job *jobs;             /* of an iteration; without teams there is one, used again and again */
+  float **pointers;      /* of all jobs */
+  uint32_t n_jobs, room;
+  sn_cpu_kernels *kernels[SN_LANES_TEAMS]; /* of teams */
+  uint16_t last_team[SN_LANES];            /* of a lane's last operation */
+  uint64_t iteration;
+} play;
+
+static void fill(unsigned char *from, uint64_t bytes) {
+  for (uint64_t i = 0; i < bytes; i += sizeof pattern) memcpy(from + i, &pattern, sizeof pattern);
+}
+
+static bool is_filled(const unsigned char *from, uint64_t begin, uint64_t end) {
+  for (uint64_t i = begin; i < end; i++)
+    if (from[i] != ((const unsigned char *)&pattern)[i % sizeof pattern]) return false;
+  return true;
+}
+
+/* How many jobs an iteration has. */
+static uint32_t count_jobs(const sn_cpu *cpu, const sn_plan *plan) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++)
+    count += plan->instrs[i].kind == SN_COMPUTE || (plan->instrs[i].kind == SN_RELEASE && cpu->check);
+  return sn_plan_is_corun(plan) ? count : 1;
+}
+
+static bool make_jobs(sn_cpu *cpu, play *p) {
+  size_t pointers = (size_t)4 * sn_call_widest(p->plan->route->net);
+  p->room = count_jobs(cpu, p->plan);
+  p->jobs = calloc((size_t)p->room + 1, sizeof *p->jobs);
+  p->pointers = calloc(p->room * pointers + 1, sizeof *p->pointers);
+  if (!p->jobs || !p->pointers) return false;
+  for (uint32_t i = 0; i < p->room; i++)
+    p->jobs[i] = (job){.cpu = cpu, .kernels = cpu->kernels, .pointers = p->pointers + i * pointers};
+  return true;
+}
+
+static bool make_memory(sn_cpu *cpu, play *p) {
+  uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
+  p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
+  p->external = malloc(p->plan->external_bytes + 1);
+  p->place = calloc(p->plan->route->n_tensors, sizeof *p->place);
+  if (!p->region || !p->external || !p->place || !make_jobs(cpu, p)) return false;
+  p->pool = p->region + guards / 2;
+  if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
+  return true;
+}
+
+static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  sn_cpu *cpu = self;
+  cpu->play = calloc(1, sizeof *cpu->play);
+  if (!cpu->play) return sn_fail_memory(err);
+  *cpu->play = (play){.plan = plan, .trace = trace};
+  if (!make_memory(cpu, cpu->play))
+    return sn_fail(err, SN_NO_MEMORY,
+                   "the plan needs %llu MiB for its pool and %llu MiB beside it, which this machine has not; "
+                   "choose a smaller batch",
+                   (unsigned long long)(plan->pool_bytes >> 20), (unsigned long long)(plan->external_bytes >> 20));
+  if (sn_plan_is_corun(plan) && sn_cpu_teams_open(cpu->teams, plan, cpu->play->kernels, err) != SN_OK) return err->code;
+  const sn_lanes_options options = {
+      .n_fences = plan->n_fences, .jitter_us = cpu->jitter_us, .teams = plan->teams, .n_teams = plan->n_teams};
+  cpu->play->lanes = sn_lanes_new(&options, err);
+  return cpu->play->lanes ? SN_OK : err->code;
+}
+
+static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  (void)err;
+  p->iteration = iteration;
+  p->n_jobs = 0;
+  cpu->outcome = (sn_outcome){0};
+  for (uint32_t t = 0; t < p->plan->route->n_tensors; t++) p->place[t] = NULL;
+  memset(p->trace->busy_ns, 0, sizeof p->trace->busy_ns);
+  memset(p->trace->stall_ns, 0, sizeof p->trace->stall_ns);
+  sn_lanes_begin(p->lanes);
+  return SN_OK;
+}
+
+static sn_status broken(const play *p, uint32_t index, const char *what, sn_err *err) {
+  const sn_instr *i = &p->plan->instrs[index];
+  return sn_fail(err, SN_BUG, "instruction %u (%s, step %u): %s", index, sn_instr_kind_name((sn_instr_kind)i->kind),
+                 i->step + 1, what);
+}
+
+static sn_status alloc(void *self, uint32_t index, sn_err *err) {
+  play *p = ((sn_cpu *)self)->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  (void)err;
+  p->trace->spans[index] = (sn_span){-1, -1};
+  p->place[i->id] = p->pool + i->offset;
+  return SN_OK;
+}
+
+/* A job for an instruction. */
+static job *next_job(sn_cpu *cpu, const sn_instr *instr) {
+  play *p = cpu->play;
+  if (!sn_plan_is_corun(p->plan)) p->n_jobs = 0;
+  job *j = &p->jobs[p->n_jobs++];
+  j->instr = instr;
+  j->scores = false;
+  return j;
+}
+
+static sn_status look_behind(void *of, sn_err *err) {
+  const job *j = of;
+  const play *p = j->cpu->play;
+  const sn_instr *i = j->instr;
+  if (!is_filled(p->pool + i->offset, p->plan->route->tensors[i->id].bytes, i->bytes))
+    return broken(p, (uint32_t)(i - p->plan->instrs), "bytes behind the tensor's end were written", err);
+  fill(p->pool + i->offset, i->bytes);
+  return SN_OK;
+}
+
+static sn_status release(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  p->trace->spans[index] = (sn_span){-1, -1};
+  p->place[i->id] = NULL;
+  if (!cpu->check) return SN_OK;
+  job *j = next_job(cpu, i);
+  if (!sn_plan_is_corun(p->plan)) return look_behind(j, err);
+  return sn_lanes_run(p->lanes, (sn_lane)i->lane, p->last_team[i->lane], look_behind, j, NULL, err);
+}
+
+/* A layer's part of what the optimizer keeps. */
+static float *state_of(const sn_state *s, uint32_t state, uint64_t offset) {
+  return s->states[state] ? s->states[state] + offset : NULL;
+}
+
+static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
+  const sn_route *route = cpu->play->plan->route;
+  const sn_step *step = &route->steps[i->id];
+  const sn_layer *layer = &route->net->layers[step->layer];
+  sn_state *s = cpu->state;
+  bool trained = layer->parameters > 0;
+  uint64_t offset = s->parameter_offset[step->layer];
+  return (sn_call){.net = route->net,
+                   .layer = step->layer,
+                   .pass = step->pass,
+                   .part = (sn_step_part)i->part,
+                   .rerun = i->rerun,
+                   .iteration = cpu->play->iteration,
+                   .hyper = &cpu->hyper,
+                   .parameters = trained ? s->parameters + offset : NULL,
+                   .gradients = trained ? s->gradients + offset : NULL,
+                   .states = {trained ? state_of(s, 0, offset) : NULL, trained ? state_of(s, 1, offset) : NULL},
+                   .statistics = layer->op == SN_BN ? s->statistics + s->statistics_offset[step->layer] : NULL,
+                   .labels = cpu->batch->labels,
+                   .loss = loss,
+                   .workspace = i->bytes > 0 ? cpu->play->pool + i->offset : NULL,
+                   .workspace_bytes = i->bytes};
+}
+
+static sn_op op_of(const sn_call *call) {
+  return call->net->layers[call->layer].op;
+}
+
+static uint32_t most_likely(const float *y, uint32_t classes) {
+  uint32_t best = 0;
+  for (uint32_t c = 1; c < classes; c++)
+    if (y[c] > y[best]) best = c;
+  return best;
+}
+
+/* A SOFTMAX has run. */
+static void score(job *j) {
+  const sn_call *call = &j->call;
+  sn_shape s = call->net->layers[call->layer].out;
+  j->scores = true;
+  j->correct = 0;
+  for (uint32_t n = 0; n < s.n; n++)
+    if (most_likely(call->y[0] + (uint64_t)n * s.c, s.c) == (uint32_t)call->labels[n]) j->correct++;
+}
+
+static void add_outcome(sn_cpu *cpu, const job *j) {
+  if (!j->scores) return;
+  cpu->outcome.loss += j->loss;
+  cpu->outcome.correct = j->correct;
+}
+
+/* Where the gradients of a layer's parameters are tensors of the graph, they pass through the pool: into it behind the
+ * step that makes them, out of it ahead of the update. */
+static void carry_gradients(const play *p, const sn_call *call, bool into_pool) {
+  const sn_route *route = p->plan->route;
+  uint32_t first = route->weight_gradient[call->layer];
+  unsigned char *gradients = (unsigned char *)call->gradients;
+  for (uint32_t t = first; t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT &&
+                           route->tensors[t].layer == call->layer;
+       t++) {
+    uint64_t bytes = route->tensors[t].bytes;
+    memcpy(into_pool ? p->place[t] : gradients, into_pool ? gradients : p->place[t], bytes);
+    gradients += bytes;
+  }
+}
+
+/* A gradient that is a view is gathered at the end of the workspace, which is planned for that
+ * (exec/session/session_plan.c).
+ */
+static void gather_gradient(const play *p, const sn_instr *i, sn_call *call) {
+  const sn_route *route = p->plan->route;
+  uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[i->id]);
+  if (bytes == 0) return;
+  uint64_t at = sn_ceil_div(i->bytes - bytes - SN_POOL_BLOCK + 1, SN_POOL_BLOCK) * SN_POOL_BLOCK;
+  float *room = (float *)(void *)(p->pool + i->offset + at);
+  sn_call_gather(route, route->net->layers[call->layer].first_output, call->dy[0], room);
+  call->dy[0] = room;
+  call->workspace_bytes = at;
+}
+
+static sn_status run_step(job *j, sn_err *err) {
+  const play *p = j->cpu->play;
+  sn_call *call = &j->call;
+  const sn_step *step = &p->plan->route->steps[j->instr->id];
+  if (step->kernel == SN_FLATTEN) return SN_OK; /* the same bytes */
+  if (step->kernel == SN_SUM) {
+    sn_call_sum(p->plan->route, step, p->place);
+    return SN_OK;
+  }
+  sn_call_hide_unread(call, p->plan->route, step);
+  gather_gradient(p, j->instr, call);
+  if (call->pass == SN_UPDATE) carry_gradients(p, call, false);
+  sn_status status = sn_cpu_kernels_run(j->kernels, call, err);
+  if (status == SN_OK && call->pass == SN_BACKWARD) carry_gradients(p, call, true);
+  return status;
+}
+
+static sn_status run_job(void *of, sn_err *err) {
+  job *j = of;
+  sn_status status = run_step(j, err);
+  if (j->call.pass == SN_FORWARD && op_of(&j->call) == SN_SOFTMAX && !j->call.rerun) score(j);
+  if (j->cpu->check) fill(j->cpu->play->pool + j->instr->offset, j->instr->bytes);
+  return status;
+}
+
+static sn_status compute(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  sn_span *span = &p->trace->spans[index];
+  job *j = next_job(cpu, i);
+  j->call = make_call(cpu, i, &j->loss);
+  sn_call_fill(&j->call, p->plan->route, p->place, (float *)cpu->batch->data, j->pointers);
+  if (sn_plan_is_corun(p->plan)) {
+    j->kernels = p->kernels[i->team];
+    p->last_team[i->lane] = i->team;
+    return sn_lanes_run(p->lanes, (sn_lane)i->lane, i->team, run_job, j, span, err);
+  }
+  span->begin_ns = sn_lanes_now(p->lanes);
+  sn_status status = run_job(j, err);
+  span->end_ns = sn_lanes_now(p->lanes);
+  p->trace->busy_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
+  add_outcome(cpu, j);
+  return status;
+}
+
+static sn_status copy(void *self, uint32_t index, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  unsigned char *device = p->place[i->id], *outside = p->external + i->offset;
+  bool out = i->kind == SN_COPY_OUT;
+  return sn_lanes_copy(p->lanes, (sn_lane)i->lane, out ? outside : device, out ? device : outside, i->bytes,
+                       &p->trace->spans[index], err);
+}
+
+static sn_status signal_fence(void *self, uint32_t index, sn_err *err) {
+  play *p = ((sn_cpu *)self)->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  return sn_lanes_signal(p->lanes, (sn_lane)i->lane, i->id, &p->trace->spans[index], err);
+}
+
+static sn_status wait_fence(void *self, uint32_t index, sn_err *err) {
+  play *p = ((sn_cpu *)self)->play;
+  const sn_instr *i = &p->plan->instrs[index];
+  sn_span *span = &p->trace->spans[index];
+  sn_status status = sn_lanes_wait(p->lanes, (sn_lane)i->lane, i->id, span, err);
+  if (i->lane == SN_LANE_COMPUTE && !sn_plan_is_corun(p->plan))
+    p->trace->stall_ns[SN_LANE_COMPUTE] += span->end_ns - span->begin_ns;
+  return status;
+}
+
+/* What the lanes of a co-run plan have done. */
+static void sum_up(sn_cpu *cpu) {
+  play *p = cpu->play;
+  for (uint32_t n = 0; n < p->plan->n_instrs; n++) {
+    const sn_instr *i = &p->plan->instrs[n];
+    int64_t ns = p->trace->spans[n].end_ns - p->trace->spans[n].begin_ns;
+    if (i->kind == SN_COMPUTE) p->trace->busy_ns[i->lane] += ns;
+    if (i->kind == SN_WAIT) p->trace->stall_ns[i->lane] += ns;
+  }
+  for (uint32_t n = 0; n < p->n_jobs; n++) add_outcome(cpu, &p->jobs[n]);
+}
+
+static sn_status sync_all(void *self, sn_err *err) {
+  sn_cpu *cpu = self;
+  play *p = cpu->play;
+  sn_status status = sn_lanes_drain(p->lanes, err);
+  p->trace->end_ns = sn_lanes_now(p->lanes);
+  if (status != SN_OK) return status;
+  if (sn_plan_is_corun(p->plan)) sum_up(cpu);
+  if (!cpu->check) return SN_OK;
+  if (is_filled(p->region, 0, GUARD_BYTES) && is_filled(p->pool + p->plan->pool_bytes, 0, GUARD_BYTES)) return SN_OK;
+  return sn_fail(err, SN_BUG, "bytes outside the planned pool were written");
+}
+
+static void close_play(void *self) {
+  sn_cpu *cpu = self;
+  if (!cpu->play) return;
+  sn_lanes_free(cpu->play->lanes);
+  free(cpu->play->region);
+  free(cpu->play->external);
+  sn_cpu_teams_close(cpu->play->kernels);
+  free(cpu->play->place);
+  free(cpu->play->jobs);
+  free(cpu->play->pointers);
+  free(cpu->play);
+  cpu->play = NULL;
+}
+
+static const sn_backend_ops cpu_ops = {
+    .name = "cpu",
+    .reserve = reserve,
+    .begin = begin,
+    .alloc = alloc,
+    .release = release,
+    .compute = compute,
+    .copy = copy,
+    .signal = signal_fence,
+    .wait = wait_fence,
+    .sync = sync_all,
+    .close = close_play,
+};
+
+sn_backend sn_cpu_backend(sn_cpu *cpu) {
+  return (sn_backend){.self = cpu, .ops = &cpu_ops};
+}

@@ -1,0 +1,84 @@
+/* CPU kernels, the program's side: loads the module (exec/machine/cpu_module.h) and hands everything on to it. */
+#include "exec/machine/cpu_kernels.h"
+
+#include "exec/machine/cpu_module.h"
+
+#include <stdlib.h>
+
+struct sn_cpu_kernels {
+  const sn_cpu_table *module;
+  sn__cpu *made;
+};
+
+static const sn_module cpu_module = {
+    .name = "CPU",
+    .file = "snsim_cpu.so",
+    .table = SN_CPU_TABLE,
+    .variable = "SNSIM_CPU_MODULE",
+    .absent = "install the package snsim-cpu, or build snsim with gcc where oneDNN is (Debian: libdnnl-dev). Only "
+              "training on the CPU needs it",
+    .needs = "oneDNN 2.6 and gcc's OpenMP where the loader finds them (Debian: apt-get install libdnnl2 libgomp1)",
+};
+
+/* Idle OpenMP threads spin, which costs far more than it gains where processors are shared. OpenMP reads its policy
+ * when the module is loaded. */
+static const sn_cpu_table *load(sn_err *err) {
+  setenv("OMP_WAIT_POLICY", "passive", 0);
+  return sn_module_load(&cpu_module, err);
+}
+
+/* Takes what the module has made, NULL after an error. */
+static sn_cpu_kernels *wrap(const sn_cpu_table *module, sn__cpu *made, sn_err *err) {
+  sn_cpu_kernels *k = made ? calloc(1, sizeof *k) : NULL;
+  if (k) {
+    *k = (sn_cpu_kernels){module, made};
+  } else if (made) {
+    module->free(made);
+    sn_fail_memory(err);
+  }
+  return k;
+}
+
+sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
+  const sn_cpu_table *module = load(err);
+  return module ? wrap(module, module->make(net, threads, err), err) : NULL;
+}
+
+sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, sn_err *err) {
+  const sn_cpu_table *module = load(err);
+  return module ? wrap(module, module->make_bare(net, threads, err), err) : NULL;
+}
+
+sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *k, uint32_t layer, sn_err *err) {
+  return k->module->prepare(k->made, layer, err);
+}
+
+sn_cpu_kernels *sn_cpu_kernels_share(const sn_cpu_kernels *k, sn_err *err) {
+  return wrap(k->module, k->module->share(k->made, err), err);
+}
+
+sn_status sn_cpu_kernels_try_threads(const sn_cpu_kernels *k, unsigned count, sn_err *err) {
+  return k->module->try_threads(count, err);
+}
+
+void sn_cpu_kernels_free(sn_cpu_kernels *k) {
+  if (!k) return;
+  k->module->free(k->made);
+  free(k);
+}
+
+uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass pass, sn_step_part part) {
+  return k->module->scratch(k->made, layer, pass, part);
+}
+
+sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
+  return k->module->run(k->made, call, err);
+}
+
+unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *k) {
+  return k->module->threads(k->made);
+}
+
+const char *sn_cpu_kernels_version(const sn_cpu_kernels *k) {
+  return k->module->version(k->made);
+}

@@ -1,0 +1,175 @@
+/* The CPU as a machine: kernels of oneDNN for the net, the CPU back end, and what the system says of processor and
+ * memory. */
+#include "exec/machine/cpu.h"
+#include "exec/machine/machine.h"
+#include "exec/machine/processors.h"
+#include "sim/ask/result.h"
+#include "sim/device/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+typedef struct cpu_machine {
+  sn_cpu cpu;
+  sn_cpu_kernels *kernels;
+  sn_cpu_teams *teams;
+  uint64_t base_bytes; /* resident before it was opened */
+} cpu_machine;
+
+/* There is one algorithm per convolution: the planner is offered nothing else. */
+static sn_status offer(void *self, sn_costs *costs, sn_err *err) {
+  const cpu_machine *m = self;
+  (void)err;
+  for (uint32_t layer = 1; layer < m->cpu.route->net->n_layers; layer++) {
+    sn_costs_keep_smallest(costs, layer);
+    for (sn_pass pass = 0; pass < SN_PASSES; pass++)
+      sn_costs_set_scratch(costs, layer, pass, sn_cpu_kernels_scratch(m->kernels, layer, pass, SN_STEP_WHOLE));
+  }
+  return SN_OK;
+}
+
+static sn_status team_scratch(void *self, uint32_t step, sn_step_part part, uint32_t threads, uint64_t *bytes,
+                              sn_err *err) {
+  cpu_machine *m = self;
+  return sn_cpu_teams_scratch(m->teams, &m->cpu.route->steps[step], part, threads, bytes, err);
+}
+
+static sn_status start(void *self, sn_state *state, sn_err *err) {
+  (void)err;
+  ((cpu_machine *)self)->cpu.state = state;
+  return SN_OK;
+}
+
+static sn_status feed(void *self, const sn_batch *batch, sn_err *err) {
+  (void)err;
+  ((cpu_machine *)self)->cpu.batch = batch;
+  return SN_OK;
+}
+
+static sn_backend backend(void *self) {
+  return sn_cpu_backend(&((cpu_machine *)self)->cpu);
+}
+
+static void outcome(const void *self, sn_outcome *result) {
+  *result = ((const cpu_machine *)self)->cpu.outcome;
+}
+
+static sn_status fetch(void *self, sn_err *err) {
+  (void)self, (void)err;
+  return SN_OK; /* it was trained in place */
+}
+
+/* The resident set, after what the heap holds back has gone. */
+static sn_status resident_bytes(uint64_t *bytes, sn_err *err) {
+  unsigned long long pages = 0;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  FILE *f = fopen("/proc/self/statm", "re");
+  bool read = f && fscanf(f, "%*u %llu", &pages) == 1;
+  if (f) fclose(f);
+  *bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+  return read ? SN_OK
+              : sn_fail(err, SN_BAD_DEVICE, "/proc/self/statm cannot be read, which says what memory is in use");
+}
+
+static sn_status used_bytes(void *self, uint64_t *bytes, sn_err *err) {
+  const cpu_machine *m = self;
+  sn_status status = resident_bytes(bytes, err);
+  *bytes = *bytes > m->base_bytes ? *bytes - m->base_bytes : 0;
+  return status;
+}
+
+static void close_machine(void *self) {
+  cpu_machine *m = self;
+  sn_cpu_teams_free(m->teams);
+  sn_cpu_kernels_free(m->kernels);
+  free(m);
+}
+
+static const sn_machine_ops cpu_ops = {
+    .offer = offer,
+    .team_scratch = team_scratch,
+    .start = start,
+    .feed = feed,
+    .backend = backend,
+    .outcome = outcome,
+    .fetch = fetch,
+    .used_bytes = used_bytes,
+    .close = close_machine,
+};
+
+/* "AMD EPYC 7B13"; "CPU" where the system does not say. */
+static void read_processor(char *name, size_t room) {
+  char line[256];
+  snprintf(name, room, "CPU");
+  FILE *f = fopen("/proc/cpuinfo", "re");
+  while (f && fgets(line, sizeof line, f)) {
+    char *colon = strstr(line, ": ");
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    colon[strcspn(colon, "\n")] = '\0';
+    snprintf(name, room, "%s", colon + 2);
+    break;
+  }
+  if (f) fclose(f);
+}
+
+static void describe(const cpu_machine *m, sn_machine_info *info) {
+  char processor[SN_MACHINE_TEXT - 40];
+  read_processor(processor, sizeof processor);
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  info->backend = "cpu";
+  info->persistent =
+      sn_persistent_of(m->cpu.route->net, SN_DIALECT_SUPERNEURONS, (sn_iteration){.optimizer = m->cpu.hyper.optimizer});
+  info->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+  unsigned threads = sn_cpu_kernels_threads(m->kernels);
+  snprintf(info->device, sizeof info->device, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
+  snprintf(info->libraries, sizeof info->libraries, "%s", sn_cpu_kernels_version(m->kernels));
+}
+
+/* Estimates for so many of the machine's processors, which nothing here measures. One alone has nothing beside it. */
+static sn_status estimate_cores(uint32_t count, sn_cores *cores, sn_err *err) {
+  char name[32];
+  sn_device estimate;
+  if (count < SN_MIN_CORES) return SN_OK;
+  snprintf(name, sizeof name, "manycore:cores=%u", count < SN_MAX_CORES ? count : SN_MAX_CORES);
+  if (sn_device_load(name, &estimate, err) != SN_OK) return err->code;
+  *cores = estimate.cores;
+  cores->pinned = true;
+  return SN_OK;
+}
+
+static sn_status find_cores(const cpu_machine *m, const sn_machine_options *options, sn_cores *cores, sn_err *err) {
+  uint32_t threads = sn_cpu_kernels_threads(m->kernels), processors = sn_processors_count();
+  if (!options->cores) return estimate_cores(threads < processors ? threads : processors, cores, err);
+  *cores = *options->cores;
+  cores->pinned = true;
+  return SN_OK;
+}
+
+sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *options, sn_machine *machine,
+                              sn_err *err) {
+  cpu_machine *m = calloc(1, sizeof *m);
+  if (!m) return sn_fail_memory(err);
+  *machine = (sn_machine){.self = m, .ops = &cpu_ops};
+  if (resident_bytes(&m->base_bytes, err) == SN_OK) m->kernels = sn_cpu_kernels_new(route->net, options->threads, err);
+  if (m->kernels) m->teams = sn_cpu_teams_new(route->net, err);
+  if (!m->teams || find_cores(m, options, &machine->info.cores, err) != SN_OK) {
+    close_machine(m);
+    *machine = (sn_machine){0};
+    return err->code;
+  }
+  m->cpu = (sn_cpu){.route = route,
+                    .kernels = m->kernels,
+                    .teams = m->teams,
+                    .hyper = options->hyper,
+                    .check = options->check,
+                    .jitter_us = options->jitter_us};
+  describe(m, &machine->info);
+  return SN_OK;
+}

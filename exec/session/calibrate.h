@@ -1,0 +1,23 @@
+/* Calibrate: measures a machine while it trains a net, so that simulations of it can use measured times.
+ *
+ *   sn_calibration *c = sn_calibrate("cpu", "resnet50", net, &options, old, &err);
+ *
+ * Steps are timed where they run: by training under two plans that use memory differently (baseline, and liveness with
+ * recomputation), the median over iterations and over layers of the same shape. Copies are timed by plans that do
+ * nothing else: each way alone and both together, large ones for bandwidth and small ones for latency. Convolution
+ * algorithms, where the machine has a choice, are timed one by one.
+ */
+#ifndef SN_EXEC_SESSION_CALIBRATE_H
+#define SN_EXEC_SESSION_CALIBRATE_H
+
+#include "base/err.h"
+#include "exec/session/session.h"
+#include "sim/device/calibration.h"
+
+/* `name` is what the device is to be called. options->calibration, where it is set, finds an earlier calibration of the
+ * same device and libraries: its rates are kept, and its timings where they are not measured anew. options->iterations
+ * is how often each plan is played; options->stop and progress are called as in a session. SN_BAD_DEVICE. */
+sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *net, const sn_session_options *options,
+                             sn_err *err);
+
+#endif

@@ -1,0 +1,140 @@
+/* Session: graphs, plans of them, and what is predicted; see exec/session/session_internal.h. */
+#include "exec/session/session_internal.h"
+
+#include "base/checked.h"
+#include "sim/ask/explain.h"
+#include "sim/plan/make.h"
+#include "sim/play/device_model.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A gradient that is a view is gathered behind the scratch of the kernel that reads it, each in whole blocks. */
+static void plan_gathering(const sn_route *route, sn_costs *costs) {
+  for (uint32_t step = route->first_backward; step < route->first_update; step++) {
+    uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[step]);
+    uint32_t layer = route->steps[step].layer;
+    if (bytes == 0) continue;
+    uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, layer, SN_BACKWARD), SN_POOL_BLOCK) * SN_POOL_BLOCK;
+    sn_costs_set_scratch(costs, layer, SN_BACKWARD, scratch + bytes);
+  }
+}
+
+sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *err) {
+  sn_costs *costs = sn_costs_new(s->net, &s->device, err);
+  if (!costs) return NULL;
+  assert(s->machine.ops);
+  sn_costs_set_optimizer(costs, s->net, &s->device, s->iteration.optimizer);
+  if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
+    plan_gathering(route, costs);
+    if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
+    return costs;
+  }
+  sn_costs_free(costs);
+  return NULL;
+}
+
+/* Whether operations can run side by side here. */
+static sn_status check_cores(const sn_session *s, sn_err *err) {
+  if (s->by_cores.cores.count > 0) return SN_OK;
+  if (s->options.backend != SN_EXEC_CPU)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "operations side by side on cores of their own are executed on the CPU only; use --backend cpu");
+  return sn_fail(err, SN_BAD_USAGE,
+                 "operations run side by side on the processors of this machine, and there is one (or --threads 1 asks "
+                 "for one); use snsim simulate");
+}
+
+/* The graph of a strategy's dialect; NULL after an error. */
+static sn__graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
+  sn__graph *g = &s->graphs[strategy.dialect];
+  bool simulated = sn_strategy_is_simulated(strategy);
+  if (sn_strategy_is_corun(strategy) && check_cores(s, err) != SN_OK) return NULL;
+  if (simulated || (strategy.dialect != SN_DIALECT_SUPERNEURONS && s->options.backend != SN_EXEC_CPU)) {
+    sn_fail(err, SN_BAD_USAGE, "the graph of %s is %s", sn_dialect_of(strategy.dialect)->name,
+            simulated ? "simulated only; use snsim simulate" : "executed on the CPU only; use --backend cpu");
+    return NULL;
+  }
+  if (!g->route) g->route = sn_schedule_route(s->net, strategy, s->iteration, NULL, err);
+  if (g->route && !g->costs) g->costs = sn__session_costs(s, g->route, err);
+  return g->costs ? g : NULL;
+}
+
+/* The interval that nobody asked for is no larger than the cores. */
+static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
+  sn_corun_options corun = s->options.corun;
+  if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->by_cores.cores.count);
+  s->asked = (sn_options){.iteration = s->iteration, .placement = s->options.placement, .corun = corun};
+  return (sn_corun_question){.device = &s->by_cores,
+                             .options = &s->asked,
+                             .costs = costs,
+                             .scratch = {s->machine.ops->team_scratch, s->machine.self}};
+}
+
+sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
+  sn__graph *g = open_graph(s, strategy, err);
+  if (!g) return NULL;
+  sn_schedule **schedule = &g->schedules[strategy.recompute];
+  uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
+  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, err);
+  if (*schedule && sn_strategy_is_corun(strategy)) {
+    const sn_corun_question question = question_of(s, g->costs);
+    return sn_corun_plans_make(&s->corun, &question, *schedule, strategy, limit, err);
+  }
+  const sn_plan_wish wish = {.schedule = *schedule,
+                             .costs = g->costs,
+                             .strategy = strategy,
+                             .workspace = s->options.workspace,
+                             .placement = s->options.placement,
+                             .pool_bytes = limit};
+  return *schedule ? sn_plan_make(&wish, err) : NULL;
+}
+
+/* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
+static sn_persistent persistent_of(const sn_session *s, const sn_route *route) {
+  for (sn_dialect_id d = SN_DIALECT_SUPERNEURONS + 1; d < SN_DIALECTS; d++)
+    if (sn_dialect_of(d) == route->dialect) return sn_persistent_of(s->net, d, s->iteration);
+  return s->machine.info.persistent;
+}
+
+sn_result_source sn__session_source(const sn_session *s, const sn_plan *plan, const sn_trace *trace) {
+  return (sn_result_source){.plan = plan,
+                            .use = plan->use,
+                            .trace = trace,
+                            .persistent = persistent_of(s, plan->route),
+                            .context_bytes = s->profile ? s->profile->context_bytes : 0,
+                            .want_steps = s->options.want_steps};
+}
+
+sn_status sn__session_tell(const sn_session *s, const sn_plan *plan, sn_result *r, sn_err *err) {
+  if (!sn_plan_is_corun(plan)) return SN_OK;
+  return sn_corun_plans_tell(&s->corun, &s->asked, plan, s->arena, &r->corun, err);
+}
+
+sn_status sn__session_explain(const sn_session *s, const sn_plan *plan, sn_strategy strategy, sn_result *r,
+                              sn_err *err) {
+  if (!s->options.want_steps) return SN_OK;
+  return sn_explain_peak(plan, strategy, r->peak_step - 1, s->arena, &r->peak, &r->n_peak, err);
+}
+
+/* Without a profile sizes are predicted and times are not. */
+static void forget_times(sn_trace *trace) {
+  memset(trace->spans, 0, trace->n_spans * sizeof *trace->spans);
+  *trace = (sn_trace){.n_spans = trace->n_spans, .spans = trace->spans};
+}
+
+sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan *plan, sn_trace *trace, sn_err *err) {
+  sn_result *r = &s->results[s->n_results];
+  sn_device_model model = {.device = sn_plan_is_corun(plan) ? &s->by_cores : &s->device,
+                           .costs = s->graphs[strategy.dialect].costs,
+                           .times = s->corun.times,
+                           .shared_link = s->calibration && s->calibration->shared_link};
+  sn_result_source source = sn__session_source(s, plan, trace);
+  if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
+  if (!s->profile || sn_plan_is_corun(plan)) forget_times(trace); /* by their cores nothing was measured */
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, plan, r, err) != SN_OK ||
+      sn__session_explain(s, plan, strategy, r, err) != SN_OK)
+    return err->code;
+  s->n_results++;
+  return SN_OK;
+}

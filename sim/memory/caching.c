@@ -1,0 +1,525 @@
+/* Caching; see the header.
+ *
+ *   segment   [ taken | free | taken | free ]         expandable   [ taken | free | unmapped ... | taken | unmapped ]
+ *
+ * Blocks of a segment are a list in the order of their addresses, in which two free neighbours never meet, nor two
+ * unmapped ones. Free blocks of a pool stand in a row by (size, address), unmapped ones in a row by address. */
+#include "sim/memory/caching.h"
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "sim/memory/pool.h"
+#include "sim/memory/row.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_BLOCK   UINT64_C(512)        /* kMinBlockSize */
+#define MOST_SMALL    (UINT64_C(1) << 20)  /* kSmallSize */
+#define SMALL_SEGMENT (UINT64_C(2) << 20)  /* kSmallBuffer */
+#define LARGE_SEGMENT (UINT64_C(20) << 20) /* kLargeBuffer */
+#define LEAST_OWN     (UINT64_C(10) << 20) /* kMinLargeAlloc: from here on a segment of its own */
+#define ROUND_OWN     (UINT64_C(2) << 20)  /* kRoundLarge */
+#define MOST_BYTES    (UINT64_C(1) << 59)  /* more no driver has: keeps all sums of addresses below 2^64 */
+
+enum { SMALL, LARGE, POOLS };
+
+typedef enum state { SPARE, TAKEN, FREE, UNMAPPED } state; /* SPARE: a number without a block */
+
+typedef struct block {
+  uint64_t address, bytes;
+  uint32_t before, after; /* neighbours in the segment; 0: none */
+  uint8_t pool, state;
+} block;
+
+typedef struct request {
+  uint64_t bytes, segment_bytes;
+  uint8_t pool;
+} request;
+
+struct sn_caching {
+  sn_caching_options options;
+  uint64_t limit;
+  sn_pool addresses; /* of segments */
+  block *blocks;     /* from 1 on */
+  uint32_t used, room, spare;
+  sn__row free[POOLS], unmapped[POOLS];
+  sn_caching_figures figures;
+  sn_caching_range range;
+  void (*asking)(void *user, uint64_t needed);
+  void *watcher;
+};
+
+/* ---- rows of blocks ---- */
+
+/* The number of the first from (first, second) on; 0: none. */
+static uint32_t row_from(const sn__row *r, uint64_t first, uint64_t second) {
+  const sn__row_item *item = sn__row_at(r, sn__row_find(r, first, second));
+  return item ? item->number : 0;
+}
+
+static sn__row *row_of(sn_caching *c, const block *b) {
+  return b->state == UNMAPPED ? &c->unmapped[b->pool] : &c->free[b->pool];
+}
+
+static sn__row_item item_of(const sn_caching *c, uint32_t number) {
+  const block *b = &c->blocks[number];
+  return b->state == UNMAPPED ? (sn__row_item){b->address, 0, number} : (sn__row_item){b->bytes, b->address, number};
+}
+
+static sn_status put(sn_caching *c, uint32_t number, sn_err *err) {
+  return sn__row_put(row_of(c, &c->blocks[number]), item_of(c, number)) ? SN_OK : sn_fail_memory(err);
+}
+
+static sn__row_place find(sn_caching *c, uint32_t number) {
+  sn__row_item item = item_of(c, number);
+  return sn__row_find(row_of(c, &c->blocks[number]), item.first, item.second);
+}
+
+static void pull(sn_caching *c, uint32_t number) {
+  sn__row_pull(row_of(c, &c->blocks[number]), find(c, number));
+}
+
+/* A block in the place of one that was there, in the same row. */
+static sn_status change(sn_caching *c, sn__row_place place, uint32_t number, sn_err *err) {
+  return sn__row_change(row_of(c, &c->blocks[number]), place, item_of(c, number)) ? SN_OK : sn_fail_memory(err);
+}
+
+/* ---- blocks ---- */
+
+static uint32_t new_block(sn_caching *c, block b, sn_err *err) {
+  uint32_t number = c->spare;
+  if (number) {
+    c->spare = c->blocks[number].after;
+  } else {
+    if (c->used + 1 >= c->room) {
+      uint32_t room = c->room ? 2 * c->room : 64;
+      block *blocks = room > c->room ? realloc(c->blocks, room * sizeof *blocks) : NULL;
+      if (!blocks) return sn_fail_memory(err), 0;
+      c->blocks = blocks;
+      c->room = room;
+    }
+    number = ++c->used;
+  }
+  c->blocks[number] = b;
+  return number;
+}
+
+static void drop_block(sn_caching *c, uint32_t number) {
+  c->blocks[number] = (block){.after = c->spare, .state = SPARE};
+  c->spare = number;
+}
+
+/* Cuts what is behind the first `bytes` off, into a block of its own in the same state, which is not put; 0: memory is
+ * out. */
+static uint32_t cut_off(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+  block rest = c->blocks[number];
+  rest.address += bytes;
+  rest.bytes -= bytes;
+  rest.before = number;
+  uint32_t fresh = new_block(c, rest, err);
+  if (!fresh) return 0;
+  c->blocks[number].bytes = bytes;
+  c->blocks[number].after = fresh;
+  if (rest.after) c->blocks[rest.after].before = fresh;
+  return fresh;
+}
+
+static sn_status cut(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+  uint32_t fresh = cut_off(c, number, bytes, err);
+  return fresh ? put(c, fresh, err) : err->code;
+}
+
+static bool joins(const sn_caching *c, uint32_t number, uint32_t neighbour) {
+  return neighbour && c->blocks[neighbour].state == c->blocks[number].state;
+}
+
+static void absorb_before(sn_caching *c, uint32_t number) {
+  block *b = &c->blocks[number];
+  uint32_t before = b->before;
+  b->address = c->blocks[before].address;
+  b->bytes += c->blocks[before].bytes;
+  b->before = c->blocks[before].before;
+  if (b->before) c->blocks[b->before].after = number;
+  drop_block(c, before);
+}
+
+static void absorb_after(sn_caching *c, uint32_t number) {
+  block *b = &c->blocks[number];
+  uint32_t after = b->after;
+  b->bytes += c->blocks[after].bytes;
+  b->after = c->blocks[after].after;
+  if (b->after) c->blocks[b->after].before = number;
+  drop_block(c, after);
+}
+
+/* Joins a block that is not put with its neighbours in the same state, and puts it. */
+static sn_status join(sn_caching *c, uint32_t number, sn_err *err) {
+  uint32_t before = c->blocks[number].before, after = c->blocks[number].after;
+  bool low = joins(c, number, before), high = joins(c, number, after);
+  if (!low && !high) return put(c, number, err);
+  if (low && high) pull(c, after);
+  sn__row_place place = find(c, low ? before : after);
+  if (low) absorb_before(c, number);
+  if (high) absorb_after(c, number);
+  return change(c, place, number, err);
+}
+
+/* ---- segments ---- */
+
+static void reserve(sn_caching *c, uint64_t bytes) {
+  c->figures.reserved_bytes += bytes;
+  c->figures.reserved_peak = sn_max(c->figures.reserved_peak, c->figures.reserved_bytes);
+}
+
+/* Whether the driver has as much; the limits with which it would say the same become fewer. */
+static bool is_left(sn_caching *c, uint64_t bytes) {
+  uint64_t needed = c->figures.reserved_bytes + bytes;
+  bool left = needed <= c->limit;
+  if (left)
+    c->range.from = sn_max(c->range.from, needed);
+  else
+    c->range.below = sn_min(c->range.below, needed);
+  return left;
+}
+
+/* A segment of `bytes` addresses as one block, which is not put. */
+static uint32_t new_segment(sn_caching *c, uint8_t pool, uint64_t bytes, state is, sn_err *err) {
+  block b = {.bytes = bytes, .pool = pool, .state = (uint8_t)is};
+  if (!sn_pool_take(&c->addresses, bytes, UINT64_MAX, &b.address))
+    return sn_fail(err, SN_BUG, "no addresses for a segment of %" PRIu64 " B", bytes), 0;
+  c->figures.segments++;
+  return new_block(c, b, err);
+}
+
+static sn_status drop_segment(sn_caching *c, uint32_t number, sn_err *err) {
+  pull(c, number);
+  if (sn_pool_give(&c->addresses, c->blocks[number].address, c->blocks[number].bytes) != SN_OK)
+    return sn_fail_memory(err);
+  c->figures.segments--;
+  drop_block(c, number);
+  return SN_OK;
+}
+
+static bool is_whole(const block *b) {
+  return !b->before && !b->after;
+}
+
+/* ---- expandable segments ---- */
+
+static uint64_t page_bytes(uint8_t pool) {
+  return pool == SMALL ? SMALL_SEGMENT : LARGE_SEGMENT;
+}
+
+/* Free blocks and unmapped ones from here on, up to `bytes` or the next block in use. */
+static bool has_addresses(const sn_caching *c, uint32_t number, uint64_t bytes) {
+  uint64_t sum = 0;
+  for (; number && sum < bytes && c->blocks[number].state != TAKEN; number = c->blocks[number].after)
+    sum += c->blocks[number].bytes;
+  return sum >= bytes;
+}
+
+/* The lowest free or unmapped block from which on `bytes` can be had; a new segment where there is none. Blocks in
+ * front of an unmapped one that are free count with it. */
+static uint32_t find_addresses(sn_caching *c, const request *r, sn_err *err) {
+  for (uint32_t n = row_from(&c->unmapped[r->pool], 0, 0); n;
+       n = row_from(&c->unmapped[r->pool], c->blocks[n].address + 1, 0)) {
+    uint32_t before = c->blocks[n].before;
+    uint32_t first = before && c->blocks[before].state == FREE ? before : n;
+    if (has_addresses(c, first, r->bytes)) return first;
+  }
+  uint64_t span = sn_max(c->limit + c->limit / 8, r->bytes);
+  uint64_t aligned = sn_ceil_div(span, LARGE_SEGMENT) * LARGE_SEGMENT; /* so that every segment begins with a page */
+  uint32_t fresh = new_segment(c, r->pool, aligned, UNMAPPED, err);
+  return fresh && put(c, fresh, err) == SN_OK ? fresh : 0;
+}
+
+/* Maps the pages of the first `bytes` of an unmapped block, and joins them with what is free beside; false where the
+ * driver has too few, or with an error. */
+static bool map_pages(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+  uint64_t page = page_bytes(c->blocks[number].pool);
+  bytes = sn_ceil_div(bytes, page) * page;
+  if (!is_left(c, bytes)) return false;
+  pull(c, number);
+  if (bytes < c->blocks[number].bytes && cut(c, number, bytes, err) != SN_OK) return false;
+  c->blocks[number].state = FREE;
+  reserve(c, bytes);
+  return join(c, number, err) == SN_OK;
+}
+
+static uint32_t expand(sn_caching *c, const request *r, sn_err *err) {
+  uint32_t number = find_addresses(c, r, err);
+  while (number && (c->blocks[number].state == UNMAPPED || c->blocks[number].bytes < r->bytes)) {
+    uint64_t have = 0;
+    if (c->blocks[number].state == FREE) {
+      have = c->blocks[number].bytes;
+      number = c->blocks[number].after;
+    }
+    if (!map_pages(c, number, sn_min(r->bytes - have, c->blocks[number].bytes), err)) return 0;
+  }
+  if (number) pull(c, number);
+  return number;
+}
+
+/* Unmaps the pages that lie in a free block as a whole. */
+static sn_status unmap_pages(sn_caching *c, uint32_t number, sn_err *err) {
+  uint64_t page = page_bytes(c->blocks[number].pool), begin = c->blocks[number].address,
+           end = begin + c->blocks[number].bytes, first = sn_ceil_div(begin, page) * page, last = end / page * page;
+  if (first >= last) return SN_OK;
+  pull(c, number);
+  if (last < end && cut(c, number, last - begin, err) != SN_OK) return err->code;
+  if (first > begin) {
+    if (cut(c, number, first - begin, err) != SN_OK || put(c, number, err) != SN_OK) return err->code;
+    number = c->blocks[number].after;
+    pull(c, number);
+  }
+  c->blocks[number].state = UNMAPPED;
+  c->figures.reserved_bytes -= last - first;
+  if (join(c, number, err) != SN_OK) return err->code;
+  return is_whole(&c->blocks[number]) ? drop_segment(c, number, err) : SN_OK;
+}
+
+/* ---- taking ---- */
+
+static request request_of(uint64_t bytes) {
+  request r = {.bytes = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK, .segment_bytes = SMALL_SEGMENT, .pool = SMALL};
+  if (r.bytes <= MOST_SMALL) return r;
+  r.pool = LARGE;
+  r.segment_bytes = r.bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r.bytes, ROUND_OWN) * ROUND_OWN;
+  return r;
+}
+
+static uint64_t most_split(const sn_caching *c) {
+  return c->options.max_split_bytes ? c->options.max_split_bytes : UINT64_MAX;
+}
+
+/* How large a free block can become where it is. */
+static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
+  bool more = b->after && c->blocks[b->after].state == UNMAPPED;
+  return b->bytes + (more ? c->blocks[b->after].bytes : 0);
+}
+
+/* The smallest free block that is large enough; of expandable segments, one whose successor can become less large is
+ * passed over, so that what can grow is kept for what needs it. False where none is. */
+static bool best_fit(const sn_caching *c, const request *r, sn__row_place *place) {
+  const sn__row *free = &c->free[r->pool];
+  const sn__row_item *item;
+  *place = sn__row_find(free, r->bytes, 0);
+  while ((item = sn__row_at(free, *place)) && c->options.expandable_segments) {
+    sn__row_place behind = sn__row_find(free, item->first, item->second + 1);
+    const sn__row_item *next = sn__row_at(free, behind);
+    if (!next || expandable_bytes(c, &c->blocks[next->number]) >= expandable_bytes(c, &c->blocks[item->number])) break;
+    *place = behind;
+  }
+  return item;
+}
+
+/* The number of a free block that the request may have, which is still put; 0: none. */
+static uint32_t find_free(const sn_caching *c, const request *r, sn__row_place *place) {
+  if (!best_fit(c, r, place)) return 0;
+  const sn__row_item *item = sn__row_at(&c->free[r->pool], *place);
+  uint64_t bytes = item->first, most = most_split(c);
+  bool refused = r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  return refused ? 0 : item->number;
+}
+
+/* From the driver; 0 where it has too little, or with an error. */
+static uint32_t find_new(sn_caching *c, const request *r, sn_err *err) {
+  if (err->code != SN_OK) return 0;
+  if (c->options.expandable_segments) return expand(c, r, err);
+  if (!is_left(c, r->segment_bytes)) return 0;
+  reserve(c, r->segment_bytes);
+  return new_segment(c, r->pool, r->segment_bytes, FREE, err);
+}
+
+/* Of a free block that is a segment, or of its pages. */
+static sn_status give_to_driver(sn_caching *c, uint32_t number, sn_err *err) {
+  if (c->options.expandable_segments) return unmap_pages(c, number, err);
+  if (!is_whole(&c->blocks[number])) return SN_OK;
+  c->figures.reserved_bytes -= c->blocks[number].bytes;
+  return drop_segment(c, number, err);
+}
+
+/* Free blocks that are not cut go back: one that is large enough, else the largest until they are together. False where
+ * that is too little; what went back stays there. */
+static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
+  if (!c->options.max_split_bytes || c->options.expandable_segments || err->code != SN_OK) return false;
+  uint64_t bytes = sn_max(r->bytes, c->options.max_split_bytes), sum = 0;
+  const sn__row *free = &c->free[r->pool];
+  uint32_t enough = row_from(free, bytes, 0);
+  if (enough) return give_to_driver(c, enough, err) == SN_OK;
+  while (sum < bytes) {
+    const sn__row_item *largest = sn__row_last(free);
+    if (!largest || largest->first < c->options.max_split_bytes) return false;
+    sum += largest->first;
+    if (give_to_driver(c, largest->number, err) != SN_OK) return false;
+  }
+  return true;
+}
+
+/* From the smallest on. What is left of a block whose pages went back is smaller than it was: nothing is met twice. */
+static sn_status give_all(sn_caching *c, sn_err *err) {
+  for (int pool = 0; pool < POOLS; pool++) {
+    uint64_t bytes = 0, address = 0;
+    for (uint32_t n; (n = row_from(&c->free[pool], bytes, address)) && err->code == SN_OK;) {
+      bytes = c->blocks[n].bytes;
+      address = c->blocks[n].address + 1;
+      give_to_driver(c, n, err);
+    }
+  }
+  c->figures.retries++;
+  return err->code;
+}
+
+static bool leaves_block(const sn_caching *c, const request *r, uint64_t rest) {
+  if (r->pool == SMALL || c->options.expandable_segments) return rest >= LEAST_BLOCK;
+  return r->bytes < most_split(c) && rest > MOST_SMALL;
+}
+
+static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
+  char asked[SN_UNIT_TEXT], limit[SN_UNIT_TEXT], reserved[SN_UNIT_TEXT], allocated[SN_UNIT_TEXT], split[SN_UNIT_TEXT];
+  return sn_fail(err, SN_NO_FIT, "%s are asked for; of %s there are %s reserved, %s allocated, largest free block %s",
+                 sn_print_bytes(bytes, asked), sn_print_bytes(c->limit, limit),
+                 sn_print_bytes(c->figures.reserved_bytes, reserved),
+                 sn_print_bytes(c->figures.allocated_bytes, allocated),
+                 sn_print_bytes(sn_caching_largest_split(c), split));
+}
+
+/* Of a block that is put at `place`, or not put (NULL). */
+static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, const sn__row_place *place, sn_err *err) {
+  if (leaves_block(c, r, c->blocks[number].bytes - r->bytes)) {
+    uint32_t rest = cut_off(c, number, r->bytes, err);
+    if (!rest || (place ? change(c, *place, rest, err) : put(c, rest, err)) != SN_OK) return err->code;
+  } else if (place) {
+    sn__row_pull(&c->free[r->pool], *place);
+  }
+  c->blocks[number].state = TAKEN;
+  c->figures.allocated_bytes += c->blocks[number].bytes;
+  c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
+  return SN_OK;
+}
+
+sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err *err) {
+  *taken = 0;
+  if (bytes == 0) return SN_OK;
+  if (bytes > MOST_BYTES) return fail_to_fit(c, bytes, err);
+  request r = request_of(bytes);
+  sn__row_place place;
+  uint32_t found = find_free(c, &r, &place);
+  bool cached = found;
+  if (!cached && c->asking) c->asking(c->watcher, c->figures.reserved_bytes + r.segment_bytes);
+  if (!found) found = find_new(c, &r, err);
+  if (!found && give_uncut(c, &r, err)) found = find_new(c, &r, err);
+  if (!found && err->code == SN_OK && give_all(c, err) == SN_OK) found = find_new(c, &r, err);
+  if (err->code != SN_OK) return err->code;
+  if (!found) return fail_to_fit(c, bytes, err);
+  *taken = found;
+  return hand_out(c, &r, found, cached ? &place : NULL, err);
+}
+
+sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
+  if (number == 0) return SN_OK;
+  c->blocks[number].state = FREE;
+  c->figures.allocated_bytes -= c->blocks[number].bytes;
+  return join(c, number, err);
+}
+
+/* What is given back joins again what was cut off it: a free block that is there is as before. */
+sn_status sn_caching_pass(sn_caching *c, uint64_t bytes, sn_err *err) {
+  request r = request_of(sn_min(bytes, MOST_BYTES));
+  sn__row_place place;
+  uint32_t number = bytes <= MOST_BYTES ? find_free(c, &r, &place) : 0;
+  if (bytes > 0 && number) {
+    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, &r, all - r.bytes) ? r.bytes : all;
+    c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes + used);
+    return SN_OK;
+  }
+  sn_status status = sn_caching_take(c, bytes, &number, err);
+  return status == SN_OK ? sn_caching_give(c, number, err) : status;
+}
+
+/* ---- the whole ---- */
+
+sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *options, sn_err *err) {
+  if (options->max_split_bytes && options->max_split_bytes <= SN_CACHING_SPLIT_LEAST) {
+    sn_fail(err, SN_BAD_USAGE, "max_split_size is %" PRIu64 " B; PyTorch takes nothing up to 20 MiB",
+            options->max_split_bytes);
+    return NULL;
+  }
+  sn_caching *c = calloc(1, sizeof *c);
+  if (!c) return sn_fail_memory(err), NULL;
+  c->options = *options;
+  c->limit = sn_min(limit_bytes, MOST_BYTES);
+  c->range.below = UINT64_MAX;
+  return c;
+}
+
+sn_caching *sn_caching_copy(const sn_caching *c, uint64_t limit_bytes, sn_err *err) {
+  sn_caching *copy = calloc(1, sizeof *copy);
+  uint32_t room = c->used + c->used / 4 + 64; /* before it has to grow */
+  if (!copy) return sn_fail_memory(err), NULL;
+  *copy = (sn_caching){.options = c->options,
+                       .limit = sn_min(limit_bytes, MOST_BYTES),
+                       .blocks = malloc(room * sizeof *copy->blocks),
+                       .used = c->used,
+                       .room = room,
+                       .spare = c->spare,
+                       .figures = c->figures,
+                       .range = c->range};
+  bool good = copy->blocks && sn_pool_copy(&copy->addresses, &c->addresses);
+  for (int pool = 0; pool < POOLS && good; pool++)
+    good = sn__row_copy(&copy->free[pool], &c->free[pool]) && sn__row_copy(&copy->unmapped[pool], &c->unmapped[pool]);
+  if (good) {
+    if (c->used > 0) memcpy(copy->blocks, c->blocks, ((size_t)c->used + 1) * sizeof *copy->blocks);
+    return copy;
+  }
+  sn_caching_free(copy);
+  return sn_fail_memory(err), NULL;
+}
+
+void sn_caching_free(sn_caching *c) {
+  if (!c) return;
+  for (int pool = 0; pool < POOLS; pool++) {
+    sn__row_clear(&c->free[pool]);
+    sn__row_clear(&c->unmapped[pool]);
+  }
+  sn_pool_clear(&c->addresses);
+  free(c->blocks);
+  free(c);
+}
+
+uint64_t sn_caching_address(const sn_caching *c, uint32_t number) {
+  return c->blocks[number].address;
+}
+
+uint64_t sn_caching_bytes(const sn_caching *c, uint32_t number) {
+  return c->blocks[number].bytes;
+}
+
+void sn_caching_watch(sn_caching *c, void (*asking)(void *user, uint64_t needed), void *user) {
+  c->asking = asking;
+  c->watcher = user;
+}
+
+sn_caching_range sn_caching_limits(const sn_caching *c) {
+  return c->range;
+}
+
+const sn_caching_figures *sn_caching_look(const sn_caching *c) {
+  return &c->figures;
+}
+
+uint64_t sn_caching_largest_split(const sn_caching *c) {
+  uint64_t largest = 0;
+  for (uint32_t n = 1; n <= c->used; n++) {
+    const block *b = &c->blocks[n];
+    if (b->state == FREE && !is_whole(b)) largest = sn_max(largest, b->bytes);
+  }
+  return largest;
+}
+
+void sn_caching_reset_peaks(sn_caching *c) {
+  c->figures.allocated_peak = c->figures.allocated_bytes;
+  c->figures.reserved_peak = c->figures.reserved_bytes;
+}

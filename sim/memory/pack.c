@@ -1,0 +1,473 @@
+/* Pack; see the header. Times are ranks among all begins and ends here, so that 32 bits are enough. */
+#include "sim/memory/pack.h"
+
+#include "base/checked.h"
+#include "sim/memory/shelf.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HISTORY = 4, STALLED = 50, LOOKS_A_MOVE = 60000, LOOKS_FOR_ORDERS = 400000000 };
+
+/* How far a block stands in front, for one order. */
+typedef struct rank {
+  double key, second;
+  uint64_t bytes;
+  uint32_t block;
+} rank;
+
+/* Blocks in the order in which they are placed, and where they end up. */
+typedef struct layout {
+  uint32_t *order;    /* blocks */
+  uint32_t *position; /* per block: in `order` */
+  uint64_t *offset;   /* per block */
+  uint64_t top;
+  sn__shelf shelf;
+} layout;
+
+typedef struct packer {
+  const sn_block *blocks;
+  uint32_t count;  /* of them */
+  uint32_t active; /* that have a life and bytes: the others are placed nowhere */
+  uint32_t *lower, *upper;
+  uint64_t *most; /* per block: the largest load over its life */
+  rank *ranks;
+  uint32_t *stack; /* blocks, one resting on the other */
+  layout now, next;
+  uint64_t *best; /* offsets */
+  uint64_t best_top, enough;
+  uint64_t most_looks;
+  uint64_t dice;
+} packer;
+
+/* From 0 to below `below`, which is not 0: splitmix64. */
+static uint64_t roll(packer *p, uint64_t below) {
+  assert(below > 0);
+  uint64_t z = p->dice += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ (z >> 31)) % below;
+}
+
+/* ---- times as ranks, and the load ---- */
+
+static bool is_active(const sn_block *block) {
+  return block->lower < block->upper && block->bytes > 0;
+}
+
+static int compare_times(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static uint32_t rank_of(const uint64_t *times, uint32_t n, uint64_t time) {
+  uint32_t low = 0, high = n - 1;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (times[middle] < time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/* Times that lie so close that they can stand for their ranks, as those of plans do; how many, or 0. */
+static uint32_t take_times(packer *p) {
+  uint64_t last = 0;
+  for (uint32_t b = 0; b < p->count; b++)
+    if (is_active(&p->blocks[b])) last = sn_max(last, p->blocks[b].upper);
+  if (last >= 4 * (uint64_t)p->active) return 0;
+  for (uint32_t b = 0; b < p->count; b++) {
+    p->lower[b] = (uint32_t)sn_min(p->blocks[b].lower, last);
+    p->upper[b] = (uint32_t)sn_min(p->blocks[b].upper, last);
+  }
+  return (uint32_t)last + 1;
+}
+
+/* The number of different times; their ranks in `lower` and `upper`. */
+static uint32_t rank_times(packer *p, uint64_t *times) {
+  uint32_t n = 0, different = 0;
+  for (uint32_t b = 0; b < p->count; b++) {
+    if (!is_active(&p->blocks[b])) continue;
+    times[n++] = p->blocks[b].lower;
+    times[n++] = p->blocks[b].upper;
+  }
+  qsort(times, n, sizeof *times, compare_times);
+  for (uint32_t i = 0; i < n; i++)
+    if (i == 0 || times[i] != times[i - 1]) times[different++] = times[i];
+  for (uint32_t b = 0; b < p->count; b++) {
+    if (!is_active(&p->blocks[b])) continue;
+    p->lower[b] = rank_of(times, different, p->blocks[b].lower);
+    p->upper[b] = rank_of(times, different, p->blocks[b].upper);
+  }
+  return different;
+}
+
+/* Largest of load[lower, upper); the tree's leaves are tree[n ..]. */
+static uint64_t largest_load(const uint64_t *tree, uint32_t n, uint32_t lower, uint32_t upper) {
+  uint64_t most = 0;
+  for (uint32_t l = n + lower, u = n + upper; l < u; l /= 2, u /= 2) {
+    if (l & 1) most = sn_max(most, tree[l++]);
+    if (u & 1) most = sn_max(most, tree[--u]);
+  }
+  return most;
+}
+
+/* `tree` is zeroed, of 2n. Sums wrap where a block ends, which takes away what it added. */
+static void find_loads(packer *p, uint64_t *tree, uint32_t n) {
+  uint64_t *load = tree + n;
+  for (uint32_t b = 0; b < p->count; b++) {
+    if (!is_active(&p->blocks[b])) continue;
+    load[p->lower[b]] += p->blocks[b].bytes;
+    load[p->upper[b]] -= p->blocks[b].bytes;
+  }
+  for (uint32_t t = 1; t < n; t++) load[t] += load[t - 1];
+  for (uint32_t i = n; i-- > 1;) tree[i] = sn_max(tree[2 * (size_t)i], tree[2 * (size_t)i + 1]);
+  for (uint32_t b = 0; b < p->count; b++)
+    if (is_active(&p->blocks[b])) p->most[b] = largest_load(tree, n, p->lower[b], p->upper[b]);
+}
+
+/* Fills lower, upper and most; the lower bound in *bound. False where memory is out. */
+static bool measure(packer *p, uint64_t *bound) {
+  *bound = 0;
+  if (p->active == 0) return true;
+  uint32_t n = take_times(p);
+  uint64_t *times = n > 0 ? NULL : calloc(2 * (size_t)p->active, sizeof *times);
+  if (times) n = rank_times(p, times);
+  uint64_t *tree = n > 0 ? calloc(2 * (size_t)n, sizeof *tree) : NULL;
+  if (tree) find_loads(p, tree, n);
+  for (uint32_t b = 0; tree && b < p->count; b++) *bound = sn_max(*bound, p->most[b]);
+  bool good = tree != NULL;
+  free(times);
+  free(tree);
+  return good;
+}
+
+/* ---- layouts ---- */
+
+static bool layout_init(layout *l, uint32_t count) {
+  size_t n = (size_t)count + 1;
+  *l = (layout){.order = calloc(n, sizeof *l->order),
+                .position = calloc(n, sizeof *l->position),
+                .offset = calloc(n, sizeof *l->offset)};
+  return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset;
+}
+
+static void layout_clear(layout *l) {
+  free(l->order);
+  free(l->position);
+  free(l->offset);
+  sn__shelf_clear(&l->shelf);
+}
+
+/* ---- orders ---- */
+
+/* In the order in which they are tried: what most often ends the search comes first. */
+enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS };
+
+static bool is_in_front(const rank *x, const rank *y) {
+  if (x->key != y->key) return x->key > y->key;
+  if (x->second != y->second) return x->second > y->second;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes;
+  return x->block < y->block;
+}
+
+/* Merge sort; `spare` has room for half of them. */
+static void sort_ranks(rank *ranks, uint32_t n, rank *spare) {
+  enum { FEW = 8 };
+  uint32_t half = n / 2, left = 0, right = half, to = 0;
+  for (uint32_t i = 1; n <= FEW && i < n; i++) {
+    rank r = ranks[i];
+    for (to = i; to > 0 && is_in_front(&r, &ranks[to - 1]); to--) ranks[to] = ranks[to - 1];
+    ranks[to] = r;
+  }
+  if (n <= FEW) return;
+  sort_ranks(ranks, half, spare);
+  sort_ranks(ranks + half, n - half, spare);
+  if (!is_in_front(&ranks[half], &ranks[half - 1])) return;
+  memcpy(spare, ranks, half * sizeof *spare);
+  while (left < half && right < n) {
+    bool second = is_in_front(&ranks[right], &spare[left]);
+    ranks[to++] = second ? ranks[right++] : spare[left++];
+  }
+  memcpy(ranks + to, spare + left, (half - left) * sizeof *ranks);
+}
+
+static double key_of(const packer *p, uint32_t block, int by) {
+  const sn_block *b = &p->blocks[block];
+  double length = (double)(b->upper - b->lower);
+  switch (by) {
+  case BY_LENGTH:
+    return length;
+  case BY_AREA:
+    return (double)b->bytes * length;
+  case BY_BEGIN:
+    return p->lower[block];
+  case BY_END:
+    return p->upper[block];
+  case BY_LOAD:
+  case BY_LOAD_LAST:
+    return (double)p->most[block];
+  case FIRST_FIT: /* as an allocator that knows no future */
+    return -(double)p->lower[block];
+  default:
+    return (double)b->bytes;
+  }
+}
+
+static void sort_blocks(packer *p, int by) {
+  uint32_t n = 0;
+  for (uint32_t b = 0; b < p->count; b++) {
+    if (!is_active(&p->blocks[b])) continue;
+    double second = by == BY_LOAD ? key_of(p, b, BY_AREA) : by == BY_LOAD_LAST ? key_of(p, b, BY_BEGIN) : 0;
+    p->ranks[n++] = (rank){.key = key_of(p, b, by), .second = second, .bytes = p->blocks[b].bytes, .block = b};
+  }
+  sort_ranks(p->ranks, n, p->ranks + n);
+  for (uint32_t i = 0; i < n; i++) p->now.order[i] = p->ranks[i].block;
+}
+
+static uint64_t looks(const packer *p) {
+  return p->now.shelf.looks + p->next.shelf.looks;
+}
+
+static void put(packer *p, layout *l, uint32_t position, uint64_t offset) {
+  uint32_t b = l->order[position];
+  uint64_t end = offset + p->blocks[b].bytes;
+  l->top = sn_max(l->top, end);
+  l->position[b] = position;
+  l->offset[b] = offset;
+  sn__shelf_put(&l->shelf, (sn__spot){offset, end, p->lower[b], p->upper[b], b});
+}
+
+/* Places the blocks of a layout from position `from` on; false where one would end above `limit`, or the work is more
+ * than is allowed. */
+static bool place(packer *p, layout *l, uint32_t from, uint64_t limit) {
+  for (uint32_t i = from; i < p->active; i++) {
+    uint32_t b = l->order[i];
+    uint64_t bytes = p->blocks[b].bytes, offset = sn__shelf_find(&l->shelf, p->lower[b], p->upper[b], bytes);
+    if (offset + bytes > limit || looks(p) > p->most_looks) return false;
+    put(p, l, i, offset);
+  }
+  return true;
+}
+
+static void keep_best(packer *p, const layout *l) {
+  if (l->top >= p->best_top) return;
+  p->best_top = l->top;
+  memcpy(p->best, l->offset, p->count * sizeof *p->best);
+}
+
+static void swap_layouts(packer *p) {
+  layout l = p->now;
+  p->now = p->next;
+  p->next = l;
+}
+
+static void begin(packer *p, int by) {
+  sort_blocks(p, by);
+  sn__shelf_empty(&p->now.shelf);
+  p->now.top = 0;
+}
+
+/* By begin, as an allocator does that knows no future, or by end, as one that knows no past: what is over by then is
+ * taken away, so that all that is left conflicts. That is quick for any number of blocks, and so by begin there is a
+ * packing whatever the work that is allowed. False where one would end above `limit`, or the work by end is more. */
+static bool sweep(packer *p, int by, uint64_t limit) {
+  layout *l = &p->now;
+  bool back = by == BY_END;
+  uint32_t *over = p->stack, n = p->active;
+  begin(p, back ? FIRST_FIT : BY_END);
+  memcpy(over, l->order, p->active * sizeof *over);
+  begin(p, by);
+  for (uint32_t i = 0; i < p->active && (!back || looks(p) <= p->most_looks); i++) {
+    uint32_t b = l->order[i];
+    while (back ? p->lower[over[n - 1]] >= p->upper[b] : p->upper[over[n - 1]] <= p->lower[b])
+      sn__shelf_take(&l->shelf, l->offset[over[--n]]);
+    uint64_t offset = sn__shelf_fit(&l->shelf, p->blocks[b].bytes);
+    if (p->blocks[b].bytes > limit || offset > limit - p->blocks[b].bytes) return false;
+    put(p, l, i, offset);
+  }
+  return !back || looks(p) <= p->most_looks;
+}
+
+/* Returns the best order. */
+static int try_orders(packer *p, uint64_t known) {
+  int best = FIRST_FIT;
+  if (known > 0)
+    p->best_top = known;
+  else if (sweep(p, FIRST_FIT, UINT64_MAX))
+    keep_best(p, &p->now);
+  p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
+  for (int by = FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
+    if (by != BY_END) begin(p, by);
+    if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place(p, &p->now, 0, p->best_top - 1)) continue;
+    keep_best(p, &p->now);
+    best = by;
+  }
+  return best;
+}
+
+/* ---- moves ---- */
+
+static bool conflict(const packer *p, uint32_t a, uint32_t b) {
+  return p->lower[a] < p->upper[b] && p->lower[b] < p->upper[a];
+}
+
+/* A spot of the layout drawn from those that `wanted` asks for; SN_NONE where there is none. */
+typedef struct wish {
+  uint64_t end;      /* ends there; 0: anywhere */
+  uint32_t rival;    /* conflicts with this block; UINT32_MAX: any */
+  uint32_t position; /* and is placed before this */
+} wish;
+
+static uint32_t draw(packer *p, const layout *l, const wish *w) {
+  uint32_t drawn = UINT32_MAX, found = 0, n = 0;
+  for (uint32_t r = 0; r < l->shelf.n_runs; r++) {
+    const sn__spot *spots = sn__shelf_run(&l->shelf, r, &n);
+    for (uint32_t i = 0; i < n; i++) {
+      const sn__spot *s = &spots[i];
+      if ((w->end > 0 && s->end != w->end) || l->position[s->block] >= w->position) continue;
+      if (w->rival != UINT32_MAX && !conflict(p, s->block, w->rival)) continue;
+      if (roll(p, ++found) == 0) drawn = s->block;
+    }
+  }
+  return drawn;
+}
+
+/* One of a block that ends at the top, what it rests on, and so on. */
+static uint32_t draw_stacked(packer *p, const layout *l) {
+  uint32_t n = 0;
+  wish w = {.end = l->top, .rival = UINT32_MAX, .position = UINT32_MAX};
+  while (n < p->active) {
+    uint32_t block = draw(p, l, &w);
+    if (block == UINT32_MAX) break;
+    p->stack[n++] = block;
+    w.end = l->offset[block];
+    w.rival = block;
+    if (w.end == 0) break;
+  }
+  return p->stack[roll(p, n)];
+}
+
+/* Takes over from p->now what stands before position `from`. */
+static void begin_next(packer *p, uint32_t from) {
+  uint32_t n = 0;
+  sn__shelf_empty(&p->next.shelf);
+  p->next.top = 0;
+  memcpy(p->next.order, p->now.order, p->active * sizeof *p->next.order);
+  for (uint32_t r = 0; r < p->now.shelf.n_runs; r++) {
+    const sn__spot *spots = sn__shelf_run(&p->now.shelf, r, &n);
+    for (uint32_t i = 0; i < n; i++) {
+      uint32_t block = spots[i].block;
+      if (p->now.position[block] >= from) continue;
+      p->next.position[block] = p->now.position[block];
+      p->next.offset[block] = spots[i].offset;
+      p->next.top = sn_max(p->next.top, spots[i].end);
+      sn__shelf_put(&p->next.shelf, spots[i]);
+    }
+  }
+}
+
+/* Makes p->next of p->now by one move; false where it ends above `limit`, or there is nothing to move. */
+static bool move(packer *p, uint64_t limit) {
+  uint32_t block = draw_stacked(p, &p->now), at = p->now.position[block];
+  uint32_t other = draw(p, &p->now, &(wish){.rival = block, .position = at});
+  if (other == UINT32_MAX) return false;
+  uint32_t from = p->now.position[other];
+  begin_next(p, from);
+  uint32_t *order = p->next.order;
+  if (roll(p, 2) == 0) {
+    order[at] = other;
+  } else {
+    memmove(&order[from + 1], &order[from], (at - from) * sizeof *order);
+  }
+  order[from] = block;
+  return place(p, &p->next, from, limit);
+}
+
+/* Moves on from p->now until nothing has become better for a while. */
+static void walk(packer *p, const sn_pack_limits *limits, uint32_t *moves) {
+  uint64_t history[HISTORY], best = p->now.top;
+  uint32_t stalled = 0;
+  for (int i = 0; i < HISTORY; i++) history[i] = best;
+  while (stalled < sn_max(STALLED, limits->moves / 20) && *moves < limits->moves && p->best_top > p->enough &&
+         looks(p) < p->most_looks) {
+    uint64_t *then = &history[*moves % HISTORY];
+    ++*moves;
+    if (move(p, sn_max(p->now.top, *then))) {
+      swap_layouts(p);
+      keep_best(p, &p->now);
+    }
+    *then = p->now.top;
+    stalled = p->now.top < best ? 0 : stalled + 1;
+    best = sn_min(best, p->now.top);
+  }
+}
+
+/* Walks from the best order, then from one after the other; counts the moves. False where memory is out. */
+static bool try_moves(packer *p, int by, const sn_pack_limits *limits, uint32_t *moves) {
+  bool good = true;
+  p->most_looks = looks(p) + (uint64_t)limits->moves * LOOKS_A_MOVE;
+  if (*moves < limits->moves && p->best_top > p->enough) good = layout_init(&p->next, p->count);
+  for (; good && *moves < limits->moves && p->best_top > p->enough; by = (by + 1) % ORDERS) {
+    begin(p, by);
+    if (!place(p, &p->now, 0, UINT64_MAX)) break;
+    walk(p, limits, moves);
+  }
+  return good;
+}
+
+/* ---- the whole ---- */
+
+static bool packer_init(packer *p) {
+  size_t n = (size_t)p->count + 1;
+  p->lower = calloc(n, sizeof *p->lower);
+  p->upper = calloc(n, sizeof *p->upper);
+  p->most = calloc(n, sizeof *p->most);
+  p->ranks = malloc((n + n / 2) * sizeof *p->ranks); /* with room to sort */
+  p->stack = calloc(n, sizeof *p->stack);
+  bool layouts = layout_init(&p->now, p->count);
+  return layouts && p->lower && p->upper && p->most && p->ranks && p->stack;
+}
+
+static void packer_clear(packer *p) {
+  free(p->lower);
+  free(p->upper);
+  free(p->most);
+  free(p->ranks);
+  free(p->stack);
+  layout_clear(&p->now);
+  layout_clear(&p->next);
+}
+
+static sn_status count_blocks(packer *p, sn_err *err) {
+  uint64_t sum = 0;
+  if (p->count > SN_PACK_MOST)
+    return sn_fail(err, SN_BAD_INPUT, "%u blocks are more than the %d that can be packed", p->count, SN_PACK_MOST);
+  for (uint32_t b = 0; b < p->count; b++) {
+    p->active += is_active(&p->blocks[b]);
+    if (!sn_add(sum, p->blocks[b].bytes, &sum))
+      return sn_fail(err, SN_BAD_INPUT, "the blocks together have more than 2^64 bytes");
+  }
+  return SN_OK;
+}
+
+sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *limits, uint64_t *offsets,
+                  sn_packing *packing, sn_err *err) {
+  packer p = {.blocks = blocks, .count = count, .best = offsets, .best_top = UINT64_MAX};
+  *packing = (sn_packing){0};
+  memset(offsets, 0, count * sizeof *offsets);
+  if (count_blocks(&p, err) != SN_OK || p.active == 0) return err->code;
+  bool good = packer_init(&p) && measure(&p, &packing->lower_bound);
+  if (good) {
+    p.enough = sn_max(limits->enough, packing->lower_bound);
+    int by = try_orders(&p, limits->known);
+    p.enough = sn_max(limits->near, p.enough);
+    good = try_moves(&p, by, limits, &packing->moves);
+    packing->bytes = p.best_top;
+  }
+  packer_clear(&p);
+  return good ? SN_OK : sn_fail_memory(err);
+}

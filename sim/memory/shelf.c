@@ -1,0 +1,186 @@
+/* Shelf; see the header. */
+#include "sim/memory/shelf.h"
+
+#include "base/checked.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN = 64 };
+
+struct sn__run {
+  uint32_t n;
+  uint32_t first_lower, last_lower, first_upper, last_upper; /* of its spots */
+  uint64_t reach;                                            /* highest end */
+  uint64_t gap; /* none between them is larger, for who conflicts with all of them */
+  sn__spot spots[RUN];
+};
+
+/* A full run becomes two half full ones, so every run but the first has cost RUN / 2 blocks. */
+bool sn__shelf_init(sn__shelf *shelf, uint32_t blocks) {
+  uint32_t room = blocks / (RUN / 2) + 2;
+  *shelf =
+      (sn__shelf){.room = room, .runs = malloc(room * sizeof *shelf->runs), .sorted = calloc(room, sizeof(uint32_t))};
+  for (uint32_t i = 0; shelf->sorted && i < room; i++) shelf->sorted[i] = i;
+  return shelf->runs && shelf->sorted;
+}
+
+void sn__shelf_clear(sn__shelf *shelf) {
+  free(shelf->runs);
+  free(shelf->sorted);
+  *shelf = (sn__shelf){0};
+}
+
+void sn__shelf_empty(sn__shelf *shelf) {
+  shelf->n_runs = 0;
+}
+
+const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count) {
+  const sn__run *run = &shelf->runs[shelf->sorted[index]];
+  *count = run->n;
+  return run->spots;
+}
+
+/* But for the gap. */
+static void note_extent(sn__run *run, const sn__spot *spot) {
+  run->reach = sn_max(run->reach, spot->end);
+  if (spot->lower < run->first_lower) run->first_lower = spot->lower;
+  if (spot->lower > run->last_lower) run->last_lower = spot->lower;
+  if (spot->upper < run->first_upper) run->first_upper = spot->upper;
+  if (spot->upper > run->last_upper) run->last_upper = spot->upper;
+}
+
+static void note_run(sn__run *run) {
+  run->gap = 0;
+  run->reach = run->spots[0].offset;
+  run->first_lower = run->first_upper = UINT32_MAX;
+  run->last_lower = run->last_upper = 0;
+  for (uint32_t i = 0; i < run->n; i++) {
+    if (run->spots[i].offset > run->reach) run->gap = sn_max(run->gap, run->spots[i].offset - run->reach);
+    note_extent(run, &run->spots[i]);
+  }
+}
+
+/* Goes on over one run from the lowest offset that is free so far; true where that is the answer. */
+static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t *offset) {
+  for (uint32_t i = 0; i < run->n; i++) {
+    const sn__spot *spot = &run->spots[i];
+    if (spot->lower >= upper || lower >= spot->upper) continue;
+    if (spot->offset > *offset && spot->offset - *offset >= bytes) return true;
+    *offset = sn_max(*offset, spot->end);
+  }
+  return false;
+}
+
+uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes) {
+  uint64_t offset = 0;
+  for (uint32_t r = 0; r < shelf->n_runs; r++) {
+    const sn__run *run = &shelf->runs[shelf->sorted[r]];
+    uint64_t bottom = run->spots[0].offset;
+    shelf->looks++;
+    if (bottom > offset && bottom - offset >= bytes) break;
+    if (run->first_lower >= upper || lower >= run->last_upper || run->reach <= offset) continue;
+    if (run->last_lower < upper && lower < run->first_upper && run->gap < bytes) {
+      offset = run->reach;
+      continue;
+    }
+    shelf->looks += run->n;
+    if (find_in_run(run, lower, upper, bytes, &offset)) break;
+  }
+  return offset;
+}
+
+uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes) {
+  uint64_t offset = 0;
+  for (uint32_t r = 0; r < shelf->n_runs; r++) {
+    const sn__run *run = &shelf->runs[shelf->sorted[r]];
+    uint64_t bottom = run->spots[0].offset;
+    shelf->looks++;
+    if (bottom > offset && bottom - offset >= bytes) break;
+    offset = run->reach;
+    if (run->gap < bytes) continue;
+    shelf->looks += run->n;
+    for (uint32_t i = 1; i < run->n; i++)
+      if (run->spots[i].offset - run->spots[i - 1].end >= bytes) return run->spots[i - 1].end;
+  }
+  return offset;
+}
+
+/* The last run that begins at or below `offset`, as an index into `sorted`; 0 where none does. */
+static uint32_t run_at(const sn__shelf *shelf, uint64_t offset) {
+  uint32_t low = 0, high = shelf->n_runs;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (shelf->runs[shelf->sorted[middle]].spots[0].offset <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low > 0 ? low - 1 : 0;
+}
+
+/* What stands in `sorted` behind the runs in use are those that are free. */
+static void add_run(sn__shelf *shelf, uint32_t at) {
+  uint32_t fresh = shelf->sorted[shelf->n_runs];
+  memmove(&shelf->sorted[at + 1], &shelf->sorted[at], (shelf->n_runs++ - at) * sizeof *shelf->sorted);
+  shelf->sorted[at] = fresh;
+  shelf->runs[fresh].n = 0;
+}
+
+static void split_run(sn__shelf *shelf, uint32_t at) {
+  add_run(shelf, at + 1);
+  sn__run *low = &shelf->runs[shelf->sorted[at]], *high = &shelf->runs[shelf->sorted[at + 1]];
+  high->n = RUN / 2;
+  low->n = RUN - RUN / 2;
+  memcpy(high->spots, low->spots + low->n, high->n * sizeof *high->spots);
+  note_run(low);
+  note_run(high);
+}
+
+/* How many of a run's spots begin at or below `offset`. */
+static uint32_t spots_to(const sn__run *run, uint64_t offset) {
+  uint32_t low = 0, high = run->n;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (run->spots[middle].offset <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
+  if (shelf->n_runs == 0) add_run(shelf, 0);
+  uint32_t at = run_at(shelf, spot.offset);
+  if (shelf->runs[shelf->sorted[at]].n == RUN) {
+    split_run(shelf, at);
+    if (shelf->runs[shelf->sorted[at + 1]].spots[0].offset <= spot.offset) at++;
+  }
+  sn__run *run = &shelf->runs[shelf->sorted[at]];
+  uint32_t i = spots_to(run, spot.offset);
+  memmove(&run->spots[i + 1], &run->spots[i], (run->n++ - i) * sizeof *run->spots);
+  run->spots[i] = spot;
+  if (run->n == 1) {
+    note_run(run);
+    return;
+  }
+  /* A gap is new in front of the last and behind the first; between others they only become smaller. */
+  if (i + 1 == run->n && spot.offset > run->reach) run->gap = sn_max(run->gap, spot.offset - run->reach);
+  if (i == 0 && run->spots[1].offset > spot.end) run->gap = sn_max(run->gap, run->spots[1].offset - spot.end);
+  note_extent(run, &spot);
+}
+
+/* Extents of what is left may stay as wide as they were. */
+void sn__shelf_take(sn__shelf *shelf, uint64_t offset) {
+  uint32_t at = run_at(shelf, offset), index = shelf->sorted[at];
+  sn__run *run = &shelf->runs[index];
+  uint32_t i = spots_to(run, offset) - 1;
+  uint64_t end = run->spots[i].end;
+  memmove(&run->spots[i], &run->spots[i + 1], (--run->n - i) * sizeof *run->spots);
+  if (run->n > 0 && end == run->reach) run->reach = run->spots[run->n - 1].end;
+  if (i > 0 && i < run->n) run->gap = sn_max(run->gap, run->spots[i].offset - run->spots[i - 1].end);
+  if (run->n > 0) return;
+  memmove(&shelf->sorted[at], &shelf->sorted[at + 1], (--shelf->n_runs - at) * sizeof *shelf->sorted);
+  shelf->sorted[shelf->n_runs] = index;
+}

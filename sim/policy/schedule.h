@@ -1,0 +1,59 @@
+/* Schedule: the route with re-run forwards put in, and for every access whether it is the tensor's last.
+ *
+ * Recomputation is nothing but more executions: where a backward step reads a tensor that has been dropped, the forward
+ * steps of its chain stand again in front of it, marked `rerun`. Liveness then is one backward scan over executions and
+ * knows nothing of recomputation: a tensor dies at its last access, or at the last one before it is made anew. That one
+ * rule drops forward outputs after their last forward use, frees an intermediate as soon as the next layer of the chain
+ * has read it, and keeps what a later step still needs. O(executions + accesses).
+ *
+ *   speed-centric   a re-run tensor stays available until its last use: each layer is re-run at most once
+ *   memory-centric  after each backward step only what that step read stays available
+ *   cost-aware      memory-centric for segments that would need more than l_peak, else speed-centric ([SN] 3.4)
+ *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
+ *   units           where backward enters a unit (sim/policy/units.h), all of its forward that backward needs runs
+ * again, as torch.utils.checkpoint does
+ */
+#ifndef SN_SIM_POLICY_SCHEDULE_H
+#define SN_SIM_POLICY_SCHEDULE_H
+
+#include "base/err.h"
+#include "sim/device/cost.h"
+#include "sim/graph/route.h"
+#include "sim/policy/strategy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* More executions than this are refused: memory-centric recomputation is quadratic in the length of a segment. */
+#define SN_MAX_EXECUTIONS 16777216u
+
+typedef struct sn_execution {
+  uint32_t step;           /* what runs: index into route->steps */
+  uint32_t at_step;        /* the step of the route in which it runs: itself, or the backward step that waits for it */
+  uint32_t first_last_use; /* schedule->last_use[first_last_use + i] is about access i of the step */
+  bool rerun;
+} sn_execution;
+
+typedef struct sn_schedule {
+  const sn_route *route; /* looked at; must outlive the schedule */
+  uint32_t n_executions;
+  const sn_execution *executions;
+  const bool *last_use;
+  uint32_t reruns;
+} sn_schedule;
+
+/* The route that a strategy plans: of its dialect, in its order, permits used, and what is carried over. `costs` are
+ * looked at where workspaces are tensors of the graph; NULL: there are none. */
+sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteration iteration, const sn_costs *costs,
+                            sn_err *err);
+
+sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
+void sn_schedule_free(sn_schedule *schedule);
+
+/* Whether two schedules of one route are the same. O(executions + accesses). */
+bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b);
+
+/* l_peak: the largest sum of functional tensors that a single backward step touches ([SN] 3.4). */
+uint64_t sn_schedule_layer_peak(const sn_route *route);
+
+#endif

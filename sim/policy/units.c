@@ -1,0 +1,78 @@
+/* Cutting the forward pass into units; see the header. */
+#include "sim/policy/units.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static sn_op op_at(const sn_route *route, uint32_t step) {
+  return route->net->layers[route->steps[step].layer].op;
+}
+
+/* A block ends behind a POOL, and behind a JOIN or CONCAT where neither BN nor ACT follows. */
+static bool ends_block(const sn_route *route, uint32_t step, uint32_t *joined) {
+  sn_op op = op_at(route, step);
+  bool follows = op == SN_BN || op == SN_ACT;
+  if (op == SN_JOIN || op == SN_CONCAT)
+    *joined = step;
+  else if (!follows)
+    *joined = SN_NONE;
+  if (op == SN_POOL) return true;
+  if (*joined == SN_NONE) return false;
+  sn_op next = op_at(route, step + 1);
+  return next != SN_BN && next != SN_ACT;
+}
+
+/* Per tensor: the last forward step that touches it, and the last that changes it. */
+typedef struct uses {
+  uint32_t *last, *changed;
+} uses;
+
+static void find_uses(const sn_route *route, uses *u) {
+  for (uint32_t s = 0; s < route->first_backward; s++)
+    for (uint32_t i = 0; i < route->steps[s].n_accesses; i++) {
+      sn_access access = route->accesses[route->steps[s].first_access + i];
+      u->last[access.tensor] = s;
+      if (access.mode != SN_READ) u->changed[access.tensor] = s;
+    }
+}
+
+/* Behind which steps one tensor alone goes on: `open` counts those made and still to be read by a forward step, but for
+ * the input batch, which nobody re-makes; `changing` those that will still be changed in place, by which what the next
+ * unit has kept as its input would be lost. */
+static void find_cuts(const sn_route *route, const uses *u, sn_units *units) {
+  uint32_t open = 0, changing = 0, n = route->first_backward, joined = SN_NONE;
+  for (uint32_t s = 0; s + 1 < n; s++) {
+    const sn_step *step = &route->steps[s];
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      sn_access access = route->accesses[step->first_access + i];
+      bool writes = access.mode == SN_WRITE;
+      open += writes && u->last[access.tensor] > s;
+      open -= !writes && u->last[access.tensor] == s;
+      changing += writes && u->changed[access.tensor] > s;
+      changing -= access.mode == SN_MODIFY && u->changed[access.tensor] == s;
+    }
+    bool alone = open == 1 && changing == 0, longer = s > units->first[units->count];
+    if (ends_block(route, s, &joined) && alone && longer) units->first[++units->count] = s + 1;
+  }
+}
+
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err) {
+  size_t tensors = (size_t)route->n_tensors + 1;
+  uses u = {calloc(tensors, sizeof *u.last), calloc(tensors, sizeof *u.changed)};
+  *units = (sn_units){.first = calloc((size_t)route->first_backward + 1, sizeof *units->first)};
+  bool good = u.last && u.changed && units->first;
+  if (good) {
+    find_uses(route, &u);
+    find_cuts(route, &u, units);
+  }
+  free(u.last);
+  free(u.changed);
+  if (good) return SN_OK;
+  sn_units_clear(units);
+  return sn_fail_memory(err);
+}
+
+void sn_units_clear(sn_units *units) {
+  free(units->first);
+  *units = (sn_units){0};
+}

@@ -1,0 +1,27 @@
+/* Units: the modules that a user of PyTorch puts into torch.utils.checkpoint. The forward pass is cut where one value
+ * alone goes on, which nothing changes any more; cuts are kept behind a POOL and behind a JOIN or CONCAT with the BN
+ * and ACT that follow it, so that a unit is what models call a block or a stage:
+ *
+ *   conv1 bn1 relu1 pool1 | conv .. join relu | conv .. join relu | .. | pool5 fc softmax      a ResNet
+ *   conv relu conv relu pool | conv relu conv relu pool | .. | fc relu fc relu fc softmax      VGG
+ *
+ * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
+ */
+#ifndef SN_SIM_POLICY_UNITS_H
+#define SN_SIM_POLICY_UNITS_H
+
+#include "base/err.h"
+#include "sim/graph/route.h"
+
+#include <stdint.h>
+
+typedef struct sn_units {
+  uint32_t count;
+  uint32_t *first; /* unit u is the forward steps first[u] .. first[u + 1] - 1; count + 1 entries */
+} sn_units;
+
+/* Free with sn_units_clear(). */
+sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
+void sn_units_clear(sn_units *units);
+
+#endif
