@@ -4,7 +4,8 @@ on fake tensors, which have sizes and no values, and its MemTracker counts the s
     python3 bench/pytorch_memory.py --net tv_resnet50,tv_vgg16 --batch 32,64 --optimizer momentum,adam
     python3 bench/pytorch_memory.py --net models/examples/small_resnet.json --batch 128 --json
 
-A tv_ network is torchvision's own, any other is built from the layers that `snsim graph --json` says it has. Two iterations
+A tv_ network, a ResNeXt or a Wide ResNet is torchvision's own, any other is built from the layers that `snsim graph --json`
+says it has. Two iterations
 of `zero_grad(); loss = cross_entropy(net(batch), labels); loss.backward(); step()`; the peak is that of both. With
 --accumulate N the loss and its backward() come N times before each step(). With --inference it is `softmax(net(batch))` in
 eval mode and without gradients; torchvision's modules hold the input of a Sequential until it returns, which --flat, a
@@ -54,6 +55,12 @@ def fail(code, text):
 def dropout(x, ratio=0.5, training=True, inplace=False):
     """The one kernel that a GPU has; a CPU's dropout makes a mask of floats."""
     return torch.native_dropout(x, ratio, training)[0] if training else x
+
+
+def torchvision_name(name):
+    """What torchvision calls a network of ours, None where it is not torchvision's."""
+    same = ("resnext", "wide_resnet")
+    return name[3:] if name.startswith("tv_") else name if name.startswith(same) else None
 
 
 def torchvision_network(name):
@@ -138,7 +145,7 @@ def train(net, update, images, tracker, accumulate):
 
 def measure(network, name, batch, optimizer, options):
     """Live bytes at the peak by component, as MemTracker has them."""
-    twin = name[3:] if name.startswith("tv_") and not options.flat else None
+    twin = torchvision_name(name) if not options.flat else None
     F.dropout = dropout
     with FakeTensorMode():
         net = torchvision_network(twin) if twin else Network(network, lambda x, layer, training: dropout(x, layer["ratio"], training))

@@ -1,6 +1,7 @@
 /* torchvision's networks of residual units: ResNet (He et al., CVPR 2016) with the stride on the bottleneck's 3x3, the
- * form also called ResNet v1.5, and MobileNetV2 (Sandler et al., CVPR 2018). 224x224x3 images. Layers stand in the
- * order in which torchvision runs them: the projection behind the main branch, the main branch first in the sum.
+ * form also called ResNet v1.5, with it ResNeXt (Xie et al., CVPR 2017), whose 3x3 has groups, and Wide ResNet
+ * (Zagoruyko and Komodakis, BMVC 2016); and MobileNetV2 (Sandler et al., CVPR 2018). 224x224x3 images. Layers stand in
+ * the order in which torchvision runs them: the projection behind the main branch, the main branch first in the sum.
  *
  * Names are torchvision's paths of modules, "layer1.0.conv1"; what has no module there, or one that runs several times,
  * is "layer1.0.relu1" to "relu3", "layer1.0.add".
@@ -10,8 +11,8 @@
 /* -- ResNet ------------------------------------------------------------------------------------------------------- */
 
 typedef struct unit {
-  unsigned stage, number; /* stages from 1, units from 0 */
-  uint32_t width, stride;
+  unsigned stage, number;                /* stages from 1, units from 0 */
+  uint32_t width, inner, groups, stride; /* inner: of the bottleneck's first two convolutions */
   bool projects;
 } unit;
 
@@ -38,8 +39,9 @@ static uint32_t residual_unit(sn_builder *b, uint32_t x, const unit *u, bool bas
     y = conv_bn_relu(b, y, u, 1, (sn_conv){.channels = u->width, .kernel = 3, .stride = u->stride, .pad = 1});
     y = conv_bn(b, y, u, 2, (sn_conv){.channels = u->width, .kernel = 3, .pad = 1});
   } else {
-    y = conv_bn_relu(b, y, u, 1, (sn_conv){.channels = u->width, .kernel = 1});
-    y = conv_bn_relu(b, y, u, 2, (sn_conv){.channels = u->width, .kernel = 3, .stride = u->stride, .pad = 1});
+    y = conv_bn_relu(b, y, u, 1, (sn_conv){.channels = u->inner, .kernel = 1});
+    const sn_conv middle = {.channels = u->inner, .kernel = 3, .stride = u->stride, .pad = 1, .groups = u->groups};
+    y = conv_bn_relu(b, y, u, 2, middle);
     y = conv_bn(b, y, u, 3, (sn_conv){.channels = channels, .kernel = 1});
   }
   uint32_t shortcut = u->projects ? project(b, x, u, channels) : x;
@@ -59,10 +61,12 @@ sn_net *sn__zoo_tv_resnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t im
                           sn_err *err) {
   const sn__resnet *net = entry->config;
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  uint32_t x = resnet_stem(b);
+  uint32_t x = resnet_stem(b), groups = net->groups ? net->groups : 1;
+  uint32_t inner = groups * (net->group_width ? net->group_width : 64); /* in the first stage */
   for (unsigned s = 1; s <= 4; s++)
     for (unsigned k = 0; k < net->units[s - 1]; k++) {
-      unit u = {.stage = s, .number = k, .width = 32u << s, .stride = s > 1 && k == 0 ? 2 : 1};
+      unit u = {.stage = s, .number = k, .width = 32u << s, .groups = groups, .stride = s > 1 && k == 0 ? 2 : 1};
+      u.inner = inner << (s - 1);
       u.projects = k == 0 && (s > 1 || !net->basic);
       x = residual_unit(b, x, &u, net->basic);
     }

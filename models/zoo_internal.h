@@ -18,6 +18,9 @@
 typedef struct sn__resnet {
   uint32_t units[4];
   bool basic; /* two 3x3 convolutions a unit instead of the bottleneck's three */
+  /* tv_resnet only, of the bottleneck's first two convolutions */
+  uint32_t groups;      /* of the 3x3; 0: 1 */
+  uint32_t group_width; /* channels a group in the first stage, doubled in each later one; 0: 64 */
 } sn__resnet;
 
 /* What may stand behind "name:": whole numbers from 1 to `high`. */

@@ -60,6 +60,10 @@ static const published nets[] = {
     {"tv_densenet121", 490, 7978856, 2.834},
     {"tv_mobilenet_v2", 164, 3504872, 0.301},
     {"tv_squeezenet1_1", 75, 1235496, 0.349},
+    {"resnext50_32x4d", 192, 25028904, 4.23},
+    {"resnext101_32x8d", 379, 88791336, 16.414},
+    {"wide_resnet50_2", 192, 68883240, 11.398},
+    {"wide_resnet101_2", 379, 126886696, 22.753},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
@@ -309,6 +313,23 @@ static void torchvision_forms(void **state) {
   sn_net_free(mobile);
 }
 
+/* Table 1 of the ResNeXt paper; of Wide ResNet the same with inner convolutions twice as wide. */
+static void grouped_and_wide(void **state) {
+  (void)state;
+  sn_net *grouped = load("resnext50_32x4d", 1, 0), *wide = load("wide_resnet50_2", 1, 0);
+  assert_shape(grouped, "layer1.0.conv2", 128, 56, 56);
+  assert_shape(grouped, "layer4.2.conv2", 1024, 7, 7);
+  assert_shape(grouped, "layer4.2.add", 2048, 7, 7);
+  assert_int_equal(find(grouped, "layer3.1.conv2")->attr.groups, 32);
+  assert_int_equal(find(grouped, "layer3.1.conv1")->attr.groups, 1);
+  assert_shape(wide, "layer1.0.conv2", 128, 56, 56);
+  assert_shape(wide, "layer4.2.conv1", 1024, 7, 7);
+  assert_shape(wide, "layer4.2.add", 2048, 7, 7);
+  assert_int_equal(find(wide, "layer3.1.conv2")->attr.groups, 1);
+  sn_net_free(grouped);
+  sn_net_free(wide);
+}
+
 static void inception_bn_of_mxnet(void **state) {
   (void)state;
   sn_net *net = load("inception_bn", 1, 0);
@@ -462,6 +483,7 @@ int main(void) {
       cmocka_unit_test(inception_shapes),
       cmocka_unit_test(densenet_shapes),
       cmocka_unit_test(torchvision_forms),
+      cmocka_unit_test(grouped_and_wide),
       cmocka_unit_test(inception_bn_of_mxnet),
       cmocka_unit_test(resnet_parameters),
       cmocka_unit_test(deep_resnets),
