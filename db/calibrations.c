@@ -55,13 +55,13 @@ sn_status sn_store_put_calibration(sn_store *store, const sn_calibration *calibr
 }
 
 /* What follows from the columns. */
-static void complete(sn_calibration *c) {
+static sn_status complete(sn_calibration *c, sn_err *err) {
   sn_device *p = &c->profile;
   for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) p->link_bandwidth[e] = p->link_bandwidth[SN_EXTERNAL_HOST];
   p->memory_efficiency = p->gemm_efficiency = p->conv_efficiency = 1;
   snprintf(p->name, sizeof p->name, "%s", c->name);
   snprintf(p->description, sizeof p->description, "%s", c->hardware);
-  sn_calibration_fit(c);
+  return sn_calibration_fit(c, err);
 }
 
 static sn_calibration *get_all(sn_store *store, int64_t id, const char *created, sn_arena *arena, sn_err *err) {
@@ -75,8 +75,7 @@ static sn_calibration *get_all(sn_store *store, int64_t id, const char *created,
   c->timings = timings;
   c->n_timings = n_timings;
   c->arena = arena;
-  complete(c);
-  return c;
+  return complete(c, err) == SN_OK ? c : NULL;
 }
 
 sn_calibration *sn_store_calibration(sn_store *store, const char *name, const char *hardware, const char *libraries,

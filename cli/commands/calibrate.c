@@ -11,6 +11,7 @@
 #include "db/calibrations.h"
 #include "models/op.h"
 #include "models/zoo.h"
+#include "sim/device/neighbours.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -25,13 +26,12 @@ typedef struct line {
 
 static line add_up(const sn_calibration *c, sn_op op, sn_pass pass) {
   line sum = {0, 0, 0};
-  for (uint32_t i = 0; i < c->n_timings; i++) {
-    const sn_timing *t = &c->timings[i];
-    if (t->op != op || t->pass != pass || t->ns <= 0 || t->formula_ns <= 0) continue;
-    double corrected = c->factor[op][pass] * (double)t->formula_ns;
+  for (uint32_t i = 0; i < c->n_neighbours; i++) {
+    const sn_neighbour *t = &c->neighbours[i];
+    if (t->op != op || t->pass != pass) continue;
     sum.shapes++;
-    sum.ms += (double)t->ns / 1e6;
-    sum.residual += (double)t->ns / 1e6 * fabs(log(corrected / (double)t->ns));
+    sum.ms += t->ns / 1e6;
+    sum.residual += t->ns / 1e6 * fabs(t->log_error);
   }
   sum.residual = sum.ms > 0 ? exp(sum.residual / sum.ms) : 1;
   return sum;
@@ -122,7 +122,11 @@ static sn_status print(const sn_args *args, const sn_calibration *c, sn_err *err
   } else {
     print_device(c, out.stream);
     print_table(c, &out, err);
-    fprintf(out.stream, "\nFormulas, so corrected, are off by a factor of %.2f (weighted by time).\n", c->residual);
+    fprintf(out.stream,
+            "\nA shape that was not measured is predicted from those next to it: within a factor of %.2f, as the "
+            "measured ones\n"
+            "predict each other (weighted by time).\n",
+            c->residual);
   }
   return sn_out_close(&out, err);
 }

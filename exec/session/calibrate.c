@@ -299,7 +299,7 @@ static sn_status measure(calibrator *c, const char *name, sn_session *session) {
   if (!whole) return sn_fail(c->err, SN_BAD_DEVICE, "stopped before everything was measured; nothing is kept of it");
   if (set_profile(c, name, &machine->info, context) != SN_OK) return c->err->code;
   set_link(c, &rates);
-  if (make_timings(c, machine) == SN_OK) sn_calibration_fit(c->made);
+  if (make_timings(c, machine) == SN_OK) sn_calibration_fit(c->made, c->err);
   return c->err->code;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "models/op.h"
+#include "sim/device/neighbours.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,16 +96,9 @@ static void fit_factors(sn_calibration *c) {
           measured[op][pass] > 0 && formula[op][pass] > 0 ? measured[op][pass] / formula[op][pass] : 1;
 }
 
-void sn_calibration_fit(sn_calibration *c) {
-  double sum = 0, weight = 0;
+sn_status sn_calibration_fit(sn_calibration *c, sn_err *err) {
   fit_factors(c);
-  for (uint32_t i = 0; i < c->n_timings; i++) {
-    const sn_timing *t = &c->timings[i];
-    if (t->ns <= 0 || t->formula_ns <= 0) continue;
-    sum += (double)t->ns * fabs(log(c->factor[t->op][t->pass] * (double)t->formula_ns / (double)t->ns));
-    weight += (double)t->ns;
-  }
-  c->residual = weight > 0 ? exp(sum / weight) : 1;
+  return sn_neighbours_find(c, err);
 }
 
 /* Times of the algorithms that were measured; how many. */
@@ -135,12 +128,21 @@ static bool has_algorithms(const sn_calibration *c) {
   return false;
 }
 
+/* What the formulas' time of a step is multiplied by. */
+static double scale_of(const sn_calibration *c, sn_op op, const char *shape, uint32_t index, sn_pass pass, bool choice,
+                       const sn_costs *costs) {
+  static const uint8_t only[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
+  double ns = choice ? 0 : sn_neighbours_time(c, op, pass, shape);
+  int64_t formula = ns > 0 ? sn_costs_step(costs, index, pass, only) : 0;
+  return formula > 0 ? ns / (double)formula : c->factor[op][pass];
+}
+
 static void apply_step(const sn_calibration *c, const sn_layer *layer, const char *shape, uint32_t index, sn_pass pass,
-                       sn_costs *costs) {
+                       bool choice, sn_costs *costs) {
   bool convolves = sn_op_of(layer)->convolves && pass != SN_UPDATE;
-  sn_costs_scale(costs, index, pass, c->factor[layer->op][pass]);
-  uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
   const sn_timing *step = find(c, shape, pass, SN_CONV_KERNELS, SN_CONV_ALGOS);
+  if (choice || !step) sn_costs_scale(costs, index, pass, scale_of(c, layer->op, shape, index, pass, choice, costs));
+  uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
   if (!step) return;
   sn_costs_set_step(costs, index, pass, step->ns, convolves && algorithms == 0);
   sn_costs_set_scratch(costs, index, pass, step->workspace_bytes);
@@ -155,7 +157,7 @@ void sn_calibration_apply(const sn_calibration *c, const sn_net *net, sn_costs *
       char shape[SN_SHAPE_TEXT];
       if (pass == SN_UPDATE && layer->parameters == 0) continue;
       sn_timing_shape(net, layer, pass, sn_costs_optimizer(costs), shape, sizeof shape);
-      apply_step(c, layer, shape, i, pass, costs);
+      apply_step(c, layer, shape, i, pass, choice, costs);
     }
   }
 }

@@ -2,11 +2,11 @@
  * instead of formulas.
  *
  * A timing is the median time of one step of one shape of operator, "CONV 4x64x56x56 k64 3x3 s1 p1". Layers of the same
- * shape share it, in any network. Shapes that were not measured get the formulas' time, corrected by a factor per
- * operator and pass that is fitted to the timings there are, so that calibrating one network makes others more accurate
- * as well.
+ * shape share it, in any network. Shapes that were not measured get the time that their measured neighbours say
+ * (sim/device/neighbours.h), so that calibrating one network makes others more accurate as well; where convolutions
+ * have several algorithms, the formulas' time, corrected by a factor per operator and pass.
  *
- *   sn_calibration_fit(c)                  fills `factor` and `residual` from the timings
+ *   sn_calibration_fit(c, &err)            fills `factor`, `neighbours` and `residual` from the timings
  *   sn_calibration_apply(c, net, costs)    puts times into a cost model made for c->profile
  *
  * Data, open to look at: exec/session/calibrate.h makes one, db/ keeps it.
@@ -36,6 +36,8 @@ typedef struct sn_timing {
   uint32_t samples;         /* 0: an algorithm that the library offers and that failed when it was run */
 } sn_timing;
 
+typedef struct sn_neighbour sn_neighbour;
+
 typedef struct sn_calibration {
   const char *name;                      /* what --gpu calls the device: "cpu", "h200" */
   const char *backend;                   /* "cpu", "cuda" */
@@ -51,8 +53,10 @@ typedef struct sn_calibration {
   const sn_timing *timings; /* sorted by shape, pass, kernel, algo; each once */
   /* fitted */
   double factor[SN_OP_COUNT][SN_PASSES]; /* measured over formula; 1 where nothing was measured */
-  double
-      residual; /* geometric mean of max(r, 1/r) over all timings, weighted by time; r: corrected formula / measured */
+  const sn_neighbour *neighbours;        /* sim/device/neighbours.h */
+  uint32_t n_neighbours;
+  double residual; /* how far predictions of shapes that were not measured are off: geometric mean of max(r, 1/r) over
+                    * all timings, weighted by time, where r is what a timing's neighbours say of it over what it is */
   struct sn_arena *arena;
 } sn_calibration;
 
@@ -68,8 +72,8 @@ char *sn_timing_shape(const sn_net *net, const sn_layer *layer, sn_pass pass, sn
 /* Order of timings, for qsort(). */
 int sn_timing_compare(const void *a, const void *b);
 
-/* Sets `factor` and `residual`. */
-void sn_calibration_fit(sn_calibration *calibration);
+/* Sets `factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
+sn_status sn_calibration_fit(sn_calibration *calibration, sn_err *err);
 
 /* Costs made for the profile get the measured times, or corrected formulas. */
 void sn_calibration_apply(const sn_calibration *calibration, const sn_net *net, sn_costs *costs);

@@ -1,4 +1,5 @@
 /* Optimizers: what they keep and move, in bytes and in the time of an update; measured updates are of one optimizer. */
+#include "base/arena.h"
 #include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"
@@ -130,18 +131,20 @@ static void measured_updates(void **state) {
                       .ns = 10 * by_adam,
                       .formula_ns = by_adam,
                       .samples = 1};
-  sn_calibration c = {.profile = p.device, .timings = &timing, .n_timings = 1};
-  sn_calibration_fit(&c);
+  sn_err err = SN_ERR_INIT;
+  sn_calibration c = {.profile = p.device, .timings = &timing, .n_timings = 1, .arena = sn_arena_new()};
+  sn_calibration_fit(&c, &err);
+  must(&err);
   sn_calibration_apply(&c, p.net, p.costs);
   assert_int_equal(sn_costs_step(p.costs, fc, SN_UPDATE, algo), 10 * by_adam);
   assert_int_equal(sn_costs_step_known(p.costs, fc, SN_UPDATE, algo), 10 * by_adam);
-  sn_err err = SN_ERR_INIT;
   sn_costs *others = sn_costs_new(p.net, &p.device, &err);
   must(&err);
   sn_calibration_apply(&c, p.net, others);
   assert_int_equal(sn_costs_step(others, fc, SN_UPDATE, algo), 10 * by_momentum);
   assert_int_equal(sn_costs_step_known(others, fc, SN_UPDATE, algo), 0);
   sn_costs_free(others);
+  sn_arena_free(c.arena);
   pipeline_close(&p);
 }
 
