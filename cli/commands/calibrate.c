@@ -166,7 +166,7 @@ typedef struct work {
 static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   const work *w = user;
   sn_session_options options = sn_train_options(w->args);
-  sn_train_watch watch = {.args = w->args, .apart = self, .batch = w->net->batch, .n_strategies = 2};
+  sn_train_watch watch = {.args = w->args, .apart = self, .images = w->net->batch, .n_strategies = 2};
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);
   sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, err);

@@ -259,14 +259,14 @@ static void print_worst(const char *what, const worst *w, FILE *out) {
     fprintf(out, "  %-26s %+.2f %%  (%s)\n", what, 100 * w->error, w->strategy);
 }
 
-/* Steps that take at least a hundredth of the iteration: what is shorter is at the mercy of the clock. */
-static void note_steps(worst *bytes, worst *time, const sn_result *p, const sn_result *m) {
+/* Steps that take at least a hundredth of their batch: what is shorter is at the mercy of the clock. */
+static void note_steps(worst *bytes, worst *time, const sn_run *run, const sn_result *p, const sn_result *m) {
+  int64_t least_ns = m->iteration_ns / (100 * (int64_t)run->accumulate);
   for (uint32_t i = 0; p->steps && m->steps && i < m->n_steps && i < p->n_steps; i++) {
     const sn_step_row *a = &p->steps[i], *b = &m->steps[i];
     note(bytes, error_of((double)a->tensor_bytes, (double)b->tensor_bytes), m->strategy);
     int64_t predicted = a->end_ns - a->begin_ns, measured = b->end_ns - b->begin_ns;
-    if (predicted > 0 && measured >= m->iteration_ns / 100)
-      note(time, error_of((double)predicted, (double)measured), m->strategy);
+    if (predicted > 0 && measured >= least_ns) note(time, error_of((double)predicted, (double)measured), m->strategy);
   }
 }
 
@@ -296,7 +296,7 @@ static void print_errors(const sn_run *run, FILE *out) {
     note(&copies, error_of((double)p->prefetch_bytes, (double)m->prefetch_bytes), m->strategy);
     note(&live, error_of(p->max_live_tensors, m->max_live_tensors), m->strategy);
     if (p->iteration_ns > 0) note(&iteration, error_of((double)p->iteration_ns, (double)m->iteration_ns), m->strategy);
-    note_steps(&bytes, &step, p, m);
+    note_steps(&bytes, &step, run, p, m);
     known += (double)p->known_ns;
     all += (double)p->compute_ns;
   }
@@ -409,7 +409,9 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
   sn_table_print_clean(out->stream, run->net);
-  fprintf(out->stream, ", batch %" PRIu32 ", %" PRIu64 " iterations, ", run->batch, run->iterations);
+  fprintf(out->stream, ", batch %" PRIu32 ", ", run->batch);
+  if (run->accumulate > 1) fprintf(out->stream, "%" PRIu32 " such batches an update, ", run->accumulate);
+  fprintf(out->stream, "%" PRIu64 " iterations, ", run->iterations);
   if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(out->stream, "optimizer %s, ", run->optimizer);
   sn_table_print_clean(out->stream, run->data);
   fprintf(out->stream, "%s, on %s\n\n", drawn ? " data" : "", run->device);

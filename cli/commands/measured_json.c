@@ -88,6 +88,7 @@ sn_status sn_measured_json(const sn_run *run, bool steps, FILE *out, sn_err *err
   sn_json_put_text(&head, "device", run->device);
   sn_json_put_count(&head, "memory_bytes", run->memory_bytes);
   sn_json_put_text(&head, "optimizer", run->optimizer);
+  sn_json_put_count(&head, "accumulate", run->accumulate);
   sn_json_put_text(&head, "data", run->data);
   sn_json_put_text(&head, "costs", run->costs);
   sn_json_put_count(&head, "iterations", run->iterations);

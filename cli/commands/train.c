@@ -68,6 +68,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.iterations = args->iterations;
   options.warmup = args->warmup < args->iterations ? args->warmup : args->iterations - 1;
   options.machine.threads = args->threads;
+  options.machine.accumulate = args->accumulate;
   options.machine.check = args->check;
   options.machine.deterministic = args->deterministic;
   options.machine.tf32 = args->tf32;
@@ -91,7 +92,7 @@ static void show_progress(void *user, uint64_t iteration, const sn_outcome *outc
   snprintf(line, sizeof line,
            "strategy %" PRIu64 " of %" PRIu32 ", iteration %" PRIu64 " of %" PRIu64
            ", loss %.4f, %.2f images/s, %.0f s left",
-           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, w->batch / seconds,
+           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, (double)w->images / seconds,
            seconds * (double)left);
   sn_apart_progress(w->apart, line);
 }
@@ -301,8 +302,8 @@ static void train_apart(sn_apart *self, void *user, sn_err *err) {
   sn_timeline *last = NULL;
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   sn_session_options options = *t->options;
-  sn_train_watch watch = {
-      .args = t->args, .apart = self, .batch = t->net->batch, .n_strategies = sn_train_strategies(t->args, strategies)};
+  sn_train_watch watch = {.args = t->args, .apart = self, .n_strategies = sn_train_strategies(t->args, strategies)};
+  watch.images = (uint64_t)t->net->batch * (t->args->accumulate ? t->args->accumulate : 1);
   sn_train_attach(&watch, &options);
   options.compare = watch.n_strategies > 1;
   if (t->args->trace) options.visit = keep_last, options.visitor = &last;

@@ -27,7 +27,8 @@ sn_session_options sn_train_options(const sn_args *args);
 typedef struct sn_train_watch {
   const sn_args *args;
   sn_apart *apart; /* the process of its own that trains */
-  uint32_t batch, n_strategies;
+  uint32_t n_strategies;
+  uint64_t images;     /* of an iteration */
   uint64_t iterations; /* of each strategy */
   uint64_t seen;       /* iterations so far */
 } sn_train_watch;

@@ -245,7 +245,8 @@ static const sn_option options[] = {
      "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
      "two. A GPU trains by the first two.",
      sn__parse_optimizer, offsetof(sn_args, optimizer)},
-    {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
+    {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE,
+     "How",
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},

@@ -82,11 +82,20 @@ void sn_call_gather(const sn_route *route, uint32_t value, const float *storage,
     memcpy(to + n * v.count, storage + v.offset + n * v.stride, v.count * sizeof *to);
 }
 
+/* A step of the layer itself, no sum and no view. */
+static bool is_backward_kernel(const sn_step *step) {
+  return step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
+}
+
 uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step) {
   const sn_layer *layer = &route->net->layers[step->layer];
-  bool reads = step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
-  if (!reads || layer->n_outputs == 0 || route->gradient[layer->first_output] == SN_NONE) return 0;
+  if (!is_backward_kernel(step) || layer->n_outputs == 0 || route->gradient[layer->first_output] == SN_NONE) return 0;
   return route->part[layer->first_output].channels == layer->out.c ? 0 : route->net->values[layer->first_output].bytes;
+}
+
+uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches) {
+  if (batches < 2 || !is_backward_kernel(step) || route->weight_gradient[step->layer] != SN_NONE) return 0;
+  return route->net->layers[step->layer].parameters * sizeof(float);
 }
 
 void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place) {

@@ -40,7 +40,7 @@ typedef struct sn_call {
   sn_pass pass;
   sn_step_part part;  /* of a backward: FILTER makes gradients of parameters only, DATA dx only */
   bool rerun;         /* a recomputation: the same dropout mask again, running statistics left alone */
-  uint64_t iteration; /* from 0 */
+  uint64_t iteration; /* from 0: of a forward or backward the batches before it, of an update the updates */
   const sn_hyper *hyper;
   float **x, **y, **dy, **dx; /* n_inputs, n_outputs, n_outputs, n_inputs pointers; NULL where not needed */
   void *saved[3];             /* what forward saves for backward in the dialect's graph; NULL: nothing, or nowhere */
@@ -77,6 +77,10 @@ void sn_call_gather(const sn_route *route, uint32_t value, const float *storage,
 
 /* Bytes that the gradient with respect to a layer's output takes when it is gathered; 0 where it lies together. */
 uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step);
+
+/* Bytes that the gradients of a step's layer so far take while those of another batch are made: where several batches
+ * make an update and the graph has no tensors for gradients of parameters; else 0. */
+uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches);
 
 /* Dropout's mask bit of element `index`: keyed by (seed, layer, iteration), so that forward, a re-run and backward see
  * the same mask and none needs to be stored. True: the element is kept. */

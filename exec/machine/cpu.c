@@ -26,7 +26,8 @@ typedef struct job {
   const sn_instr *instr;
   sn_call call;
   float **pointers; /* of the call; see sn_call_fill() */
-  double loss;      /* of a SOFTMAX, with */
+  float *aside; /* for the sum of the layer's gradients; NULL: the graph has tensors for that, or nothing is added */
+  double loss;  /* of a SOFTMAX, with */
   uint32_t correct;
   bool scores; /* it is one that counts */
 } job;
@@ -42,7 +43,8 @@ typedef struct sn__cpu_play {
   uint32_t n_jobs, room;
   sn_cpu_kernels *kernels[SN_LANES_TEAMS]; /* of teams */
   uint16_t last_team[SN_LANES];            /* of a lane's last operation */
-  uint64_t iteration;
+  uint64_t iteration;                      /* batches before this one */
+  uint32_t batches, batch;                 /* that an update is made of, and of these the one at hand, from 0 */
 } play;
 
 static void fill(unsigned char *from, uint64_t bytes) {
@@ -89,7 +91,7 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   sn_cpu *cpu = self;
   cpu->play = calloc(1, sizeof *cpu->play);
   if (!cpu->play) return sn_fail_memory(err);
-  *cpu->play = (play){.plan = plan, .trace = trace};
+  *cpu->play = (play){.plan = plan, .trace = trace, .batches = cpu->accumulate > 1 ? cpu->accumulate : 1};
   if (!make_memory(cpu, cpu->play))
     return sn_fail(err, SN_NO_MEMORY,
                    "the plan needs %llu MiB for its pool and %llu MiB beside it, which this machine has not; "
@@ -107,6 +109,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   play *p = cpu->play;
   (void)err;
   p->iteration = iteration;
+  p->batch = (uint32_t)(iteration % p->batches);
   p->n_jobs = 0;
   cpu->outcome = (sn_outcome){0};
   for (uint32_t t = 0; t < p->plan->route->n_tensors; t++) p->place[t] = NULL;
@@ -180,7 +183,7 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .pass = step->pass,
                    .part = (sn_step_part)i->part,
                    .rerun = i->rerun,
-                   .iteration = cpu->play->iteration,
+                   .iteration = cpu->play->iteration / (step->pass == SN_UPDATE ? cpu->play->batches : 1),
                    .hyper = &cpu->hyper,
                    .parameters = trained ? s->parameters + offset : NULL,
                    .gradients = trained ? s->gradients + offset : NULL,
@@ -219,33 +222,78 @@ static void add_outcome(sn_cpu *cpu, const job *j) {
   cpu->outcome.correct = j->correct;
 }
 
-/* Where the gradients of a layer's parameters are tensors of the graph, they pass through the pool: into it behind the
- * step that makes them, out of it ahead of the update. */
-static void carry_gradients(const play *p, const sn_call *call, bool into_pool) {
-  const sn_route *route = p->plan->route;
-  uint32_t first = route->weight_gradient[call->layer];
-  unsigned char *gradients = (unsigned char *)call->gradients;
-  for (uint32_t t = first; t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT &&
-                           route->tensors[t].layer == call->layer;
-       t++) {
-    uint64_t bytes = route->tensors[t].bytes;
-    memcpy(into_pool ? p->place[t] : gradients, into_pool ? gradients : p->place[t], bytes);
-    gradients += bytes;
-  }
+/* ---- gradients of parameters ---- */
+
+static void put_into_pool(float *gradients, float *pool, uint64_t count, uint32_t batches) {
+  (void)batches;
+  memcpy(pool, gradients, count * sizeof *pool);
 }
 
-/* A gradient that is a view is gathered at the end of the workspace, which is planned for that
- * (exec/session/session_plan.c).
- */
-static void gather_gradient(const play *p, const sn_instr *i, sn_call *call) {
+static void take_from_pool(float *gradients, float *pool, uint64_t count, uint32_t batches) {
+  (void)batches;
+  memcpy(gradients, pool, count * sizeof *pool);
+}
+
+/* Of the first batch of an update there is no sum yet. */
+static void start_sum(float *gradients, float *pool, uint64_t count, uint32_t batches) {
+  float share = 1 / (float)batches;
+  (void)pool;
+  for (uint64_t i = 0; i < count; i++) gradients[i] *= share;
+}
+
+static void add_to_sum(float *gradients, float *pool, uint64_t count, uint32_t batches) {
+  float share = 1 / (float)batches;
+  for (uint64_t i = 0; i < count; i++) gradients[i] = pool[i] + share * gradients[i];
+}
+
+typedef void (*carrier)(float *gradients, float *pool, uint64_t count, uint32_t batches);
+
+/* Between where a layer's gradients are for the whole training and where they are in the pool: the tensors that the
+ * graph has for them, or the room they are put aside in. */
+static void carry_gradients(const job *j, carrier carry) {
+  const play *p = j->cpu->play;
   const sn_route *route = p->plan->route;
-  uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[i->id]);
-  if (bytes == 0) return;
-  uint64_t at = sn_ceil_div(i->bytes - bytes - SN_POOL_BLOCK + 1, SN_POOL_BLOCK) * SN_POOL_BLOCK;
-  float *room = (float *)(void *)(p->pool + i->offset + at);
+  const sn_call *call = &j->call;
+  float *gradients = call->gradients;
+  for (uint32_t t = route->weight_gradient[call->layer];
+       t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT &&
+       route->tensors[t].layer == call->layer;
+       t++) {
+    uint64_t count = route->tensors[t].bytes / sizeof *gradients;
+    carry(gradients, (float *)(void *)p->place[t], count, p->batches);
+    gradients += count;
+  }
+  if (j->aside) carry(gradients, j->aside, route->net->layers[call->layer].parameters, p->batches);
+}
+
+/* An update takes what backward has left in tensors of the graph; where gradients are added up, it is not there. */
+static void before_kernel(const job *j) {
+  const play *p = j->cpu->play;
+  if (p->batches == 1 && j->call.pass == SN_UPDATE) carry_gradients(j, take_from_pool);
+  if (p->batches > 1 && j->call.pass == SN_BACKWARD && p->batch > 0) carry_gradients(j, put_into_pool);
+}
+
+static void after_kernel(const job *j) {
+  const play *p = j->cpu->play;
+  if (j->call.pass != SN_BACKWARD) return;
+  carry_gradients(j, p->batches == 1 ? put_into_pool : p->batch == 0 ? start_sum : add_to_sum);
+}
+
+/* ---- steps ---- */
+
+/* The last so many bytes of the workspace, which is planned for that (exec/session/session_plan.c). */
+static float *take_room(sn_call *call, uint64_t bytes) {
+  if (bytes == 0) return NULL;
+  call->workspace_bytes = (call->workspace_bytes - bytes) / SN_POOL_BLOCK * SN_POOL_BLOCK;
+  return (float *)(void *)((unsigned char *)call->workspace + call->workspace_bytes);
+}
+
+/* A gradient that is a view is gathered. */
+static void gather_gradient(const sn_route *route, const sn_step *step, sn_call *call) {
+  float *room = take_room(call, sn_call_gathered_bytes(route, step));
+  if (!room) return;
   sn_call_gather(route, route->net->layers[call->layer].first_output, call->dy[0], room);
   call->dy[0] = room;
-  call->workspace_bytes = at;
 }
 
 static sn_status run_step(job *j, sn_err *err) {
@@ -258,10 +306,11 @@ static sn_status run_step(job *j, sn_err *err) {
     return SN_OK;
   }
   sn_call_hide_unread(call, p->plan->route, step);
-  gather_gradient(p, j->instr, call);
-  if (call->pass == SN_UPDATE) carry_gradients(p, call, false);
+  j->aside = take_room(call, sn_call_aside_bytes(p->plan->route, step, p->batches));
+  gather_gradient(p->plan->route, step, call);
+  before_kernel(j);
   sn_status status = sn_cpu_kernels_run(j->kernels, call, err);
-  if (status == SN_OK && call->pass == SN_BACKWARD) carry_gradients(p, call, true);
+  if (status == SN_OK) after_kernel(j);
   return status;
 }
 
@@ -273,11 +322,20 @@ static sn_status run_job(void *of, sn_err *err) {
   return status;
 }
 
+/* An update that waits for the last of its batches. */
+static bool is_put_off(const play *p, const sn_instr *i) {
+  return p->plan->route->steps[i->id].pass == SN_UPDATE && p->batch + 1 < p->batches;
+}
+
 static sn_status compute(void *self, uint32_t index, sn_err *err) {
   sn_cpu *cpu = self;
   play *p = cpu->play;
   const sn_instr *i = &p->plan->instrs[index];
   sn_span *span = &p->trace->spans[index];
+  if (is_put_off(p, i)) {
+    span->begin_ns = span->end_ns = sn_lanes_now(p->lanes);
+    return SN_OK;
+  }
   job *j = next_job(cpu, i);
   j->call = make_call(cpu, i, &j->loss);
   sn_call_fill(&j->call, p->plan->route, p->place, (float *)cpu->batch->data, j->pointers);

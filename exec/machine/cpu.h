@@ -9,6 +9,12 @@
  * nobody are filled with a pattern that is a NaN, the spare bytes behind a tensor's end and a zone in front of and
  * behind the pool must keep theirs. SN_BUG names the instruction after which one does not.
  *
+ * Where several batches make an update, each is a play of the whole plan, and all but the last leave the updates out.
+ * The gradients of parameters are then means over all these batches: a kernel writes those of its own batch over the
+ * sum so far, which is put aside for as long as it runs and added again. It is put into the tensors that the graph has
+ * for gradients (PyTorch's), else behind the kernel's scratch, which is planned for that. The first batch has nothing
+ * to put aside; it obeys the same plan.
+ *
  *   sn_cpu cpu = {.route = route, .kernels = kernels, .state = state, .batch = batch, .hyper = hyper};
  *   sn_play_many(plan, sn_cpu_backend(&cpu), &options, &trace, &done, &err);
  */
@@ -34,6 +40,7 @@ typedef struct sn_cpu {
   sn_state *state;
   const sn_batch *batch; /* of the iteration to come */
   sn_hyper hyper;
+  uint32_t accumulate; /* see sn_machine_options */
   bool check;
   uint32_t jitter_us; /* see sn_lanes_new() */
   sn_outcome outcome; /* of the last iteration */

@@ -168,6 +168,7 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
                     .kernels = m->kernels,
                     .teams = m->teams,
                     .hyper = options->hyper,
+                    .accumulate = options->accumulate,
                     .check = options->check,
                     .jitter_us = options->jitter_us};
   describe(m, &machine->info);

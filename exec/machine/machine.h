@@ -38,6 +38,9 @@ typedef struct sn_machine_options {
   unsigned threads;   /* CPU: of the kernels, at most SN_MACHINE_THREADS; 0: all processors */
   bool check;         /* CPU: watch every byte of the pool; see exec/machine/cpu.h */
   uint32_t jitter_us; /* CPU: see exec/machine/lanes.h */
+  /* CPU: batches that an update is made of, each a play of its own; 0 and 1: one. The plan is of a batch and the
+   * update, which the plays before the last leave out. */
+  uint32_t accumulate;
   /* CPU: what co-run plans are made for; where they are more than the processors, teams share these. NULL: estimates
    * for the machine's own. Looked at by sn_machine_open_cpu() only. */
   const sn_cores *cores;

@@ -23,6 +23,11 @@ static sn__graph *own_graph(sn_session *s) {
 
 static sn_status open_machine(sn_session *s, sn_err *err) {
   const sn_route *route = own_graph(s)->route;
+  if (s->options.backend != SN_EXEC_CPU && sn_iteration_accumulates(s->iteration))
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--accumulate: gradients of several batches are added up on the CPU only; use --backend cpu, or snsim "
+        "simulate");
   if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(route, &s->options.machine, &s->machine, err);
   return sn_machine_open_cpu(route, &s->options.machine, &s->machine, err);
 }
@@ -79,7 +84,8 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->spec = spec;
   s->net = net;
   s->options = *options;
-  s->iteration.optimizer = options->machine.hyper.optimizer;
+  s->iteration =
+      (sn_iteration){.optimizer = options->machine.hyper.optimizer, .accumulate = options->machine.accumulate};
   s->load = sn_host_load_now();
   if (open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
@@ -202,7 +208,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
                   .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
-                  .accumulate = 1,
+                  .accumulate = sn_iteration_batches(s->iteration),
                   .shared_link = s->calibration && s->calibration->shared_link,
                   .costs = s->calibration ? "measured" : "model",
                   .device = describe(s),

@@ -44,7 +44,7 @@ sn_status sn_exec_backend_parse(const char *text, sn_exec_backend *backend, sn_e
 typedef struct sn_session_options {
   sn_exec_backend backend;
   sn_machine_options machine;
-  uint64_t iterations; /* at least 1 */
+  uint64_t iterations; /* at least 1; each ends with an update, behind machine.accumulate batches */
   uint64_t warmup;     /* how many of them, the first, do not count for times; the last one always counts */
   uint64_t pool_bytes; /* the pool on offer; 0: what the device has left, or as much as the plan likes where that cannot
                         * be said. Small ones make the cache work */

@@ -19,10 +19,11 @@ typedef struct play {
   const sn_plan *plan;
   sn_state *state;
   sn_meter meter;
-  timing *timings;   /* per iteration */
-  uint32_t *correct; /* per iteration */
-  sn_trace shortest; /* the spans of the least disturbed iteration */
-  sn_outcome outcome;
+  timing *timings;    /* per iteration */
+  uint32_t *correct;  /* per iteration */
+  sn_trace shortest;  /* the spans of the least disturbed iteration */
+  sn_outcome outcome; /* of the last iteration */
+  sn_outcome sum;     /* of the one at hand, over its batches so far */
   uint64_t done, digest, used_bytes;
   bool quiet; /* nothing but the digest is wanted */
 } play;
@@ -48,20 +49,37 @@ static timing timing_of(const sn_plan *plan, const sn_trace *trace) {
   return t;
 }
 
-static sn_status after_iteration(void *user, uint64_t iteration, const sn_trace *trace, sn_err *err) {
+/* A batch is over, of which an iteration may have several. */
+static void add_batch(play *p, uint64_t iteration, const sn_trace *trace) {
+  sn_outcome outcome;
+  timing of = timing_of(p->plan, trace), *t = &p->timings[iteration];
+  p->session->machine.ops->outcome(p->session->machine.self, &outcome);
+  *t = (timing){t->end_ns + of.end_ns, t->compute_ns + of.compute_ns, t->stall_ns + of.stall_ns};
+  p->sum.loss += outcome.loss;
+  p->sum.correct += outcome.correct;
+  p->digest = sn_digest(p->digest, &outcome.loss, sizeof outcome.loss);
+}
+
+static void end_iteration(play *p, uint64_t iteration) {
+  p->outcome = (sn_outcome){p->sum.loss / sn_iteration_batches(p->session->iteration), p->sum.correct};
+  p->correct[iteration] = p->outcome.correct;
+  p->sum = (sn_outcome){0};
+  p->done = iteration + 1;
+}
+
+static sn_status after_batch(void *user, uint64_t index, const sn_trace *trace, sn_err *err) {
   play *p = user;
   const sn_session *s = p->session;
   const sn_session_options *o = &s->options;
-  s->machine.ops->outcome(s->machine.self, &p->outcome);
-  p->timings[iteration] = timing_of(p->plan, trace);
-  p->correct[iteration] = p->outcome.correct;
-  p->digest = sn_digest(p->digest, &p->outcome.loss, sizeof p->outcome.loss);
-  p->done = iteration + 1;
+  uint64_t batches = sn_iteration_batches(s->iteration), iteration = index / batches;
+  add_batch(p, iteration, trace);
+  if ((index + 1) % batches > 0) return feed_next(s, err);
+  end_iteration(p, iteration);
   if (p->quiet) return p->done < o->iterations ? feed_next(s, err) : SN_OK;
   keep_shortest(p, iteration, trace);
   if (iteration == 0 && s->machine.ops->used_bytes(s->machine.self, &p->used_bytes, err) != SN_OK) return err->code;
   if (o->visit && o->visit(o->visitor, iteration, p->plan, trace, err) != SN_OK) return err->code;
-  if (o->progress) o->progress(o->user, iteration, &p->outcome, trace->end_ns);
+  if (o->progress) o->progress(o->user, iteration, &p->outcome, p->timings[iteration].end_ns);
   return p->done < o->iterations ? feed_next(s, err) : SN_OK;
 }
 
@@ -87,7 +105,7 @@ static const timing *sort_timings(play *p, uint64_t *count) {
 static double accuracy(const play *p) {
   uint64_t n = p->done / 10 ? p->done / 10 : 1, right = 0;
   for (uint64_t i = p->done - n; i < p->done; i++) right += p->correct[i];
-  return (double)right / ((double)n * p->session->net->batch);
+  return (double)right / ((double)n * sn_iteration_batches(p->session->iteration) * p->session->net->batch);
 }
 
 static uint64_t digest(const play *p) {
@@ -122,15 +140,15 @@ static void note_memory(const play *p, sn_result *r) {
   const sn_session *s = p->session;
   uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
   uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept : 0;
-  if (p->plan->route->dialect->eager)
+  if (p->plan->route->dialect->eager && !sn_iteration_accumulates(s->iteration))
     outside += s->net->parameters * sizeof *s->first; /* the last gradients, to look at */
   uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;
   r->peak_device_bytes = p->used_bytes > outside ? p->used_bytes - outside : 0;
   r->context_bytes = r->peak_device_bytes > known ? r->peak_device_bytes - known : 0;
   r->pool_bytes = p->meter.touched_bytes;
   r->reserved_pool_bytes = p->plan->pool_bytes;
-  r->offload_bytes = p->meter.copied_bytes[SN_LANE_OUT];
-  r->prefetch_bytes = p->meter.copied_bytes[SN_LANE_IN];
+  r->offload_bytes = sn_iteration_batches(s->iteration) * p->meter.copied_bytes[SN_LANE_OUT];
+  r->prefetch_bytes = sn_iteration_batches(s->iteration) * p->meter.copied_bytes[SN_LANE_IN];
 }
 
 static void note_times(play *p, sn_result *r) {
@@ -141,7 +159,8 @@ static void note_times(play *p, sn_result *r) {
   r->slowest_ns = timings[count - 1].end_ns;
   r->compute_ns = t.compute_ns;
   r->stall_ns = t.stall_ns;
-  r->images_per_second = p->session->net->batch / ((double)t.end_ns / 1e9);
+  double images = (double)sn_iteration_batches(p->session->iteration) * p->session->net->batch;
+  r->images_per_second = images / ((double)t.end_ns / 1e9);
   r->iterations = p->done;
   r->loss = p->outcome.loss;
   r->accuracy = accuracy(p);
@@ -191,12 +210,19 @@ static sn_status prepare(play *p, sn_err *err) {
   return feed_next(s, err);
 }
 
+static sn_play_options play_options(play *p) {
+  const sn_session *s = p->session;
+  return (sn_play_options){.iterations = s->options.iterations * sn_iteration_batches(s->iteration),
+                           .stop = is_stopped,
+                           .after = after_batch,
+                           .user = p};
+}
+
 /* What whole iterations there were is kept also where a later one failed. */
 static sn_status train(play *p, sn_strategy strategy, sn_trace *trace, sn_err *err) {
   const sn_session *s = p->session;
   sn_err failed = SN_ERR_INIT;
-  sn_play_options options = {
-      .iterations = s->options.iterations, .stop = is_stopped, .after = after_iteration, .user = p};
+  sn_play_options options = play_options(p);
   uint64_t done;
   p->meter.inner = s->machine.ops->backend(s->machine.self);
   sn_play_many(p->plan, sn_meter_backend(&p->meter), &options, trace, &done, &failed);
@@ -224,12 +250,12 @@ sn_status sn__session_measure(sn_session *s, sn_strategy strategy, const sn_plan
 /* Trains once more, and compares. */
 static sn_status repeat(play *p, const sn_result *known, sn_trace *trace, sn_err *err) {
   const sn_machine *m = &p->session->machine;
-  sn_play_options options = {
-      .iterations = p->session->options.iterations, .stop = is_stopped, .after = after_iteration, .user = p};
+  sn_play_options options = play_options(p);
   uint64_t done;
   if (prepare(p, err) != SN_OK) return err->code;
   sn_play_many(p->plan, m->ops->backend(m->self), &options, trace, &done, err);
-  if (err->code != SN_OK || p->done < options.iterations || m->ops->fetch(m->self, err) != SN_OK) return err->code;
+  if (err->code != SN_OK || p->done < p->session->options.iterations || m->ops->fetch(m->self, err) != SN_OK)
+    return err->code;
   if (digest(p) == known->digest) return SN_OK;
   return sn_fail(err, SN_BUG, "its operations give another result side by side than one after another");
 }

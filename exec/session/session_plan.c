@@ -9,14 +9,20 @@
 #include <assert.h>
 #include <string.h>
 
-/* A gradient that is a view is gathered behind the scratch of the kernel that reads it, each in whole blocks. */
-static void plan_gathering(const sn_route *route, sn_costs *costs) {
-  for (uint32_t step = route->first_backward; step < route->first_update; step++) {
-    uint64_t bytes = sn_call_gathered_bytes(route, &route->steps[step]);
-    uint32_t layer = route->steps[step].layer;
-    if (bytes == 0) continue;
-    uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, layer, SN_BACKWARD), SN_POOL_BLOCK) * SN_POOL_BLOCK;
-    sn_costs_set_scratch(costs, layer, SN_BACKWARD, scratch + bytes);
+/* Room behind the scratch of a layer's backward, from a whole block on. */
+static void add_room(sn_costs *costs, uint32_t layer, uint64_t bytes) {
+  if (bytes == 0) return;
+  uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, layer, SN_BACKWARD), SN_POOL_BLOCK) * SN_POOL_BLOCK;
+  sn_costs_set_scratch(costs, layer, SN_BACKWARD, scratch + bytes);
+}
+
+/* What the kernels do not need themselves: a gradient that is a view is gathered, and the sum of gradients is put aside
+ * while those of another batch are made. */
+static void plan_rooms(const sn_session *s, const sn_route *route, sn_costs *costs) {
+  for (uint32_t i = route->first_backward; i < route->first_update; i++) {
+    const sn_step *step = &route->steps[i];
+    add_room(costs, step->layer, sn_call_gathered_bytes(route, step));
+    add_room(costs, step->layer, sn_call_aside_bytes(route, step, sn_iteration_batches(s->iteration)));
   }
 }
 
@@ -26,8 +32,8 @@ sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *
   assert(s->machine.ops);
   sn_costs_set_optimizer(costs, s->net, &s->device, s->iteration.optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
-    plan_gathering(route, costs);
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
+    plan_rooms(s, route, costs); /* beyond what a calibration has seen */
     return costs;
   }
   sn_costs_free(costs);
@@ -103,6 +109,7 @@ sn_result_source sn__session_source(const sn_session *s, const sn_plan *plan, co
                             .trace = trace,
                             .persistent = persistent_of(s, plan->route),
                             .context_bytes = s->profile ? s->profile->context_bytes : 0,
+                            .iteration = s->iteration,
                             .want_steps = s->options.want_steps};
 }
 

@@ -6,6 +6,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
 #include "sim/play/recording.h"
+#include "sim/policy/schedule.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +23,6 @@ struct sn_replay {
   const char *spec;                  /* of the net */
   uint32_t image;                    /* 0: its own */
   sn_net *net;
-  sn_route *route; /* of a measured run */
   sn_device device;
   sn_options options;
 };
@@ -129,8 +129,7 @@ static sn_status open_simulated(sn_replay *r, const char *net, const char *gpu, 
 }
 
 static sn_status open_measured(sn_replay *r, const char *net, sn_err *err) {
-  if (load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK)
-    r->route = sn_route_new(r->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
+  if (load_net(r, net, err) == SN_OK && check_net(r, err) == SN_OK) read_options(r, err);
   return err->code;
 }
 
@@ -150,7 +149,6 @@ sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, c
 
 void sn_replay_free(sn_replay *replay) {
   if (!replay) return;
-  sn_route_free(replay->route);
   sn_net_free(replay->net);
   free(replay);
 }
@@ -276,13 +274,18 @@ static sn_timeline *simulate(const sn_replay *r, const sn_result *result, sn_err
   return NULL;
 }
 
+/* A recording is of the graph of its strategy. */
 static sn_timeline *play_back(const sn_replay *r, const sn_result *result, sn_err *err) {
+  sn_strategy strategy;
+  sn_route *route = NULL;
   sn_timeline *timeline = NULL;
   if (!result->recording.bytes)
-    sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ", %s: what was executed was not kept; measure it again with this snsim",
-            r->run->id, result->strategy);
-  else if (!(timeline = sn_recording_timeline(r->route, result->recording, err)))
-    sn_err_prefix(err, "run %" PRId64 ", %s", r->run->id, result->strategy);
+    sn_fail(err, SN_BAD_INPUT, "what was executed was not kept; measure it again with this snsim");
+  else if (read_strategy(result->strategy, &strategy, err) == SN_OK &&
+           (route = sn_schedule_route(r->net, strategy, r->options.iteration, NULL, err)))
+    timeline = sn_recording_timeline(route, result->recording, err);
+  if (!timeline) sn_err_prefix(err, "run %" PRId64 ", %s", r->run->id, result->strategy);
+  sn_route_free(route);
   return timeline;
 }
 

@@ -22,6 +22,7 @@ typedef struct subject {
   uint64_t pool_bytes; /* on offer: too little for liveness alone */
   bool systems;        /* the published systems as well */
   sn_optimizer optimizer;
+  uint32_t accumulate; /* batches an update; 0: one */
 } subject;
 
 static uint32_t count_of(const subject *s) {
@@ -42,6 +43,7 @@ static sn_run *train(const sn_net *net, const subject *s) {
   options.machine.threads = 1;
   options.machine.check = true;
   options.machine.hyper.optimizer = s->optimizer;
+  options.machine.accumulate = s->accumulate;
   options.machine.jitter_us = 300;
   options.pool_bytes = s->pool_bytes;
   options.predict = true;
@@ -93,6 +95,7 @@ static void conforms(const subject *s) {
     again += m->recomputed_layers;
   }
   assert_string_equal(run->optimizer, sn_optimizer_name(s->optimizer));
+  assert_int_equal(run->accumulate, s->accumulate > 1 ? s->accumulate : 1);
   assert_int_equal(run->results[1].persistent.optimizer_state, 4 * sn_optimizer_states(s->optimizer) * net->parameters);
   assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
   sn_run_free(run);
@@ -101,47 +104,56 @@ static void conforms(const subject *s) {
 
 static void lenet(void **state) {
   (void)state;
-  conforms(&(subject){"lenet", 4, 0, 300 << 10, true, 0});
+  conforms(&(subject){"lenet", 4, 0, 300 << 10, true, 0, 0});
 }
 
 static void alexnet(void **state) {
   (void)state;
-  conforms(&(subject){"alexnet", 2, 67, 700 << 10, false, 0});
+  conforms(&(subject){"alexnet", 2, 67, 700 << 10, false, 0, 0});
 }
 
 static void resnet(void **state) {
   (void)state;
-  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, 0});
+  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, 0, 0});
 }
 
 static void inception(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, true, 0});
+  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, true, 0, 0});
 }
 
 static void densenet(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false, 0});
+  conforms(&(subject){"/tests/nets/small_densenet.json", 4, 0, 1 << 20, false, 0, 0});
 }
 
 /* Transposed convolutions, activations of every kind. */
 static void gan(void **state) {
   (void)state;
-  conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 190 << 10, true, 0});
+  conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 190 << 10, true, 0, 0});
 }
 
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
   for (sn_optimizer o = SN_OPTIMIZER_SGD; o < SN_OPTIMIZERS; o++)
-    conforms(&(subject){"lenet", 4, 0, 300 << 10, false, o});
-  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, SN_OPTIMIZER_ADAM});
+    conforms(&(subject){"lenet", 4, 0, 300 << 10, false, o, 0});
+  conforms(&(subject){"/models/examples/small_resnet.json", 4, 0, 1 << 20, false, SN_OPTIMIZER_ADAM, 0});
+}
+
+/* Several batches an update, their gradients added up: in tensors of the graph that lie apart (PyTorch's), and beside
+ * the graph. */
+static void accumulated(void **state) {
+  (void)state;
+  conforms(&(subject){"lenet", 4, 0, 300 << 10, false, SN_OPTIMIZER_ADAM, 3});
+  conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, false, 0, 2});
+  conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 220 << 10, false, 0, 4});
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lenet),    cmocka_unit_test(alexnet),    cmocka_unit_test(resnet), cmocka_unit_test(inception),
-      cmocka_unit_test(densenet), cmocka_unit_test(optimizers), cmocka_unit_test(gan),
+      cmocka_unit_test(densenet), cmocka_unit_test(optimizers), cmocka_unit_test(gan),    cmocka_unit_test(accumulated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
