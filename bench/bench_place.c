@@ -1,17 +1,21 @@
 /* Benchmark of packing: how close, how fast.
  *
- *   build/bench/bench_place [FILE.csv ...]
+ *   build/bench/bench_place [[--capacity BYTES] FILE.csv ...]
  *
+ * Of files it also says what the exact search finds, from there on: the least, or the first that fits a capacity.
  * Without files the blocks are made up: stacks of outputs that wait for their backward step with workspaces between,
  * and blocks thrown at random with short and long lives, from 2,000 to 200,000. Times are of this process's own CPU. */
+#include "base/units.h"
 #include "models/zoo.h"
 #include "sim/ask/blocks.h"
+#include "sim/memory/pack_exact.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/place.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static uint64_t dice = 1;
@@ -45,20 +49,42 @@ static void make_random(sn_block *blocks, uint32_t n, uint64_t life) {
   }
 }
 
+static double cpu_ms(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void print_row(const char *name, uint32_t n, const sn_packing *p, uint64_t tries, double ms) {
+  printf("%-40s %8" PRIu32 " %14" PRIu64 " %8.4f %9" PRIu64 " %9.1f\n", name, n, p->bytes,
+         p->lower_bound ? (double)p->bytes / (double)p->lower_bound : 1, tries, ms);
+}
+
 static sn_status measure(const char *name, const sn_block *blocks, uint32_t n, sn_err *err) {
   uint64_t *offsets = calloc((size_t)n + 1, sizeof *offsets);
   sn_packing p;
-  struct timespec from, to;
   if (!offsets) return sn_fail_memory(err);
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+  double from = cpu_ms();
   sn_pack(blocks, n, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &p, err);
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+  if (err->code == SN_OK) print_row(name, n, &p, p.moves, cpu_ms() - from);
   free(offsets);
-  if (err->code != SN_OK) return err->code;
-  double ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
-  printf("%-40s %8" PRIu32 " %14" PRIu64 " %8.4f %6" PRIu32 " %9.1f\n", name, n, p.bytes,
-         p.lower_bound ? (double)p.bytes / (double)p.lower_bound : 1, p.moves, ms);
-  return SN_OK;
+  return err->code;
+}
+
+/* As many tries are nodes here. */
+static sn_status measure_exactly(const sn_block *blocks, uint32_t n, uint64_t capacity, sn_err *err) {
+  uint64_t *offsets = calloc((size_t)n + 1, sizeof *offsets);
+  sn_packing p;
+  sn_exact exact = {0};
+  sn_exact_limits limits = {.capacity = capacity, .nodes = SN_EXACT_NODES};
+  if (!offsets) return sn_fail_memory(err);
+  sn_pack(blocks, n, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &p, err);
+  double from = cpu_ms();
+  if (err->code == SN_OK) sn_pack_exact(blocks, n, &limits, offsets, &p, &exact, err);
+  if (err->code == SN_OK)
+    print_row(exact.floor == p.bytes ? "  exactly, proved" : "  exactly", n, &p, exact.nodes, cpu_ms() - from);
+  free(offsets);
+  return err->code;
 }
 
 /* The blocks of a plan are packed in place: its pool before and after. */
@@ -73,11 +99,9 @@ static sn_status measure_plan(const char *spec, uint32_t batch, const char *stra
   sn_plan *plan = schedule ? sn_lower(schedule, s, SN_WORKSPACE_DYNAMIC, costs, UINT64_C(11) << 30, err) : NULL;
   if (plan) {
     uint64_t first_fit = plan->pool_bytes;
-    struct timespec from, to;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    double from = cpu_ms();
     sn_place(plan, (sn_place_goal){0}, NULL, err);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-    double ms = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
+    double ms = cpu_ms() - from;
     printf("%-32s %5" PRIu32 " %-30s %8.4f %8.4f %8.1f\n", spec, batch, strategy,
            (double)first_fit / (double)plan->reserved_peak, (double)plan->pool_bytes / (double)plan->reserved_peak, ms);
   }
@@ -99,10 +123,11 @@ static sn_status measure_plans(sn_err *err) {
   return err->code;
 }
 
-static sn_status measure_files(int count, char **paths, sn_err *err) {
+static sn_status measure_files(int count, char **paths, uint64_t capacity, sn_err *err) {
   for (int i = 0; i < count && err->code == SN_OK; i++) {
     sn_block_list *list = sn_blocks_load(paths[i], err);
-    if (list) measure(paths[i], list->blocks, list->count, err);
+    if (list && measure(paths[i], list->blocks, list->count, err) == SN_OK)
+      measure_exactly(list->blocks, list->count, capacity, err);
     sn_blocks_free(list);
   }
   return err->code;
@@ -127,9 +152,12 @@ static sn_status measure_made(sn_err *err) {
 
 int main(int argc, char **argv) {
   sn_err err = SN_ERR_INIT;
-  printf("%-40s %8s %14s %8s %6s %9s\n", "blocks", "count", "bytes", "/ bound", "moves", "CPU ms");
+  uint64_t capacity = 0;
+  int files = argc > 2 && strcmp(argv[1], "--capacity") == 0 ? 3 : 1;
+  if (files == 3) sn_parse_count(argv[2], "--capacity", 1, UINT64_MAX, &capacity, &err);
+  printf("%-40s %8s %14s %8s %9s %9s\n", "blocks", "count", "bytes", "/ bound", "tries", "CPU ms");
   if (argc > 1)
-    measure_files(argc - 1, argv + 1, &err);
+    measure_files(argc - files, argv + files, capacity, &err);
   else
     measure_made(&err);
   if (argc == 1 && err.code == SN_OK) measure_plans(&err);

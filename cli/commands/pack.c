@@ -1,26 +1,38 @@
-/* `snsim pack FILE.csv`: a packing problem of one's own, or of others who share theirs (sim/memory/pack.h).
+/* `snsim pack FILE.csv`: a packing problem of one's own, or of others who share theirs (sim/memory/pack.h, with --exact
+ * also sim/memory/pack_exact.h).
  *
- *   load -> pack -> what it takes, beside the lower bound -> the blocks with their offsets */
+ *   load -> pack -> what it takes, beside the lower bound -> the blocks with their offsets
+ *
+ * Ctrl-C ends an exact search; what it has found until then is printed. */
 #include "base/units.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/table.h"
 #include "sim/ask/blocks.h"
+#include "sim/memory/pack_exact.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* A problem and its answer. */
 typedef struct packed {
   const sn_args *args;
-  const sn_block_list *list;
+  sn_block_list *list;
   uint64_t *offsets;
   sn_packing packing;
+  sn_exact exact;
+  double seconds; /* of searching */
 } packed;
 
 static bool is_proved(const packed *p) {
-  return p->packing.bytes == p->packing.lower_bound;
+  return p->packing.bytes == p->exact.floor;
+}
+
+static uint64_t most_nodes(const sn_args *args) {
+  return args->nodes > 0 ? args->nodes : SN_EXACT_NODES;
 }
 
 static bool fits(const packed *p) {
@@ -43,11 +55,13 @@ static void print_summary(const packed *p, FILE *out) {
   print_bytes(k->bytes, out);
   fputs("\nlower bound  ", out);
   print_bytes(k->lower_bound, out);
-  if (is_proved(p))
+  if (k->bytes == k->lower_bound)
     fputs(", reached: nothing can be better\n", out);
   else
-    fprintf(out, ", passed by %.2f %%\n", ((double)k->bytes / (double)k->lower_bound - 1) * 100);
+    fprintf(out, ", passed by %.2f %%%s\n", ((double)k->bytes / (double)k->lower_bound - 1) * 100,
+            is_proved(p) ? "; searched through: nothing is better" : "");
   fprintf(out, "moves        %" PRIu32 "\n", k->moves);
+  if (p->args->exact) fprintf(out, "nodes        %" PRIu64 " in %.2f s\n", p->exact.nodes, p->seconds);
   if (!p->args->capacity.given) return;
   fputs("capacity     ", out);
   print_bytes(p->args->capacity.bytes, out);
@@ -62,6 +76,8 @@ static sn_status print_json(const packed *p, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "lower_bound_bytes", p->packing.lower_bound);
   sn_json_put_bool(&o, "proved", is_proved(p));
   sn_json_put_count(&o, "moves", p->packing.moves);
+  sn_json_put_count(&o, "nodes", p->exact.nodes);
+  sn_json_put_real(&o, "seconds", p->seconds);
   if (p->args->capacity.given) {
     sn_json_put_count(&o, "capacity_bytes", p->args->capacity.bytes);
     sn_json_put_bool(&o, "fits", fits(p));
@@ -102,33 +118,82 @@ static sn_status print(const packed *p, sn_err *err) {
 }
 
 static sn_status judge(const packed *p, sn_err *err) {
+  uint64_t capacity = p->args->capacity.bytes;
   if (fits(p)) return SN_OK;
-  if (p->packing.lower_bound > p->args->capacity.bytes)
+  if (p->packing.lower_bound > capacity)
     return sn_fail(err, SN_NO_FIT, "%" PRIu64 " bytes live at one time, which no packing fits into %" PRIu64,
-                   p->packing.lower_bound, p->args->capacity.bytes);
+                   p->packing.lower_bound, capacity);
+  if (p->exact.floor > capacity)
+    return sn_fail(err, SN_NO_FIT, "no packing fits into %" PRIu64 " bytes: all were searched through", capacity);
+  if (p->args->exact)
+    return sn_fail(err, SN_NO_FIT,
+                   "%" PRIu64 " bytes needed, %" PRIu64 " there; a better packing is not ruled out: try more --nodes "
+                   "than %" PRIu64,
+                   p->packing.bytes, capacity, most_nodes(p->args));
   return sn_fail(err, SN_NO_FIT,
-                 "%" PRIu64 " bytes needed, %" PRIu64
-                 " there; a better packing is not ruled out: try more --moves than "
-                 "%" PRIu32,
-                 p->packing.bytes, p->args->capacity.bytes, p->args->moves);
+                 "%" PRIu64 " bytes needed, %" PRIu64 " there; a better packing is not ruled out: try --exact, or more "
+                 "--moves than %" PRIu32,
+                 p->packing.bytes, capacity, p->args->moves);
+}
+
+/* ---- searching ---- */
+
+static void interrupt_set(sigset_t *set) {
+  sigemptyset(set);
+  sigaddset(set, SIGINT);
+}
+
+/* Ctrl-C came and waits. */
+static bool is_interrupted(void *unused) {
+  sigset_t set;
+  (void)unused;
+  return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static sn_status search(packed *p, sn_err *err) {
+  const sn_args *args = p->args;
+  const sn_block_list *list = p->list;
+  uint64_t capacity = args->capacity.given ? args->capacity.bytes : 0;
+  double from = now();
+  sn_pack(list->blocks, list->count, &(sn_pack_limits){.moves = args->moves, .enough = capacity}, p->offsets,
+          &p->packing, err);
+  p->exact = (sn_exact){.floor = p->packing.lower_bound};
+  sn_exact_limits limits = {.capacity = capacity, .nodes = most_nodes(args), .stop = is_interrupted};
+  if (err->code == SN_OK && args->exact)
+    sn_pack_exact(list->blocks, list->count, &limits, p->offsets, &p->packing, &p->exact, err);
+  p->seconds = now() - from;
+  return err->code;
+}
+
+static bool load(packed *p, sn_err *err) {
+  p->list = sn_blocks_load(p->args->operand, err);
+  if (!p->list) return false;
+  p->offsets = calloc((size_t)p->list->count + 1, sizeof *p->offsets);
+  if (!p->offsets) sn_fail_memory(err);
+  return p->offsets != NULL;
 }
 
 sn_status sn_cli_pack(const sn_args *args, sn_err *err) {
   packed p = {.args = args};
+  sigset_t interrupt;
   if (args->json && to_stdout(args))
     return sn_fail(err, SN_BAD_USAGE, "--json and -o - both want standard output; name a file for the blocks");
+  if (args->nodes > 0 && !args->exact)
+    return sn_fail(err, SN_BAD_USAGE, "--nodes counts what an exact search tries: give --exact too");
   if (sn_out_check(args->output, err) != SN_OK) return err->code;
-  sn_block_list *list = sn_blocks_load(args->operand, err);
-  if (!list) return err->code;
-  p.list = list;
-  p.offsets = calloc((size_t)list->count + 1, sizeof *p.offsets);
-  sn_pack_limits limits = {.moves = args->moves, .enough = args->capacity.given ? args->capacity.bytes : 0};
-  if (!p.offsets)
-    sn_fail_memory(err);
-  else
-    sn_pack(list->blocks, list->count, &limits, p.offsets, &p.packing, err);
-  if (err->code == SN_OK && print(&p, err) == SN_OK && write_file(&p, err) == SN_OK) judge(&p, err);
+  interrupt_set(&interrupt);
+  if (args->exact) sigprocmask(SIG_BLOCK, &interrupt, NULL);
+  if (load(&p, err) && search(&p, err) == SN_OK && print(&p, err) == SN_OK && write_file(&p, err) == SN_OK)
+    judge(&p, err);
   free(p.offsets);
-  sn_blocks_free(list);
+  sn_blocks_free(p.list);
+  if (args->exact && is_interrupted(NULL)) sn_out_say("interrupted; this is the best until then");
+  sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
   return err->code;
 }

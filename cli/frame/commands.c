@@ -275,7 +275,7 @@ static const sn_command commands[] = {
      "snsim export 12 --table steps -o steps.csv\n"
      "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
-    {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [-o OUT.csv]",
+    {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [--exact [--nodes N]] [-o OUT.csv]",
      "addresses for blocks of memory whose lifetimes are known",
      "Packs blocks of memory, each with a size and the time from which to which it lives, into as little memory as can "
      "be "
@@ -284,11 +284,12 @@ static const sn_command commands[] = {
      "names the columns id, lower, upper and size in any order; a block lives from lower to before upper.\n"
      "The largest sum of bytes that live at one time is a lower bound. Where a packing reaches it, nothing can be "
      "better, "
-     "and the output says so; where none does, the true optimum lies between the two. With --capacity the exit status "
-     "is "
+     "and the output says so; where none does, the true optimum lies between the two, and --exact searches for it. "
+     "With --capacity the exit status is "
      "1 where the blocks were not fitted in. Same blocks, same offsets.",
      "snsim pack blocks.csv\n"
      "snsim pack blocks.csv --capacity 1048576 -o placed.csv\n"
+     "snsim pack blocks.csv --exact\n"
      "snsim pack blocks.csv --moves 100000 --json",
      "FILE", SN_CMD_PACK, sn_cli_pack},
     {"graph", "snsim graph --net NAME [options]", "what an iteration does, before any strategy",

@@ -292,6 +292,13 @@ static const sn_option options[] = {
      "Moves of the search behind the eight orders; 0 for none. Default: 5000. Where blocks are many each takes long, "
      "and the search ends sooner.",
      sn__parse_moves, offsetof(sn_args, moves)},
+    {"exact", NULL, 0, SN_CMD_PACK, "How",
+     "Behind the moves search until nothing can be better, or for --capacity until the blocks fit or it is proved that "
+     "they cannot; Ctrl-C ends it with the best until then.",
+     sn__parse_switch, offsetof(sn_args, exact)},
+    {"nodes", "N", 0, SN_CMD_PACK, "How",
+     "With --exact: at most so many blocks are placed on trial. Default: 10000000, some 10 s to a minute.",
+     sn__parse_nodes, offsetof(sn_args, nodes)},
     {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW, "What to print",
      "Also a row for every step, strategy by strategy.", sn__parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",

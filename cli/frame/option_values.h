@@ -16,6 +16,7 @@ sn__parse sn__parse_size;
 sn__parse sn__parse_threads;
 sn__parse sn__parse_jobs;
 sn__parse sn__parse_moves;
+sn__parse sn__parse_nodes;
 sn__parse sn__parse_match_range;
 sn__parse sn__parse_colours;
 sn__parse sn__parse_warmup;

@@ -96,6 +96,8 @@ typedef struct sn_args {
   bool with_live;         /* of `plot` */
   sn_args_bytes capacity; /* of `pack` */
   uint32_t moves;
+  bool exact;
+  uint64_t nodes;        /* 0: not given */
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */

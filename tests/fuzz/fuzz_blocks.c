@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "sim/ask/blocks.h"
+#include "sim/memory/pack_exact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,11 @@ static void pack_few(const sn_block_list *list) {
   sn_err err = SN_ERR_INIT;
   require(sn_pack(list->blocks, n, &(sn_pack_limits){.moves = 5}, offsets, &packing, &err) == SN_OK);
   require(packing.bytes >= packing.lower_bound);
+  uint64_t before = packing.bytes;
+  sn_exact exact;
+  sn_exact_limits limits = {.nodes = 200};
+  require(sn_pack_exact(list->blocks, n, &limits, offsets, &packing, &exact, &err) == SN_OK);
+  require(packing.bytes <= before && exact.floor <= packing.bytes && exact.floor >= packing.lower_bound);
   for (uint32_t b = 0; b < n; b++) require(offsets[b] <= UINT64_MAX - list->blocks[b].bytes);
 }
 
