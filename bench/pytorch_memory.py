@@ -4,7 +4,7 @@ on fake tensors, which have sizes and no values, and its MemTracker counts the s
     python3 bench/pytorch_memory.py --net tv_resnet50,tv_vgg16 --batch 32,64 --optimizer momentum,adam
     python3 bench/pytorch_memory.py --net models/examples/small_resnet.json --batch 128 --json
 
-A tv_ network, a ResNeXt or a Wide ResNet is torchvision's own, any other is built from the layers that `snsim graph --json`
+A tv_ network is torchvision's own, and so is one that has no other form (torchvision_name()); any other is built from the layers that `snsim graph --json`
 says it has. Two iterations
 of `zero_grad(); loss = cross_entropy(net(batch), labels); loss.backward(); step()`; the peak is that of both. With
 --accumulate N the loss and its backward() come N times before each step(). With --inference it is `softmax(net(batch))` in
@@ -59,7 +59,7 @@ def dropout(x, ratio=0.5, training=True, inplace=False):
 
 def torchvision_name(name):
     """What torchvision calls a network of ours, None where it is not torchvision's."""
-    same = ("resnext", "wide_resnet")
+    same = ("resnext", "wide_resnet", "mobilenet_v3", "efficientnet", "convnext")
     return name[3:] if name.startswith("tv_") else name if name.startswith(same) else None
 
 
@@ -68,6 +68,7 @@ def torchvision_network(name):
         import torchvision
     except ImportError as error:
         fail(4, f"torchvision cannot be imported by this Python: {error}")
+    torch.nn.init.trunc_normal_ = lambda tensor, **_: tensor  # it looks at values, which fake tensors have none of
     plain = {"aux_logits": False, "transform_input": False, "init_weights": False} if name == "inception_v3" else {}
     return torchvision.models.get_model(name, weights=None, **plain)
 

@@ -7,6 +7,37 @@ def pair(value):
     return value if isinstance(value, list) else [value, value]
 
 
+class LayerNorm(nn.LayerNorm):
+    """Over the channels of each position; the permuted tensors are views."""
+
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Positions(nn.Linear):
+    def forward(self, x):
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Scale(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.factor = nn.Parameter(torch.ones(channels, 1, 1))
+
+    def forward(self, x):
+        return self.factor * x
+
+
+def drop_images(x, ratio, training):
+    if not training or ratio == 0:
+        return x
+    return x * x.new_empty(len(x), 1, 1, 1).bernoulli_(1 - ratio).div_(1 - ratio)
+
+
+ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "softplus": nn.Softplus, "silu": nn.SiLU,
+               "hardswish": nn.Hardswish, "hardsigmoid": nn.Hardsigmoid, "mish": nn.Mish}
+
+
 class Network(nn.Module):
     """A network from the layers of docs/networks.md. An output is let go of behind its last reader, as in a hand-written
     forward(), and in-place operators are used where the file says so, or by default where torchvision has them.
@@ -52,6 +83,10 @@ class Network(nn.Module):
             return nn.ConvTranspose2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
                                       padding=pair(layer["pad"]), output_padding=pair(layer["output_pad"]),
                                       groups=layer["groups"], bias=layer["bias"])
+        if op == "FC" and layer.get("positions"):
+            return Positions(shape[0], layer["channels"], bias=layer["bias"])
+        if op in ("LAYER_NORM", "SCALE"):
+            return (LayerNorm if op == "LAYER_NORM" else Scale)(shape[0])
         if op == "FC":
             return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
         if op == "BN":
@@ -68,8 +103,10 @@ class Network(nn.Module):
         mode, in_place = layer["mode"], self.in_place(layer)
         if mode == "leaky":
             return nn.LeakyReLU(layer["slope"], inplace=in_place)
-        if mode in ("tanh", "sigmoid"):
-            return nn.Tanh() if mode == "tanh" else nn.Sigmoid()
+        if mode in ACTIVATIONS:
+            return ACTIVATIONS[mode]()
+        if mode == "elu":
+            return nn.ELU(inplace=in_place)
         return (nn.ReLU6 if mode == "relu6" else nn.ReLU)(inplace=in_place)
 
     @staticmethod
@@ -91,12 +128,17 @@ class Network(nn.Module):
             return result
         if op == "CONCAT":
             return torch.cat(given, 1)
+        if op == "MUL":
+            return given[0] * given[1]
+        if op == "DROPOUT" and layer.get("images"):
+            return drop_images(given[0], layer["ratio"], self.training)
         if op == "DROPOUT":
             return self.dropout(given[0], layer, self.training) if self.dropout else given[0]
-        if op == "FC":
+        whole = op == "FC" and not layer.get("positions")
+        if whole:
             given = [given[0].flatten(1)]
         result = module(given[0])
-        return result[:, :, None, None] if op == "FC" else result
+        return result[:, :, None, None] if whole else result
 
     def forward(self, batch):
         values, left = {"data": batch}, dict(self.readers)

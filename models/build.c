@@ -212,3 +212,28 @@ uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_input
   PRINT_NAME(text)
   return add(b, SN_CONCAT, &(sn_attr){0}, inputs, n_inputs, text);
 }
+
+uint32_t sn_build_drop_images(sn_builder *b, uint32_t input, double ratio, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_DROPOUT, &(sn_attr){.ratio = ratio, .images = true}, &input, 1, text);
+}
+
+uint32_t sn_build_fc_positions(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_FC, &(sn_attr){.channels = channels, .bias = true, .positions = true}, &input, 1, text);
+}
+
+uint32_t sn_build_layer_norm(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_LAYER_NORM, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_scale(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_SCALE, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_mul(sn_builder *b, uint32_t input, uint32_t factor, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_MUL, &(sn_attr){0}, (const uint32_t[]){input, factor}, 2, text);
+}

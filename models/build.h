@@ -57,6 +57,11 @@ uint32_t sn_build_act(sn_builder *b, uint32_t input, sn_act act, const char *nam
 uint32_t sn_build_lrn(sn_builder *b, uint32_t input, uint32_t size, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_bn(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_dropout(sn_builder *b, uint32_t input, double ratio, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_drop_images(sn_builder *b, uint32_t input, double ratio, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_fc_positions(sn_builder *b, uint32_t input, uint32_t channels, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_layer_norm(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_scale(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_mul(sn_builder *b, uint32_t input, uint32_t factor, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_join(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);

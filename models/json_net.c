@@ -40,15 +40,18 @@ static const struct {
 } rules[] = {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
     {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "groups", "bias"}},
-    {SN_FC, {COMMON, "channels", "bias"}},
+    {SN_FC, {COMMON, "channels", "bias", "positions"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
     {SN_ACT, {COMMON, "mode", "slope", "inplace"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
-    {SN_DROPOUT, {COMMON, "ratio", "inplace"}},
+    {SN_DROPOUT, {COMMON, "ratio", "inplace", "images"}},
     {SN_SOFTMAX, {COMMON}},
     {SN_JOIN, {COMMON, "inplace"}},
     {SN_CONCAT, {COMMON}},
+    {SN_MUL, {COMMON}},
+    {SN_SCALE, {COMMON}},
+    {SN_LAYER_NORM, {COMMON}},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -57,11 +60,14 @@ static const struct {
   const char *begin;
   sn_op op;
 } foreign[] = {
-    {"relu", SN_ACT},          {"activation", SN_ACT}, {"leaky", SN_ACT},        {"tanh", SN_ACT},
-    {"sigmoid", SN_ACT},       {"linear", SN_FC},      {"dense", SN_FC},         {"gemm", SN_FC},
-    {"inner", SN_FC},          {"batch", SN_BN},       {"add", SN_JOIN},         {"sum", SN_JOIN},
-    {"eltwise", SN_JOIN},      {"loss", SN_SOFTMAX},   {"convtrans", SN_DECONV}, {"conv_trans", SN_DECONV},
-    {"transposed", SN_DECONV},
+    {"relu", SN_ACT},          {"activation", SN_ACT},    {"leaky", SN_ACT},
+    {"tanh", SN_ACT},          {"sigmoid", SN_ACT},       {"linear", SN_FC},
+    {"dense", SN_FC},          {"gemm", SN_FC},           {"inner", SN_FC},
+    {"batch", SN_BN},          {"add", SN_JOIN},          {"sum", SN_JOIN},
+    {"eltwise", SN_JOIN},      {"loss", SN_SOFTMAX},      {"convtrans", SN_DECONV},
+    {"conv_trans", SN_DECONV}, {"transposed", SN_DECONV}, {"layernorm", SN_LAYER_NORM},
+    {"multiply", SN_MUL},      {"gelu", SN_ACT},          {"silu", SN_ACT},
+    {"hard", SN_ACT},          {"elu", SN_ACT},
 };
 
 static const char *translate(const char *name) {
@@ -72,7 +78,7 @@ static const char *translate(const char *name) {
 
 static sn_status fail_op(const sn_json *doc, const cJSON *layer, const char *name, sn_err *err) {
   const char *names[RULES];
-  char hint[160];
+  char hint[240];
   for (size_t i = 0; i < RULES; i++) names[i] = sn_op_table[rules[i].op].name;
   if (!*sn_text_suggest(translate(name), names, RULES, hint, sizeof hint)) {
     size_t used = (size_t)snprintf(hint, sizeof hint, "; there are ");
@@ -156,8 +162,8 @@ static sn_status read_deconv(reader *r, const cJSON *layer, sn_attr *a) {
 
 static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
   a->bias = true;
-  if (read_size(r, layer, "channels", 1, &a->channels)) return r->err->code;
-  return read_flag(r, layer, "bias", &a->bias);
+  if (read_size(r, layer, "channels", 1, &a->channels) || read_flag(r, layer, "bias", &a->bias)) return r->err->code;
+  return read_flag(r, layer, "positions", &a->positions);
 }
 
 /* "mode" as one of a few words, by its number; the first one is the default. */
@@ -166,7 +172,7 @@ static sn_status read_mode(reader *r, const cJSON *layer, const char *const *mod
   if (!sn_json_has(layer, "mode")) return SN_OK;
   const char *mode = sn_json_text(r->doc, layer, "mode", r->err);
   if (!mode) return r->err->code;
-  char hint[80], all[80];
+  char hint[80], all[200];
   for (size_t used = 0; *out < count && used < sizeof all; ++*out) {
     if (strcmp(mode, modes[*out]) == 0) return SN_OK;
     const char *before = *out == 0 ? "" : *out + 1 < count ? ", " : " or ";
@@ -197,7 +203,8 @@ static sn_status read_act(reader *r, const cJSON *layer, sn_attr *a) {
 
 static sn_status read_dropout(reader *r, const cJSON *layer, sn_attr *a) {
   a->ratio = 0.5;
-  return read_number(r, layer, "ratio", &a->ratio) ? r->err->code : read_inplace(r, layer, a);
+  if (read_number(r, layer, "ratio", &a->ratio) || read_flag(r, layer, "images", &a->images)) return r->err->code;
+  return read_inplace(r, layer, a);
 }
 
 /* Output of one pixel is what a global POOL has. */

@@ -71,11 +71,13 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_DECONV) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
   if (convolves) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
+  if (op == SN_FC && a->positions) put_flag(o, "positions", true);
   if (op == SN_POOL) put_pool(o, a);
   if (op == SN_LRN) put_lrn(o, a);
   if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);
   if (op == SN_ACT && a->act == SN_ACT_LEAKY) put_number(o, "slope", a->slope);
   if (op == SN_DROPOUT) put_number(o, "ratio", a->ratio);
+  if (op == SN_DROPOUT && a->images) put_flag(o, "images", true);
   if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);
 }
 

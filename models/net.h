@@ -38,6 +38,10 @@ typedef enum sn_op {
   SN_FORK,    /* one value to several consumers */
   SN_CONCAT,  /* one or more along channels; of one it is a copy */
   SN_DECONV,  /* transposed convolution: a CONV whose forward and backward are swapped */
+  /* simulated only: nothing executes what follows */
+  SN_MUL,        /* element-wise product of two, the second broadcast where it has one row, column or channel */
+  SN_SCALE,      /* every channel times a parameter of its own */
+  SN_LAYER_NORM, /* normalised over the channels of each position, then scaled and shifted */
   SN_OP_COUNT
 } sn_op;
 
@@ -48,6 +52,14 @@ typedef enum sn_act_mode {
   SN_ACT_LEAKY, /* x, below 0 slope x */
   SN_ACT_TANH,
   SN_ACT_SIGMOID, /* 1 / (1 + exp(-x)) */
+  /* simulated only */
+  SN_ACT_ELU,         /* x, below 0 exp(x) - 1 */
+  SN_ACT_GELU,        /* x times the normal distribution's probability of less than x */
+  SN_ACT_SILU,        /* x sigmoid(x), also called swish */
+  SN_ACT_HARDSWISH,   /* x relu6(x + 3) / 6 */
+  SN_ACT_HARDSIGMOID, /* relu6(x + 3) / 6 */
+  SN_ACT_SOFTPLUS,    /* log(1 + exp(x)) */
+  SN_ACT_MISH,        /* x tanh(softplus(x)) */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -64,6 +76,7 @@ typedef struct sn_attr {
   uint32_t output_pad_w;           /* [DECONV] columns */
   uint32_t groups;                 /* [CONV, DECONV] >= 1 */
   bool bias;                       /* [CONV, DECONV, FC] */
+  bool positions;                  /* [FC] of each position's channels, not of the whole image */
   sn_pool_mode pool;               /* [POOL] */
   bool ceil;                       /* [POOL] output size rounds up */
   bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
@@ -74,6 +87,7 @@ typedef struct sn_attr {
   double lrn_alpha, lrn_beta, lrn_k;
   double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more */
   double ratio; /* [DROPOUT] share of elements dropped, 0 <= ratio < 1 */
+  bool images;  /* [DROPOUT] drops whole images: stochastic depth */
 } sn_attr;
 
 /* Window i of an adaptive POOL that makes `out` of `in` positions covers floor(i in / out) to ceil((i + 1) in / out) -
@@ -93,8 +107,9 @@ typedef struct sn_layer {
   sn_shape out;                     /* shape of each output */
   uint64_t parameters;              /* trainable elements */
   uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV and FC, else 0 */
-  uint64_t mask_bytes;              /* DROPOUT: one byte an element */
-  uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes */
+  uint64_t mask_bytes;              /* DROPOUT: one byte an element, of whole images 4 an image */
+  uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes; LAYER_NORM: the
+                                     * saved ones, 2 x positions x 4 bytes */
 } sn_layer;
 
 typedef struct sn_value {

@@ -11,35 +11,39 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 /* name, then yes or no: checkpoint, many inputs, offloaded in the paper, offloaded with offload=checkpoints, ends
- * offloads, convolves. */
+ * offloads, convolves, shifts. */
 #define OP_ROWS(ROW)                                                                                                   \
-  ROW(DATA, 1, 0, 0, 0, 0, 0)                                                                                          \
-  ROW(CONV, 1, 0, 1, 0, 1, 1)                                                                                          \
-  ROW(FC, 1, 0, 0, 0, 1, 0)                                                                                            \
-  ROW(POOL, 0, 0, 0, 0, 0, 0)                                                                                          \
-  ROW(ACT, 0, 0, 0, 0, 0, 0)                                                                                           \
-  ROW(LRN, 0, 0, 0, 0, 0, 0)                                                                                           \
-  ROW(BN, 0, 0, 0, 0, 0, 0)                                                                                            \
-  ROW(DROPOUT, 0, 0, 0, 0, 0, 0)                                                                                       \
-  ROW(SOFTMAX, 1, 0, 0, 0, 0, 0)                                                                                       \
-  ROW(JOIN, 1, 1, 0, 1, 0, 0)                                                                                          \
-  ROW(FORK, 1, 0, 0, 1, 0, 0)                                                                                          \
-  ROW(CONCAT, 1, 1, 0, 1, 0, 0)                                                                                        \
-  ROW(DECONV, 1, 0, 1, 0, 1, 1)
+  ROW(DATA, 1, 0, 0, 0, 0, 0, 0)                                                                                       \
+  ROW(CONV, 1, 0, 1, 0, 1, 1, 0)                                                                                       \
+  ROW(FC, 1, 0, 0, 0, 1, 0, 0)                                                                                         \
+  ROW(POOL, 0, 0, 0, 0, 0, 0, 0)                                                                                       \
+  ROW(ACT, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
+  ROW(LRN, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
+  ROW(BN, 0, 0, 0, 0, 0, 0, 1)                                                                                         \
+  ROW(DROPOUT, 0, 0, 0, 0, 0, 0, 0)                                                                                    \
+  ROW(SOFTMAX, 1, 0, 0, 0, 0, 0, 0)                                                                                    \
+  ROW(JOIN, 1, 1, 0, 1, 0, 0, 0)                                                                                       \
+  ROW(FORK, 1, 0, 0, 1, 0, 0, 0)                                                                                       \
+  ROW(CONCAT, 1, 1, 0, 1, 0, 0, 0)                                                                                     \
+  ROW(DECONV, 1, 0, 1, 0, 1, 1, 0)                                                                                     \
+  ROW(MUL, 1, 1, 0, 1, 0, 0, 0)                                                                                        \
+  ROW(SCALE, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
+  ROW(LAYER_NORM, 0, 0, 0, 0, 0, 0, 1)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
-#define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves)                                               \
-  [SN_##name] = {#name, checkpoint, many, paper, joints, ends, convolves},
+#define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts)                                       \
+  [SN_##name] = {#name, checkpoint, many, paper, joints, ends, convolves, shifts},
     OP_ROWS(INFO_ROW)
 #undef INFO_ROW
 };
 
 static const char *const names[SN_OP_COUNT] = {
-#define NAME_ROW(name, checkpoint, many, paper, joints, ends, convolves) [SN_##name] = #name,
+#define NAME_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts) [SN_##name] = #name,
     OP_ROWS(NAME_ROW)
 #undef NAME_ROW
 };
@@ -49,11 +53,13 @@ const char *const *sn_op_names(void) {
 }
 
 const char *const *sn_act_names(void) {
-  static const char *const modes[SN_ACT_MODES] = {[SN_ACT_RELU] = "relu",
-                                                  [SN_ACT_RELU6] = "relu6",
-                                                  [SN_ACT_LEAKY] = "leaky",
-                                                  [SN_ACT_TANH] = "tanh",
-                                                  [SN_ACT_SIGMOID] = "sigmoid"};
+  static const char *const modes[SN_ACT_MODES] = {
+      [SN_ACT_RELU] = "relu",           [SN_ACT_RELU6] = "relu6",
+      [SN_ACT_LEAKY] = "leaky",         [SN_ACT_TANH] = "tanh",
+      [SN_ACT_SIGMOID] = "sigmoid",     [SN_ACT_ELU] = "elu",
+      [SN_ACT_GELU] = "gelu",           [SN_ACT_SILU] = "silu",
+      [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
+      [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish"};
   return modes;
 }
 
@@ -61,6 +67,22 @@ sn_op sn_op_by_name(const char *name) {
   int op = 0;
   while (op < SN_OP_COUNT && strcasecmp(name, names[op]) != 0) op++;
   return (sn_op)op;
+}
+
+const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
+  const sn_attr *a = &layer->attr;
+  const char *name = names[layer->op];
+  if (layer->op > SN_DECONV)
+    snprintf(text, room, "%s", name);
+  else if (layer->op == SN_ACT && a->act > SN_ACT_SIGMOID)
+    snprintf(text, room, "an ACT of mode \"%s\"", sn_act_names()[a->act]);
+  else if (layer->op == SN_FC && a->positions)
+    snprintf(text, room, "an FC of each position");
+  else if (layer->op == SN_DROPOUT && a->images)
+    snprintf(text, room, "a DROPOUT of whole images");
+  else
+    return NULL;
+  return text;
 }
 
 static bool product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product) {
@@ -160,7 +182,7 @@ static sn_status deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_e
 }
 
 static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
-  *out = (sn_shape){in.n, a->channels, 1, 1};
+  *out = (sn_shape){in.n, a->channels, a->positions ? in.h : 1, a->positions ? in.w : 1};
   return check_range("channels", a->channels, 1, err);
 }
 
@@ -253,6 +275,18 @@ static sn_status concat_shape(const sn_shape *inputs, uint32_t count, sn_shape *
   return SN_OK;
 }
 
+static bool broadcasts(uint32_t factor, uint32_t side) {
+  return factor == side || factor == 1;
+}
+
+static sn_status mul_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+  *out = inputs[0];
+  if (count > 2) return sn_fail(err, SN_BAD_INPUT, "MUL takes two inputs, not %" PRIu32, count);
+  sn_shape x = inputs[0], factor = inputs[1];
+  if (broadcasts(factor.c, x.c) && broadcasts(factor.h, x.h) && broadcasts(factor.w, x.w)) return SN_OK;
+  return fail_unequal("MUL multiplies by a tensor of the same shape, or with sides of 1", inputs, 1, err);
+}
+
 static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
   bool many = sn_op_table[op].many_inputs;
   uint32_t least = many && op != SN_CONCAT ? 2 : 1;
@@ -285,6 +319,10 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
     return concat_shape(inputs, n_inputs, out, err);
   case SN_ACT:
     return act_shape(attr, inputs[0], out, err);
+  case SN_MUL:
+    return mul_shape(inputs, n_inputs, out, err);
+  case SN_SCALE:
+  case SN_LAYER_NORM:
   case SN_BN:
   case SN_FORK:
     *out = inputs[0];
@@ -323,12 +361,13 @@ static sn_status measure_deconv(sn_layer *layer, sn_shape in, sn_err *err) {
 }
 
 static sn_status measure_fc(sn_layer *layer, sn_shape in, sn_err *err) {
-  const uint64_t weights[] = {layer->attr.channels, in.c, in.h, in.w};
-  return set_weights(layer, weights, 4, layer->out.n, err);
+  bool each = layer->attr.positions;
+  const uint64_t weights[] = {layer->attr.channels, in.c, each ? 1 : in.h, each ? 1 : in.w};
+  return set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
 sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
-  uint64_t bytes;
+  uint64_t bytes = 0;
   layer->parameters = layer->macs = layer->mask_bytes = layer->statistics_bytes = 0;
   if (sn_shape_bytes(layer->out, &bytes, err)) return err->code; /* so that plain products of `out` cannot overflow */
   switch (layer->op) {
@@ -342,8 +381,15 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     layer->parameters = UINT64_C(2) * layer->out.c;
     layer->statistics_bytes = UINT64_C(4) * layer->out.c * sizeof(float);
     return SN_OK;
+  case SN_LAYER_NORM:
+    layer->parameters = UINT64_C(2) * layer->out.c;
+    layer->statistics_bytes = bytes / layer->out.c * 2;
+    return SN_OK;
+  case SN_SCALE:
+    layer->parameters = layer->out.c;
+    return SN_OK;
   case SN_DROPOUT:
-    layer->mask_bytes = bytes / sizeof(float);
+    layer->mask_bytes = layer->attr.images ? layer->out.n * sizeof(float) : bytes / sizeof(float);
     return SN_OK;
   default:
     return SN_OK;

@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include "models/net.h"
 
+#include <stddef.h>
+
 typedef struct sn_op_info {
   const char *name;    /* "CONV": in tables, plans and JSON networks */
   bool checkpoint;     /* never dropped for recomputation */
@@ -14,6 +16,7 @@ typedef struct sn_op_info {
   bool offload_joints; /* also with offload=checkpoints: JOIN, FORK, CONCAT */
   bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1), DECONV */
   bool convolves;      /* by convolution algorithms, with workspaces: CONV, DECONV */
+  bool shifts;         /* two parameters a channel, the second half added: norms */
 } sn_op_info;
 
 extern const sn_op_info sn_op_table[SN_OP_COUNT];
@@ -38,6 +41,9 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
 /* Fills parameters, macs, mask_bytes and statistics_bytes of a layer whose op, attr and out are set. Overflow is
  * SN_BAD_INPUT. */
 sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err);
+
+/* What of a layer nothing executes, "LAYER_NORM" or "an ACT of mode \"gelu\""; NULL: the reference has a kernel. */
+const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room);
 
 /* Bytes of one tensor of this shape (float32); SN_BAD_INPUT where a dimension or the product is beyond the limits. */
 sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err);

@@ -23,6 +23,24 @@ typedef struct sn__resnet {
   uint32_t group_width; /* channels a group in the first stage, doubled in each later one; 0: 64 */
 } sn__resnet;
 
+struct sn__squeezed_row; /* models/tv_squeezed.c */
+
+typedef struct sn__mobilenet_v3 {
+  const struct sn__squeezed_row *rows;
+  uint32_t n_rows, last; /* channels of the first FC */
+} sn__mobilenet_v3;
+extern const sn__mobilenet_v3 sn__mobilenet_v3_large, sn__mobilenet_v3_small;
+
+typedef struct sn__efficientnet {
+  uint32_t width, depth; /* in tenths of B0's */
+  double dropout;
+} sn__efficientnet;
+
+typedef struct sn__convnext {
+  uint32_t units[4], channels; /* channels of the first stage, doubled in each later one */
+  double drop;                 /* share of images that skip the last unit */
+} sn__convnext;
+
 /* What may stand behind "name:": whole numbers from 1 to `high`. */
 typedef struct sn__zoo_keys {
   const char *const *names;
@@ -64,5 +82,8 @@ SN__FAMILY(tv_inception_v3);
 SN__FAMILY(tv_densenet); /* config: uint32_t[4], layers per dense block */
 SN__FAMILY(tv_mobilenet_v2);
 SN__FAMILY(tv_squeezenet);
+SN__FAMILY(mobilenet_v3); /* config: sn__mobilenet_v3 */
+SN__FAMILY(efficientnet); /* config: sn__efficientnet */
+SN__FAMILY(convnext);     /* config: sn__convnext */
 
 #endif

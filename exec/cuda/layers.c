@@ -80,6 +80,9 @@ static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
 }
 
 static sn_status check_operator(const sn_layer *layer, sn_err *err) {
+  char what[80];
+  if (sn_layer_simulated_only(layer, what, sizeof what))
+    return sn_fail(err, SN_BAD_DEVICE, "nothing executes %s yet, it is simulated only; use snsim simulate", what);
   if (layer->op == SN_DECONV)
     return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
   if (layer->op == SN_ACT && layer->attr.act != SN_ACT_RELU && layer->attr.act != SN_ACT_RELU6)

@@ -98,7 +98,7 @@ static double act(const sn_attr *a, double x) {
     return tanh(x);
   case SN_ACT_SIGMOID:
     return 1 / (1 + exp(-x));
-  case SN_ACT_MODES:
+  default: /* simulated only */
     break;
   }
   return NAN;
@@ -118,7 +118,7 @@ static double act_derivative(const sn_attr *a, double x) {
     return 1 - y * y;
   case SN_ACT_SIGMOID:
     return y * (1 - y);
-  case SN_ACT_MODES:
+  default: /* simulated only */
     break;
   }
   return NAN;

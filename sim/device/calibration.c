@@ -28,7 +28,7 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
     return;
   }
   case SN_FC:
-    snprintf(text, room, "%s", a->bias ? " bias" : "");
+    snprintf(text, room, "%s%s", a->positions ? " positions" : "", a->bias ? " bias" : "");
     return;
   case SN_POOL: {
     const char *mode = a->pool == SN_POOL_MAX ? " max" : " average";

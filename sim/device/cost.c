@@ -61,6 +61,12 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
     return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
   case SN_BN: /* statistics first, then the normalisation: x is read twice, in backward x and dy are */
     return (traffic){.bytes = {2 * x + y, 3 * x + 2 * y}, .launches = {1, 1}};
+  case SN_MUL: /* backward makes a product for either factor */
+    return (traffic){.bytes = {2 * x + y, 5 * x}, .launches = {1, 2}};
+  case SN_SCALE:
+    return (traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
+  case SN_LAYER_NORM: /* a row is read once; backward reads x and dy for dx and again for the parameters */
+    return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
   case SN_DROPOUT:
     return (traffic){.bytes = {x + y + mask, x + y + mask}, .launches = {1, 1}};
   case SN_SOFTMAX:

@@ -25,6 +25,9 @@ static const sn_dialect superneurons = {
             [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_SHARE},
             [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_ACCUMULATE},
             [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_MUL] = {.reads = {SN_ALL_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_SCALE] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
         },
 };
 
@@ -51,6 +54,10 @@ static const sn_dialect explicit_graph = {
             [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
             [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_SUM, .takes = SN_DX_TAKES_DY},
             [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
+            [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
+            [SN_LAYER_NORM] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
+            [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
 };
 
@@ -75,6 +82,11 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_RELU6] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                               \
     [SN_FORM_LEAKY_APART] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                         \
     [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
+    [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                          \
+    [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},                                                  \
+    [SN_FORM_BROADCAST_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW, .scratch = 1},                     \
+    [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .scratch = 1},                                      \
+    [SN_LAYER_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},              \
   }
 
 static const sn_dialect pytorch = {
@@ -110,6 +122,9 @@ static const sn_dialect singa = {
             [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON},
             [SN_FORK] = {.gradient = SN_GRAD_MEET},
             [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},
+            [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+            [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
         },
 };
 
@@ -141,13 +156,22 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
   return sn_fail(err, SN_BAD_USAGE, "--dialect: \"%.40s\" is none of: %s", text, all);
 }
 
+/* ReLU and what is known by its sign, among them ELU, whose derivative below 0 is y + 1. */
+static bool is_curved(const sn_layer *layer) {
+  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU;
+}
+
+static bool is_broadcast(const sn_net *net, const sn_layer *layer) {
+  return layer->op == SN_MUL && sn_layer_input(net, layer, 0)->bytes != sn_layer_input(net, layer, 1)->bytes;
+}
+
 static bool is_smooth(const sn_layer *layer) {
   return layer->op == SN_ACT && (layer->attr.act == SN_ACT_TANH || layer->attr.act == SN_ACT_SIGMOID);
 }
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
-  if (is_smooth(layer)) return false;
+  if (is_smooth(layer) || is_curved(layer)) return false;
   uint32_t producer = sn_layer_input(net, layer, 0)->producer;
   while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
   sn_op op = net->layers[producer].op;
@@ -156,9 +180,12 @@ bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
 
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (is_smooth(layer)) return SN_FORM_SMOOTH_ACT;
+  if (is_curved(layer)) return SN_FORM_CURVED_ACT;
+  if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
-  if (layer->op == SN_ACT) return layer->attr.act == SN_ACT_LEAKY ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
+  bool bends = layer->attr.act == SN_ACT_LEAKY || layer->attr.act == SN_ACT_ELU;
+  if (layer->op == SN_ACT) return bends ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
   if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
   return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
 }
@@ -173,6 +200,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_NOTHING:
     return 0;
   case SN_SAVES_CHANNELS:
+  case SN_SAVES_ROWS:
     return 2;
   case SN_SAVES_LRN:
     return 3;
@@ -194,7 +222,9 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_AS_OUTPUT:
     break;
   case SN_SAVES_MASK:
-    return output_bytes / sizeof(float);
+    return layer->mask_bytes;
+  case SN_SAVES_ROWS:
+    return output_bytes / layer->out.c;
   case SN_SAVES_INDICES:
     return 2 * output_bytes;
   case SN_SAVES_LOSS:

@@ -27,7 +27,14 @@
 #include <stdint.h>
 
 /* An operand of a backward step; x is the first input. */
-typedef enum sn_operand { SN_NOTHING, SN_X, SN_Y, SN_DY, SN_KEPT } sn_operand; /* SN_KEPT: what forward saved for it */
+typedef enum sn_operand {
+  SN_NOTHING,
+  SN_X,
+  SN_Y,
+  SN_DY,
+  SN_KEPT,  /* what forward saved for it */
+  SN_ALL_X, /* all inputs */
+} sn_operand;
 
 /* Where the gradients with respect to the inputs go. */
 typedef enum sn_gradient_rule {
@@ -48,9 +55,10 @@ typedef enum sn_saving {
   SN_SAVES_NOTHING,   /* or keeps it outside the graph: sn_persistent.auxiliary */
   SN_SAVES_CHANNELS,  /* mean and variance: two tensors, a float a channel */
   SN_SAVES_AS_OUTPUT, /* a mask, a norm: as large as the output */
-  SN_SAVES_MASK,      /* one byte an element of the output */
+  SN_SAVES_MASK,      /* what is dropped: sn_layer.mask_bytes */
   SN_SAVES_INDICES,   /* one 64-bit index an element of the output */
   SN_SAVES_LOSS,      /* the loss and its gradient, a number each */
+  SN_SAVES_ROWS,      /* mean and inverse deviation: two tensors, a float a position */
   SN_SAVES_LRN,       /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
 } sn_saving;
 
@@ -75,6 +83,8 @@ typedef enum sn_form {
   SN_FORM_ACT_APART,           /* a ReLU that is not in place, see sn_layer_in_place() */
   SN_FORM_LEAKY_APART,         /* a leaky ReLU that is not in place */
   SN_FORM_SMOOTH_ACT,          /* tanh and sigmoid, whose derivatives are known from what they make */
+  SN_FORM_CURVED_ACT,          /* GELU, SiLU and what else needs its input; in place it keeps a copy of that */
+  SN_FORM_BROADCAST_MUL,       /* by a factor that is smaller */
   SN_FORMS
 } sn_form;
 

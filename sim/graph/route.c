@@ -143,7 +143,8 @@ static void reshape(sn__route_maker *b, uint32_t index, sn_pass pass, uint32_t f
 static void add_flatten(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   uint32_t value = sn__route_input(b, layer, 0);
-  if (layer->op != SN_FC || !b->route->dialect->flattens || b->output[value] == SN_NONE) return;
+  bool flattens = layer->op == SN_FC && !layer->attr.positions && b->route->dialect->flattens;
+  if (!flattens || b->output[value] == SN_NONE) return;
   b->flat[index] = sn__route_add_tensor(b, index, SN_FLAT, SN_VALUE, b->net->values[value].bytes);
   reshape(b, index, SN_FORWARD, b->output[value], b->flat[index]);
 }
@@ -264,6 +265,7 @@ static uint32_t operand_tensor(const sn__route_maker *b, uint32_t index, sn_oper
     return b->gradient[layer->first_output];
   case SN_KEPT:
     return b->saved[index];
+  case SN_ALL_X: /* one by one: sn__route_access_operand() */
   case SN_NOTHING:
     break;
   }
@@ -295,6 +297,9 @@ static void permit_gradient(sn__route_maker *b, uint32_t index) {
 
 void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
   const sn_op_rule *rule = sn__route_rule(b, index);
+  uint32_t inputs = operand == SN_ALL_X ? b->net->layers[index].n_inputs : 0;
+  for (uint32_t i = 0; i < inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
+  if (inputs > 0) return;
   uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
   for (uint32_t i = 0; i < count; i++) sn__route_access(b, tensor + i, operand_mode(rule, operand));
 }

@@ -83,7 +83,7 @@ static inline sn_attr random_net_deconv(uint64_t *dice, sn_shape in) {
 }
 
 static inline sn_attr random_net_act(uint64_t *dice) {
-  sn_attr a = {.act = prng_chance(dice, 60) ? SN_ACT_RELU : (sn_act_mode)prng_below(dice, SN_ACT_MODES)};
+  sn_attr a = {.act = prng_chance(dice, 60) ? SN_ACT_RELU : (sn_act_mode)prng_below(dice, SN_ACT_SIGMOID + 1)};
   if (a.act == SN_ACT_LEAKY) a.slope = prng_chance(dice, 50) ? 0.2 : 0.01;
   if (prng_chance(dice, 20)) a.inplace = prng_chance(dice, 50) ? SN_INPLACE_YES : SN_INPLACE_NO;
   return a;

@@ -161,7 +161,7 @@ static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
-  for (sn_act_mode mode = SN_ACT_RELU6; mode < SN_ACT_MODES; mode++)
+  for (sn_act_mode mode = SN_ACT_RELU6; mode <= SN_ACT_SIGMOID; mode++)
     check_operator(SN_ACT, act_attr(mode), (sn_shape){2, 16, 41, 41}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);

@@ -159,6 +159,26 @@ static void pytorch_keys(void **state) {
   sn_net_free(net);
 }
 
+/* What today's convolutional networks need. */
+static void todays_keys(void **state) {
+  (void)state;
+  sn_net *net =
+      read_net(NET("{\"name\":\"n\",\"op\":\"LAYER_NORM\"},{\"name\":\"g\",\"op\":\"ACT\",\"mode\":\"gelu\"},"
+                   "{\"name\":\"f\",\"op\":\"FC\",\"channels\":5,\"positions\":true},"
+                   "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"global\":true},"
+                   "{\"name\":\"m\",\"op\":\"MUL\",\"inputs\":[\"f\",\"p\"]},{\"name\":\"c\",\"op\":\"SCALE\"},"
+                   "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.1,\"images\":true},"));
+  const sn_layer *n = find(net, "n"), *f = find(net, "f"), *d = find(net, "d");
+  assert_true(n->parameters == 6 && n->statistics_bytes == 2 * 2 * 64 * 4);
+  assert_true(f->attr.positions && f->attr.bias && f->out.c == 5 && f->out.h == 8 && f->out.w == 8);
+  assert_true(f->parameters == 3 * 5 + 5 && f->macs == 2 * 64 * 15);
+  assert_true(find(net, "m")->out.h == 8 && find(net, "m")->out.c == 5);
+  assert_int_equal(find(net, "c")->parameters, 5);
+  assert_true(d->attr.images && d->mask_bytes == 2 * 4);
+  assert_true(find(net, "g")->attr.act == SN_ACT_GELU);
+  sn_net_free(net);
+}
+
 static void transposed_keys(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -246,12 +266,19 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"DENSE\"},"), "t.json:2: unknown op \"DENSE\" (did you mean \"FC\"?)"},
     {NET("{\"name\":\"a\",\n\"op\":\"ReLU6\"},"), "t.json:3: unknown op \"ReLU6\" (did you mean \"ACT\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"MaxPool2d\"},"), "(did you mean \"POOL\"?)"},
-    {NET("{\"name\":\"a\",\"op\":\"GELU\"},"),
-     "unknown op \"GELU\"; there are CONV, DECONV, FC, POOL, ACT, LRN, BN, DROPOUT, SOFTMAX, JOIN, CONCAT"},
+    {NET("{\"name\":\"a\",\"op\":\"GELU\"},"), "unknown op \"GELU\" (did you mean \"ACT\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"WAVELET\"},"), "unknown op \"WAVELET\"; there are CONV, DECONV, FC, POOL, ACT, LRN"},
+    {NET("{\"name\":\"a\",\"op\":\"MUL\",\"inputs\":[\"data\",\"data\",\"data\"]},"),
+     "layer \"a\": MUL takes two inputs, not 3"},
+    {NET("{\"name\":\"p\",\"op\":\"POOL\",\"kernel\":2,\"stride\":2},"
+         "{\"name\":\"a\",\"op\":\"MUL\",\"inputs\":[\"data\",\"p\"]},"),
+     "layer \"a\": MUL multiplies by a tensor of the same shape, or with sides of 1: input 1 is 3x8x8, input 2 is "
+     "3x4x4"},
+    {NET("{\"name\":\"a\",\"op\":\"LayerNorm\"},"), "unknown op \"LayerNorm\" (did you mean \"LAYER_NORM\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"out_channels\":3},"),
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
-     "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\""},
+     "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\""},
     {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"), "t.json:2: unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: unknown op \"FORK\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"kernel\":3},"), "t.json:3: unknown key \"kernel\""},
@@ -278,8 +305,9 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"global\":true,\"adaptive\":2},"), "a global POOL has no \"adaptive\""},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":2,\"stride\":2},"), "an adaptive POOL has no \"stride\""},
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
-    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"gelu\"},"),
-     "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\" or \"sigmoid\", not \"gelu\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"snake\"},"),
+     "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\", \"sigmoid\", \"elu\", \"gelu\", \"silu\", \"hardswish\", "
+     "\"hardsigmoid\", \"softplus\" or \"mish\", not \"snake\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"sigmoyd\"},"), "not \"sigmoyd\" (did you mean \"sigmoid\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"tanh\",\"slope\":1},"),
      "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" has"},
@@ -389,6 +417,7 @@ int main(void) {
       cmocka_unit_test(defaults),
       cmocka_unit_test(all_keys),
       cmocka_unit_test(pytorch_keys),
+      cmocka_unit_test(todays_keys),
       cmocka_unit_test(transposed_keys),
       cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),

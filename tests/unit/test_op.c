@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16, CONVOLVES = 32 };
+enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16, CONVOLVES = 32, SHIFTS = 64 };
 
 static void rows_match_reference(void **state) {
   (void)state;
@@ -24,19 +24,23 @@ static void rows_match_reference(void **state) {
       {SN_POOL, "POOL", 0},
       {SN_ACT, "ACT", 0},
       {SN_LRN, "LRN", 0},
-      {SN_BN, "BN", 0},
+      {SN_BN, "BN", SHIFTS},
       {SN_DROPOUT, "DROPOUT", 0},
       {SN_SOFTMAX, "SOFTMAX", CHECKPOINT},
       {SN_JOIN, "JOIN", CHECKPOINT | MANY | JOINT},
       {SN_FORK, "FORK", CHECKPOINT | JOINT},
       {SN_CONCAT, "CONCAT", CHECKPOINT | MANY | JOINT},
       {SN_DECONV, "DECONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES},
+      {SN_MUL, "MUL", CHECKPOINT | MANY | JOINT},
+      {SN_SCALE, "SCALE", 0},
+      {SN_LAYER_NORM, "LAYER_NORM", SHIFTS},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
     const sn_op_info *info = &sn_op_table[rows[i].op];
     int flags = info->checkpoint * CHECKPOINT + info->many_inputs * MANY + info->offload_paper * OFFLOAD +
-                info->offload_joints * JOINT + info->ends_offload * ENDS + info->convolves * CONVOLVES;
+                info->offload_joints * JOINT + info->ends_offload * ENDS + info->convolves * CONVOLVES +
+                info->shifts * SHIFTS;
     assert_string_equal(info->name, rows[i].name);
     assert_string_equal(sn_op_names()[rows[i].op], rows[i].name);
     assert_int_equal(flags, rows[i].flags);

@@ -30,6 +30,8 @@ typedef struct published {
  * DenseNet:       DATA + stem 4 + 8 a dense layer (FORK included) + 3 transitions of 4 + end 5
  * Inception-BN:   DATA + stem 11 + 8 blocks of 23 + 2 of 17 + 10 FORKs + end 3
  * tv_...:         DATA and what torchvision runs (a CONCAT of one in DenseNet), with the FORKs and the SOFTMAX.
+ * MobileNetV3, EfficientNet, ConvNeXt: the same, with 7 layers for squeeze and excitation (FORK included), and one for
+ *                 stochastic depth in a unit with a sum, but the first of all.
  * Multiply-adds are those that torchvision states with its weights, parameters those of its modules. */
 static const published nets[] = {
     {"lenet", 9, 431080, 0},
@@ -64,6 +66,20 @@ static const published nets[] = {
     {"resnext101_32x8d", 379, 88791336, 16.414},
     {"wide_resnet50_2", 192, 68883240, 11.398},
     {"wide_resnet101_2", 379, 126886696, 22.753},
+    {"mobilenet_v3_small", 173, 2542856, 0.057},
+    {"mobilenet_v3_large", 206, 5483032, 0.217},
+    {"efficientnet_b0", 275, 5288548, 0.386},
+    {"efficientnet_b1", 398, 7794184, 0.687},
+    {"efficientnet_b2", 398, 9109994, 1.088},
+    {"efficientnet_b3", 452, 12233232, 1.827},
+    {"efficientnet_b4", 560, 19341616, 4.394},
+    {"efficientnet_b5", 683, 30389784, 10.266},
+    {"efficientnet_b6", 791, 43040704, 19.068},
+    {"efficientnet_b7", 968, 66347960, 37.746},
+    {"convnext_tiny", 174, 28589128, 4.456},
+    {"convnext_small", 336, 50223688, 8.684},
+    {"convnext_base", 336, 88591464, 15.355},
+    {"convnext_large", 336, 197767336, 34.361},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
@@ -313,6 +329,39 @@ static void torchvision_forms(void **state) {
   sn_net_free(mobile);
 }
 
+/* Tables 1 and 2 of the MobileNetV3 paper, table 1 of EfficientNet's, table 9 of ConvNeXt's. */
+static void squeezed_and_next(void **state) {
+  (void)state;
+  sn_net *mobile = load("mobilenet_v3_large", 1, 0), *b0 = load("efficientnet_b0", 1, 0);
+  assert_shape(mobile, "features.0.2", 16, 112, 112);
+  assert_shape(mobile, "features.4.block.2.fc1", 24, 1, 1);
+  assert_shape(mobile, "features.4.mul", 72, 28, 28);
+  assert_shape(mobile, "features.16.2", 960, 7, 7);
+  assert_int_equal(find(mobile, "features.4.block.2.activation")->attr.act, SN_ACT_RELU);
+  assert_int_equal(find(mobile, "features.4.block.2.scale_activation")->attr.act, SN_ACT_HARDSIGMOID);
+  assert_int_equal(count(mobile, SN_JOIN), 10);
+  assert_int_equal(count(mobile, SN_MUL), 8);
+  assert_shape(b0, "features.1.0.block.1.fc1", 8, 1, 1);
+  assert_shape(b0, "features.6.3.mul", 1152, 7, 7);
+  assert_shape(b0, "features.8.2", 1280, 7, 7);
+  assert_int_equal(count(b0, SN_MUL), 16);
+  assert_int_equal(count(b0, SN_JOIN), 9);
+  assert_int_equal(find(b0, "features.2.1.stochastic_depth")->mask_bytes, 4);
+  sn_net_free(mobile);
+  sn_net_free(b0);
+  sn_net *next = load("convnext_tiny", 2, 0), *large = load("efficientnet_b7", 1, 0);
+  assert_shape(next, "features.0.1", 96, 56, 56);
+  assert_shape(next, "features.5.8.block.3", 4 * 384, 14, 14);
+  assert_shape(next, "features.7.2.add", 768, 7, 7);
+  assert_int_equal(find(next, "features.1.0.block.3")->parameters, 96 * 4 * 96 + 4 * 96);
+  assert_int_equal(find(next, "features.1.0.scale")->parameters, 96);
+  assert_int_equal(find(next, "features.1.0.block.2")->statistics_bytes, 2 * 2 * 56 * 56 * 4);
+  assert_int_equal(count(next, SN_LAYER_NORM), 18 + 5);
+  assert_shape(large, "features.8.2", 2560, 19, 19);
+  sn_net_free(next);
+  sn_net_free(large);
+}
+
 /* Table 1 of the ResNeXt paper; of Wide ResNet the same with inner convolutions twice as wide. */
 static void grouped_and_wide(void **state) {
   (void)state;
@@ -483,6 +532,7 @@ int main(void) {
       cmocka_unit_test(inception_shapes),
       cmocka_unit_test(densenet_shapes),
       cmocka_unit_test(torchvision_forms),
+      cmocka_unit_test(squeezed_and_next),
       cmocka_unit_test(grouped_and_wide),
       cmocka_unit_test(inception_bn_of_mxnet),
       cmocka_unit_test(resnet_parameters),
