@@ -63,7 +63,7 @@ static sn_status measure_net(const char *spec, uint32_t batch, const char *strat
   sn_route *route = net ? sn_schedule_route(net, s, (sn_iteration){.accumulate = 1}, NULL, err) : NULL;
   sn_schedule *schedule = route ? sn_schedule_new(route, s.recompute, err) : NULL;
   sn_ops *ops = schedule ? sn_ops_new(schedule, err) : NULL;
-  sn_times *times = ops ? sn_times_new(route, &device, SN_OPTIMIZER_MOMENTUM, 4, err) : NULL;
+  sn_times *times = ops ? sn_times_new(route, &device, SN_OPTIMIZER_MOMENTUM, 4, NULL, err) : NULL;
   if (times) {
     printf("%s, batch %" PRIu32 ", %s, %s: %" PRIu32 " operations, %" PRIu32 " classes\n", spec, batch, strategy, gpu,
            ops->n_ops, times->n_classes);

@@ -451,9 +451,28 @@ static const char swept_iterations[] =
     "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator, optimizer,"
     "    accumulate, inference, pool_limit_bytes, batch;";
 
+/* What was measured on teams of a machine's cores. Before, all timings were of whole steps on all of it. */
+static const char teams[] =
+    "ALTER TABLE calibrations ADD COLUMN cores INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE calibrations ADD COLUMN interference REAL NOT NULL DEFAULT 0;"
+    "ALTER TABLE timings ADD COLUMN part INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE timings ADD COLUMN threads INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE results ADD COLUMN corun_measured_ops INTEGER NOT NULL DEFAULT 0;"
+    "DROP VIEW measured_times;"
+    "CREATE VIEW measured_times AS"
+    "  SELECT calibration_id AS calibration, name, hardware, libraries, shape,"
+    "    CASE pass WHEN 0 THEN 'forward' WHEN 1 THEN 'backward' ELSE 'update' END AS pass,"
+    "    CASE kernel WHEN 0 THEN 'forward' WHEN 1 THEN 'backward data' WHEN 2 THEN 'backward filter' ELSE 'step' END"
+    "      AS kernel,"
+    "    CASE algo WHEN 0 THEN 'implicit_gemm' WHEN 1 THEN 'precomputed_gemm' WHEN 2 THEN 'gemm' WHEN 3 THEN 'fft'"
+    "      WHEN 4 THEN 'fft_tiling' WHEN 5 THEN 'winograd' WHEN 6 THEN 'winograd_nonfused' ELSE '' END AS algorithm,"
+    "    CASE part WHEN 1 THEN 'filter' WHEN 2 THEN 'data' ELSE 'whole' END AS part, threads,"
+    "    workspace_bytes / 1048576.0 AS workspace_mib, ns / 1e6 AS ms, formula_ns / 1e6 AS formula_ms, samples"
+    "  FROM timings JOIN calibrations ON calibrations.id = calibration_id;";
+
 static const char *const migrations[] = {
     version_1,  version_2, sweep_tables, pool_columns, net_names,  host_memory,   names_and_failures, least_memory,
-    placements, graphs,    origins,      optimizers,   iterations, corun_columns, swept_iterations};
+    placements, graphs,    origins,      optimizers,   iterations, corun_columns, swept_iterations,   teams};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

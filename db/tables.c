@@ -151,6 +151,7 @@ static const sn__column result_columns[] = {
     NAMED("corun_max", sn_result, corun.max_corun),
     NAMED("corun_added_waits", sn_result, corun.added_waits),
     NAMED("corun_profile_steps", sn_result, corun.profile_steps),
+    NAMED("corun_measured_ops", sn_result, corun.measured_ops),
     COLUMN(sn_result, reserved_pool_bytes),
     COLUMN(sn_result, iterations),
     COLUMN(sn_result, loss),
@@ -216,12 +217,15 @@ static const sn__column calibration_columns[] = {
     AMOUNT(sn_calibration, together_bandwidth),
     COLUMN(sn_calibration, out_latency_ns),
     COLUMN(sn_calibration, in_latency_ns),
+    NAMED("cores", sn_calibration, cores.count),
+    AMOUNT_AS("interference", sn_calibration, cores.neighbour),
 };
 
 static const sn__column timing_columns[] = {
     COLUMN(sn_timing, shape),  COLUMN(sn_timing, op),         COLUMN(sn_timing, pass),
     COLUMN(sn_timing, kernel), COLUMN(sn_timing, algo),       COLUMN(sn_timing, workspace_bytes),
     COLUMN(sn_timing, ns),     COLUMN(sn_timing, formula_ns), COLUMN(sn_timing, samples),
+    COLUMN(sn_timing, part),   COLUMN(sn_timing, threads),
 };
 
 static const sn__column point_columns[] = {
@@ -294,13 +298,15 @@ static bool calibration_obeys(const void *row) {
   const sn_device *p = &c->profile;
   return p->flops > 0 && p->memory_bandwidth > 0 && p->link_bandwidth[SN_EXTERNAL_HOST] > 0 &&
          p->launch_ns <= MOST_LATENCY_NS && p->link_latency_ns <= MOST_LATENCY_NS &&
-         p->memory_bytes <= SN__MOST_DEVICE_BYTES && p->context_bytes <= SN__MOST_DEVICE_BYTES;
+         p->memory_bytes <= SN__MOST_DEVICE_BYTES && p->context_bytes <= SN__MOST_DEVICE_BYTES &&
+         (c->cores.count == 0 || (c->cores.count >= SN_MIN_CORES && c->cores.count <= SN_MAX_CORES)) &&
+         c->cores.neighbour <= SN_MAX_INTERFERENCE;
 }
 
 static bool timing_obeys(const void *row) {
   const sn_timing *t = row;
   return t->op < SN_OP_COUNT && t->pass < SN_PASSES && t->kernel <= SN_CONV_KERNELS && t->algo <= SN_CONV_ALGOS &&
-         t->workspace_bytes <= SN__MOST_DEVICE_BYTES;
+         t->workspace_bytes <= SN__MOST_DEVICE_BYTES && t->part < SN_TIMING_PARTS && t->threads <= SN_MAX_CORES;
 }
 
 #define RESULT_RULE                                                                                                    \
@@ -311,8 +317,9 @@ static bool timing_obeys(const void *row) {
 #define STEP_RULE  "begin_ns <= end_ns"
 #define CALIBRATION_RULE                                                                                               \
   "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
-  " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"
-#define TIMING_RULE "workspace_bytes <= 1125899906842624"
+  " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"      \
+  " AND (cores = 0 OR cores BETWEEN 2 AND 256) AND interference <= 100"
+#define TIMING_RULE "workspace_bytes <= 1125899906842624 AND part < 3 AND threads <= 256"
 
 const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");
 const sn__table sn__runs = TABLE("runs", sn_run, run_columns, NULL, "id", "device_id");

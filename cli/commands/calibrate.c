@@ -9,9 +9,11 @@
 #include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 #include "db/calibrations.h"
+#include "exec/machine/processors.h"
 #include "models/op.h"
 #include "models/zoo.h"
 #include "sim/device/neighbours.h"
+#include "sim/policy/part.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -58,6 +60,13 @@ static sn_status print_table(const sn_calibration *c, const sn_out *out, sn_err 
   return status;
 }
 
+/* Timings of operations on teams of cores. */
+static uint32_t count_teams(const sn_calibration *c) {
+  uint32_t teams = 0;
+  for (uint32_t i = 0; i < c->n_timings; i++) teams += c->timings[i].threads > 0;
+  return teams;
+}
+
 static void print_device(const sn_calibration *c, FILE *out) {
   const sn_device *p = &c->profile;
   fprintf(out, "%s: %s; %s\n\n", c->name, c->hardware, c->libraries);
@@ -71,7 +80,12 @@ static void print_device(const sn_calibration *c, FILE *out) {
       "  copies           %.1f GB/s out, %.1f GB/s in, %.1f GB/s both together; one block in %.2f us out, %.2f us in\n",
       c->out_bandwidth / 1e9, c->in_bandwidth / 1e9, c->together_bandwidth / 1e9, (double)c->out_latency_ns / 1e3,
       (double)c->in_latency_ns / 1e3);
-  fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n\n", c->n_timings);
+  uint32_t teams = count_teams(c);
+  fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n", c->n_timings - teams);
+  if (c->cores.count > 0)
+    fprintf(out, "  teams            %" PRIu32 " times of operations on some of %" PRIu32 " cores; interference %.2f\n",
+            teams, c->cores.count, c->cores.neighbour);
+  fputs("\n", out);
 }
 
 static void put_fit(sn_json_object *o, const sn_calibration *c) {
@@ -92,6 +106,8 @@ static void put_fit(sn_json_object *o, const sn_calibration *c) {
   sn_json_put_count(o, "in_latency_ns", (uint64_t)c->in_latency_ns);
   sn_json_put_bool(o, "shared_link", c->shared_link);
   sn_json_put_real(o, "residual", c->residual);
+  sn_json_put_count(o, "cores", c->cores.count);
+  sn_json_put_real(o, "interference", c->cores.neighbour);
 }
 
 static sn_status print_json(const sn_calibration *c, FILE *out, sn_err *err) {
@@ -104,6 +120,8 @@ static sn_status print_json(const sn_calibration *c, FILE *out, sn_err *err) {
     sn_json_put_text(&o, "shape", t->shape);
     sn_json_put_text(&o, "pass", sn_pass_name((sn_pass)t->pass));
     if (t->kernel < SN_CONV_KERNELS) sn_json_put_text(&o, "algorithm", sn_conv_algo_name((sn_conv_algo)t->algo));
+    sn_json_put_text(&o, "part", sn_step_part_name((sn_step_part)t->part));
+    sn_json_put_count(&o, "threads", t->threads);
     sn_json_put_count(&o, "workspace_bytes", t->workspace_bytes);
     sn_json_put_count(&o, "ns", (uint64_t)t->ns);
     sn_json_put_count(&o, "formula_ns", (uint64_t)t->formula_ns);
@@ -157,6 +175,24 @@ static sn_status check_name(const sn_args *args, sn_err *err) {
                  args->profile);
 }
 
+/* Each thread of a team has a processor of its own. */
+static sn_status check_teams(const sn_args *args, sn_err *err) {
+  uint32_t processors = sn_processors_count(), most = processors < SN_MAX_CORES ? processors : SN_MAX_CORES;
+  if (args->n_teams == 0) return SN_OK;
+  if (args->backend != SN_EXEC_CPU)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--threads with several counts measures teams of a CPU's processors; use --backend cpu");
+  if (args->threads > most)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--threads ..,%" PRIu32 ": each thread of a team has a processor of its own, and this machine has "
+                   "%" PRIu32 "; choose counts up to %" PRIu32,
+                   args->threads, processors, most);
+  if (args->threads >= SN_MIN_CORES) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--threads with several counts measures teams, of at least %d processors; give one count, or more",
+                 SN_MIN_CORES);
+}
+
 typedef struct work {
   const sn_args *args;
   const sn_net *net;
@@ -166,10 +202,14 @@ typedef struct work {
 static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   const work *w = user;
   sn_session_options options = sn_train_options(w->args);
-  sn_train_watch watch = {.args = w->args, .apart = self, .images = w->net->batch, .n_strategies = 2};
+  sn_train_watch watch = {.args = w->args,
+                          .apart = self,
+                          .images = w->net->batch,
+                          .n_strategies = sn_calibrate_plans(w->args->teams, w->args->n_teams)};
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);
-  sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, err);
+  sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, w->args->teams,
+                                   w->args->n_teams, err);
   sn_err unkept = SN_ERR_INIT; /* what was measured is shown all the same */
   if (c) keep(w->args, c, &unkept), print(w->args, c, err);
   if (err->code == SN_OK) *err = unkept;
@@ -180,7 +220,8 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim calibrate --net resnet50 --batch 4",
                    args->net ? "--batch" : "--net");
-  if (check_name(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
+  if (check_name(args, err) != SN_OK || check_teams(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK)
+    return err->code;
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
   sn_train_prepare();

@@ -5,6 +5,7 @@
 #include "cli/commands/fit.h"
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
+#include "sim/ask/corun_plans.h"
 #include "sim/ask/fit.h"
 
 #include <inttypes.h>
@@ -78,11 +79,15 @@ static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
   return ask(r->question, c, err);
 }
 
-/* What is made of cores is ranked where co-running is asked for, which nothing else can. */
-static bool suits(const sn_question *q, const sn_device *device) {
+static bool asks_corun(const sn_question *q) {
   bool corun = false;
   for (uint32_t i = 0; i < q->n_strategies; i++) corun = corun || sn_strategy_is_corun(q->strategies[i]);
-  return (device->cores.count > 0) == corun;
+  return corun;
+}
+
+/* What is made of cores is ranked where co-running is asked for, which nothing else can. */
+static bool suits(const sn_question *q, const sn_device *device) {
+  return (device->cores.count > 0) == asks_corun(q);
 }
 
 static sn_status rank(ranking *r, sn_err *err) {
@@ -95,7 +100,7 @@ static sn_status rank(ranking *r, sn_err *err) {
   }
   if (!sn_device_is_known(q->args->gpu)) {
     if (q->calibration)
-      device = q->calibration->profile;
+      device = asks_corun(q) ? sn_corun_device(&q->calibration->profile, q->calibration) : q->calibration->profile;
     else if (sn_device_load(q->args->gpu, &device, err) != SN_OK)
       return err->code;
     if (add(r, &device, err) != SN_OK) return err->code;

@@ -391,6 +391,24 @@ static void print_holes(const sn_run *run, FILE *out) {
   }
 }
 
+/* Where the times come from by which operations were put side by side: once, as it is the same for all. */
+static void print_corun_times(const sn_run *run, FILE *out) {
+  uint32_t i = 0;
+  while (i < run->n_results && sn_corun_row_is_empty(&run->results[i].corun)) i++;
+  if (i == run->n_results) return;
+  const sn_corun_row *c = &run->results[i].corun;
+  if (c->measured_ops > 0)
+    fprintf(out,
+            "\nSide by side: threads and order follow times that were measured of %" PRIu32 " of %" PRIu32
+            " operations.\n",
+            c->measured_ops, c->ops);
+  else
+    fprintf(out,
+            "\nSide by side: threads and order follow estimates for %" PRIu32
+            " cores; snsim calibrate --threads 1,%" PRIu32 " measures this machine's.\n",
+            c->cores, c->cores);
+}
+
 static void print_warnings(const sn_run *run, FILE *out) {
   const sn_result *shakiest = most_scattered(run);
   if (was_busy(run))
@@ -423,6 +441,7 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   }
   sn_report_failures(run, "not trained", out->stream);
   print_holes(run, out->stream);
+  print_corun_times(run, out->stream);
   print_warnings(run, out->stream);
   for (uint32_t at = 0; steps && err->code == SN_OK && sn_measured_next(run, &at, &pair);)
     print_steps(run, &pair, out, err);

@@ -9,6 +9,7 @@
 #include "models/op.h"
 #include "plots/plot.h"
 #include "plots/threads.h"
+#include "sim/ask/corun_plans.h"
 #include "sim/policy/interval.h"
 
 #include <inttypes.h>
@@ -29,6 +30,7 @@ typedef struct answer {
   const sn_args *args;
   const sn_net *net;
   const sn_device *device;
+  const sn_calibration *measured; /* of its cores; NULL: times are its law's */
   const sn_times *times;
   row *rows; /* times->n_kinds, the longest first */
 } answer;
@@ -85,6 +87,7 @@ static void print_head(const answer *a, FILE *out) {
   sn_table_print_clean(out, a->device->name);
   fprintf(out, ": %" PRIu32 " cores", cores->count);
   if (cores->tile > 1) fprintf(out, ", %" PRIu32 " a tile", cores->tile);
+  if (a->measured) fprintf(out, "; times of %" PRIu32 " of %" PRIu32 " operations measured", t->measured_ops, t->n_ops);
   fprintf(out,
           "\n%" PRIu32 " operations of %" PRIu32 " shapes; profiled at interval %s in %" PRIu32
           " training steps%s, untried counts predicted with %.1f %% accuracy\n\n",
@@ -178,6 +181,7 @@ static sn_status print_json(const answer *a, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "tile", a->device->cores.tile);
   sn_json_put_text(&o, "interval", sn_interval_name(a->args->corun.interval, interval));
   sn_json_put_count(&o, "operations", a->times->n_ops);
+  sn_json_put_count(&o, "measured_ops", a->times->measured_ops);
   sn_json_put_count(&o, "shapes", a->times->n_classes);
   sn_json_put_count(&o, "profile_steps", a->times->profile_steps);
   sn_json_put_real(&o, "accuracy", a->times->accuracy);
@@ -220,9 +224,15 @@ static sn_status print(const answer *a, sn_err *err) {
   return sn_out_close(&out, err);
 }
 
+/* The interval that nobody asked for is no larger than the cores. */
+static uint32_t interval_of(const answer *a) {
+  uint32_t asked = a->args->corun.interval, cores = a->device->cores.count;
+  return asked == SN_INTERVAL_DEFAULT && a->measured && asked > cores ? cores : asked;
+}
+
 static sn_status ask(answer *a, sn_err *err) {
   sn_route *route = sn_route_new(a->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err);
-  sn_times *times = route ? sn_times_new(route, a->device, a->args->optimizer, a->args->corun.interval, err) : NULL;
+  sn_times *times = route ? sn_times_new(route, a->device, a->args->optimizer, interval_of(a), a->measured, err) : NULL;
   a->times = times;
   if (times && sum_up(a, err) == SN_OK && print(a, err) == SN_OK && a->args->output) draw(a, err);
   free(a->rows);
@@ -231,17 +241,33 @@ static sn_status ask(answer *a, sn_err *err) {
   return err->code;
 }
 
+/* The device, with the cores that were measured of it. */
+static sn_status open_device(answer *a, sn_question *q, sn_err *err) {
+  if (sn_question_open(a->args, q, err) != SN_OK) return err->code;
+  const sn_calibration *c = q->calibration;
+  if (c && c->cores.count > 0) {
+    q->device = sn_corun_device(&q->device, c);
+    a->measured = c;
+  } else if (c) {
+    sn_fail(err, SN_BAD_USAGE,
+            "%s was measured without teams of its cores; snsim calibrate --backend cpu --threads 1,2,.. measures those "
+            "of a machine with several processors",
+            q->device.name);
+  }
+  a->device = &q->device;
+  return err->code;
+}
+
 sn_status sn_cli_threads(const sn_args *args, sn_err *err) {
-  sn_device device;
   static const char example[] = "for instance: snsim threads --net inception_v3 --batch 16 --gpu knl7250";
   if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
   if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
   if (!args->profile) return sn_fail(err, SN_BAD_USAGE, "--gpu is missing: a device made of cores; %s", example);
-  if (sn_device_load(args->gpu, &device, err) != SN_OK) return err->code;
   if (args->output && sn_plot_check_path(args->output, err) != SN_OK) return err->code;
-  sn_net *net = sn_question_net(args, err);
-  answer a = {.args = args, .net = net, .device = &device};
-  if (net) ask(&a, err);
-  sn_net_free(net);
+  sn_question q;
+  answer a = {.args = args};
+  if (open_device(&a, &q, err) == SN_OK) a.net = q.net = sn_question_net(args, err);
+  if (a.net) ask(&a, err);
+  sn_question_free(&q);
   return err->code;
 }

@@ -234,6 +234,11 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (!args->net || !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
+  if (args->n_teams > 0)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--threads: several counts are what snsim calibrate measures; snsim %s takes one, for instance %" PRIu32,
+        args->command->name, args->threads);
   if (args->warmup_given && args->warmup >= args->iterations)
     return sn_fail(err, SN_BAD_USAGE, "--warmup %u of --iterations %u leave none to measure; choose fewer, or more",
                    args->warmup, args->iterations);

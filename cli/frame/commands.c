@@ -158,9 +158,13 @@ static const sn_command commands[] = {
      "From then on `snsim --gpu cpu` simulates this machine: steps of known shapes take their measured time, others "
      "the "
      "formulas' time, corrected by a factor per operator and pass that is fitted to the measurements. The table shows "
-     "these factors and how far off the corrected formulas still are.",
+     "these factors and how far off the corrected formulas still are.\n"
+     "With several counts for --threads, operations are also measured on teams of so many of a CPU's processors, as "
+     "strategies with +corun=.. run them; `snsim --gpu cpu --strategy liveness+corun=path` then plans with these "
+     "times.",
      "snsim calibrate --net resnet50 --batch 4 --iterations 10\n"
      "snsim --net resnet101 --batch 4 --gpu cpu\n"
+     "snsim calibrate --net resnet_cifar:n=2 --batch 16 --threads 1,2\n"
      "snsim calibrate --net resnet50 --batch 32 --backend cuda --gpu h200",
      NULL, SN_CMD_CALIBRATE, sn_cli_calibrate},
     {"list", "snsim list nets|gpus|strategies", "what can be asked for",

@@ -123,6 +123,7 @@ static const sn_field result_fields[] = {
     FIELD(sn_result, corun.max_corun),
     FIELD(sn_result, corun.added_waits),
     FIELD(sn_result, corun.profile_steps),
+    FIELD(sn_result, corun.measured_ops),
     FIELD(sn_result, reserved_pool_bytes),
     FIELD(sn_result, iterations),
     FIELD(sn_result, loss),

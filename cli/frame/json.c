@@ -206,6 +206,7 @@ static void put_corun(sn_json_object *o, const sn_result *r) {
   sn_json_put_time(&inner, "bound_ns", sn_corun_row_bound(c));
   sn_json_put_count(&inner, "added_waits", c->added_waits);
   sn_json_put_count(&inner, "profile_steps", c->profile_steps);
+  sn_json_put_count(&inner, "measured_ops", c->measured_ops);
   o->lost = o->lost || inner.lost;
 }
 

@@ -137,14 +137,15 @@ static const sn_option options[] = {
      "so many cores. Default: k40c.",
      sn__parse_gpu, 0},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_THREADS, "Where",
-     "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), or the path of a JSON file with "
-     "\"cores\".",
+     "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), the path of a JSON file with "
+     "\"cores\", or a machine whose teams were measured (`snsim calibrate --threads`): cpu.",
      sn__parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
      "The name under which this machine's measurements are kept. Default: the name of the back end.", sn__parse_gpu, 0},
-    {"costs", "auto|model|measured", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_VALIDATE, "Where",
+    {"costs", "auto|model|measured", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_VALIDATE | SN_CMD_THREADS,
+     "Where",
      "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "
      "rest), model (formulas alone), measured (an error where nothing was measured).",
      sn__parse_costs, offsetof(sn_args, costs)},
@@ -270,9 +271,13 @@ static const sn_option options[] = {
      "it, "
      "so that the first loss is near ln(classes). he: all by He's rule. pytorch: as PyTorch's defaults, biases too.",
      sn__parse_init, 0},
-    {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
-     "Threads of the kernels, 1 to 4096. Default: as many as there are processors.", sn__parse_threads,
-     offsetof(sn_args, threads)},
+    {"threads", "N|N,N,..", 0, SN_CMD_CALIBRATE, "How",
+     "Threads of the kernels, 1 to 4096. Default: as many as there are processors. Several counts, 1,2,4: operations "
+     "are also measured on teams of so many processors, of 1, half of the largest and the largest in any case, and how "
+     "much teams side by side slow each other.",
+     sn__parse_thread_counts, 0},
+    {"threads", "N", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Threads of the kernels, 1 to 4096. Default: as many as there are processors.", sn__parse_thread_counts, 0},
     {"deterministic", NULL, 0, SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "How",
      "GPU: only algorithms that give the same bits every time. The CPU's always do.", sn__parse_switch,
      offsetof(sn_args, deterministic)},
@@ -373,7 +378,8 @@ static const sn_option options[] = {
      offsetof(sn_args, color)},
     {"db", "FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT,
+         SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_PLOT | SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_DIFF | SN_CMD_EXPORT |
+         SN_CMD_THREADS,
      "Stored runs", "The database, instead of $XDG_DATA_HOME/snsim/snsim.db (~/.local/share/snsim/snsim.db).",
      sn__parse_text, offsetof(sn_args, db)},
     {"name", "TEXT", 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE, "Stored runs",

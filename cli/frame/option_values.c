@@ -45,8 +45,28 @@ sn_status sn__parse_size(const char *what, const char *text, void *place, sn_err
   return take_count(what, text, 1, SN_MAX_DIM, place, err);
 }
 
-sn_status sn__parse_threads(const char *what, const char *text, void *place, sn_err *err) {
-  return take_count(what, text, 1, SN_MACHINE_THREADS, place, err);
+static int compare_counts(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* "4": threads; "1,2,4": teams of so many as well. */
+sn_status sn__parse_thread_counts(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
+  args->n_teams = 0;
+  for (const char *at = text; at;) {
+    char item[24];
+    size_t length = strcspn(at, ",");
+    snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), at);
+    if (args->n_teams == SN_TEAM_COUNTS)
+      return sn_fail(err, SN_BAD_USAGE, "%s: at most %d counts", what, SN_TEAM_COUNTS);
+    if (take_count(what, item, 1, SN_MACHINE_THREADS, &args->teams[args->n_teams++], err) != SN_OK) return err->code;
+    at = at[length] ? at + length + 1 : NULL;
+  }
+  qsort(args->teams, args->n_teams, sizeof *args->teams, compare_counts);
+  args->threads = args->teams[args->n_teams - 1];
+  if (args->n_teams == 1) args->n_teams = 0;
+  return SN_OK;
 }
 
 sn_status sn__parse_jobs(const char *what, const char *text, void *place, sn_err *err) {

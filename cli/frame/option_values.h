@@ -13,7 +13,7 @@ sn__parse sn__parse_switch;
 sn__parse sn__parse_text;
 sn__parse sn__parse_gpu;
 sn__parse sn__parse_size;
-sn__parse sn__parse_threads;
+sn__parse sn__parse_thread_counts; /* place: sn_args */
 sn__parse sn__parse_jobs;
 sn__parse sn__parse_moves;
 sn__parse sn__parse_nodes;

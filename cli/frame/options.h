@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "cli/frame/out.h"
+#include "exec/session/calibrate.h"
 #include "exec/session/session.h"
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
@@ -50,9 +51,11 @@ typedef struct sn_args {
   const struct sn_command *command;
   const char *operand; /* the command's first operand, or NULL */
   const char *net, *gpu;
-  uint32_t batch, image;        /* 0: not given */
-  uint32_t iterations, threads; /* of `run` */
-  uint32_t warmup;              /* of the iterations: those that do not count for times */
+  uint32_t batch, image;          /* 0: not given */
+  uint32_t iterations, threads;   /* of `run` */
+  uint32_t teams[SN_TEAM_COUNTS]; /* of `calibrate`: counts of threads to be measured, ascending */
+  uint32_t n_teams;
+  uint32_t warmup; /* of the iterations: those that do not count for times */
   bool warmup_given;
   sn_args_bytes memory, context, pool, host_memory;
   sn_strategy strategies[SN_ARGS_STRATEGIES];

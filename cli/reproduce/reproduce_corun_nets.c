@@ -44,7 +44,7 @@ static sn_status open_subject(subject *s, int which, const char *device, sn_err 
   s->route = s->net ? sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, err) : NULL;
   s->schedule = s->route ? sn_schedule_new(s->route, SN_RECOMPUTE_NONE, err) : NULL;
   s->ops = s->schedule ? sn_ops_new(s->schedule, err) : NULL;
-  if (s->ops) s->times = sn_times_new(s->route, &s->device, nets[which].optimizer, SN_INTERVAL_DEFAULT, err);
+  if (s->ops) s->times = sn_times_new(s->route, &s->device, nets[which].optimizer, SN_INTERVAL_DEFAULT, NULL, err);
   return err->code;
 }
 
@@ -141,7 +141,7 @@ static double loss_of_found(const sn_times *times) {
 
 static void ask_interval(const subject *s, int i, sn_paper_rows *rows, sn_err *err) {
   char name[SN_INTERVAL_NAME], series[SN_PAPER_TEXT];
-  sn_times *times = sn_times_new(s->route, &s->device, nets[s->which].optimizer, intervals[i], err);
+  sn_times *times = sn_times_new(s->route, &s->device, nets[s->which].optimizer, intervals[i], NULL, err);
   if (!times) return;
   snprintf(series, sizeof series, "interval %s", sn_interval_name(intervals[i], name));
   const char *net = nets[s->which].name;

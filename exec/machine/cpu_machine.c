@@ -133,23 +133,16 @@ static void describe(const cpu_machine *m, sn_machine_info *info) {
 }
 
 /* Estimates for so many of the machine's processors, which nothing here measures. One alone has nothing beside it. */
-static sn_status estimate_cores(uint32_t count, sn_cores *cores, sn_err *err) {
-  char name[32];
-  sn_device estimate;
-  if (count < SN_MIN_CORES) return SN_OK;
-  snprintf(name, sizeof name, "manycore:cores=%u", count < SN_MAX_CORES ? count : SN_MAX_CORES);
-  if (sn_device_load(name, &estimate, err) != SN_OK) return err->code;
-  *cores = estimate.cores;
-  cores->pinned = true;
-  return SN_OK;
-}
-
-static sn_status find_cores(const cpu_machine *m, const sn_machine_options *options, sn_cores *cores, sn_err *err) {
+static sn_cores find_cores(const cpu_machine *m, const sn_machine_options *options) {
   uint32_t threads = sn_cpu_kernels_threads(m->kernels), processors = sn_processors_count();
-  if (!options->cores) return estimate_cores(threads < processors ? threads : processors, cores, err);
-  *cores = *options->cores;
-  cores->pinned = true;
-  return SN_OK;
+  uint32_t count = threads < processors ? threads : processors;
+  sn_cores cores = {0};
+  if (options->cores)
+    cores = *options->cores;
+  else if (count >= SN_MIN_CORES)
+    cores = sn_cores_estimate(count < SN_MAX_CORES ? count : SN_MAX_CORES, 1, 1);
+  cores.pinned = cores.count > 0;
+  return cores;
 }
 
 sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *options, sn_machine *machine,
@@ -159,7 +152,7 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
   *machine = (sn_machine){.self = m, .ops = &cpu_ops};
   if (resident_bytes(&m->base_bytes, err) == SN_OK) m->kernels = sn_cpu_kernels_new(route->net, options->threads, err);
   if (m->kernels) m->teams = sn_cpu_teams_new(route->net, err);
-  if (!m->teams || find_cores(m, options, &machine->info.cores, err) != SN_OK) {
+  if (!m->teams) {
     close_machine(m);
     *machine = (sn_machine){0};
     return err->code;
@@ -171,6 +164,7 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
                     .accumulate = options->accumulate,
                     .check = options->check,
                     .jitter_us = options->jitter_us};
+  machine->info.cores = find_cores(m, options);
   describe(m, &machine->info);
   return SN_OK;
 }

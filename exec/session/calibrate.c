@@ -4,12 +4,13 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "exec/session/copies.h"
+#include "exec/session/team_times.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_SAMPLES = 64 }; /* per layer and pass */
+enum { KEPT_SAMPLES = 64 /* per layer and pass */, PLAIN_PLANS = 2 };
 
 typedef struct samples {
   uint32_t count;
@@ -31,6 +32,9 @@ typedef struct calibrator {
   uint64_t *workspace;   /* the same */
   algorithm *algorithms; /* of machines that have a choice */
   uint32_t n_algorithms, room;
+  const uint32_t *counts; /* of threads, for teams */
+  uint32_t n_counts;
+  sn__team_times *teams; /* NULL: not asked for */
   sn_calibration *made;
   sn_timing *timings;
   uint32_t n_timings;
@@ -51,6 +55,10 @@ static sn_status visit(void *user, uint64_t iteration, const sn_plan *plan, cons
   calibrator *c = user;
   (void)err;
   if (iteration == 0 && c->options->iterations > 1) return SN_OK; /* it warms up */
+  if (sn_plan_is_corun(plan)) {
+    sn__team_times_visit(c->teams, plan, trace);
+    return SN_OK;
+  }
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
     if (instr->kind != SN_COMPUTE) continue;
@@ -243,20 +251,37 @@ static sn_status add_old(calibrator *c) {
   for (uint32_t i = 0; c->old && i < c->old->n_timings; i++) {
     const sn_timing *t = &c->old->timings[i];
     bool again = bsearch(t, c->timings, fresh, sizeof *t, sn_timing_compare) != NULL;
-    if (!again && add_timing(c, *t) != SN_OK) return c->err->code;
+    bool other_cores = t->threads > 0 && c->old->cores.count != c->made->cores.count;
+    if (!again && !other_cores && add_timing(c, *t) != SN_OK) return c->err->code;
   }
   qsort(c->timings, c->n_timings, sizeof *c->timings, sn_timing_compare);
   return SN_OK;
 }
 
+static sn_status add_team_timing(void *user, sn_timing t) {
+  return add_timing(user, t);
+}
+
+/* What was measured of teams now, or earlier. */
+static sn_status add_teams(calibrator *c, const sn_machine *machine) {
+  sn_calibration *m = c->made;
+  if (!c->teams) {
+    if (c->old) m->cores = c->old->cores;
+    return SN_OK;
+  }
+  sn_calibration_set_cores(m, machine->info.cores.count, sn__team_times_interference(c->teams));
+  return sn__team_times_each(c->teams, &m->cores, optimizer_of(c), add_team_timing, c);
+}
+
 static sn_status make_timings(calibrator *c, const sn_machine *machine) {
   size_t most = (size_t)c->net->n_layers * SN_PASSES + c->n_algorithms + (c->old ? c->old->n_timings : 0);
+  if (c->teams) most += sn__team_times_most(c->teams);
   sn_costs *formulas = sn_costs_new(c->net, &c->made->profile, c->err);
   if (formulas) sn_costs_set_optimizer(formulas, c->net, &c->made->profile, optimizer_of(c));
   c->timings = sn_arena_alloc(c->made->arena, most, sizeof *c->timings);
   if (!c->timings) sn_fail_memory(c->err);
   if (formulas && c->timings && machine->ops->offer(machine->self, formulas, c->err) == SN_OK &&
-      add_algorithms(c, formulas) == SN_OK && add_steps(c, formulas) == SN_OK) {
+      add_algorithms(c, formulas) == SN_OK && add_steps(c, formulas) == SN_OK && add_teams(c, machine) == SN_OK) {
     join_equals(c);
     add_old(c);
   }
@@ -268,12 +293,34 @@ static sn_status make_timings(calibrator *c, const sn_machine *machine) {
 
 /* ---- the whole ---- */
 
+uint32_t sn_calibrate_plans(const uint32_t *teams, uint32_t n_teams) {
+  return PLAIN_PLANS + (n_teams > 0 ? sn__team_times_plans(teams[n_teams - 1], teams, n_teams) : 0);
+}
+
 static sn_status train(calibrator *c, sn_session *session) {
-  static const sn_strategy strategies[] = {{.liveness = SN_LIVENESS_NONE},
-                                           {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
-  for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++)
+  static const sn_strategy strategies[PLAIN_PLANS] = {{.liveness = SN_LIVENESS_NONE},
+                                                      {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
+  for (int i = 0; i < PLAIN_PLANS; i++)
     if (sn_session_add(session, strategies[i], c->err) != SN_OK) return c->err->code;
-  return SN_OK;
+  return c->teams ? sn__team_times_measure(c->teams, session, c->err) : SN_OK;
+}
+
+/* Each thread of a team has a processor of its own. */
+static sn_status open_teams(calibrator *c, const sn_machine *machine) {
+  if (c->n_counts == 0) return SN_OK;
+  uint32_t cores = machine->info.cores.count, most = c->counts[c->n_counts - 1];
+  if (cores == 0)
+    return sn_fail(c->err, SN_BAD_USAGE,
+                   "counts of threads are measured on the processors of a CPU that has at least %d of them; give "
+                   "--threads one number",
+                   SN_MIN_CORES);
+  if (most > cores)
+    return sn_fail(c->err, SN_BAD_USAGE,
+                   "--threads ..%u: each thread of a team has a processor of its own, and this machine has %u; choose "
+                   "counts up to that",
+                   most, cores);
+  c->teams = sn__team_times_new(c->net, cores, c->counts, c->n_counts, c->err);
+  return c->err->code;
 }
 
 static sn_status name_all(calibrator *c, const char *name, const sn_machine_info *info) {
@@ -289,13 +336,16 @@ static sn_status name_all(calibrator *c, const char *name, const sn_machine_info
 static sn_status measure(calibrator *c, const char *name, sn_session *session) {
   const sn_machine *machine = sn_session_machine(session);
   sn_copy_rates rates;
-  if (name_all(c, name, &machine->info) != SN_OK || train(c, session) != SN_OK) return c->err->code;
+  if (open_teams(c, machine) != SN_OK || name_all(c, name, &machine->info) != SN_OK || train(c, session) != SN_OK)
+    return c->err->code;
   if (machine->ops->time_algorithms && machine->ops->time_algorithms(machine->self, note_algorithm, c, c->err) != SN_OK)
     return c->err->code;
   if (sn_copies_measure(machine, sn_session_route(session), &rates, c->err) != SN_OK) return c->err->code;
   const sn_run *run = sn_session_run(session);
   uint64_t context = run->results[0].context_bytes;
-  bool whole = run->n_results == 2 && run->results[1].iterations == run->iterations;
+  uint32_t plans =
+      PLAIN_PLANS + (c->teams ? sn__team_times_plans(machine->info.cores.count, c->counts, c->n_counts) : 0);
+  bool whole = run->n_results == plans && run->results[plans - 1].iterations == run->iterations;
   if (!whole) return sn_fail(c->err, SN_BAD_DEVICE, "stopped before everything was measured; nothing is kept of it");
   if (set_profile(c, name, &machine->info, context) != SN_OK) return c->err->code;
   set_link(c, &rates);
@@ -319,8 +369,8 @@ static bool allocate(calibrator *c) {
 }
 
 sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *net, const sn_session_options *options,
-                             sn_err *err) {
-  calibrator c = {.net = net, .options = options, .err = err};
+                             const uint32_t *teams, uint32_t n_teams, sn_err *err) {
+  calibrator c = {.net = net, .options = options, .counts = teams, .n_counts = n_teams, .err = err};
   sn_session_options own = *options;
   own.visit = visit;
   own.visitor = &c;
@@ -337,6 +387,7 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
   free(c.algo);
   free(c.workspace);
   free(c.algorithms);
+  sn__team_times_free(c.teams);
   if (err->code == SN_OK) return c.made;
   sn_calibration_free(c.made);
   return NULL;

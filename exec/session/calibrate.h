@@ -5,7 +5,8 @@
  * Steps are timed where they run: by training under two plans that use memory differently (baseline, and liveness with
  * recomputation), the median over iterations and over layers of the same shape. Copies are timed by plans that do
  * nothing else: each way alone and both together, large ones for bandwidth and small ones for latency. Convolution
- * algorithms, where the machine has a choice, are timed one by one.
+ * algorithms, where the machine has a choice, are timed one by one. Operations are timed on teams of some of the cores
+ * where that is asked for (exec/session/team_times.h).
  */
 #ifndef SN_EXEC_SESSION_CALIBRATE_H
 #define SN_EXEC_SESSION_CALIBRATE_H
@@ -14,10 +15,19 @@
 #include "exec/session/session.h"
 #include "sim/device/calibration.h"
 
+#include <stdint.h>
+
+enum { SN_TEAM_COUNTS = 16 };
+
 /* `name` is what the device is to be called. options->calibration, where it is set, finds an earlier calibration of the
  * same device and libraries: its rates are kept, and its timings where they are not measured anew. options->iterations
- * is how often each plan is played; options->stop and progress are called as in a session. SN_BAD_DEVICE. */
+ * is how often each plan is played; options->stop and progress are called as in a session. `teams`, up to
+ * SN_TEAM_COUNTS, are the counts of threads that operations are timed with as well, beside 1, half and all of the
+ * machine's cores; n_teams 0: they are not. SN_BAD_USAGE for more than it has, SN_BAD_DEVICE. */
 sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *net, const sn_session_options *options,
-                             sn_err *err);
+                             const uint32_t *teams, uint32_t n_teams, sn_err *err);
+
+/* How many plans that plays where the last of `teams` is all the machine's cores, for whoever shows progress. */
+uint32_t sn_calibrate_plans(const uint32_t *teams, uint32_t n_teams);
 
 #endif

@@ -67,6 +67,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
     return err->code;
   s->by_cores = s->device;
   s->by_cores.cores = s->machine.info.cores;
+  s->teams_measured =
+      s->calibration && s->calibration->cores.count > 0 && s->calibration->cores.count == s->by_cores.cores.count;
+  if (s->teams_measured) s->by_cores.cores = s->calibration->cores;
   if (!s->profile) snprintf(s->by_cores.name, sizeof s->by_cores.name, "this machine");
   s->room = SN_MAX_NET_BYTES;
   assert(s->machine.ops);

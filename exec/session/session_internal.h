@@ -26,6 +26,7 @@ struct sn_session {
   const sn_device *profile;    /* NULL: times are not known */
   sn_device device;            /* the profile, or any: with one algorithm a convolution all give the same plans */
   sn_device by_cores;          /* the device as co-run plans see it; steps that run alone have the times of `device` */
+  bool teams_measured;         /* its cores and times on them are the calibration's */
   sn__graph graphs[SN_DIALECTS];
   sn_corun_plans corun;
   sn_options asked; /* what co-run plans are asked for with */

@@ -70,7 +70,10 @@ static sn__graph *open_graph(sn_session *s, sn_strategy strategy, sn_err *err) {
 static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
   sn_corun_options corun = s->options.corun;
   if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->by_cores.cores.count);
-  s->asked = (sn_options){.iteration = s->iteration, .placement = s->options.placement, .corun = corun};
+  s->asked = (sn_options){.iteration = s->iteration,
+                          .placement = s->options.placement,
+                          .corun = corun,
+                          .calibration = s->teams_measured ? s->calibration : NULL};
   return (sn_corun_question){.device = &s->by_cores,
                              .options = &s->asked,
                              .costs = costs,
@@ -124,7 +127,7 @@ sn_status sn__session_explain(const sn_session *s, const sn_plan *plan, sn_strat
   return sn_explain_peak(plan, strategy, r->peak_step - 1, s->arena, &r->peak, &r->n_peak, err);
 }
 
-/* Without a profile sizes are predicted and times are not. */
+/* Without a profile, or measured teams, sizes are predicted and times are not. */
 static void forget_times(sn_trace *trace) {
   memset(trace->spans, 0, trace->n_spans * sizeof *trace->spans);
   *trace = (sn_trace){.n_spans = trace->n_spans, .spans = trace->spans};
@@ -138,7 +141,7 @@ sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan
                            .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = sn__session_source(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
-  if (!s->profile || sn_plan_is_corun(plan)) forget_times(trace); /* by their cores nothing was measured */
+  if (sn_plan_is_corun(plan) ? !s->teams_measured : !s->profile) forget_times(trace);
   if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, plan, r, err) != SN_OK ||
       sn__session_explain(s, plan, strategy, r, err) != SN_OK)
     return err->code;

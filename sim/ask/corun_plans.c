@@ -6,6 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+sn_device sn_corun_device(const sn_device *device, const sn_calibration *calibration) {
+  sn_device by_cores = *device;
+  if (calibration && calibration->cores.count > 0) by_cores.cores = calibration->cores;
+  return by_cores;
+}
+
 void sn_corun_plans_clear(sn_corun_plans *p) {
   sn_timetable_free(p->table);
   for (int i = 0; i < SN_RECOMPUTES; i++) sn_ops_free(p->ops[i]);
@@ -15,27 +21,37 @@ void sn_corun_plans_clear(sn_corun_plans *p) {
 
 const sn_times *sn_corun_plans_times(sn_corun_plans *p, const sn_corun_question *q, const sn_route *route,
                                      sn_err *err) {
+  const sn_calibration *measured = q->options->calibration;
   if (p->times) return p->times;
-  if (q->device->cores.count == 0) {
+  p->device = sn_corun_device(q->device, measured);
+  if (p->device.cores.count == 0 && measured) {
+    sn_fail(err, SN_BAD_USAGE,
+            "%s was measured without teams of its cores, which operations side by side run on; snsim calibrate "
+            "--backend cpu --threads 1,2,.. measures those of a machine with several processors",
+            q->device->name);
+    return NULL;
+  }
+  if (p->device.cores.count == 0) {
     sn_fail(err, SN_BAD_USAGE,
             "GPU %s has no cores of its own for operations to run on side by side; corun needs a device that has: "
             "--gpu knl7250, --gpu manycore:cores=64, or a profile with a \"cores\" block",
             q->device->name);
     return NULL;
   }
-  p->times = sn_times_new(route, q->device, q->options->iteration.optimizer, q->options->corun.interval, err);
+  p->times = sn_times_new(route, &p->device, q->options->iteration.optimizer, q->options->corun.interval,
+                          measured && measured->cores.count > 0 ? measured : NULL, err);
   return p->times;
 }
 
 /* Makes the timetable of a strategy, unless it is the one at hand. */
-static sn_status find_table(sn_corun_plans *p, const sn_corun_question *q, const sn_schedule *schedule,
-                            sn_strategy strategy, uint64_t budget_bytes, sn_err *err) {
+static sn_status find_table(sn_corun_plans *p, const sn_schedule *schedule, sn_strategy strategy, uint64_t budget_bytes,
+                            sn_err *err) {
   if (p->table && sn_strategy_same(p->strategy, strategy) && p->budget_bytes == budget_bytes) return SN_OK;
   sn_ops **ops = &p->ops[strategy.recompute];
   if (!*ops) *ops = sn_ops_new(schedule, err);
   if (!*ops) return err->code;
   sn_timetable_free(p->table);
-  p->table = sn_corun_schedule(*ops, p->times, &q->device->cores, strategy.corun, budget_bytes, &p->facts, err);
+  p->table = sn_corun_schedule(*ops, p->times, &p->device.cores, strategy.corun, budget_bytes, &p->facts, err);
   p->strategy = strategy;
   p->budget_bytes = budget_bytes;
   return p->table ? SN_OK : err->code;
@@ -44,7 +60,7 @@ static sn_status find_table(sn_corun_plans *p, const sn_corun_question *q, const
 static sn_plan *lower(const sn_corun_plans *p, const sn_corun_question *q, uint64_t pool_bytes, sn_err *err) {
   const sn_corun_wish wish = {.timetable = p->table,
                               .costs = q->costs,
-                              .cores = &q->device->cores,
+                              .cores = &p->device.cores,
                               .reuse = q->options->corun.reuse,
                               .placement = q->options->placement,
                               .pool_bytes = pool_bytes,
@@ -71,13 +87,13 @@ sn_plan *sn_corun_plans_make(sn_corun_plans *p, const sn_corun_question *q, cons
     return NULL;
   }
   if (!sn_corun_plans_times(p, q, schedule->route, err)) return NULL;
-  sn_status status = find_table(p, q, schedule, strategy, q->options->corun.budget_bytes, err);
+  sn_status status = find_table(p, schedule, strategy, q->options->corun.budget_bytes, err);
   sn_plan *plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
   for (int i = 0; plan && plan->pool_bytes > pool_bytes && i < TRIES; i++) {
     uint64_t budget = lower_budget(p, plan);
     if (budget == 0) break;
     sn_plan_free(plan);
-    status = find_table(p, q, schedule, strategy, i + 1 < TRIES ? budget : SN_BUDGET_SERIAL, err);
+    status = find_table(p, schedule, strategy, i + 1 < TRIES ? budget : SN_BUDGET_SERIAL, err);
     plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
   }
   return plan;
@@ -101,6 +117,7 @@ sn_status sn_corun_plans_tell(const sn_corun_plans *p, const sn_options *options
                         .average_corun = f->average_corun,
                         .max_corun = f->max_corun,
                         .added_waits = plan->added_waits,
-                        .profile_steps = p->times->profile_steps};
+                        .profile_steps = p->times->profile_steps,
+                        .measured_ops = p->times->measured_ops};
   return row->policy && row->interval ? SN_OK : sn_fail_memory(err);
 }

@@ -19,7 +19,8 @@
 #include <stdint.h>
 
 typedef struct sn_corun_plans {
-  sn_times *times;            /* of the route; made when first asked for */
+  sn_times *times;            /* of the route; made when first asked for, */
+  sn_device device;           /* as is the device by its cores */
   sn_ops *ops[SN_RECOMPUTES]; /* the same, of its schedules */
   sn_timetable *table;        /* made last, */
   sn_corun_facts facts;       /* what is known of it, */
@@ -29,12 +30,16 @@ typedef struct sn_corun_plans {
 
 /* What all plans of one question share. */
 typedef struct sn_corun_question {
-  const sn_device *device;
+  const sn_device *device; /* its cores are those of options->calibration, where any were measured */
   const sn_options *options;
   const sn_costs *costs;
   sn_packings *packings;
   sn_corun_scratch scratch; /* of who executes the plans, where somebody does */
 } sn_corun_question;
+
+/* A device as operations side by side see it: with the cores that were measured of it, where any were; calibration may
+ * be NULL. */
+sn_device sn_corun_device(const sn_device *device, const sn_calibration *calibration);
 
 void sn_corun_plans_clear(sn_corun_plans *plans);
 

@@ -76,6 +76,7 @@ typedef struct sn_corun_row {
   uint32_t max_corun;
   uint32_t added_waits;   /* that nothing but the re-use of memory asks for */
   uint32_t profile_steps; /* training steps that finding the numbers of threads takes */
+  uint32_t measured_ops;  /* operations of an iteration whose times were measured; the others' are the law's */
 } sn_corun_row;
 
 #define SN_CORUN_ROW_NONE                                                                                              \

@@ -332,7 +332,7 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
 
 /* Plays a plan on the simulated device; the trace is to be cleared in every case. */
 static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
-  sn_device_model model = {.device = q->device,
+  sn_device_model model = {.device = sn_plan_is_corun(plan) ? &q->corun.device : q->device,
                            .costs = costs_of(q, strategy),
                            .external = q->options->external,
                            .allocator = q->options->allocator,

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "sim/corun/climb.h"
-#include "sim/device/calibration.h"
+#include "sim/corun/measured.h"
 #include "sim/device/scaling.h"
 
 #include <assert.h>
@@ -12,12 +12,14 @@
 #include <string.h>
 
 enum { KEY = SN_SHAPE_TEXT + 16 };
+static_assert((int)SN_TIMING_PARTS == (int)SN_STEP_PARTS, "timings are of the parts of steps");
 
 typedef struct maker {
   const sn_route *route;
   const sn_device *device;
   sn_optimizer optimizer;
   uint32_t interval;
+  const sn_calibration *calibration; /* NULL: none */
   sn_times *times;
   sn_time_class *classes;
   sn_time_kind *kinds;
@@ -41,11 +43,6 @@ static uint32_t slot_of(const maker *m, const char *key) {
   return slot;
 }
 
-static sn_kernel kernel_of(sn_step_part part) {
-  static const sn_kernel kernels[SN_STEP_PARTS] = {SN_WHOLE, SN_FILTER_GRADIENT, SN_DATA_GRADIENT};
-  return kernels[part];
-}
-
 static uint32_t find_kind(maker *m, sn_op op, sn_pass pass, sn_step_part part) {
   uint32_t i = 0;
   while (i < m->times->n_kinds && (m->kinds[i].op != op || m->kinds[i].pass != pass || m->kinds[i].part != part)) i++;
@@ -57,23 +54,27 @@ static uint32_t find_kind(maker *m, sn_op op, sn_pass pass, sn_step_part part) {
 }
 
 /* All there is to know of an operation of this layer and part. */
-static bool measure(maker *m, const sn_step *step, sn_step_part part, sn_time_class *c) {
+static bool find_times(maker *m, const sn_step *step, sn_step_part part, const char *shape, sn_time_class *c) {
   const sn_cores *cores = &m->device->cores;
   uint32_t most = m->times->max_threads;
   int64_t *ns = sn_arena_alloc(m->times->arena, 2 * ((size_t)most + 1), sizeof *ns);
   uint16_t *share = sn_arena_alloc(m->times->arena, (size_t)most + 1, sizeof *share);
   if (!ns || !share) return false;
   int64_t *predicted = ns + most + 1;
-  sn_scaling law = sn_scaling_of(cores, m->route->net, step->layer, step->pass, kernel_of(part), m->optimizer);
+  sn_scaling law =
+      sn_scaling_of(cores, m->route->net, step->layer, step->pass, sn_step_part_kernel(part), m->optimizer);
   for (uint32_t p = 1; p <= most; p++) {
     ns[p] = sn_scaling_ns(cores, &law, p);
     share[p] = (uint16_t)sn_scaling_share(cores, &law, p);
   }
+  const sn__measured_op op = {shape, m->route->net->layers[step->layer].op, step->pass, part};
+  bool measured = m->calibration && sn__measured_times(m->calibration, &op, most, ns, share);
   sn_climb climb = sn_climb_up(ns, cores->count, m->interval);
   sn_climb_predict(&climb, ns, most, predicted);
   *c = (sn_time_class){.layer = step->layer,
                        .best = climb.best,
                        .samples = climb.n_samples,
+                       .measured = measured,
                        .accuracy = sn_climb_accuracy(&climb, ns, predicted),
                        .ns = ns,
                        .predicted = predicted,
@@ -108,7 +109,7 @@ static uint32_t find_class(maker *m, const sn_step *step, sn_step_part part) {
   if (m->table[slot] > 0) return m->table[slot] - 1;
   if (!grow(m)) return SN_NONE;
   m->keys[index] = sn_arena_text(m->times->arena, key);
-  if (!m->keys[index] || !measure(m, step, part, &m->classes[index])) return SN_NONE;
+  if (!m->keys[index] || !find_times(m, step, part, shape, &m->classes[index])) return SN_NONE;
   m->classes[index].kind = find_kind(m, layer->op, step->pass, part);
   m->table[slot] = ++m->times->n_classes;
   return index;
@@ -141,6 +142,7 @@ static void sum_up(maker *m) {
     kind->instances += c->instances;
     if (kind->largest == SN_NONE || c->ns[1] > m->classes[kind->largest].ns[1]) kind->largest = i;
     kind->threads = m->classes[kind->largest].best;
+    if (c->measured) t->measured_ops += c->instances;
     accuracy += c->accuracy * c->instances;
     if (c->samples > t->profile_steps) t->profile_steps = c->samples;
   }
@@ -180,8 +182,9 @@ static sn_status check(const sn_device *device, uint32_t interval, sn_err *err) 
 }
 
 sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimizer optimizer, uint32_t interval,
-                       sn_err *err) {
-  maker m = {.route = route, .device = device, .optimizer = optimizer, .interval = interval};
+                       const sn_calibration *calibration, sn_err *err) {
+  maker m = {
+      .route = route, .device = device, .optimizer = optimizer, .interval = interval, .calibration = calibration};
   if (check(device, interval, err) != SN_OK) return NULL;
   if (begin(&m) && add_operations(&m)) {
     sum_up(&m);

@@ -1,6 +1,8 @@
 /* Times: how long every operation of a route takes with how many threads, what profiling would say of that, and how
  * many threads each wants. What decisions are made of (sim/corun/schedule.h); made once for a route on a device.
  *
+ * Times are the device's law's, or what was measured of it (sim/corun/measured.h).
+ *
  *   class    operations of one shape (sn_timing_shape() and part): they take the same time
  *   kind     classes of one operator, pass and part
  *
@@ -13,11 +15,13 @@
 
 #include "base/err.h"
 #include "models/net.h"
+#include "sim/device/calibration.h"
 #include "sim/device/device.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/route.h"
 #include "sim/policy/part.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct sn_time_class {
@@ -26,6 +30,7 @@ typedef struct sn_time_class {
   uint32_t instances;       /* steps of the route; a rerun is none of its own */
   uint32_t best;            /* threads, 1 .. cores */
   uint32_t samples;         /* that the climb took */
+  bool measured;            /* `ns` was, not all of it for every count; else it is the law's */
   double accuracy;          /* of `predicted`: sn_climb_accuracy() */
   const int64_t *ns;        /* [1 .. max_threads]: T */
   const int64_t *predicted; /* [1 .. max_threads]: from the samples */
@@ -45,6 +50,7 @@ typedef struct sn_times {
   uint32_t cores;       /* C */
   uint32_t max_threads; /* 2 C */
   uint32_t n_classes, n_kinds, n_ops;
+  uint32_t measured_ops;    /* of them */
   const uint32_t *class_of; /* [step x SN_STEP_PARTS + part]; SN_NONE: there is no such operation */
   const sn_time_class *classes;
   const sn_time_kind *kinds; /* in the order in which the route comes to them */
@@ -54,10 +60,11 @@ typedef struct sn_times {
   struct sn_arena *arena;
 } sn_times;
 
-/* The route must be of a dialect that sim/policy/part.h knows. SN_BAD_USAGE where the device is not made of cores, or
- * the interval, unless it is the default, larger than they are. */
+/* The route must be of a dialect that sim/policy/part.h knows. `calibration`: of the device, whose cores are then the
+ * calibration's; NULL: times are the law's. SN_BAD_USAGE where the device is not made of cores, or the interval, unless
+ * it is the default, larger than they are. */
 sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimizer optimizer, uint32_t interval,
-                       sn_err *err);
+                       const sn_calibration *calibration, sn_err *err);
 void sn_times_free(sn_times *times);
 
 static inline const sn_time_class *sn_times_of(const sn_times *times, uint32_t step, sn_step_part part) {

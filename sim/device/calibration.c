@@ -74,7 +74,9 @@ int sn_timing_compare(const void *a, const void *b) {
   if (order != 0) return order;
   if (x->pass != y->pass) return x->pass < y->pass ? -1 : 1;
   if (x->kernel != y->kernel) return x->kernel < y->kernel ? -1 : 1;
-  return x->algo < y->algo ? -1 : x->algo > y->algo;
+  if (x->algo != y->algo) return x->algo < y->algo ? -1 : 1;
+  if (x->part != y->part) return x->part < y->part ? -1 : 1;
+  return x->threads < y->threads ? -1 : x->threads > y->threads;
 }
 
 static const sn_timing *find(const sn_calibration *c, const char *shape, sn_pass pass, uint32_t kernel, uint32_t algo) {
@@ -82,22 +84,68 @@ static const sn_timing *find(const sn_calibration *c, const char *shape, sn_pass
   return c->n_timings ? bsearch(&key, c->timings, c->n_timings, sizeof key, sn_timing_compare) : NULL;
 }
 
+uint32_t sn_calibration_teams(const sn_calibration *c, const char *shape, sn_pass pass, uint32_t part,
+                              const sn_timing **first) {
+  sn_timing key = {
+      .shape = shape, .pass = pass, .kernel = SN_CONV_KERNELS, .algo = SN_CONV_ALGOS, .part = part, .threads = 1};
+  uint32_t low = 0, high = c->n_timings;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (sn_timing_compare(&c->timings[middle], &key) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  while (high < c->n_timings) {
+    key.threads = c->timings[high].threads;
+    if (sn_timing_compare(&c->timings[high], &key) != 0) break;
+    high++;
+  }
+  *first = high > low ? &c->timings[low] : NULL;
+  return high - low;
+}
+
+void sn_calibration_set_cores(sn_calibration *c, uint32_t count, double interference) {
+  c->cores = sn_cores_estimate(count, 1, 1);
+  c->cores.neighbour = interference;
+  c->cores.pinned = true;
+}
+
+static double ratio(double measured, double formula) {
+  return measured > 0 && formula > 0 ? measured / formula : 1;
+}
+
+static void fit_team_factors(sn_calibration *c) {
+  double measured[SN_OP_COUNT][SN_PASSES][SN_TIMING_PARTS] = {{{0}}};
+  double formula[SN_OP_COUNT][SN_PASSES][SN_TIMING_PARTS] = {{{0}}};
+  for (uint32_t i = 0; i < c->n_timings; i++) {
+    const sn_timing *t = &c->timings[i];
+    if (t->threads == 0) continue;
+    measured[t->op][t->pass][t->part] += (double)t->ns;
+    formula[t->op][t->pass][t->part] += (double)t->formula_ns;
+  }
+  for (uint32_t op = 0; op < SN_OP_COUNT; op++)
+    for (uint32_t pass = 0; pass < SN_PASSES; pass++)
+      for (uint32_t part = 0; part < SN_TIMING_PARTS; part++)
+        c->team_factor[op][pass][part] = ratio(measured[op][pass][part], formula[op][pass][part]);
+}
+
 static void fit_factors(sn_calibration *c) {
   double measured[SN_OP_COUNT][SN_PASSES] = {{0}}, formula[SN_OP_COUNT][SN_PASSES] = {{0}};
   for (uint32_t i = 0; i < c->n_timings; i++) {
     const sn_timing *t = &c->timings[i];
-    if (t->samples == 0) continue;
+    if (t->samples == 0 || t->threads > 0) continue;
     measured[t->op][t->pass] += (double)t->ns;
     formula[t->op][t->pass] += (double)t->formula_ns;
   }
   for (uint32_t op = 0; op < SN_OP_COUNT; op++)
     for (uint32_t pass = 0; pass < SN_PASSES; pass++)
-      c->factor[op][pass] =
-          measured[op][pass] > 0 && formula[op][pass] > 0 ? measured[op][pass] / formula[op][pass] : 1;
+      c->factor[op][pass] = ratio(measured[op][pass], formula[op][pass]);
 }
 
 sn_status sn_calibration_fit(sn_calibration *c, sn_err *err) {
   fit_factors(c);
+  fit_team_factors(c);
   return sn_neighbours_find(c, err);
 }
 

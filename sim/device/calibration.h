@@ -9,6 +9,9 @@
  *   sn_calibration_fit(c, &err)            fills `factor`, `neighbours` and `residual` from the timings
  *   sn_calibration_apply(c, net, costs)    puts times into a cost model made for c->profile
  *
+ * A machine made of cores may also have timings of operations on teams of so many of them: a part of a step, and a
+ * number of threads (sn_calibration_teams()). Their formula is the law of `cores`. Nothing above looks at them.
+ *
  * Data, open to look at: exec/session/calibrate.h makes one, db/ keeps it.
  */
 #ifndef SN_SIM_DEVICE_CALIBRATION_H
@@ -22,7 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SN_SHAPE_TEXT = 120 };
+enum { SN_SHAPE_TEXT = 120, SN_TIMING_PARTS = 3 };
+
+/* Slowing by a neighbour that no machine reaches. */
+#define SN_MAX_INTERFERENCE 100
 
 typedef struct sn_timing {
   const char *shape; /* sn_timing_shape() */
@@ -34,6 +40,8 @@ typedef struct sn_timing {
   int64_t ns;               /* median of the samples */
   int64_t formula_ns;       /* what the formulas say for the profile */
   uint32_t samples;         /* 0: an algorithm that the library offers and that failed when it was run */
+  uint32_t part;            /* sn_step_part, below SN_TIMING_PARTS; 0 where threads is */
+  uint32_t threads;         /* of the team it was measured on; 0: a whole step, on all the machine */
 } sn_timing;
 
 typedef struct sn_neighbour sn_neighbour;
@@ -49,11 +57,14 @@ typedef struct sn_calibration {
   double out_bandwidth, in_bandwidth;    /* bytes/s, alone */
   int64_t out_latency_ns, in_latency_ns; /* of a copy of one block; the profile has their mean */
   double together_bandwidth;             /* bytes/s, both directions at once, their sum */
+  sn_cores cores; /* estimates for the cores that teams were measured on, and their interference as measured; count 0:
+                     none were */
   uint32_t n_timings;
-  const sn_timing *timings; /* sorted by shape, pass, kernel, algo; each once */
+  const sn_timing *timings; /* sorted by shape, pass, kernel, algo, part, threads; each once */
   /* fitted */
-  double factor[SN_OP_COUNT][SN_PASSES]; /* measured over formula; 1 where nothing was measured */
-  const sn_neighbour *neighbours;        /* sim/device/neighbours.h */
+  double factor[SN_OP_COUNT][SN_PASSES];                       /* measured over formula; 1 where nothing was measured */
+  double team_factor[SN_OP_COUNT][SN_PASSES][SN_TIMING_PARTS]; /* the same of operations on teams */
+  const sn_neighbour *neighbours;                              /* sim/device/neighbours.h */
   uint32_t n_neighbours;
   double residual; /* how far predictions of shapes that were not measured are off: geometric mean of max(r, 1/r) over
                     * all timings, weighted by time, where r is what a timing's neighbours say of it over what it is */
@@ -72,7 +83,14 @@ char *sn_timing_shape(const sn_net *net, const sn_layer *layer, sn_pass pass, sn
 /* Order of timings, for qsort(). */
 int sn_timing_compare(const void *a, const void *b);
 
-/* Sets `factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
+/* Timings of a part of a step on teams, by rising threads; returns how many. */
+uint32_t sn_calibration_teams(const sn_calibration *calibration, const char *shape, sn_pass pass, uint32_t part,
+                              const sn_timing **first);
+
+/* Sets `cores`: as operations that are executed see them, whose threads stay where they are. */
+void sn_calibration_set_cores(sn_calibration *calibration, uint32_t count, double interference);
+
+/* Sets `factor`, `team_factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
 sn_status sn_calibration_fit(sn_calibration *calibration, sn_err *err);
 
 /* Costs made for the profile get the measured times, or corrected formulas. */

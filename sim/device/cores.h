@@ -68,6 +68,10 @@ typedef struct sn_cores {
   sn_law law[SN_LAW_KINDS];
 } sn_cores;
 
+/* Cores that nobody measured (sim/device/manycore.c): SN_MIN_CORES to SN_MAX_CORES of them, 1 or 2 slots, and a tile
+ * that divides the count. */
+sn_cores sn_cores_estimate(uint32_t count, uint32_t slots, uint32_t tile);
+
 /* The law of one operation: everything but the number of threads is put in. Times in ns. */
 typedef struct sn_scaling {
   double fixed, parallel, thread;

@@ -69,12 +69,12 @@ static sn_status take_all(const char *name, uint64_t *values, sn_err *err) {
   return SN_OK;
 }
 
-static sn_cores estimate(const uint64_t *values) {
+sn_cores sn_cores_estimate(uint32_t count, uint32_t slots, uint32_t tile) {
   sn_cores cores = {
-      .count = (uint32_t)values[CORES],
-      .slots = (uint32_t)values[SLOTS],
-      .tile = (uint32_t)values[TILE],
-      .bandwidth = (double)sn_max(4, values[CORES]) * shared_bandwidth,
+      .count = count,
+      .slots = slots,
+      .tile = tile,
+      .bandwidth = (double)sn_max(4, count) * shared_bandwidth,
       .kernel_ns = 5e3,
       .serial = 0.01,
       .doubled = doubled,
@@ -95,7 +95,7 @@ sn_status sn__manycore(const char *name, sn_device *d, sn_err *err) {
       .memory_efficiency = 1,
       .gemm_efficiency = 1,
       .conv_efficiency = 1,
-      .cores = estimate(values),
+      .cores = sn_cores_estimate((uint32_t)values[CORES], (uint32_t)values[SLOTS], (uint32_t)values[TILE]),
   };
   d->memory_bandwidth = d->cores.bandwidth;
   for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) d->link_bandwidth[e] = d->memory_bandwidth;

@@ -143,7 +143,7 @@ sn_status sn_neighbours_find(sn_calibration *c, sn_err *err) {
   for (uint32_t i = 0; i < c->n_timings; i++) {
     const sn_timing *t = &c->timings[i];
     sn_neighbour *n = &neighbours[c->n_neighbours];
-    if (t->ns <= 0 || t->kernel != SN_CONV_KERNELS) continue;
+    if (t->ns <= 0 || t->kernel != SN_CONV_KERNELS || t->threads > 0) continue;
     *n = (sn_neighbour){.op = t->op, .pass = t->pass, .ns = (double)t->ns};
     if (!set_place(c, t->shape, n)) continue;
     n->log_ratio = log(n->ns / n->roofline_ns);

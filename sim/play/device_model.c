@@ -64,6 +64,7 @@ static sn_status run_team(sn_device_model *m, uint32_t index, sn_err *err) {
   sn_running running = {.team = *team, .share = c->share[team->count]};
   int64_t resize_ns = sn_pace_resize_ns(&m->device->cores, m->threads[i->lane], team->count);
   m->threads[i->lane] = team->count;
+  if (c->measured) m->trace->known_ns += c->ns[team->count];
   return sn_engine_run_team(m->engine, i->lane, c->ns[team->count] + resize_ns, running, index, err);
 }
 

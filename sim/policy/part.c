@@ -29,6 +29,11 @@ static bool writes(const sn_route *route, const sn_step *step) {
   return false;
 }
 
+sn_kernel sn_step_part_kernel(sn_step_part part) {
+  static const sn_kernel kernels[SN_STEP_PARTS] = {SN_WHOLE, SN_FILTER_GRADIENT, SN_DATA_GRADIENT};
+  return kernels[part];
+}
+
 uint32_t sn_step_parts(const sn_route *route, uint32_t index, sn_step_part parts[2]) {
   const sn_step *step = &route->steps[index];
   parts[0] = has_filter(route, step) ? SN_STEP_FILTER : SN_STEP_WHOLE;

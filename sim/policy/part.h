@@ -29,6 +29,9 @@ typedef enum sn_step_part { SN_STEP_WHOLE, SN_STEP_FILTER, SN_STEP_DATA, SN_STEP
 /* "whole", "filter", "data" */
 const char *sn_step_part_name(sn_step_part part);
 
+/* What a step's kernel would be that did only this. */
+sn_kernel sn_step_part_kernel(sn_step_part part);
+
 /* The parts of a step (an index into route->steps) in serial order: one or two. */
 uint32_t sn_step_parts(const sn_route *route, uint32_t step, sn_step_part parts[2]);
 

@@ -52,7 +52,7 @@ static world open_world(uint64_t seed) {
   must(&err);
   uint32_t interval =
       prng_chance(&w.dice, 30) ? SN_INTERVAL_GEOMETRIC : 1 + prng_from(&w.dice, 0, 3) % w.device.cores.count;
-  w.times = sn_times_new(w.route, &w.device, SN_OPTIMIZER_MOMENTUM, interval, &err);
+  w.times = sn_times_new(w.route, &w.device, SN_OPTIMIZER_MOMENTUM, interval, NULL, &err);
   must(&err);
   return w;
 }

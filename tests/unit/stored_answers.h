@@ -29,10 +29,11 @@ static inline void put_run(sn_store *store, sn_err *err) {
 static inline void put_calibration(sn_store *store, sn_err *err) {
   static const sn_timing timings[] = {
       {"CONV 4x1x28x28 to 20x24x24 5x5 s1x1 p0x0 g1 bias", SN_CONV, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 4096,
-       90000, 80000, 5},
+       90000, 80000, 5, 0, 0},
       {"CONV 4x1x28x28 to 20x24x24 5x5 s1x1 p0x0 g1 bias", SN_CONV, SN_BACKWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 8192,
-       190000, 180000, 5},
-      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 9000, 8000, 5}};
+       190000, 180000, 5, 0, 0},
+      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 9000, 8000, 5, 0, 0},
+      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_BACKWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 7000, 6000, 5, 1, 2}};
   sn_calibration c = {.name = "mine",
                       .backend = "cpu",
                       .hardware = "h",
@@ -42,6 +43,7 @@ static inline void put_calibration(sn_store *store, sn_err *err) {
                       .together_bandwidth = 3e9,
                       .out_latency_ns = 7,
                       .in_latency_ns = 9,
+                      .cores = {.count = 2, .neighbour = 0.25},
                       .timings = timings,
                       .n_timings = sizeof timings / sizeof timings[0]};
   if (sn_device_load("k40c", &c.profile, err) == SN_OK) sn_store_put_calibration(store, &c, err);

@@ -258,7 +258,7 @@ static void a_machine_is_calibrated(void **state) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.machine.threads = 1;
   options.iterations = 2;
-  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, &err);
+  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, NULL, 0, &err);
   if (err.code == SN_BAD_DEVICE) skip();
   must(&err);
   assert_true(c->out_bandwidth > 1e7 && c->in_bandwidth > 1e7 && c->together_bandwidth > 1e7);

@@ -119,7 +119,7 @@ static made make(const char *net, uint32_t batch, const char *gpu, uint32_t inte
   made m = {.net = load_net(net, batch), .device = load_gpu(gpu)};
   m.route = sn_route_new(m.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   must(&err);
-  m.times = sn_times_new(m.route, &m.device, SN_OPTIMIZER_MOMENTUM, interval, &err);
+  m.times = sn_times_new(m.route, &m.device, SN_OPTIMIZER_MOMENTUM, interval, NULL, &err);
   must(&err);
   return m;
 }
@@ -183,10 +183,10 @@ static void refused(void **state) {
   sn_err err = SN_ERR_INIT, gpu = SN_ERR_INIT, wide = SN_ERR_INIT;
   sn_device k40c = load_gpu("k40c"), four = load_gpu("manycore:cores=4");
   sn_route *route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
-  assert_null(sn_times_new(route, &k40c, SN_OPTIMIZER_MOMENTUM, 4, &gpu));
+  assert_null(sn_times_new(route, &k40c, SN_OPTIMIZER_MOMENTUM, 4, NULL, &gpu));
   assert_int_equal(gpu.code, SN_BAD_USAGE);
   assert_non_null(strstr(gpu.text, "k40c is not made of cores"));
-  assert_null(sn_times_new(route, &four, SN_OPTIMIZER_MOMENTUM, 5, &wide));
+  assert_null(sn_times_new(route, &four, SN_OPTIMIZER_MOMENTUM, 5, NULL, &wide));
   assert_int_equal(wide.code, SN_BAD_USAGE);
   assert_non_null(strstr(wide.text, "--interval 5 is larger than the 4 cores"));
   sn_route_free(route);

@@ -22,7 +22,7 @@ static question ask(const char *spec, uint32_t batch, sn_recompute recompute) {
   q.route = sn_route_new(q.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   q.schedule = sn_schedule_new(q.route, recompute, &err);
   q.ops = sn_ops_new(q.schedule, &err);
-  q.times = sn_times_new(q.route, &q.device, SN_OPTIMIZER_MOMENTUM, 4, &err);
+  q.times = sn_times_new(q.route, &q.device, SN_OPTIMIZER_MOMENTUM, 4, NULL, &err);
   if (!q.times) fail_msg("%s", err.text);
   return q;
 }
