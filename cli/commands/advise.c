@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "cli/commands/advise_calls.h"
+#include "cli/commands/advise_splits.h"
 #include "cli/commands/capacity.h"
 #include "cli/frame/table.h"
 #include "plots/front.h"
@@ -17,6 +18,7 @@ typedef struct adviser {
   const sn_args *args;
   sn_question question;
   sn_advice *advice;
+  sn_splits *splits;
 } adviser;
 
 /* Those asked for, else all that there are to try. */
@@ -212,8 +214,10 @@ static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   fputs("\n],\"evaluated\":[", out);
   for (uint32_t i = 0; i < a->advice->n_all; i++)
     if (write_evaluated(&a->advice->all[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
-  fputs("\n]}\n", out);
-  return SN_OK;
+  fputs("\n]", out);
+  if (sn_advise_write_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, out, err) == SN_OK)
+    fputs("}\n", out);
+  return err->code;
 }
 
 /* ---- picture ---- */
@@ -271,14 +275,22 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   return err->code;
 }
 
+/* What to write in PyTorch; a loop over parts only where the plain one does not do. */
+static void print_calls(const adviser *a, FILE *out, sn_err *err) {
+  const sn_combination *best = a->advice->best;
+  sn_advise_print_calls(a->question.net, best, out, err);
+  if (!best || best->strategy.recompute != SN_RECOMPUTE_NONE || best->strategy.offload != SN_OFFLOAD_NONE)
+    sn_advise_print_loop(a->splits, &a->question, out);
+}
+
 static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
   sn_prose prose;
   const sn_out *p = sn_prose_open(&prose, out);
   print_heading(a, p->stream);
   if (print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
   print_best(a, p->stream);
-  if (err->code == SN_OK && a->args->for_pytorch)
-    sn_advise_print_calls(a->question.net, a->advice->best, p->stream, err);
+  if (err->code == SN_OK) sn_advise_print_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, p, err);
+  if (err->code == SN_OK && a->args->for_pytorch) print_calls(a, p->stream, err);
   sn_prose_close(&prose);
 }
 
@@ -288,8 +300,9 @@ static sn_status answer(adviser *a, sn_err *err) {
   sn_out_progress("trying every combination ...");
   choose_strategies(a->args, &a->question);
   a->advice = sn_advise(q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
+  if (a->advice) a->splits = sn_advise_splits(q, err);
   sn_out_progress(NULL);
-  if (!a->advice || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
+  if (!a->advice || !a->splits || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {
@@ -305,6 +318,7 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
       sn_question_load(args, &a.question, err) != SN_OK)
     return err->code;
   answer(&a, err);
+  sn_splits_free(a.splits);
   sn_advice_free(a.advice);
   sn_question_free(&a.question);
   return err->code;

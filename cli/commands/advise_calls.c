@@ -45,6 +45,5 @@ sn_status sn_advise_print_calls(const sn_net *net, const sn_combination *best, F
   fputs(best ? "\nin PyTorch:\n" : "\nin PyTorch, what takes less memory:\n", out);
   if (offload) fputs("  with torch.autograd.graph.save_on_cpu(pin_memory=True): around the forward pass\n", out);
   if (units) status = print_checkpoints(net, out, err);
-  fputs("or a smaller batch, gradients accumulated: snsim fit --max batch --strategy pytorch finds the largest\n", out);
   return status;
 }

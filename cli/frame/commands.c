@@ -72,7 +72,10 @@ static const sn_command commands[] = {
      "to the least with which they run (snsim fit --min memory); \"given MiB\" is that limit, for --memory.\n"
      "With --margin part of the usable memory is kept free: the context grows with the libraries that are loaded, "
      "other "
-     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.",
+     "allocations fragment the memory, and frameworks keep buffers of their own. The output says so.\n"
+     "Last the batch in parts that run one after the other and add up their gradients, with one update behind them: "
+     "what "
+     "--batch and --accumulate ask for that, what it takes and what it costs against the whole batch in one.",
      "snsim advise --net resnet152 --batch 32 --gpu k40c\n"
      "snsim advise --net inception_v4 --batch 64 --margin 5% -o front.png\n"
      "snsim advise --net vgg16 --batch 128 --memory 8GiB --json\n"

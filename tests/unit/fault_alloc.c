@@ -15,6 +15,7 @@
 #include "sim/ask/fit.h"
 #include "sim/ask/memcost.h"
 #include "sim/ask/simulate.h"
+#include "sim/ask/split.h"
 #include "sim/plan/place.h"
 #include "sim/play/caching_replay.h"
 #include "sim/share/colour.h"
@@ -207,6 +208,18 @@ static void advise(scenario *s) {
   sn_advice *advice = net ? sn_advise(net, &s->gpu, NULL, 0, &options, &s->err) : NULL;
   if (advice) snprintf(s->found, sizeof s->found, "%u %u", advice->n_front, advice->front[0]);
   sn_advice_free(advice);
+  sn_net_free(net);
+}
+
+static void split(scenario *s) {
+  const sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
+  const sn_strategy liveness = {.liveness = SN_LIVENESS_FULL};
+  sn_net *net = sn_net_load("lenet", 4, 0, &s->err);
+  const sn_asked asked = {
+      .spec = "lenet", .net = net, .device = &s->gpu, .options = &options, .strategies = &liveness, .n_strategies = 1};
+  sn_splits *splits = net ? sn_splits_find(&asked, &s->err) : NULL;
+  if (splits) snprintf(s->found, sizeof s->found, "%u %u", splits->count, splits->all[0].parts);
+  sn_splits_free(splits);
   sn_net_free(net);
 }
 
@@ -468,6 +481,7 @@ static void least_memory(void **state) {
 
 static void advice(void **state) {
   fail_each(*state, advise, 200);
+  fail_each(*state, split, 100);
 }
 
 static void timeline(void **state) {
