@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 4096 };
+enum { GUARD_BYTES = 4096 }; /* a page, too */
 
 /* A quiet NaN as a float, and unlikely as anything else. */
 static const uint32_t pattern = 0x7fc5a5a5;
@@ -76,6 +76,11 @@ static bool make_jobs(sn_cpu *cpu, play *p) {
   return true;
 }
 
+/* What is reserved is taken now, as on a GPU: every page of it, whether an operation will fill it or not. */
+static void touch(unsigned char *memory, uint64_t bytes) {
+  for (uint64_t at = 0; at < bytes; at += GUARD_BYTES) ((volatile unsigned char *)memory)[at] = 0;
+}
+
 static bool make_memory(sn_cpu *cpu, play *p) {
   uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
   p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
@@ -83,6 +88,8 @@ static bool make_memory(sn_cpu *cpu, play *p) {
   p->place = calloc(p->plan->route->n_tensors, sizeof *p->place);
   if (!p->region || !p->external || !p->place || !make_jobs(cpu, p)) return false;
   p->pool = p->region + guards / 2;
+  touch(p->region, p->plan->pool_bytes + guards);
+  touch(p->external, p->plan->external_bytes);
   if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
   return true;
 }

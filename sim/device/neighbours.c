@@ -42,7 +42,7 @@ static void read_attributes(const char *text, words *w, char mode[SN_SHAPE_MODE]
     }
   }
   mode[used] = '\0';
-  if (w->groups > 1 && used + sizeof " grouped" <= SN_SHAPE_MODE) strcpy(mode + used, " grouped");
+  if (w->groups > 1 && used + sizeof " grouped" <= SN_SHAPE_MODE) memcpy(mode + used, " grouped", sizeof " grouped");
 }
 
 /* "CONV 4x64x56x56 to 64x56x56 3x3 s1x1 p1x1 g1 bias" */
