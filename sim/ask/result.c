@@ -124,12 +124,14 @@ static bool add_use(const sn_result_source *s, sn_arena *arena, sn_result *r) {
 }
 
 /* Packed addresses do not say what the pool would be without workspaces: it is placed once more. With the cache, which
- * needs no more than its largest step, that is not worth the time. */
+ * needs no more than its largest step, that is not worth the time; and where libraries say what workspaces they take,
+ * nobody can do without. */
 static sn_status find_bare(const sn_result_source *s, sn_strategy strategy, sn_result *r, sn_err *err) {
   const sn_plan *plan = s->plan;
   if (plan->placement != SN_PLACEMENT_PACKED || r->workspace_peak_bytes == 0) return SN_OK;
   r->pool_bare_bytes = 0;
-  return sn_strategy_has_cache(strategy) ? SN_OK : sn_place_bare(plan, s->packings, &r->pool_bare_bytes, err);
+  if (sn_strategy_has_cache(strategy) || plan->route->dialect->declared) return SN_OK;
+  return sn_place_bare(plan, s->packings, &r->pool_bare_bytes, err);
 }
 
 static void add_memory(const sn_result_source *s, sn_result *r) {
