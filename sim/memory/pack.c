@@ -10,13 +10,6 @@
 
 enum { HISTORY = 4, STALLED = 50, LOOKS_A_MOVE = 60000, LOOKS_FOR_ORDERS = 400000000 };
 
-/* How far a block stands in front, for one order. */
-typedef struct rank {
-  double key, second;
-  uint64_t bytes;
-  uint32_t block;
-} rank;
-
 /* Blocks in the order in which they are placed, and where they end up. */
 typedef struct layout {
   uint32_t *order;    /* blocks */
@@ -32,8 +25,10 @@ typedef struct packer {
   uint32_t active; /* that have a life and bytes: the others are placed nowhere */
   uint32_t *lower, *upper;
   uint64_t *most; /* per block: the largest load over its life */
-  rank *ranks;
-  uint32_t *stack; /* blocks, one resting on the other */
+  uint32_t *by_size; /* active blocks, the largest first: where every order begins */
+  uint64_t *keys;    /* per block: what is sorted by */
+  uint32_t *spare;   /* room to sort */
+  uint32_t *stack;   /* blocks, one resting on the other */
   layout now, next;
   uint64_t *best; /* offsets */
   uint64_t best_top, enough;
@@ -167,65 +162,77 @@ static void layout_clear(layout *l) {
 /* In the order in which they are tried: what most often ends the search comes first. */
 enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS };
 
-static bool is_in_front(const rank *x, const rank *y) {
-  if (x->key != y->key) return x->key > y->key;
-  if (x->second != y->second) return x->second > y->second;
-  if (x->bytes != y->bytes) return x->bytes > y->bytes;
-  return x->block < y->block;
+/* Whole numbers and, beyond 2^53, the bits of doubles compare as the doubles do. */
+static uint64_t key_of(double value) {
+  uint64_t bits;
+  if (value < 0x1p53) return (uint64_t)value;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
 }
 
-/* Merge sort; `spare` has room for half of them. */
-static void sort_ranks(rank *ranks, uint32_t n, rank *spare) {
-  enum { FEW = 8 };
-  uint32_t half = n / 2, left = 0, right = half, to = 0;
-  for (uint32_t i = 1; n <= FEW && i < n; i++) {
-    rank r = ranks[i];
-    for (to = i; to > 0 && is_in_front(&r, &ranks[to - 1]); to--) ranks[to] = ranks[to - 1];
-    ranks[to] = r;
-  }
-  if (n <= FEW) return;
-  sort_ranks(ranks, half, spare);
-  sort_ranks(ranks + half, n - half, spare);
-  if (!is_in_front(&ranks[half], &ranks[half - 1])) return;
-  memcpy(spare, ranks, half * sizeof *spare);
-  while (left < half && right < n) {
-    bool second = is_in_front(&ranks[right], &spare[left]);
-    ranks[to++] = second ? ranks[right++] : spare[left++];
-  }
-  memcpy(ranks + to, spare + left, (half - left) * sizeof *ranks);
-}
-
-static double key_of(const packer *p, uint32_t block, int by) {
+static uint64_t block_key(const packer *p, uint32_t block, int by) {
   const sn_block *b = &p->blocks[block];
   double length = (double)(b->upper - b->lower);
   switch (by) {
   case BY_LENGTH:
-    return length;
+    return key_of(length);
   case BY_AREA:
-    return (double)b->bytes * length;
+    return key_of((double)b->bytes * length);
   case BY_BEGIN:
     return p->lower[block];
   case BY_END:
     return p->upper[block];
   case BY_LOAD:
   case BY_LOAD_LAST:
-    return (double)p->most[block];
+    return key_of((double)p->most[block]);
   case FIRST_FIT: /* as an allocator that knows no future */
-    return -(double)p->lower[block];
+    return UINT32_MAX - p->lower[block];
   default:
-    return (double)b->bytes;
+    return key_of((double)b->bytes);
   }
 }
 
-static void sort_blocks(packer *p, int by) {
-  uint32_t n = 0;
-  for (uint32_t b = 0; b < p->count; b++) {
-    if (!is_active(&p->blocks[b])) continue;
-    double second = by == BY_LOAD ? key_of(p, b, BY_AREA) : by == BY_LOAD_LAST ? key_of(p, b, BY_BEGIN) : 0;
-    p->ranks[n++] = (rank){.key = key_of(p, b, by), .second = second, .bytes = p->blocks[b].bytes, .block = b};
+/* Sorts blocks by falling keys, those with equal ones staying as they are: byte by byte, from the lowest that they
+ * differ in on. */
+static void sort_by(packer *p, uint32_t *order, int by) {
+  enum { DIGITS = 256 };
+  uint32_t n = p->active, *from = order, *to = p->spare;
+  uint64_t *keys = p->keys, differ = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    keys[order[i]] = block_key(p, order[i], by);
+    differ |= keys[order[i]] ^ keys[order[0]];
   }
-  sort_ranks(p->ranks, n, p->ranks + n);
-  for (uint32_t i = 0; i < n; i++) p->now.order[i] = p->ranks[i].block;
+  for (int shift = 0; shift < 64; shift += 8) {
+    uint32_t begin[DIGITS] = {0}, sum = 0;
+    if ((differ >> shift) % DIGITS == 0) continue;
+    for (uint32_t i = 0; i < n; i++) begin[(keys[from[i]] >> shift) % DIGITS]++;
+    for (int digit = DIGITS; digit-- > 0;) {
+      uint32_t count = begin[digit];
+      begin[digit] = sum;
+      sum += count;
+    }
+    for (uint32_t i = 0; i < n; i++) to[begin[(keys[from[i]] >> shift) % DIGITS]++] = from[i];
+    uint32_t *sorted = to;
+    to = from;
+    from = sorted;
+  }
+  if (from != order) memcpy(order, from, n * sizeof *order);
+}
+
+static void sort_by_size(packer *p) {
+  uint32_t n = 0;
+  for (uint32_t b = 0; b < p->count; b++)
+    if (is_active(&p->blocks[b])) p->by_size[n++] = b;
+  sort_by(p, p->by_size, BY_SIZE);
+}
+
+/* Equal keys: by the second key, then the larger first, then the earlier in the list. */
+static void sort_blocks(packer *p, int by) {
+  uint32_t *order = p->now.order;
+  memcpy(order, p->by_size, p->active * sizeof *order);
+  if (by == BY_LOAD) sort_by(p, order, BY_AREA);
+  if (by == BY_LOAD_LAST) sort_by(p, order, BY_BEGIN);
+  if (by != BY_SIZE) sort_by(p, order, by);
 }
 
 static uint64_t looks(const packer *p) {
@@ -426,17 +433,21 @@ static bool packer_init(packer *p) {
   p->lower = calloc(n, sizeof *p->lower);
   p->upper = calloc(n, sizeof *p->upper);
   p->most = calloc(n, sizeof *p->most);
-  p->ranks = malloc((n + n / 2) * sizeof *p->ranks); /* with room to sort */
+  p->by_size = calloc(n, sizeof *p->by_size);
+  p->keys = calloc(n, sizeof *p->keys);
+  p->spare = calloc(n, sizeof *p->spare);
   p->stack = calloc(n, sizeof *p->stack);
   bool layouts = layout_init(&p->now, p->count);
-  return layouts && p->lower && p->upper && p->most && p->ranks && p->stack;
+  return layouts && p->lower && p->upper && p->most && p->by_size && p->keys && p->spare && p->stack;
 }
 
 static void packer_clear(packer *p) {
   free(p->lower);
   free(p->upper);
   free(p->most);
-  free(p->ranks);
+  free(p->by_size);
+  free(p->keys);
+  free(p->spare);
   free(p->stack);
   layout_clear(&p->now);
   layout_clear(&p->next);
@@ -463,6 +474,7 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
   bool good = packer_init(&p) && measure(&p, &packing->lower_bound);
   if (good) {
     p.enough = sn_max(limits->enough, packing->lower_bound);
+    sort_by_size(&p);
     int by = try_orders(&p, limits->known);
     p.enough = sn_max(limits->near, p.enough);
     good = try_moves(&p, by, limits, &packing->moves);
