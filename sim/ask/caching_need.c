@@ -103,41 +103,58 @@ static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn
   return sn_caching_replay(plan, &load, r, err);
 }
 
-static uint64_t left_of(uint64_t memory_bytes, uint64_t context_bytes) {
-  return memory_bytes > context_bytes ? memory_bytes - context_bytes : 0;
+/* To 2 MiB. */
+static sn_status replay_least(const sn_plan *plan, const blocks *b, sn_caching_replayed *unlimited, uint64_t *least,
+                              sn_err *err) {
+  const sn_caching_load load = load_of(b, SN_CACHING_NO_LIMIT);
+  return sn_caching_least(plan, &load, 2 << 20, unlimited, least, err);
+}
+
+/* Whether a replay goes the same way where as much is there as it reserves without a limit. */
+static bool is_unlimited(const blocks *b, const sn_caching_replayed *unlimited, uint64_t limit) {
+  bool addresses_same = b->options->allocator != SN_ALLOCATOR_EXPANDABLE;
+  return unlimited->fits && addresses_same && unlimited->figures.reserved_peak <= limit;
+}
+
+static void fill_need(const sn_caching_replayed *r, sn_caching_need *need) {
+  need->allocated_bytes = r->figures.allocated_peak;
+  need->reserved_bytes = r->figures.reserved_peak;
+  need->device_bytes = need->context_bytes + r->figures.reserved_peak;
+  need->fragmentation = r->fragmentation;
+  need->segments = r->figures.segments;
+  need->retries = r->figures.retries;
 }
 
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
-                             uint64_t memory_bytes, sn_caching_need *need, sn_err *err) {
+                             uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err) {
   blocks b;
-  sn_caching_replayed r = {0};
-  uint64_t context = sn_device_context(device, true);
+  sn_caching_replayed unlimited = {0}, r = {0};
+  uint64_t context = sn_device_context(device, true), least = 0;
+  uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
-  if (status == SN_OK) status = replay(plan, &b, left_of(memory_bytes, context), &r, err);
+  if (status == SN_OK && least_bytes) status = replay_least(plan, &b, &unlimited, &least, err);
+  if (is_unlimited(&b, &unlimited, limit))
+    r = unlimited;
+  else if (status == SN_OK)
+    status = replay(plan, &b, limit, &r, err);
   *need = (sn_caching_need){.fits = r.fits, .context_bytes = context, .failed_step = r.fits ? SN_NONE : r.failed_step};
-  if (status == SN_OK && !r.fits) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
+  if (!r.fits && least_bytes)
+    r = unlimited;
+  else if (status == SN_OK && !r.fits)
+    status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
   clear_blocks(&b);
-  need->allocated_bytes = r.figures.allocated_peak;
-  need->reserved_bytes = r.figures.reserved_peak;
-  need->device_bytes = context + r.figures.reserved_peak;
-  need->fragmentation = r.fragmentation;
-  need->segments = r.figures.segments;
-  need->retries = r.figures.retries;
+  fill_need(&r, need);
+  if (least_bytes) *least_bytes = context + least;
   return status;
 }
 
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
-                                const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err) {
-  enum { STEP = 2 << 20 };
+                                uint64_t *memory_bytes, sn_err *err) {
   blocks b;
-  sn_caching_replayed r = {0};
+  sn_caching_replayed unlimited;
+  uint64_t least = 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
-  bool same = known && known->retries == 0;
-  if (status == SN_OK && !same) status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
-  uint64_t allocated = same ? known->allocated_bytes : r.figures.allocated_peak, least = 0;
-  uint64_t low = sn_ceil_div(allocated, STEP) * STEP, high = same ? known->reserved_bytes : r.figures.reserved_peak;
-  const sn_caching_load load = load_of(&b, 0);
-  if (status == SN_OK) status = sn_caching_least(plan, &load, low, high, STEP, &least, err);
+  if (status == SN_OK) status = replay_least(plan, &b, &unlimited, &least, err);
   clear_blocks(&b);
   *memory_bytes = sn_device_context(device, true) + least;
   return status;

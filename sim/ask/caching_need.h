@@ -31,15 +31,13 @@ typedef struct sn_caching_need {
 } sn_caching_need;
 
 /* Of options the iteration and the allocator are looked at. `memory_bytes` of the device. Where it does not fit, the
- * figures are those of a device with enough memory. */
+ * figures are those of a device with enough memory. `least_bytes`: as below, which is cheaper together, or NULL. */
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
-                             uint64_t memory_bytes, sn_caching_need *need, sn_err *err);
+                             uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err);
 
-/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most.
- * `known` is what the plan needs in some memory, or NULL: where nothing went back to the driver there, it needs the
- * same without a limit, and one replay less is made. */
+/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
-                                const sn_caching_need *known, uint64_t *memory_bytes, sn_err *err);
+                                uint64_t *memory_bytes, sn_err *err);
 
 /* Costs of a graph of PyTorch's; NULL after an error. */
 sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err);

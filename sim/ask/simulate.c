@@ -249,8 +249,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
-  sn_status status =
-      plan ? sn_caching_need_least(plan, q->device, q->options, NULL, memory_bytes, q->err) : q->err->code;
+  sn_status status = plan ? sn_caching_need_least(plan, q->device, q->options, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
@@ -284,11 +283,12 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   return plan;
 }
 
-/* What PyTorch's allocator needs for the plan; --pool limits it by as much beside what is resident. */
-static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need) {
+/* What PyTorch's allocator needs for the plan, and at least; --pool limits it by as much beside what is resident. */
+static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need,
+                                   uint64_t *least_bytes) {
   uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
   if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
-  sn_status status = sn_caching_need_of(plan, q->device, q->options, memory, need, q->err);
+  sn_status status = sn_caching_need_of(plan, q->device, q->options, memory, need, least_bytes, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
 }
@@ -296,9 +296,7 @@ static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_p
 /* Instead of the plan's pool. */
 static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
   sn_caching_need need;
-  sn_status status = find_caching_need(q, strategy, plan, &need);
-  if (status == SN_OK)
-    status = sn_caching_need_least(plan, q->device, q->options, &need, &r->least_device_bytes, q->err);
+  sn_status status = find_caching_need(q, strategy, plan, &need, &r->least_device_bytes);
   r->context_bytes = need.context_bytes;
   r->allocated_bytes = need.allocated_bytes;
   r->reserved_bytes = need.reserved_bytes;
@@ -540,7 +538,7 @@ static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t m
   sn_status status = SN_OK;
   if (has_caching(&planner->q, strategy)) {
     sn_caching_need caching;
-    status = find_caching_need(&planner->q, strategy, plan, &caching);
+    status = find_caching_need(&planner->q, strategy, plan, &caching, NULL);
     need->fits = caching.fits;
     need->device_bytes = caching.device_bytes;
   }

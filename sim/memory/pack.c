@@ -24,7 +24,7 @@ typedef struct packer {
   uint32_t count;  /* of them */
   uint32_t active; /* that have a life and bytes: the others are placed nowhere */
   uint32_t *lower, *upper;
-  uint64_t *most; /* per block: the largest load over its life */
+  uint64_t *most;    /* per block: the largest load over its life */
   uint32_t *by_size; /* active blocks, the largest first: where every order begins */
   uint64_t *keys;    /* per block: what is sorted by */
   uint32_t *spare;   /* room to sort */

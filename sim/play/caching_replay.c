@@ -1,5 +1,7 @@
 /* Caching replay; see the header.
  *
+ * What a plan asks for is written down once as a script, which every replay of it follows.
+ *
  * The least limit is found by bisection, and no probe does again what another one has done. A replay goes the same way
  * under all limits with which the driver gives and refuses the same: so each probe answers for a range of limits
  * (sn_caching_limits()). And where it stood before its way parted from that under the limits that are left is kept:
@@ -17,6 +19,7 @@
 
 /* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
 typedef struct search {
+  const struct script *script;
   uint64_t bad, good, probe;
   uint64_t bad_below, good_from; /* what the probes have answered for: too little below, enough from there on */
   struct replay *origin;         /* as far as it goes the same way under all of them; NULL: the begin */
@@ -26,20 +29,82 @@ typedef struct search {
   sn_err *err;
 } search;
 
-typedef struct replay {
-  const sn_plan *plan;
+typedef enum request_kind { TAKE, GIVE, PASS, MAKE } request_kind;
+
+/* What an instruction asks of the allocator. */
+typedef struct request {
+  uint8_t kind;  /* request_kind */
+  bool gradient; /* GIVE: of a parameter, which stays where others are added to it */
+  uint32_t id;   /* tensor; MAKE: of load->made */
+  uint32_t step;
+  uint64_t bytes; /* PASS: a workspace's, else those of what `id` says */
+} request;
+
+typedef struct script {
   const sn_caching_load *load;
+  const sn_route *route;
+  uint32_t n_requests;
+  request *requests; /* of one iteration; the first one's makings in between */
+} script;
+
+typedef struct replay {
+  const script *script;
   sn_caching *caching;
-  uint32_t *blocks;                            /* per tensor, those it holds now; 0: none */
-  uint32_t *kept;                              /* per tensor: the block of an accumulated gradient; 0: none */
-  uint32_t iteration, micro_batch;             /* from 1 on, 0: before the first; from 0 on */
-  uint32_t next_before, next_made, next_instr; /* what is done next, in this order */
-  sn_caching_figures before;                   /* of the first iteration */
+  const sn_caching_figures *figures;          /* of it */
+  uint32_t *blocks;                           /* per tensor, those it holds now; 0: none */
+  uint32_t *kept;                             /* per tensor: the block of an accumulated gradient; 0: none */
+  uint32_t iteration, micro_batch;            /* from 1 on, 0: before the first; from 0 on */
+  uint32_t next_before, n_made, next_request; /* what is done next; how many are made */
+  sn_caching_figures before;                  /* of the first iteration */
   sn_caching_replayed result;
   search *search; /* whose probe it is, or NULL */
 } replay;
 
 static void note_asked(search *s);
+
+/* ---- scripts ---- */
+
+/* Of a parameter, and one that others are added to. */
+static bool is_gradient(const script *s, uint32_t tensor) {
+  return s->load->accumulate > 1 && s->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+}
+
+static void add_request(script *s, request r) {
+  s->requests[s->n_requests++] = r;
+}
+
+/* What is made in a step comes in front of all that the plan lists for it. */
+static void write_requests(script *s, const sn_plan *plan) {
+  uint32_t made = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    for (; made < s->load->n_made && s->load->made[made].step == i->step; made++)
+      add_request(s, (request){.kind = MAKE, .id = made, .step = i->step, .bytes = s->load->made[made].bytes});
+    request r = {.id = i->id, .step = i->step, .bytes = i->bytes};
+    if (i->kind == SN_COMPUTE && i->bytes > 0) {
+      r.kind = PASS;
+      add_request(s, r);
+    } else if (i->kind == SN_ALLOC || i->kind == SN_RELEASE) {
+      r.kind = i->kind == SN_ALLOC ? TAKE : GIVE;
+      r.bytes = plan->route->tensors[i->id].bytes;
+      r.gradient = is_gradient(s, i->id);
+      add_request(s, r);
+    }
+  }
+}
+
+/* To be cleared in any case. */
+static sn_status script_init(script *s, const sn_plan *plan, const sn_caching_load *load, sn_err *err) {
+  *s = (script){.load = load, .route = plan->route};
+  s->requests = malloc(((size_t)plan->n_instrs + load->n_made + 1) * sizeof *s->requests);
+  if (!s->requests) return sn_fail_memory(err);
+  write_requests(s, plan);
+  return SN_OK;
+}
+
+static void script_clear(script *s) {
+  free(s->requests);
+}
 
 /* ---- one replay ---- */
 
@@ -51,19 +116,20 @@ static void replay_free(replay *r) {
 }
 
 /* `blocks` and `kept`. */
-static size_t blocks_bytes(const sn_plan *plan) {
-  return (2 * (size_t)plan->route->n_tensors + 1) * sizeof(uint32_t);
+static size_t blocks_bytes(const script *s) {
+  return (2 * (size_t)s->route->n_tensors + 1) * sizeof(uint32_t);
 }
 
-static replay *replay_new(const sn_plan *plan, const sn_caching_load *load, uint64_t limit, sn_err *err) {
+static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   replay *r = calloc(1, sizeof *r);
   if (!r) return sn_fail_memory(err), NULL;
-  *r = (replay){.plan = plan, .load = load, .result = {.fits = true, .failed_step = SN_NONE}};
+  *r = (replay){.script = s, .result = {.fits = true, .failed_step = SN_NONE}};
   for (int i = 0; i < SN_CACHING_ITERATIONS; i++) r->result.iterations[i].step = SN_NONE;
-  r->caching = sn_caching_new(limit, &load->options, err);
-  r->blocks = r->caching ? calloc(1, blocks_bytes(plan)) : NULL;
+  r->caching = sn_caching_new(limit, &s->load->options, err);
+  r->blocks = r->caching ? calloc(1, blocks_bytes(s)) : NULL;
   if (r->blocks) {
-    r->kept = r->blocks + plan->route->n_tensors;
+    r->figures = sn_caching_look(r->caching);
+    r->kept = r->blocks + s->route->n_tensors;
     return r;
   }
   if (r->caching) sn_fail_memory(err);
@@ -78,10 +144,11 @@ static replay *replay_copy(const replay *r, uint64_t limit, sn_err *err) {
   *copy = *r;
   copy->search = NULL;
   copy->caching = sn_caching_copy(r->caching, limit, err);
-  copy->blocks = malloc(blocks_bytes(r->plan));
+  copy->blocks = malloc(blocks_bytes(r->script));
   if (copy->caching && copy->blocks) {
-    memcpy(copy->blocks, r->blocks, blocks_bytes(r->plan));
-    copy->kept = copy->blocks + r->plan->route->n_tensors;
+    memcpy(copy->blocks, r->blocks, blocks_bytes(r->script));
+    copy->figures = sn_caching_look(copy->caching);
+    copy->kept = copy->blocks + r->script->route->n_tensors;
     return copy;
   }
   replay_free(copy);
@@ -89,14 +156,13 @@ static replay *replay_copy(const replay *r, uint64_t limit, sn_err *err) {
 }
 
 static uint32_t step_of(const replay *r) {
-  return r->iteration > 0 ? r->plan->instrs[r->next_instr].step : SN_NONE;
+  return r->iteration > 0 ? r->script->requests[r->next_request].step : SN_NONE;
 }
 
 /* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `block`: NULL where it is given back at
  * once. */
 static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
-  const sn_caching_figures *figures = sn_caching_look(r->caching);
-  uint64_t peak = figures->allocated_peak;
+  uint64_t peak = r->figures->allocated_peak;
   sn_status status = block ? sn_caching_take(r->caching, bytes, block, err) : sn_caching_pass(r->caching, bytes, err);
   if (status == SN_NO_FIT) {
     r->result.fits = false;
@@ -104,23 +170,25 @@ static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
     r->result.failed_step = step_of(r);
     r->result.failed_bytes = bytes;
   }
-  if (figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
+  if (r->figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
   if (r->search && r->search->asking) note_asked(r->search);
   return status;
 }
 
 static sn_status make_before(replay *r, sn_err *err) {
+  const sn_caching_load *load = r->script->load;
   uint32_t block;
-  for (; r->next_before < r->load->n_before; r->next_before++)
-    if (take(r, r->load->before[r->next_before], &block, err) != SN_OK) return err->code;
+  for (; r->next_before < load->n_before; r->next_before++)
+    if (take(r, load->before[r->next_before], &block, err) != SN_OK) return err->code;
   return SN_OK;
 }
 
-static sn_status make_state(replay *r, uint32_t step, sn_err *err) {
+static sn_status make(replay *r, const request *q, sn_err *err) {
   uint32_t block;
-  for (; r->next_made < r->load->n_made && r->load->made[r->next_made].step == step; r->next_made++)
-    if (take(r, r->load->made[r->next_made].bytes, &block, err) != SN_OK) return err->code;
-  return SN_OK;
+  if (q->id < r->n_made) return SN_OK;
+  sn_status status = take(r, q->bytes, &block, err);
+  r->n_made += status == SN_OK;
+  return status;
 }
 
 static sn_status give(replay *r, uint32_t *block, sn_err *err) {
@@ -130,49 +198,50 @@ static sn_status give(replay *r, uint32_t *block, sn_err *err) {
 }
 
 /* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
-static sn_status give_tensor(replay *r, uint32_t tensor, sn_err *err) {
-  bool gradient = r->plan->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
-  if (!gradient || r->load->accumulate < 2 || r->micro_batch > 0) return give(r, &r->blocks[tensor], err);
+static sn_status give_tensor(replay *r, uint32_t tensor, bool gradient, sn_err *err) {
+  if (!gradient || r->micro_batch > 0) return give(r, &r->blocks[tensor], err);
   if (r->blocks[tensor]) r->kept[tensor] = r->blocks[tensor];
   r->blocks[tensor] = 0;
   return SN_OK;
 }
 
-static sn_status obey(replay *r, const sn_instr *i, sn_err *err) {
-  switch ((sn_instr_kind)i->kind) {
-  case SN_ALLOC:
-    return take(r, r->plan->route->tensors[i->id].bytes, &r->blocks[i->id], err);
-  case SN_RELEASE:
-    return give_tensor(r, i->id, err);
-  case SN_COMPUTE:
-    return i->bytes > 0 ? take(r, i->bytes, NULL, err) : SN_OK;
+static sn_status obey(replay *r, const request *q, sn_err *err) {
+  switch ((request_kind)q->kind) {
+  case TAKE:
+    return take(r, q->bytes, &r->blocks[q->id], err);
+  case GIVE:
+    return give_tensor(r, q->id, q->gradient, err);
+  case PASS:
+    return take(r, q->bytes, NULL, err);
   default:
-    return SN_OK;
+    return make(r, q, err);
   }
 }
 
-/* The plan once, without the updates where another micro-batch follows. */
+/* All requests once, without those of updates where another micro-batch follows; then what is still held goes. */
 static sn_status obey_all(replay *r, bool last, sn_err *err) {
-  uint32_t end = last ? r->plan->route->n_steps : r->plan->route->first_update;
-  for (; r->next_instr < r->plan->n_instrs; r->next_instr++) {
-    const sn_instr *i = &r->plan->instrs[r->next_instr];
-    if (i->step < end && (make_state(r, i->step, err) != SN_OK || obey(r, i, err) != SN_OK)) return err->code;
+  const script *s = r->script;
+  uint32_t end = last ? s->route->n_steps : s->route->first_update;
+  for (; r->next_request < s->n_requests; r->next_request++) {
+    const request *q = &s->requests[r->next_request];
+    if (q->step < end && obey(r, q, err) != SN_OK) return err->code;
   }
-  for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give_tensor(r, t, err);
-  r->next_instr = 0;
+  for (uint32_t t = 0; t < s->route->n_tensors && err->code == SN_OK; t++)
+    if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t), err);
+  r->next_request = 0;
   return err->code;
 }
 
 static sn_status iterate(replay *r, sn_err *err) {
   sn_caching_peak *peak = &r->result.iterations[r->iteration - 1];
-  uint32_t asked = r->load->accumulate ? r->load->accumulate : 1;
+  uint32_t asked = r->script->load->accumulate ? r->script->load->accumulate : 1;
   uint32_t count = asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
-  if (r->micro_batch == 0 && r->next_instr == 0) sn_caching_reset_peaks(r->caching);
+  if (r->micro_batch == 0 && r->next_request == 0) sn_caching_reset_peaks(r->caching);
   for (; r->micro_batch < count; r->micro_batch++)
     if (obey_all(r, r->micro_batch + 1 == count, err) != SN_OK) break;
-  for (uint32_t t = 0; t < r->plan->route->n_tensors && err->code == SN_OK; t++) give(r, &r->kept[t], err);
-  peak->allocated_bytes = sn_caching_look(r->caching)->allocated_peak;
-  peak->reserved_bytes = sn_caching_look(r->caching)->reserved_peak;
+  for (uint32_t t = 0; t < r->script->route->n_tensors && err->code == SN_OK; t++) give(r, &r->kept[t], err);
+  peak->allocated_bytes = r->figures->allocated_peak;
+  peak->reserved_bytes = r->figures->reserved_peak;
   return err->code;
 }
 
@@ -180,7 +249,7 @@ static sn_status iterate(replay *r, sn_err *err) {
 static sn_status go_on(replay *r, sn_err *err) {
   if (r->iteration == 0) {
     make_before(r, err);
-    r->before = *sn_caching_look(r->caching);
+    r->before = *r->figures;
     if (err->code == SN_OK) r->iteration = 1;
   }
   while (err->code == SN_OK && iterate(r, err) == SN_OK && r->iteration < SN_CACHING_ITERATIONS) {
@@ -196,7 +265,7 @@ static void sum_up(replay *r) {
   sn_caching_replayed *result = &r->result;
   sn_caching_figures *f = &result->figures;
   sn_caching_peak steady = result->iterations[SN_CACHING_ITERATIONS - 1];
-  *f = *sn_caching_look(r->caching);
+  *f = *r->figures;
   f->allocated_peak = r->before.allocated_peak;
   f->reserved_peak = r->before.reserved_peak;
   for (int i = 0; i < SN_CACHING_ITERATIONS; i++) {
@@ -212,10 +281,12 @@ static void sum_up(replay *r) {
 
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result,
                             sn_err *err) {
-  replay *r = replay_new(plan, load, load->limit_bytes, err);
+  script s;
+  replay *r = script_init(&s, plan, load, err) == SN_OK ? replay_new(&s, load->limit_bytes, err) : NULL;
   if (r && go_on(r, err) == SN_OK) sum_up(r);
   *result = r ? r->result : (sn_caching_replayed){0};
   replay_free(r);
+  script_clear(&s);
   return err->code;
 }
 
@@ -247,16 +318,18 @@ static void begin_next(search *s, replay *origin) {
   s->origin = origin;
 }
 
-/* Replays under the limit in the middle, from where that is known. */
-static sn_status probe(search *s, const sn_plan *plan, const sn_caching_load *load) {
-  s->now = s->origin ? replay_copy(s->origin, s->probe, s->err) : replay_new(plan, load, s->probe, s->err);
+/* Replays under the limit s->probe, from where that is known; *result where it is wanted. */
+static sn_status probe(search *s, sn_caching_replayed *result) {
+  s->now = s->origin ? replay_copy(s->origin, s->probe, s->err) : replay_new(s->script, s->probe, s->err);
   if (!s->now) return s->err->code;
-  bool shares = !load->options.expandable_segments; /* whose addresses depend on the limit */
+  bool shares = !s->script->load->options.expandable_segments; /* whose addresses depend on the limit */
   s->now->search = shares ? s : NULL;
   if (shares) sn_caching_watch(s->now->caching, note_asking, s);
   sn_status status = go_on(s->now, s->err);
   bool fits = s->now->result.fits;
   sn_caching_range range = sn_caching_limits(s->now->caching);
+  if (result) sum_up(s->now);
+  if (result) *result = s->now->result;
   replay_free(s->now);
   if (fits)
     s->good_from = shares ? range.from : s->probe;
@@ -266,16 +339,51 @@ static sn_status probe(search *s, const sn_plan *plan, const sn_caching_load *lo
   return status;
 }
 
-sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t low, uint64_t high, uint64_t step,
-                           uint64_t *least, sn_err *err) {
+static uint64_t round_up(uint64_t bytes, uint64_t step) {
+  return sn_ceil_div(bytes, step) * step;
+}
+
+/* No more than is allocated at the peak, whatever the limit. */
+static uint64_t least_allocated(const script *s) {
+  enum { UNIT = 512 };
+  uint64_t live = 0, most = 0;
+  for (uint32_t i = 0; i < s->load->n_before; i++) most = live += round_up(s->load->before[i], UNIT);
+  for (uint32_t i = 0; i < s->n_requests; i++) {
+    uint64_t bytes = round_up(s->requests[i].bytes, UNIT);
+    most = sn_max(most, live + (s->requests[i].kind == GIVE ? 0 : bytes));
+    if (s->requests[i].kind == TAKE || s->requests[i].kind == MAKE) live += bytes;
+    if (s->requests[i].kind == GIVE) live -= bytes;
+  }
+  return most;
+}
+
+static sn_status find_least(search *s, uint64_t step) {
   enum { PROBES = 16 };
-  search s = {.bad = low, .good = high, .good_from = high, .err = err};
-  for (int i = 0; i < PROBES && err->code == SN_OK && s.good > s.bad + step; i++) {
-    s.probe = s.bad + (s.good - s.bad) / 2 / step * step;
-    if (s.probe >= s.bad_below && s.probe < s.good_from) probe(&s, plan, load);
-    *(s.probe >= s.good_from ? &s.good : &s.bad) = s.probe;
+  for (int i = 0; i < PROBES && s->err->code == SN_OK && s->good > s->bad + step; i++) {
+    s->probe = s->bad + (s->good - s->bad) / 2 / step * step;
+    if (s->probe >= s->bad_below && s->probe < s->good_from) probe(s, NULL);
+    *(s->probe >= s->good_from ? &s->good : &s->bad) = s->probe;
+  }
+  return s->err->code;
+}
+
+sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
+                           sn_caching_replayed *unlimited, uint64_t *least, sn_err *err) {
+  script all;
+  search s = {.script = &all, .err = err};
+  *unlimited = (sn_caching_replayed){0};
+  if (script_init(&all, plan, load, err) == SN_OK) {
+    s.bad = least_allocated(&all);
+    s.good = SN_CACHING_NO_LIMIT - 1;
+    s.probe = SN_CACHING_NO_LIMIT;
+    probe(&s, unlimited);
+    s.bad = round_up(unlimited->figures.allocated_peak, step);
+    s.bad_below = 0;
+    s.good = s.good_from = unlimited->figures.reserved_peak;
+    find_least(&s, step);
   }
   replay_free(s.origin);
+  script_clear(&all);
   *least = s.good;
   return err->code;
 }

@@ -64,11 +64,11 @@ typedef struct sn_caching_replayed {
  * error. SN_NO_MEMORY; SN_BAD_USAGE for options that PyTorch refuses. */
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result, sn_err *err);
 
-/* The least limit of low + k x step under which the replay succeeds, by at most 16 bisections, where `low` counts as
- * too little and `high` as enough; `load` says the rest. Success is not monotone in the limit: what is found is enough,
- * and what is a step below, where it was tried, is not. About two to four replays in all. SN_NO_MEMORY, and as above.
- */
-sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t low, uint64_t high, uint64_t step,
-                           uint64_t *least, sn_err *err);
+/* Replays without a limit, whatever `load` says of it; then the least limit, in whole steps from what is allocated at
+ * the peak, under which the replay succeeds, by at most 16 bisections: what is allocated counts as too little, and what
+ * is reserved without a limit as enough. Success is not monotone in the limit: what is found is enough, and what is a
+ * step below, where it was tried, is not. About two to four replays in all. SN_NO_MEMORY, and as above. */
+sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
+                           sn_caching_replayed *unlimited, uint64_t *least, sn_err *err);
 
 #endif

@@ -169,12 +169,15 @@ static uint64_t plain_least(const sn_plan *p, sn_caching_load load, uint64_t low
 
 static void compare_least(const sn_plan *p, const sn_caching_load *load, uint64_t step) {
   sn_err err = SN_ERR_INIT;
-  uint64_t least, live = live_peak(p, 512), low = live / step * step;
   sn_caching_load unlimited = *load;
   unlimited.limit_bytes = SN_CACHING_NO_LIMIT;
-  uint64_t high = replay(p, &unlimited).figures.reserved_peak;
-  sn_caching_least(p, load, low, high, step, &least, &err);
+  sn_caching_replayed plain = replay(p, &unlimited), first;
+  uint64_t least, low = sn_ceil_div(plain.figures.allocated_peak, step) * step, high = plain.figures.reserved_peak;
+  sn_caching_least(p, load, step, &first, &least, &err);
   must(&err);
+  assert_true(first.fits && first.fragmentation == plain.fragmentation);
+  assert_memory_equal(&first.iterations, &plain.iterations, sizeof first.iterations);
+  assert_memory_equal(&first.figures, &plain.figures, sizeof first.figures);
   assert_int_equal(least, plain_least(p, *load, low, high, step));
 }
 
