@@ -302,6 +302,9 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_cha
                               SN__AXIS_OPTIMIZER};
   const char *wanted[] = {plot->net, plot->workspace, plot->external, plot->allocator, plot->optimizer};
   if (take_rows(c, err) != SN_OK) return err->code;
+  chart->of_optimizers = !is_one(c, &sn__axes[SN__AXIS_OPTIMIZER]);
+  for (uint32_t i = 1; i < c->n_rows; i++)
+    chart->of_accumulates = chart->of_accumulates || c->rows[i]->accumulate != c->rows[0]->accumulate;
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
     if (choose_axis(c, &sn__axes[named[i]], wanted[i], err) != SN_OK) return err->code;
   keep_number(c, link_of, plot->shared_link);
@@ -318,7 +321,11 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_cha
 
 /* ---- which strategies ---- */
 
-static const char *const usual[] = {"baseline", "liveness", "liveness+offload", "liveness+offload+recompute=cost",
+static const char *const usual[] = {"pytorch",
+                                    "baseline",
+                                    "liveness",
+                                    "liveness+offload",
+                                    "liveness+offload+recompute=cost",
                                     "liveness+cache+recompute=cost"};
 enum { N_USUAL = sizeof usual / sizeof usual[0] };
 

@@ -119,6 +119,7 @@ static void put_where(FILE *out, const sn__sweep_chart *chart, void (*put)(FILE 
   if (chart->x != SN_PLOT_X_GPU) fputs(" on ", out);
   if (chart->x != SN_PLOT_X_GPU) put(out, chart->rows[0]->gpu, 32);
   if (chart->x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, chart->rows[0]->batch);
+  sn__sweep_put_iteration(out, chart);
 }
 
 /* ---- gnuplot ---- */

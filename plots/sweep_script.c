@@ -94,6 +94,33 @@ static frame measure(const sn__sweep_chart *chart) {
   return f;
 }
 
+void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart) {
+  const sn_sweep_row *row = chart->rows[0];
+  bool plain = strcmp(row->optimizer, "momentum") == 0;
+  if (row->inference)
+    fputs(", run and not trained", out);
+  else if (chart->of_optimizers || !plain)
+    fprintf(out, ", %s", row->optimizer);
+  if (chart->of_accumulates || row->accumulate > 1)
+    fprintf(out, ", %" PRIu32 " batch%s an update", row->accumulate, row->accumulate == 1 ? "" : "es");
+}
+
+/* What every picture has, unless it is said otherwise, is told only where there is room for it. */
+static void put_setting(FILE *out, const char *what, const char *value, const char *usual, bool roomy) {
+  if (roomy || strcmp(value, usual) != 0) fprintf(out, ", %s %s", what, value);
+}
+
+static void put_settings(FILE *out, const sn__sweep_chart *chart) {
+  const sn_sweep_row *row = chart->rows[0];
+  bool plain = strcmp(row->optimizer, "momentum") == 0 && row->accumulate == 1 && !row->inference;
+  bool roomy = plain && !chart->of_optimizers && !chart->of_accumulates;
+  put_setting(out, "workspace", row->workspace, "dynamic", roomy);
+  put_setting(out, "external memory", row->external, "host", roomy || row->shared_link);
+  if (row->shared_link) fputs(" over a shared link", out);
+  put_setting(out, "allocator", row->allocator, "pool", roomy);
+  sn__sweep_put_iteration(out, chart);
+}
+
 /* What is the same for all points and not what the picture is over. */
 static void put_title(FILE *out, const frame *f) {
   const sn_sweep_row *row = f->chart->rows[0];
@@ -104,13 +131,7 @@ static void put_title(FILE *out, const frame *f) {
   if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
   if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);
   if (x != SN_PLOT_X_IMAGE && row->image) fprintf(out, ", image %" PRIu32, row->image);
-  fprintf(out, ", workspace %s, external memory %s%s, allocator %s", row->workspace, row->external,
-          row->shared_link ? " over a shared link" : "", row->allocator);
-  if (row->inference)
-    fputs(", run and not trained", out);
-  else if (strcmp(row->optimizer, "momentum") != 0)
-    fprintf(out, ", %s", row->optimizer);
-  if (row->accumulate > 1) fprintf(out, ", %" PRIu32 " batches an update", row->accumulate);
+  put_settings(out, f->chart);
   if (x != SN_PLOT_X_POOL && row->pool_limit_bytes)
     fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
   fprintf(out, "'%s\n", f->chart->form == SN__FORM_TEXT ? " layout 2,1" : "");
