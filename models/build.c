@@ -96,6 +96,12 @@ sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channe
   return b;
 }
 
+sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err) {
+  sn_builder *b = sn_builder_new(net_name, batch, 1, tokens, 1, err);
+  if (b) b->tokens = true;
+  return b;
+}
+
 uint32_t sn_build_layer(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n_inputs,
                         const char *name) {
   if (!b || b->err.code != SN_OK) return SN_NONE;
@@ -236,4 +242,56 @@ uint32_t sn_build_scale(sn_builder *b, uint32_t input, const char *name, ...) {
 uint32_t sn_build_mul(sn_builder *b, uint32_t input, uint32_t factor, const char *name, ...) {
   PRINT_NAME(text)
   return add(b, SN_MUL, &(sn_attr){0}, (const uint32_t[]){input, factor}, 2, text);
+}
+
+uint32_t sn_build_rms_norm(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_RMS_NORM, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_TOKEN, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_TAKE, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_rotary(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_ROTARY, &(sn_attr){0}, &input, 1, text);
+}
+
+uint32_t sn_build_embedding(sn_builder *b, uint32_t rows, uint32_t channels, const char *name, ...) {
+  PRINT_NAME(text)
+  const uint32_t tokens = SN_DATA_LAYER;
+  return add(b, SN_EMBEDDING, &(sn_attr){.rows = rows, .channels = channels}, &tokens, 1, text);
+}
+
+uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_POSITION, &(sn_attr){.rows = rows}, &input, 1, text);
+}
+
+uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, sn_attention attention,
+                            const char *name, ...) {
+  PRINT_NAME(text)
+  sn_attr attr = {.heads = attention.heads,
+                  .kv_heads = attention.kv_heads ? attention.kv_heads : attention.heads,
+                  .causal = attention.causal,
+                  .parts = attention.parts,
+                  .ratio = attention.drop};
+  return add(b, SN_ATTENTION, &attr, inputs, n_inputs, text);
+}
+
+uint32_t sn_build_linear(sn_builder *b, uint32_t input, uint32_t channels, uint32_t weights_of, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_FC, &(sn_attr){.channels = channels, .positions = true, .weights_of = weights_of}, &input, 1, text);
+}
+
+uint32_t sn_build_softmax_positions(sn_builder *b, uint32_t input, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_SOFTMAX, &(sn_attr){.positions = true}, &input, 1, text);
 }

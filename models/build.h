@@ -46,6 +46,15 @@ typedef struct sn_pooling {
 sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
                            sn_err *err);
 
+/* The same for a batch of token sequences. */
+sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err);
+
+typedef struct sn_attention {
+  uint32_t heads, kv_heads; /* kv_heads 0: as many */
+  bool causal, parts;
+  double drop; /* share of probabilities */
+} sn_attention;
+
 #define SN_NAMED(n) __attribute__((format(printf, n, n + 1)))
 uint32_t sn_build_conv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_deconv(sn_builder *b, uint32_t input, sn_conv conv, const char *name, ...) SN_NAMED(4);
@@ -62,6 +71,19 @@ uint32_t sn_build_fc_positions(sn_builder *b, uint32_t input, uint32_t channels,
 uint32_t sn_build_layer_norm(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_scale(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_mul(sn_builder *b, uint32_t input, uint32_t factor, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_rms_norm(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_embedding(sn_builder *b, uint32_t rows, uint32_t channels, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) SN_NAMED(4);
+uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_rotary(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+/* `inputs`: queries, keys and values, or one that holds all three. */
+uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, sn_attention attention,
+                            const char *name, ...) SN_NAMED(5);
+/* Of each position, without bias; `weights_of`: by another layer's table, 0: by its own. */
+uint32_t sn_build_linear(sn_builder *b, uint32_t input, uint32_t channels, uint32_t weights_of, const char *name, ...)
+    SN_NAMED(5);
+uint32_t sn_build_softmax_positions(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_join(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_concat(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, const char *name, ...) SN_NAMED(4);

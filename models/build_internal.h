@@ -10,6 +10,7 @@ struct sn_builder {
   sn_err err;         /* the first error; everything after it does nothing */
   uint32_t bad_layer; /* the declared layer it is about, or SN_NONE */
   const char *name;
+  bool tokens; /* the batch is numbers of tokens */
   sn_shape data;
   sn_layer *layers; /* declared layers; their first_input points into inputs */
   uint32_t *inputs; /* declared layers, not yet values */

@@ -213,7 +213,7 @@ static sn_status add_to_total(uint64_t part, uint64_t limit, uint64_t *total) {
 }
 
 typedef struct totals {
-  uint64_t bytes, parameters, macs;
+  uint64_t bytes, parameters, macs, labels;
 } totals;
 
 static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t bytes, totals *t) {
@@ -234,6 +234,36 @@ static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t b
   return SN_OK;
 }
 
+static bool reads_batch(const finisher *f, const sn_layer *layer) {
+  uint32_t producer = layer->n_inputs > 0 ? f->values[f->inputs[layer->first_input]].producer : SN_NONE;
+  while (producer != SN_NONE && f->layers[producer].op == SN_FORK)
+    producer = f->values[f->inputs[f->layers[producer].first_input]].producer;
+  return producer == SN_DATA_LAYER;
+}
+
+static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *err) {
+  bool looks_up = layer->op == SN_EMBEDDING, batch = reads_batch(f, layer);
+  if (looks_up && !(batch && f->b->tokens))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "EMBEDDING looks up the tokens of the batch; give it \"data\" of a network of tokens");
+  if (batch && f->b->tokens && !looks_up)
+    return sn_fail(err, SN_BAD_INPUT, "the batch is tokens, which only an EMBEDDING can read");
+  return SN_OK;
+}
+
+/* The parameters are counted where they are. */
+static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) {
+  uint32_t from = layer->attr.weights_of;
+  const sn_layer *owner = from < f->b->n_layers ? &f->layers[from] : NULL;
+  bool has_table = owner && (owner->op == SN_EMBEDDING || owner->op == SN_FC) && !owner->attr.bias;
+  if (!has_table || owner->attr.weights_of != 0 || owner->parameters != layer->parameters || layer->attr.bias)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "the weights that it takes must be those of an EMBEDDING or FC before it, as many as its own would "
+                   "be, and neither may have a bias");
+  layer->parameters = 0;
+  return SN_OK;
+}
+
 static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *err) {
   for (uint32_t k = 0; k < layer->n_inputs; k++)
     f->in_shapes[k] = f->layers[f->values[f->inputs[layer->first_input + k]].producer].out;
@@ -243,6 +273,8 @@ static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *er
     sn_op_shape(layer->op, &layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err);
   if (err->code == SN_OK) sn_shape_bytes(layer->out, bytes, err);
   if (err->code == SN_OK) sn_op_measure(layer, f->in_shapes[0], err);
+  if (err->code == SN_OK) check_tokens(f, layer, err);
+  if (err->code == SN_OK && layer->attr.weights_of != 0) share_weights(f, layer, err);
   return err->code;
 }
 
@@ -251,11 +283,15 @@ static sn_status infer_all(finisher *f, totals *t) {
     sn_err reason = SN_ERR_INIT;
     uint64_t bytes;
     sn_layer *layer = &f->layers[f->order[i]];
+    bool tokens = f->b->tokens && (layer->op == SN_DATA || (layer->op == SN_FORK && reads_batch(f, layer)));
     if (infer(f, layer, &bytes, &reason)) { /* never of a FORK, which has its producer's shape */
       f->bad_layer = f->order[i];
       return sn_fail(f->err, reason.code, "layer \"%s\": %s", layer->name, reason.text);
     }
-    if (add_totals(f, layer, bytes, t)) return f->err->code;
+    for (uint32_t k = 0; k < layer->n_outputs; k++) f->values[layer->first_output + k].dtype = tokens ? SN_I64 : SN_F32;
+    if (add_totals(f, layer, tokens ? 2 * bytes : bytes, t)) return f->err->code;
+    if (layer->op == SN_SOFTMAX)
+      t->labels = sn_max(t->labels, UINT64_C(4) * layer->out.n * layer->out.h * layer->out.w);
   }
   return SN_OK;
 }
@@ -277,7 +313,7 @@ static sn_net *make_net(finisher *f, const totals *t) {
                   .parameters = t->parameters,
                   .macs = t->macs,
                   .data_bytes = f->values[0].bytes,
-                  .label_bytes = UINT64_C(4) * b->data.n,
+                  .label_bytes = t->labels,
                   .arena = b->arena};
   b->arena = NULL; /* it is the net's now */
   return net;

@@ -40,18 +40,25 @@ static const struct {
 } rules[] = {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
     {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "groups", "bias"}},
-    {SN_FC, {COMMON, "channels", "bias", "positions"}},
+    {SN_FC, {COMMON, "channels", "bias", "positions", "weights_of"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
     {SN_ACT, {COMMON, "mode", "slope", "inplace"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
     {SN_DROPOUT, {COMMON, "ratio", "inplace", "images"}},
-    {SN_SOFTMAX, {COMMON}},
+    {SN_SOFTMAX, {COMMON, "positions"}},
     {SN_JOIN, {COMMON, "inplace"}},
     {SN_CONCAT, {COMMON}},
     {SN_MUL, {COMMON}},
     {SN_SCALE, {COMMON}},
     {SN_LAYER_NORM, {COMMON}},
+    {SN_RMS_NORM, {COMMON}},
+    {SN_EMBEDDING, {COMMON, "vocabulary", "channels"}},
+    {SN_POSITION, {COMMON, "rows"}},
+    {SN_TOKEN, {COMMON}},
+    {SN_TAKE, {COMMON}},
+    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio"}},
+    {SN_ROTARY, {COMMON}},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -60,14 +67,33 @@ static const struct {
   const char *begin;
   sn_op op;
 } foreign[] = {
-    {"relu", SN_ACT},          {"activation", SN_ACT},    {"leaky", SN_ACT},
-    {"tanh", SN_ACT},          {"sigmoid", SN_ACT},       {"linear", SN_FC},
-    {"dense", SN_FC},          {"gemm", SN_FC},           {"inner", SN_FC},
-    {"batch", SN_BN},          {"add", SN_JOIN},          {"sum", SN_JOIN},
-    {"eltwise", SN_JOIN},      {"loss", SN_SOFTMAX},      {"convtrans", SN_DECONV},
-    {"conv_trans", SN_DECONV}, {"transposed", SN_DECONV}, {"layernorm", SN_LAYER_NORM},
-    {"multiply", SN_MUL},      {"gelu", SN_ACT},          {"silu", SN_ACT},
-    {"hard", SN_ACT},          {"elu", SN_ACT},
+    {"relu", SN_ACT},
+    {"activation", SN_ACT},
+    {"leaky", SN_ACT},
+    {"tanh", SN_ACT},
+    {"sigmoid", SN_ACT},
+    {"linear", SN_FC},
+    {"dense", SN_FC},
+    {"gemm", SN_FC},
+    {"inner", SN_FC},
+    {"batch", SN_BN},
+    {"add", SN_JOIN},
+    {"sum", SN_JOIN},
+    {"eltwise", SN_JOIN},
+    {"loss", SN_SOFTMAX},
+    {"convtrans", SN_DECONV},
+    {"conv_trans", SN_DECONV},
+    {"transposed", SN_DECONV},
+    {"layernorm", SN_LAYER_NORM},
+    {"rmsnorm", SN_RMS_NORM},
+    {"embed", SN_EMBEDDING},
+    {"multihead", SN_ATTENTION},
+    {"scaled_dot", SN_ATTENTION},
+    {"multiply", SN_MUL},
+    {"gelu", SN_ACT},
+    {"silu", SN_ACT},
+    {"hard", SN_ACT},
+    {"elu", SN_ACT},
 };
 
 static const char *translate(const char *name) {
@@ -78,7 +104,7 @@ static const char *translate(const char *name) {
 
 static sn_status fail_op(const sn_json *doc, const cJSON *layer, const char *name, sn_err *err) {
   const char *names[RULES];
-  char hint[240];
+  char hint[320];
   for (size_t i = 0; i < RULES; i++) names[i] = sn_op_table[rules[i].op].name;
   if (!*sn_text_suggest(translate(name), names, RULES, hint, sizeof hint)) {
     size_t used = (size_t)snprintf(hint, sizeof hint, "; there are ");
@@ -240,6 +266,19 @@ static sn_status read_lrn(reader *r, const cJSON *layer, sn_attr *a) {
   return read_number(r, layer, "k", &a->lrn_k);
 }
 
+static sn_status read_attention(reader *r, const cJSON *layer, sn_attr *a) {
+  if (read_size(r, layer, "heads", 1, &a->heads)) return r->err->code;
+  a->kv_heads = a->heads;
+  if (sn_json_has(layer, "kv_heads") && read_size(r, layer, "kv_heads", 1, &a->kv_heads)) return r->err->code;
+  if (read_flag(r, layer, "causal", &a->causal) || read_flag(r, layer, "parts", &a->parts)) return r->err->code;
+  return read_number(r, layer, "ratio", &a->ratio);
+}
+
+static sn_status read_embedding(reader *r, const cJSON *layer, sn_attr *a) {
+  return read_size(r, layer, "vocabulary", 1, &a->rows) ? r->err->code
+                                                        : read_size(r, layer, "channels", 1, &a->channels);
+}
+
 static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_attr *a) {
   *a = (sn_attr){0};
   switch (op) {
@@ -259,6 +298,14 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
     return read_dropout(r, layer, a);
   case SN_JOIN:
     return read_inplace(r, layer, a);
+  case SN_SOFTMAX:
+    return read_flag(r, layer, "positions", &a->positions);
+  case SN_EMBEDDING:
+    return read_embedding(r, layer, a);
+  case SN_POSITION:
+    return read_size(r, layer, "rows", 1, &a->rows);
+  case SN_ATTENTION:
+    return read_attention(r, layer, a);
   default:
     return SN_OK;
   }
@@ -276,6 +323,14 @@ static sn_status resolve(reader *r, uint32_t layer, const cJSON *item, uint32_t 
   sn__json_list_suggest(&r->list, item->valuestring, hint, sizeof hint);
   return sn_json_fail(r->doc, item, r->err, "layer \"%s\": input \"%.80s\" is not defined%s", name, item->valuestring,
                       hint);
+}
+
+/* The layer whose weights it takes. */
+static sn_status read_owner(reader *r, uint32_t layer, sn_attr *a) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->list.layers[layer].item, "weights_of");
+  if (!item || resolve(r, layer, item, &a->weights_of)) return r->err->code;
+  if (a->weights_of != SN_DATA_LAYER) return SN_OK;
+  return sn_json_fail(r->doc, item, r->err, "\"weights_of\" is an EMBEDDING or FC, not the batch");
 }
 
 static sn_status reserve_inputs(reader *r, uint32_t count) {
@@ -315,13 +370,24 @@ static sn_status read_inputs(reader *r, uint32_t layer, uint32_t *count) {
 /* -- the document ------------------------------------------------------------------------------------------------ */
 
 static sn_status check_document(reader *r) {
-  static const char *const keys[] = {"snsim_net", "name", "input", "layers"};
+  static const char *const keys[] = {"snsim_net", "name", "input", "tokens", "layers"};
   const cJSON *root = sn_json_root(r->doc);
   uint64_t version;
   if (!cJSON_IsObject(root) || !sn_json_has(root, keys[0]))
     return sn_json_fail(r->doc, root, r->err, "not a network: an object with \"snsim_net\": 1 is expected");
   if (sn_json_count(r->doc, root, keys[0], 1, 1, &version, r->err)) return r->err->code;
   return sn_json_only(r->doc, root, keys, sizeof keys / sizeof keys[0], r->err);
+}
+
+/* A batch of token sequences; `length` in place of the file's, 0: the file's. */
+static sn_status begin_tokens(reader *r, const char *name, uint32_t batch, uint32_t length) {
+  const cJSON *root = sn_json_root(r->doc);
+  uint64_t tokens;
+  if (sn_json_has(root, "input"))
+    return sn_json_fail(r->doc, root, r->err, "\"input\" and \"tokens\" are both given; keep one");
+  if (sn_json_count(r->doc, root, "tokens", 1, SN_MAX_DIM, &tokens, r->err)) return r->err->code;
+  r->b = sn_builder_new_tokens(name, batch, length ? length : (uint32_t)tokens, r->err);
+  return r->err->code;
 }
 
 /* Another height and width of the images than the file's: `side` has channels, height, width. */
@@ -337,11 +403,13 @@ static sn_status set_image(reader *r, const cJSON *input, uint32_t image, uint64
 static sn_status begin(reader *r, uint32_t batch, uint32_t image) {
   const cJSON *root = sn_json_root(r->doc);
   const char *name = sn_json_text(r->doc, root, "name", r->err);
-  const cJSON *input = name ? sn_json_array(r->doc, root, "input", r->err) : NULL;
-  if (!input) return r->err->code;
+  bool tokens = sn_json_has(root, "tokens");
+  const cJSON *input = name && !tokens ? sn_json_array(r->doc, root, "input", r->err) : NULL;
+  if (!name || (!tokens && !input)) return r->err->code;
   if (!*name || strlen(name) >= SN_NET_NAME)
     return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(root, "name"), r->err,
                         "the network's name must have 1 to 200 bytes");
+  if (tokens) return begin_tokens(r, name, batch, image);
   uint64_t side[3] = {0};
   const cJSON *at = input->child;
   for (int i = 0; i < 3 && at; i++, at = at->next)
@@ -358,7 +426,8 @@ static sn_status declare(reader *r, uint32_t layer) {
   sn_attr attr;
   uint32_t n_inputs;
   sn_op op = sn_op_by_name(cJSON_GetObjectItemCaseSensitive(l->item, "op")->valuestring);
-  if (read_attributes(r, l->item, op, &attr) || read_inputs(r, layer, &n_inputs)) return r->err->code;
+  if (read_attributes(r, l->item, op, &attr) || read_owner(r, layer, &attr) || read_inputs(r, layer, &n_inputs))
+    return r->err->code;
   /* Its own error sticks in the builder; going on would only cost time. */
   return sn_build_layer(r->b, op, &attr, r->inputs, n_inputs, l->name) == SN_NONE ? SN_BAD_INPUT : SN_OK;
 }

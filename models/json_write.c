@@ -64,6 +64,14 @@ static void put_lrn(object *o, const sn_attr *a) {
   put_number(o, "k", a->lrn_k);
 }
 
+static void put_attention(object *o, const sn_attr *a) {
+  put_number(o, "heads", a->heads);
+  put_number(o, "kv_heads", a->kv_heads);
+  put_flag(o, "causal", a->causal);
+  put_flag(o, "parts", a->parts);
+  put_number(o, "ratio", a->ratio);
+}
+
 static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   bool convolves = sn_op_table[op].convolves;
   if (convolves || op == SN_FC) put_number(o, "channels", a->channels);
@@ -71,7 +79,11 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_DECONV) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
   if (convolves) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
-  if (op == SN_FC && a->positions) put_flag(o, "positions", true);
+  if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
+  if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
+  if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
+  if (op == SN_POSITION) put_number(o, "rows", a->rows);
+  if (op == SN_ATTENTION) put_attention(o, a);
   if (op == SN_POOL) put_pool(o, a);
   if (op == SN_LRN) put_lrn(o, a);
   if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);
@@ -117,6 +129,7 @@ static sn_status write_layer(const sn_net *net, const sn_layer *layer, const cha
   put_text(&o, "op", sn_op_of(layer)->name);
   put_inputs(&o, net, layer);
   put_attributes(&o, layer->op, &layer->attr);
+  if (layer->attr.weights_of) put_text(&o, "weights_of", net->layers[layer->attr.weights_of].name);
   return end(&o, before, out, err);
 }
 
@@ -127,8 +140,11 @@ sn_status sn_net_write_json(const sn_net *net, FILE *out, sn_err *err) {
   if (text) name = cJSON_PrintUnformatted(text);
   cJSON_Delete(text);
   if (!name) return sn_fail_memory(err);
-  fprintf(out, "{\"snsim_net\":1,\"name\":%s,\"input\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"layers\":[", name, in.c,
-          in.h, in.w);
+  fprintf(out, "{\"snsim_net\":1,\"name\":%s,", name);
+  if (net->values[0].dtype == SN_I64)
+    fprintf(out, "\"tokens\":%" PRIu32 ",\"layers\":[", in.h);
+  else
+    fprintf(out, "\"input\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"layers\":[", in.c, in.h, in.w);
   cJSON_free(name);
   bool first = true;
   for (uint32_t i = 1; i < net->n_layers && err->code == SN_OK; i++) {

@@ -7,7 +7,9 @@
  * A net is made once by sn_builder_finish() (models/build.h) and immutable from then on. Every value has exactly one
  * consumer: where the builder's user gave a layer's output to several, a FORK layer stands between (reference, section
  * 1). Only the output of SOFTMAX has no consumer. Layers are in declaration order; the order of training is the route's
- * (sim/graph/route.h). All tensors are float32, NCHW.
+ * (sim/graph/route.h). A value is a float32 tensor of images, channels, height and width; the batch may be 64-bit
+ * numbers of tokens instead. A sequence is an image of one column: its positions are rows, the numbers of each position
+ * its channels. How a framework lays the axes out makes no difference to sizes.
  */
 #ifndef SN_MODELS_NET_H
 #define SN_MODELS_NET_H
@@ -42,6 +44,13 @@ typedef enum sn_op {
   SN_MUL,        /* element-wise product of two, the second broadcast where it has one row, column or channel */
   SN_SCALE,      /* every channel times a parameter of its own */
   SN_LAYER_NORM, /* normalised over the channels of each position, then scaled and shifted */
+  SN_RMS_NORM,   /* divided by the root of the mean square of each position's channels, then scaled */
+  SN_EMBEDDING,  /* a row of a table for each token of the batch */
+  SN_POSITION,   /* adds to each position a row of a table, the same for all images */
+  SN_TOKEN,      /* puts a learned position ahead of all others; they stand in one column then */
+  SN_TAKE,       /* the first position */
+  SN_ATTENTION, /* softmax(q k^T) v for every head: of queries, keys and values, or of one input that holds all three */
+  SN_ROTARY,    /* pairs of channels turned by an angle that grows with the position */
   SN_OP_COUNT
 } sn_op;
 
@@ -60,6 +69,7 @@ typedef enum sn_act_mode {
   SN_ACT_HARDSIGMOID, /* relu6(x + 3) / 6 */
   SN_ACT_SOFTPLUS,    /* log(1 + exp(x)) */
   SN_ACT_MISH,        /* x tanh(softplus(x)) */
+  SN_ACT_GELU_NEW,    /* GELU by a tanh, made of simple operations as GPT-2's authors wrote it */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -76,7 +86,12 @@ typedef struct sn_attr {
   uint32_t output_pad_w;           /* [DECONV] columns */
   uint32_t groups;                 /* [CONV, DECONV] >= 1 */
   bool bias;                       /* [CONV, DECONV, FC] */
-  bool positions;                  /* [FC] of each position's channels, not of the whole image */
+  bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
+  uint32_t weights_of;             /* [FC] the EMBEDDING or FC, as declared, whose table it multiplies by; 0: its own */
+  uint32_t rows;                   /* [EMBEDDING, POSITION] of the table */
+  uint32_t heads, kv_heads;        /* [ATTENTION] of queries; of keys and values, which divides the former */
+  bool causal;                     /* [ATTENTION] a position sees those up to itself */
+  bool parts;                      /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
   sn_pool_mode pool;               /* [POOL] */
   bool ceil;                       /* [POOL] output size rounds up */
   bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
@@ -86,7 +101,7 @@ typedef struct sn_attr {
   uint32_t lrn_size;               /* [LRN] window across channels */
   double lrn_alpha, lrn_beta, lrn_k;
   double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more */
-  double ratio; /* [DROPOUT] share of elements dropped, 0 <= ratio < 1 */
+  double ratio; /* [DROPOUT, ATTENTION: of probabilities] share of elements dropped, 0 <= ratio < 1 */
   bool images;  /* [DROPOUT] drops whole images: stochastic depth */
 } sn_attr;
 
@@ -106,17 +121,21 @@ typedef struct sn_layer {
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */
   uint64_t parameters;              /* trainable elements */
-  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV and FC, else 0 */
+  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, ATTENTION, else 0 */
   uint64_t mask_bytes;              /* DROPOUT: one byte an element, of whole images 4 an image */
   uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes; LAYER_NORM: the
-                                     * saved ones, 2 x positions x 4 bytes */
+                                     * saved ones, 2 x positions x 4 bytes; RMS_NORM half of that; ATTENTION: what it
+                                     * saves beside its operands */
 } sn_layer;
+
+typedef enum sn_dtype { SN_F32, SN_I64 } sn_dtype;
 
 typedef struct sn_value {
   uint32_t producer;       /* layer */
   uint32_t consumer;       /* layer, SN_NONE for the output of SOFTMAX */
   uint32_t consumer_input; /* which input of the consumer */
-  uint64_t bytes;          /* n * c * h * w * 4 */
+  sn_dtype dtype;
+  uint64_t bytes; /* n * c * h * w elements */
 } sn_value;
 
 typedef struct sn_net {
@@ -129,7 +148,7 @@ typedef struct sn_net {
   uint64_t parameters;    /* trainable elements in all */
   uint64_t macs;          /* multiply-adds of one forward of the whole batch */
   uint64_t data_bytes;    /* the input batch */
-  uint64_t label_bytes;   /* one 4-byte label an image */
+  uint64_t label_bytes;   /* one 4-byte label an image, or a position */
   struct sn_arena *arena;
 } sn_net;
 

@@ -8,6 +8,7 @@
 #include "models/op.h"
 
 #include "base/checked.h"
+#include "models/op_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +34,14 @@
   ROW(DECONV, 1, 0, 1, 0, 1, 1, 0)                                                                                     \
   ROW(MUL, 1, 1, 0, 1, 0, 0, 0)                                                                                        \
   ROW(SCALE, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
-  ROW(LAYER_NORM, 0, 0, 0, 0, 0, 0, 1)
+  ROW(LAYER_NORM, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
+  ROW(RMS_NORM, 0, 0, 0, 0, 0, 0, 0)                                                                                   \
+  ROW(EMBEDDING, 1, 0, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(POSITION, 0, 0, 0, 0, 0, 0, 0)                                                                                   \
+  ROW(TOKEN, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
+  ROW(TAKE, 0, 0, 0, 0, 0, 0, 0)                                                                                       \
+  ROW(ATTENTION, 1, 1, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(ROTARY, 0, 0, 0, 0, 0, 0, 0)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
 #define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts)                                       \
@@ -59,7 +67,8 @@ const char *const *sn_act_names(void) {
       [SN_ACT_SIGMOID] = "sigmoid",     [SN_ACT_ELU] = "elu",
       [SN_ACT_GELU] = "gelu",           [SN_ACT_SILU] = "silu",
       [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
-      [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish"};
+      [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish",
+      [SN_ACT_GELU_NEW] = "gelu_new"};
   return modes;
 }
 
@@ -78,6 +87,8 @@ const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t ro
     snprintf(text, room, "an ACT of mode \"%s\"", sn_act_names()[a->act]);
   else if (layer->op == SN_FC && a->positions)
     snprintf(text, room, "an FC of each position");
+  else if (layer->op == SN_SOFTMAX && a->positions)
+    snprintf(text, room, "a SOFTMAX of each position");
   else if (layer->op == SN_DROPOUT && a->images)
     snprintf(text, room, "a DROPOUT of whole images");
   else
@@ -85,7 +96,7 @@ const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t ro
   return text;
 }
 
-static bool product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product) {
+bool sn__product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product) {
   *product = 1;
   for (size_t i = 0; i < count; i++)
     if (!sn_mul(*product, factors[i], product)) return false;
@@ -100,7 +111,7 @@ sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err) {
                      "a tensor of %" PRIu32 "x%" PRIu32 "x%" PRIu32 "x%" PRIu32
                      " (images x channels x height x width) has a side that is not from 1 to %u",
                      shape.n, shape.c, shape.h, shape.w, SN_MAX_DIM);
-  if (!product_within(sides, 5, SN_MAX_NET_BYTES, bytes))
+  if (!sn__product_within(sides, 5, SN_MAX_NET_BYTES, bytes))
     return sn_fail(err, SN_BAD_INPUT,
                    "a tensor of %" PRIu32 "x%" PRIu32 "x%" PRIu32 "x%" PRIu32
                    " (images x channels x height x width) is larger than %" PRIu64 " TiB; make it smaller",
@@ -108,17 +119,17 @@ sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status check_range(const char *what, uint32_t value, uint32_t low, sn_err *err) {
+sn_status sn__check_range(const char *what, uint32_t value, uint32_t low, sn_err *err) {
   if (value >= low && value <= SN_MAX_DIM) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT, "%s %" PRIu32 " is not from %" PRIu32 " to %u", what, value, low, SN_MAX_DIM);
 }
 
 static sn_status check_window_ranges(const sn_attr *a, sn_err *err) {
-  if (check_range("kernel", a->kernel_h, 1, err) || check_range("kernel", a->kernel_w, 1, err) ||
-      check_range("stride", a->stride_h, 1, err) || check_range("stride", a->stride_w, 1, err) ||
-      check_range("pad", a->pad_h, 0, err))
+  if (sn__check_range("kernel", a->kernel_h, 1, err) || sn__check_range("kernel", a->kernel_w, 1, err) ||
+      sn__check_range("stride", a->stride_h, 1, err) || sn__check_range("stride", a->stride_w, 1, err) ||
+      sn__check_range("pad", a->pad_h, 0, err))
     return err->code;
-  return check_range("pad", a->pad_w, 0, err);
+  return sn__check_range("pad", a->pad_w, 0, err);
 }
 
 static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
@@ -140,7 +151,7 @@ static uint32_t window_count(uint32_t in, uint32_t kernel, uint32_t stride, uint
 }
 
 static sn_status check_channels(const sn_attr *a, sn_err *err) {
-  return check_range("channels", a->channels, 1, err) ? err->code : check_range("groups", a->groups, 1, err);
+  return sn__check_range("channels", a->channels, 1, err) ? err->code : sn__check_range("groups", a->groups, 1, err);
 }
 
 static sn_status check_groups(const sn_attr *a, sn_shape in, sn_err *err) {
@@ -183,13 +194,13 @@ static sn_status deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_e
 
 static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = (sn_shape){in.n, a->channels, a->positions ? in.h : 1, a->positions ? in.w : 1};
-  return check_range("channels", a->channels, 1, err);
+  return sn__check_range("channels", a->channels, 1, err);
 }
 
 static sn_status adaptive_shape(const sn_attr *a, sn_shape *out, sn_err *err) {
   out->h = a->adaptive_h;
   out->w = a->adaptive_w;
-  return check_range("adaptive", out->h, 1, err) ? err->code : check_range("adaptive", out->w, 1, err);
+  return sn__check_range("adaptive", out->h, 1, err) ? err->code : sn__check_range("adaptive", out->w, 1, err);
 }
 
 static sn_status pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
@@ -209,7 +220,7 @@ static sn_status pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err
 
 static sn_status lrn_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
-  if (check_range("size", a->lrn_size, 1, err)) return err->code;
+  if (sn__check_range("size", a->lrn_size, 1, err)) return err->code;
   if (a->lrn_size % 2 == 0)
     return sn_fail(err, SN_BAD_INPUT, "size %" PRIu32 " is even; a window around a channel is odd", a->lrn_size);
   if (!(isfinite(a->lrn_alpha) && a->lrn_alpha >= 0 && isfinite(a->lrn_beta) && a->lrn_beta > 0 && isfinite(a->lrn_k) &&
@@ -232,9 +243,9 @@ static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
                  a->slope);
 }
 
-static sn_status softmax_shape(sn_shape in, sn_shape *out, sn_err *err) {
+static sn_status softmax_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
-  if (in.h == 1 && in.w == 1) return SN_OK;
+  if ((in.h == 1 && in.w == 1) || a->positions) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
                  "SOFTMAX classifies whole images, but its input is %" PRIu32 "x%" PRIu32
                  " pixels; put an FC or a global POOL before it",
@@ -289,7 +300,7 @@ static sn_status mul_shape(const sn_shape *inputs, uint32_t count, sn_shape *out
 
 static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
   bool many = sn_op_table[op].many_inputs;
-  uint32_t least = many && op != SN_CONCAT ? 2 : 1;
+  uint32_t least = many && op != SN_CONCAT && op != SN_ATTENTION ? 2 : 1;
   if (many ? count >= least : count == 1) return SN_OK;
   const char *wanted = !many ? "one input" : least == 2 ? "two or more inputs" : "one or more inputs";
   return sn_fail(err, SN_BAD_INPUT, "%s takes %s, not %" PRIu32, names[op], wanted, count);
@@ -312,7 +323,7 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   case SN_DROPOUT:
     return dropout_shape(attr, inputs[0], out, err);
   case SN_SOFTMAX:
-    return softmax_shape(inputs[0], out, err);
+    return softmax_shape(attr, inputs[0], out, err);
   case SN_JOIN:
     return join_shape(inputs, n_inputs, out, err);
   case SN_CONCAT:
@@ -321,8 +332,22 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
     return act_shape(attr, inputs[0], out, err);
   case SN_MUL:
     return mul_shape(inputs, n_inputs, out, err);
+  case SN_EMBEDDING:
+    return sn__embedding_shape(attr, inputs[0], out, err);
+  case SN_POSITION:
+    return sn__position_shape(attr, inputs[0], out, err);
+  case SN_TOKEN:
+    return sn__token_shape(inputs[0], out, err);
+  case SN_TAKE:
+    *out = (sn_shape){inputs[0].n, inputs[0].c, 1, 1};
+    return SN_OK;
+  case SN_ATTENTION:
+    return sn__attention_shape(attr, inputs, n_inputs, out, err);
+  case SN_ROTARY:
+    return sn__rotary_shape(inputs[0], out, err);
   case SN_SCALE:
   case SN_LAYER_NORM:
+  case SN_RMS_NORM:
   case SN_BN:
   case SN_FORK:
     *out = inputs[0];
@@ -334,15 +359,17 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   return sn_fail(err, SN_BUG, "operator %d has no shape rule", (int)op);
 }
 
-static sn_status fail_too_large(const char *what, sn_err *err) {
+sn_status sn__fail_too_large(const char *what, sn_err *err) {
   return sn_fail(err, SN_BAD_INPUT, "%s beyond what can be counted; make the layer smaller", what);
 }
 
 static sn_status set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err) {
   const uint64_t most = SN_MAX_NET_BYTES / sizeof(float);
-  if (!product_within(weights, count, most, &layer->parameters)) return fail_too_large("it has parameters", err);
+  if (!sn__product_within(weights, count, most, &layer->parameters))
+    return sn__fail_too_large("it has parameters", err);
   const uint64_t work[] = {layer->parameters, positions};
-  if (!product_within(work, 2, SN_MAX_NET_MACS, &layer->macs)) return fail_too_large("it has multiply-adds", err);
+  if (!sn__product_within(work, 2, SN_MAX_NET_MACS, &layer->macs))
+    return sn__fail_too_large("it has multiply-adds", err);
   if (layer->attr.bias) layer->parameters += layer->out.c;
   return SN_OK;
 }
@@ -385,9 +412,20 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     layer->parameters = UINT64_C(2) * layer->out.c;
     layer->statistics_bytes = bytes / layer->out.c * 2;
     return SN_OK;
-  case SN_SCALE:
+  case SN_RMS_NORM:
+    layer->statistics_bytes = bytes / layer->out.c;
     layer->parameters = layer->out.c;
     return SN_OK;
+  case SN_SCALE:
+  case SN_TOKEN:
+    layer->parameters = layer->out.c;
+    return SN_OK;
+  case SN_EMBEDDING:
+  case SN_POSITION:
+    layer->parameters = (uint64_t)layer->attr.rows * layer->out.c;
+    return SN_OK;
+  case SN_ATTENTION:
+    return sn__attention_measure(layer, err);
   case SN_DROPOUT:
     layer->mask_bytes = layer->attr.images ? layer->out.n * sizeof(float) : bytes / sizeof(float);
     return SN_OK;

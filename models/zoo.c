@@ -82,6 +82,20 @@ static const sn_zoo_entry entries[] = {
     {"convnext_small", "ConvNeXt-S (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 96, 0.4}},
     {"convnext_base", "ConvNeXt-B (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 128, 0.5}},
     {"convnext_large", "ConvNeXt-L (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 192, 0.5}},
+    {"vit_b_16", "ViT-B/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){12, 768, 12}},
+    {"vit_l_16", "ViT-L/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){24, 1024, 16}},
+    {"bert_base", "BERT-base (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
+     &(const sn__transformer){12, 768, 12}},
+    {"bert_large", "BERT-large (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
+     &(const sn__transformer){24, 1024, 16}},
+    {"gpt2", "GPT-2 (2019), 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){12, 768, 12}},
+    {"gpt2_medium", "GPT-2 medium, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){24, 1024, 16}},
+    {"gpt2_large", "GPT-2 large, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){36, 1280, 20}},
+    {"gpt2_xl", "GPT-2 XL, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){48, 1600, 25}},
+    {"llama",
+     "Llama 2 (2023), 4,096 tokens: llama:7b, 13b, 70b, "
+     "llama:layers=32,hidden=4096,heads=32,kv_heads=32,ffn=11008,vocabulary=32000",
+     4096, sn__zoo_llama, NULL},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };
@@ -155,6 +169,14 @@ static sn_net *unknown(const char *name, sn_err *err) {
   return NULL;
 }
 
+bool sn_net_is_sequence(const char *spec) {
+  size_t length = strcspn(spec, ":");
+  for (size_t i = 0; i < ENTRY_COUNT; i++)
+    if (strlen(entries[i].name) == length && strncmp(spec, entries[i].name, length) == 0)
+      return entries[i].build == sn__zoo_gpt2 || entries[i].build == sn__zoo_bert || entries[i].build == sn__zoo_llama;
+  return false;
+}
+
 bool sn_net_is_file(const char *spec) {
   size_t length = strlen(spec);
   return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
@@ -188,8 +210,12 @@ static sn_net *build(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   sn_net *net = entry->build(entry, batch, side, parameters, err);
   if (!net && err->code == SN_BAD_INPUT) {
     err->code = SN_BAD_USAGE;
-    sn_err_prefix(err, "network \"%s%s%.80s\", batch %u, image %ux%u", entry->name, parameters ? ":" : "",
-                  parameters ? parameters : "", batch, side, side);
+    if (sn_net_is_sequence(entry->name))
+      sn_err_prefix(err, "network \"%s%s%.80s\", batch %u of %u tokens", entry->name, parameters ? ":" : "",
+                    parameters ? parameters : "", batch, side);
+    else
+      sn_err_prefix(err, "network \"%s%s%.80s\", batch %u, image %ux%u", entry->name, parameters ? ":" : "",
+                    parameters ? parameters : "", batch, side, side);
   }
   return net;
 }

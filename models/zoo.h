@@ -18,7 +18,7 @@ enum { SN_NET_NAME = 201 }; /* room for the longest name of a network */
 typedef struct sn_zoo_entry {
   const char *name;        /* "resnet50"; "resnet" and "resnet_cifar" take parameters */
   const char *description; /* one line: source and what is special */
-  uint32_t image;          /* default height and width of the input */
+  uint32_t image;          /* default height and width of the input, or length of its sequences */
   sn_net *(*build)(const struct sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                    sn_err *err); /* parameters: what stands behind "name:", or NULL */
   const void *config;            /* a family's own numbers (units per stage) */
@@ -43,6 +43,9 @@ const char *sn_net_depth_name(const char *spec);
 /* What people read of a network: `spec` as given, and behind a file the name it gives itself, "mine.json
  * (small_resnet)". Where `name` is "" it is not known. Returns text. */
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room);
+
+/* Whether `image` is the length of sequences of tokens: of GPT-2, BERT and Llama. */
+bool sn_net_is_sequence(const char *spec);
 
 /* Whether sn_net_load() takes `spec` for the path of a file. */
 bool sn_net_is_file(const char *spec);

@@ -41,6 +41,10 @@ typedef struct sn__convnext {
   double drop;                 /* share of images that skip the last unit */
 } sn__convnext;
 
+typedef struct sn__transformer {
+  uint32_t layers, hidden, heads;
+} sn__transformer;
+
 /* What may stand behind "name:": whole numbers from 1 to `high`. */
 typedef struct sn__zoo_keys {
   const char *const *names;
@@ -85,5 +89,9 @@ SN__FAMILY(tv_squeezenet);
 SN__FAMILY(mobilenet_v3); /* config: sn__mobilenet_v3 */
 SN__FAMILY(efficientnet); /* config: sn__efficientnet */
 SN__FAMILY(convnext);     /* config: sn__convnext */
+SN__FAMILY(gpt2);         /* config: sn__transformer */
+SN__FAMILY(bert);         /* config: sn__transformer */
+SN__FAMILY(vit);          /* config: sn__transformer */
+SN__FAMILY(llama);
 
 #endif

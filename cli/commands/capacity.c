@@ -16,7 +16,11 @@ void sn_capacity_print_net(const char *what, const char *net, const char *name, 
 }
 
 void sn_capacity_print_batch(const sn_net *net, FILE *out) {
-  fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, net->layers[0].out.h, net->layers[0].out.w);
+  sn_shape in = net->layers[0].out;
+  if (net->values[0].dtype == SN_I64)
+    fprintf(out, ", batch %" PRIu32 " of %" PRIu32 " tokens", net->batch, in.h);
+  else
+    fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, in.h, in.w);
 }
 
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {

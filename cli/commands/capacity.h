@@ -13,8 +13,8 @@
 
 #define SN_MIB 1048576.0
 
-/* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224"; "external memory host, allocator
- * pool".
+/* "what net", the user's text made safe for a terminal; ", batch 32 of 224x224" or ", batch 4 of 1024 tokens";
+ * "external memory host, allocator pool".
  */
 void sn_capacity_print_net(const char *what, const char *net, const char *name, FILE *out);
 void sn_capacity_print_batch(const sn_net *net, FILE *out);

@@ -31,7 +31,10 @@ static void print_heading(const asked *a, FILE *out) {
            depth ? ")" : "");
   sn_capacity_print_net(what, a->args->net, a->name, out);
   if (a->spec.kind != SN_KNOB_BATCH) fprintf(out, ", batch %" PRIu32, a->args->batch);
-  if (a->args->image) fprintf(out, ", images of %" PRIu32 "x%" PRIu32, a->args->image, a->args->image);
+  if (a->args->sequence)
+    fprintf(out, ", sequences of %" PRIu32 " tokens", a->args->sequence);
+  else if (a->args->image)
+    fprintf(out, ", images of %" PRIu32 "x%" PRIu32, a->args->image, a->args->image);
   sn_capacity_print_where(&a->question, out);
   fprintf(out, ", workspace %s\n\n", sn_workspace_name(a->args->workspace));
 }

@@ -1,6 +1,7 @@
 /* `snsim memcost`: what an iteration's tensors take in MXNet, by how they share memory (sim/ask/memcost.h). */
 #include "sim/ask/memcost.h"
 
+#include "cli/commands/capacity.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/question.h"
@@ -28,8 +29,9 @@ static void print_head(const cost *c, FILE *out) {
   const sn_memcost *m = &c->memcost;
   char name[NAME_ROOM];
   snprintf(name, sizeof name, "%s", c->net->name);
-  fprintf(out, "%s, batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", as MXNet 1.2.1 plans it; times on ",
-          sn_table_clean(name), c->net->batch, c->net->layers[0].out.h, c->net->layers[0].out.w);
+  fputs(sn_table_clean(name), out);
+  sn_capacity_print_batch(c->net, out);
+  fputs(", as MXNet 1.2.1 plans it; times on ", out);
   sn_table_print_clean(out, c->device->name);
   fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward, %" PRIu32 " backward, %" PRIu32 " sums; match range %" PRIu32,
           count_steps(m), m->forward, m->backward, m->sums, c->args->match_range);

@@ -2,6 +2,7 @@
  * finds it, and how well it predicts (sim/corun/times.h). */
 #include "sim/corun/times.h"
 
+#include "cli/commands/capacity.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/question.h"
@@ -82,8 +83,9 @@ static void print_head(const answer *a, FILE *out) {
   const sn_times *t = a->times;
   char name[NAME_ROOM], interval[SN_INTERVAL_NAME];
   snprintf(name, sizeof name, "%s", a->args->net);
-  fprintf(out, "%s, batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 ", on ", sn_table_clean(name), a->net->batch,
-          a->net->layers[0].out.h, a->net->layers[0].out.w);
+  fputs(sn_table_clean(name), out);
+  sn_capacity_print_batch(a->net, out);
+  fputs(", on ", out);
   sn_table_print_clean(out, a->device->name);
   fprintf(out, ": %" PRIu32 " cores", cores->count);
   if (cores->tile > 1) fprintf(out, ", %" PRIu32 " a tile", cores->tile);

@@ -198,6 +198,21 @@ static sn_status check_options(const parser *p, sn_err *err) {
   return check_name(args, err);
 }
 
+/* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:
+ * sn_question_net(). */
+static sn_status take_sequence(sn_args *args, sn_err *err) {
+  bool known = args->net && !sn_net_is_file(args->net), reads = known && sn_net_is_sequence(args->net);
+  if (args->sequence && args->image)
+    return sn_fail(err, SN_BAD_USAGE, "--sequence and --image: a network reads one or the other; keep one");
+  if (args->sequence && known && !reads)
+    return sn_fail(err, SN_BAD_USAGE, "--sequence: %.80s reads no sequences of tokens; gpt2, bert_base and llama do",
+                   args->net);
+  if (args->image && reads && args->command->bit != SN_CMD_PLOT)
+    return sn_fail(err, SN_BAD_USAGE, "--image: %.80s reads sequences of tokens; give --sequence", args->net);
+  if (args->sequence) args->image = args->sequence;
+  return SN_OK;
+}
+
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
   *args = (sn_args){.command = sn_command_table(&count),
@@ -214,7 +229,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   p.options = sn_option_table(&p.n_options);
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
-  return args->help || args->version ? SN_OK : check_options(&p, err);
+  if (args->help || args->version) return SN_OK;
+  return check_options(&p, err) == SN_OK ? take_sequence(args, err) : err->code;
 }
 
 sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err) {

@@ -52,6 +52,7 @@ typedef struct sn_args {
   const char *operand; /* the command's first operand, or NULL */
   const char *net, *gpu;
   uint32_t batch, image;          /* 0: not given */
+  uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */
   uint32_t teams[SN_TEAM_COUNTS]; /* of `calibrate`: counts of threads to be measured, ascending */
   uint32_t n_teams;

@@ -160,7 +160,16 @@ static void tell_image(const sn_net *net, const sn_net *own) {
 sn_net *sn_question_net(const sn_args *args, sn_err *err) {
   sn_err reason = SN_ERR_INIT; /* a family that can be built at one size and not at its own is not compared */
   sn_net *net = sn_net_load(args->net, args->batch, args->image, err);
-  sn_net *own = net && args->image ? sn_net_load(args->net, 1, 0, &reason) : NULL;
+  bool tokens = net && net->values[0].dtype == SN_I64;
+  if (net && args->image && tokens != (args->sequence > 0)) {
+    sn_fail(err, SN_BAD_USAGE,
+            tokens ? "--image: %.80s reads sequences of tokens; give --sequence"
+                   : "--sequence: %.80s reads images; give --image",
+            args->net);
+    sn_net_free(net);
+    return NULL;
+  }
+  sn_net *own = net && args->image && !tokens ? sn_net_load(args->net, 1, 0, &reason) : NULL;
   if (own) tell_image(net, own);
   sn_net_free(own);
   return net;

@@ -121,7 +121,10 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
-  fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
+  if (sn_net_is_sequence(run->net))
+    fprintf(f, ", batch %" PRIu32 " of %" PRIu32 " tokens", run->batch, run->image_height);
+  else
+    fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
   if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
   if (run->inference) fputs(", run and not trained", f);
   fputs(", on ", f);

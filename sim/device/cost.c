@@ -46,6 +46,18 @@ static traffic fc_traffic(const sn_layer *layer, double x, double y) {
   return (traffic){.bytes = {x + y + weights, 2 * (x + y + weights)}, .flops = {flops, 2 * flops}, .launches = {2, 3}};
 }
 
+/* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
+ * masked. In parts they move between the products: forward writes, reads and writes them. */
+static traffic attention_traffic(const sn_layer *layer, double x, double y) {
+  double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
+  double scores = layer->attr.parts ? (double)layer->statistics_bytes : 0;
+  if (layer->attr.parts)
+    return (traffic){
+        .bytes = {in + y + 4 * scores, 2 * (in + y) + 6 * scores}, .flops = {flops, 2 * flops}, .launches = {4, 6}};
+  if (layer->attr.causal) flops /= 2;
+  return (traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
+}
+
 /* x, y: bytes of one input and one output. Biases are added and reduced by kernels of their own. */
 static traffic traffic_of(const sn_layer *layer, double x, double y) {
   double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
@@ -67,6 +79,17 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
     return (traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
   case SN_LAYER_NORM: /* a row is read once; backward reads x and dy for dx and again for the parameters */
     return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
+  case SN_RMS_NORM:
+    return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
+  case SN_EMBEDDING: /* backward clears the table's gradient and adds a row for each token */
+    return (traffic){.bytes = {2 * y, 2 * y + 4 * (double)layer->parameters}, .launches = {1, 2}};
+  case SN_POSITION:
+  case SN_TOKEN:
+  case SN_TAKE:
+  case SN_ROTARY:
+    return (traffic){.bytes = {x + y, x + y}, .launches = {1, 1}};
+  case SN_ATTENTION:
+    return attention_traffic(layer, x, y);
   case SN_DROPOUT:
     return (traffic){.bytes = {x + y + mask, x + y + mask}, .launches = {1, 1}};
   case SN_SOFTMAX:

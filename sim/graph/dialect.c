@@ -28,6 +28,13 @@ static const sn_dialect superneurons = {
             [SN_MUL] = {.reads = {SN_ALL_X, SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_SCALE] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_RMS_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+            [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_ATTENTION] = {.reads = {SN_ALL_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
         },
 };
 
@@ -57,6 +64,21 @@ static const sn_dialect explicit_graph = {
             [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
             [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
             [SN_LAYER_NORM] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
+            [SN_RMS_NORM] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
+            [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},
+                              .gradient = SN_GRAD_NEW,
+                              .saves = SN_SAVES_ATTENTION},
+            [SN_FORM_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                               .gradient = SN_GRAD_NEW,
+                               .saves = SN_SAVES_PROBABILITIES},
+            [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                                       .gradient = SN_GRAD_NEW,
+                                       .saves = SN_SAVES_DROPPED},
+            [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
 };
@@ -82,6 +104,27 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_RELU6] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                               \
     [SN_FORM_LEAKY_APART] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                         \
     [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
+    [SN_RMS_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_RMS, .scratch = 3},   \
+    [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                                      \
+    [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                   \
+    [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                      \
+    [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                             \
+    [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                                       \
+                      .gradient = SN_GRAD_NEW,                                                                         \
+                      .saves = SN_SAVES_ATTENTION},                                                                    \
+    [SN_FORM_PACKED_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},                                           \
+                                  .gradient = SN_GRAD_NEW,                                                             \
+                                  .saves = SN_SAVES_ATTENTION,                                                         \
+                                  .scratch = 3},                                                                       \
+    [SN_FORM_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_PROBABILITIES}, \
+    [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},                                                    \
+                               .gradient = SN_GRAD_NEW,                                                                \
+                               .saves = SN_SAVES_DROPPED},                                                             \
+    [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .scratch = 2},                                           \
+    [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                        \
+                               .gradient = SN_GRAD_NEW,                                                                \
+                               .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
+                               .scratch = 2},                                                                          \
     [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                          \
     [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},                                                  \
     [SN_FORM_BROADCAST_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW, .scratch = 1},                     \
@@ -100,32 +143,48 @@ static const sn_dialect pytorch = {
 
 /* Planning, part D. What it says nothing of follows SINGA's other operators: new gradients, a mask as large as y, and
  * for LRN what cuDNN reads. */
-static const sn_dialect singa = {
-    .name = "singa",
-    .summary = "SINGA's buffered graph, simulated only: a step is one kernel, updates stand behind their gradients",
-    .declared = true,
-    .by_kernel = true,
-    .data_gradient = true,
-    .rules =
-        {
-            [SN_DATA] = {.gradient = SN_GRAD_NONE},
-            [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
-            [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
-            [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
-            [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
-            [SN_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
-            [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},
-            [SN_LRN] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
-            [SN_BN] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},
-            [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},
-            [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW},
-            [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON},
-            [SN_FORK] = {.gradient = SN_GRAD_MEET},
-            [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},
-            [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
-            [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
-        },
+static const sn_dialect singa =
+    {
+        .name = "singa",
+        .summary = "SINGA's buffered graph, simulated only: a step is one kernel, updates stand behind their gradients",
+        .declared = true,
+        .by_kernel = true,
+        .data_gradient = true,
+        .rules =
+            {
+                [SN_DATA] = {.gradient = SN_GRAD_NONE},
+                [SN_CONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_DECONV] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_FC] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_POOL] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
+                [SN_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},
+                [SN_LRN] = {.reads = {SN_DY, SN_X, SN_Y}, .gradient = SN_GRAD_NEW},
+                [SN_BN] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},
+                [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_AS_OUTPUT},
+                [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW},
+                [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON},
+                [SN_FORK] = {.gradient = SN_GRAD_MEET},
+                [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},
+                [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
+                [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
+                [SN_RMS_NORM] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROWS},
+                [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_ATTENTION] = {.reads = {SN_DY, SN_ALL_X, SN_Y, SN_KEPT},
+                                  .gradient = SN_GRAD_NEW,
+                                  .saves = SN_SAVES_ATTENTION},
+                [SN_FORM_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                                   .gradient = SN_GRAD_NEW,
+                                   .saves = SN_SAVES_PROBABILITIES},
+                [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                                           .gradient = SN_GRAD_NEW,
+                                           .saves = SN_SAVES_DROPPED},
+                [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            },
 };
 
 static const sn_dialect pytorch_1_7 = {
@@ -178,9 +237,16 @@ bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   return op == SN_CONV || op == SN_DECONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
 
+static uint32_t attention_form(const sn_layer *layer) {
+  if (layer->attr.parts) return layer->attr.ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS;
+  return layer->n_inputs == 1 ? SN_FORM_PACKED_ATTENTION : SN_ATTENTION;
+}
+
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (is_smooth(layer)) return SN_FORM_SMOOTH_ACT;
+  if (layer->op == SN_ACT && layer->attr.act == SN_ACT_GELU_NEW) return SN_FORM_COMPOSED_GELU;
   if (is_curved(layer)) return SN_FORM_CURVED_ACT;
+  if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
@@ -201,9 +267,14 @@ uint32_t sn_saving_count(sn_saving saving) {
     return 0;
   case SN_SAVES_CHANNELS:
   case SN_SAVES_ROWS:
+  case SN_SAVES_RMS:
+  case SN_SAVES_ATTENTION:
     return 2;
   case SN_SAVES_LRN:
+  case SN_SAVES_THREE_OUTPUTS:
+  case SN_SAVES_DROPPED:
     return 3;
+  case SN_SAVES_PROBABILITIES:
   case SN_SAVES_AS_OUTPUT:
   case SN_SAVES_MASK:
   case SN_SAVES_INDICES:
@@ -213,6 +284,8 @@ uint32_t sn_saving_count(sn_saving saving) {
   return 1;
 }
 
+enum { SEEDS = 2 * sizeof(uint64_t) }; /* of what a fused attention draws from */
+
 uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer, uint64_t output_bytes) {
   switch (saving) {
   case SN_SAVES_NOTHING:
@@ -220,7 +293,16 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_CHANNELS:
     return (uint64_t)layer->out.c * sizeof(float);
   case SN_SAVES_AS_OUTPUT:
+  case SN_SAVES_THREE_OUTPUTS:
     break;
+  case SN_SAVES_RMS:
+    return index > 0 ? output_bytes : output_bytes / layer->out.c;
+  case SN_SAVES_ATTENTION:
+    return index > 0 ? SEEDS : layer->statistics_bytes - SEEDS;
+  case SN_SAVES_PROBABILITIES:
+    return layer->statistics_bytes;
+  case SN_SAVES_DROPPED: /* of the nine bytes an element */
+    return layer->statistics_bytes / 9 * (index < 2 ? sizeof(float) : 1);
   case SN_SAVES_MASK:
     return layer->mask_bytes;
   case SN_SAVES_ROWS:

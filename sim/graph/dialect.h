@@ -45,6 +45,7 @@ typedef enum sn_gradient_rule {
   SN_GRAD_SHARE,      /* input 0 takes dy as it is, every other input a new copy (JOIN) */
   SN_GRAD_ACCUMULATE, /* summed into the gradient of branch 0 (FORK) */
   SN_GRAD_SUM,        /* a new tensor, the sum of all branches' gradients, the last reader's first (FORK) */
+  SN_GRAD_PASS_ON,    /* input 0 takes dy as it is, or a view of it; the step makes the gradients of parameters */
   SN_GRAD_HAND_ON,    /* every input takes dy as it is; there is no step (JOIN) */
   SN_GRAD_VIEWS,      /* every input takes its channels of dy, a view; there is no step (CONCAT) */
   SN_GRAD_MEET        /* added where they meet, a step for each but the first, right behind who made it (FORK) */
@@ -52,14 +53,19 @@ typedef enum sn_gradient_rule {
 
 /* What a forward step makes for its backward step alone. */
 typedef enum sn_saving {
-  SN_SAVES_NOTHING,   /* or keeps it outside the graph: sn_persistent.auxiliary */
-  SN_SAVES_CHANNELS,  /* mean and variance: two tensors, a float a channel */
-  SN_SAVES_AS_OUTPUT, /* a mask, a norm: as large as the output */
-  SN_SAVES_MASK,      /* what is dropped: sn_layer.mask_bytes */
-  SN_SAVES_INDICES,   /* one 64-bit index an element of the output */
-  SN_SAVES_LOSS,      /* the loss and its gradient, a number each */
-  SN_SAVES_ROWS,      /* mean and inverse deviation: two tensors, a float a position */
-  SN_SAVES_LRN,       /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
+  SN_SAVES_NOTHING,       /* or keeps it outside the graph: sn_persistent.auxiliary */
+  SN_SAVES_CHANNELS,      /* mean and variance: two tensors, a float a channel */
+  SN_SAVES_AS_OUTPUT,     /* a mask, a norm: as large as the output */
+  SN_SAVES_MASK,          /* what is dropped: sn_layer.mask_bytes */
+  SN_SAVES_INDICES,       /* one 64-bit index an element of the output */
+  SN_SAVES_LOSS,          /* the loss and its gradient, a number each */
+  SN_SAVES_ROWS,          /* mean and inverse deviation: two tensors, a float a position */
+  SN_SAVES_RMS,           /* inverse root mean square, a float a position, and what it makes of the input */
+  SN_SAVES_THREE_OUTPUTS, /* three tensors as large as the output */
+  SN_SAVES_ATTENTION,     /* a fused one's: a float a query and head, and two 64-bit seeds */
+  SN_SAVES_PROBABILITIES, /* one in parts: its probabilities, */
+  SN_SAVES_DROPPED,       /* with what is left of them and which: three tensors */
+  SN_SAVES_LRN, /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
 } sn_saving;
 
 /* Bytes that may be taken over where sizes agree, or-ed; the order in which they are tried is that of the bits. */
@@ -72,7 +78,7 @@ typedef enum sn_taking {
   SN_Y_TAKES_IN_PLACE = 1 << 4, /* forward: of the first input, where models are written so: sn_layer_in_place() */
 } sn_taking;
 
-enum { SN_MOST_OPERANDS = 3 };
+enum { SN_MOST_OPERANDS = 4 };
 
 /* What a dialect has a rule for: operators, and forms of them that keep something else. A form without a rule follows
  * its operator's. */
@@ -84,6 +90,10 @@ typedef enum sn_form {
   SN_FORM_LEAKY_APART,         /* a leaky ReLU that is not in place */
   SN_FORM_SMOOTH_ACT,          /* tanh and sigmoid, whose derivatives are known from what they make */
   SN_FORM_CURVED_ACT,          /* GELU, SiLU and what else needs its input; in place it keeps a copy of that */
+  SN_FORM_COMPOSED_GELU,       /* made of simple operations */
+  SN_FORM_PACKED_ATTENTION,    /* of one input */
+  SN_FORM_PARTS,               /* an attention in parts */
+  SN_FORM_DROPPED_PARTS,       /* that drops probabilities */
   SN_FORM_BROADCAST_MUL,       /* by a factor that is smaller */
   SN_FORMS
 } sn_form;
@@ -93,6 +103,7 @@ typedef struct sn_op_rule {
   uint8_t gradient;                /* sn_gradient_rule */
   uint8_t saves;                   /* sn_saving */
   uint8_t takes;                   /* sn_taking */
+  bool view;                       /* of the first input: there is no forward step */
   uint8_t scratch;                 /* tensors as large as the output that backward makes and drops itself */
 } sn_op_rule;
 

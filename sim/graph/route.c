@@ -88,7 +88,8 @@ static sn_status make_order(sn__route_maker *b, const sn_net *net, sn_err *err) 
 /* A FORK that does not copy: its branches are its input. So is PyTorch's DROPOUT where nothing is trained. */
 static bool is_transparent(const sn__route_maker *b, const sn_layer *layer) {
   if (layer->op == SN_DROPOUT) return b->iteration.inference && b->route->dialect->eager;
-  return layer->op == SN_FORK && !b->route->dialect->fork_copies;
+  if (layer->op == SN_FORK) return !b->route->dialect->fork_copies;
+  return sn_dialect_rule(b->route->dialect, b->net, layer)->view;
 }
 
 /* Inference: never. Declared: only behind what is trained. Else every layer has; but the readers of the input batch
@@ -181,6 +182,7 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
 }
 
 static bool needs_gradient(const sn__route_maker *b, uint32_t value) {
+  if (b->net->values[value].dtype != SN_F32) return false;
   if (b->route->dialect->declared && !b->route->dialect->data_gradient) return b->trained[value];
   return b->output[value] != SN_NONE || b->route->dialect->data_gradient;
 }
@@ -239,6 +241,9 @@ static void add_gradients(sn__route_maker *b, uint32_t index) {
   case SN_GRAD_SHARE:
     b->gradient[input] = b->gradient[output];
     sn__route_new_gradients(b, index, 1);
+    break;
+  case SN_GRAD_PASS_ON:
+    if (needs_gradient(b, input)) sn__route_arrive(b, input, b->gradient[output], b->part[output]);
     break;
   case SN_GRAD_ACCUMULATE:
     for (uint32_t port = 1; port < layer->n_outputs; port++) sn__route_access(b, b->gradient[output + port], SN_READ);

@@ -137,7 +137,17 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
 
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
-  uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes);
+  uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes), owner = b->net->layers[index].attr.weights_of;
+  if (owner != 0) {
+    sn__route_add_parameter_gradients(b, owner);
+    sn__route_access(b, b->weight_gradient[owner], SN_WRITE);
+    return;
+  }
+  if (count > 0 && b->weight_gradient[index] != SN_NONE) { /* another layer has made the first part */
+    sn__route_access(b, b->weight_gradient[index], SN_MODIFY);
+    sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes[0]), SN_WRITE);
+    return;
+  }
   sn__route_add_parameter_gradients(b, index);
   for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[index] + port, SN_WRITE);
 }

@@ -33,6 +33,7 @@ void sn__route_make_workspace(sn__route_maker *b, uint32_t index) {
 /* ---- backward ---- */
 
 static void update(sn__route_maker *b, uint32_t index, uint32_t parameter) {
+  if (b->weight_gradient[index] == SN_NONE) return; /* another layer's weights */
   uint32_t gradient = b->weight_gradient[index] + parameter;
   for (sn_kernel kernel = SN_DECAY_WEIGHT; kernel <= SN_ADD_TO_PARAMETER; kernel++) {
     sn__route_begin_step(b, index, SN_UPDATE, kernel);

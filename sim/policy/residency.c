@@ -12,11 +12,12 @@ typedef struct uses {
 static void find_uses(const sn_route *route, uses *u) {
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
-    sn_op op = route->net->layers[step->layer].op;
+    const sn_layer *layer = &route->net->layers[step->layer];
+    bool branches = layer->op == SN_CONCAT || layer->n_inputs > 1 || layer->n_outputs > 1;
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       uint32_t tensor = route->accesses[step->first_access + i].tensor;
       u->last_step[tensor] = s;
-      if (op == SN_FORK || op == SN_JOIN || op == SN_CONCAT) u->at_branch[tensor] = true;
+      if (branches) u->at_branch[tensor] = true;
     }
   }
 }

@@ -15,7 +15,7 @@
  * of many: what the one before has left (SN_CARRIED) is there before the first step. Scratch, which the next forward
  * uses again, is held.
  *
- * A tensor is at a branch where a FORK, JOIN or CONCAT reads or makes it. O(accesses).
+ * A tensor is at a branch where a layer of several inputs or outputs, or a CONCAT, reads or makes it. O(accesses).
  */
 #ifndef SN_SIM_POLICY_RESIDENCY_H
 #define SN_SIM_POLICY_RESIDENCY_H

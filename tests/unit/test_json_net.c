@@ -179,6 +179,28 @@ static void todays_keys(void **state) {
   sn_net_free(net);
 }
 
+/* A language model of one block, whose head takes its embedding's table. */
+static void sequence_keys(void **state) {
+  (void)state;
+  sn_net *net =
+      read_net("{\"snsim_net\":1,\"name\":\"t\",\"tokens\":16,\"layers\":["
+               "{\"name\":\"e\",\"op\":\"EMBEDDING\",\"vocabulary\":100,\"channels\":12},"
+               "{\"name\":\"p\",\"op\":\"POSITION\",\"rows\":32},{\"name\":\"n\",\"op\":\"RMS_NORM\"},"
+               "{\"name\":\"q\",\"op\":\"FC\",\"channels\":24,\"positions\":true},"
+               "{\"name\":\"a\",\"op\":\"ATTENTION\",\"heads\":4,\"kv_heads\":2,\"causal\":true,\"ratio\":0.1},"
+               "{\"name\":\"r\",\"op\":\"ROTARY\"},{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"r\",\"p\"]},"
+               "{\"name\":\"h\",\"op\":\"FC\",\"channels\":100,\"positions\":true,\"bias\":false,"
+               "\"weights_of\":\"e\"},"
+               "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}");
+  const sn_layer *a = find(net, "a");
+  assert_true(a->attr.heads == 4 && a->attr.kv_heads == 2 && a->attr.causal && !a->attr.parts && a->attr.ratio == 0.1);
+  assert_true(a->out.c == 12 && a->out.h == 16 && a->out.w == 1);
+  assert_true(find(net, "h")->parameters == 0 && find(net, "h")->macs == 2 * 16 * 1200);
+  assert_int_equal(net->parameters, 1200 + 32 * 12 + 12 + (12 * 24 + 24));
+  assert_true(net->data_bytes == 2 * 16 * 8 && net->values[0].dtype == SN_I64 && net->label_bytes == 2 * 16 * 4);
+  sn_net_free(net);
+}
+
 static void transposed_keys(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -274,11 +296,24 @@ static const struct bad_net {
          "{\"name\":\"a\",\"op\":\"MUL\",\"inputs\":[\"data\",\"p\"]},"),
      "layer \"a\": MUL multiplies by a tensor of the same shape, or with sides of 1: input 1 is 3x8x8, input 2 is "
      "3x4x4"},
+    {NET("{\"name\":\"a\",\"op\":\"EMBEDDING\",\"vocabulary\":9,\"channels\":3},"),
+     "layer \"a\": EMBEDDING looks tokens up, but its input has 3 channels"},
+    {NET("{\"name\":\"a\",\"op\":\"FC\",\"channels\":3,\"bias\":false,\"weights_of\":\"end\"},"),
+     "layer \"a\": the weights that it takes must be those of an EMBEDDING or FC before it"},
+    {NET("{\"name\":\"a\",\"op\":\"FC\",\"channels\":3,\"weights_of\":\"data\"},"),
+     "\"weights_of\" is an EMBEDDING or FC, not the batch"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"tokens\":0,\"layers\":[]}",
+     "t.json:1: \"tokens\" must be a whole number from 1"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"tokens\":8,\"input\":[1,1,1],\"layers\":[]}",
+     "\"input\" and \"tokens\" are both given"},
+    {"{\"snsim_net\":1,\"name\":\"t\",\"tokens\":8,\"layers\":[\n{\"name\":\"a\",\"op\":\"ACT\"}," END,
+     "t.json:2: layer \"a\": the batch is tokens, which only an EMBEDDING can read"},
     {NET("{\"name\":\"a\",\"op\":\"LayerNorm\"},"), "unknown op \"LayerNorm\" (did you mean \"LAYER_NORM\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"out_channels\":3},"),
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
-     "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\""},
+     "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\", "
+     "\"weights_of\""},
     {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"), "t.json:2: unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: unknown op \"FORK\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"kernel\":3},"), "t.json:3: unknown key \"kernel\""},
@@ -307,7 +342,7 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"snake\"},"),
      "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\", \"sigmoid\", \"elu\", \"gelu\", \"silu\", \"hardswish\", "
-     "\"hardsigmoid\", \"softplus\" or \"mish\", not \"snake\""},
+     "\"hardsigmoid\", \"softplus\", \"mish\" or \"gelu_new\", not \"snake\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"sigmoyd\"},"), "not \"sigmoyd\" (did you mean \"sigmoid\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"tanh\",\"slope\":1},"),
      "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" has"},
@@ -418,6 +453,7 @@ int main(void) {
       cmocka_unit_test(all_keys),
       cmocka_unit_test(pytorch_keys),
       cmocka_unit_test(todays_keys),
+      cmocka_unit_test(sequence_keys),
       cmocka_unit_test(transposed_keys),
       cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),

@@ -34,6 +34,13 @@ static void rows_match_reference(void **state) {
       {SN_MUL, "MUL", CHECKPOINT | MANY | JOINT},
       {SN_SCALE, "SCALE", 0},
       {SN_LAYER_NORM, "LAYER_NORM", SHIFTS},
+      {SN_RMS_NORM, "RMS_NORM", 0},
+      {SN_EMBEDDING, "EMBEDDING", CHECKPOINT},
+      {SN_POSITION, "POSITION", 0},
+      {SN_TOKEN, "TOKEN", 0},
+      {SN_TAKE, "TAKE", 0},
+      {SN_ATTENTION, "ATTENTION", CHECKPOINT | MANY},
+      {SN_ROTARY, "ROTARY", 0},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
@@ -212,6 +219,17 @@ static void refuses(void **state) {
       {SN_BN, {0}, {image}, 0, "BN takes one input, not 0"},
       {SN_JOIN, {0}, {image, {2, 3, 5, 5}}, 2, "input 1 is 6x5x5, input 2 is 3x5x5"},
       {SN_CONCAT, {0}, {image, {2, 6, 5, 4}}, 2, "input 1 is 6x5x5, input 2 is 6x5x4"},
+      {SN_ATTENTION, {.heads = 4, .kv_heads = 3}, {image}, 1, "kv_heads 3 does not divide heads 4"},
+      {SN_ATTENTION, {.heads = 4, .kv_heads = 4}, {image}, 1, "6 channels cannot be shared by 12 heads"},
+      {SN_ATTENTION, {.heads = 0, .kv_heads = 4}, {image}, 1, "heads 0 is not from 1"},
+      {SN_ATTENTION, {.heads = 2, .kv_heads = 2}, {image, image}, 2, "ATTENTION takes queries, keys and values"},
+      {SN_EMBEDDING,
+       {.rows = 10, .channels = 4},
+       {image},
+       1,
+       "EMBEDDING looks tokens up, but its input has 6 channels"},
+      {SN_EMBEDDING, {.channels = 4}, {{2, 1, 5, 1}}, 1, "vocabulary 0 is not from 1"},
+      {SN_ROTARY, {0}, {{2, 3, 5, 5}}, 1, "pairs of channels, and 3 is odd"},
       {SN_CONCAT, {0}, {{1, SN_MAX_DIM, 1, 1}, {1, 1, 1, 1}}, 2, "more than 16777216 channels"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -277,6 +295,41 @@ static void measures_within_limits(void **state) {
   assert_non_null(strstr(macs.text, "multiply-adds"));
 }
 
+static void sequences(void **state) {
+  (void)state;
+  const sn_shape x = {2, 96, 50, 1}, keys = {2, 32, 50, 1}, ids = {2, 1, 50, 1};
+  const sn_shape packed = {2, 96 + 2 * 32, 50, 1}, image = {2, 96, 7, 7};
+  sn_shape out;
+  sn_err err = SN_ERR_INIT;
+  sn_attr a = {.heads = 6, .kv_heads = 2};
+  assert_int_equal(sn_op_shape(SN_ATTENTION, &a, (const sn_shape[]){x, keys, keys}, 3, &out, &err), SN_OK);
+  assert_memory_equal(&out, &x, sizeof out);
+  assert_int_equal(sn_op_shape(SN_ATTENTION, &a, &packed, 1, &out, &err), SN_OK);
+  assert_memory_equal(&out, &x, sizeof out);
+  sn_layer fused = {.op = SN_ATTENTION, .attr = a, .out = x};
+  assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
+  assert_true(fused.macs == 2 * 2 * 50 * 50 * 96 && fused.parameters == 0);
+  assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 4 + 16);
+  fused.attr.parts = true;
+  assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
+  assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 4);
+  fused.attr.ratio = 0.1;
+  assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
+  assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 9);
+  assert_int_equal(sn_op_shape(SN_EMBEDDING, &(sn_attr){.rows = 1000, .channels = 8}, &ids, 1, &out, &err), SN_OK);
+  assert_true(out.n == 2 && out.c == 8 && out.h == 50 && out.w == 1);
+  sn_layer table = {.op = SN_EMBEDDING, .attr = {.rows = 1000, .channels = 8}, .out = out};
+  assert_int_equal(sn_op_measure(&table, ids, &err), SN_OK);
+  assert_int_equal(table.parameters, 8000);
+  assert_int_equal(sn_op_shape(SN_TOKEN, &a, &image, 1, &out, &err), SN_OK);
+  assert_true(out.c == 96 && out.h == 50 && out.w == 1);
+  assert_int_equal(sn_op_shape(SN_TAKE, &a, &x, 1, &out, &err), SN_OK);
+  assert_true(out.c == 96 && out.h == 1 && out.w == 1);
+  sn_layer norm = {.op = SN_RMS_NORM, .out = x};
+  assert_int_equal(sn_op_measure(&norm, x, &err), SN_OK);
+  assert_true(norm.parameters == 96 && norm.statistics_bytes == 2 * 50 * 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_match_reference),
@@ -285,6 +338,7 @@ int main(void) {
       cmocka_unit_test(transposed_windows),
       cmocka_unit_test(other_shapes),
       cmocka_unit_test(refuses),
+      cmocka_unit_test(sequences),
       cmocka_unit_test(bytes_and_limits),
       cmocka_unit_test(measures),
       cmocka_unit_test(measures_within_limits),

@@ -80,6 +80,15 @@ static const published nets[] = {
     {"convnext_small", 336, 50223688, 8.684},
     {"convnext_base", 336, 88591464, 15.355},
     {"convnext_large", 336, 197767336, 34.361},
+    {"vit_b_16", 164, 86567656, 17.564},
+    {"vit_l_16", 320, 304326632, 61.555},
+    {"bert_base", 202, 109482240, 0},
+    {"bert_large", 394, 335141888, 0},
+    {"gpt2", 175, 124439808, 0},
+    {"gpt2_medium", 343, 354823168, 0},
+    {"gpt2_large", 511, 774030080, 0},
+    {"gpt2_xl", 679, 1557611200, 0},
+    {"llama", 645, 6738415616, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
@@ -329,6 +338,43 @@ static void torchvision_forms(void **state) {
   sn_net_free(mobile);
 }
 
+/* Hugging Face's modules; ViT's are torchvision's. */
+static void transformers(void **state) {
+  (void)state;
+  sn_net *gpt2 = load("gpt2", 4, 0), *bert = load("bert_base", 2, 128), *vit = load("vit_b_16", 1, 0);
+  assert_shape(gpt2, "wte", 768, 1024, 1);
+  assert_shape(gpt2, "h.0.attn.c_attn", 3 * 768, 1024, 1);
+  assert_shape(gpt2, "h.11.mlp.act", 4 * 768, 1024, 1);
+  assert_shape(gpt2, "lm_head", 50257, 1024, 1);
+  assert_int_equal(find(gpt2, "wte")->parameters, 50257 * 768);
+  assert_int_equal(find(gpt2, "lm_head")->parameters, 0); /* the embedding's */
+  assert_int_equal(find(gpt2, "lm_head")->macs, UINT64_C(4) * 1024 * 768 * 50257);
+  assert_int_equal(find(gpt2, "h.3.attn.sdpa")->macs, UINT64_C(4) * 2 * 1024 * 1024 * 768);
+  assert_int_equal(gpt2->data_bytes, 4 * 1024 * 8);
+  assert_int_equal(gpt2->label_bytes, 4 * 1024 * 4);
+  assert_int_equal(count(gpt2, SN_ATTENTION), 12);
+  assert_shape(bert, "encoder.layer.11.intermediate.dense", 3072, 128, 1);
+  assert_shape(bert, "pooler.dense", 768, 1, 1);
+  assert_int_equal(bert->parameters, 109482240); /* whatever the length */
+  assert_int_equal(find(bert, "embeddings.token_type_embeddings")->parameters, 2 * 768);
+  assert_shape(vit, "conv_proj", 768, 14, 14);
+  assert_shape(vit, "class_token", 768, 197, 1);
+  assert_shape(vit, "first", 768, 1, 1);
+  sn_net_free(gpt2);
+  sn_net_free(bert);
+  sn_net_free(vit);
+  sn_net *small = load("llama:layers=2,kv_heads=4", 1, 64), *large = load("llama:70b", 1, 512);
+  assert_shape(small, "layers.1.self_attn.k_rotary", 512, 64, 1);
+  assert_shape(small, "layers.1.self_attn.sdpa", 4096, 64, 1);
+  assert_shape(large, "layers.79.mlp.mul", 28672, 512, 1);
+  assert_int_equal(large->parameters, UINT64_C(68976648192));
+  sn_net_free(small);
+  sn_net_free(large);
+  sn_net *middle = load("llama:13b", 1, 512);
+  assert_int_equal(middle->parameters, UINT64_C(13015864320));
+  sn_net_free(middle);
+}
+
 /* Tables 1 and 2 of the MobileNetV3 paper, table 1 of EfficientNet's, table 9 of ConvNeXt's. */
 static void squeezed_and_next(void **state) {
   (void)state;
@@ -532,6 +578,7 @@ int main(void) {
       cmocka_unit_test(inception_shapes),
       cmocka_unit_test(densenet_shapes),
       cmocka_unit_test(torchvision_forms),
+      cmocka_unit_test(transformers),
       cmocka_unit_test(squeezed_and_next),
       cmocka_unit_test(grouped_and_wide),
       cmocka_unit_test(inception_bn_of_mxnet),

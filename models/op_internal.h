@@ -1,0 +1,21 @@
+/* Shapes and counts of operators on sequences (models/op_sequence.c), called by the table's (models/op.c), and what
+ * both use. */
+#ifndef SN_MODELS_OP_INTERNAL_H
+#define SN_MODELS_OP_INTERNAL_H
+
+#include "models/op.h"
+
+sn_status sn__check_range(const char *what, uint32_t value, uint32_t low, sn_err *err);
+/* False where the product passes `limit`. */
+bool sn__product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product);
+sn_status sn__fail_too_large(const char *what, sn_err *err);
+
+sn_status sn__embedding_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__position_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__token_shape(sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__rotary_shape(sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err);
+/* `out` is set; every position is taken to see all keys, of which there are as many as positions. */
+sn_status sn__attention_measure(sn_layer *layer, sn_err *err);
+
+#endif

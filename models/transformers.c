@@ -1,0 +1,205 @@
+/* Transformers as Hugging Face's transformers has them (models/gpt2, bert, llama; version 5), attention by the fused
+ * kernel: GPT-2 (Radford et al., 2019), BERT (Devlin et al., NAACL 2019) and Llama 2 (Touvron et al., 2023); and ViT as
+ * torchvision has it (Dosovitskiy et al., ICLR 2021). `image` is the length of the sequences, of ViT the side of the
+ * images.
+ *
+ *   GPT-2, ViT   x + attention(norm(x)), then x + fc2(gelu(fc1(norm(x))))
+ *   BERT         norm(x + attention(x)), then norm(x + fc2(gelu(fc1(x))))
+ *   Llama        as GPT-2 with rotated queries and keys, and fc2(silu(gate(x)) up(x))
+ *
+ * GPT-2 and Llama are trained to name each next token, GPT-2 by the table of its embedding. BERT is the body with its
+ * pooler and no head: the loss is over the pooled features. Names are the modules' paths; what has no module there is
+ * "h.0.attn.sdpa", "h.0.add1".
+ */
+#include "models/zoo_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Its storage is new: frameworks' authors write x = y + x. */
+static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, const char *prefix, unsigned block, unsigned n) {
+  x = sn_build_join(b, (const uint32_t[]){x, y}, 2, "%s.%u.add%u", prefix, block, n);
+  return sn_build_inplace(b, x, SN_INPLACE_NO);
+}
+
+static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tokens, uint32_t most,
+                         const char *parameters, sn_err *err) {
+  if (parameters) return sn__zoo_begin(entry, batch, 1, 1, parameters, err);
+  if (tokens <= most) return sn_builder_new_tokens(entry->name, batch, tokens, err);
+  sn_fail(err, SN_BAD_USAGE, "%s has positions for %" PRIu32 " tokens, not %" PRIu32 "; give a shorter --sequence",
+          entry->name, most, tokens);
+  return NULL;
+}
+
+/* -- GPT-2 -------------------------------------------------------------------------------------------------------- */
+
+static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+  uint32_t y = sn_build_layer_norm(b, x, "h.%u.ln_1", i);
+  y = sn_build_fc_positions(b, y, 3 * net->hidden, "h.%u.attn.c_attn", i);
+  const sn_attention attention = {.heads = net->heads, .causal = true, .drop = 0.1};
+  y = sn_build_attention(b, &y, 1, attention, "h.%u.attn.sdpa", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "h.%u.attn.c_proj", i);
+  y = sn_build_dropout(b, y, 0.1, "h.%u.attn.resid_dropout", i);
+  x = add(b, y, x, "h", i, 1);
+  y = sn_build_layer_norm(b, x, "h.%u.ln_2", i);
+  y = sn_build_fc_positions(b, y, 4 * net->hidden, "h.%u.mlp.c_fc", i);
+  y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU_NEW}, "h.%u.mlp.act", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "h.%u.mlp.c_proj", i);
+  y = sn_build_dropout(b, y, 0.1, "h.%u.mlp.dropout", i);
+  return add(b, x, y, "h", i, 2);
+}
+
+sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  const uint32_t vocabulary = 50257, positions = 1024;
+  const sn__transformer *net = entry->config;
+  sn_builder *b = begin(entry, batch, image, positions, parameters, err);
+  uint32_t table = sn_build_embedding(b, vocabulary, net->hidden, "wte");
+  uint32_t x = sn_build_position(b, table, positions, "wpe");
+  x = sn_build_dropout(b, x, 0.1, "drop");
+  for (unsigned i = 0; i < net->layers; i++) x = gpt2_block(b, x, net, i);
+  x = sn_build_layer_norm(b, x, "ln_f");
+  x = sn_build_linear(b, x, vocabulary, table, "lm_head");
+  sn_build_softmax_positions(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
+
+/* -- BERT --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t bert_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+  uint32_t qkv[3];
+  qkv[0] = sn_build_fc_positions(b, x, net->hidden, "encoder.layer.%u.attention.self.query", i);
+  qkv[1] = sn_build_fc_positions(b, x, net->hidden, "encoder.layer.%u.attention.self.key", i);
+  qkv[2] = sn_build_fc_positions(b, x, net->hidden, "encoder.layer.%u.attention.self.value", i);
+  const sn_attention attention = {.heads = net->heads, .drop = 0.1};
+  uint32_t y = sn_build_attention(b, qkv, 3, attention, "encoder.layer.%u.attention.self.sdpa", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "encoder.layer.%u.attention.output.dense", i);
+  y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.attention.output.dropout", i);
+  y = add(b, y, x, "encoder.layer", i, 1);
+  x = sn_build_layer_norm(b, y, "encoder.layer.%u.attention.output.LayerNorm", i);
+  y = sn_build_fc_positions(b, x, 4 * net->hidden, "encoder.layer.%u.intermediate.dense", i);
+  y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layer.%u.intermediate.act", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "encoder.layer.%u.output.dense", i);
+  y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.output.dropout", i);
+  y = add(b, y, x, "encoder.layer", i, 2);
+  return sn_build_layer_norm(b, y, "encoder.layer.%u.output.LayerNorm", i);
+}
+
+sn_net *sn__zoo_bert(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  const uint32_t vocabulary = 30522, positions = 512, segments = 2;
+  const sn__transformer *net = entry->config;
+  sn_builder *b = begin(entry, batch, image, positions, parameters, err);
+  uint32_t x = sn_build_embedding(b, vocabulary, net->hidden, "embeddings.word_embeddings");
+  x = sn_build_position(b, x, segments, "embeddings.token_type_embeddings");
+  x = sn_build_position(b, x, positions, "embeddings.position_embeddings");
+  x = sn_build_layer_norm(b, x, "embeddings.LayerNorm");
+  x = sn_build_dropout(b, x, 0.1, "embeddings.dropout");
+  for (unsigned i = 0; i < net->layers; i++) x = bert_block(b, x, net, i);
+  x = sn_build_take(b, x, "pooler.first");
+  x = sn_build_fc(b, x, net->hidden, "pooler.dense");
+  x = sn_build_act(b, x, (sn_act){.mode = SN_ACT_TANH}, "pooler.activation");
+  sn_build_softmax(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
+
+/* -- ViT ---------------------------------------------------------------------------------------------------------- */
+
+/* nn.MultiheadAttention lays its three projections out one behind the other: a copy. */
+static uint32_t vit_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+  uint32_t y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_1", i);
+  y = sn_build_fc_positions(b, y, 3 * net->hidden, "encoder.layers.%u.self_attention.in_proj", i);
+  y = sn_build_concat(b, &y, 1, "encoder.layers.%u.self_attention.contiguous", i);
+  y = sn_build_attention(b, &y, 1, (sn_attention){.heads = net->heads}, "encoder.layers.%u.self_attention.sdpa", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.self_attention.out_proj", i);
+  x = add(b, y, x, "encoder.layers", i, 1);
+  y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_2", i);
+  y = sn_build_fc_positions(b, y, 4 * net->hidden, "encoder.layers.%u.mlp.0", i);
+  y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layers.%u.mlp.1", i);
+  y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.mlp.3", i);
+  return add(b, x, y, "encoder.layers", i, 2);
+}
+
+sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  const uint32_t patch = 16;
+  const sn__transformer *net = entry->config;
+  if (image % patch != 0) {
+    sn_fail(err, SN_BAD_USAGE, "%s cuts images into patches of %" PRIu32 "x%" PRIu32 ", which do not fill %" PRIu32,
+            entry->name, patch, patch, image);
+    return NULL;
+  }
+  sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
+  const sn_conv patches = {.channels = net->hidden, .kernel = patch, .stride = patch};
+  uint32_t x = sn_build_conv(b, SN_DATA_LAYER, patches, "conv_proj");
+  x = sn_build_token(b, x, "class_token");
+  x = sn_build_position(b, x, (image / patch) * (image / patch) + 1, "encoder.pos_embedding");
+  for (unsigned i = 0; i < net->layers; i++) x = vit_block(b, x, net, i);
+  x = sn_build_layer_norm(b, x, "encoder.ln");
+  x = sn_build_take(b, x, "first");
+  x = sn_build_fc(b, x, 1000, "heads.head");
+  sn_build_softmax(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
+
+/* -- Llama -------------------------------------------------------------------------------------------------------- */
+
+enum { LAYERS, HIDDEN, HEADS, KV_HEADS, FFN, VOCABULARY, LLAMA_KEYS };
+
+static uint32_t llama_block(sn_builder *b, uint32_t x, const uint32_t *of, unsigned i) {
+  uint32_t y = sn_build_rms_norm(b, x, "layers.%u.input_layernorm", i), kv = of[HIDDEN] / of[HEADS] * of[KV_HEADS];
+  uint32_t qkv[3];
+  qkv[0] = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.q_proj", i);
+  qkv[1] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.k_proj", i);
+  qkv[2] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.v_proj", i);
+  qkv[0] = sn_build_rotary(b, qkv[0], "layers.%u.self_attn.q_rotary", i);
+  qkv[1] = sn_build_rotary(b, qkv[1], "layers.%u.self_attn.k_rotary", i);
+  const sn_attention attention = {.heads = of[HEADS], .kv_heads = of[KV_HEADS], .causal = true};
+  y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
+  y = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.o_proj", i);
+  x = add(b, x, y, "layers", i, 1);
+  y = sn_build_rms_norm(b, x, "layers.%u.post_attention_layernorm", i);
+  uint32_t gate = sn_build_linear(b, y, of[FFN], 0, "layers.%u.mlp.gate_proj", i);
+  gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.act_fn", i);
+  uint32_t up = sn_build_linear(b, y, of[FFN], 0, "layers.%u.mlp.up_proj", i);
+  y = sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
+  y = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.mlp.down_proj", i);
+  return add(b, x, y, "layers", i, 2);
+}
+
+/* "7b", "13b" and "70b" stand for their parameters; NULL: `parameters` is not one of them. Table 1 of the paper. */
+static const uint32_t *llama_of_size(const char *parameters) {
+  static const struct {
+    const char *name;
+    uint32_t of[LLAMA_KEYS];
+  } sizes[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}},
+               {"13b", {40, 5120, 40, 40, 13824, 32000}},
+               {"70b", {80, 8192, 64, 8, 28672, 32000}}};
+  for (size_t i = 0; parameters && i < sizeof sizes / sizeof sizes[0]; i++)
+    if (strcmp(parameters, sizes[i].name) == 0) return sizes[i].of;
+  return parameters ? NULL : sizes[0].of;
+}
+
+static sn_status check_llama(const uint32_t *of, sn_err *err) {
+  if (of[HIDDEN] % of[HEADS] == 0 && of[HEADS] % of[KV_HEADS] == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "llama: heads %" PRIu32 " must divide hidden %" PRIu32 ", and kv_heads %" PRIu32 " divide heads",
+                 of[HEADS], of[HIDDEN], of[KV_HEADS]);
+}
+
+sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  static const char *const names[LLAMA_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
+  static const sn__zoo_keys keys = {.names = names, .count = LLAMA_KEYS, .high = 1000000};
+  const uint32_t *size = llama_of_size(parameters);
+  uint32_t of[LLAMA_KEYS];
+  memcpy(of, size ? size : llama_of_size(NULL), sizeof of);
+  if (!size && sn__zoo_parameters(entry, parameters, &keys, of, err) != SN_OK) return NULL;
+  if (check_llama(of, err) != SN_OK) return NULL;
+  char name[SN_NET_NAME];
+  snprintf(name, sizeof name, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
+  sn_builder *b = sn_builder_new_tokens(name, batch, image, err);
+  uint32_t x = sn_build_embedding(b, of[VOCABULARY], of[HIDDEN], "embed_tokens");
+  for (unsigned i = 0; i < of[LAYERS]; i++) x = llama_block(b, x, of, i);
+  x = sn_build_rms_norm(b, x, "norm");
+  x = sn_build_linear(b, x, of[VOCABULARY], 0, "lm_head");
+  sn_build_softmax_positions(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
