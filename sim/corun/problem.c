@@ -96,7 +96,8 @@ static void choose_all(const sn__problem *p, sn__choice *choices) {
   }
 }
 
-int64_t sn__problem_chain(const sn__problem *p, const int64_t *ns) {
+/* The longest path when an operation of a class takes ns[class]; -1: out of memory. */
+static int64_t find_chain(const sn__problem *p, const int64_t *ns) {
   int64_t *end = calloc((size_t)p->ops->n_ops + 1, sizeof *end), longest = 0;
   if (!end) return -1;
   for (uint32_t op = 0; op < p->ops->n_ops; op++) {
@@ -146,7 +147,7 @@ static bool find_bounds(sn__problem *p) {
       add(&p->area_ns, e[p->class_of[op]].area);
       add(&p->slowest_ns, e[p->class_of[op]].slowest);
     }
-    p->chain_ns = sn__problem_chain(p, fastest);
+    p->chain_ns = find_chain(p, fastest);
   }
   bool good = e && fastest && p->chain_ns >= 0;
   free(e);

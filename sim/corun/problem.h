@@ -54,7 +54,4 @@ static inline uint32_t sn__kind_threads(const sn__problem *problem, uint32_t op)
   return problem->times->kinds[sn__class(problem, op)->kind].threads;
 }
 
-/* The longest path when an operation of a class takes ns[class]. */
-int64_t sn__problem_chain(const sn__problem *problem, const int64_t *ns);
-
 #endif

@@ -20,13 +20,17 @@ static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+static bool same(sn__bytes a, sn__bytes b) {
+  return a.now == b.now && a.next == b.next && a.soon == b.soon;
+}
+
+/* Up to where nothing changes. */
 void sn__ranks_put(sn__ranks *set, uint32_t rank, sn__bytes adds) {
-  uint32_t at = set->n_leaves + rank;
-  set->least[at] = adds;
-  while ((at /= 2) > 0) {
-    const sn__bytes *left = &set->least[2 * (size_t)at], *right = left + 1;
-    set->least[at] =
-        (sn__bytes){lesser(left->now, right->now), lesser(left->next, right->next), lesser(left->soon, right->soon)};
+  for (uint32_t at = set->n_leaves + rank; !same(set->least[at], adds); at /= 2) {
+    set->least[at] = adds;
+    if (at == 1) return;
+    const sn__bytes *other = &set->least[at ^ 1];
+    adds = (sn__bytes){lesser(adds.now, other->now), lesser(adds.next, other->next), lesser(adds.soon, other->soon)};
   }
 }
 

@@ -2,15 +2,19 @@
  * something ends; where nothing runs it must name an operation. n_k: the threads of the operation's kind, fixed for all
  * its instances; best: those of the instance itself. Times are predicted ones.
  *
- *   serial    one after another in serial order, at the best count (s1) or n_k (s12)
- *   workers   up to K at once, P threads each, the oldest first. Where KP cores are there, worker w has cores wP on;
- * else threads float over all cores idle      s123. The oldest with a fit starts, with the fewest threads: of its three
- * fastest counts one (n_k in place of such as are far from it) that needs no more cores than are idle and ends no later
- * than the last of those that run. Where none fits, the largest starts, if n_k cores are idle. s1234. And while no core
- * is idle, the smallest starts on second slots, one at a time, with n_k threads. path      the one with the longest
- * path behind it, with its best count or what is idle; while others are ready, with fewer as long as it takes no longer
- * than `stretch` percent of its best time. It waits where it would end later than if it had its best count when those
- * that run have ended.
+ * serial: one after another in serial order, at the best count (s1) or n_k (s12).
+ *
+ * workers: up to K at once, P threads each, the oldest first. Where KP cores are there, worker w has cores wP on; else
+ * threads float over all cores.
+ *
+ * idle: s123. The oldest with a fit starts, with the fewest threads: of its three fastest counts one (n_k in place of
+ * such as are far from it) that needs no more cores than are idle and ends no later than the last of those that run.
+ * Where none fits, the largest starts, if n_k cores are idle. s1234: and while no core is idle, the smallest starts on
+ * second slots, one at a time, with n_k threads.
+ *
+ * path: the one with the longest path behind it, with its best count or what is idle; while others are ready, with
+ * fewer as long as it takes no longer than `stretch` percent of its best time. It waits where it would end later than
+ * if it had its best count when those that run have ended.
  */
 #ifndef SN_SIM_CORUN_RULES_H
 #define SN_SIM_CORUN_RULES_H
@@ -31,6 +35,7 @@ struct sn__rule {
   uint32_t orders;           /* bits by sn__order: those it looks at */
   uint32_t workers, threads; /* of sn__rule_workers() */
   uint32_t stretch;          /* of sn__rule_path() */
+  bool bounded;              /* of workers: known not to be fast enough before it is through (sim/corun/workers.h) */
 };
 
 sn__rule sn__rule_serial_best(void);

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "sim/corun/rules.h"
+#include "sim/corun/workers.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -20,10 +21,16 @@ typedef struct maker {
   sn_policy policy; /* of `best` */
   uint32_t stretch;
   bool found;
+  sn__workers bounds; /* of manual's */
 } maker;
 
 static int64_t cutoff_ns(const maker *m) {
   return m->found ? m->best->end_ns : INT64_MAX;
+}
+
+/* Whether the schedule, if this starts now, is known not to be the fastest. */
+static bool is_hopeless(maker *m, const sn__rule *rule, uint32_t op) {
+  return rule->bounded && sn__workers_start(&m->bounds, op, m->floor->pace.now) >= cutoff_ns(m);
 }
 
 /* Runs a rule; keeps the schedule if it is the fastest so far. */
@@ -32,7 +39,10 @@ static sn_status try_rule(maker *m, sn__rule rule, sn_policy policy, sn_err *err
   sn__pick pick;
   sn__floor_begin(f, rule.orders, m->budget_bytes, m->next);
   do
-    while (f->n_running < SN_COMPUTE_LANES && rule.next(f, &rule, &pick)) sn__floor_start(f, pick.op, pick.team);
+    while (f->n_running < SN_COMPUTE_LANES && rule.next(f, &rule, &pick)) {
+      if (is_hopeless(m, &rule, pick.op)) return SN_OK;
+      sn__floor_start(f, pick.op, pick.team);
+    }
   while (sn__floor_end_next(f, cutoff_ns(m)));
   if (f->n_running > 0) return SN_OK; /* dropped */
   if (f->n_events < 2 * f->problem->ops->n_ops)
@@ -61,20 +71,11 @@ static sn_status check_threads(const maker *m, sn_policy policy, sn_err *err) {
                  sn_policy_name(policy, name), m->problem->cores->count, most);
 }
 
-static sn_status try_workers(maker *m, sn_policy policy, sn_err *err) {
-  sn_status status = check_threads(m, policy, err);
-  return status == SN_OK ? try_rule(m, sn__rule_workers(policy.workers, policy.threads), policy, err) : status;
-}
-
-/* No schedule of these workers is faster: the longest path, and all work divided among them. -1: out of memory. */
-static int64_t workers_bound(const sn__problem *p, uint32_t workers, uint32_t threads) {
-  int64_t *ns = calloc((size_t)p->times->n_classes + 1, sizeof *ns), all = 0;
-  if (!ns) return -1;
-  for (uint32_t c = 0; c < p->times->n_classes; c++) ns[c] = p->times->classes[c].ns[threads];
-  for (uint32_t op = 0; op < p->ops->n_ops; op++) all += ns[p->class_of[op]];
-  int64_t chain = sn__problem_chain(p, ns), share = all / workers;
-  free(ns);
-  return chain < share ? share : chain;
+static sn_status try_workers(maker *m, sn_policy policy, bool bounded, sn_err *err) {
+  if (check_threads(m, policy, err) != SN_OK) return err->code;
+  sn__rule rule = sn__rule_workers(policy.workers, policy.threads);
+  rule.bounded = bounded;
+  return try_rule(m, rule, policy, err);
 }
 
 typedef struct candidate {
@@ -106,14 +107,16 @@ static sn_status try_manual(maker *m, sn_err *err) {
   for (uint32_t w = 0; w < sizeof workers / sizeof *workers; w++)
     for (uint32_t t = 0; t < n_threads; t++) {
       if (m->problem->cores->pinned && workers[w] * threads[t] > m->problem->cores->count) continue;
-      all[n] = (candidate){
-          workers_bound(m->problem, workers[w], threads[t]), n, {SN_POLICY_WORKERS, workers[w], threads[t]}};
-      if (all[n++].bound_ns < 0) return sn_fail_memory(err);
+      sn_policy policy = {SN_POLICY_WORKERS, workers[w], threads[t]};
+      all[n] = (candidate){sn__workers_bound(&m->bounds, workers[w], threads[t]), n, policy};
+      n++;
     }
   qsort(all, n, sizeof *all, compare);
   sn_status status = SN_OK;
-  for (uint32_t i = 0; i < n && status == SN_OK && all[i].bound_ns < cutoff_ns(m); i++)
-    status = try_workers(m, all[i].policy, err);
+  for (uint32_t i = 0; i < n && status == SN_OK && all[i].bound_ns < cutoff_ns(m); i++) {
+    sn__workers_bound(&m->bounds, all[i].policy.workers, all[i].policy.threads);
+    status = try_workers(m, all[i].policy, true, err);
+  }
   return status;
 }
 
@@ -132,7 +135,7 @@ static sn_status try_best(maker *m, sn_err *err);
 static sn_status try_policy(maker *m, sn_policy policy, sn_err *err) {
   switch (policy.kind) {
   case SN_POLICY_WORKERS:
-    return try_workers(m, policy, err);
+    return try_workers(m, policy, false, err);
   case SN_POLICY_MANUAL:
     return try_manual(m, err);
   case SN_POLICY_S1:
@@ -222,7 +225,10 @@ static bool open_maker(maker *m, const sn_ops *ops, const sn_times *times, const
   m->floor = m->budget ? sn__floor_new(m->problem, m->budget, err) : NULL;
   m->best = m->floor ? sn_timetable_new(ops, err) : NULL;
   m->next = m->best ? sn_timetable_new(ops, err) : NULL;
-  return m->next != NULL;
+  if (!m->next) return false;
+  bool good = sn__workers_init(&m->bounds, m->problem);
+  if (!good) sn_fail_memory(err);
+  return good;
 }
 
 sn_timetable *sn_corun_schedule(const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_policy policy,
@@ -238,6 +244,7 @@ sn_timetable *sn_corun_schedule(const sn_ops *ops, const sn_times *times, const 
     m.best = NULL;
   }
   sn_timetable_free(m.next);
+  sn__workers_clear(&m.bounds);
   sn__floor_free(m.floor);
   sn__budget_free(m.budget);
   sn__problem_free(m.problem);

@@ -61,8 +61,7 @@ static double crowding(const sn_cores *cores, double x) {
   return fmax(0, a[i] + slope * (x - at[i]));
 }
 
-/* What i suffers from j being there, before j's share. */
-static double hindrance(const sn_cores *cores, sn_team i, sn_team j) {
+double sn_cores_hindrance(const sn_cores *cores, sn_team i, sn_team j) {
   double memory = cores->neighbour * fmin(1, 2.0 * j.count / cores->count);
   if (i.slot == SN_SLOT_ANY) return memory + crowding(cores, (double)i.first / cores->count);
   return memory + cores->crowd[0] * overlap(i, j);
@@ -72,7 +71,7 @@ void sn_cores_rates(const sn_cores *cores, const sn_running *tasks, uint32_t n, 
   for (uint32_t i = 0; i < n; i++) {
     double slowing = 1;
     for (uint32_t j = 0; j < n; j++)
-      if (j != i) slowing += tasks[j].share / 1024.0 * hindrance(cores, tasks[i].team, tasks[j].team);
+      if (j != i) slowing += tasks[j].share / 1024.0 * sn_cores_hindrance(cores, tasks[i].team, tasks[j].team);
     rates[i] = (uint32_t)fmax(1, floor(1024 / slowing));
   }
 }

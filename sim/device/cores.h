@@ -99,4 +99,7 @@ typedef struct sn_running {
  * (8, a8) and on. O(n^2). */
 void sn_cores_rates(const sn_cores *cores, const sn_running *tasks, uint32_t n, uint32_t *rates);
 
+/* What i suffers from j beside it, before the share of j's work. */
+double sn_cores_hindrance(const sn_cores *cores, sn_team i, sn_team j);
+
 #endif

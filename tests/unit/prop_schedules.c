@@ -5,6 +5,7 @@
  *   SN_SEED        first seed
  *   SN_PROP_NETS   how many graphs (default 4000) */
 #include "sim/corun/floor.h"
+#include "sim/corun/workers.h"
 #include "sim/play/engine.h"
 #include "tests/unit/corun_case.h"
 
@@ -228,6 +229,59 @@ static void random_graphs(void **state) {
   }
 }
 
+/* ---- workers ---- */
+
+/* No schedule of these workers ends before what is said of it, neither before it begins nor while it goes on. */
+static int64_t check_bounds(corun_case *c, uint32_t workers, uint32_t threads, uint64_t budget) {
+  char policy[SN_POLICY_NAME];
+  sn_err err = SN_ERR_INIT;
+  sn_corun_facts facts;
+  sn__workers bounds;
+  snprintf(policy, sizeof policy, "%ux%u", workers, threads);
+  sn_timetable *t = case_schedule(c, policy, budget, &facts);
+  sn__problem *p = sn__problem_new(&c->ops, &c->times, &c->cores, &err);
+  MUST(p && sn__workers_init(&bounds, p));
+  MUST(sn__workers_bound(&bounds, workers, threads) <= t->end_ns);
+  for (uint32_t i = 0; i < 2 * c->ops.n_ops; i++) {
+    const sn_event *e = &t->events[i];
+    if (!e->is_end) MUST(sn__workers_start(&bounds, e->op, t->starts[e->op].start_ns) <= t->end_ns);
+  }
+  MUST(bounds.left_work_ns == 0 && bounds.left_beside_ns == 0);
+  int64_t end = t->end_ns;
+  sn__workers_clear(&bounds);
+  sn__problem_free(p);
+  sn_timetable_free(t);
+  return end;
+}
+
+/* manual is the fastest of all workers, each scheduled to its end. */
+static void bounded_workers(void **state) {
+  (void)state;
+  const char *asked = getenv("SN_PROP_NETS"), *policy = "manual";
+  uint64_t first = first_seed(9000), graphs = (asked ? strtoull(asked, NULL, 10) : 4000) / 4 + 1;
+  for (uint64_t i = 0; i < graphs; i++) {
+    dice = first + i;
+    uint64_t seed = dice;
+    corun_case *c = draw_case(&seed, prng_from(&seed, 2, CASE_CORES), MOST_OPS);
+    uint64_t budget = draw_budget(c, &seed);
+    uint32_t cores = c->cores.count;
+    int64_t fastest = INT64_MAX;
+    c->cores.pinned = prng_chance(&seed, 30);
+    for (uint32_t k = 1; k <= 4; k *= 2)
+      for (uint32_t threads = 1; threads <= 2 * cores; threads++) {
+        bool tried = (threads < cores && threads % 2 == 0) || threads == cores || threads == 3 * cores / 2 ||
+                     threads == 2 * cores;
+        if (!tried || (c->cores.pinned && k * threads > cores)) continue;
+        int64_t end = check_bounds(c, k, threads, budget);
+        if (end < fastest) fastest = end;
+      }
+    sn_timetable *t = case_schedule(c, policy, budget, NULL);
+    MUST(t->end_ns == fastest);
+    sn_timetable_free(t);
+    free(c);
+  }
+}
+
 /* ---- what may start ---- */
 
 static bool is_ready(const corun_case *c, const bool *started, const bool *ended, uint32_t op) {
@@ -331,7 +385,7 @@ static void one_core(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs), cmocka_unit_test(random_orders),
-                                     cmocka_unit_test(one_core)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_graphs), cmocka_unit_test(bounded_workers),
+                                     cmocka_unit_test(random_orders), cmocka_unit_test(one_core)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
