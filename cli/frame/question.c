@@ -86,6 +86,21 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && args->n_strategies == 0; i++) sn_question_add(q, sn_strategy_shown(i));
 }
 
+sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
+  const sn_corun_options plain = SN_CORUN_INIT, *asked = &args->corun;
+  const char *option = asked->budget_bytes != plain.budget_bytes ? "--budget"
+                       : asked->reuse != plain.reuse             ? "--sharing"
+                       : asked->interval != plain.interval       ? "--interval"
+                                                                 : NULL;
+  for (uint32_t i = 0; i < args->n_strategies; i++)
+    if (sn_strategy_is_corun(args->strategies[i])) return SN_OK;
+  if (!option || args->command->bit == SN_CMD_THREADS) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s is of strategies that run operations side by side, and none is asked for; add --strategy "
+                 "liveness+corun=path, or leave it out",
+                 option);
+}
+
 /* What cannot be asked for together. */
 static sn_status check_iteration(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.accumulate = args->accumulate, .inference = args->inference};
@@ -118,7 +133,7 @@ static void show_plans(void *watcher) {
 
 sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *err) {
   *question = (sn_question){.args = args, .options = SN_OPTIONS_INIT};
-  if (check_iteration(args, err) != SN_OK) return err->code;
+  if (check_iteration(args, err) != SN_OK || sn_question_check_corun(args, err) != SN_OK) return err->code;
   question->options.planned = show_plans;
   question->options.watcher = question;
   question->options.workspace = args->workspace;

@@ -33,6 +33,10 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
  * memory. SN_BAD_USAGE where the margin leaves nothing. */
 sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err);
 
+/* SN_BAD_USAGE where --budget, --sharing or --interval is given and no strategy is named that runs operations side by
+ * side. */
+sn_status sn_question_check_corun(const sn_args *args, sn_err *err);
+
 /* Adds a strategy that nobody has named, if it can be asked for what the iteration is for. */
 void sn_question_add(sn_question *question, sn_strategy strategy);
 

@@ -152,7 +152,8 @@ static sn_status read_id(reader *r, cell c, const char **id) {
 static sn_status make_room(reader *r) {
   sn_block_list *l = r->list;
   if (l->count == SN_PACK_MOST)
-    return fail_at(r, "more than %d blocks, which is more than can be packed", SN_PACK_MOST);
+    return fail_at(r, "more than %d blocks, which is more than can be packed; cut the file where no block lives",
+                   SN_PACK_MOST);
   if (l->count < l->room) return SN_OK;
   uint32_t room = l->room ? 2 * l->room : 256;
   sn_block *blocks = realloc(l->blocks, room * sizeof *blocks);

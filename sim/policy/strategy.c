@@ -74,11 +74,22 @@ enum {
 };
 
 static const char corun_part[] = "corun=";
-static const char alone_text[] = "baseline, superneurons and published systems stand alone";
+static const char alone_text[] = "baseline, superneurons and published systems stand alone; add to liveness, as in "
+                                 "liveness+cache";
+
+/* MXNet's words for what is a graph here. */
+static bool is_sharing(const char *word) {
+  return strcmp(word, "sharing") == 0 || strcmp(word, "inplace") == 0 || strcmp(word, "in-place") == 0;
+}
 
 static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
   const char *names[PARTS + 1] = {"corun=path"};
   char hint[100], which[64] = "";
+  if (is_sharing(word))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "strategy \"%.80s\": sharing, MXNet's, is what the graph explicit does; try explicit or "
+                   "explicit+dynamic, or snsim memcost, which shows what it saves",
+                   text);
   for (size_t i = 0; i < PARTS; i++) names[i + 1] = parts[i].name;
   if (!*word)
     snprintf(which, sizeof which, ": a part of it is empty");
@@ -135,13 +146,14 @@ static const char *settle(sn_strategy *s) {
            "another";
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
-    return "the graph explicit is planned whole: explicit or explicit+dynamic";
+    return "the graph explicit is planned whole; try explicit or explicit+dynamic";
   if (!is_pytorch(*s))
-    return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's: pytorch+recompute=units" : NULL;
+    return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
-  if (s->offload && s->offload != SN_OFFLOAD_SAVED) return "PyTorch has no such offload: pytorch+offload";
+  if (s->offload && s->offload != SN_OFFLOAD_SAVED)
+    return "PyTorch has no cache and one kind of offload; try pytorch+offload";
   if (s->recompute && s->recompute != SN_RECOMPUTE_UNITS)
-    return "PyTorch has no such recompute: pytorch+recompute=units";
+    return "PyTorch re-runs whole units; try pytorch+recompute=units";
   return NULL;
 }
 
