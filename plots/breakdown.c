@@ -2,10 +2,11 @@
  * layer.
  *
  * Time is that of the steps' computing. A re-run forward counts for the layer whose backward waits for it; what is left
- * of the iteration is waiting for copies, and updates. That of a co-run strategy, whose operations share it, is not
- * split. Memory is that of the functional tensors which make up the peak,
- * each by the layer it belongs to. O(steps log layers) a bar. Left out: workspace, and what stays for the whole
- * training, which is the same for all strategies. */
+ * of the iteration is waiting for copies, and updates. Operations of a co-run strategy that run side by side share the
+ * time in equal parts, re-runs as what they are; where nobody knows when they ran, it is not split. Memory is that of
+ * the functional tensors which make up the peak, each by the layer it belongs to. O(steps log layers) a bar,
+ * O(operations log operations) of a co-run strategy. Left out: workspace, and what stays for the whole training, which
+ * is the same for all strategies. */
 #include "plots/plot_internal.h"
 
 #include "base/arena.h"
@@ -50,12 +51,69 @@ static unsigned part_of_tensor(const char *tensor, const sn__owner *owners, uint
   return sn__owner_part(owners, count, layer);
 }
 
-static void sum_time(const sn_result *r, bar *b) {
-  b->all_ms = (double)r->iteration_ns / 1e6;
-  if (!sn_corun_row_is_empty(&r->corun)) {
-    b->time_ms[SN__PART_SIDE_BY_SIDE] = b->all_ms;
-    return;
+/* The start or end of an operation of a part. */
+typedef struct event {
+  int64_t ns;
+  unsigned part;
+  int change;
+} event;
+
+static int by_time(const void *a, const void *b) {
+  const event *x = a, *y = b;
+  return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+static uint32_t find_events(const sn_timeline *t, event *events) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->n_bars; i++) {
+    const sn_bar *b = &t->bars[i];
+    if (b->kind != SN_BAR_COMPUTE) continue;
+    const sn_timeline_step *step = &t->steps[b->what - 1]; /* counted from 1 */
+    unsigned part = strcmp(step->pass, "update") == 0 ? SN__PART_WAITING : sn__part_of(step->op);
+    events[n++] = (event){b->begin_ns, part, 1};
+    events[n++] = (event){b->end_ns, part, -1};
   }
+  qsort(events, n, sizeof *events, by_time);
+  return n;
+}
+
+/* Whatever runs at a moment has an equal part of it. */
+static void share_time(const event *events, uint32_t n, int64_t end_ns, bar *b) {
+  int running[SN__PARTS] = {0}, all = 0;
+  int64_t now = 0;
+  for (uint32_t i = 0; i <= n; i++) {
+    int64_t next = i < n ? events[i].ns : end_ns;
+    double ms = fmax(0, (double)(next - now) / 1e6);
+    if (all == 0) b->time_ms[SN__PART_WAITING] += ms;
+    for (unsigned p = 0; p < SN__PARTS && all > 0; p++) b->time_ms[p] += ms * running[p] / all;
+    if (i == n) return;
+    running[events[i].part] += events[i].change;
+    all += events[i].change;
+    now = next;
+  }
+}
+
+static sn_status split_time(const sn_timeline *t, bar *b, sn_err *err) {
+  event *events = calloc(2 * (size_t)t->n_bars + 1, sizeof *events);
+  if (!events) return sn_fail_memory(err);
+  share_time(events, find_events(t, events), t->end_ns, b);
+  free(events);
+  return SN_OK;
+}
+
+static sn_status sum_corun_time(const sn_plot_options *options, const sn_result *r, bar *b, sn_err *err) {
+  sn_timeline *t = options && options->play ? options->play(options->player, r, err) : NULL;
+  if (t)
+    split_time(t, b, err);
+  else
+    b->time_ms[SN__PART_SIDE_BY_SIDE] = b->all_ms;
+  sn_timeline_free(t);
+  return err->code;
+}
+
+static sn_status sum_time(const sn__chart *chart, const sn_result *r, bar *b, sn_err *err) {
+  b->all_ms = (double)r->iteration_ns / 1e6;
+  if (!sn_corun_row_is_empty(&r->corun)) return sum_corun_time(chart->options, r, b, err);
   double rest = (double)r->iteration_ns; /* the store's steps may add up to more than a clock holds */
   for (uint32_t i = 0; i < r->n_steps; i++) {
     double ns = (double)r->steps[i].end_ns - (double)r->steps[i].begin_ns;
@@ -63,6 +121,7 @@ static void sum_time(const sn_result *r, bar *b) {
     rest -= ns;
   }
   b->time_ms[SN__PART_WAITING] = fmax(rest, 0) / 1e6;
+  return SN_OK;
 }
 
 static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {
@@ -100,8 +159,7 @@ static breakdown *sum_up(const sn__chart *chart, sn_err *err) {
   d->most_ms = d->most_memory = 1e-6; /* axes need a length */
   for (unsigned i = 0; i < chart->n_curves; i++) {
     const sn_result *r = chart->curves[i].result;
-    sum_time(r, &d->bars[i]);
-    if (sum_memory(r, &d->unit, &d->bars[i], err) != SN_OK) break;
+    if (sum_time(chart, r, &d->bars[i], err) != SN_OK || sum_memory(r, &d->unit, &d->bars[i], err) != SN_OK) break;
     note_most(d, &d->bars[i]);
   }
   if (err->code == SN_OK) return d;

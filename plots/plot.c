@@ -182,6 +182,7 @@ sn_status sn_plot_runs(const sn_run *const *runs, unsigned n_runs, const sn_plot
                      .curves = chosen.curves,
                      .n_curves = chosen.count,
                      .n_runs = n_runs,
+                     .options = options,
                      .with_live = options->with_live};
   if (err->code == SN_OK && check_rows(&chosen, options->kind, err) == SN_OK) draw_chart(&chart, options, err);
   free(chosen.curves);

@@ -60,6 +60,10 @@ typedef struct sn_plot_options {
                                     liveness+offload+recompute=cost; else these, liveness, liveness+offload and the
                                     fastest that fits; those of them that a run has, else all it has */
   unsigned n_strategies;
+  /* breakdown: when what runs side by side in a co-run result ran, so that its time can be split; NULL, without an
+   * error, where that is not known. The function may be NULL as well. */
+  sn_timeline *(*play)(void *player, const sn_result *result, sn_err *err);
+  void *player;
   const sn_timeline *beside; /* pool, in a file: drawn beside it, the same strategy by first fit; NULL: nothing */
 } sn_plot_options;
 

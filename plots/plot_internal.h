@@ -48,6 +48,7 @@ typedef struct sn__chart {
   const sn_timeline *timeline;         /* of a kind that is played: of curves[0] */
   const sn_timeline *const *timelines; /* of corun: of each curve */
   const sn_timeline *beside;           /* of pool; NULL: nothing */
+  const sn_plot_options *options;      /* of breakdown: whom to ask for timelines */
 } sn__chart;
 
 /* The most points of one curve; where there are more steps, a point is the largest of several steps. */

@@ -1,5 +1,6 @@
 /* `snsim plot`: pictures of stored runs and sweeps, in a file or in the terminal. Device, timeline, pool, cores and
- * corun need a plan, which the store does not keep: for them the run is simulated again and must come out as it was. */
+ * corun need a plan, which the store does not keep: for them the run is simulated again and must come out as it was. So
+ * does the breakdown of a strategy whose operations run side by side. */
 #include "plots/plot.h"
 
 #include "cli/frame/options.h"
@@ -19,7 +20,8 @@ typedef struct plot {
   const sn_result *results[SN_PLOT_CORUNS]; /* of kinds that are played, with what was: one, of corun several */
   sn_timeline *timelines[SN_PLOT_CORUNS];
   unsigned n_results;
-  sn_store *store; /* of a sweep, and its number */
+  const sn_replay *replay; /* of what a breakdown splits */
+  sn_store *store;         /* of a sweep, and its number */
   int64_t sweep;
   sn_plot_options options;
 } plot;
@@ -133,6 +135,33 @@ static sn_status draw_again(plot *p, sn_err *err) {
   return err->code;
 }
 
+/* ---- breakdowns of what runs side by side ---- */
+
+/* What was predicted of a measured run is not known any more. */
+static sn_timeline *play(void *player, const sn_result *result, sn_err *err) {
+  const plot *p = player;
+  return sn_run_is_answer(p->runs[0], result) ? sn_replay_timeline(p->replay, result, err) : NULL;
+}
+
+static bool has_corun(const sn_run *run) {
+  bool any = false;
+  assert(run);
+  for (uint32_t i = 0; i < run->n_results; i++) any = any || is_corun(run, &run->results[i]);
+  return any;
+}
+
+static sn_status draw_split(plot *p, sn_err *err) {
+  sn_calibration *calibration = sn_stored_calibration(p->args, p->runs[0], err);
+  sn_replay *replay = err->code == SN_OK ? sn_replay_open(p->runs[0], NULL, NULL, calibration, err) : NULL;
+  p->replay = replay;
+  p->options.play = play;
+  p->options.player = p;
+  if (replay) draw(p, err);
+  sn_replay_free(replay);
+  sn_calibration_free(calibration);
+  return err->code;
+}
+
 /* ---- what goes together ---- */
 
 static sn_status check_live(const sn_args *args, sn_err *err) {
@@ -202,6 +231,8 @@ static sn_status plot_runs(plot *p, sn_err *err) {
   if (check(p->args, err) != SN_OK) return err->code;
   if (load(p, err) == SN_OK && sn_plot_kind_is_played(p->args->kind))
     draw_again(p, err);
+  else if (err->code == SN_OK && p->args->kind == SN_PLOT_BREAKDOWN && has_corun(p->runs[0]))
+    draw_split(p, err);
   else if (err->code == SN_OK)
     draw(p, err);
   for (unsigned i = 0; i < p->n_runs; i++) sn_run_free(p->runs[i]);

@@ -46,8 +46,6 @@ static void known_networks(void **state) {
   check_counts("lenet", 24, 17);
   check_counts("inception_v3", 934, 343);
   check_counts("resnet_cifar:n=8", 559, 397);
-  check_counts("dcgan", 63, 43); /* with DATA of the first FC, whose dx is a tensor as that of conv1 is */
-  check_counts("resnet_cifar:n=8", 559, 397);
   check_counts("dcgan", 63, 43); /* with the DATA of the first FC, which makes a gradient of the noise */
 }
 
