@@ -16,11 +16,13 @@ typedef struct lane_clocks {
 
 typedef struct state {
   uint64_t offset, reserved;
-  lane_clocks touched, wrote, host_touched, host_wrote;
   uint64_t host_offset;
   uint32_t version, host_version; /* 0: no value */
   bool resident, host_held;
 } state;
+
+/* What happens to a tensor, on the device and in its external copy. */
+typedef enum use_kind { TOUCHED, WROTE, HOST_TOUCHED, HOST_WROTE, USES } use_kind;
 
 /* Of a co-run plan: what lies outside the pool. Its version is 0 until it has been written. */
 typedef struct object_state {
@@ -35,10 +37,11 @@ typedef struct checker {
   sn_err *err;
   uint32_t at; /* instruction */
   lane_clocks known[SN_LANES];
-  lane_clocks *fences; /* per fence: what its lane was behind when it signalled */
+  uint32_t *fences; /* per fence and lane: what its lane was behind when it signalled */
   bool *signalled;
   state *states;
-  uint32_t *needs; /* per access of the route: the version it needs */
+  uint32_t *clocks[USES]; /* per tensor and lane: the last such use */
+  uint32_t *needs;        /* per access of the route: the version it needs */
   sn__regions pool, external;
   uint32_t next_step;
   /* of a co-run plan, else NULL and empty */
@@ -68,10 +71,24 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
   return sn_tensor_name(c->route, tensor, text, SN_TENSOR_NAME);
 }
 
-static bool behind(const checker *c, uint8_t lane, const lane_clocks *clocks) {
+/* One a lane. */
+static uint32_t *clocks_of(const checker *c, use_kind use, uint32_t tensor) {
+  return &c->clocks[use][(size_t)tensor * c->n_lanes];
+}
+
+static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
   for (uint32_t l = 0; l < c->n_lanes; l++)
-    if (clocks->of[l] > c->known[lane].of[l]) return false;
+    if (clocks[l] > c->known[lane].of[l]) return false;
   return true;
+}
+
+/* This instruction, by its lane's clock. */
+static void note(const checker *c, const sn_instr *i, uint32_t *clocks) {
+  clocks[i->lane] = c->known[i->lane].of[i->lane];
+}
+
+static void note_use(const checker *c, const sn_instr *i, use_kind use) {
+  note(c, i, clocks_of(c, use, i->id));
 }
 
 /* The version each access needs, from the route alone: 1 as made, one more with each change in place. */
@@ -98,7 +115,7 @@ static void meter(checker *c) {
 static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint32_t owner) {
   uint64_t size = regions == &c->pool ? c->plan->pool_bytes : c->plan->external_bytes;
   lane_clocks touched = {{0}};
-  touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  note(c, i, touched.of);
   uint32_t other = SN_NONE;
   char text[SN_TENSOR_NAME];
   if (i->bytes == 0 || i->bytes > size || i->offset > size - i->bytes)
@@ -123,7 +140,7 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   uint64_t bytes = c->route->tensors[i->id].bytes;
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, "%s is allocated already", name(c, i->id, text));
-  if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, &t->touched))
+  if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
     return reject(c, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
     return reject(c, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
@@ -133,9 +150,10 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   t->offset = i->offset;
   t->reserved = i->bytes;
   t->version = 0;
-  memset(&t->touched, 0, sizeof t->touched);
-  memset(&t->wrote, 0, sizeof t->wrote);
-  t->touched.of[i->lane] = t->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  for (use_kind use = TOUCHED; use <= WROTE; use++) {
+    memset(clocks_of(c, use, i->id), 0, c->n_lanes * sizeof(uint32_t));
+    note_use(c, i, use);
+  }
   c->live_bytes += bytes;
   c->live_tensors++;
   meter(c);
@@ -148,10 +166,12 @@ static sn_status check_release(checker *c, const sn_instr *i) {
   if (!t->resident) return reject(c, "%s is not allocated", name(c, i->id, text));
   if (i->offset != t->offset || i->bytes != t->reserved)
     return reject(c, "%s is not what lies there", name(c, i->id, text));
-  if (!behind(c, i->lane, &t->touched))
+  if (!behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
     return reject(c, "%s is released while another lane may still use it", name(c, i->id, text));
-  t->touched.of[i->lane] = c->known[i->lane].of[i->lane];
-  sn__regions_release(&c->pool, t->offset, t->touched.of);
+  note_use(c, i, TOUCHED);
+  lane_clocks touched = {{0}};
+  memcpy(touched.of, clocks_of(c, TOUCHED, i->id), c->n_lanes * sizeof(uint32_t));
+  sn__regions_release(&c->pool, t->offset, touched.of);
   t->resident = false;
   c->live_bytes -= c->route->tensors[i->id].bytes;
   c->live_tensors--;
@@ -163,11 +183,11 @@ static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writ
   state *t = &c->states[tensor];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, "%s is not on the device", name(c, tensor, text));
-  if (!behind(c, i->lane, writes ? &t->touched : &t->wrote))
+  if (!behind(c, i->lane, clocks_of(c, writes ? TOUCHED : WROTE, tensor)))
     return reject(c, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
                   writes ? "written" : "read");
-  t->touched.of[i->lane] = c->known[i->lane].of[i->lane];
-  if (writes) t->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  note(c, i, clocks_of(c, TOUCHED, tensor));
+  if (writes) note(c, i, clocks_of(c, WROTE, tensor));
   return SN_OK;
 }
 
@@ -219,15 +239,15 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
     bool writes = accesses[a].mode != SN_READ;
     const char *layer = c->route->net->layers[accesses[a].object / SN_OBJECT_KINDS].name;
     const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
-    if (!behind(c, i->lane, writes ? &o->touched : &o->wrote))
+    if (!behind(c, i->lane, writes ? o->touched.of : o->wrote.of))
       return reject(c, "the %s of %s are %s without a fence behind another lane's use", what, layer,
                     writes ? "written" : "read");
     uint32_t needs = accesses[a].object % SN_OBJECT_KINDS == SN_OBJECT_PARAMETERS ? 0 : 1;
     if (accesses[a].mode != SN_WRITE && o->version != needs)
       return reject(c, "needs the %s of %s as they are %s", what, layer, needs ? "once made" : "before the update");
     if (writes) o->version = 1;
-    o->touched.of[i->lane] = c->known[i->lane].of[i->lane];
-    if (writes) o->wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+    note(c, i, o->touched.of);
+    if (writes) note(c, i, o->wrote.of);
   }
   return SN_OK;
 }
@@ -241,7 +261,7 @@ static sn_status check_cores(checker *c, const sn_instr *i) {
     return reject(c, "its team, %u from core %u on, slot %u, is not of a device of %u cores and %u slots", team->count,
                   team->first, team->slot, c->plan->cores, c->plan->slots);
   lane_clocks touched = {{0}};
-  touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  note(c, i, touched.of);
   uint32_t other;
   uint64_t first = (uint64_t)team->slot * c->plan->cores + team->first;
   switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, c->known[i->lane].of, touched.of, &other)) {
@@ -289,7 +309,7 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   if (status == SN_OK) status = touch(c, i, i->id, false);
   if (status != SN_OK) return status;
   if (t->version == 0) return reject(c, "%s holds no value", name(c, i->id, text));
-  if (!behind(c, i->lane, &t->host_touched))
+  if (!behind(c, i->lane, clocks_of(c, HOST_TOUCHED, i->id)))
     return reject(c, "the external copy of %s is overwritten while it may be read", name(c, i->id, text));
   if (!t->host_held) {
     status = claim(c, &c->external, i, i->id);
@@ -300,7 +320,8 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   t->host_held = true;
   t->host_offset = i->offset;
   t->host_version = t->version;
-  t->host_touched.of[i->lane] = t->host_wrote.of[i->lane] = c->known[i->lane].of[i->lane];
+  note_use(c, i, HOST_TOUCHED);
+  note_use(c, i, HOST_WROTE);
   return SN_OK;
 }
 
@@ -311,25 +332,27 @@ static sn_status check_copy_in(checker *c, const sn_instr *i) {
   if (status != SN_OK) return status;
   if (!t->host_held || t->host_offset != i->offset)
     return reject(c, "%s has no external copy there", name(c, i->id, text));
-  if (!behind(c, i->lane, &t->host_wrote))
+  if (!behind(c, i->lane, clocks_of(c, HOST_WROTE, i->id)))
     return reject(c, "the external copy of %s is read without a fence behind its copy-out", name(c, i->id, text));
   status = touch(c, i, i->id, true);
   t->version = t->host_version;
-  t->host_touched.of[i->lane] = c->known[i->lane].of[i->lane];
+  note_use(c, i, HOST_TOUCHED);
   return status;
 }
 
 static sn_status check_signal(checker *c, const sn_instr *i) {
   if (c->signalled[i->id]) return reject(c, "fence %u is signalled twice", i->id);
   c->signalled[i->id] = true;
-  c->fences[i->id] = c->known[i->lane];
+  memcpy(&c->fences[(size_t)i->id * c->n_lanes], c->known[i->lane].of, c->n_lanes * sizeof(uint32_t));
   return SN_OK;
 }
 
 static sn_status check_wait(checker *c, const sn_instr *i) {
   if (!c->signalled[i->id]) return reject(c, "fence %u has not been signalled before", i->id);
+  const uint32_t *fence = &c->fences[(size_t)i->id * c->n_lanes];
+  uint32_t *known = c->known[i->lane].of;
   for (uint32_t l = 0; l < c->n_lanes; l++)
-    if (c->fences[i->id].of[l] > c->known[i->lane].of[l]) c->known[i->lane].of[l] = c->fences[i->id].of[l];
+    if (fence[l] > known[l]) known[l] = fence[l];
   return SN_OK;
 }
 
@@ -380,18 +403,40 @@ static void find_next_step(checker *c) {
   }
 }
 
+static bool make_room(checker *c) {
+  const sn_route *route = c->route;
+  size_t fences = (size_t)c->plan->n_fences + 1;
+  c->fences = calloc(fences * c->n_lanes, sizeof *c->fences);
+  c->signalled = calloc(fences, sizeof *c->signalled);
+  c->states = calloc(route->n_tensors, sizeof *c->states);
+  c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
+  bool good = c->fences && c->signalled && c->states && c->needs;
+  for (use_kind use = TOUCHED; use < USES; use++) {
+    c->clocks[use] = calloc((size_t)route->n_tensors * c->n_lanes, sizeof(uint32_t));
+    good = good && c->clocks[use];
+  }
+  if (!good || !sn_plan_is_corun(c->plan)) return good;
+  c->objects = calloc((size_t)route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
+  c->done = calloc((size_t)route->n_steps * SN_STEP_PARTS, sizeof *c->done);
+  return c->objects && c->done;
+}
+
+static void clear(checker *c) {
+  sn__regions_clear(&c->pool);
+  sn__regions_clear(&c->external);
+  sn__regions_clear(&c->cores);
+  free(c->fences);
+  free(c->signalled);
+  free(c->states);
+  free(c->needs);
+  for (use_kind use = TOUCHED; use < USES; use++) free(c->clocks[use]);
+  free(c->objects);
+  free(c->done);
+}
+
 static sn_status check_all(checker *c) {
   uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
-  c->fences = calloc((size_t)c->plan->n_fences + 1, sizeof *c->fences);
-  c->signalled = calloc((size_t)c->plan->n_fences + 1, sizeof *c->signalled);
-  c->states = calloc(c->route->n_tensors, sizeof *c->states);
-  c->needs = calloc((size_t)c->route->n_accesses + 1, sizeof *c->needs);
-  if (sn_plan_is_corun(c->plan)) {
-    c->objects = calloc((size_t)c->route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
-    c->done = calloc((size_t)c->route->n_steps * SN_STEP_PARTS, sizeof *c->done);
-  }
-  bool good = version && c->fences && c->signalled && c->states && c->needs &&
-              (!sn_plan_is_corun(c->plan) || (c->objects && c->done));
+  bool good = version && make_room(c);
   if (good) find_needs(c, version);
   free(version);
   if (!good) return sn_fail_memory(c->err);
@@ -410,14 +455,6 @@ sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
   if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
   sn_status status = check_all(&c);
   if (report) *report = c.report;
-  sn__regions_clear(&c.pool);
-  sn__regions_clear(&c.external);
-  sn__regions_clear(&c.cores);
-  free(c.fences);
-  free(c.signalled);
-  free(c.states);
-  free(c.needs);
-  free(c.objects);
-  free(c.done);
+  clear(&c);
   return status;
 }

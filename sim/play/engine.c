@@ -8,12 +8,21 @@ enum { UNITS_PER_NS = 840 };
 
 typedef enum task_kind { RUN, COPY, RUN_TEAM, SIGNAL, WAIT } task_kind; /* up to RUN_TEAM they take time */
 
+/* There is one for every instruction of a plan but those of memory, so it is kept small. */
 typedef struct task {
-  int64_t ns;
+  union {
+    int64_t ns;    /* RUN, COPY */
+    uint32_t team; /* RUN_TEAM: which of `teams` */
+    uint32_t fence;
+  };
   uint32_t tag;
-  uint32_t fence; /* of RUN_TEAM: which of `teams` */
-  task_kind kind;
+  uint8_t kind; /* task_kind */
 } task;
+
+typedef struct team_task {
+  sn_running running;
+  int64_t ns;
+} team_task;
 
 typedef struct lane {
   task *tasks;
@@ -31,7 +40,7 @@ struct sn_engine {
   lane lanes[SN_ENGINE_LANES];
   bool *passed; /* per fence */
   sn_pace pace;
-  sn_running *teams;
+  team_task *teams;
   uint32_t n_teams, teams_room;
   bool shared_link;
   sn_span *spans;
@@ -72,9 +81,9 @@ static sn_status count_work(sn_engine *e, int64_t ns, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status queue(sn_engine *e, uint32_t lane_number, task t, sn_err *err) {
+static sn_status queue(sn_engine *e, uint32_t lane_number, int64_t ns, task t, sn_err *err) {
   lane *l = &e->lanes[lane_number];
-  if (count_work(e, t.ns, err) != SN_OK) return err->code;
+  if (count_work(e, ns, err) != SN_OK) return err->code;
   if (l->count == l->room) {
     uint32_t room = l->room ? 2 * l->room : 64;
     task *more = room > l->room ? realloc(l->tasks, (size_t)room * sizeof *more) : NULL;
@@ -87,11 +96,11 @@ static sn_status queue(sn_engine *e, uint32_t lane_number, task t, sn_err *err) 
 }
 
 sn_status sn_engine_run(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, (task){.kind = RUN, .ns = ns, .tag = tag}, err);
+  return queue(e, lane_number, ns, (task){.kind = RUN, .ns = ns, .tag = tag}, err);
 }
 
 sn_status sn_engine_copy(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, (task){.kind = COPY, .ns = ns, .tag = tag}, err);
+  return queue(e, lane_number, ns, (task){.kind = COPY, .ns = ns, .tag = tag}, err);
 }
 
 void sn_engine_set_cores(sn_engine *e, const sn_cores *cores) {
@@ -102,33 +111,34 @@ sn_status sn_engine_run_team(sn_engine *e, uint32_t lane_number, int64_t ns, sn_
                              sn_err *err) {
   if (e->n_teams == e->teams_room) {
     uint32_t room = e->teams_room ? 2 * e->teams_room : 64;
-    sn_running *more = room > e->teams_room ? realloc(e->teams, (size_t)room * sizeof *more) : NULL;
+    team_task *more = room > e->teams_room ? realloc(e->teams, (size_t)room * sizeof *more) : NULL;
     if (!more) return sn_fail_memory(err);
     e->teams = more;
     e->teams_room = room;
   }
-  e->teams[e->n_teams] = running;
-  return queue(e, lane_number, (task){.kind = RUN_TEAM, .ns = ns, .tag = tag, .fence = e->n_teams++}, err);
+  e->teams[e->n_teams] = (team_task){running, ns};
+  return queue(e, lane_number, ns, (task){.kind = RUN_TEAM, .team = e->n_teams++, .tag = tag}, err);
 }
 
 sn_status sn_engine_signal(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, (task){.kind = SIGNAL, .fence = fence, .tag = tag}, err);
+  return queue(e, lane_number, 0, (task){.kind = SIGNAL, .fence = fence, .tag = tag}, err);
 }
 
 sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, (task){.kind = WAIT, .fence = fence, .tag = tag}, err);
+  return queue(e, lane_number, 0, (task){.kind = WAIT, .fence = fence, .tag = tag}, err);
 }
 
 static void start(sn_engine *e, lane *l, const task *t) {
   l->busy = true;
   l->on_link = t->kind == COPY && e->shared_link;
-  l->end_ns = e->now + t->ns;
-  l->left_units = t->ns * UNITS_PER_NS;
+  l->paced = t->kind == RUN_TEAM;
+  int64_t ns = l->paced ? e->teams[t->team].ns : t->ns;
+  l->end_ns = e->now + ns;
+  l->left_units = ns * UNITS_PER_NS;
   e->spans[t->tag].begin_ns = e->now;
-  if (t->kind != RUN_TEAM) return;
-  l->paced = true;
+  if (!l->paced) return;
   e->pace.now = e->now; /* it stands still while no team works */
-  sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->fence], t->ns);
+  sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->team].running, ns);
 }
 
 static void begin_waiting(sn_engine *e, lane *l, const task *t) {
