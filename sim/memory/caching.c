@@ -301,26 +301,27 @@ static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
 }
 
 /* The smallest free block that is large enough; of expandable segments, one whose successor can become less large is
- * passed over, so that what can grow is kept for what needs it. False where none is. */
-static bool best_fit(const sn_caching *c, const request *r, sn__row_place *place) {
+ * passed over, so that what can grow is kept for what needs it. NULL where none is. */
+static const sn__row_item *best_fit(const sn_caching *c, const request *r, sn__row_place *place) {
   const sn__row *free = &c->free[r->pool];
-  const sn__row_item *item;
   *place = sn__row_find(free, r->bytes, 0);
-  while ((item = sn__row_at(free, *place)) && c->options.expandable_segments) {
+  const sn__row_item *item = sn__row_at(free, *place);
+  while (item && c->options.expandable_segments) {
     sn__row_place behind = sn__row_find(free, item->first, item->second + 1);
     const sn__row_item *next = sn__row_at(free, behind);
     if (!next || expandable_bytes(c, &c->blocks[next->number]) >= expandable_bytes(c, &c->blocks[item->number])) break;
     *place = behind;
+    item = next;
   }
   return item;
 }
 
 /* The number of a free block that the request may have, which is still put; 0: none. */
 static uint32_t find_free(const sn_caching *c, const request *r, sn__row_place *place) {
-  if (!best_fit(c, r, place)) return 0;
-  const sn__row_item *item = sn__row_at(&c->free[r->pool], *place);
-  uint64_t bytes = item->first, most = most_split(c);
-  bool refused = r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  const sn__row_item *item = best_fit(c, r, place);
+  uint64_t most = most_split(c);
+  if (!item) return 0;
+  bool refused = r->bytes < most ? item->first >= most : item->first >= r->bytes + LARGE_SEGMENT;
   return refused ? 0 : item->number;
 }
 

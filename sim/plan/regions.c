@@ -32,20 +32,13 @@ static place next(const sn__regions *r, place p) {
 
 /* The last region that begins at or below `begin`; the first of all where none does. */
 static place last_from(const sn__regions *r, uint64_t begin) {
-  uint32_t low = 0, high = r->n_runs;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    *(r->runs[middle]->regions[0].begin <= begin ? &low : &high) = middle;
-  }
-  place p = {.run = low};
-  if (p.run == r->n_runs) return p;
-  low = 0;
-  high = r->runs[p.run]->n;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    *(r->runs[p.run]->regions[middle].begin <= begin ? &low : &high) = middle;
-  }
-  p.index = low;
+  place p = {0};
+  for (uint32_t n = r->n_runs, half = n / 2; half > 0; n -= half, half = n / 2)
+    p.run += r->runs[p.run + half]->regions[0].begin <= begin ? half : 0;
+  if (r->n_runs == 0) return p;
+  const sn__region *regions = r->runs[p.run]->regions;
+  for (uint32_t n = r->runs[p.run]->n, half = n / 2; half > 0; n -= half, half = n / 2)
+    p.index += regions[p.index + half].begin <= begin ? half : 0;
   return p;
 }
 
@@ -108,9 +101,9 @@ static place take(sn__regions *r, place p) {
 }
 
 static bool is_ordered(const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES]) {
-  for (sn_lane lane = 0; lane < SN_LANES; lane++)
-    if (touched[lane] > known[lane]) return false;
-  return true;
+  uint32_t late = 0;
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) late |= touched[lane] > known[lane];
+  return !late;
 }
 
 /* Whether all that overlaps, from `p` on, is dead and ordered before. */
