@@ -135,7 +135,7 @@ def run(net, images, tracker):
 
 
 def train(net, update, images, tracker, accumulate):
-    labels = torch.zeros(len(images), dtype=torch.int64)
+    labels = torch.zeros(len(images), *getattr(net, "positions", ()), dtype=torch.int64)
     for _ in range(2):
         update.zero_grad()
         for _ in range(accumulate):

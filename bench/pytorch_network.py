@@ -63,6 +63,8 @@ class Network(nn.Module):
                 shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
         self.members = nn.ModuleList(modules)
         self.end_channels = [shapes[name][0] for name in self.ends]
+        self.each = any(layer.get("positions") for layer in network["layers"] if layer["op"] == "SOFTMAX")
+        self.positions = shapes[self.ends[0]][1:] if self.each else ()
 
     @staticmethod
     def inputs(layer):
@@ -149,4 +151,4 @@ class Network(nn.Module):
                 if left[name] == 0:
                     del values[name]
             values[layer["name"]] = self.run(layer, module, given)
-        return [values[name].flatten(1) for name in self.ends]
+        return [values[name] if self.each else values[name].flatten(1) for name in self.ends]

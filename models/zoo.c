@@ -82,6 +82,7 @@ static const sn_zoo_entry entries[] = {
     {"convnext_small", "ConvNeXt-S (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 96, 0.4}},
     {"convnext_base", "ConvNeXt-B (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 128, 0.5}},
     {"convnext_large", "ConvNeXt-L (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 192, 0.5}},
+    {"unet", "U-Net (MICCAI 2015), padded, with batch norms; two classes a pixel", 512, sn__zoo_unet, NULL},
     {"vit_b_16", "ViT-B/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){12, 768, 12}},
     {"vit_l_16", "ViT-L/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){24, 1024, 16}},
     {"bert_base", "BERT-base (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,

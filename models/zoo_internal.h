@@ -93,5 +93,6 @@ SN__FAMILY(gpt2);         /* config: sn__transformer */
 SN__FAMILY(bert);         /* config: sn__transformer */
 SN__FAMILY(vit);          /* config: sn__transformer */
 SN__FAMILY(llama);
+SN__FAMILY(unet);
 
 #endif

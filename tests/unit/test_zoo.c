@@ -80,6 +80,7 @@ static const published nets[] = {
     {"convnext_small", 336, 50223688, 8.684},
     {"convnext_base", 336, 88591464, 15.355},
     {"convnext_large", 336, 197767336, 34.361},
+    {"unet", 77, 31037698, 0},
     {"vit_b_16", 164, 86567656, 17.564},
     {"vit_l_16", 320, 304326632, 61.555},
     {"bert_base", 202, 109482240, 0},
@@ -375,6 +376,21 @@ static void transformers(void **state) {
   sn_net_free(middle);
 }
 
+/* Figure 1 of the paper, padded. */
+static void u_shaped(void **state) {
+  (void)state;
+  sn_net *net = load("unet", 2, 96);
+  assert_shape(net, "inc.double_conv.5", 64, 96, 96);
+  assert_shape(net, "down4.maxpool_conv.1.double_conv.5", 1024, 6, 6);
+  assert_shape(net, "up1.up", 512, 12, 12);
+  assert_shape(net, "up1.cat", 1024, 12, 12);
+  assert_shape(net, "up4.cat", 128, 96, 96);
+  assert_shape(net, "outc.conv", 2, 96, 96);
+  assert_int_equal(net->parameters, 31037698); /* whatever the image */
+  assert_int_equal(net->label_bytes, 2 * 96 * 96 * 4);
+  sn_net_free(net);
+}
+
 /* Tables 1 and 2 of the MobileNetV3 paper, table 1 of EfficientNet's, table 9 of ConvNeXt's. */
 static void squeezed_and_next(void **state) {
   (void)state;
@@ -579,6 +595,7 @@ int main(void) {
       cmocka_unit_test(densenet_shapes),
       cmocka_unit_test(torchvision_forms),
       cmocka_unit_test(transformers),
+      cmocka_unit_test(u_shaped),
       cmocka_unit_test(squeezed_and_next),
       cmocka_unit_test(grouped_and_wide),
       cmocka_unit_test(inception_bn_of_mxnet),
