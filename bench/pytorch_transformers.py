@@ -1,0 +1,104 @@
+"""Compares snsim's live bytes of transformers in the dialect `pytorch` with Hugging Face's modules, component by component:
+pytorch_memory.py's way, on fake tensors and without a GPU.
+
+    python3 bench/pytorch_transformers.py --net gpt2 --batch 4 --sequence 1024 --optimizer adamw
+    python3 bench/pytorch_transformers.py --net bert_base --batch 32 --sequence 512
+
+Needs transformers (PyPI) beside what pytorch_memory.py needs; weights are random. Attention is PyTorch's fused kernel for a
+CPU, told that it is causal instead of given a mask, and without dropout, which that kernel has not; on a GPU it keeps 16
+bytes more a layer, the seeds. What stays different: buffers, numbers of positions, and the cosines and sines that
+Llama's layers share. Exit codes as pytorch_memory.py's.
+"""
+import argparse
+import json
+import os
+import sys
+
+import pytorch_memory as memory
+import torch
+from torch.nn import functional as F
+
+try:
+    import transformers
+except ImportError as error:
+    memory.fail(4, f"transformers cannot be imported by this Python: {error}")
+
+
+def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """No mask: on a GPU the kernel is told."""
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, CAUSAL[0], scale=scale)[0]
+
+
+CAUSAL = [False]
+
+
+def network(name, layers):
+    """The module, what it says of tokens, and whether it names each token's next."""
+    plain = {"use_cache": False, "attn_implementation": "sdpa"}
+    if name == "gpt2":
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=layers, attn_pdrop=0.0, **plain)), True
+    if name == "bert_base":
+        config = transformers.BertConfig(num_hidden_layers=layers, attention_probs_dropout_prob=0.0, **plain)
+        return transformers.BertModel(config), False
+    if name == "llama":
+        return transformers.LlamaForCausalLM(transformers.LlamaConfig(num_hidden_layers=layers, **plain)), True
+    memory.fail(2, f"{name} is none of gpt2, bert_base, llama")
+
+
+def measure(options):
+    F.dropout, F.scaled_dot_product_attention = memory.dropout, attention
+    for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
+        setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
+    with memory.FakeTensorMode():
+        net, each = network(options.net, options.layers)
+        CAUSAL[0] = each
+        update = memory.optimizer_of(options.optimizer, net.train().parameters())
+        tracker = memory.Tracker()
+        tracker.track_external(net, update)
+        with tracker:
+            tokens = torch.zeros(options.batch, options.sequence, dtype=torch.int64)
+            labels = torch.zeros(options.batch * options.sequence if each else options.batch, dtype=torch.int64)
+            for _ in range(2):
+                update.zero_grad()
+                out = net(tokens).logits.flatten(0, 1) if each else net(tokens).pooler_output
+                loss = F.cross_entropy(out, labels)
+                del out
+                loss.backward()
+                del loss
+                tracker.reset_mod_stats()
+                update.step()
+        (peak,) = tracker.get_tracker_snapshot("peak").values()
+    words = {getattr(kind, "value", kind): count for kind, count in peak.items()}
+    kinds = ("Parameter", "Buffer", "Gradient", "Optstate", "Activation", "Temp")
+    return dict(zip(memory.COMPONENTS, (words.get(kind, 0) for kind in kinds))) | {"total": words["Total"]}
+
+
+def simulate(options):
+    depth = f"llama:layers={options.layers}" if options.net == "llama" else options.net
+    answer = memory.ask(options.snsim, "--net", depth, "--batch", str(options.batch), "--sequence", str(options.sequence),
+                        "--optimizer", options.optimizer, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
+                        "--no-db", "--json")
+    result = answer["results"][0]
+    return {key: result["live_at_peak"][key] for key in memory.COMPONENTS} | {"total": result["live_peak_bytes"]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base or llama")
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--sequence", type=int, default=512, help="tokens")
+    parser.add_argument("--layers", type=int, default=None, help="of llama (default: 2); the others have 12")
+    parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw"))
+    parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.layers and options.net != "llama":
+        memory.fail(2, "--layers is of llama")
+    options.layers = options.layers or (2 if options.net == "llama" else 12)
+    row = {"net": options.net, "batch": options.batch, "optimizer": options.optimizer, "accumulate": 1, "inference": False,
+           "pytorch": measure(options), "snsim": simulate(options)}
+    print(json.dumps(row)) if options.json else memory.print_row(row)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
