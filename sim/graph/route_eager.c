@@ -135,21 +135,19 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
     sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, bytes[port]);
 }
 
+/* Of weights that several layers use, whose backward comes first makes the gradient; each later one makes its own and
+ * adds it. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
-  uint32_t count = sn_parameter_tensors(&b->net->layers[index], bytes), owner = b->net->layers[index].attr.weights_of;
-  if (owner != 0) {
-    sn__route_add_parameter_gradients(b, owner);
-    sn__route_access(b, b->weight_gradient[owner], SN_WRITE);
-    return;
-  }
-  if (count > 0 && b->weight_gradient[index] != SN_NONE) { /* another layer has made the first part */
-    sn__route_access(b, b->weight_gradient[index], SN_MODIFY);
+  uint32_t shared = b->net->layers[index].attr.weights_of, owner = shared != 0 ? shared : index;
+  uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
+  if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
+    sn__route_access(b, b->weight_gradient[owner], SN_MODIFY);
     sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes[0]), SN_WRITE);
     return;
   }
-  sn__route_add_parameter_gradients(b, index);
-  for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[index] + port, SN_WRITE);
+  sn__route_add_parameter_gradients(b, owner);
+  for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_gradient[owner] + port, SN_WRITE);
 }
 
 /* What was accumulated lies beside the graph. */

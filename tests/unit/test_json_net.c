@@ -137,6 +137,7 @@ static void nets_survive_a_file(void **state) {
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/pytorch_keys.json");
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/every_op.json");
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json");
+  survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/sequence.json");
   survives_a_file(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json");
 }
 
