@@ -3,6 +3,7 @@
  * widely used releases; multiply-adds are rounded there, so they have to agree within 2 %. */
 #include "models/op.h"
 #include "models/zoo.h"
+#include "tests/unit/zoo_shapes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,32 +93,6 @@ static const published nets[] = {
     {"llama", 645, 6738415616, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
-
-static sn_net *load(const char *spec, uint32_t batch, uint32_t image) {
-  sn_err err = SN_ERR_INIT;
-  sn_net *net = sn_net_load(spec, batch, image, &err);
-  if (!net) fail_msg("%s: %s", spec, err.text);
-  return net;
-}
-
-static const sn_layer *find(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
-  fail_msg("%s: no layer \"%s\"", net->name, name);
-  return NULL;
-}
-
-static uint32_t count(const sn_net *net, sn_op op) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) n += net->layers[i].op == op;
-  return n;
-}
-
-static void assert_shape(const sn_net *net, const char *layer, uint32_t c, uint32_t h, uint32_t w) {
-  sn_shape s = find(net, layer)->out;
-  if (s.c != c || s.h != h || s.w != w)
-    fail_msg("%s, %s: %ux%ux%u instead of %ux%ux%u", net->name, layer, s.c, s.h, s.w, c, h, w);
-}
 
 static void published_figures(void **state) {
   (void)state;
@@ -339,91 +314,6 @@ static void torchvision_forms(void **state) {
   sn_net_free(mobile);
 }
 
-/* Hugging Face's modules; ViT's are torchvision's. */
-static void transformers(void **state) {
-  (void)state;
-  sn_net *gpt2 = load("gpt2", 4, 0), *bert = load("bert_base", 2, 128), *vit = load("vit_b_16", 1, 0);
-  assert_shape(gpt2, "wte", 768, 1024, 1);
-  assert_shape(gpt2, "h.0.attn.c_attn", 3 * 768, 1024, 1);
-  assert_shape(gpt2, "h.11.mlp.act", 4 * 768, 1024, 1);
-  assert_shape(gpt2, "lm_head", 50257, 1024, 1);
-  assert_int_equal(find(gpt2, "wte")->parameters, 50257 * 768);
-  assert_int_equal(find(gpt2, "lm_head")->parameters, 0); /* the embedding's */
-  assert_int_equal(find(gpt2, "lm_head")->macs, UINT64_C(4) * 1024 * 768 * 50257);
-  assert_int_equal(find(gpt2, "h.3.attn.sdpa")->macs, UINT64_C(4) * 2 * 1024 * 1024 * 768);
-  assert_int_equal(gpt2->data_bytes, 4 * 1024 * 8);
-  assert_int_equal(gpt2->label_bytes, 4 * 1024 * 4);
-  assert_int_equal(count(gpt2, SN_ATTENTION), 12);
-  assert_shape(bert, "encoder.layer.11.intermediate.dense", 3072, 128, 1);
-  assert_shape(bert, "pooler.dense", 768, 1, 1);
-  assert_int_equal(bert->parameters, 109482240); /* whatever the length */
-  assert_int_equal(find(bert, "embeddings.token_type_embeddings")->parameters, 2 * 768);
-  assert_shape(vit, "conv_proj", 768, 14, 14);
-  assert_shape(vit, "class_token", 768, 197, 1);
-  assert_shape(vit, "first", 768, 1, 1);
-  sn_net_free(gpt2);
-  sn_net_free(bert);
-  sn_net_free(vit);
-  sn_net *small = load("llama:layers=2,kv_heads=4", 1, 64), *large = load("llama:70b", 1, 512);
-  assert_shape(small, "layers.1.self_attn.k_rotary", 512, 64, 1);
-  assert_shape(small, "layers.1.self_attn.sdpa", 4096, 64, 1);
-  assert_shape(large, "layers.79.mlp.mul", 28672, 512, 1);
-  assert_int_equal(large->parameters, UINT64_C(68976648192));
-  sn_net_free(small);
-  sn_net_free(large);
-  sn_net *middle = load("llama:13b", 1, 512);
-  assert_int_equal(middle->parameters, UINT64_C(13015864320));
-  sn_net_free(middle);
-}
-
-/* Figure 1 of the paper, padded. */
-static void u_shaped(void **state) {
-  (void)state;
-  sn_net *net = load("unet", 2, 96);
-  assert_shape(net, "inc.double_conv.5", 64, 96, 96);
-  assert_shape(net, "down4.maxpool_conv.1.double_conv.5", 1024, 6, 6);
-  assert_shape(net, "up1.up", 512, 12, 12);
-  assert_shape(net, "up1.cat", 1024, 12, 12);
-  assert_shape(net, "up4.cat", 128, 96, 96);
-  assert_shape(net, "outc.conv", 2, 96, 96);
-  assert_int_equal(net->parameters, 31037698); /* whatever the image */
-  assert_int_equal(net->label_bytes, 2 * 96 * 96 * 4);
-  sn_net_free(net);
-}
-
-/* Tables 1 and 2 of the MobileNetV3 paper, table 1 of EfficientNet's, table 9 of ConvNeXt's. */
-static void squeezed_and_next(void **state) {
-  (void)state;
-  sn_net *mobile = load("mobilenet_v3_large", 1, 0), *b0 = load("efficientnet_b0", 1, 0);
-  assert_shape(mobile, "features.0.2", 16, 112, 112);
-  assert_shape(mobile, "features.4.block.2.fc1", 24, 1, 1);
-  assert_shape(mobile, "features.4.mul", 72, 28, 28);
-  assert_shape(mobile, "features.16.2", 960, 7, 7);
-  assert_int_equal(find(mobile, "features.4.block.2.activation")->attr.act, SN_ACT_RELU);
-  assert_int_equal(find(mobile, "features.4.block.2.scale_activation")->attr.act, SN_ACT_HARDSIGMOID);
-  assert_int_equal(count(mobile, SN_JOIN), 10);
-  assert_int_equal(count(mobile, SN_MUL), 8);
-  assert_shape(b0, "features.1.0.block.1.fc1", 8, 1, 1);
-  assert_shape(b0, "features.6.3.mul", 1152, 7, 7);
-  assert_shape(b0, "features.8.2", 1280, 7, 7);
-  assert_int_equal(count(b0, SN_MUL), 16);
-  assert_int_equal(count(b0, SN_JOIN), 9);
-  assert_int_equal(find(b0, "features.2.1.stochastic_depth")->mask_bytes, 4);
-  sn_net_free(mobile);
-  sn_net_free(b0);
-  sn_net *next = load("convnext_tiny", 2, 0), *large = load("efficientnet_b7", 1, 0);
-  assert_shape(next, "features.0.1", 96, 56, 56);
-  assert_shape(next, "features.5.8.block.3", 4 * 384, 14, 14);
-  assert_shape(next, "features.7.2.add", 768, 7, 7);
-  assert_int_equal(find(next, "features.1.0.block.3")->parameters, 96 * 4 * 96 + 4 * 96);
-  assert_int_equal(find(next, "features.1.0.scale")->parameters, 96);
-  assert_int_equal(find(next, "features.1.0.block.2")->statistics_bytes, 2 * 2 * 56 * 56 * 4);
-  assert_int_equal(count(next, SN_LAYER_NORM), 18 + 5);
-  assert_shape(large, "features.8.2", 2560, 19, 19);
-  sn_net_free(next);
-  sn_net_free(large);
-}
-
 /* Table 1 of the ResNeXt paper; of Wide ResNet the same with inner convolutions twice as wide. */
 static void grouped_and_wide(void **state) {
   (void)state;
@@ -594,9 +484,6 @@ int main(void) {
       cmocka_unit_test(inception_shapes),
       cmocka_unit_test(densenet_shapes),
       cmocka_unit_test(torchvision_forms),
-      cmocka_unit_test(transformers),
-      cmocka_unit_test(u_shaped),
-      cmocka_unit_test(squeezed_and_next),
       cmocka_unit_test(grouped_and_wide),
       cmocka_unit_test(inception_bn_of_mxnet),
       cmocka_unit_test(resnet_parameters),
