@@ -230,7 +230,7 @@ sn_status sn_plot_timeline(const sn_run *run, const sn_result *result, const sn_
 /* ---- kinds ---- */
 
 static const char *const kinds[SN_PLOT_KINDS] = {"steps", "live",  "device", "breakdown", "timeline",
-                                                 "pool",  "cores", "corun",  "map"};
+                                                 "pool",  "cores", "corun",  "map",       "dtr"};
 
 const char *sn_plot_kind_name(sn_plot_kind kind) {
   return kinds[kind];
@@ -252,7 +252,8 @@ sn_status sn_plot_kind_parse(const char *text, sn_plot_kind *kind, sn_err *err) 
     return SN_OK;
   }
   sn_text_suggest(text, kinds, SN_PLOT_KINDS, suggestion, sizeof suggestion);
-  return sn_fail(err, SN_BAD_USAGE,
-                 "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool, cores, corun, map%s",
-                 text, suggestion);
+  return sn_fail(
+      err, SN_BAD_USAGE,
+      "--kind: \"%.80s\" is none of steps, live, device, breakdown, timeline, pool, cores, corun, map, dtr%s", text,
+      suggestion);
 }

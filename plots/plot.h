@@ -11,6 +11,7 @@
  *   corun      of co-run strategies: how many operations run at once
  *
  *   map        of a sweep only: what fits and how fast, by batch and strategy
+ *   dtr        of DTR's logs, which are no runs: overhead over the budget (plots/dtr.h)
  *
  * Drawn from what the store holds; device, timeline, pool, cores and corun from a timeline, for which a run is
  * simulated again (sim/ask/replay.h).
@@ -39,6 +40,7 @@ typedef enum sn_plot_kind {
   SN_PLOT_CORES,
   SN_PLOT_CORUN,
   SN_PLOT_MAP,
+  SN_PLOT_DTR,
   SN_PLOT_KINDS
 } sn_plot_kind;
 

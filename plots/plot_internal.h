@@ -15,6 +15,7 @@
  *   cells.c     rectangles as text
  *   sweep.c     a sweep: which points and strategies; sweep_script.c: their curves over an axis as a script;
  *               sweep_map.c: what fits and how fast by that axis and strategy, as a script and as text
+ *   dtr.c       overhead over budgets (dtr.h) as a script
  *   front.c     memory against time (front.h) as a script
  *   chart.c     bars (chart.h) as a script
  *   gnuplot.c   runs gnuplot on a script

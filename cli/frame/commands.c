@@ -224,14 +224,17 @@ static const sn_command commands[] = {
      "GPU, the first of these that has several values or the one that --x names, for one value of each other axis. "
      "With "
      "limits of the pool memory is the pool's, else the device's. With "
-     "--kind map a row per strategy and a column per value: images per second, or that it does not fit.",
+     "--kind map a row per strategy and a column per value: images per second, or that it does not fit.\n"
+     "With --kind dtr the operands are logs in the form of DTR's, which are replayed (snsim help dtr): the overhead of "
+     "recomputing over the budget, a curve per --heuristic, a panel per log.",
      "snsim plot\n"
      "snsim plot 12 -o memory.svg\n"
      "snsim plot 11 12 -o batches.png --strategy superneurons\n"
      "snsim plot 12 --kind timeline -o lanes.pdf --strategy liveness+offload\n"
      "snsim plot 13 --kind cores -o cores.png --strategy liveness+corun=path\n"
      "snsim plot sweep:3 -o sweep.png --net vgg16 --gpu v100_32\n"
-     "snsim plot sweep:3 -o pools.png --x pool --batch 128",
+     "snsim plot sweep:3 -o pools.png --x pool --batch 128\n"
+     "snsim plot --kind dtr resnet32.log -o dtr.png",
      "[RUN|SWEEP]..", SN_CMD_PLOT, sn_cli_plot},
     {"report", "snsim report [RUN] -o FILE [--strategy S]...", "a stored run or sweep as a page to hand on",
      "Writes one HTML page that holds everything and opens from disk, without a network: whether and how the network "
@@ -282,6 +285,20 @@ static const sn_command commands[] = {
      "snsim export 12 --table steps -o steps.csv\n"
      "snsim export 13 --table ops -o ops.csv --strategy liveness+corun=path",
      "[RUN]", SN_CMD_EXPORT, sn_cli_export},
+    {"dtr", "snsim dtr LOG.. [--heuristic H].. [--budget SHARE|SIZE]..", "DTR's logs under budgets of memory",
+     "Replays training steps that DTR's authors recorded (Dynamic Tensor Rematerialization, ICLR 2021), or one of your "
+     "own in that form (docs/dtr.md): whenever the next operation's results do not fit into the budget, the tensor "
+     "with "
+     "the least score is evicted, and made again when somebody reads it. The figures are those of DTR's own "
+     "simulator.\n"
+     "\"overhead\": time over the time without a limit. \"evictions\": for want of memory. \"evaluations\": scores "
+     "that were looked at. \"status\": ok, out_of_memory (nothing was left to evict), or thrash (what was made again "
+     "took longer than the step itself); both end the run, and the figures are of what happened until then.\n"
+     "snsim plot --kind dtr draws overhead over budget.",
+     "snsim dtr resnet32.log\n"
+     "snsim dtr resnet32.log unet.log --heuristic eq,lru --budget 0.5 --budget 2GiB\n"
+     "snsim dtr *.log --json",
+     "FILE..", SN_CMD_DTR, sn_cli_dtr},
     {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [--exact [--nodes N]] [-o OUT.csv]",
      "addresses for blocks of memory whose lifetimes are known",
      "Packs blocks of memory, each with a size and the time from which to which it lives, into as little memory as can "

@@ -219,7 +219,18 @@ static const sn_option options[] = {
      "Memory of tensors that +corun=.. may take: serial (default: no more than one operation after another), a size, "
      "or "
      "any.",
-     sn__parse_budget, offsetof(sn_args, corun.budget_bytes)},
+     sn__parse_list, offsetof(sn_args, budgets)},
+    {"heuristic", "lru|size|local|msps|dtr|eq,..", 0, SN_CMD_DTR | SN_CMD_PLOT, "How",
+     "What is evicted first: lru (not read for longest), size (largest), local (cheapest for its size and age), msps "
+     "(cheapest for its size, with what it is made of), dtr (for size and age, with what was evicted around it), eq "
+     "(the same by classes, as DTR does in PyTorch); several parted by commas, or several times. Default: all. Of "
+     "plot: "
+     "with --kind dtr.",
+     sn__parse_list, offsetof(sn_args, heuristics)},
+    {"budget", "SHARE|SIZE,..", 0, SN_CMD_DTR | SN_CMD_PLOT, "How",
+     "The memory there is: a share of what the log takes without a limit (0.5; 1 is all of it), or a size (2GiB, or "
+     "bytes); several parted by commas, or several times. Default: 1.0, 0.9, .., 0.1. Of plot: with --kind dtr.",
+     sn__parse_list, offsetof(sn_args, budgets)},
     {"sharing", "fenced|free", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Which memory +corun=.. uses again: fenced (default: any, and waits for who had it), or free (only what nobody "
      "has "
@@ -316,12 +327,13 @@ static const sn_option options[] = {
     {"explain", NULL, 0, SN_CMD_DIFF, "What to print",
      "Also the tensors that came to each peak, went from it, grew or shrank, the largest change first.",
      sn__parse_switch, offsetof(sn_args, explain)},
-    {"kind", "steps|live|device|breakdown|timeline|pool|cores|corun|map", 0, SN_CMD_PLOT, "What to print",
+    {"kind", "steps|live|device|breakdown|timeline|pool|cores|corun|map|dtr", 0, SN_CMD_PLOT, "What to print",
      "What to draw. steps (default): memory of tensors over the steps. live: live tensors only. device: "
      "everything on the device over the steps, against its memory. breakdown: time and peak by type of layer, a bar "
      "per strategy. timeline: what the lanes do and the memory, over time. pool: where "
      "each tensor lies, over the steps. cores: of a strategy with +corun=.., which operation is on which cores when. "
-     "corun: how many operations run at once. map: of a sweep, what fits and how fast by batch and strategy.",
+     "corun: how many operations run at once. map: of a sweep, what fits and how fast by batch and strategy. dtr: of "
+     "logs instead of runs, the overhead of recomputing over the budget.",
      sn__parse_kind, offsetof(sn_args, kind)},
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
      "With --kind steps: live tensors too, dashed, on an axis of their own.", sn__parse_switch,
@@ -336,9 +348,11 @@ static const sn_option options[] = {
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
          SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST |
-         SN_CMD_THREADS,
+         SN_CMD_THREADS | SN_CMD_DTR,
      "What to print", "One JSON object instead of tables.", sn__parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
+     sn__parse_switch, offsetof(sn_args, csv)},
+    {"csv", NULL, 0, SN_CMD_DTR, "What to print", "A line of CSV for every log, heuristic and budget.",
      sn__parse_switch, offsetof(sn_args, csv)},
     {"trace", "FILE", 0, SN_CMD_RUN | SN_CMD_VALIDATE, "What to print",
      "Writes what really happened in the last iteration of the one strategy asked for as trace events (docs/trace.md); "
@@ -355,7 +369,7 @@ static const sn_option options[] = {
      sn__parse_text, offsetof(sn_args, plan)},
     {"output", "FILE", 'o',
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_LIST |
-         SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP | SN_CMD_MEMCOST,
+         SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_EXPORT | SN_CMD_COMPLETIONS | SN_CMD_HELP | SN_CMD_MEMCOST | SN_CMD_DTR,
      "What to print", "Writes to FILE instead of standard output.", sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PACK, "What to print",
      "Writes the blocks with their offsets as CSV; - puts them on standard output in place of the summary.",

@@ -211,11 +211,10 @@ sn_status sn__parse_placement(const char *what, const char *text, void *place, s
   return sn_placement_parse(text, &args->placement, err);
 }
 
-sn_status sn__parse_budget(const char *what, const char *text, void *place, sn_err *err) {
-  uint64_t *bytes = place;
+sn_status sn__parse_corun_budget(const char *text, uint64_t *bytes, sn_err *err) {
   *bytes = strcmp(text, "any") == 0 ? SN_BUDGET_ANY : SN_BUDGET_SERIAL;
   if (*bytes == SN_BUDGET_ANY || strcmp(text, "serial") == 0) return SN_OK;
-  return sn_parse_bytes(text, what, 1, bytes, err);
+  return sn_parse_bytes(text, "--budget", 1, bytes, err);
 }
 
 sn_status sn__parse_sharing(const char *what, const char *text, void *place, sn_err *err) {

@@ -47,8 +47,10 @@ sn__parse sn__parse_min;
 sn__parse sn__parse_which;
 sn__parse sn__parse_margin;
 sn__parse sn__parse_accumulate;
-sn__parse sn__parse_budget;
 sn__parse sn__parse_sharing;
 sn__parse sn__parse_interval;
+
+/* The budget of +corun=..: "serial", "any" or a size. */
+sn_status sn__parse_corun_budget(const char *text, uint64_t *bytes, sn_err *err);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/frame/option_values.h"
 #include "db/store.h"
 #include "models/zoo.h"
 #include "sim/ask/memcost.h"
@@ -189,13 +190,19 @@ static sn_status check_name(const sn_args *args, sn_err *err) {
                  args->name, SN_ARGS_NAME);
 }
 
+/* Where co-running has a budget it has one: the last. Those of DTR's logs are read by whoever replays these. */
+static sn_status check_budget(sn_args *args, sn_err *err) {
+  if (args->budgets.count == 0 || args->command->bit == SN_CMD_DTR || args->command->bit == SN_CMD_PLOT) return SN_OK;
+  return sn__parse_corun_budget(args->budgets.texts[args->budgets.count - 1], &args->corun.budget_bytes, err);
+}
+
 static sn_status check_options(const parser *p, sn_err *err) {
   const sn_args *args = p->args;
   for (uint32_t i = 0; i < p->n_options; i++)
     if (p->given[i] && !takes(p, p->options[i].name))
       return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
                      args->command->name, args->command->name);
-  return check_name(args, err);
+  return check_budget(p->args, err) == SN_OK ? check_name(args, err) : err->code;
 }
 
 /* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:

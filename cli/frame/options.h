@@ -105,6 +105,8 @@ typedef struct sn_args {
   sn_dialect_id dialect; /* of `graph` */
   sn_order order;
   uint32_t match_range, colours; /* of `memcost`; colours may be SN_COLOURS_ANCESTORS */
+  sn_args_lists heuristics;      /* of `dtr`, as budgets are, which others have one of: corun.budget_bytes */
+  sn_args_lists budgets;
 } sn_args;
 
 /* Every command has a bit, by which options name the commands that take them. */
@@ -130,7 +132,8 @@ enum {
   SN_CMD_GRAPH = 1 << 18,
   SN_CMD_MEMCOST = 1 << 19,
   SN_CMD_THREADS = 1 << 20,
-  SN_CMD_ALL = (1 << 21) - 1
+  SN_CMD_DTR = 1 << 21,
+  SN_CMD_ALL = (1 << 22) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -211,6 +214,7 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err);
 sn_status sn_cli_diff(const sn_args *args, sn_err *err);
 sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);
+sn_status sn_cli_dtr(const sn_args *args, sn_err *err);
 sn_status sn_cli_pack(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
