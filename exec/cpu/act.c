@@ -25,14 +25,14 @@ sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const float alpha = a->act == SN_ACT_LEAKY ? (float)a->slope : 0, beta = a->act == SN_ACT_RELU6 ? 6 : 0;
   dnnl_eltwise_desc_t forward, backward;
   dnnl_memory_desc_t x;
-  if (sn__dnnl_nchw(&x, k->net->layers[index].out, err)) return err->code;
+  if (sn__dnnl_image(&x, k->net->layers[index].out, 1, err)) return err->code;
   dnnl_status_t status =
       dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, kinds[a->act], &x, alpha, beta);
   if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, kinds[a->act], &x, &x, alpha, beta);
   if (sn__dnnl_check(status, "describe an activation", err) ||
-      sn__primitive_new(k, &forward, NULL, forward_args, 2, &made->forward, err))
+      sn__primitive_new(k, &forward, NULL, forward_args, NULL, 2, &made->forward, err))
     return err->code;
-  return sn__primitive_new(k, &backward, &made->forward, backward_args, 3, &made->backward, err);
+  return sn__primitive_new(k, &backward, &made->forward, backward_args, NULL, 3, &made->backward, err);
 }
 
 sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {

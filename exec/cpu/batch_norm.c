@@ -1,126 +1,209 @@
-/* CPU kernels of BN; reference_norm.c has the formulas. They are ours: in plain layouts oneDNN's take about four times
- * as long, and they sum in float32, of which the gradients of deep networks take harm (docs/parity.md).
+/* CPU kernels of BN; reference_norm.c has the formulas. They are ours: oneDNN's sum in float32, of which the gradients
+ * of deep networks take harm (docs/parity.md), and in plain layouts take about four times as long.
  *
- * Threads share channels. A channel goes through its cache three times forward (mean; variance; output) and twice
- * backward (both sums; gradient). Sums are in float64. */
+ * Threads share channels, blocked ones a block at a time. They go through the cache three times forward (mean;
+ * variance; output) and twice backward (both sums; gradient). Sums are in float64. Loops are over rows of so many
+ * floats: one pixel of a block of channels, or neighbours of a plain channel, whose sums are then added up. */
 #include "exec/cpu/cpu.h"
 
 #include <math.h>
 
-/* One channel: `images` runs of `plane` elements, `stride` apart, the first of which begins at `at`. */
-typedef struct channel {
-  uint64_t images, plane, stride, at;
-} channel;
+enum { WIDEST = 16 };
 
-static channel channel_of(sn_shape s, uint32_t c) {
-  return (channel){s.n, sn__plane(s), sn__image(s), c * sn__plane(s)};
+/* Channels that are taken together, `together` of them; `images` runs of `count` floats, `stride` apart, the first of
+ * which begins at `at`. `width` of a row: all of a block, or any number of a plain channel. */
+typedef struct channels {
+  uint32_t first, together, width;
+  uint64_t images, count, stride, at;
+} channels;
+
+static channels channels_of(sn_shape s, uint32_t first, uint32_t block) {
+  return (channels){.first = first,
+                    .together = block,
+                    .width = block == 1 ? WIDEST : block,
+                    .images = s.n,
+                    .count = sn__plane(s) * block,
+                    .stride = sn__image(s),
+                    .at = first * sn__plane(s)};
 }
 
-static double mean_of(const channel *l, const float *x) {
-  double sum = 0;
-  for (uint64_t n = 0; n < l->images; n++) {
-    const float *run = x + l->at + n * l->stride;
-#pragma omp simd reduction(+ : sum)
-    for (uint64_t i = 0; i < l->plane; i++) sum += (double)run[i];
-  }
-  return sum / (double)(l->images * l->plane);
+/* Of one channel all lanes of a row have the same. */
+static void widen(const channels *c, float *of) {
+  for (uint32_t l = c->together; l < c->width; l++) of[l] = of[0];
 }
 
-static double variance_of(const channel *l, const float *x, float mean) {
-  double sum = 0;
-  for (uint64_t n = 0; n < l->images; n++) {
-    const float *run = x + l->at + n * l->stride;
-#pragma omp simd reduction(+ : sum)
-    for (uint64_t i = 0; i < l->plane; i++) {
-      float d = run[i] - mean;
-      sum += (double)(d * d);
-    }
+static void add_up(const channels *c, double *sums) {
+  for (uint32_t l = c->together; l < c->width; l++) sums[0] += sums[l];
+}
+
+/* What is added for one float. */
+static inline double nothing_of(float x, float mean) {
+  (void)mean;
+  return (double)x;
+}
+static inline double square_of(float x, float mean) {
+  return (double)((x - mean) * (x - mean));
+}
+
+/* Inlined twice, so that `of` and `width` are constants. The rest is less than a row. */
+static inline void sum_run(const float *x, uint64_t count, uint32_t width, const float *mean,
+                           double (*of)(float x, float mean), double *sums) {
+  uint64_t rows = count / width * width;
+  for (uint64_t i = 0; i < rows; i += width) {
+#pragma omp simd
+    for (uint32_t l = 0; l < width; l++) sums[l] += of(x[i + l], mean[l]);
   }
-  return sum / (double)(l->images * l->plane);
+  for (uint64_t i = rows; i < count; i++) sums[i - rows] += of(x[i], mean[i - rows]);
 }
 
 /* y = scale (x - mean) + shift */
-static void normalise(const channel *l, const float *x, float mean, float scale, float shift, float *y) {
-  for (uint64_t n = 0; n < l->images; n++) {
-    const float *from = x + l->at + n * l->stride;
-    float *to = y + l->at + n * l->stride;
+static inline void normalise_run(const float *x, uint64_t count, uint32_t width, const float *mean, const float *scale,
+                                 const float *shift, float *y) {
+  uint64_t rows = count / width * width;
+  for (uint64_t i = 0; i < rows; i += width) {
 #pragma omp simd
-    for (uint64_t i = 0; i < l->plane; i++) to[i] = (from[i] - mean) * scale + shift;
+    for (uint32_t l = 0; l < width; l++) y[i + l] = (x[i + l] - mean[l]) * scale[l] + shift[l];
   }
+  for (uint64_t i = rows; i < count; i++) y[i] = (x[i] - mean[i - rows]) * scale[i - rows] + shift[i - rows];
 }
 
 /* In the graph's tensors where the dialect has them, else beside the graph. */
-static float *saved_mean(const sn_call *call, uint32_t channels) {
-  return call->saved[0] ? call->saved[0] : call->statistics + 2 * (uint64_t)channels;
+static float *saved_mean(const sn_call *call, uint32_t count) {
+  return call->saved[0] ? call->saved[0] : call->statistics + 2 * (uint64_t)count;
 }
-static float *saved_deviation(const sn_call *call, uint32_t channels) {
-  return call->saved[1] ? call->saved[1] : call->statistics + 3 * (uint64_t)channels;
+static float *saved_deviation(const sn_call *call, uint32_t count) {
+  return call->saved[1] ? call->saved[1] : call->statistics + 3 * (uint64_t)count;
 }
 
-static void channel_forward(const sn_call *call, sn_shape s, uint32_t c) {
-  const channel l = channel_of(s, c);
-  float mean = (float)mean_of(&l, call->x[0]);
-  double variance = variance_of(&l, call->x[0], mean), m = (double)(l.images * l.plane);
+/* Keeps what a channel has been found to be; returns 1 / sqrt(variance + epsilon). */
+static float keep(const sn_call *call, uint32_t channel, uint32_t count, double m, float mean, double variance) {
   float inverse = (float)(1 / sqrt(variance + (double)SN_BN_EPSILON));
-  saved_mean(call, s.c)[c] = mean;
-  saved_deviation(call, s.c)[c] = inverse;
-  normalise(&l, call->x[0], mean, inverse * call->parameters[c], call->parameters[s.c + c], call->y[0]);
-  if (call->rerun) return;
-  float *running_mean = call->statistics + c, *running_variance = running_mean + s.c;
+  saved_mean(call, count)[channel] = mean;
+  saved_deviation(call, count)[channel] = inverse;
+  if (call->rerun) return inverse;
+  float *running_mean = call->statistics + channel, *running_variance = running_mean + count;
   float unbiased = (float)(m > 1 ? variance * m / (m - 1) : variance);
   *running_mean += SN_BN_MOMENTUM * (mean - *running_mean);
   *running_variance += SN_BN_MOMENTUM * (unbiased - *running_variance);
+  return inverse;
 }
 
-void sn__cpu_bn_forward(const sn_call *call) {
+/* Images times pixels. */
+static double elements(const channels *c) {
+  const uint64_t count = c->images * (c->count / c->together);
+  return (double)count;
+}
+
+static inline void forward(const sn_call *call, const channels *c, uint32_t width) {
+  const float *x = call->x[0] + c->at;
+  const uint32_t all = sn__call_layer(call)->out.c;
+  const double m = elements(c);
+  double sums[WIDEST] = {0}, squares[WIDEST] = {0};
+  float mean[WIDEST] = {0}, scale[WIDEST], shift[WIDEST];
+  for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, mean, nothing_of, sums);
+  add_up(c, sums);
+  for (uint32_t l = 0; l < c->together; l++) mean[l] = (float)(sums[l] / m);
+  widen(c, mean);
+  for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, mean, square_of, squares);
+  add_up(c, squares);
+  for (uint32_t l = 0; l < c->together; l++) {
+    uint32_t channel = c->first + l;
+    scale[l] = keep(call, channel, all, m, mean[l], squares[l] / m) * call->parameters[channel];
+    shift[l] = call->parameters[all + channel];
+  }
+  widen(c, scale);
+  widen(c, shift);
+  for (uint64_t n = 0; n < c->images; n++)
+    normalise_run(x + n * c->stride, c->count, width, mean, scale, shift, call->y[0] + c->at + n * c->stride);
+}
+
+void sn__cpu_bn_forward(const sn_call *call, uint32_t block) {
   sn_shape s = sn__call_layer(call)->out;
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t c = 0; c < s.c; c++) channel_forward(call, s, c);
+  for (uint32_t first = 0; first < s.c; first += block) {
+    const channels c = channels_of(s, first, block);
+    if (c.width == WIDEST)
+      forward(call, &c, WIDEST);
+    else
+      forward(call, &c, 8);
+  }
 }
 
-/* Of dy, and of dy (x - mean). */
-typedef struct sums {
-  double dy, product;
-} sums;
-
-static sums sum_gradients(const channel *l, const float *x, const float *dy, float mean) {
-  double plain = 0, product = 0;
-  for (uint64_t n = 0; n < l->images; n++) {
-    const float *value = x + l->at + n * l->stride, *gradient = dy + l->at + n * l->stride;
-#pragma omp simd reduction(+ : plain, product)
-    for (uint64_t i = 0; i < l->plane; i++) {
-      plain += (double)gradient[i];
-      product += (double)(gradient[i] * (value[i] - mean));
+/* Adds dy, and dy (x - mean). */
+static inline void sum_gradients(const float *x, const float *dy, uint64_t count, uint32_t width, const float *mean,
+                                 double *sums, double *products) {
+  uint64_t rows = count / width * width;
+  for (uint64_t i = 0; i < rows; i += width) {
+#pragma omp simd
+    for (uint32_t l = 0; l < width; l++) {
+      sums[l] += (double)dy[i + l];
+      products[l] += (double)(dy[i + l] * (x[i + l] - mean[l]));
     }
   }
-  return (sums){plain, product};
-}
-
-/* dx = scale (dy - a - b (x - mean)) */
-static void spread(const channel *l, const float *x, const float *dy, float mean, const float by[3], float *dx) {
-  float scale = by[0], a = by[1], b = by[2];
-  for (uint64_t n = 0; n < l->images; n++) {
-    const float *value = x + l->at + n * l->stride, *gradient = dy + l->at + n * l->stride;
-    float *to = dx + l->at + n * l->stride;
-#pragma omp simd
-    for (uint64_t i = 0; i < l->plane; i++) to[i] = scale * (gradient[i] - a - b * (value[i] - mean));
+  for (uint64_t i = rows; i < count; i++) {
+    sums[i - rows] += (double)dy[i];
+    products[i - rows] += (double)(dy[i] * (x[i] - mean[i - rows]));
   }
 }
 
-static void channel_backward(const sn_call *call, sn_shape s, uint32_t c) {
-  const channel l = channel_of(s, c);
-  float mean = saved_mean(call, s.c)[c], inverse = saved_deviation(call, s.c)[c];
-  sums of = sum_gradients(&l, call->x[0], call->dy[0], mean);
-  double m = (double)(l.images * l.plane), i = (double)inverse;
-  call->gradients[c] = (float)(of.product * i);
-  call->gradients[s.c + c] = (float)of.dy;
-  if (!call->dx[0]) return;
-  const float by[3] = {call->parameters[c] * inverse, (float)(of.dy / m), (float)(of.product * i * i / m)};
-  spread(&l, call->x[0], call->dy[0], mean, by, call->dx[0]);
+/* What dx is made with. */
+typedef struct factors {
+  float mean[WIDEST], scale[WIDEST], a[WIDEST], b[WIDEST];
+} factors;
+
+/* dx = scale (dy - a - b (x - mean)) */
+static inline void spread_run(const float *x, const float *dy, uint64_t count, uint32_t width, const factors *f,
+                              float *dx) {
+  uint64_t rows = count / width * width;
+  for (uint64_t i = 0; i < rows; i += width) {
+#pragma omp simd
+    for (uint32_t l = 0; l < width; l++)
+      dx[i + l] = f->scale[l] * (dy[i + l] - f->a[l] - f->b[l] * (x[i + l] - f->mean[l]));
+  }
+  for (uint64_t i = rows; i < count; i++) {
+    uint64_t l = i - rows;
+    dx[i] = f->scale[l] * (dy[i] - f->a[l] - f->b[l] * (x[i] - f->mean[l]));
+  }
 }
 
-void sn__cpu_bn_backward(const sn_call *call) {
+static inline void backward(const sn_call *call, const channels *c, uint32_t width) {
+  const float *x = call->x[0] + c->at, *dy = call->dy[0] + c->at;
+  const uint32_t all = sn__call_layer(call)->out.c;
+  const double m = elements(c);
+  double sums[WIDEST] = {0}, products[WIDEST] = {0};
+  factors f = {.mean = {0}};
+  for (uint32_t l = 0; l < c->together; l++) f.mean[l] = saved_mean(call, all)[c->first + l];
+  widen(c, f.mean);
+  for (uint64_t n = 0; n < c->images; n++)
+    sum_gradients(x + n * c->stride, dy + n * c->stride, c->count, width, f.mean, sums, products);
+  add_up(c, sums);
+  add_up(c, products);
+  for (uint32_t l = 0; l < c->together; l++) {
+    uint32_t channel = c->first + l;
+    float inverse = saved_deviation(call, all)[channel];
+    double i = (double)inverse;
+    call->gradients[channel] = (float)(products[l] * i);
+    call->gradients[all + channel] = (float)sums[l];
+    f.scale[l] = call->parameters[channel] * inverse;
+    f.a[l] = (float)(sums[l] / m);
+    f.b[l] = (float)(products[l] * i * i / m);
+  }
+  if (!call->dx[0]) return;
+  widen(c, f.scale);
+  widen(c, f.a);
+  widen(c, f.b);
+  for (uint64_t n = 0; n < c->images; n++)
+    spread_run(x + n * c->stride, dy + n * c->stride, c->count, width, &f, call->dx[0] + c->at + n * c->stride);
+}
+
+void sn__cpu_bn_backward(const sn_call *call, uint32_t block) {
   sn_shape s = sn__call_layer(call)->out;
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t c = 0; c < s.c; c++) channel_backward(call, s, c);
+  for (uint32_t first = 0; first < s.c; first += block) {
+    const channels c = channels_of(s, first, block);
+    if (c.width == WIDEST)
+      backward(call, &c, WIDEST);
+    else
+      backward(call, &c, 8);
+  }
 }

@@ -1,28 +1,59 @@
-/* CPU kernels of CONV and DECONV: oneDNN's convolution, weights as (outputs, inputs, height, width), with the groups in
- * front where there are any; backward is one primitive by data and one by weights and bias. On plain layouts it unfolds
- * the image and multiplies matrices (im2col); sums over the batch are in an order that the number of threads gives.
- * Biases of a DECONV are added and summed by loops of ours. */
+/* CPU kernels of CONV and DECONV: oneDNN's convolution, backward by one primitive by data and one by weights and bias;
+ * sums over the batch are in an order that the number of threads gives. Blocked values have kernels of their own, which
+ * want blocked weights: where these are kept otherwise they are reordered. What has no such kernel is done plain, by
+ * unfolding the image and multiplying matrices (im2col), and blocked sides are reordered. Weights are kept as (outputs,
+ * inputs, height, width), with the groups in front where there are any. Biases of a DECONV are added and summed by
+ * loops of ours. The gradient with respect to the input batch, which nobody needs, is not computed. */
 #include "exec/cpu/cpu.h"
+
+#include <string.h>
 
 /* Without bias `b` is a descriptor of no dimensions, as oneDNN wants it. */
 typedef struct shapes {
   dnnl_memory_desc_t x, w, b, y;
 } shapes;
 
-/* Of the convolution that makes `out` of `in`. */
-static sn_status describe(shapes *t, const sn_attr *a, sn_shape in, sn_shape out, bool bias, sn_err *err) {
-  const dnnl_dim_t groups = a->groups, inputs = in.c / a->groups;
-  const dnnl_dims_t whole = {out.c, inputs, a->kernel_h, a->kernel_w};
-  const dnnl_dims_t parts = {groups, out.c / groups, inputs, a->kernel_h, a->kernel_w};
-  if (sn__dnnl_nchw(&t->x, in, err) || sn__dnnl_nchw(&t->y, out, err) ||
-      (groups == 1 ? sn__dnnl_tensor(&t->w, 4, whole, err) : sn__dnnl_tensor(&t->w, 5, parts, err)))
-    return err->code;
-  return bias ? sn__dnnl_tensor(&t->b, 1, (const dnnl_dims_t){out.c}, err) : SN_OK;
-}
-
 typedef struct descriptors {
   dnnl_convolution_desc_t forward, backward, weights;
 } descriptors;
+
+/* A layer as a convolution: a DECONV is that from its output to its input. */
+typedef struct convolution {
+  const sn_attr *attr;
+  sn_shape x, y;
+  bool bias;
+} convolution;
+
+static convolution convolution_of(const sn__cpu *k, uint32_t index) {
+  const sn_layer *layer = &k->net->layers[index];
+  sn_shape in = sn_layer_input_shape(k->net, layer, 0);
+  if (layer->op == SN_DECONV) return (convolution){&layer->attr, layer->out, in, false};
+  return (convolution){&layer->attr, in, layer->out, layer->attr.bias};
+}
+
+static sn_status describe_weights(dnnl_memory_desc_t *w, const convolution *c, dnnl_format_tag_t whole_tag,
+                                  dnnl_format_tag_t parts_tag, sn_err *err) {
+  const dnnl_dim_t groups = c->attr->groups, inputs = c->x.c / groups, outputs = c->y.c / groups;
+  const dnnl_dims_t whole = {outputs, inputs, c->attr->kernel_h, c->attr->kernel_w},
+                    parts = {groups, outputs, inputs, c->attr->kernel_h, c->attr->kernel_w};
+  return sn__dnnl_check(groups == 1 ? dnnl_memory_desc_init_by_tag(w, 4, whole, dnnl_f32, whole_tag)
+                                    : dnnl_memory_desc_init_by_tag(w, 5, parts, dnnl_f32, parts_tag),
+                        "describe weights", err);
+}
+
+static sn_status plain_weights(dnnl_memory_desc_t *w, const convolution *c, sn_err *err) {
+  return describe_weights(w, c, dnnl_oihw, dnnl_goihw, err);
+}
+
+/* Values in blocks of so many channels; weights plain where both are, else as the kernel wants them. */
+static sn_status describe(shapes *t, const convolution *c, uint32_t x_block, uint32_t y_block, sn_err *err) {
+  bool plain = x_block == 1 && y_block == 1;
+  if (sn__dnnl_image(&t->x, c->x, x_block, err) || sn__dnnl_image(&t->y, c->y, y_block, err) ||
+      (plain ? plain_weights(&t->w, c, err)
+             : describe_weights(&t->w, c, dnnl_format_tag_any, dnnl_format_tag_any, err)))
+    return err->code;
+  return c->bias ? sn__dnnl_tensor(&t->b, 1, (const dnnl_dims_t){c->y.c}, err) : SN_OK;
+}
 
 static sn_status make_descriptors(descriptors *d, const shapes *t, const sn_attr *a, sn_err *err) {
   const dnnl_dims_t stride = {a->stride_h, a->stride_w}, pad = {a->pad_h, a->pad_w};
@@ -37,28 +68,67 @@ static sn_status make_descriptors(descriptors *d, const shapes *t, const sn_attr
   return sn__dnnl_check(status, "describe a convolution", err);
 }
 
-/* The three primitives of a convolution. Bias is the last argument where there is one. */
-static sn_status make(sn__cpu *k, const descriptors *d, bool bias, sn__primitive *forward, sn__primitive *backward,
-                      sn__primitive *weights, sn_err *err) {
+/* Whether oneDNN would run it by anything else than its reference. */
+static bool is_fast(const sn__cpu *k, const void *descriptor, const_dnnl_primitive_desc_t hint,
+                    dnnl_primitive_desc_t *made) {
+  const char *name = "ref";
+  if (dnnl_primitive_desc_create(made, descriptor, NULL, k->engine, hint) != dnnl_success) return false;
+  dnnl_primitive_desc_query(*made, dnnl_query_impl_info_str, 0, (void *)&name);
+  return strncmp(name, "ref", 3) != 0;
+}
+
+bool sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block) {
+  bool turned = k->net->layers[layer].op == SN_DECONV, by_data = turned || !sn__reads_data(k, layer);
+  const convolution c = convolution_of(k, layer);
+  dnnl_primitive_desc_t forward = NULL, backward = NULL, weights = NULL;
+  sn_err ignored = SN_ERR_INIT;
+  descriptors d;
+  shapes t = {0};
+  bool fast = describe(&t, &c, turned ? y_block : x_block, turned ? x_block : y_block, &ignored) == SN_OK &&
+              make_descriptors(&d, &t, c.attr, &ignored) == SN_OK && is_fast(k, &d.forward, NULL, &forward) &&
+              is_fast(k, &d.weights, forward, &weights) && (!by_data || is_fast(k, &d.backward, forward, &backward));
+  dnnl_primitive_desc_destroy(forward);
+  dnnl_primitive_desc_destroy(backward);
+  dnnl_primitive_desc_destroy(weights);
+  return fast;
+}
+
+/* What the three primitives of a convolution are to be; `backward` NULL: not needed. */
+typedef struct trio {
+  sn__primitive *forward, *backward, *weights;
+} trio;
+
+/* `t` is how tensors lie. Bias is the last argument where there is one. */
+static sn_status make_trio(sn__cpu *k, const descriptors *d, const shapes *t, bool bias, trio made, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
   static const int backward_args[] = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC};
   static const int weights_args[] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_BIAS};
-  if (sn__primitive_new(k, &d->forward, NULL, forward_args, bias ? 4 : 3, forward, err) ||
-      sn__primitive_new(k, &d->backward, forward, backward_args, 3, backward, err))
+  const dnnl_memory_desc_t *forward[] = {&t->x, &t->w, &t->y, NULL}, *backward[] = {&t->y, &t->w, &t->x},
+                           *weights[] = {&t->x, &t->y, &t->w, NULL};
+  if (sn__primitive_new(k, &d->forward, NULL, forward_args, forward, bias ? 4 : 3, made.forward, err) ||
+      sn__primitive_new(k, &d->weights, made.forward, weights_args, weights, bias ? 4 : 3, made.weights, err))
     return err->code;
-  return sn__primitive_new(k, &d->weights, forward, weights_args, bias ? 4 : 3, weights, err);
+  if (!made.backward) return SN_OK;
+  return sn__primitive_new(k, &d->backward, made.forward, backward_args, backward, 3, made.backward, err);
+}
+
+static sn_status make(sn__cpu *k, const convolution *c, uint32_t x_block, uint32_t y_block, trio made, bool native,
+                      sn_err *err) {
+  descriptors d;
+  shapes kernel = {0}, given = {0};
+  if (describe(&kernel, c, native ? x_block : 1, native ? y_block : 1, err) ||
+      make_descriptors(&d, &kernel, c->attr, err) || describe(&given, c, x_block, y_block, err) ||
+      plain_weights(&given.w, c, err))
+    return err->code;
+  return make_trio(k, &d, &given, c->bias, made, err);
 }
 
 sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t index, sn_err *err) {
-  const sn_layer *layer = &k->net->layers[index];
-  sn__cpu_layer *made = &k->layers[index];
-  bool bias = layer->attr.bias;
-  descriptors d;
-  shapes t = {0};
-  if (describe(&t, &layer->attr, sn_layer_input_shape(k->net, layer, 0), layer->out, bias, err) ||
-      make_descriptors(&d, &t, &layer->attr, err))
-    return err->code;
-  return make(k, &d, bias, &made->forward, &made->backward, &made->weights, err);
+  uint32_t x = sn__input_layout(k, index, 0), y = sn__output_layout(k, index);
+  sn__cpu_layer *layer = &k->layers[index];
+  const convolution c = convolution_of(k, index);
+  const trio made = {&layer->forward, sn__reads_data(k, index) ? NULL : &layer->backward, &layer->weights};
+  return make(k, &c, x, y, made, sn__conv_is_native(k, index, x, y), err);
 }
 
 sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
@@ -67,57 +137,63 @@ sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
 }
 
+/* Whether the call makes dx. */
+static bool makes_dx(const sn__cpu *k, const sn_call *call) {
+  return call->part != SN_STEP_FILTER && call->dx[0] && !sn__reads_data(k, call->layer);
+}
+
 sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *dw = call->gradients, *bias = dw + sn__weights(sn__call_layer(call));
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->x[0], call->dy[0], dw, bias};
-  bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];
-  if (makes_dx && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  if (makes_dx(k, call) && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
   if (call->part == SN_STEP_DATA) return SN_OK;
   return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
 }
 
-/* DECONV: of the convolution from its output to its input, backward by data is its forward. */
+/* Backward by data of the convolution is forward here. */
 sn_status sn__cpu_deconv_make(sn__cpu *k, uint32_t index, sn_err *err) {
-  const sn_layer *layer = &k->net->layers[index];
-  sn__cpu_layer *made = &k->layers[index];
-  descriptors d;
-  shapes t = {0};
-  if (describe(&t, &layer->attr, layer->out, sn_layer_input_shape(k->net, layer, 0), false, err) ||
-      make_descriptors(&d, &t, &layer->attr, err))
-    return err->code;
-  return make(k, &d, false, &made->backward, &made->forward, &made->weights, err);
+  uint32_t x = sn__input_layout(k, index, 0), y = sn__output_layout(k, index);
+  sn__cpu_layer *layer = &k->layers[index];
+  const convolution c = convolution_of(k, index);
+  const trio made = {&layer->backward, &layer->forward, &layer->weights};
+  return make(k, &c, y, x, made, sn__conv_is_native(k, index, x, y), err);
 }
 
-static void add_biases(const sn_call *call) {
+/* Element i of plane p, of a value in blocks of so many channels. */
+static uint64_t element(uint64_t p, uint64_t i, uint64_t plane, uint32_t block) {
+  return (p / block * plane + i) * block + p % block;
+}
+
+static void add_biases(const sn_call *call, uint32_t block) {
   const sn_layer *layer = sn__call_layer(call);
   const float *biases = call->parameters + sn__weights(layer);
   uint64_t planes = (uint64_t)layer->out.n * layer->out.c, plane = sn__plane(layer->out);
 #pragma omp parallel for schedule(static) if (planes * plane >= SN__WORTH_THREADS)
   for (uint64_t p = 0; p < planes; p++) {
-    float *y = call->y[0] + p * plane, bias = biases[p % layer->out.c];
+    float *y = call->y[0] + element(p, 0, plane, block), bias = biases[p % layer->out.c];
 #pragma omp simd
-    for (uint64_t i = 0; i < plane; i++) y[i] += bias;
+    for (uint64_t i = 0; i < plane; i++) y[i * block] += bias;
   }
 }
 
 sn_status sn__cpu_deconv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->parameters, call->y[0]};
   if (sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err)) return err->code;
-  if (sn__call_layer(call)->attr.bias) add_biases(call);
+  if (sn__call_layer(call)->attr.bias) add_biases(call, sn__output_layout(k, call->layer));
   return SN_OK;
 }
 
 /* One thread sums all of a channel, so that sums do not depend on the threads. */
-static void bias_gradient(const sn_call *call, float *gradients) {
+static void bias_gradient(const sn_call *call, uint32_t block, float *gradients) {
   sn_shape out = sn__call_layer(call)->out;
   uint64_t plane = sn__plane(out);
 #pragma omp parallel for schedule(static) if (sn__count(out) >= SN__WORTH_THREADS)
   for (uint32_t c = 0; c < out.c; c++) {
     double sum = 0;
     for (uint64_t n = 0; n < out.n; n++) {
-      const float *dy = call->dy[0] + (n * out.c + c) * plane;
-      for (uint64_t i = 0; i < plane; i++) sum += dy[i];
+      const float *dy = call->dy[0] + element(n * out.c + c, 0, plane, block);
+      for (uint64_t i = 0; i < plane; i++) sum += dy[i * block];
     }
     gradients[c] = (float)sum;
   }
@@ -127,10 +203,9 @@ sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err) 
   const sn_layer *layer = sn__call_layer(call);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->dy[0], call->x[0], call->gradients};
-  bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];
-  if (makes_dx && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
+  if (makes_dx(k, call) && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
   if (call->part == SN_STEP_DATA) return SN_OK;
   if (sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err)) return err->code;
-  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
+  if (layer->attr.bias) bias_gradient(call, sn__output_layout(k, call->layer), call->gradients + sn__weights(layer));
   return SN_OK;
 }

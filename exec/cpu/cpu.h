@@ -1,7 +1,12 @@
 /* CPU module, internal: the kernels by operator and what they share; kernels.c chooses.
  *
  * A primitive is a oneDNN kernel made once, with a memory object per argument. A run points these at the call's
- * tensors, in the order of the arguments it was made with.
+ * tensors, in the order of the arguments it was made with. Where a tensor lies otherwise than the kernel wants it, the
+ * primitive has a turn: a copy in the kernel's layout, in scratch behind the kernel's own.
+ *
+ * Layouts (layout.c). A value of the net, and its gradient, lies plain, (n, c, h, w), or blocked, (n, c / B, h, w, B):
+ * then B channels of a pixel stand together, as many as a vector register holds. B divides the channels, so both take
+ * the same bytes, and channels k B to l B of an image lie at the same place.
  */
 #ifndef SN_EXEC_CPU_CPU_H
 #define SN_EXEC_CPU_CPU_H
@@ -13,14 +18,24 @@
 
 enum { SN__MAX_ARGS = 8 };
 
+/* Of an argument: the tensor as it lies, its copy at `at` of the workspace, and the reorder between them. */
+typedef struct sn__turn {
+  dnnl_primitive_t reorder; /* NULL: there is none */
+  dnnl_memory_t given, wanted;
+  uint64_t at;
+  bool result; /* the kernel writes it: the copy is made behind the kernel */
+} sn__turn;
+
 typedef struct sn__primitive {
   dnnl_primitive_t handle;
-  int n_args;             /* without the scratchpad, which comes after them */
-  uint64_t scratch_bytes; /* 0: it has none */
-  dnnl_exec_arg_t args[SN__MAX_ARGS];
+  int n_args;                         /* without the scratchpad, which comes after them */
+  uint64_t scratchpad_bytes;          /* 0: it has none */
+  uint64_t scratch_bytes;             /* with the copies of turns */
+  dnnl_exec_arg_t args[SN__MAX_ARGS]; /* as the kernel wants them */
+  sn__turn turns[SN__MAX_ARGS];
 } sn__primitive;
 
-/* Of a CONV, DECONV or FC all three, of others the first two or none. */
+/* Of a CONV, DECONV or FC all three (the first layer's has no backward), of others the first two or none. */
 typedef struct sn__cpu_layer {
   sn__primitive forward, backward, weights;
   bool made;
@@ -32,15 +47,18 @@ struct sn__cpu {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   sn__cpu_layer *layers; /* one per layer of the net */
-  bool shares;           /* layers and engine are those of others */
-  int64_t *positions;    /* POOL backward over its own input: of one plane, the largest output of a maximum */
+  bool shares;           /* layers, layouts and engine are those of others */
+  uint32_t block;        /* channels of a block on this processor */
+  uint32_t *layouts;     /* per value of the net: 1 where it lies plain, else `block` */
+  int64_t *positions;    /* POOL backward over its own input: of one block of the largest output of a maximum */
   char version[64];
 };
 
-/* `descriptor` is what oneDNN's ..._desc_init() has filled; `forward` is NULL but for a backward. What is made in part
- * is left to sn__primitive_free(). */
+/* `descriptor` is what oneDNN's ..._desc_init() has filled; `forward` is NULL but for a backward. `given`: how the
+ * tensors lie, argument by argument; NULL, or a NULL of it: as the kernel wants them. What is made in part is left to
+ * sn__primitive_free(). */
 sn_status sn__primitive_new(sn__cpu *k, const void *descriptor, const sn__primitive *forward, const int *args,
-                            int n_args, sn__primitive *primitive, sn_err *err);
+                            const dnnl_memory_desc_t *const *given, int n_args, sn__primitive *primitive, sn_err *err);
 void sn__primitive_free(sn__primitive *primitive);
 sn_status sn__primitive_run(const sn__cpu *k, const sn__primitive *primitive, float *const *tensors,
                             const sn_call *call, sn_err *err);
@@ -50,7 +68,19 @@ sn_status sn__dnnl_check(dnnl_status_t status, const char *what, sn_err *err);
 
 /* A dense float32 tensor of n_dims dimensions, the last one contiguous. */
 sn_status sn__dnnl_tensor(dnnl_memory_desc_t *desc, int n_dims, const dnnl_dims_t dims, sn_err *err);
-sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err);
+/* Channels in blocks of so many; 1: plain. */
+sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape shape, uint32_t block, sn_err *err);
+
+/* Chooses k->layouts. */
+sn_status sn__layouts_choose(sn__cpu *k, sn_err *err);
+/* Of a layer's i-th input, and of its outputs. */
+uint32_t sn__input_layout(const sn__cpu *k, uint32_t layer, uint32_t i);
+uint32_t sn__output_layout(const sn__cpu *k, uint32_t layer);
+/* Whether oneDNN has a kernel made for a CONV or DECONV between values of these layouts; else a plain one does its
+ * work. */
+bool sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block);
+/* The layer reads the input batch, or a FORK of it: nobody needs the gradient with respect to that. */
+bool sn__reads_data(const sn__cpu *k, uint32_t layer);
 
 /* Operators with primitives. POOL has them for averages only. */
 sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t layer, sn_err *err);
@@ -69,22 +99,23 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t layer, sn_err *err);
 sn_status sn__cpu_pool_forward(sn__cpu *k, const sn_call *call, sn_err *err);
 sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err);
 
-/* Operators in loops of ours. Threads share them so that no result depends on which thread did what. */
-void sn__cpu_bn_forward(const sn_call *call);
-void sn__cpu_bn_backward(const sn_call *call);
-void sn__cpu_lrn_forward(const sn_call *call);
-void sn__cpu_lrn_backward(const sn_call *call);
-uint64_t sn__cpu_lrn_scratch(const sn_layer *layer, int threads);
-void sn__cpu_dropout_forward(const sn_call *call);
-void sn__cpu_dropout_backward(const sn_call *call);
-void sn__cpu_softmax_forward(const sn_call *call);
-void sn__cpu_softmax_backward(const sn_call *call);
-void sn__cpu_join_forward(const sn_call *call);
-void sn__cpu_join_backward(const sn_call *call);
-void sn__cpu_fork_forward(const sn_call *call);
-void sn__cpu_fork_backward(const sn_call *call);
-void sn__cpu_concat_forward(const sn_call *call);
-void sn__cpu_concat_backward(const sn_call *call);
+/* Operators in loops of ours. Threads share them so that no result depends on which thread did what. `block`:
+ * how the values lie; JOIN, FORK and CONCAT do the same with blocked ones, SOFTMAX has none. */
+void sn__cpu_bn_forward(const sn_call *call, uint32_t block);
+void sn__cpu_bn_backward(const sn_call *call, uint32_t block);
+void sn__cpu_lrn_forward(const sn_call *call, uint32_t block);
+void sn__cpu_lrn_backward(const sn_call *call, uint32_t block);
+uint64_t sn__cpu_lrn_scratch(const sn_layer *layer, bool backward, int threads);
+void sn__cpu_dropout_forward(const sn_call *call, uint32_t block);
+void sn__cpu_dropout_backward(const sn_call *call, uint32_t block);
+void sn__cpu_softmax_forward(const sn_call *call, uint32_t block);
+void sn__cpu_softmax_backward(const sn_call *call, uint32_t block);
+void sn__cpu_join_forward(const sn_call *call, uint32_t block);
+void sn__cpu_join_backward(const sn_call *call, uint32_t block);
+void sn__cpu_fork_forward(const sn_call *call, uint32_t block);
+void sn__cpu_fork_backward(const sn_call *call, uint32_t block);
+void sn__cpu_concat_forward(const sn_call *call, uint32_t block);
+void sn__cpu_concat_backward(const sn_call *call, uint32_t block);
 void sn__cpu_update(const sn_call *call);
 
 /* Whether so many threads can be started beside the caller's. SN_BAD_DEVICE says how many can. */

@@ -1,6 +1,6 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
  * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, lrn.c, update.c and loops.c (all
- * others); primitive.c wraps oneDNN. */
+ * others); layout.c says how values lie, primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -27,10 +27,10 @@ static const struct {
     [SN_ACT] = {sn__cpu_act_make, sn__cpu_act_forward, sn__cpu_act_backward},
 };
 
-/* All others, which cannot fail. */
+/* All others, which cannot fail; `block`: how their values lie, all alike. */
 static const struct {
-  void (*forward)(const sn_call *call);
-  void (*backward)(const sn_call *call);
+  void (*forward)(const sn_call *call, uint32_t block);
+  void (*backward)(const sn_call *call, uint32_t block);
 } loops[SN_OP_COUNT] = {
     [SN_BN] = {sn__cpu_bn_forward, sn__cpu_bn_backward},
     [SN_LRN] = {sn__cpu_lrn_forward, sn__cpu_lrn_backward},
@@ -93,7 +93,7 @@ static sn_status prepare_all(sn__cpu *k, sn_err *err) {
 
 /* What a run needs, beside primitives. */
 static sn_status make_room(sn__cpu *k, sn_err *err) {
-  k->positions = calloc(largest_plane(k->net) + 1, sizeof *k->positions);
+  k->positions = calloc(largest_plane(k->net) * k->block + 1, sizeof *k->positions);
   if (!k->positions) return sn_fail_memory(err);
   return sn__dnnl_check(dnnl_stream_create(&k->stream, k->engine, dnnl_stream_default_flags), "make a stream", err);
 }
@@ -101,7 +101,9 @@ static sn_status make_room(sn__cpu *k, sn_err *err) {
 static sn_status make_parts(sn__cpu *k, sn_err *err) {
   k->layers = calloc(k->net->n_layers, sizeof *k->layers);
   if (!k->layers) return sn_fail_memory(err);
-  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) || make_room(k, err)) return err->code;
+  if (sn__dnnl_check(dnnl_engine_create(&k->engine, dnnl_cpu, 0), "start", err) || sn__layouts_choose(k, err) ||
+      make_room(k, err))
+    return err->code;
   describe(k);
   return SN_OK;
 }
@@ -113,6 +115,7 @@ static void free_layers(sn__cpu *k) {
     sn__primitive_free(&k->layers[i].weights);
   }
   free(k->layers);
+  free(k->layouts);
   dnnl_engine_destroy(k->engine);
 }
 
@@ -168,11 +171,12 @@ static sn__cpu *share(const sn__cpu *k, sn_err *err) {
 
 static uint64_t scratch_of(const sn__cpu *k, uint32_t layer, sn_pass pass, sn_step_part part) {
   const sn__cpu_layer *made = &k->layers[layer];
-  if (pass == SN_FORWARD) return made->forward.scratch_bytes;
   if (pass == SN_UPDATE) return 0;
+  if (k->net->layers[layer].op == SN_LRN)
+    return sn__cpu_lrn_scratch(&k->net->layers[layer], pass == SN_BACKWARD, k->threads);
+  if (pass == SN_FORWARD) return made->forward.scratch_bytes;
   if (part == SN_STEP_FILTER) return made->weights.scratch_bytes;
   if (part == SN_STEP_DATA) return made->backward.scratch_bytes;
-  if (k->net->layers[layer].op == SN_LRN) return sn__cpu_lrn_scratch(&k->net->layers[layer], k->threads);
   return sn_max(made->backward.scratch_bytes, made->weights.scratch_bytes);
 }
 
@@ -207,9 +211,13 @@ static sn_status run(sn__cpu *k, const sn_call *call, sn_err *err) {
   else if (primitives[layer->op].make)
     status = (forward ? primitives[layer->op].forward : primitives[layer->op].backward)(k, call, err);
   else
-    (forward ? loops[layer->op].forward : loops[layer->op].backward)(call);
+    (forward ? loops[layer->op].forward : loops[layer->op].backward)(call, sn__output_layout(k, call->layer));
   if (status != SN_OK) sn_err_prefix(err, "layer \"%s\" %s", layer->name, sn_pass_name(call->pass));
   return status;
+}
+
+static uint32_t layout_of(const sn__cpu *k, uint32_t value) {
+  return k->layouts[value];
 }
 
 static unsigned threads_of(const sn__cpu *k) {
@@ -230,6 +238,7 @@ const sn_cpu_table sn_cpu_module = {
     .try_threads = sn__cpu_try_threads,
     .free = free_kernels,
     .scratch = scratch_of,
+    .layout = layout_of,
     .run = run,
     .threads = threads_of,
     .version = version_of,

@@ -54,30 +54,36 @@ static bool is_kept(kept_mask kept, uint64_t i) {
   return kept.bytes ? kept.bytes[i] != 0 : kept.numbers[i] > 0;
 }
 
-void sn__cpu_dropout_forward(const sn_call *call) {
+/* Dropped are the elements of the plain value: of element i, blocked, the plain number. */
+static uint64_t plain_number(uint64_t i, uint64_t plane, uint32_t block) {
+  uint64_t blocks = i / block;
+  return block == 1 ? i : (blocks / plane * block + i % block) * plane + blocks % plane;
+}
+
+void sn__cpu_dropout_forward(const sn_call *call, uint32_t block) {
   const float *from = call->x[0];
   float *to = call->y[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
   sn__mask mask = sn__mask_of(call);
   kept_mask kept = mask_of(call);
-  uint64_t count = sn__count(sn__call_layer(call)->out);
+  uint64_t count = sn__count(sn__call_layer(call)->out), plane = sn__plane(sn__call_layer(call)->out);
 #pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < count; i++) {
-    bool keeps = sn__mask_keeps(mask, i);
+    bool keeps = sn__mask_keeps(mask, plain_number(i, plane, block));
     to[i] = keeps ? from[i] * scale : 0;
     if (kept.bytes) kept.bytes[i] = keeps;
     if (kept.numbers) kept.numbers[i] = keeps;
   }
 }
 
-void sn__cpu_dropout_backward(const sn_call *call) {
+void sn__cpu_dropout_backward(const sn_call *call, uint32_t block) {
   const float *from = call->dy[0];
   float *to = call->dx[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
   sn__mask mask = sn__mask_of(call);
   kept_mask kept = mask_of(call);
-  uint64_t count = sn__count(sn__call_layer(call)->out);
+  uint64_t count = sn__count(sn__call_layer(call)->out), plane = sn__plane(sn__call_layer(call)->out);
 #pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < count; i++) {
-    bool keeps = call->saved[0] ? is_kept(kept, i) : sn__mask_keeps(mask, i);
+    bool keeps = call->saved[0] ? is_kept(kept, i) : sn__mask_keeps(mask, plain_number(i, plane, block));
     to[i] = keeps ? from[i] * scale : 0;
   }
 }
@@ -98,7 +104,8 @@ static void softmax(const float *x, float *y, uint32_t count) {
 
 /* The largest probability is 1 / sum of exp(x - top), so the loss needs no second sum and no logarithm of 0. What it
  * needs of x is read first: y may lie there. The loss is summed in the order of the images. */
-void sn__cpu_softmax_forward(const sn_call *call) {
+void sn__cpu_softmax_forward(const sn_call *call, uint32_t block) {
+  (void)block;
   sn_shape s = sn__call_layer(call)->out;
   double loss = 0;
 #pragma omp parallel for ordered schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
@@ -114,7 +121,8 @@ void sn__cpu_softmax_forward(const sn_call *call) {
   *call->loss = loss / s.n;
 }
 
-void sn__cpu_softmax_backward(const sn_call *call) {
+void sn__cpu_softmax_backward(const sn_call *call, uint32_t block) {
+  (void)block;
   sn_shape s = sn__call_layer(call)->out;
   float share = 1 / (float)s.n;
   for (uint32_t n = 0; n < s.n; n++) {
@@ -125,24 +133,28 @@ void sn__cpu_softmax_backward(const sn_call *call) {
   }
 }
 
-void sn__cpu_join_forward(const sn_call *call) {
+void sn__cpu_join_forward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   add_all(call->y[0], call->x, layer->n_inputs, false, sn__count(layer->out));
 }
 
-void sn__cpu_join_backward(const sn_call *call) {
+void sn__cpu_join_backward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   for (uint32_t j = 0; j < layer->n_inputs; j++)
     if (call->dx[j] && call->dx[j] != call->dy[0]) copy(call->dx[j], call->dy[0], sn__count(layer->out));
 }
 
-void sn__cpu_fork_forward(const sn_call *call) {
+void sn__cpu_fork_forward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   for (uint32_t j = 0; j < layer->n_outputs; j++) copy(call->y[j], call->x[0], sn__count(layer->out));
 }
 
 /* The last branch first, in which order gradients arrive where nobody copies: all dialects add alike, to the bit. */
-void sn__cpu_fork_backward(const sn_call *call) {
+void sn__cpu_fork_backward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   add_all(call->dx[0], call->dy, layer->n_outputs, true, sn__count(layer->out));
 }
@@ -155,7 +167,8 @@ static uint64_t concat_part(const sn_call *call, uint64_t n, uint32_t j, uint64_
   return n * sn__image(sn__call_layer(call)->out) + before;
 }
 
-void sn__cpu_concat_forward(const sn_call *call) {
+void sn__cpu_concat_forward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   uint64_t parts = (uint64_t)layer->out.n * layer->n_inputs;
 #pragma omp parallel for schedule(static) if (sn__count(layer->out) >= SN__WORTH_THREADS)
@@ -167,7 +180,8 @@ void sn__cpu_concat_forward(const sn_call *call) {
   }
 }
 
-void sn__cpu_concat_backward(const sn_call *call) {
+void sn__cpu_concat_backward(const sn_call *call, uint32_t block) {
+  (void)block;
   const sn_layer *layer = sn__call_layer(call);
   uint64_t parts = (uint64_t)layer->out.n * layer->n_inputs;
 #pragma omp parallel for schedule(static) if (sn__count(layer->out) >= SN__WORTH_THREADS)

@@ -14,8 +14,10 @@ sn_status sn__dnnl_tensor(dnnl_memory_desc_t *desc, int n_dims, const dnnl_dims_
   return sn__dnnl_check(dnnl_memory_desc_init_by_strides(desc, n_dims, dims, dnnl_f32, NULL), "describe a tensor", err);
 }
 
-sn_status sn__dnnl_nchw(dnnl_memory_desc_t *desc, sn_shape shape, sn_err *err) {
-  return sn__dnnl_tensor(desc, 4, (const dnnl_dims_t){shape.n, shape.c, shape.h, shape.w}, err);
+sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape s, uint32_t block, sn_err *err) {
+  const dnnl_format_tag_t tag = block == 16 ? dnnl_nChw16c : block == 8 ? dnnl_nChw8c : dnnl_nchw;
+  const dnnl_dims_t dims = {s.n, s.c, s.h, s.w};
+  return sn__dnnl_check(dnnl_memory_desc_init_by_tag(desc, 4, dims, dnnl_f32, tag), "describe an image", err);
 }
 
 /* The memory object has no data yet; sn__primitive_run() gives it some. */
@@ -26,14 +28,61 @@ static sn_status add_arg(sn__cpu *k, const_dnnl_primitive_desc_t desc, int arg, 
                         err);
 }
 
-static sn_status add_args(sn__cpu *k, const int *args, int n_args, sn__primitive *p, sn_err *err) {
+enum { LINE = 64 };
+
+static uint64_t whole_lines(uint64_t bytes) {
+  return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static sn_status make_reorder(sn__cpu *k, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+                              dnnl_primitive_t *reorder, sn_err *err) {
+  dnnl_primitive_desc_t desc = NULL;
+  dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, from, k->engine, to, k->engine, NULL);
+  if (status == dnnl_success) status = dnnl_primitive_create(reorder, desc);
+  dnnl_primitive_desc_destroy(desc);
+  return sn__dnnl_check(status, "make a reorder", err);
+}
+
+static bool is_result(int arg) {
+  return arg == DNNL_ARG_DST || arg == DNNL_ARG_DIFF_SRC || arg == DNNL_ARG_DIFF_WEIGHTS || arg == DNNL_ARG_DIFF_BIAS;
+}
+
+/* An image given to a product of matrices is wanted as the matrix of its rows. */
+static sn_status add_turn(sn__cpu *k, const_dnnl_primitive_desc_t desc, int arg, const dnnl_memory_desc_t *given,
+                          sn__primitive *p, sn__turn *turn, sn_err *err) {
+  dnnl_memory_desc_t wanted = *dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, arg);
+  if (!given || dnnl_memory_desc_equal(given, &wanted)) return SN_OK;
+  if (wanted.ndims != given->ndims) {
+    const dnnl_memory_desc_t flat = wanted;
+    if (sn__dnnl_check(dnnl_memory_desc_reshape(&wanted, &flat, given->ndims, given->dims), "shape an image", err))
+      return err->code;
+    if (dnnl_memory_desc_equal(given, &wanted)) return SN_OK;
+  }
+  turn->result = is_result(arg);
+  turn->at = p->scratch_bytes;
+  p->scratch_bytes += whole_lines(dnnl_memory_desc_get_size(&wanted));
+  dnnl_status_t status = dnnl_memory_create(&turn->given, given, k->engine, DNNL_MEMORY_NONE);
+  if (status == dnnl_success) status = dnnl_memory_create(&turn->wanted, &wanted, k->engine, DNNL_MEMORY_NONE);
+  if (sn__dnnl_check(status, "make a memory object", err)) return err->code;
+  return turn->result ? make_reorder(k, &wanted, given, &turn->reorder, err)
+                      : make_reorder(k, given, &wanted, &turn->reorder, err);
+}
+
+static sn_status add_args(sn__cpu *k, const int *args, const dnnl_memory_desc_t *const *given, int n_args,
+                          sn__primitive *p, sn_err *err) {
   const_dnnl_primitive_desc_t desc;
   if (sn__dnnl_check(dnnl_primitive_get_primitive_desc(p->handle, &desc), "describe a primitive", err))
     return err->code;
-  for (; p->n_args < n_args; p->n_args++)
-    if (add_arg(k, desc, args[p->n_args], &p->args[p->n_args], err)) return err->code;
-  p->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0));
-  return p->scratch_bytes ? add_arg(k, desc, DNNL_ARG_SCRATCHPAD, &p->args[n_args], err) : SN_OK;
+  p->scratchpad_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0));
+  p->scratch_bytes = p->scratchpad_bytes;
+  for (; p->n_args < n_args; p->n_args++) {
+    int i = p->n_args;
+    if (given && given[i]) p->scratch_bytes = whole_lines(p->scratch_bytes);
+    if (add_arg(k, desc, args[i], &p->args[i], err) ||
+        add_turn(k, desc, args[i], given ? given[i] : NULL, p, &p->turns[i], err))
+      return err->code;
+  }
+  return p->scratchpad_bytes ? add_arg(k, desc, DNNL_ARG_SCRATCHPAD, &p->args[n_args], err) : SN_OK;
 }
 
 static sn_status make(sn__cpu *k, const void *descriptor, const_dnnl_primitive_desc_t hint, sn__primitive *p,
@@ -50,28 +99,60 @@ static sn_status make(sn__cpu *k, const void *descriptor, const_dnnl_primitive_d
 }
 
 sn_status sn__primitive_new(sn__cpu *k, const void *descriptor, const sn__primitive *forward, const int *args,
-                            int n_args, sn__primitive *primitive, sn_err *err) {
+                            const dnnl_memory_desc_t *const *given, int n_args, sn__primitive *primitive, sn_err *err) {
   const_dnnl_primitive_desc_t hint = NULL;
   if (forward && sn__dnnl_check(dnnl_primitive_get_primitive_desc(forward->handle, &hint), "describe a primitive", err))
     return err->code;
   if (make(k, descriptor, hint, primitive, err)) return err->code;
-  return add_args(k, args, n_args, primitive, err);
+  return add_args(k, args, given, n_args, primitive, err);
 }
 
 void sn__primitive_free(sn__primitive *primitive) {
-  for (int i = 0; i < SN__MAX_ARGS; i++) dnnl_memory_destroy(primitive->args[i].memory);
+  for (int i = 0; i < SN__MAX_ARGS; i++) {
+    dnnl_memory_destroy(primitive->args[i].memory);
+    dnnl_memory_destroy(primitive->turns[i].given);
+    dnnl_memory_destroy(primitive->turns[i].wanted);
+    dnnl_primitive_destroy(primitive->turns[i].reorder);
+  }
   dnnl_primitive_destroy(primitive->handle);
+}
+
+/* Makes the copies that the kernel reads, or those of what it has written. */
+static dnnl_status_t take_turns(const sn__cpu *k, const sn__primitive *p, bool results) {
+  dnnl_status_t status = dnnl_success;
+  for (int i = 0; i < p->n_args && status == dnnl_success; i++) {
+    const sn__turn *turn = &p->turns[i];
+    if (!turn->reorder || turn->result != results) continue;
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, results ? turn->wanted : turn->given},
+                                    {DNNL_ARG_TO, results ? turn->given : turn->wanted}};
+    status = dnnl_primitive_execute(turn->reorder, k->stream, 2, args);
+  }
+  return status;
+}
+
+/* Points the arguments, and what they are copied from or to, at their memory. */
+static dnnl_status_t point(const sn__primitive *p, float *const *tensors, const sn_call *call) {
+  dnnl_status_t status = dnnl_success;
+  for (int i = 0; i < p->n_args && status == dnnl_success; i++) {
+    const sn__turn *turn = &p->turns[i];
+    void *at = turn->reorder ? (unsigned char *)call->workspace + turn->at : (void *)tensors[i];
+    status = dnnl_memory_set_data_handle(p->args[i].memory, at);
+    if (!turn->reorder) continue;
+    if (status == dnnl_success) status = dnnl_memory_set_data_handle(turn->wanted, at);
+    if (status == dnnl_success) status = dnnl_memory_set_data_handle(turn->given, tensors[i]);
+  }
+  if (p->scratchpad_bytes && status == dnnl_success)
+    status = dnnl_memory_set_data_handle(p->args[p->n_args].memory, call->workspace);
+  return status;
 }
 
 sn_status sn__primitive_run(const sn__cpu *k, const sn__primitive *p, float *const *tensors, const sn_call *call,
                             sn_err *err) {
-  dnnl_status_t status = dnnl_success;
-  for (int i = 0; i < p->n_args && status == dnnl_success; i++)
-    status = dnnl_memory_set_data_handle(p->args[i].memory, tensors[i]);
-  int n_args = p->n_args;
-  if (p->scratch_bytes && status == dnnl_success)
-    status = dnnl_memory_set_data_handle(p->args[n_args++].memory, call->workspace);
-  if (status == dnnl_success) status = dnnl_primitive_execute(p->handle, k->stream, n_args, p->args);
+  dnnl_status_t status = point(p, tensors, call);
+  if (status == dnnl_success) status = take_turns(k, p, false);
+  if (status == dnnl_success)
+    status = dnnl_primitive_execute(p->handle, k->stream, p->n_args + (p->scratchpad_bytes > 0), p->args);
+  if (status == dnnl_success) status = take_turns(k, p, true);
   if (status == dnnl_success) status = dnnl_stream_wait(k->stream);
   return sn__dnnl_check(status, "run a primitive", err);
 }

@@ -82,6 +82,10 @@ uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass
   return k->module->scratch(k->made, layer, pass, part);
 }
 
+uint32_t sn_cpu_kernels_layout(const sn_cpu_kernels *k, uint32_t value) {
+  return k->module->layout(k->made, value);
+}
+
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {
   return k->module->run(k->made, call, err);
 }

@@ -1,13 +1,16 @@
 /* CPU kernels: every operator on oneDNN's C API (libdnnl 2.6), or a loop of ours where oneDNN does not fit (its LRN and
- * max pooling keep workspaces that the plan's tensors do not have, its BN is slow in plain layouts and sums in float32,
- * and it has no dropout, loss, fork or SGD).
+ * max pooling keep workspaces that the plan's tensors do not have, its BN sums in float32, and it has no dropout, loss,
+ * fork or SGD).
  *
- * Plain nchw and oihw layouts: a tensor is exactly n*c*h*w*4 bytes. oneDNN's scratchpads are the caller's: a step's
- * scratch is asked for before planning, planned as workspace, and handed in with the call. Results are bit-identical
- * from run to run and at any address for a fixed number of threads. One run at a time: kernels keep what a run needs.
- * oneDNN splits the work of a primitive when it is made, by the threads of who makes it: so teams of other sizes have
- * kernels of their own, made layer by layer, and teams of one size share their primitives, each with what a run needs.
- * They are in a module of their own (exec/cpu/), loaded with the first ones made: only then must oneDNN be there.
+ * A tensor is exactly n*c*h*w*4 bytes. Values of the net and their gradients lie as the kernels want them, which net
+ * and processor decide: plain, (n, c, h, w), or in blocks of 16 or 8 channels that divide c, (n, c / 16, h, w, 16).
+ * Input batch and parameters are plain. Where a kernel wants otherwise it copies into scratch. That and oneDNN's
+ * scratchpads are the caller's: a step's scratch is asked for before planning, planned as workspace, and handed in with
+ * the call. Results are bit-identical from run to run and at any address for a fixed number of threads. One run at a
+ * time: kernels keep what a run needs. oneDNN splits the work of a primitive when it is made, by the threads of who
+ * makes it: so teams of other sizes have kernels of their own, made layer by layer, and teams of one size share their
+ * primitives, each with what a run needs. They are in a module of their own (exec/cpu/), loaded with the first ones
+ * made: only then must oneDNN be there.
  *
  *   sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
  *   bytes = sn_cpu_kernels_scratch(k, layer, SN_BACKWARD);
@@ -41,6 +44,9 @@ void sn_cpu_kernels_free(sn_cpu_kernels *kernels);
 
 /* Scratch bytes that a layer's pass needs as workspace; 0 for most. A backward of several kernels needs the largest. */
 uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *kernels, uint32_t layer, sn_pass pass, sn_step_part part);
+
+/* How a value of the net and its gradient lie: 1 plain, else in blocks of so many channels. */
+uint32_t sn_cpu_kernels_layout(const sn_cpu_kernels *kernels, uint32_t value);
 
 /* Runs one step. SN_BAD_DEVICE where oneDNN fails, SN_BAD_INPUT where a label is not a class, SN_BUG where the
  * workspace is smaller than the scratch. */

@@ -19,6 +19,7 @@ typedef struct sn_cpu_table {
   sn_status (*try_threads)(unsigned count, sn_err *err);
   void (*free)(sn__cpu *made);
   uint64_t (*scratch)(const sn__cpu *made, uint32_t layer, sn_pass pass, sn_step_part part);
+  uint32_t (*layout)(const sn__cpu *made, uint32_t value);
   sn_status (*run)(sn__cpu *made, const sn_call *call, sn_err *err);
   unsigned (*threads)(const sn__cpu *made);
   const char *(*version)(const sn__cpu *made);

@@ -5,6 +5,7 @@
 #include "models/zoo.h"
 #include "tests/unit/compare_kernels.h"
 #include "tests/unit/op_net.h"
+#include "tests/unit/plain_kernels.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
 
@@ -16,10 +17,6 @@ enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sani
 #else
 enum { SANITIZED = 0 };
 #endif
-
-static sn_status run(void *self, const sn_call *call, sn_err *err) {
-  return sn_cpu_kernels_run(self, call, err);
-}
 
 static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
   return sn_cpu_kernels_scratch(self, layer, pass, SN_STEP_WHOLE);
@@ -34,7 +31,7 @@ static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
 }
 
 static net_kernels table_of(sn_cpu_kernels *k) {
-  return (net_kernels){k, run, scratch};
+  return (net_kernels){k, plain_run, scratch};
 }
 
 /* One iteration of a net against the reference; frees the net. Says how near to the limit each operator came. */
@@ -56,6 +53,75 @@ static void check_net(sn_net *net, uint32_t threads, uint64_t seed, uint64_t mos
 static void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
   check_net(op_net(op, attr, data, inputs), 1, 5, UINT64_MAX, false);
   check_net(op_net(op, attr, data, inputs), 2, 6, UINT64_MAX, false);
+}
+
+/* An operator between blocked values where the processor has them: behind a CONV, ahead of one, or both; else it has
+ * the FC of the end behind it. */
+static sn_net *between_convs(sn_op op, sn_attr attr, sn_shape in, uint32_t inputs, bool before, bool after) {
+  sn_builder *b = begin_net((sn_shape){in.n, before ? 3 : in.c, in.h, in.w});
+  uint32_t from[OP_NET_INPUTS] = {SN_DATA_LAYER}, ends[OP_NET_BRANCHES] = {SN_DATA_LAYER};
+  for (uint32_t i = 0; i < inputs && before; i++)
+    from[i] = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = in.c, .kernel = 3, .pad = 1}, "in%u", i);
+  uint32_t n_ends = op == SN_FORK ? OP_NET_BRANCHES : 1, layer = from[0];
+  if (op != SN_FORK) layer = sn_build_layer(b, op, &attr, from, inputs, "op");
+  for (uint32_t i = 0; i < n_ends; i++) {
+    ends[i] = after ? sn_build_conv(b, layer, (sn_conv){.channels = 32, .kernel = 1}, "out%u", i) : layer;
+    sn_build_softmax(b, sn_build_fc(b, ends[i], 2, "fc%u", i), "softmax%u", i);
+  }
+  return finish_net(b);
+}
+
+/* The operator's values lie blocked behind and ahead of a CONV, if anything does here; no others between layouts. */
+static void check_layouts(const sn_net *net, bool before, bool after) {
+  sn_cpu_kernels *k = new_kernels(net, 1);
+  uint32_t op = 1, block = 1;
+  for (uint32_t v = 0; v < net->n_values; v++)
+    if (sn_cpu_kernels_layout(k, v) > 1) block = sn_cpu_kernels_layout(k, v);
+  while (op + 1 < net->n_layers && net->layers[op].op != SN_POOL) op++;
+  assert_int_equal(sn_cpu_kernels_layout(k, 0), 1); /* DATA's */
+  if (net->layers[op].op == SN_POOL) {
+    const char *version = sn_cpu_kernels_version(k);
+    bool has_blocks = strstr(version, "avx2") || strstr(version, "avx512");
+    assert_int_equal(block > 1, has_blocks && (before || after));
+    assert_int_equal(sn_cpu_kernels_layout(k, net->inputs[net->layers[op].first_input]), before ? block : 1);
+    assert_int_equal(sn_cpu_kernels_layout(k, net->layers[op].first_output), after ? block : 1);
+  }
+  sn_cpu_kernels_free(k);
+}
+
+static void check_blocked(sn_op op, sn_attr attr, sn_shape in, uint32_t inputs) {
+  for (int side = 0; side < 4; side++) {
+    bool before = side & 1, after = side & 2;
+    if (!before && inputs > 1) continue;
+    sn_net *net = between_convs(op, attr, in, inputs, before, after);
+    check_layouts(net, before, after);
+    check_net(net, 1 + (uint32_t)side % 2, 7 + (uint64_t)side, UINT64_MAX, false);
+  }
+}
+
+static void blocked_match(void **state) {
+  (void)state;
+  const sn_attr none = {0}, fc = {.channels = 33, .bias = true};
+  for (sn_pool_mode mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++) {
+    check_blocked(SN_POOL, pool_attr(mode, 3, 2, 1, true), (sn_shape){2, 32, 9, 6}, 1);
+    check_blocked(SN_POOL, adaptive_attr(mode, 4, 5), (sn_shape){3, 48, 7, 7}, 1);
+  }
+  check_blocked(SN_CONV, conv_attr(64, 3, 3, 1, 1, 1), (sn_shape){2, 32, 9, 7}, 1);
+  check_blocked(SN_CONV, conv_attr(48, 3, 3, 2, 1, 48), (sn_shape){3, 48, 8, 9}, 1); /* depthwise */
+  check_blocked(SN_CONV, conv_attr(64, 3, 3, 1, 1, 16), (sn_shape){2, 32, 6, 6}, 1); /* done plain */
+  check_blocked(SN_CONV, conv_attr(20, 5, 5, 1, 2, 1), (sn_shape){2, 32, 6, 6}, 1);  /* to plain */
+  check_blocked(SN_CONV, conv_attr(64, 1, 1, 2, 0, 2), (sn_shape){2, 32, 7, 7}, 1);
+  check_blocked(SN_DECONV, deconv_attr(64, 4, 4, 2, 1, 0, 1), (sn_shape){2, 32, 5, 6}, 1);
+  check_blocked(SN_DECONV, deconv_attr(20, 3, 3, 2, 1, 1, 1), (sn_shape){2, 32, 5, 6}, 1);
+  check_blocked(SN_FC, fc, (sn_shape){3, 32, 5, 3}, 1);
+  check_blocked(SN_LRN, lrn_attr(5, 1, 0.75, 1), (sn_shape){3, 48, 13, 11}, 1);
+  check_blocked(SN_BN, none, (sn_shape){4, 48, 7, 5}, 1);
+  check_blocked(SN_BN, none, (sn_shape){2, 32, 31, 31}, 1);
+  check_blocked(SN_ACT, none, (sn_shape){3, 32, 7, 11}, 1);
+  check_blocked(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 48, 9, 11}, 1);
+  check_blocked(SN_JOIN, none, (sn_shape){2, 32, 23, 17}, 3);
+  check_blocked(SN_FORK, none, (sn_shape){2, 48, 13, 17}, 1);
+  check_blocked(SN_CONCAT, none, (sn_shape){3, 48, 5, 7}, 3);
 }
 
 static void conv_matches(void **state) {
@@ -417,6 +483,7 @@ static void training_lowers_the_loss(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(blocked_match),
       cmocka_unit_test(conv_matches),
       cmocka_unit_test(fc_matches),
       cmocka_unit_test(deconv_matches),
