@@ -13,6 +13,7 @@
 
 #include "exec/kernel/kernel_internal.h"
 #include "exec/machine/cpu_module.h"
+#include "sim/device/cost.h"
 
 #include <oneapi/dnnl/dnnl.h>
 
@@ -51,7 +52,7 @@ struct sn__cpu {
   uint32_t block;        /* channels of a block on this processor */
   uint32_t *layouts;     /* per value of the net: 1 where it lies plain, else `block` */
   int64_t *positions;    /* POOL backward over its own input: of one block of the largest output of a maximum */
-  char version[64];
+  char version[64], named[SN_LAYOUTS_TEXT]; /* named: all layouts in short */
 };
 
 /* `descriptor` is what oneDNN's ..._desc_init() has filled; `forward` is NULL but for a backward. `given`: how the

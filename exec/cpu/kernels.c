@@ -220,6 +220,10 @@ static uint32_t layout_of(const sn__cpu *k, uint32_t value) {
   return k->layouts[value];
 }
 
+static const char *layouts_of(const sn__cpu *k) {
+  return k->named;
+}
+
 static unsigned threads_of(const sn__cpu *k) {
   return (unsigned)k->threads;
 }
@@ -240,6 +244,7 @@ const sn_cpu_table sn_cpu_module = {
     .scratch = scratch_of,
     .layout = layout_of,
     .run = run,
+    .layouts = layouts_of,
     .threads = threads_of,
     .version = version_of,
 };

@@ -7,6 +7,8 @@
  * O(values), and three questions to oneDNN a convolution. Chosen by net and processor alone, whatever the threads. */
 #include "exec/cpu/cpu.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Channels that a vector register holds. */
@@ -84,6 +86,16 @@ static void ask_for(const sn__cpu *k, group *groups, uint32_t index) {
   x->wanted = y->wanted = true;
 }
 
+static void name_layouts(sn__cpu *k) {
+  uint32_t blocked = 0;
+  for (uint32_t v = 0; v < k->net->n_values; v++) blocked += k->layouts[v] > 1;
+  if (blocked > 0)
+    snprintf(k->named, sizeof k->named, "nChw%" PRIu32 "c: %" PRIu32 " of %" PRIu32 " values", k->block, blocked,
+             k->net->n_values);
+  else
+    snprintf(k->named, sizeof k->named, "plain");
+}
+
 sn_status sn__layouts_choose(sn__cpu *k, sn_err *err) {
   const sn_net *net = k->net;
   group *groups = malloc(net->n_values * sizeof *groups);
@@ -106,5 +118,6 @@ sn_status sn__layouts_choose(sn__cpu *k, sn_err *err) {
     k->layouts[v] = g->divides && g->wanted ? k->block : 1;
   }
   free(groups);
+  name_layouts(k);
   return SN_OK;
 }

@@ -57,6 +57,10 @@ static sn_status make_events(play *p, sn_err *err) {
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn__cuda *m = self;
   void *pool = NULL, *external = NULL;
+  if (plan->layouts[0] && strcmp(plan->layouts, "plain") != 0)
+    return sn_fail(err, SN_BAD_DEVICE,
+                   "the plan was made for kernels whose values lie as \"%s\", and a GPU's lie plain; make one for it",
+                   plan->layouts);
   play *p = m->play = calloc(1, sizeof *p);
   if (!p) return sn_fail_memory(err);
   p->plan = plan;

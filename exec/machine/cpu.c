@@ -94,8 +94,20 @@ static bool make_memory(sn_cpu *cpu, play *p) {
   return true;
 }
 
+/* The workspace of a plan has room for the copies of its layouts, and of no others. */
+static sn_status check_layouts(const sn_cpu *cpu, const sn_plan *plan, sn_err *err) {
+  const char *here = sn_cpu_kernels_layouts(cpu->kernels);
+  if (!plan->layouts[0] || strcmp(plan->layouts, here) == 0) return SN_OK;
+  return sn_fail(
+      err, SN_BAD_DEVICE,
+      "the plan was made for kernels whose values lie as \"%s\", and those of this machine lie as \"%s\"; make "
+      "one for this machine",
+      plan->layouts, here);
+}
+
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
   sn_cpu *cpu = self;
+  if (check_layouts(cpu, plan, err) != SN_OK) return err->code;
   cpu->play = calloc(1, sizeof *cpu->play);
   if (!cpu->play) return sn_fail_memory(err);
   *cpu->play = (play){.plan = plan, .trace = trace, .batches = cpu->accumulate > 1 ? cpu->accumulate : 1};

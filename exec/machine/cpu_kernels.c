@@ -90,6 +90,10 @@ sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err
   return k->module->run(k->made, call, err);
 }
 
+const char *sn_cpu_kernels_layouts(const sn_cpu_kernels *k) {
+  return k->module->layouts(k->made);
+}
+
 unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *k) {
   return k->module->threads(k->made);
 }

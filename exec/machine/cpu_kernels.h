@@ -52,6 +52,9 @@ uint32_t sn_cpu_kernels_layout(const sn_cpu_kernels *kernels, uint32_t value);
  * workspace is smaller than the scratch. */
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *kernels, const sn_call *call, sn_err *err);
 
+/* All layouts in short: "plain", or "nChw16c: 161 of 322 values". Of one net two that say the same are the same. */
+const char *sn_cpu_kernels_layouts(const sn_cpu_kernels *kernels);
+
 unsigned sn_cpu_kernels_threads(const sn_cpu_kernels *kernels);
 /* "oneDNN 2.6.3, avx2" */
 const char *sn_cpu_kernels_version(const sn_cpu_kernels *kernels);

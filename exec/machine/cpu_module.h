@@ -21,6 +21,7 @@ typedef struct sn_cpu_table {
   uint64_t (*scratch)(const sn__cpu *made, uint32_t layer, sn_pass pass, sn_step_part part);
   uint32_t (*layout)(const sn__cpu *made, uint32_t value);
   sn_status (*run)(sn__cpu *made, const sn_call *call, sn_err *err);
+  const char *(*layouts)(const sn__cpu *made);
   unsigned (*threads)(const sn__cpu *made);
   const char *(*version)(const sn__cpu *made);
 } sn_cpu_table;

@@ -67,7 +67,8 @@ typedef struct sn_outcome {
 
 typedef struct sn_machine_ops {
   /* Tells what the kernels need, beyond what the formulas of the cost model know: scratch of a step
-   * (sn_costs_set_scratch), the convolution algorithms that exist and their workspaces (sn_costs_set_conv). */
+   * (sn_costs_set_scratch), how values lie for them (sn_costs_set_layouts), the convolution algorithms that exist and
+   * their workspaces (sn_costs_set_conv). */
   sn_status (*offer)(void *self, sn_costs *costs, sn_err *err);
   /* Bytes of workspace that a part of a step needs with so many threads, for co-run plans; NULL where info.cores has
    * none. */

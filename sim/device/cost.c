@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ typedef struct layer_cost {
 struct sn_costs {
   layer_cost *layers;
   sn_optimizer optimizer;
+  char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   sn_arena *arena;
 };
 
@@ -198,6 +200,14 @@ void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device 
                                          ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
                                          : roofline(device, 0, update_bytes(&net->layers[i], optimizer), 1);
   }
+}
+
+void sn_costs_set_layouts(sn_costs *costs, const char *layouts) {
+  snprintf(costs->layouts, sizeof costs->layouts, "%s", layouts);
+}
+
+const char *sn_costs_layouts(const sn_costs *costs) {
+  return costs->layouts[0] ? costs->layouts : "plain";
 }
 
 sn_optimizer sn_costs_optimizer(const sn_costs *costs) {

@@ -50,6 +50,12 @@ void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer);
 void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes);
 uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass);
 
+/* How values lie for a back end's kernels, in its words: "nChw16c: 161 values"; at most SN_LAYOUTS_TEXT - 1 bytes are
+ * kept. "plain" unless set. Plans say what they were made for (sn_plan), and another back end refuses them. */
+enum { SN_LAYOUTS_TEXT = 48 };
+void sn_costs_set_layouts(sn_costs *costs, const char *layouts);
+const char *sn_costs_layouts(const sn_costs *costs);
+
 /* Measured times (sim/device/calibration.h). The time of a step is that of everything in it but the convolution
  * algorithms, whose time is set one by one, or which are in the step's (`whole`). Scaling multiplies formulas: of the
  * step and its algorithms, where none were measured. */

@@ -8,6 +8,8 @@
 #include "sim/policy/offload.h"
 #include "sim/policy/residency.h"
 
+#include <stdio.h>
+
 typedef struct lowering {
   sn__emit emit;
   const sn_schedule *schedule;
@@ -253,7 +255,9 @@ static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_work
   if (status == SN_OK) status = walk(&l);
   sn_swaps_clear(&l.swaps);
   sn_residency_clear(&l.residency);
-  return sn__emit_end(&l.emit, status);
+  sn_plan *plan = sn__emit_end(&l.emit, status);
+  if (plan && costs) snprintf(plan->layouts, sizeof plan->layouts, "%s", sn_costs_layouts(costs));
+  return plan;
 }
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,

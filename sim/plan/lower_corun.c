@@ -10,6 +10,7 @@
 #include "sim/plan/place.h"
 #include "sim/plan/regions.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -408,6 +409,7 @@ static sn_status allocate_all(lowering *l) {
                        .pool_limit = l->wish->pool_bytes,
                        .cores = (uint16_t)l->wish->cores->count,
                        .slots = (uint16_t)l->wish->cores->slots};
+  snprintf(l->plan->layouts, sizeof l->plan->layouts, "%s", sn_costs_layouts(l->wish->costs));
   l->lanes = (sn__lanes){.plan = l->plan, .err = l->err};
   for (uint32_t life = 0; life < l->ops->n_lives; life++) l->users_left[life] = l->ops->lives[life].n_users;
   l->plan->use = calloc(l->route->n_steps, sizeof *l->plan->use);

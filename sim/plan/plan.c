@@ -185,9 +185,10 @@ static bool write_sizes(const sn_plan *plan, FILE *out) {
   return fprintf(out,
                  "\"fits\": %s,\n\"pool_offered_bytes\": %" PRIu64 ",\n\"placement\": \"%s\",\n\"pool_bytes\": %" PRIu64
                  ",\n\"largest_load_bytes\": %" PRIu64 ",\n\"external_bytes\": %" PRIu64 ",\n\"block_bytes\": %" PRIu64
-                 ",\n\"fences\": %u,\n",
+                 ",\n\"fences\": %u,\n\"layouts\": \"%s\",\n",
                  sn_plan_fits(plan) ? "true" : "false", plan->pool_limit, sn_placement_name(plan->placement),
-                 plan->pool_bytes, plan->reserved_peak, plan->external_bytes, SN_POOL_BLOCK, plan->n_fences) > 0;
+                 plan->pool_bytes, plan->reserved_peak, plan->external_bytes, SN_POOL_BLOCK, plan->n_fences,
+                 plan->layouts) > 0;
 }
 
 sn_status sn_plan_write(const sn_plan *plan, const char *strategy, const sn_device *device, const sn_options *options,

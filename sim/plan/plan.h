@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "sim/device/cores.h"
+#include "sim/device/cost.h"
 #include "sim/device/device.h"
 #include "sim/graph/route.h"
 #include "sim/memory/pool.h"
@@ -97,7 +98,9 @@ typedef struct sn_plan {
   uint32_t n_teams;
   sn_team *teams;
   uint16_t cores, slots; /* of the device: its teams are within these, and no core has more at once than its slots */
-  uint32_t added_waits;  /* waits that nothing but the re-use of memory asks for */
+  char layouts[SN_LAYOUTS_TEXT]; /* how values lie for the kernels that it was made for: sn_costs_layouts(); empty: it
+                                    runs none */
+  uint32_t added_waits;          /* waits that nothing but the re-use of memory asks for */
 } sn_plan;
 
 void sn_plan_free(sn_plan *plan);

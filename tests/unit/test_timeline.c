@@ -429,10 +429,37 @@ static void another_trace(void **state) {
   drop(&all);
 }
 
+/* A plan says how values lie for the kernels that it was made for; kernels of other layouts refuse it. */
+static void other_layouts_are_refused(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  played all = {.p = pipeline_open("lenet", 4)};
+  assert_string_equal(sn_costs_layouts(all.p.costs), "plain");
+  sn_costs_set_layouts(all.p.costs, "nChw4c: 2 of 9 values");
+  sn_cpu_kernels *kernels = open_kernels(&all.p);
+  pipeline_plan(&all.p, "liveness", SN_WORKSPACE_NONE, UINT64_MAX / 2);
+  assert_string_equal(all.p.plan->layouts, "nChw4c: 2 of 9 values");
+  sn_cpu cpu = {.route = all.p.route, .kernels = kernels};
+  uint64_t done = 0;
+  sn_trace_init(&all.trace, all.p.plan, &err);
+  must(&err);
+  sn_play_many(all.p.plan, sn_cpu_backend(&cpu), &(sn_play_options){.iterations = 1}, &all.trace, &done, &err);
+  assert_int_equal(err.code, SN_BAD_DEVICE);
+  assert_non_null(strstr(err.text, "\"nChw4c: 2 of 9 values\", and those of this machine lie as \"plain\""));
+  assert_int_equal(done, 0);
+  sn_trace_clear(&all.trace);
+  sn_cpu_kernels_free(kernels);
+  pipeline_close(&all.p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_strategy), cmocka_unit_test(side_by_side),  cmocka_unit_test(slow_allocator),
-      cmocka_unit_test(real_trace),     cmocka_unit_test(another_trace),
+      cmocka_unit_test(every_strategy),
+      cmocka_unit_test(side_by_side),
+      cmocka_unit_test(slow_allocator),
+      cmocka_unit_test(real_trace),
+      cmocka_unit_test(other_layouts_are_refused),
+      cmocka_unit_test(another_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
