@@ -17,7 +17,8 @@
  *        | tensor 0 | ----> | tensor 1 | ---------------> tensor 2, of storage 1 as well
  *        +---------+        +---------+
  *
- * Memory: 36 bytes an operation, 4 an argument, 12 a tensor, 20 a storage, 4 an action, at most twice that as it grows.
+ * Memory: 24 bytes an operation, 8 an argument, 12 a tensor, 28 a storage, 4 an action; arrays that grow are at most
+ * twice as large.
  */
 #ifndef SN_SIM_MEMORY_DTR_PROGRAM_H
 #define SN_SIM_MEMORY_DTR_PROGRAM_H
