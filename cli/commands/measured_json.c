@@ -18,6 +18,10 @@ static void put_predicted(sn_json_object *o, const sn_result *p) {
 static void put_measured(sn_json_object *o, const sn_run *run, const sn_result *m) {
   sn_json_put_count(o, "reserved_pool_bytes", m->reserved_pool_bytes);
   sn_json_put_count(o, "touched_pool_bytes", m->pool_bytes);
+  sn_json_put_count(o, "pool_bytes", m->reserved_pool_bytes);
+  sn_json_put_count(o, "largest_load_bytes", m->largest_load_bytes);
+  sn_json_put_text(o, "placement", m->placement);
+  sn_json_put_text(o, "dialect", m->dialect);
   sn_json_put_count(o, "measured_device_bytes", m->peak_device_bytes);
   sn_json_put_count(o, "measured_context_bytes", m->context_bytes);
   sn_json_put_count(o, "external_bytes", m->external_bytes);
