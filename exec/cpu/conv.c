@@ -68,29 +68,34 @@ static sn_status make_descriptors(descriptors *d, const shapes *t, const sn_attr
   return sn__dnnl_check(status, "describe a convolution", err);
 }
 
-/* Whether oneDNN would run it by anything else than its reference. */
-static bool is_fast(const sn__cpu *k, const void *descriptor, const_dnnl_primitive_desc_t hint,
-                    dnnl_primitive_desc_t *made) {
+/* Whether oneDNN would run it by anything else than its reference; that it has nothing at all is an answer, too. */
+static sn_status ask(const sn__cpu *k, const void *descriptor, const_dnnl_primitive_desc_t hint,
+                     dnnl_primitive_desc_t *made, bool *fast, sn_err *err) {
   const char *name = "ref";
-  if (dnnl_primitive_desc_create(made, descriptor, NULL, k->engine, hint) != dnnl_success) return false;
-  dnnl_primitive_desc_query(*made, dnnl_query_impl_info_str, 0, (void *)&name);
-  return strncmp(name, "ref", 3) != 0;
+  dnnl_status_t status = dnnl_primitive_desc_create(made, descriptor, NULL, k->engine, hint);
+  if (status == dnnl_success) status = dnnl_primitive_desc_query(*made, dnnl_query_impl_info_str, 0, (void *)&name);
+  *fast = *fast && strncmp(name, "ref", 3) != 0;
+  return status == dnnl_unimplemented ? SN_OK : sn__dnnl_check(status, "choose a kernel", err);
 }
 
-bool sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block) {
+sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block, bool *native,
+                             sn_err *err) {
   bool turned = k->net->layers[layer].op == SN_DECONV, by_data = turned || !sn__reads_data(k, layer);
   const convolution c = convolution_of(k, layer);
   dnnl_primitive_desc_t forward = NULL, backward = NULL, weights = NULL;
-  sn_err ignored = SN_ERR_INIT;
   descriptors d;
   shapes t = {0};
-  bool fast = describe(&t, &c, turned ? y_block : x_block, turned ? x_block : y_block, &ignored) == SN_OK &&
-              make_descriptors(&d, &t, c.attr, &ignored) == SN_OK && is_fast(k, &d.forward, NULL, &forward) &&
-              is_fast(k, &d.weights, forward, &weights) && (!by_data || is_fast(k, &d.backward, forward, &backward));
+  *native = true;
+  if (describe(&t, &c, turned ? y_block : x_block, turned ? x_block : y_block, err) ||
+      make_descriptors(&d, &t, c.attr, err))
+    return err->code;
+  sn_status status = ask(k, &d.forward, NULL, &forward, native, err);
+  if (status == SN_OK && *native) status = ask(k, &d.weights, forward, &weights, native, err);
+  if (status == SN_OK && *native && by_data) status = ask(k, &d.backward, forward, &backward, native, err);
   dnnl_primitive_desc_destroy(forward);
   dnnl_primitive_desc_destroy(backward);
   dnnl_primitive_desc_destroy(weights);
-  return fast;
+  return status;
 }
 
 /* What the three primitives of a convolution are to be; `backward` NULL: not needed. */
@@ -128,7 +133,9 @@ sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   sn__cpu_layer *layer = &k->layers[index];
   const convolution c = convolution_of(k, index);
   const trio made = {&layer->forward, sn__reads_data(k, index) ? NULL : &layer->backward, &layer->weights};
-  return make(k, &c, x, y, made, sn__conv_is_native(k, index, x, y), err);
+  bool native;
+  if (sn__conv_is_native(k, index, x, y, &native, err)) return err->code;
+  return make(k, &c, x, y, made, native, err);
 }
 
 sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
@@ -157,7 +164,9 @@ sn_status sn__cpu_deconv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   sn__cpu_layer *layer = &k->layers[index];
   const convolution c = convolution_of(k, index);
   const trio made = {&layer->backward, &layer->forward, &layer->weights};
-  return make(k, &c, y, x, made, sn__conv_is_native(k, index, x, y), err);
+  bool native;
+  if (sn__conv_is_native(k, index, x, y, &native, err)) return err->code;
+  return make(k, &c, y, x, made, native, err);
 }
 
 /* Element i of plane p, of a value in blocks of so many channels. */

@@ -79,7 +79,8 @@ uint32_t sn__input_layout(const sn__cpu *k, uint32_t layer, uint32_t i);
 uint32_t sn__output_layout(const sn__cpu *k, uint32_t layer);
 /* Whether oneDNN has a kernel made for a CONV or DECONV between values of these layouts; else a plain one does its
  * work. */
-bool sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block);
+sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block, bool *native,
+                             sn_err *err);
 /* The layer reads the input batch, or a FORK of it: nobody needs the gradient with respect to that. */
 bool sn__reads_data(const sn__cpu *k, uint32_t layer);
 

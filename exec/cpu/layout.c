@@ -77,13 +77,17 @@ static void join_groups(const sn_net *net, group *groups) {
 }
 
 /* What a convolution would have. */
-static void ask_for(const sn__cpu *k, group *groups, uint32_t index) {
+static sn_status ask_for(const sn__cpu *k, group *groups, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
   group *x = &groups[find(groups, value_of(k->net, layer, 0))];
   group *y = &groups[find(groups, layer->first_output)];
-  if (!x->divides && !y->divides) return;
-  if (!sn__conv_is_native(k, index, x->divides ? k->block : 1, y->divides ? k->block : 1)) return;
-  x->wanted = y->wanted = true;
+  bool native = false;
+  if (!x->divides && !y->divides) return SN_OK;
+  if (sn__conv_is_native(k, index, x->divides ? k->block : 1, y->divides ? k->block : 1, &native, err))
+    return err->code;
+  x->wanted = x->wanted || native;
+  y->wanted = y->wanted || native;
+  return SN_OK;
 }
 
 static void name_layouts(sn__cpu *k) {
@@ -111,13 +115,13 @@ sn_status sn__layouts_choose(sn__cpu *k, sn_err *err) {
     groups[v] = (group){v, divides, false};
   }
   join_groups(net, groups);
-  for (uint32_t i = 1; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_CONV || net->layers[i].op == SN_DECONV) ask_for(k, groups, i);
+  for (uint32_t i = 1; i < net->n_layers && err->code == SN_OK; i++)
+    if (net->layers[i].op == SN_CONV || net->layers[i].op == SN_DECONV) ask_for(k, groups, i, err);
   for (uint32_t v = 0; v < net->n_values; v++) {
     const group *g = &groups[find(groups, v)];
     k->layouts[v] = g->divides && g->wanted ? k->block : 1;
   }
   free(groups);
   name_layouts(k);
-  return SN_OK;
+  return err->code;
 }
