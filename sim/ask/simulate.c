@@ -211,9 +211,10 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   if (is_lucky(strategy)) return search_pool(q, strategy, least);
   if (sn_strategy_has_cache(strategy))
     *least = graph_of(q, strategy)->floor;
-  else if (known && same && !sn_strategy_is_corun(strategy))
+  else if (known && same && !sn_strategy_is_corun(strategy) && !sn_strategy_adapts(strategy))
     *least = known->pool_bytes;
-  else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy))
+  else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
+           !sn_strategy_adapts(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
   else
     return try_pool(q, strategy, 0, least, &fits);
@@ -414,11 +415,12 @@ static sn_strategy head_strategy(const sn_strategy *strategies, uint32_t n_strat
 /* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
 static sn_status answer_once(question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
   sn_answer fresh = {.strategy = strategy, .schedule = schedule_of(q, strategy), .result = r};
-  const sn_answer *twin = fresh.schedule && !q->options->want_peak ? sn_answers_find(all, &fresh) : NULL;
+  bool alone = q->options->want_peak || sn_strategy_adapts(strategy); /* the schedule is not the plan's */
+  const sn_answer *twin = fresh.schedule && !alone ? sn_answers_find(all, &fresh) : NULL;
   if (!fresh.schedule) return q->err->code;
   if (!twin) {
     sn_status status = answer(q, strategy, r, &fresh.roomy);
-    if (status == SN_OK) sn_answers_add(all, &fresh);
+    if (status == SN_OK && !sn_strategy_adapts(strategy)) sn_answers_add(all, &fresh);
     return status;
   }
   if (sn_answer_copy(twin, &fresh, q->options->iteration, q->arena, q->err) != SN_OK) return q->err->code;

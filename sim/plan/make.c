@@ -4,6 +4,7 @@
 #include "sim/memory/pack.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
+#include "sim/plan/optimal.h"
 #include "sim/plan/place.h"
 
 static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, bool gives_up, sn_err *err) {
@@ -92,7 +93,8 @@ static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
   return dynamic ? squeeze_workspaces(w, plan, err) : place_well(w, plan, err);
 }
 
-sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
+/* Of the schedule that is given. */
+static sn_plan *make(const sn_plan_wish *wish, sn_err *err) {
   bool packed =
       wish->placement == SN_PLACEMENT_PACKED && !sn_strategy_is_system(wish->strategy) && !wish->strategy.dynamic;
   sn_plan *plan = packed ? make_packed(wish, err) : lower_in(wish, err);
@@ -101,4 +103,8 @@ sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
   if (sn_check(plan, NULL, err) == SN_OK) return plan;
   sn_plan_free(plan);
   return NULL;
+}
+
+sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
+  return sn_strategy_adapts(wish->strategy) ? sn__plan_optimal(wish, make, err) : make(wish, err);
 }

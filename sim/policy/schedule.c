@@ -9,6 +9,8 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/memory/pool.h"
+#include "sim/policy/schedule_sqrt.h"
 #include "sim/policy/units.h"
 
 #include <stdlib.h>
@@ -100,7 +102,7 @@ static void set_layer_modes(maker *m) {
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
   const sn_net *net = route->net;
-  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
+  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS || recompute == SN_RECOMPUTE_OPTIMAL) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
     return;
@@ -336,6 +338,7 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
 }
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err) {
+  if (recompute == SN_RECOMPUTE_SQRT) return sn_schedule_sqrt(route, err);
   sn_schedule *schedule = calloc(1, sizeof *schedule);
   if (!schedule) {
     sn_fail_memory(err);
@@ -346,6 +349,44 @@ sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_e
   if (make(&m, recompute) == SN_OK) return schedule;
   sn_schedule_free(schedule);
   return NULL;
+}
+
+sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err) {
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  maker m = {.route = route, .schedule = schedule, .executions = executions, .err = err};
+  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
+  if (schedule) *schedule = (sn_schedule){.route = route, .executions = executions, .n_executions = count};
+  for (uint32_t e = 0; schedule && e < count; e++) schedule->reruns += executions[e].rerun;
+  sn_status status = schedule && m.available ? find_last_uses(&m) : sn_fail_memory(err);
+  free(m.available);
+  if (status == SN_OK) return schedule;
+  if (!schedule) free(executions);
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+uint64_t sn_schedule_load(const sn_schedule *schedule) {
+  const sn_route *route = schedule->route;
+  bool *there = calloc((size_t)route->n_tensors + 1, sizeof *there);
+  uint64_t load = 0, most = 0;
+  for (uint32_t e = 0; there && e < schedule->n_executions; e++) {
+    const sn_execution *x = &schedule->executions[e];
+    const sn_step *step = &route->steps[x->step];
+    const sn_access *accesses = &route->accesses[step->first_access];
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      if (there[accesses[i].tensor]) continue;
+      there[accesses[i].tensor] = true;
+      load += sn_pool_round(route->tensors[accesses[i].tensor].bytes);
+    }
+    most = sn_max(most, load);
+    for (uint32_t i = 0; i < step->n_accesses; i++) {
+      if (!schedule->last_use[x->first_last_use + i]) continue;
+      there[accesses[i].tensor] = false;
+      load -= sn_pool_round(route->tensors[accesses[i].tensor].bytes);
+    }
+  }
+  free(there);
+  return most;
 }
 
 bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b) {

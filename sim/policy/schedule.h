@@ -12,6 +12,8 @@
  *   layers          speed-centric for ACT, LRN and POOL only; BN and DROPOUT outputs stay (docs/baselines.md, mxnet)
  *   units           where backward enters a unit (sim/policy/units.h), all of its forward that backward needs runs
  * again, as torch.utils.checkpoint does
+ *   sqrt            some outputs of stages stay, what lies between two runs again once (schedule_sqrt.h)
+ *   optimal         depends on the memory there is (schedule_optimal.h, sim/plan/optimal.h); here it re-runs nothing
  */
 #ifndef SN_SIM_POLICY_SCHEDULE_H
 #define SN_SIM_POLICY_SCHEDULE_H
@@ -49,6 +51,12 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
 
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);
+
+/* Of executions in order, from malloc(), which it takes over also where it fails; first_last_use is not looked at. */
+sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err);
+
+/* The largest sum of tensors, each in whole blocks of the pool, that are there at one time. 0 where memory is out. */
+uint64_t sn_schedule_load(const sn_schedule *schedule);
 
 /* Whether two schedules of one route are the same. O(executions + accesses). */
 bool sn_schedule_same(const sn_schedule *a, const sn_schedule *b);

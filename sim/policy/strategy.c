@@ -34,6 +34,8 @@ static const part parts[] = {
     {.name = "recompute=memory", .recompute = SN_RECOMPUTE_MEMORY},
     {.name = "recompute=cost", .recompute = SN_RECOMPUTE_COST},
     {.name = "recompute=units", .recompute = SN_RECOMPUTE_UNITS},
+    {.name = "recompute=sqrt", .recompute = SN_RECOMPUTE_SQRT},
+    {.name = "recompute=optimal", .recompute = SN_RECOMPUTE_OPTIMAL},
     {.name = "pytorch", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH},
     {.name = "pytorch-1.7", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH_1_7},
     {.name = "explicit", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_EXPLICIT},
@@ -132,6 +134,11 @@ static const char *add_corun(const char *policy, sn_strategy *s, sn_err *err) {
   return NULL;
 }
 
+/* Of stages: any layer may run again, and what they do without copies and cores is all that is known of them. */
+static bool has_stages(sn_strategy s) {
+  return s.recompute == SN_RECOMPUTE_SQRT || s.recompute == SN_RECOMPUTE_OPTIMAL;
+}
+
 static bool is_pytorch(sn_strategy s) {
   return sn_dialect_of(s.dialect)->eager;
 }
@@ -147,6 +154,8 @@ static const char *settle(sn_strategy *s) {
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
     return "the graph explicit is planned whole; try explicit or explicit+dynamic";
+  if (has_stages(*s) && (s->offload || sn_strategy_is_corun(*s)))
+    return "recompute=sqrt and recompute=optimal go without offload, cache and corun; try liveness+recompute=optimal";
   if (!is_pytorch(*s))
     return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
@@ -263,14 +272,23 @@ static const char *corun_text(sn_strategy s, char text[CORUN_TEXT]) {
 
 char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
-  static const char *const recompute[] = {"", "+recompute=speed", "+recompute=memory", "+recompute=cost"};
+  static const char *const recompute[SN_RECOMPUTES] = {
+      [SN_RECOMPUTE_NONE] = "",
+      [SN_RECOMPUTE_SPEED] = "+recompute=speed",
+      [SN_RECOMPUTE_MEMORY] = "+recompute=memory",
+      [SN_RECOMPUTE_COST] = "+recompute=cost",
+      [SN_RECOMPUTE_LAYERS] = "",
+      [SN_RECOMPUTE_UNITS] = "+recompute=units",
+      [SN_RECOMPUTE_SQRT] = "+recompute=sqrt",
+      [SN_RECOMPUTE_OPTIMAL] = "+recompute=optimal",
+  };
   uint32_t number = system_number(s);
   char policy[CORUN_TEXT];
   if (s.dialect == SN_DIALECT_SINGA)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SINGA + singa_number(s)].name);
   else if (s.dialect)
     snprintf(text, SN_STRATEGY_TEXT, "%s%s%s%s", sn_dialect_of(s.dialect)->name, s.offload ? "+offload" : "",
-             s.recompute ? "+recompute=units" : "", s.dynamic ? "+dynamic" : "");
+             recompute[s.recompute], s.dynamic ? "+dynamic" : "");
   else if (number < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
   else if (s.liveness)
@@ -349,6 +367,8 @@ const char *sn_strategy_summary(sn_strategy s) {
                      : "MXNet 1.2.1's graph, in place wherever it may be";
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];
   if (sn_strategy_is_corun(s)) return "liveness, and runs operations side by side on the cores of a device";
+  if (s.recompute == SN_RECOMPUTE_SQRT) return "keeps some outputs, runs what lies between them again once";
+  if (s.recompute == SN_RECOMPUTE_OPTIMAL) return "re-runs any layers so as to lose least time in the memory there is";
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }
 
@@ -363,12 +383,17 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
        "and "
        "fetches them ahead of need"),
       "; sends the least recently used tensors to host memory, but only when the GPU is full"};
-  static const char *const recompute[] = {
-      "", "; drops the outputs of cheap layers and computes them a second time in the backward pass",
+  static const char *const recompute[SN_RECOMPUTES] = {
+      "",
+      "; drops the outputs of cheap layers and computes them a second time in the backward pass",
       ("; drops the outputs of cheap layers and computes them again for every use in the backward pass, which takes "
        "least memory"),
       ("; drops the outputs of cheap layers and computes them again, once where the memory allows it, else for every "
-       "use")};
+       "use"),
+      "",
+      "",
+      "; keeps some outputs of the forward pass and computes what lies between two of them a second time",
+      ("; computes again whatever loses least time in the memory there is, outputs of convolutions too")};
   if (s.dialect || system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));
   else if (!s.liveness)

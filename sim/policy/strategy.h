@@ -2,6 +2,7 @@
  * give it.
  *
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
+ *   liveness+recompute=sqrt | liveness+recompute=optimal
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
@@ -52,8 +53,10 @@ typedef enum sn_recompute {
   SN_RECOMPUTE_SPEED,
   SN_RECOMPUTE_MEMORY,
   SN_RECOMPUTE_COST,
-  SN_RECOMPUTE_LAYERS, /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
-  SN_RECOMPUTE_UNITS,  /* pytorch: torch.utils.checkpoint around each unit of the net (sim/policy/units.h) */
+  SN_RECOMPUTE_LAYERS,  /* mxnet: ACT, LRN and POOL outputs, layer by layer, each once */
+  SN_RECOMPUTE_UNITS,   /* pytorch: torch.utils.checkpoint around each unit of the net (sim/policy/units.h) */
+  SN_RECOMPUTE_SQRT,    /* some outputs of stages stay, any layer runs again once (sim/policy/schedule_sqrt.h) */
+  SN_RECOMPUTE_OPTIMAL, /* least time for the memory there is (sim/policy/schedule_optimal.h) */
   SN_RECOMPUTES
 } sn_recompute;
 
@@ -120,6 +123,11 @@ bool sn_strategy_is_system(sn_strategy strategy);
 /* Its operations run side by side. */
 static inline bool sn_strategy_is_corun(sn_strategy strategy) {
   return strategy.corun.kind != SN_POLICY_NONE;
+}
+
+/* What it runs again depends on the memory there is. */
+static inline bool sn_strategy_adapts(sn_strategy strategy) {
+  return strategy.recompute == SN_RECOMPUTE_OPTIMAL;
 }
 
 /* It moves tensors only when memory is short. */

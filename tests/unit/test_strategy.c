@@ -71,6 +71,27 @@ static void all_combinations(void **state) {
     }
 }
 
+/* Of stages: without copies and cores, and of SuperNeurons' graph. */
+static void stages(void **state) {
+  (void)state;
+  static const char *const known[] = {"liveness+recompute=sqrt", "liveness+recompute=optimal"};
+  for (int i = 0; i < 2; i++) {
+    char text[SN_STRATEGY_TEXT], sentence[SN_STRATEGY_SENTENCE];
+    sn_strategy s = parse(known[i]);
+    assert_string_equal(sn_strategy_name(s, text), known[i]);
+    assert_int_equal(sn_strategy_adapts(s), i);
+    assert_true(strlen(sn_strategy_summary(s)) > 10 && strlen(sn_strategy_sentence(s, sentence)) > 60);
+  }
+  static const char *const wrong[] = {"liveness+offload+recompute=sqrt", "liveness+cache+recompute=optimal",
+                                      "liveness+recompute=optimal+corun=path", "pytorch+recompute=sqrt",
+                                      "explicit+recompute=optimal"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_strategy s;
+    assert_int_equal(sn_strategy_parse(wrong[i], &s, &err), SN_BAD_USAGE);
+  }
+}
+
 /* Graphs of their own: each named, and parts in any order. */
 static void frameworks(void **state) {
   (void)state;
@@ -221,9 +242,9 @@ static void misspellings(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(defaults),     cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
-      cmocka_unit_test(frameworks),   cmocka_unit_test(systems),          cmocka_unit_test(clashes),
-      cmocka_unit_test(misspellings),
+      cmocka_unit_test(defaults), cmocka_unit_test(all_combinations), cmocka_unit_test(aliases),
+      cmocka_unit_test(stages),   cmocka_unit_test(frameworks),       cmocka_unit_test(systems),
+      cmocka_unit_test(clashes),  cmocka_unit_test(misspellings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

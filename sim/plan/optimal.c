@@ -1,0 +1,165 @@
+/* The plan of recompute=optimal; see the header. */
+#include "sim/plan/optimal.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+#include "sim/policy/schedule_optimal.h"
+#include "sim/policy/stages.h"
+
+#include <stdlib.h>
+
+enum { SHRINKS = 8, PARTS = 8, FOR_HOLES = 256 };
+
+typedef struct search {
+  const sn_plan_wish *wish;
+  sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err);
+  const sn_route *route;
+  sn_stages *stages;
+  sn_plan *best; /* NULL: none was tried */
+  int64_t best_ns;
+  bool fits;           /* the best does */
+  uint64_t needed;     /* by the plan that was tried last */
+  uint64_t least_load; /* of all schedules */
+  sn_err *err;
+} search;
+
+/* All computing of a plan, one after another. */
+static int64_t compute_ns(const search *s, const sn_plan *plan) {
+  int64_t ns = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind != SN_COMPUTE) continue;
+    const sn_step *step = &s->route->steps[instr->id];
+    ns += sn_costs_step(s->wish->costs, step->layer, step->pass, instr->algo);
+  }
+  return ns;
+}
+
+static bool is_better(const search *s, const sn_plan *plan, int64_t ns, bool fits) {
+  if (!s->best || fits != s->fits) return !s->best || fits;
+  if (fits && ns != s->best_ns) return ns < s->best_ns;
+  return plan->pool_bytes < s->best->pool_bytes;
+}
+
+/* Makes the plan of a schedule for a pool, and keeps the better one. */
+static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_bytes) {
+  sn_plan_wish wish = *s->wish;
+  wish.schedule = schedule;
+  wish.pool_bytes = pool_bytes;
+  sn_plan *plan = s->make(&wish, s->err);
+  if (!plan) return s->err->code;
+  plan->pool_limit = s->wish->pool_bytes;
+  int64_t ns = compute_ns(s, plan);
+  bool fits = sn_plan_fits(plan), better = is_better(s, plan, ns, fits);
+  s->needed = plan->pool_bytes;
+  sn_plan_free(better ? s->best : plan);
+  if (!better) return SN_OK;
+  s->best = plan;
+  s->best_ns = ns;
+  s->fits = fits;
+  return SN_OK;
+}
+
+/* The same of a schedule, which is used up. Where workspaces adapt, for a little less than the pool too: what fills all
+ * of it in bytes often cannot be placed, and then there is a plan without workspaces only. */
+static sn_status consider(search *s, sn_schedule *schedule) {
+  if (!schedule) return s->err->code;
+  uint64_t pool = s->wish->pool_bytes;
+  s->least_load = sn_min(s->least_load, sn_schedule_load(schedule));
+  sn_status status = SN_OK;
+  if (s->wish->workspace == SN_WORKSPACE_DYNAMIC && !s->wish->only_fits)
+    status = try_plan(s, schedule, pool - pool / FOR_HOLES);
+  if (status == SN_OK) status = try_plan(s, schedule, pool);
+  sn_schedule_free(schedule);
+  return status;
+}
+
+/* What forward and backward take with the fastest algorithms, each layer once. */
+static bool is_fastest(const search *s) {
+  return s->fits && s->best->counts.recomputed_layers == 0 && s->wish->workspace != SN_WORKSPACE_DYNAMIC;
+}
+
+/* ---- whatever the memory ---- */
+
+static sn_status consider_rules(search *s) {
+  static const sn_recompute rules[] = {SN_RECOMPUTE_SPEED, SN_RECOMPUTE_COST, SN_RECOMPUTE_MEMORY, SN_RECOMPUTE_SQRT};
+  sn_status status = SN_OK;
+  for (size_t i = 0; i < sizeof rules / sizeof *rules && status == SN_OK; i++)
+    status = consider(s, sn_schedule_new(s->route, rules[i], s->err));
+  return status;
+}
+
+/* The least of the recurrences, in parts of the least of the rules; where that is not possible in whole parts, of all.
+ */
+static sn_status consider_least(search *s, uint64_t all_bytes) {
+  sn_optimal *o = sn_optimal_new(s->stages, s->least_load, s->err);
+  if (o && sn_optimal_least(o) == UINT64_MAX) {
+    sn_optimal_free(o);
+    o = sn_optimal_new(s->stages, all_bytes, s->err);
+  }
+  if (!o) return s->err->code;
+  uint64_t least = sn_optimal_least(o);
+  sn_status status = least < UINT64_MAX ? consider(s, sn_optimal_schedule(o, least, s->err)) : SN_OK;
+  sn_optimal_free(o);
+  return status;
+}
+
+/* ---- for the pool on offer ---- */
+
+static uint64_t largest_workspace(const search *s) {
+  const sn_net *net = s->route->net;
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < net->n_layers && s->wish->workspace != SN_WORKSPACE_NONE; i++)
+    if (sn_op_of(&net->layers[i])->convolves) most = sn_max(most, sn_costs_largest_workspace(s->wish->costs, i));
+  return most;
+}
+
+/* Within so many bytes, and where the plan needs more than there is, within less. */
+static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes) {
+  sn_status status = SN_OK;
+  for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
+    if (sn_optimal_ns(o, bytes) == INT64_MAX) break;
+    status = consider(s, sn_optimal_schedule(o, bytes, s->err));
+    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
+    if (excess == 0 || excess >= bytes) break;
+    bytes -= excess;
+  }
+  return status;
+}
+
+static sn_status consider_pool(search *s, uint64_t all_bytes) {
+  uint64_t bytes = sn_min(s->wish->pool_bytes, all_bytes), workspace = largest_workspace(s);
+  sn_optimal *o = sn_optimal_new(s->stages, bytes, s->err);
+  sn_status status = o ? SN_OK : s->err->code;
+  int64_t last = -1;
+  for (uint64_t part = 0; part <= PARTS && status == SN_OK; part++) {
+    uint64_t less = workspace / PARTS * part;
+    int64_t ns = less < bytes ? sn_optimal_ns(o, bytes - less) : last;
+    if (ns != last) status = consider_within(s, o, bytes - less);
+    last = ns;
+  }
+  sn_optimal_free(o);
+  return status;
+}
+
+static sn_status look(search *s) {
+  sn_schedule *whole = sn_schedule_new(s->route, SN_RECOMPUTE_NONE, s->err);
+  uint64_t bytes = whole ? sn_schedule_load(whole) : 0;
+  sn_status status = consider(s, whole);
+  if (status != SN_OK || is_fastest(s) || (s->fits && s->wish->only_fits)) return status;
+  s->stages = sn_stages_new(s->route, s->wish->costs, s->wish->workspace != SN_WORKSPACE_NONE, s->err);
+  if (!s->stages) return s->err->code;
+  status = consider_rules(s);
+  if (status == SN_OK) status = consider_least(s, bytes);
+  return status == SN_OK && s->fits && !s->wish->only_fits ? consider_pool(s, bytes) : status;
+}
+
+sn_plan *sn__plan_optimal(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
+                          sn_err *err) {
+  search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
+  sn_status status = look(&s);
+  sn_stages_free(s.stages);
+  if (status == SN_OK) return s.best;
+  sn_plan_free(s.best);
+  return NULL;
+}

@@ -1,0 +1,19 @@
+/* Optimal: the plan of recompute=optimal, the fastest of those that many schedules lead to.
+ *
+ * First come schedules that do not depend on the memory on offer: re-running nothing, the rules of [SN], sqrt, and the
+ * least that the recurrences (sim/policy/schedule_optimal.h) can do with. Where the plan of none of them fits, none is
+ * said to: so what fits in a pool fits in every larger one, and the least memory is that of one of them. Else the
+ * recurrences are asked for the pool; where the plan needs more - for workspaces, or holes - again for less by the
+ * excess, and for less by parts of the largest workspace, as faster algorithms may be worth more than what is kept.
+ * Times are those of computing.
+ */
+#ifndef SN_SIM_PLAN_OPTIMAL_H
+#define SN_SIM_PLAN_OPTIMAL_H
+
+#include "sim/plan/make.h"
+
+/* `make` makes the plan of one schedule. The fastest that fits, or the one that needs least. NULL after an error. */
+sn_plan *sn__plan_optimal(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
+                          sn_err *err);
+
+#endif

@@ -1,0 +1,50 @@
+/* recompute=optimal: the schedule that takes least time within so many bytes, by dynamic programming over stages
+ * (sim/policy/stages.h). After Beaumont et al., "Optimal checkpointing for heterogeneous chains" (rotor); unlike it, a
+ * kept output of a stage also serves as what that stage's own backward reads.
+ *
+ *   sn_optimal *o = sn_optimal_new(stages, bytes, &err);      answers for every memory up to `bytes`
+ *   sn_optimal_ns(o, bytes);                                  INT64_MAX: not possible
+ *   sn_schedule *schedule = sn_optimal_schedule(o, bytes, &err);
+ *
+ * With m bytes beside a_{s-1}, which is there:
+ *
+ *   T(s, m)      first pass from stage s on, and back
+ *   R(s, t, m)   stages s to t once more, and back; a_t is there too, and counted where t's backward reads it, as are
+ * the gradients that have come to it
+ *
+ *   T(n, m) = f_n + b_n                                   R(s, s, m) = remake_s + b_s
+ *   T(s, m) = min  f_s + T(s+1, m - kept) + again + b_s   R(s, t, m) = the same with R(s+1, t, ..)
+ *             min_k f_s + .. + f_{k-1} + T(k, m - a_{k-1}) + R(s, k-1, m)          the same with R(k, t, ..)
+ *
+ * for each way of keeping (sn_keeping_kind), and k from s + 1; each only where the loads of what runs stay within m.
+ * Bytes are counted in 1/SN_OPTIMAL_UNITS of the memory, or finer where stages are few, sizes rounded up, so that what
+ * is found is possible, if perhaps not the best. O(stages^3 x units); of more than SN_OPTIMAL_STAGES stages neighbours
+ * are joined, those with least bytes first.
+ */
+#ifndef SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
+#define SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
+
+#include "sim/policy/schedule.h"
+#include "sim/policy/stages.h"
+
+enum {
+  SN_OPTIMAL_UNITS = 500,
+  SN_OPTIMAL_MOST_UNITS = 20000,
+  SN_OPTIMAL_WORK = 100000000, /* stages^3 x units up to which there are more */
+  SN_OPTIMAL_STAGES = 160
+};
+
+typedef struct sn_optimal sn_optimal;
+
+/* `stages` must outlive it. */
+sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err);
+void sn_optimal_free(sn_optimal *optimal);
+
+/* Compute time of forward and backward within `bytes`, at most those of sn_optimal_new(); INT64_MAX: not possible. */
+int64_t sn_optimal_ns(const sn_optimal *optimal, uint64_t bytes);
+/* The least memory for which there is a schedule; UINT64_MAX: for none. */
+uint64_t sn_optimal_least(const sn_optimal *optimal);
+/* For bytes with which it is possible. */
+sn_schedule *sn_optimal_schedule(const sn_optimal *optimal, uint64_t bytes, sn_err *err);
+
+#endif
