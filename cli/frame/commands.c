@@ -159,9 +159,8 @@ static const sn_command commands[] = {
      "hardware "
      "and its libraries; another network calibrated later is added.\n"
      "From then on `snsim --gpu cpu` simulates this machine: steps of known shapes take their measured time, others "
-     "the "
-     "formulas' time, corrected by a factor per operator and pass that is fitted to the measurements. The table shows "
-     "these factors and how far off the corrected formulas still are.\n"
+     "what measured shapes next to theirs say. The table shows, by operator and pass, what was measured over what the "
+     "formulas of the cost model say, and by what factor shapes miss each other where they are predicted so.\n"
      "With several counts for --threads, operations are also measured on teams of so many of a CPU's processors, as "
      "strategies with +corun=.. run them; `snsim --gpu cpu --strategy liveness+corun=path` then plans with these "
      "times.",

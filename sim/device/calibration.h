@@ -93,7 +93,7 @@ void sn_calibration_set_cores(sn_calibration *calibration, uint32_t count, doubl
 /* Sets `factor`, `team_factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
 sn_status sn_calibration_fit(sn_calibration *calibration, sn_err *err);
 
-/* Costs made for the profile get the measured times, or corrected formulas. */
+/* Costs made for the profile get the measured times, and of other shapes what is said above. */
 void sn_calibration_apply(const sn_calibration *calibration, const sn_net *net, sn_costs *costs);
 
 #endif

@@ -1,4 +1,4 @@
-/* Calibrations: measured times where there are any, corrected formulas elsewhere; stored and read back. */
+/* Calibrations: measured times where there are any, what neighbours say elsewhere; stored and read back. */
 #include "base/arena.h"
 #include "db/calibrations.h"
 #include "exec/session/calibrate.h"
