@@ -20,7 +20,8 @@ static void check_layer(const sn_net *net, uint32_t index) {
   require(sn_shape_bytes(layer->out, &bytes, &err) == SN_OK);
   for (uint32_t k = 0; k < layer->n_outputs; k++) {
     const sn_value *value = &net->values[layer->first_output + k];
-    require(value->producer == index && value->bytes == bytes);
+    uint64_t floats = value->dtype == SN_I64 ? 2 : 1; /* as large as an element */
+    require(value->producer == index && value->bytes == floats * bytes);
     require((value->consumer == SN_NONE) == (layer->op == SN_SOFTMAX));
   }
   for (uint32_t k = 0; k < layer->n_inputs; k++) {
