@@ -70,6 +70,16 @@ static sn_status run(sn__cpu *k, const sn_call *call, sn_err *err) {
   return SN_OK;
 }
 
+static uint32_t layout(const sn__cpu *k, uint32_t value) {
+  (void)k, (void)value;
+  return 1;
+}
+
+static const char *layouts(const sn__cpu *k) {
+  (void)k;
+  return "plain";
+}
+
 static unsigned threads_of(const sn__cpu *k) {
   (void)k;
   return 1;
@@ -89,6 +99,8 @@ const sn_cpu_table sn_cpu_module = {.head = {sn_build_id},
                                     .try_threads = try_threads,
                                     .free = free_kernels,
                                     .scratch = scratch,
+                                    .layout = layout,
                                     .run = run,
+                                    .layouts = layouts,
                                     .threads = threads_of,
                                     .version = version};
