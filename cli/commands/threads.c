@@ -256,7 +256,6 @@ static sn_status open_device(answer *a, sn_question *q, sn_err *err) {
             "of a machine with several processors",
             q->device.name);
   }
-  a->device = &q->device;
   return err->code;
 }
 
@@ -267,7 +266,7 @@ sn_status sn_cli_threads(const sn_args *args, sn_err *err) {
   if (!args->profile) return sn_fail(err, SN_BAD_USAGE, "--gpu is missing: a device made of cores; %s", example);
   if (args->output && sn_plot_check_path(args->output, err) != SN_OK) return err->code;
   sn_question q;
-  answer a = {.args = args};
+  answer a = {.args = args, .device = &q.device};
   if (open_device(&a, &q, err) == SN_OK) a.net = q.net = sn_question_net(args, err);
   if (a.net) ask(&a, err);
   sn_question_free(&q);
