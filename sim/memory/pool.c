@@ -44,6 +44,27 @@ bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offse
   return true;
 }
 
+sn_status sn_pool_take_at(sn_pool *pool, uint64_t offset, uint64_t bytes) {
+  bytes = sn_pool_round(bytes);
+  uint64_t begin = pool->top, end = offset + bytes;
+  if (offset < pool->top) {
+    uint32_t hole = sn_ordered_floor(&pool->holes, offset);
+    begin = pool->holes.nodes[hole].key;
+    uint64_t rest = begin + pool->holes.nodes[hole].weight - end;
+    if (begin == offset && rest > 0) {
+      sn_ordered_move(&pool->holes, begin, end, rest);
+    } else {
+      sn_ordered_remove(&pool->holes, begin);
+      if (rest > 0 && !sn_ordered_insert(&pool->holes, end, rest)) return SN_NO_MEMORY;
+    }
+  }
+  if (begin < offset && !sn_ordered_insert(&pool->holes, begin, offset - begin)) return SN_NO_MEMORY;
+  if (end > pool->top) raise_top(pool, end);
+  pool->reserved += bytes;
+  pool->reserved_peak = sn_max(pool->reserved_peak, pool->reserved);
+  return SN_OK;
+}
+
 sn_status sn_pool_give(sn_pool *pool, uint64_t offset, uint64_t bytes) {
   bytes = sn_pool_round(bytes);
   pool->reserved -= bytes;

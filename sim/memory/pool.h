@@ -37,6 +37,9 @@ uint64_t sn_pool_round(uint64_t bytes);
  */
 bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset);
 
+/* Reserves a region that is free, wherever the pool is in use by now. SN_NO_MEMORY. */
+sn_status sn_pool_take_at(sn_pool *pool, uint64_t offset, uint64_t bytes);
+
 /* Gives a reserved region back, merging it with its neighbours. SN_NO_MEMORY. */
 sn_status sn_pool_give(sn_pool *pool, uint64_t offset, uint64_t bytes);
 

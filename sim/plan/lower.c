@@ -100,6 +100,12 @@ uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const
   return workspace_of(&l, &route->steps[step], workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
 }
 
+uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uint32_t step, uint64_t left,
+                               uint8_t algo[2]) {
+  const lowering l = {.route = route, .costs = costs};
+  return workspace_of(&l, &route->steps[step], left, algo);
+}
+
 uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
   uint64_t most = 0;
   for (uint32_t s = 0; s < route->n_steps; s++) {

@@ -3,6 +3,7 @@
 
 #include "sim/memory/pack.h"
 #include "sim/plan/check.h"
+#include "sim/plan/fill.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/optimal.h"
 #include "sim/plan/place.h"
@@ -45,7 +46,8 @@ static sn_plan *squeeze(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
                                     : place(w, plan, goal, err);
 }
 
-/* Without a cache what runs without a byte of workspace that it can do without decides whether it fits. */
+/* Without a cache what runs without a byte of workspace that it can do without decides whether it fits; its holes are
+ * filled where no other plan fits. */
 static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_err *err) {
   sn_plan *bare = place_well(w, count_in(w, 0, false, err), err);
   if (!bare || w->only_fits || !is_within(w, bare)) {
@@ -55,7 +57,9 @@ static sn_plan *squeeze_workspaces(const sn_plan_wish *w, sn_plan *counted, sn_e
   sn_plan *plan = squeeze(w, counted, err);
   bool better = !plan || is_within(w, plan);
   sn_plan_free(better ? bare : plan);
-  return better ? plan : bare;
+  if (better || sn_fill(bare, w->costs, w->pool_bytes, err) == SN_OK) return better ? plan : bare;
+  sn_plan_free(bare);
+  return NULL;
 }
 
 /* Blocks that a plan has at least: every tensor, again where it is made or fetched again after its last use. */

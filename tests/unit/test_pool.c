@@ -95,6 +95,16 @@ static bool take(sn_pool *pool, naive *n, uint64_t bytes, uint64_t limit, piece 
   return true;
 }
 
+/* A region of either pool that is free, up to the end of the array; true where the dice found one. */
+static bool take_somewhere(sn_pool *pool, naive *n, uint64_t *seed, piece *got) {
+  uint64_t at = prng_below(seed, BLOCKS), blocks = 1 + prng_below(seed, 12);
+  if (at + blocks > BLOCKS || n->used[at] || free_run(n, at) < blocks) return false;
+  *got = (piece){at * BLOCK, blocks * BLOCK - prng_below(seed, BLOCK)};
+  assert_int_equal(sn_pool_take_at(pool, got->offset, got->bytes), SN_OK);
+  mark(n, at, blocks, true);
+  return true;
+}
+
 static void give(sn_pool *pool, naive *n, piece p) {
   assert_int_equal(sn_pool_give(pool, p.offset, p.bytes), SN_OK);
   mark(n, p.offset / BLOCK, (p.bytes + BLOCK - 1) / BLOCK, false);
@@ -111,7 +121,9 @@ static void random_round(uint64_t *seed) {
       uint64_t bytes = 1 + prng_below(seed, prng_below(seed, 5) ? 6 * BLOCK : 60 * BLOCK);
       uint64_t limit = prng_below(seed, BLOCKS * BLOCK);
       count += take(&pool, &n, bytes, limit, &pieces[count]);
-    } else {
+    } else if (prng_below(seed, 6) == 0) {
+      count += take_somewhere(&pool, &n, seed, &pieces[count]);
+    } else if (count > 0) {
       uint32_t victim = prng_below(seed, count);
       give(&pool, &n, pieces[victim]);
       pieces[victim] = pieces[--count];
