@@ -12,10 +12,13 @@
 #include "sim/ask/advise.h"
 #include "sim/ask/blocks.h"
 #include "sim/ask/compare.h"
+#include "sim/ask/dtr.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/memcost.h"
 #include "sim/ask/simulate.h"
 #include "sim/ask/split.h"
+#include "sim/memory/pack_exact.h"
+#include "sim/plan/make.h"
 #include "sim/plan/place.h"
 #include "sim/play/caching_replay.h"
 #include "sim/share/colour.h"
@@ -285,15 +288,19 @@ static void keep_weights(scenario *s) {
 
 /* ---- the loop ---- */
 
-/* Blocks from a file, packed; and the addresses of a plan. */
+/* Blocks from a file, packed, with proof; and the addresses of a plan. */
 static void pack_blocks(scenario *s) {
+  const sn_exact_limits exact_limits = {.nodes = 1000};
   sn_packing packing;
+  sn_exact exact;
   sn_block_list *list = sn_blocks_load(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/blocks/good", &s->err);
   uint64_t *offsets = list ? calloc(list->count, sizeof *offsets) : NULL;
   if (list && !offsets) sn_fail_memory(&s->err);
   if (offsets &&
-      sn_pack(list->blocks, list->count, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &s->err) == SN_OK)
-    snprintf(s->found, sizeof s->found, "%llu", (unsigned long long)packing.bytes);
+      sn_pack(list->blocks, list->count, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &s->err) == SN_OK &&
+      sn_pack_exact(list->blocks, list->count, &exact_limits, offsets, &packing, &exact, &s->err) == SN_OK)
+    snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)packing.bytes,
+             (unsigned long long)exact.nodes);
   free(offsets);
   sn_blocks_free(list);
 }
@@ -356,6 +363,35 @@ static void cache_blocks(scenario *s, sn_plan *plan) {
 
 static void cache_plan(scenario *s) {
   with_plan(s, cache_blocks);
+}
+
+/* A log of DTR's, with budgets that evict and that do not do. */
+static void replay_dtr(scenario *s) {
+  static const sn_dtr_heuristic heuristics[] = {SN_DTR_LRU, SN_DTR_FULL, SN_DTR_EQ};
+  static const sn_dtr_budget budgets[] = {{.ratio = 0.8}, {.ratio = 0.5}};
+  sn_dtr_replay *r =
+      sn_dtr_replay_log(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/dtr_log/good", heuristics, 3, budgets, 2, &s->err);
+  for (uint32_t i = 0; r && i < r->n_rows; i++)
+    snprintf(s->found + strlen(s->found), sizeof s->found - strlen(s->found), "%g ", r->rows[i].overhead);
+  sn_dtr_replay_free(r);
+}
+
+/* The fastest plan within half of what liveness takes. */
+static void plan_optimally(scenario *s) {
+  sn_route *route = sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &s->err);
+  sn_costs *costs = route ? sn_costs_new(s->net, &s->gpu, &s->err) : NULL;
+  sn_schedule *schedule = costs ? sn_schedule_new(route, SN_RECOMPUTE_NONE, &s->err) : NULL;
+  const sn_plan_wish wish = {.schedule = schedule,
+                             .costs = costs,
+                             .strategy = parse_strategy("liveness+recompute=optimal"),
+                             .placement = SN_PLACEMENT_PACKED,
+                             .pool_bytes = UINT64_C(3) << 20};
+  sn_plan *plan = schedule ? sn_plan_make(&wish, &s->err) : NULL;
+  if (plan) snprintf(s->found, sizeof s->found, "%llu %u", (unsigned long long)plan->pool_bytes, plan->n_instrs);
+  sn_plan_free(plan);
+  sn_schedule_free(schedule);
+  sn_costs_free(costs);
+  sn_route_free(route);
 }
 
 static void run_armed(scenario *s, stage *run, failing how, long at) {
@@ -513,6 +549,11 @@ static void packing(void **state) {
   fail_each(*state, cache_plan, 40);
 }
 
+static void recomputation(void **state) {
+  fail_each(*state, replay_dtr, 40);
+  fail_each(*state, plan_optimally, 40);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(zoo),
@@ -530,6 +571,7 @@ int main(void) {
       cmocka_unit_test(weights),
       cmocka_unit_test(packing),
       cmocka_unit_test(sharing),
+      cmocka_unit_test(recomputation),
   };
   return cmocka_run_group_tests(tests, open_scenario, close_scenario);
 }
