@@ -46,9 +46,9 @@ sn_net *sn__zoo_unet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   }
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
   level[0] = double_conv(b, SN_DATA_LAYER, FIRST, "inc");
-  for (unsigned n = 1; n <= DOWNS; n++) level[n] = down(b, level[n - 1], FIRST << n, n);
+  for (unsigned n = 1; n <= DOWNS; n++) level[n] = down(b, level[n - 1], (uint32_t)FIRST << n, n);
   uint32_t x = level[DOWNS];
-  for (unsigned n = 1; n <= DOWNS; n++) x = up(b, x, level[DOWNS - n], FIRST << (DOWNS - n), n);
+  for (unsigned n = 1; n <= DOWNS; n++) x = up(b, x, level[DOWNS - n], (uint32_t)FIRST << (DOWNS - n), n);
   x = sn_build_conv(b, x, (sn_conv){.channels = CLASSES, .kernel = 1}, "outc.conv");
   sn_build_softmax_positions(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
