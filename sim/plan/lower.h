@@ -37,7 +37,8 @@ sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn
  * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);
 
-/* The workspace of the fastest algorithms that do with `left` bytes, or of the smallest; fills in algo as in sn_instr. */
+/* The workspace of the fastest algorithms that do with `left` bytes, or of the smallest; fills in algo as in sn_instr.
+ */
 uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uint32_t step, uint64_t left,
                                uint8_t algo[2]);
 
