@@ -80,7 +80,6 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
   case SN_SCALE:
     return (traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
   case SN_LAYER_NORM: /* a row is read once; backward reads x and dy for dx and again for the parameters */
-    return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
   case SN_RMS_NORM:
     return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
   case SN_EMBEDDING: /* backward clears the table's gradient and adds a row for each token */
