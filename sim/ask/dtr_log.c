@@ -313,7 +313,7 @@ static sn_status do_call(reader *r) {
   return SN_OK;
 }
 
-/* The numbers in MUTATE, as outputs whose view_of is which argument, for now. */
+/* What MUTATE makes: for each argument that it names a storage of its own, as large as that one's. */
 static sn_status find_mutated(reader *r) {
   const sn__dtr_line *line = &r->line;
   uint32_t n = line->values[SN__DTR_MUTATE].count, n_args = line->values[SN__DTR_ARGS].count;

@@ -5,12 +5,6 @@
 #include "sim/memory/pool.h"
 #include "sim/plan/lower.h"
 
-static bool copies(const sn_plan *plan) {
-  for (uint32_t i = 0; i < plan->n_instrs; i++)
-    if (plan->instrs[i].kind == SN_COPY_OUT || plan->instrs[i].kind == SN_COPY_IN) return true;
-  return false;
-}
-
 /* A step that needs a workspace in any case has room for that one: it was placed. */
 static sn_status fill_one(sn_plan *plan, const sn_costs *costs, sn_pool *pool, uint64_t limit, sn_instr *i) {
   uint8_t algo[2];
@@ -30,7 +24,7 @@ sn_status sn_fill(sn_plan *plan, const sn_costs *costs, uint64_t pool_bytes, sn_
   uint64_t limit = pool_bytes / SN_POOL_BLOCK * SN_POOL_BLOCK;
   sn_pool pool = {0};
   sn_status status = SN_OK;
-  if (copies(plan)) return SN_OK;
+  if (plan->counts.offload_bytes > 0 || plan->counts.prefetch_bytes > 0) return SN_OK;
   for (uint32_t i = 0; i < plan->n_instrs && status == SN_OK; i++) {
     sn_instr *instr = &plan->instrs[i];
     if (instr->kind == SN_ALLOC) status = sn_pool_take_at(&pool, instr->offset, instr->bytes);
