@@ -469,6 +469,26 @@ static void refusals(void **state) {
               "layer \"op\": the CUDA back end has no kernel for an ACT of mode \"leaky\" yet; --backend cpu has one");
 }
 
+/* A GPU's values lie plain: a plan for blocked ones is refused before anything is reserved, and the machine goes on. */
+static void other_layouts_are_refused(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab = cuda_lab_open(cuda_net("lenet", 2, 0), "liveness", SN_WORKSPACE_NONE, UINT64_MAX);
+  assert_string_equal(lab.plan->layouts, "plain");
+  uint64_t right = cuda_lab_play(&lab, lab.plan), used = fake->used_bytes;
+  assert_true(right != 0);
+  snprintf(lab.plan->layouts, sizeof lab.plan->layouts, "nChw16c: 2 of 9 values");
+  assert_int_equal(sn_play(lab.plan, lab.machine.ops->backend(lab.machine.self), &lab.trace, &err), SN_BAD_DEVICE);
+  assert_non_null(strstr(err.text, "\"nChw16c: 2 of 9 values\", and a GPU's lie plain; make one for it"));
+  assert_int_equal(fake->used_bytes, used);
+  snprintf(lab.plan->layouts, sizeof lab.plan->layouts, "plain");
+  assert_true(cuda_lab_play(&lab, lab.plan) == right);
+  cuda_lab_close(&lab);
+  assert_string_equal(fake->complaint, "");
+  assert_int_equal(fake->live, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(module_missing),
@@ -489,6 +509,7 @@ int main(void) {
       cmocka_unit_test(trace_is_in_order),
       cmocka_unit_test(stopped_iteration),
       cmocka_unit_test(refusals),
+      cmocka_unit_test(other_layouts_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
