@@ -36,6 +36,31 @@ def drop_images(x, ratio, training):
 
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "softplus": nn.Softplus, "silu": nn.SiLU,
                "hardswish": nn.Hardswish, "hardsigmoid": nn.Hardsigmoid, "mish": nn.Mish}
+AXES = {"channels": 1, "height": 2, "width": 3}
+
+
+def reshape(x, layer):
+    return x.reshape(len(x), *(side or -1 for side in layer["shape"]))
+
+
+def pad(x, layer):
+    (high, wide), (below, behind) = pair(layer["pad"]), pair(layer["output_pad"])
+    return nn.functional.pad(x, (wide, wide + behind, high, high + below))
+
+
+def resize(x, layer):
+    size = {"scale_factor": layer["scale"]} if "scale" in layer else {"size": pair(layer["size"])}
+    return nn.functional.interpolate(x, mode=layer["mode"], **size)
+
+
+ARRANGEMENTS = {
+    "PROBABILITIES": lambda x, layer: x.softmax(AXES[layer["axis"]]),
+    "RESHAPE": reshape,
+    "TRANSPOSE": lambda x, layer: x.permute(0, *(AXES[axis] for axis in layer["axes"])),
+    "SLICE": lambda x, layer: x.narrow(AXES[layer["axis"]], layer["first"], layer["count"]),
+    "PAD": pad,
+    "RESIZE": resize,
+}
 
 
 class Network(nn.Module):
@@ -80,11 +105,15 @@ class Network(nn.Module):
         op = layer["op"]
         if op == "CONV":
             return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
-                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"])
+                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"],
+                             dilation=pair(layer.get("dilation", 1)))
         if op == "DECONV":
             return nn.ConvTranspose2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
                                       padding=pair(layer["pad"]), output_padding=pair(layer["output_pad"]),
-                                      groups=layer["groups"], bias=layer["bias"])
+                                      groups=layer["groups"], bias=layer["bias"],
+                                      dilation=pair(layer.get("dilation", 1)))
+        if op == "GROUP_NORM":
+            return nn.GroupNorm(layer["groups"], shape[0])
         if op == "FC" and layer.get("positions"):
             return Positions(shape[0], layer["channels"], bias=layer["bias"])
         if op in ("LAYER_NORM", "SCALE"):
@@ -132,6 +161,11 @@ class Network(nn.Module):
             return torch.cat(given, 1)
         if op == "MUL":
             return given[0] * given[1]
+        if op == "MATMUL":
+            return torch.matmul(given[0].mT if layer["turn_first"] else given[0],
+                                given[1].mT if layer["turn_second"] else given[1])
+        if op in ARRANGEMENTS:
+            return ARRANGEMENTS[op](given[0], layer)
         if op == "DROPOUT" and layer.get("images"):
             return drop_images(given[0], layer["ratio"], self.training)
         if op == "DROPOUT":

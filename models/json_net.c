@@ -38,8 +38,8 @@ static const struct {
   sn_op op;
   const char *keys[MAX_KEYS];
 } rules[] = {
-    {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "groups", "bias"}},
-    {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "groups", "bias"}},
+    {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "dilation", "groups", "bias"}},
+    {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "dilation", "groups", "bias"}},
     {SN_FC, {COMMON, "channels", "bias", "positions", "weights_of"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
     {SN_ACT, {COMMON, "mode", "slope", "inplace"}},
@@ -59,6 +59,14 @@ static const struct {
     {SN_TAKE, {COMMON}},
     {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio"}},
     {SN_ROTARY, {COMMON}},
+    {SN_PROBABILITIES, {COMMON, "axis"}},
+    {SN_GROUP_NORM, {COMMON, "groups"}},
+    {SN_MATMUL, {COMMON, "turn_first", "turn_second"}},
+    {SN_RESHAPE, {COMMON, "shape"}},
+    {SN_TRANSPOSE, {COMMON, "axes"}},
+    {SN_SLICE, {COMMON, "axis", "first", "count"}},
+    {SN_PAD, {COMMON, "pad", "output_pad"}},
+    {SN_RESIZE, {COMMON, "mode", "size", "scale"}},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -90,6 +98,17 @@ static const struct {
     {"multihead", SN_ATTENTION},
     {"scaled_dot", SN_ATTENTION},
     {"multiply", SN_MUL},
+    {"groupnorm", SN_GROUP_NORM},
+    {"bmm", SN_MATMUL},
+    {"view", SN_RESHAPE},
+    {"flatten", SN_RESHAPE},
+    {"permute", SN_TRANSPOSE},
+    {"split", SN_SLICE},
+    {"chunk", SN_SLICE},
+    {"narrow", SN_SLICE},
+    {"upsample", SN_RESIZE},
+    {"interpolate", SN_RESIZE},
+    {"zeropad", SN_PAD},
     {"gelu", SN_ACT},
     {"silu", SN_ACT},
     {"hard", SN_ACT},
@@ -177,13 +196,18 @@ static sn_status read_conv(reader *r, const cJSON *layer, sn_attr *a) {
   a->bias = true;
   if (read_size(r, layer, "channels", 1, &a->channels) || read_window(r, layer, a)) return r->err->code;
   if (sn_json_has(layer, "groups") && read_size(r, layer, "groups", 1, &a->groups)) return r->err->code;
+  if (sn_json_has(layer, "dilation") && read_pair(r, layer, "dilation", 1, &a->dilation_h, &a->dilation_w))
+    return r->err->code;
   return read_flag(r, layer, "bias", &a->bias);
 }
 
-static sn_status read_deconv(reader *r, const cJSON *layer, sn_attr *a) {
-  if (read_conv(r, layer, a)) return r->err->code;
+static sn_status read_output_pad(reader *r, const cJSON *layer, sn_attr *a) {
   return sn_json_has(layer, "output_pad") ? read_pair(r, layer, "output_pad", 0, &a->output_pad_h, &a->output_pad_w)
                                           : SN_OK;
+}
+
+static sn_status read_deconv(reader *r, const cJSON *layer, sn_attr *a) {
+  return read_conv(r, layer, a) ? r->err->code : read_output_pad(r, layer, a);
 }
 
 static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
@@ -192,11 +216,12 @@ static sn_status read_fc(reader *r, const cJSON *layer, sn_attr *a) {
   return read_flag(r, layer, "positions", &a->positions);
 }
 
-/* "mode" as one of a few words, by its number; the first one is the default. */
-static sn_status read_mode(reader *r, const cJSON *layer, const char *const *modes, uint32_t count, uint32_t *out) {
+/* One of a few words, by its number; the first one is the default. */
+static sn_status read_word(reader *r, const cJSON *layer, const char *key, const char *const *modes, uint32_t count,
+                           uint32_t *out) {
   *out = 0;
-  if (!sn_json_has(layer, "mode")) return SN_OK;
-  const char *mode = sn_json_text(r->doc, layer, "mode", r->err);
+  if (!sn_json_has(layer, key)) return SN_OK;
+  const char *mode = sn_json_text(r->doc, layer, key, r->err);
   if (!mode) return r->err->code;
   char hint[80], all[200];
   for (size_t used = 0; *out < count && used < sizeof all; ++*out) {
@@ -204,8 +229,12 @@ static sn_status read_mode(reader *r, const cJSON *layer, const char *const *mod
     const char *before = *out == 0 ? "" : *out + 1 < count ? ", " : " or ";
     used += (size_t)snprintf(all + used, sizeof all - used, "%s\"%s\"", before, modes[*out]);
   }
-  return sn_json_fail(r->doc, layer, r->err, "\"mode\" is %s, not \"%.60s\"%s", all, mode,
+  return sn_json_fail(r->doc, layer, r->err, "\"%s\" is %s, not \"%.60s\"%s", key, all, mode,
                       sn_text_suggest(mode, modes, count, hint, sizeof hint));
+}
+
+static sn_status read_mode(reader *r, const cJSON *layer, const char *const *modes, uint32_t count, uint32_t *out) {
+  return read_word(r, layer, "mode", modes, count, out);
 }
 
 static sn_status read_inplace(reader *r, const cJSON *layer, sn_attr *a) {
@@ -279,6 +308,70 @@ static sn_status read_embedding(reader *r, const cJSON *layer, sn_attr *a) {
                                                         : read_size(r, layer, "channels", 1, &a->channels);
 }
 
+static sn_status read_axis(reader *r, const cJSON *layer, sn_attr *a) {
+  uint32_t axis;
+  if (read_word(r, layer, "axis", sn_side_names(), SN_SIDES, &axis)) return r->err->code;
+  a->axis = (sn_side)axis;
+  return SN_OK;
+}
+
+static sn_status read_slice(reader *r, const cJSON *layer, sn_attr *a) {
+  if (read_axis(r, layer, a) || read_size(r, layer, "count", 1, &a->count)) return r->err->code;
+  return sn_json_has(layer, "first") ? read_size(r, layer, "first", 0, &a->first) : SN_OK;
+}
+
+static sn_status read_matmul(reader *r, const cJSON *layer, sn_attr *a) {
+  return read_flag(r, layer, "turn_first", &a->turn_first) ? r->err->code
+                                                           : read_flag(r, layer, "turn_second", &a->turn_second);
+}
+
+/* The list under `key`, of one item for channels, height and width each; NULL: failed. */
+static const cJSON *read_triple(reader *r, const cJSON *layer, const char *key) {
+  const cJSON *list = sn_json_array(r->doc, layer, key, r->err);
+  if (!list || cJSON_GetArraySize(list) == SN_SIDES) return list;
+  sn_json_fail(r->doc, list, r->err, "\"%s\" has three items: of channels, height and width", key);
+  return NULL;
+}
+
+static sn_status read_reshape(reader *r, const cJSON *layer, sn_attr *a) {
+  const cJSON *list = read_triple(r, layer, "shape"), *item = list ? list->child : NULL;
+  for (uint32_t *side = a->shape; item; item = item->next) {
+    uint64_t value = 0;
+    if (sn_json_item_count(r->doc, item, "shape", 0, SN_MAX_DIM, &value, r->err)) break;
+    *side++ = (uint32_t)value;
+  }
+  return r->err->code;
+}
+
+static sn_status read_transpose(reader *r, const cJSON *layer, sn_attr *a) {
+  const cJSON *list = read_triple(r, layer, "axes"), *item = list ? list->child : NULL;
+  for (sn_side *axis = a->axes; item; item = item->next, axis++) {
+    uint32_t i = 0;
+    while (i < SN_SIDES && !(cJSON_IsString(item) && strcmp(item->valuestring, sn_side_names()[i]) == 0)) i++;
+    if (i == SN_SIDES)
+      return sn_json_fail(r->doc, item, r->err,
+                          "\"axes\" are \"channels\", \"height\" and \"width\", in the order of the output's");
+    *axis = (sn_side)i;
+  }
+  return r->err->code;
+}
+
+static sn_status read_pad(reader *r, const cJSON *layer, sn_attr *a) {
+  if (sn_json_has(layer, "pad") && read_pair(r, layer, "pad", 0, &a->pad_h, &a->pad_w)) return r->err->code;
+  return read_output_pad(r, layer, a);
+}
+
+static sn_status read_resize(reader *r, const cJSON *layer, sn_attr *a) {
+  static const char *const modes[] = {"nearest", "bilinear"};
+  uint32_t mode;
+  if (read_mode(r, layer, modes, 2, &mode)) return r->err->code;
+  a->bilinear = mode == 1;
+  if (sn_json_has(layer, "size") == sn_json_has(layer, "scale"))
+    return sn_json_fail(r->doc, layer, r->err, "a RESIZE has either \"size\" or \"scale\"");
+  if (sn_json_has(layer, "scale")) return read_size(r, layer, "scale", 1, &a->scale);
+  return read_pair(r, layer, "size", 1, &a->shape[SN_SIDE_HEIGHT], &a->shape[SN_SIDE_WIDTH]);
+}
+
 static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_attr *a) {
   *a = (sn_attr){0};
   switch (op) {
@@ -306,6 +399,22 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
     return read_size(r, layer, "rows", 1, &a->rows);
   case SN_ATTENTION:
     return read_attention(r, layer, a);
+  case SN_PROBABILITIES:
+    return read_axis(r, layer, a);
+  case SN_GROUP_NORM:
+    return read_size(r, layer, "groups", 1, &a->groups);
+  case SN_MATMUL:
+    return read_matmul(r, layer, a);
+  case SN_RESHAPE:
+    return read_reshape(r, layer, a);
+  case SN_TRANSPOSE:
+    return read_transpose(r, layer, a);
+  case SN_SLICE:
+    return read_slice(r, layer, a);
+  case SN_PAD:
+    return read_pad(r, layer, a);
+  case SN_RESIZE:
+    return read_resize(r, layer, a);
   default:
     return SN_OK;
   }

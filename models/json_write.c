@@ -72,18 +72,62 @@ static void put_attention(object *o, const sn_attr *a) {
   put_number(o, "ratio", a->ratio);
 }
 
+static void put_slice(object *o, const sn_attr *a) {
+  put_text(o, "axis", sn_side_names()[a->axis]);
+  put_number(o, "first", a->first);
+  put_number(o, "count", a->count);
+}
+
+static void put_matmul(object *o, const sn_attr *a) {
+  put_flag(o, "turn_first", a->turn_first);
+  put_flag(o, "turn_second", a->turn_second);
+}
+
+static void put_reshape(object *o, const sn_attr *a) {
+  put(o, "shape", cJSON_CreateIntArray((const int[]){(int)a->shape[0], (int)a->shape[1], (int)a->shape[2]}, SN_SIDES));
+}
+
+static void put_transpose(object *o, const sn_attr *a) {
+  const char *const *names = sn_side_names();
+  put(o, "axes",
+      cJSON_CreateStringArray((const char *const[]){names[a->axes[0]], names[a->axes[1]], names[a->axes[2]]},
+                              SN_SIDES));
+}
+
+static void put_resize(object *o, const sn_attr *a) {
+  put_text(o, "mode", a->bilinear ? "bilinear" : "nearest");
+  if (a->scale)
+    put_number(o, "scale", a->scale);
+  else
+    put_pair(o, "size", a->shape[SN_SIDE_HEIGHT], a->shape[SN_SIDE_WIDTH]);
+}
+
+/* Of operators that multiply and rearrange. */
+static void put_arrangement(object *o, sn_op op, const sn_attr *a) {
+  if (op == SN_PROBABILITIES) put_text(o, "axis", sn_side_names()[a->axis]);
+  if (op == SN_MATMUL) put_matmul(o, a);
+  if (op == SN_RESHAPE) put_reshape(o, a);
+  if (op == SN_TRANSPOSE) put_transpose(o, a);
+  if (op == SN_SLICE) put_slice(o, a);
+  if (op == SN_PAD) put_pair(o, "pad", a->pad_h, a->pad_w);
+  if (op == SN_RESIZE) put_resize(o, a);
+}
+
 static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   bool convolves = sn_op_table[op].convolves;
   if (convolves || op == SN_FC) put_number(o, "channels", a->channels);
   if (convolves) put_window(o, a);
-  if (op == SN_DECONV) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
-  if (convolves) put_number(o, "groups", a->groups);
+  if (op == SN_DECONV || op == SN_PAD) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
+  if (convolves && (a->dilation_h > 1 || a->dilation_w > 1))
+    put_pair(o, "dilation", a->dilation_h > 1 ? a->dilation_h : 1, a->dilation_w > 1 ? a->dilation_w : 1);
+  if (convolves || op == SN_GROUP_NORM) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
   if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
   if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
   if (op == SN_POSITION) put_number(o, "rows", a->rows);
   if (op == SN_ATTENTION) put_attention(o, a);
+  put_arrangement(o, op, a);
   if (op == SN_POOL) put_pool(o, a);
   if (op == SN_LRN) put_lrn(o, a);
   if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);

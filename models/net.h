@@ -51,6 +51,14 @@ typedef enum sn_op {
   SN_TAKE,       /* the first position */
   SN_ATTENTION, /* softmax(q k^T) v for every head: of queries, keys and values, or of one input that holds all three */
   SN_ROTARY,    /* pairs of channels turned by an angle that grows with the position */
+  SN_PROBABILITIES, /* exp(x) over its sum along an axis: a softmax that ends nothing */
+  SN_GROUP_NORM,    /* normalised over groups of channels of each image, then scaled and shifted by channel */
+  SN_MATMUL,        /* a product of two matrices, rows by columns, for every channel of every image */
+  SN_RESHAPE,       /* an image's numbers in the same order, as another number of channels, rows and columns */
+  SN_TRANSPOSE,     /* channels, rows and columns in another order */
+  SN_SLICE,         /* some channels, rows or columns, one behind the other */
+  SN_PAD,           /* rows and columns of zeros around */
+  SN_RESIZE,        /* to another number of rows and columns */
   SN_OP_COUNT
 } sn_op;
 
@@ -73,6 +81,8 @@ typedef enum sn_act_mode {
   SN_ACT_MODES
 } sn_act_mode;
 
+typedef enum sn_side { SN_SIDE_CHANNELS, SN_SIDE_HEIGHT, SN_SIDE_WIDTH, SN_SIDES } sn_side;
+
 /* Whether the network's author has the output take the storage of the (first) input. Unset: as the dialect has it. */
 typedef enum sn_inplace { SN_INPLACE_UNSET, SN_INPLACE_NO, SN_INPLACE_YES } sn_inplace;
 
@@ -81,14 +91,24 @@ typedef struct sn_attr {
   uint32_t channels;               /* [CONV, DECONV, FC] output channels */
   uint32_t kernel_h, kernel_w;     /* [CONV, DECONV, POOL] */
   uint32_t stride_h, stride_w;     /* [CONV, DECONV, POOL] */
-  uint32_t pad_h, pad_w;           /* [CONV, DECONV, POOL] on each side; of a DECONV's output */
-  uint32_t output_pad_h;           /* [DECONV] rows of the output beyond the last window's, fewer than stride_h */
-  uint32_t output_pad_w;           /* [DECONV] columns */
-  uint32_t groups;                 /* [CONV, DECONV] >= 1 */
+  uint32_t pad_h, pad_w;           /* [CONV, DECONV, POOL, PAD] on each side; of a DECONV's output */
+  uint32_t output_pad_h;           /* [DECONV] rows of the output beyond the last window's, fewer than stride_h; [PAD]
+                                    * rows behind, beside pad_h */
+  uint32_t output_pad_w;           /* [DECONV, PAD] columns */
+  uint32_t dilation_h, dilation_w; /* [CONV, DECONV] steps from one row of the window to the next; 0 is 1 */
+  uint32_t groups;                 /* [CONV, DECONV, GROUP_NORM] >= 1 */
   bool bias;                       /* [CONV, DECONV, FC] */
   bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
   uint32_t weights_of;             /* [FC] the EMBEDDING or FC, as declared, whose table it multiplies by; 0: its own */
   uint32_t rows;                   /* [EMBEDDING, POSITION] of the table */
+  uint32_t shape[SN_SIDES];        /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
+                                    * both 0: `scale` times as many */
+  uint32_t scale;                  /* [RESIZE] */
+  bool bilinear;                   /* [RESIZE] not the nearest pixel's value but a mean of four */
+  sn_side axes[SN_SIDES];          /* [TRANSPOSE] of the input, in the order of the output's */
+  sn_side axis;                    /* [PROBABILITIES, SLICE] along it */
+  uint32_t first, count;           /* [SLICE] along the axis */
+  bool turn_first, turn_second;    /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;        /* [ATTENTION] of queries; of keys and values, which divides the former */
   bool causal;                     /* [ATTENTION] a position sees those up to itself */
   bool parts;                      /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
@@ -121,11 +141,11 @@ typedef struct sn_layer {
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */
   uint64_t parameters;              /* trainable elements */
-  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, ATTENTION, else 0 */
+  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, ATTENTION, MATMUL */
   uint64_t mask_bytes;              /* DROPOUT: one byte an element, of whole images 4 an image */
   uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes; LAYER_NORM: the
-                                     * saved ones, 2 x positions x 4 bytes; RMS_NORM half of that; ATTENTION: what it
-                                     * saves beside its operands */
+                                     * saved ones, 2 x positions x 4 bytes; RMS_NORM half of that; GROUP_NORM 2 x groups
+                                     * x images x 4 bytes; ATTENTION: what it saves beside its operands */
 } sn_layer;
 
 typedef enum sn_dtype { SN_F32, SN_I64 } sn_dtype;

@@ -41,7 +41,15 @@
   ROW(TOKEN, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
   ROW(TAKE, 0, 0, 0, 0, 0, 0, 0)                                                                                       \
   ROW(ATTENTION, 1, 1, 0, 0, 0, 0, 0)                                                                                  \
-  ROW(ROTARY, 0, 0, 0, 0, 0, 0, 0)
+  ROW(ROTARY, 0, 0, 0, 0, 0, 0, 0)                                                                                     \
+  ROW(PROBABILITIES, 0, 0, 0, 0, 0, 0, 0)                                                                              \
+  ROW(GROUP_NORM, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
+  ROW(MATMUL, 1, 1, 0, 0, 0, 0, 0)                                                                                     \
+  ROW(RESHAPE, 0, 0, 0, 0, 0, 0, 0)                                                                                    \
+  ROW(TRANSPOSE, 0, 0, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(SLICE, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
+  ROW(PAD, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
+  ROW(RESIZE, 0, 0, 0, 0, 0, 0, 0)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
 #define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts)                                       \
@@ -72,6 +80,11 @@ const char *const *sn_act_names(void) {
   return modes;
 }
 
+const char *const *sn_side_names(void) {
+  static const char *const axes[SN_SIDES] = {"channels", "height", "width"};
+  return axes;
+}
+
 sn_op sn_op_by_name(const char *name) {
   int op = 0;
   while (op < SN_OP_COUNT && strcasecmp(name, names[op]) != 0) op++;
@@ -83,6 +96,8 @@ const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t ro
   const char *name = names[layer->op];
   if (layer->op > SN_DECONV)
     snprintf(text, room, "%s", name);
+  else if (sn_op_table[layer->op].convolves && (a->dilation_h > 1 || a->dilation_w > 1))
+    snprintf(text, room, "a dilated %s", name);
   else if (layer->op == SN_ACT && a->act > SN_ACT_SIGMOID)
     snprintf(text, room, "an ACT of mode \"%s\"", sn_act_names()[a->act]);
   else if (layer->op == SN_FC && a->positions)
@@ -127,24 +142,31 @@ sn_status sn__check_range(const char *what, uint32_t value, uint32_t low, sn_err
 static sn_status check_window_ranges(const sn_attr *a, sn_err *err) {
   if (sn__check_range("kernel", a->kernel_h, 1, err) || sn__check_range("kernel", a->kernel_w, 1, err) ||
       sn__check_range("stride", a->stride_h, 1, err) || sn__check_range("stride", a->stride_w, 1, err) ||
-      sn__check_range("pad", a->pad_h, 0, err))
+      sn__check_range("pad", a->pad_h, 0, err) || sn__check_range("dilation", a->dilation_h, 0, err) ||
+      sn__check_range("dilation", a->dilation_w, 0, err))
     return err->code;
   return sn__check_range("pad", a->pad_w, 0, err);
+}
+
+/* Rows from a window's first to its last, as far apart as `dilation` says. */
+static uint64_t reach(uint32_t kernel, uint32_t dilation) {
+  return dilation > 1 ? (kernel - UINT64_C(1)) * dilation + 1 : kernel;
 }
 
 static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
   if (check_window_ranges(a, err)) return err->code;
   uint32_t h = in.h + 2 * a->pad_h, w = in.w + 2 * a->pad_w;
-  if (a->kernel_h > h || a->kernel_w > w)
+  uint64_t high = reach(a->kernel_h, a->dilation_h), wide = reach(a->kernel_w, a->dilation_w);
+  if (high > h || wide > w)
     return sn_fail(err, SN_BAD_INPUT,
-                   "kernel %" PRIu32 "x%" PRIu32 " is larger than its padded input %" PRIu32 "x%" PRIu32, a->kernel_h,
-                   a->kernel_w, h, w);
+                   "kernel %" PRIu64 "x%" PRIu64 "%s is larger than its padded input %" PRIu32 "x%" PRIu32, high, wide,
+                   high > a->kernel_h || wide > a->kernel_w ? ", dilated," : "", h, w);
   return SN_OK;
 }
 
 /* Windows along one side that check_window() has passed. */
-static uint32_t window_count(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
-  uint32_t way = in + 2 * pad - kernel;
+static uint32_t window_count(uint32_t in, uint64_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
+  uint32_t way = (uint32_t)(in + 2 * pad - kernel);
   uint32_t steps = way / stride + (ceil && way % stride != 0);
   if ((uint64_t)steps * stride >= (uint64_t)in + pad && ceil) steps--;
   return steps + 1;
@@ -163,22 +185,23 @@ static sn_status check_groups(const sn_attr *a, sn_shape in, sn_err *err) {
 
 static sn_status conv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   if (check_channels(a, err) || check_window(a, in, err) || check_groups(a, in, err)) return err->code;
-  *out = (sn_shape){in.n, a->channels, window_count(in.h, a->kernel_h, a->stride_h, a->pad_h, false),
-                    window_count(in.w, a->kernel_w, a->stride_w, a->pad_w, false)};
+  *out =
+      (sn_shape){in.n, a->channels, window_count(in.h, reach(a->kernel_h, a->dilation_h), a->stride_h, a->pad_h, false),
+                 window_count(in.w, reach(a->kernel_w, a->dilation_w), a->stride_w, a->pad_w, false)};
   return SN_OK;
 }
 
 /* One side of a DECONV's output. */
-static sn_status deconv_side(uint32_t in, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t output_pad,
+static sn_status deconv_side(uint32_t in, uint64_t kernel, uint32_t stride, uint32_t pad, uint32_t output_pad,
                              uint32_t *out, sn_err *err) {
-  int64_t side = ((int64_t)in - 1) * stride + kernel + output_pad - 2 * (int64_t)pad;
+  int64_t side = ((int64_t)in - 1) * stride + (int64_t)kernel + output_pad - 2 * (int64_t)pad;
   if (output_pad >= stride)
     return sn_fail(err, SN_BAD_INPUT,
                    "output_pad %" PRIu32 " is not smaller than stride %" PRIu32 ": another input would fit", output_pad,
                    stride);
   if (side < 1 || side > SN_MAX_DIM)
     return sn_fail(err, SN_BAD_INPUT,
-                   "its output has %" PRId64 " rows or columns, (%" PRIu32 " - 1) x %" PRIu32 " + %" PRIu32
+                   "its output has %" PRId64 " rows or columns, (%" PRIu32 " - 1) x %" PRIu32 " + %" PRIu64
                    " + %" PRIu32 " - 2 x %" PRIu32 ", which is not from 1 to %u",
                    side, in, stride, kernel, output_pad, pad, SN_MAX_DIM);
   *out = (uint32_t)side;
@@ -188,8 +211,9 @@ static sn_status deconv_side(uint32_t in, uint32_t kernel, uint32_t stride, uint
 static sn_status deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   if (check_channels(a, err) || check_window_ranges(a, err) || check_groups(a, in, err)) return err->code;
   *out = (sn_shape){.n = in.n, .c = a->channels};
-  if (deconv_side(in.h, a->kernel_h, a->stride_h, a->pad_h, a->output_pad_h, &out->h, err)) return err->code;
-  return deconv_side(in.w, a->kernel_w, a->stride_w, a->pad_w, a->output_pad_w, &out->w, err);
+  uint64_t high = reach(a->kernel_h, a->dilation_h), wide = reach(a->kernel_w, a->dilation_w);
+  if (deconv_side(in.h, high, a->stride_h, a->pad_h, a->output_pad_h, &out->h, err)) return err->code;
+  return deconv_side(in.w, wide, a->stride_w, a->pad_w, a->output_pad_w, &out->w, err);
 }
 
 static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
@@ -345,6 +369,21 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
     return sn__attention_shape(attr, inputs, n_inputs, out, err);
   case SN_ROTARY:
     return sn__rotary_shape(inputs[0], out, err);
+  case SN_GROUP_NORM:
+    return sn__group_norm_shape(attr, inputs[0], out, err);
+  case SN_MATMUL:
+    return sn__matmul_shape(attr, inputs, n_inputs, out, err);
+  case SN_RESHAPE:
+    return sn__reshape_shape(attr, inputs[0], out, err);
+  case SN_TRANSPOSE:
+    return sn__transpose_shape(attr, inputs[0], out, err);
+  case SN_SLICE:
+    return sn__slice_shape(attr, inputs[0], out, err);
+  case SN_PAD:
+    return sn__pad_shape(attr, inputs[0], out, err);
+  case SN_RESIZE:
+    return sn__resize_shape(attr, inputs[0], out, err);
+  case SN_PROBABILITIES:
   case SN_SCALE:
   case SN_LAYER_NORM:
   case SN_RMS_NORM:
@@ -412,6 +451,12 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     layer->parameters = UINT64_C(2) * layer->out.c;
     layer->statistics_bytes = bytes / layer->out.c * 2;
     return SN_OK;
+  case SN_GROUP_NORM:
+    layer->parameters = UINT64_C(2) * layer->out.c;
+    layer->statistics_bytes = UINT64_C(2) * layer->out.n * layer->attr.groups * sizeof(float);
+    return SN_OK;
+  case SN_MATMUL:
+    return sn__matmul_measure(layer, input, err);
   case SN_RMS_NORM:
     layer->statistics_bytes = bytes / layer->out.c;
     layer->parameters = layer->out.c;

@@ -32,6 +32,8 @@ sn_op sn_op_by_name(const char *name);
 
 /* Names of an ACT's modes in JSON networks, by sn_act_mode. */
 const char *const *sn_act_names(void);
+/* Of the axes of an image, by sn_side. */
+const char *const *sn_side_names(void);
 
 /* Output shape of an operator from its attributes and input shapes. SN_BAD_INPUT with the reason ("kernel 11x11 is
  * larger than its padded input 5x5"), without the layer's name: the caller adds it. */

@@ -1,5 +1,5 @@
-/* Shapes and counts of operators on sequences (models/op_sequence.c), called by the table's (models/op.c), and what
- * both use. */
+/* Shapes and counts of operators on sequences (models/op_sequence.c) and of those that multiply and rearrange
+ * (models/op_arrange.c), called by the table's (models/op.c), and what all use. */
 #ifndef SN_MODELS_OP_INTERNAL_H
 #define SN_MODELS_OP_INTERNAL_H
 
@@ -17,5 +17,14 @@ sn_status sn__rotary_shape(sn_shape in, sn_shape *out, sn_err *err);
 sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err);
 /* `out` is set; every position is taken to see all keys, of which there are as many as positions. */
 sn_status sn__attention_measure(sn_layer *layer, sn_err *err);
+
+sn_status sn__group_norm_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__matmul_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err);
+sn_status sn__matmul_measure(sn_layer *layer, sn_shape first, sn_err *err);
+sn_status sn__reshape_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__transpose_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__slice_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__pad_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__resize_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
 
 #endif

@@ -24,6 +24,8 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
   case SN_CONV:
   case SN_DECONV: {
     int used = print_window(a, text, room);
+    if (a->dilation_h > 1 || a->dilation_w > 1)
+      used += snprintf(text + used, room - (size_t)used, " d%ux%u", a->dilation_h, a->dilation_w);
     snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
     return;
   }
@@ -39,6 +41,9 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
   }
   case SN_ACT:
     if (a->act != SN_ACT_RELU) snprintf(text, room, " %s", sn_act_names()[a->act]);
+    return;
+  case SN_GROUP_NORM:
+    snprintf(text, room, " g%u", a->groups);
     return;
   case SN_LRN:
     snprintf(text, room, " size %u", a->lrn_size);

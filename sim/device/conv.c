@@ -159,7 +159,8 @@ static work winograd_nonfused_work(const problem *x) {
 static const double max_workspace = 0x1p52;
 
 static bool can_run(const problem *x, sn_conv_algo algo, const sn_device *device) {
-  bool unit_stride = x->attr->stride_h == 1 && x->attr->stride_w == 1;
+  bool dense = x->attr->dilation_h < 2 && x->attr->dilation_w < 2;
+  bool unit_stride = x->attr->stride_h == 1 && x->attr->stride_w == 1 && dense;
   switch (algo) {
   case SN_FFT:
     return unit_stride && x->r * x->s > 1 && x->h <= 256 && x->w <= 256;

@@ -60,6 +60,12 @@ static traffic attention_traffic(const sn_layer *layer, double x, double y) {
   return (traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
 }
 
+/* Backward makes either factor's gradient by a product. */
+static traffic matmul_traffic(const sn_layer *layer, double x, double y) {
+  double flops = 2 * (double)layer->macs, second = 4 * (double)layer->macs / layer->out.h, all = x + second + y;
+  return (traffic){.bytes = {all, 2 * all}, .flops = {flops, 2 * flops}, .launches = {1, 2}};
+}
+
 /* x, y: bytes of one input and one output. Biases are added and reduced by kernels of their own. */
 static traffic traffic_of(const sn_layer *layer, double x, double y) {
   double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
@@ -79,6 +85,7 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
     return (traffic){.bytes = {2 * x + y, 5 * x}, .launches = {1, 2}};
   case SN_SCALE:
     return (traffic){.bytes = {x + y, 4 * x}, .launches = {1, 2}};
+  case SN_GROUP_NORM:
   case SN_LAYER_NORM: /* a row is read once; backward reads x and dy for dx and again for the parameters */
   case SN_RMS_NORM:
     return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
@@ -88,7 +95,16 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
   case SN_TOKEN:
   case SN_TAKE:
   case SN_ROTARY:
+  case SN_RESHAPE:
+  case SN_TRANSPOSE:
+  case SN_SLICE:
+  case SN_PAD:
+  case SN_RESIZE:
     return (traffic){.bytes = {x + y, x + y}, .launches = {1, 1}};
+  case SN_MATMUL:
+    return matmul_traffic(layer, x, y);
+  case SN_PROBABILITIES: /* backward reads y and dy */
+    return (traffic){.bytes = {x + y, 3 * y}, .launches = {1, 1}};
   case SN_ATTENTION:
     return attention_traffic(layer, x, y);
   case SN_DROPOUT:

@@ -5,37 +5,46 @@
 #include <string.h>
 
 /* Reference, section 1. SOFTMAX reads only y, but the paper holds its x as well. */
-static const sn_dialect superneurons = {
-    .name = "superneurons",
-    .summary = "SuperNeurons' runtime of 2018: forks copy, no storage is shared",
-    .fork_copies = true,
-    .data_gradient = true,
-    .rules =
-        {
-            [SN_DATA] = {.gradient = SN_GRAD_NONE},
-            [SN_CONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_DECONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_FC] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_POOL] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_ACT] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
-            [SN_LRN] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
-            [SN_BN] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_DROPOUT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_SOFTMAX] = {.reads = {SN_X, SN_Y}, .gradient = SN_GRAD_ON_OUTPUT},
-            [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_SHARE},
-            [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_ACCUMULATE},
-            [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_MUL] = {.reads = {SN_ALL_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_SCALE] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_RMS_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_IN_PLACE},
-            [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_ATTENTION] = {.reads = {SN_ALL_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
-            [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
-        },
+static const sn_dialect superneurons =
+    {
+        .name = "superneurons",
+        .summary = "SuperNeurons' runtime of 2018: forks copy, no storage is shared",
+        .fork_copies = true,
+        .data_gradient = true,
+        .rules =
+            {
+                [SN_DATA] = {.gradient = SN_GRAD_NONE},
+                [SN_CONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_DECONV] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_FC] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_POOL] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_ACT] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+                [SN_LRN] = {.reads = {SN_X, SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+                [SN_BN] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_DROPOUT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_SOFTMAX] = {.reads = {SN_X, SN_Y}, .gradient = SN_GRAD_ON_OUTPUT},
+                [SN_JOIN] = {.reads = {SN_DY}, .gradient = SN_GRAD_SHARE},
+                [SN_FORK] = {.reads = {SN_DY}, .gradient = SN_GRAD_ACCUMULATE},
+                [SN_CONCAT] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_MUL] = {.reads = {SN_ALL_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_SCALE] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_RMS_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+                [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_ATTENTION] = {.reads = {SN_ALL_X, SN_Y, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_PROBABILITIES] = {.reads = {SN_Y, SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+                [SN_GROUP_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_MATMUL] = {.reads = {SN_ALL_X, SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_RESHAPE] = {.reads = {SN_DY}, .gradient = SN_GRAD_IN_PLACE},
+                [SN_TRANSPOSE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            },
 };
 
 /* Planning, part C: MXNet 1.2.1. */
@@ -79,6 +88,16 @@ static const sn_dialect explicit_graph = {
                                        .gradient = SN_GRAD_NEW,
                                        .saves = SN_SAVES_DROPPED},
             [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y},
+                                  .gradient = SN_GRAD_NEW,
+                                  .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
+            [SN_GROUP_NORM] = {.reads = {SN_DY, SN_KEPT, SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_GROUPS},
+            [SN_MATMUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},
+            [SN_RESHAPE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_X | SN_DX_TAKES_DY},
+            [SN_TRANSPOSE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
 };
@@ -121,6 +140,13 @@ static const sn_dialect explicit_graph = {
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_DROPPED},                                                             \
     [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .scratch = 2},                                           \
+    [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},                                            \
+    [SN_GROUP_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_GROUPS},            \
+    [SN_MATMUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},                                               \
+    [SN_RESHAPE] = {.gradient = SN_GRAD_HAND_ON, .view = true},                                                        \
+    [SN_TRANSPOSE] = {.gradient = SN_GRAD_HAND_ON, .view = true},                                                      \
+    [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                            \
+    [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, \
     [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                        \
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
@@ -184,6 +210,14 @@ static const sn_dialect singa =
                                            .gradient = SN_GRAD_NEW,
                                            .saves = SN_SAVES_DROPPED},
                 [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},
+                [SN_GROUP_NORM] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_GROUPS},
+                [SN_MATMUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},
+                [SN_RESHAPE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_TRANSPOSE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             },
 };
 
@@ -267,6 +301,7 @@ uint32_t sn_saving_count(sn_saving saving) {
     return 0;
   case SN_SAVES_CHANNELS:
   case SN_SAVES_ROWS:
+  case SN_SAVES_GROUPS:
   case SN_SAVES_RMS:
   case SN_SAVES_ATTENTION:
     return 2;
@@ -307,6 +342,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return layer->mask_bytes;
   case SN_SAVES_ROWS:
     return output_bytes / layer->out.c;
+  case SN_SAVES_GROUPS:
+    return layer->statistics_bytes / 2;
   case SN_SAVES_INDICES:
     return 2 * output_bytes;
   case SN_SAVES_LOSS:

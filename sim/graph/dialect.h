@@ -46,7 +46,7 @@ typedef enum sn_gradient_rule {
   SN_GRAD_ACCUMULATE, /* summed into the gradient of branch 0 (FORK) */
   SN_GRAD_SUM,        /* a new tensor, the sum of all branches' gradients, the last reader's first (FORK) */
   SN_GRAD_PASS_ON,    /* input 0 takes dy as it is, or a view of it; the step makes the gradients of parameters */
-  SN_GRAD_HAND_ON,    /* every input takes dy as it is; there is no step (JOIN) */
+  SN_GRAD_HAND_ON,    /* every input takes dy as it is; there is no step (JOIN, and what only looks at its input) */
   SN_GRAD_VIEWS,      /* every input takes its channels of dy, a view; there is no step (CONCAT) */
   SN_GRAD_MEET        /* added where they meet, a step for each but the first, right behind who made it (FORK) */
 } sn_gradient_rule;
@@ -60,6 +60,7 @@ typedef enum sn_saving {
   SN_SAVES_INDICES,       /* one 64-bit index an element of the output */
   SN_SAVES_LOSS,          /* the loss and its gradient, a number each */
   SN_SAVES_ROWS,          /* mean and inverse deviation: two tensors, a float a position */
+  SN_SAVES_GROUPS,        /* the same, a float a group of channels and image */
   SN_SAVES_RMS,           /* inverse root mean square, a float a position, and what it makes of the input */
   SN_SAVES_THREE_OUTPUTS, /* three tensors as large as the output */
   SN_SAVES_ATTENTION,     /* a fused one's: a float a query and head, and two 64-bit seeds */

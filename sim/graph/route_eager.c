@@ -111,6 +111,13 @@ void sn__route_leave(sn__route_maker *b, uint32_t index) {
   b->n_meetings = 0;
 }
 
+/* What looks at the same numbers as other channels has the same share of them. */
+static sn_part seen_as(sn_part part, uint32_t channels, uint32_t as) {
+  if (channels == as) return part;
+  return (sn_part){(uint32_t)((uint64_t)part.channel * as / channels),
+                   (uint32_t)((uint64_t)part.channels * as / channels)};
+}
+
 void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   bool views = sn__route_rule(b, index)->gradient == SN_GRAD_VIEWS;
@@ -118,8 +125,9 @@ void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
   uint32_t dy = b->gradient[layer->first_output], channel = whole.channel;
   for (uint32_t i = 0; i < layer->n_inputs; i++) {
     uint32_t value = sn__route_input(b, layer, i);
-    sn_part part = views ? (sn_part){channel, whole.channels} : whole;
-    channel += sn_layer_input_shape(b->net, layer, i).c;
+    uint32_t channels = sn_layer_input_shape(b->net, layer, i).c;
+    sn_part part = views ? (sn_part){channel, whole.channels} : seen_as(whole, layer->out.c, channels);
+    channel += channels;
     if (b->trained[value]) sn__route_arrive(b, value, dy, part);
   }
 }

@@ -138,6 +138,7 @@ static void nets_survive_a_file(void **state) {
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/every_op.json");
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json");
   survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/sequence.json");
+  survives_a_file(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/arranged.json");
   survives_a_file(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json");
 }
 
@@ -309,6 +310,14 @@ static const struct bad_net {
      "\"input\" and \"tokens\" are both given"},
     {"{\"snsim_net\":1,\"name\":\"t\",\"tokens\":8,\"layers\":[\n{\"name\":\"a\",\"op\":\"ACT\"}," END,
      "t.json:2: layer \"a\": the batch is tokens, which only an EMBEDDING can read"},
+    {NET("{\"name\":\"a\",\"op\":\"RESIZE\"},"), "a RESIZE has either \"size\" or \"scale\""},
+    {NET("{\"name\":\"a\",\"op\":\"RESIZE\",\"scale\":2,\"mode\":\"cubic\"},"),
+     "\"mode\" is \"nearest\" or \"bilinear\", not \"cubic\""},
+    {NET("{\"name\":\"a\",\"op\":\"SLICE\",\"axis\":\"hight\",\"count\":1},"), "(did you mean \"height\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"RESHAPE\",\"shape\":[1,2]},"), "\"shape\" has three items"},
+    {NET("{\"name\":\"a\",\"op\":\"RESHAPE\",\"shape\":[1,2,-1]},"), "\"shape\" must be a whole number from 0"},
+    {NET("{\"name\":\"a\",\"op\":\"TRANSPOSE\",\"axes\":[\"width\",2,\"height\"]},"), "\"axes\" are \"channels\""},
+    {NET("{\"name\":\"a\",\"op\":\"permute\"},"), "unknown op \"permute\" (did you mean \"TRANSPOSE\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"LayerNorm\"},"), "unknown op \"LayerNorm\" (did you mean \"LAYER_NORM\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"out_channels\":3},"),
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},

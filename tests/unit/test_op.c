@@ -41,6 +41,14 @@ static void rows_match_reference(void **state) {
       {SN_TAKE, "TAKE", 0},
       {SN_ATTENTION, "ATTENTION", CHECKPOINT | MANY},
       {SN_ROTARY, "ROTARY", 0},
+      {SN_PROBABILITIES, "PROBABILITIES", 0},
+      {SN_GROUP_NORM, "GROUP_NORM", SHIFTS},
+      {SN_MATMUL, "MATMUL", CHECKPOINT | MANY},
+      {SN_RESHAPE, "RESHAPE", 0},
+      {SN_TRANSPOSE, "TRANSPOSE", 0},
+      {SN_SLICE, "SLICE", 0},
+      {SN_PAD, "PAD", 0},
+      {SN_RESIZE, "RESIZE", 0},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
@@ -172,16 +180,28 @@ static void other_shapes(void **state) {
   assert_true(out.c == 6 && out.h == 1 && out.w == 1);
 }
 
+typedef struct bad_use {
+  sn_op op;
+  sn_attr attr;
+  sn_shape inputs[2];
+  uint32_t count;
+  const char *text;
+} bad_use;
+
+static void check_refusals(const bad_use *cases, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    sn_shape out;
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_op_shape(cases[i].op, &cases[i].attr, cases[i].inputs, cases[i].count, &out, &err),
+                     SN_BAD_INPUT);
+    if (!strstr(err.text, cases[i].text)) fail_msg("\"%s\" is not in \"%s\"", cases[i].text, err.text);
+  }
+}
+
 static void refuses(void **state) {
   (void)state;
   const sn_shape image = {2, 6, 5, 5};
-  const struct {
-    sn_op op;
-    sn_attr attr;
-    sn_shape inputs[2];
-    uint32_t count;
-    const char *text;
-  } cases[] = {
+  const bad_use cases[] = {
       {SN_CONV, window(11, 1, 0), {image}, 1, "kernel 11x11 is larger than its padded input 5x5"},
       {SN_CONV, window(0, 1, 0), {image}, 1, "kernel 0 is not from 1"},
       {SN_CONV, window(1, 0, 0), {image}, 1, "stride 0 is not from 1"},
@@ -232,13 +252,41 @@ static void refuses(void **state) {
       {SN_ROTARY, {0}, {{2, 3, 5, 5}}, 1, "pairs of channels, and 3 is odd"},
       {SN_CONCAT, {0}, {{1, SN_MAX_DIM, 1, 1}, {1, 1, 1, 1}}, 2, "more than 16777216 channels"},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    sn_shape out;
-    sn_err err = SN_ERR_INIT;
-    assert_int_equal(sn_op_shape(cases[i].op, &cases[i].attr, cases[i].inputs, cases[i].count, &out, &err),
-                     SN_BAD_INPUT);
-    if (!strstr(err.text, cases[i].text)) fail_msg("\"%s\" is not in \"%s\"", cases[i].text, err.text);
-  }
+  check_refusals(cases, sizeof cases / sizeof cases[0]);
+}
+
+static void refuses_arrangements(void **state) {
+  (void)state;
+  const sn_shape image = {2, 6, 5, 5};
+  const bad_use cases[] = {
+      {SN_CONV,
+       {.channels = 8, .groups = 1, .kernel_h = 3, .kernel_w = 1, .stride_h = 1, .stride_w = 1, .dilation_h = 3},
+       {image},
+       1,
+       "kernel 7x1, dilated, is larger than its padded input 5x5"},
+      {SN_GROUP_NORM, {.groups = 4}, {image}, 1, "groups 4 does not divide its 6 channels"},
+      {SN_GROUP_NORM, {0}, {image}, 1, "groups 0 is not from 1"},
+      {SN_MATMUL, {0}, {image}, 1, "MATMUL takes two or more inputs, not 1"},
+      {SN_MATMUL,
+       {0},
+       {image, {2, 6, 4, 5}},
+       2,
+       "6 matrices of 5x5 by 6 of 4x5: it needs as many, and as many columns"},
+      {SN_MATMUL, {0}, {image, {2, 3, 5, 5}}, 2, "6 matrices of 5x5 by 3 of 5x5"},
+      {SN_RESHAPE, {.shape = {7, 0, 5}}, {image}, 1, "6x5x5 cannot become 7x0x5"},
+      {SN_RESHAPE, {.shape = {0, 0, 5}}, {image}, 1, "6x5x5 cannot become 0x0x5"},
+      {SN_RESHAPE, {.shape = {6, 5, 6}}, {image}, 1, "6x5x5 cannot become 6x5x6"},
+      {SN_RESHAPE, {.shape = {SN_MAX_DIM, SN_MAX_DIM, SN_MAX_DIM}}, {image}, 1, "another number of elements"},
+      {SN_TRANSPOSE, {0}, {image}, 1, "axes must name channels, height and width once each"},
+      {SN_SLICE, {.axis = SN_SIDE_HEIGHT, .first = 3, .count = 3}, {image}, 1, "3 from number 3 on, but there are 5"},
+      {SN_SLICE, {.count = UINT32_MAX, .first = 2}, {image}, 1, "but there are 6"},
+      {SN_SLICE, {0}, {image}, 1, "it takes 0 from number 0 on"},
+      {SN_PAD, {.pad_w = SN_MAX_DIM}, {image}, 1, "its output has 33554437 rows or columns, more than 16777216"},
+      {SN_RESIZE, {.scale = SN_MAX_DIM}, {image}, 1, "5 x scale 16777216 is not from 1"},
+      {SN_RESIZE, {0}, {image}, 1, "5 x scale 0 is not from 1"},
+      {SN_RESIZE, {.shape = {0, 4, 0}}, {image}, 1, "size 0 is not from 1"},
+  };
+  check_refusals(cases, sizeof cases / sizeof cases[0]);
 }
 
 static void bytes_and_limits(void **state) {
@@ -330,8 +378,59 @@ static void sequences(void **state) {
   assert_true(norm.parameters == 96 && norm.statistics_bytes == 2 * 50 * 4);
 }
 
+static sn_shape shape_of(sn_op op, sn_attr attr, const sn_shape *inputs, uint32_t count) {
+  sn_shape out;
+  sn_err err = SN_ERR_INIT;
+  if (sn_op_shape(op, &attr, inputs, count, &out, &err)) fail_msg("%s", err.text);
+  return out;
+}
+
+#define assert_is(shape, N, C, H, W)                                                                                   \
+  assert_true((shape).n == (N) && (shape).c == (C) && (shape).h == (H) && (shape).w == (W))
+
+static void arrangements(void **state) {
+  (void)state;
+  const sn_shape x = {2, 6, 4, 10}, second = {2, 6, 3, 10}, turned = {2, 6, 10, 3};
+  assert_is(shape_of(SN_RESHAPE, (sn_attr){.shape = {3, 0, 5}}, &x, 1), 2, 3, 16, 5);
+  assert_is(shape_of(SN_RESHAPE, (sn_attr){.shape = {240, 1, 1}}, &x, 1), 2, 240, 1, 1);
+  const sn_attr wch = {.axes = {SN_SIDE_WIDTH, SN_SIDE_CHANNELS, SN_SIDE_HEIGHT}};
+  assert_is(shape_of(SN_TRANSPOSE, wch, &x, 1), 2, 10, 6, 4);
+  const sn_attr last = {.axis = SN_SIDE_WIDTH, .first = 7, .count = 3};
+  assert_is(shape_of(SN_SLICE, last, &x, 1), 2, 6, 4, 3);
+  assert_is(shape_of(SN_PAD, (sn_attr){.pad_h = 2, .output_pad_w = 1}, &x, 1), 2, 6, 8, 11);
+  assert_is(shape_of(SN_RESIZE, (sn_attr){.scale = 3}, &x, 1), 2, 6, 12, 30);
+  assert_is(shape_of(SN_RESIZE, (sn_attr){.shape = {0, 7, 1}}, &x, 1), 2, 6, 7, 1);
+  assert_is(shape_of(SN_PROBABILITIES, (sn_attr){.axis = SN_SIDE_WIDTH}, &x, 1), 2, 6, 4, 10);
+  const sn_attr by_rows = {.turn_second = true}, both = {.turn_first = true, .turn_second = true};
+  assert_is(shape_of(SN_MATMUL, by_rows, (const sn_shape[]){x, second}, 2), 2, 6, 4, 3);
+  assert_is(shape_of(SN_MATMUL, (sn_attr){0}, (const sn_shape[]){x, turned}, 2), 2, 6, 4, 3);
+  assert_is(shape_of(SN_MATMUL, both, (const sn_shape[]){turned, x}, 2), 2, 6, 3, 4);
+  sn_attr dilated = window(3, 2, 1);
+  dilated.dilation_h = 2;
+  dilated.dilation_w = 4;
+  assert_is(shape_of(SN_CONV, dilated, &x, 1), 2, 64, 1, 2); /* reaches 5 of 6, 9 of 12 */
+  assert_is(shape_of(SN_DECONV, dilated, &x, 1), 2, 64, 3 * 2 + 5 - 2, 9 * 2 + 9 - 2);
+}
+
+static void arrangements_measured(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_layer product = {.op = SN_MATMUL, .attr = {.turn_first = true}, .out = {2, 6, 3, 5}};
+  assert_int_equal(sn_op_measure(&product, (sn_shape){2, 6, 10, 3}, &err), SN_OK);
+  assert_true(product.macs == 2 * 6 * 3 * 5 * 10 && product.parameters == 0);
+  sn_layer norm = {.op = SN_GROUP_NORM, .attr = {.groups = 3}, .out = {2, 6, 4, 10}};
+  assert_int_equal(sn_op_measure(&norm, norm.out, &err), SN_OK);
+  assert_true(norm.parameters == 12 && norm.statistics_bytes == 2 * 2 * 3 * 4);
+  sn_layer huge = {.op = SN_MATMUL, .out = {1, 1, SN_MAX_DIM, SN_MAX_DIM}};
+  assert_int_equal(sn_op_measure(&huge, (sn_shape){1, 1, SN_MAX_DIM, SN_MAX_DIM}, &err), SN_BAD_INPUT);
+  assert_non_null(strstr(err.text, "multiply-adds"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(refuses_arrangements),
+      cmocka_unit_test(arrangements),
+      cmocka_unit_test(arrangements_measured),
       cmocka_unit_test(rows_match_reference),
       cmocka_unit_test(windows),
       cmocka_unit_test(windows_match_definition),
