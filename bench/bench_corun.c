@@ -1,6 +1,6 @@
 /* Benchmark of the co-run policies: how long each takes to schedule, and what comes out.
  *
- *   build/bench/bench_corun [net batch strategy [gpu]]
+ *   build/bench/bench_corun [net batch strategy [gpu [policy]]]
  *
  * Without arguments Inception-v3, without recomputation and with it, and a ResNet of 9,300 layers. Operations and times
  * are made before; the best of five, one of the deep one, in this process's own CPU time. */
@@ -45,17 +45,19 @@ static sn_status measure(const question *q, const char *name, uint64_t budget, s
   return SN_OK;
 }
 
-static sn_status measure_all(const question *q, sn_err *err) {
+static sn_status measure_all(const question *q, const char *only, sn_err *err) {
   static const char *const all[] = {"2x34", "s1", "s12", "s123", "s1234", "path", "manual", "best"};
   static const uint64_t budgets[] = {SN_BUDGET_SERIAL, SN_BUDGET_ANY};
   uint32_t n = q->ops->n_ops > 10000 ? 6 : 8; /* what tries all workers is not for deep networks */
   puts("policy   budget           ms  speedup  bound % average  peak MiB     CPU ms");
   for (uint32_t b = 0; b < 2; b++)
-    for (uint32_t i = 0; i < n && err->code == SN_OK; i++) measure(q, all[i], budgets[b], err);
+    for (uint32_t i = 0; i < (only ? 1 : n) && err->code == SN_OK; i++)
+      measure(q, only ? only : all[i], budgets[b], err);
   return err->code;
 }
 
-static sn_status measure_net(const char *spec, uint32_t batch, const char *strategy, const char *gpu, sn_err *err) {
+static sn_status measure_net(const char *spec, uint32_t batch, const char *strategy, const char *gpu,
+                             const char *policy, sn_err *err) {
   sn_strategy s;
   sn_device device;
   bool good = sn_strategy_parse(strategy, &s, err) == SN_OK && sn_device_load(gpu, &device, err) == SN_OK;
@@ -67,7 +69,7 @@ static sn_status measure_net(const char *spec, uint32_t batch, const char *strat
   if (times) {
     printf("%s, batch %" PRIu32 ", %s, %s: %" PRIu32 " operations, %" PRIu32 " classes\n", spec, batch, strategy, gpu,
            ops->n_ops, times->n_classes);
-    measure_all(&(question){ops, times, &device.cores}, err);
+    measure_all(&(question){ops, times, &device.cores}, policy, err);
   }
   sn_times_free(times);
   sn_ops_free(ops);
@@ -80,13 +82,14 @@ static sn_status measure_net(const char *spec, uint32_t batch, const char *strat
 int main(int argc, char **argv) {
   sn_err err = SN_ERR_INIT;
   if (argc > 3) {
-    measure_net(argv[1], (uint32_t)strtoul(argv[2], NULL, 10), argv[3], argc > 4 ? argv[4] : "knl7250", &err);
+    measure_net(argv[1], (uint32_t)strtoul(argv[2], NULL, 10), argv[3], argc > 4 ? argv[4] : "knl7250",
+                argc > 5 ? argv[5] : NULL, &err);
   } else {
     static const char *const deep = "resnet:n1=6,n2=32,n3=3060,n4=6";
-    measure_net("inception_v3", 16, "liveness", "knl7250", &err);
-    if (err.code == SN_OK) measure_net("inception_v3", 16, "liveness+recompute=speed", "knl7250", &err);
-    if (err.code == SN_OK) measure_net(deep, 1, "liveness", "knl7250", &err);
-    if (err.code == SN_OK) measure_net(deep, 1, "liveness+recompute=speed", "knl7250", &err);
+    measure_net("inception_v3", 16, "liveness", "knl7250", NULL, &err);
+    if (err.code == SN_OK) measure_net("inception_v3", 16, "liveness+recompute=speed", "knl7250", NULL, &err);
+    if (err.code == SN_OK) measure_net(deep, 1, "liveness", "knl7250", NULL, &err);
+    if (err.code == SN_OK) measure_net(deep, 1, "liveness+recompute=speed", "knl7250", NULL, &err);
   }
   if (err.code != SN_OK) fprintf(stderr, "%s\n", err.text);
   return sn_status_exit_code(err.code);

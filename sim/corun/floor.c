@@ -46,8 +46,10 @@ static uint32_t op_at(const sn__floor *f, sn__order order, uint32_t rank) {
 }
 
 static void put(sn__floor *f, uint32_t op) {
+  const sn__choice *choice = &f->problem->choices[f->problem->class_of[op]];
+  sn__need need = {sn__budget_adds(f->budget, op), choice->least_ns, choice->threads[0]};
   for (sn__order o = 0; o < SN__ORDERS; o++)
-    if (keeps(f, o)) sn__ranks_put(&f->ready[o], rank_of(f, o, op), sn__budget_adds(f->budget, op));
+    if (keeps(f, o)) sn__ranks_put(&f->ready[o], rank_of(f, o, op), need);
 }
 
 static void make_ready(sn__floor *f, uint32_t op) {
@@ -61,24 +63,24 @@ static void take(sn__floor *f, uint32_t op) {
     if (keeps(f, o)) sn__ranks_remove(&f->ready[o], rank_of(f, o, op));
 }
 
-uint32_t sn__floor_first(const sn__floor *f, sn__order order) {
+static uint32_t next(const sn__floor *f, sn__order order, uint32_t op, int64_t ns, int64_t threads) {
   assert(keeps(f, order));
-  return op_at(f, order, sn__ranks_next(&f->ready[order], 0, sn__budget_room(f->budget)));
+  uint32_t from = op == SN_NONE ? 0 : rank_of(f, order, op) + 1;
+  return op_at(f, order, sn__ranks_next(&f->ready[order], from, (sn__need){sn__budget_room(f->budget), ns, threads}));
 }
 
-uint32_t sn__floor_next(const sn__floor *f, sn__order order, uint32_t op) {
-  return op_at(f, order, sn__ranks_next(&f->ready[order], rank_of(f, order, op) + 1, sn__budget_room(f->budget)));
-}
-
-uint32_t sn__floor_first_allowed(sn__floor *f, sn__order order) {
-  uint32_t op = sn__floor_first(f, order);
-  return op == SN_NONE || sn__floor_allows(f, op) ? op : sn__floor_next_allowed(f, order, op);
+uint32_t sn__floor_next_small(const sn__floor *f, uint32_t op, uint32_t idle, int64_t left_ns) {
+  return next(f, SN__OLDEST, op, left_ns, idle);
 }
 
 uint32_t sn__floor_next_allowed(sn__floor *f, sn__order order, uint32_t op) {
-  do op = sn__floor_next(f, order, op);
+  do op = next(f, order, op, INT64_MAX - 1, INT64_MAX - 1);
   while (op != SN_NONE && !sn__floor_allows(f, op));
   return op;
+}
+
+uint32_t sn__floor_first_allowed(sn__floor *f, sn__order order) {
+  return sn__floor_next_allowed(f, order, SN_NONE);
 }
 
 bool sn__floor_allows(sn__floor *f, uint32_t op) {
@@ -143,7 +145,8 @@ void sn__floor_begin(sn__floor *f, uint32_t orders, uint64_t budget_bytes, sn_ti
   f->n_running = f->n_second = f->n_were_ready = f->n_events = 0;
   f->orders = orders;
   f->timetable = timetable;
-  for (sn__order o = 0; o < SN__ORDERS; o++) sn__ranks_clear(&f->ready[o]);
+  for (sn__order o = 0; o < SN__ORDERS; o++)
+    if (keeps(f, o)) sn__ranks_clear(&f->ready[o]);
   sn__budget_begin(f->budget, budget_bytes);
   for (uint32_t op = 0; op < ops->n_ops; op++) {
     f->n_awaited[op] = ops->nodes[op].n_predecessors;

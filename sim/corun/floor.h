@@ -53,15 +53,14 @@ bool sn__floor_end_next(sn__floor *floor, int64_t cutoff_ns);
 
 /* ---- for policies ---- */
 
-/* The first operation that is ready, in one of the orders kept, and the one behind `op`; SN_NONE: there is none. Those
- * that the budget is sure not to allow are left out. */
-uint32_t sn__floor_first(const sn__floor *floor, sn__order order);
-uint32_t sn__floor_next(const sn__floor *floor, sn__order order, uint32_t op);
+/* The oldest of the operations that are ready, behind `op` (SN_NONE: of all), for which so many idle cores and so much
+ * time may be enough; SN_NONE: there is none. Those that the budget is sure not to allow are left out. */
+uint32_t sn__floor_next_small(const sn__floor *floor, uint32_t op, uint32_t idle, int64_t left_ns);
 
 /* The budget allows to start an operation that is ready. */
 bool sn__floor_allows(sn__floor *floor, uint32_t op);
 
-/* The first that is ready and allowed, and the one behind `op`. */
+/* The first that is ready and allowed, in one of the orders kept, and the one behind `op`; SN_NONE: there is none. */
 uint32_t sn__floor_first_allowed(sn__floor *floor, sn__order order);
 uint32_t sn__floor_next_allowed(sn__floor *floor, sn__order order, uint32_t op);
 

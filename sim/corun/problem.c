@@ -18,7 +18,7 @@ static int compare(const void *a, const void *b) {
   return (x->op > y->op) - (x->op < y->op);
 }
 
-static bool rank(sn__problem *p, sn__order order, keyed *keys) {
+static bool sort(sn__problem *p, sn__order order, keyed *keys) {
   uint32_t n = p->ops->n_ops;
   uint32_t *op_at = sn_arena_alloc(p->arena, n, sizeof *op_at);
   uint32_t *rank_of = sn_arena_alloc(p->arena, n, sizeof *rank_of);
@@ -48,16 +48,18 @@ static void measure_paths(const sn__problem *p, keyed *keys) {
   }
 }
 
-static bool rank_all(sn__problem *p) {
+bool sn__problem_rank(sn__problem *p, sn__order order) {
   uint32_t n = p->ops->n_ops;
+  if (order == SN__OLDEST || p->rank[order]) return true;
   keyed *keys = calloc((size_t)n + 1, sizeof *keys);
   if (!keys) return false;
-  for (uint32_t op = 0; op < n; op++) keys[op] = (keyed){sn__class(p, op)->predicted[sn__kind_threads(p, op)], op};
-  bool good = rank(p, SN__LARGEST, keys);
-  for (uint32_t op = 0; op < n; op++) keys[op] = (keyed){-sn__class(p, op)->predicted[1], op};
-  good = good && rank(p, SN__SMALLEST, keys);
-  measure_paths(p, keys);
-  good = good && rank(p, SN__FARTHEST, keys);
+  if (order == SN__FARTHEST)
+    measure_paths(p, keys);
+  else if (order == SN__LARGEST)
+    for (uint32_t op = 0; op < n; op++) keys[op] = (keyed){sn__class(p, op)->predicted[sn__kind_threads(p, op)], op};
+  else
+    for (uint32_t op = 0; op < n; op++) keys[op] = (keyed){-sn__class(p, op)->predicted[1], op};
+  bool good = sort(p, order, keys);
   free(keys);
   return good;
 }
@@ -86,6 +88,9 @@ static sn__choice choose(const sn_time_class *c, uint32_t cores, uint32_t kind_t
     bool near = fastest[i] <= kind_threads + 2 && kind_threads <= fastest[i] + 2;
     add_choice(&choice, near ? fastest[i] : kind_threads);
   }
+  choice.least_ns = c->predicted[choice.threads[0]];
+  for (uint32_t i = 1; i < choice.n; i++)
+    if (c->predicted[choice.threads[i]] < choice.least_ns) choice.least_ns = c->predicted[choice.threads[i]];
   return choice;
 }
 
@@ -173,7 +178,7 @@ sn__problem *sn__problem_new(const sn_ops *ops, const sn_times *times, const sn_
     *p = (sn__problem){.ops = ops, .times = times, .cores = cores, .arena = arena};
     sn__choice *choices = sn_arena_alloc(arena, times->n_classes, sizeof *choices);
     p->choices = choices;
-    if (choices && find_classes(p) && rank_all(p) && find_bounds(p)) {
+    if (choices && find_classes(p) && find_bounds(p)) {
       choose_all(p, choices);
       return p;
     }

@@ -10,6 +10,7 @@
 #include "sim/device/cores.h"
 #include "sim/policy/ops.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Which of the operations that are ready comes first; of equals the serially first. */
@@ -26,6 +27,7 @@ typedef enum sn__order {
 enum { SN__CHOICES = 3 };
 typedef struct sn__choice {
   uint32_t n, threads[SN__CHOICES];
+  int64_t least_ns; /* predicted, of these numbers */
 } sn__choice;
 
 typedef struct sn__problem {
@@ -33,7 +35,7 @@ typedef struct sn__problem {
   const sn_times *times;
   const sn_cores *cores;
   const uint32_t *class_of;          /* per operation: times->classes[class_of[op]] */
-  const uint32_t *rank[SN__ORDERS];  /* per operation; NULL for SN__OLDEST, which is not known before */
+  const uint32_t *rank[SN__ORDERS];  /* per operation; NULL: not asked for yet, and SN__OLDEST, not known before */
   const uint32_t *op_at[SN__ORDERS]; /* per rank */
   const sn__choice *choices;         /* per class */
   int64_t chain_ns;                  /* the longest path, each operation at the count that is fastest for it */
@@ -44,6 +46,9 @@ typedef struct sn__problem {
 
 sn__problem *sn__problem_new(const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_err *err);
 void sn__problem_free(sn__problem *problem);
+
+/* Finds the ranks of an order, unless they are there. O(operations log operations). False: out of memory. */
+bool sn__problem_rank(sn__problem *problem, sn__order order);
 
 static inline const sn_time_class *sn__class(const sn__problem *problem, uint32_t op) {
   return &problem->times->classes[problem->class_of[op]];

@@ -3,7 +3,7 @@
 
 #include "models/net.h"
 
-static const sn__bytes absent = {INT64_MAX, INT64_MAX, INT64_MAX};
+static const sn__need absent = {{INT64_MAX, INT64_MAX, INT64_MAX}, INT64_MAX, INT64_MAX};
 
 bool sn__ranks_new(sn__ranks *set, uint32_t n, sn_arena *arena) {
   set->n_leaves = 1;
@@ -20,17 +20,24 @@ static int64_t lesser(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static bool same(sn__bytes a, sn__bytes b) {
-  return a.now == b.now && a.next == b.next && a.soon == b.soon;
+static sn__need least_of(const sn__need *a, const sn__need *b) {
+  return (sn__need){.bytes = {lesser(a->bytes.now, b->bytes.now), lesser(a->bytes.next, b->bytes.next),
+                              lesser(a->bytes.soon, b->bytes.soon)},
+                    .ns = lesser(a->ns, b->ns),
+                    .threads = lesser(a->threads, b->threads)};
+}
+
+static bool same(const sn__need *a, const sn__need *b) {
+  return a->bytes.now == b->bytes.now && a->bytes.next == b->bytes.next && a->bytes.soon == b->bytes.soon &&
+         a->ns == b->ns && a->threads == b->threads;
 }
 
 /* Up to where nothing changes. */
-void sn__ranks_put(sn__ranks *set, uint32_t rank, sn__bytes adds) {
-  for (uint32_t at = set->n_leaves + rank; !same(set->least[at], adds); at /= 2) {
-    set->least[at] = adds;
+void sn__ranks_put(sn__ranks *set, uint32_t rank, sn__need need) {
+  for (uint32_t at = set->n_leaves + rank; !same(&set->least[at], &need); at /= 2) {
+    set->least[at] = need;
     if (at == 1) return;
-    const sn__bytes *other = &set->least[at ^ 1];
-    adds = (sn__bytes){lesser(adds.now, other->now), lesser(adds.next, other->next), lesser(adds.soon, other->soon)};
+    need = least_of(&need, &set->least[at ^ 1]);
   }
 }
 
@@ -38,15 +45,16 @@ void sn__ranks_remove(sn__ranks *set, uint32_t rank) {
   sn__ranks_put(set, rank, absent);
 }
 
-static bool fits(sn__bytes adds, sn__bytes room) {
-  return adds.now <= room.now && adds.next <= room.next && adds.soon <= room.soon;
+static bool fits(const sn__need *need, const sn__need *there) {
+  return need->bytes.now <= there->bytes.now && need->bytes.next <= there->bytes.next &&
+         need->bytes.soon <= there->bytes.soon && need->ns <= there->ns && need->threads <= there->threads;
 }
 
 /* From left to right, around all stretches in which there is none. */
-uint32_t sn__ranks_next(const sn__ranks *set, uint32_t from, sn__bytes room) {
-  if (from >= set->n_leaves) return SN_NONE;
-  for (uint32_t at = set->n_leaves + from;;) {
-    if (fits(set->least[at], room)) {
+uint32_t sn__ranks_next(const sn__ranks *set, uint32_t from, sn__need there) {
+  if (from >= set->n_leaves || !fits(&set->least[1], &there)) return SN_NONE;
+  for (uint32_t at = from > 0 ? set->n_leaves + from : 1;;) {
+    if (fits(&set->least[at], &there)) {
       if (at >= set->n_leaves) return at - set->n_leaves;
       at *= 2;
       continue;

@@ -69,11 +69,12 @@ static bool next_on_idle(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
   uint32_t idle = sn__floor_idle(f);
   if (idle == 0) return false;
   int64_t left_ns = sn__floor_left_ns(f);
-  for (uint32_t op = sn__floor_first(f, SN__OLDEST); op != SN_NONE; op = sn__floor_next(f, SN__OLDEST, op)) {
+  uint32_t op = SN_NONE;
+  while ((op = sn__floor_next_small(f, op, idle, left_ns)) != SN_NONE) {
     uint32_t threads = smallest_fit(f->problem, op, idle, left_ns);
     if (threads > 0 && sn__floor_allows(f, op)) return put(f, op, threads, pick);
   }
-  uint32_t op = sn__floor_first_allowed(f, SN__LARGEST);
+  op = sn__floor_first_allowed(f, SN__LARGEST);
   return op != SN_NONE && sn__kind_threads(f->problem, op) <= idle &&
          put(f, op, sn__kind_threads(f->problem, op), pick);
 }

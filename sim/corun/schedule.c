@@ -33,10 +33,17 @@ static bool is_hopeless(maker *m, const sn__rule *rule, uint32_t op) {
   return rule->bounded && sn__workers_start(&m->bounds, op, m->floor->pace.now) >= cutoff_ns(m);
 }
 
+static sn_status rank_all(sn__problem *p, uint32_t orders, sn_err *err) {
+  for (sn__order o = 0; o < SN__ORDERS; o++)
+    if (orders >> o & 1 && !sn__problem_rank(p, o)) return sn_fail_memory(err);
+  return SN_OK;
+}
+
 /* Runs a rule; keeps the schedule if it is the fastest so far. */
 static sn_status try_rule(maker *m, sn__rule rule, sn_policy policy, sn_err *err) {
   sn__floor *f = m->floor;
   sn__pick pick;
+  if (rank_all(m->problem, rule.orders, err) != SN_OK) return err->code;
   sn__floor_begin(f, rule.orders, m->budget_bytes, m->next);
   do
     while (f->n_running < SN_COMPUTE_LANES && rule.next(f, &rule, &pick)) {
@@ -80,7 +87,8 @@ static sn_status try_workers(maker *m, sn_policy policy, bool bounded, sn_err *e
 
 typedef struct candidate {
   int64_t bound_ns;
-  uint32_t order; /* as listed */
+  bool knows_path; /* or that of the work alone */
+  uint32_t order;  /* as listed */
   sn_policy policy;
 } candidate;
 
@@ -100,6 +108,18 @@ static uint32_t list_threads(const sn__problem *p, uint32_t threads[SN_MAX_CORES
   return n;
 }
 
+/* The first, of which the work is known, by its path, too: it goes behind those that are now before it. */
+static void add_path(sn__workers *bounds, candidate *first, uint32_t n) {
+  candidate c = *first;
+  sn__workers_work(bounds, c.policy.workers, c.policy.threads);
+  int64_t path_ns = sn__workers_path(bounds);
+  if (path_ns > c.bound_ns) c.bound_ns = path_ns;
+  c.knows_path = true;
+  uint32_t at = 0;
+  for (; at + 1 < n && compare(&first[at + 1], &c) < 0; at++) first[at] = first[at + 1];
+  first[at] = c;
+}
+
 static sn_status try_manual(maker *m, sn_err *err) {
   static const uint32_t workers[] = {1, 2, 4};
   uint32_t threads[SN_MAX_CORES], n = 0, n_threads = list_threads(m->problem, threads);
@@ -108,14 +128,19 @@ static sn_status try_manual(maker *m, sn_err *err) {
     for (uint32_t t = 0; t < n_threads; t++) {
       if (m->problem->cores->pinned && workers[w] * threads[t] > m->problem->cores->count) continue;
       sn_policy policy = {SN_POLICY_WORKERS, workers[w], threads[t]};
-      all[n] = (candidate){sn__workers_bound(&m->bounds, workers[w], threads[t]), n, policy};
+      all[n] = (candidate){sn__workers_work(&m->bounds, workers[w], threads[t]), false, n, policy};
       n++;
     }
   qsort(all, n, sizeof *all, compare);
   sn_status status = SN_OK;
-  for (uint32_t i = 0; i < n && status == SN_OK && all[i].bound_ns < cutoff_ns(m); i++) {
-    sn__workers_bound(&m->bounds, all[i].policy.workers, all[i].policy.threads);
-    status = try_workers(m, all[i].policy, true, err);
+  for (uint32_t i = 0; i < n && status == SN_OK && all[i].bound_ns < cutoff_ns(m);) {
+    if (!all[i].knows_path) {
+      add_path(&m->bounds, &all[i], n - i);
+      continue;
+    }
+    sn__workers_work(&m->bounds, all[i].policy.workers, all[i].policy.threads);
+    sn__workers_path(&m->bounds);
+    status = try_workers(m, all[i++].policy, true, err);
   }
   return status;
 }

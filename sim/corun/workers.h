@@ -14,6 +14,12 @@
  *
  *   (K-1) [(D-1) (K D - K + 2) e + (K D (D-1) + K - 2) e^2 + (K-2) D K e^3] / K >= 0
  *
+ * Two workers can do with more. With x = 1 + b of one and y of the other, both at most X, w x = c^2 / 2 + (x - c) X
+ * below some c, (x - c) c from it on, is as good for any c from 1 to X: w(x) / y + w(y) / x <= 1 is (X - y) (x - c) <=
+ * 0 for x < c <= y, (x - c) (y - c) >= 0 above c, and (X - c) (x + y - 2 c) <= 0 <= (x - c) (y - c) below it. Alone w
+ * is at most 1 where c - c^2 / (2 X) <= 1, and then it is not below 0. c = 1 is the w above; of a few c the one is
+ * taken that says most.
+ *
  * Of a path one operation runs at a time, alone or beside others. With weight 1 for those of the path and v = h u / (1
  * + h u) for all others, what is done in a moment is again at most 1: beside an operation of the path at most 1 / (1 +
  * B) + sum of b_i / ((1 + b_i) (1 + B - b_i)), B the sum of the others' b, and (1 + b_i) (1 + B - b_i) >= 1 + B. So a
@@ -32,7 +38,9 @@ typedef struct sn__workers {
   int64_t *tail_ns;   /* per operation: (1 - v) T of the operations of the longest path that begins with it */
   int64_t *work_ns;   /* per class: w T */
   int64_t *beside_ns; /* per class: v T */
+  double *slowing;    /* per class: x = 1 + h u */
   uint32_t *n_ops;    /* per class */
+  uint32_t threads;   /* of those looked at */
   int64_t left_work_ns, left_beside_ns; /* of all operations that have not started */
 } sn__workers;
 
@@ -41,8 +49,12 @@ bool sn__workers_init(sn__workers *workers, const sn__problem *problem);
 void sn__workers_clear(sn__workers *workers);
 
 /* Looks at K workers of P threads from now on, of whom no operation has started; returns what no schedule of them is
- * faster than. O(operations + edges). */
-int64_t sn__workers_bound(sn__workers *workers, uint32_t k, uint32_t threads);
+ * faster than, for what all operations do. O(classes). */
+int64_t sn__workers_work(sn__workers *workers, uint32_t k, uint32_t threads);
+
+/* The same for what the longest path takes, of the workers looked at; to be known before sn__workers_start().
+ * O(operations + edges). */
+int64_t sn__workers_path(sn__workers *workers);
 
 /* An operation starts: the schedule will end no earlier than this. O(1). */
 int64_t sn__workers_start(sn__workers *workers, uint32_t op, int64_t now_ns);

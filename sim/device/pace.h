@@ -34,7 +34,8 @@ typedef struct sn_pace {
   const sn_cores *cores;
   int64_t now; /* ns */
   uint32_t n_running;
-  bool stale; /* rates are those of before the last start or end */
+  uint32_t n_lanes; /* the first so many are those that ever ran anything */
+  bool stale;       /* rates are those of before the last start or end */
   sn_pace_task tasks[SN_PACE_LANES];
 } sn_pace;
 

@@ -241,7 +241,8 @@ static int64_t check_bounds(corun_case *c, uint32_t workers, uint32_t threads, u
   sn_timetable *t = case_schedule(c, policy, budget, &facts);
   sn__problem *p = sn__problem_new(&c->ops, &c->times, &c->cores, &err);
   MUST(p && sn__workers_init(&bounds, p));
-  MUST(sn__workers_bound(&bounds, workers, threads) <= t->end_ns);
+  MUST(sn__workers_work(&bounds, workers, threads) <= t->end_ns);
+  MUST(sn__workers_path(&bounds) <= t->end_ns);
   for (uint32_t i = 0; i < 2 * c->ops.n_ops; i++) {
     const sn_event *e = &t->events[i];
     if (!e->is_end) MUST(sn__workers_start(&bounds, e->op, t->starts[e->op].start_ns) <= t->end_ns);
@@ -317,6 +318,23 @@ static void check_orders(sn__floor *f, const sn__problem *p, const uint32_t *all
   }
 }
 
+/* None of those that fit in with so many cores and so much time is left out of the small ones. */
+static void check_small(sn__floor *f, const sn__problem *p, const uint32_t *allowed, uint32_t n, uint64_t *seed) {
+  const char *policy = "small ones";
+  uint32_t idle = prng_from(seed, 1, p->cores->count), fitting = 0, found = 0;
+  int64_t left_ns = p->ops->n_ops > 0 ? sn__class(p, prng_below(seed, p->ops->n_ops))->predicted[idle] : 0;
+  bool fits[CASE_OPS] = {false};
+  for (uint32_t i = 0; i < n; i++) {
+    const sn__choice *choice = &p->choices[p->class_of[allowed[i]]];
+    for (uint32_t k = 0; k < choice->n; k++)
+      fits[allowed[i]] |=
+          choice->threads[k] <= idle && sn__class(p, allowed[i])->predicted[choice->threads[k]] <= left_ns;
+    fitting += fits[allowed[i]];
+  }
+  for (uint32_t op = SN_NONE; (op = sn__floor_next_small(f, op, idle, left_ns)) != SN_NONE;) found += fits[op];
+  MUST(found == fitting);
+}
+
 /* Operations started at random, whatever order that is: those may start that may by definition. */
 static void random_orders(void **state) {
   (void)state;
@@ -334,12 +352,14 @@ static void random_orders(void **state) {
     sn__problem *p = sn__problem_new(&c->ops, &c->times, &c->cores, &err);
     sn__budget *b = sn__budget_new(&c->ops, &err);
     sn__floor *f = sn__floor_new(p, b, &err);
+    for (sn__order o = 0; o < SN__ORDERS; o++) MUST(sn__problem_rank(p, o));
     sn__floor_begin(f, (1u << SN__ORDERS) - 1, bytes, t);
     for (uint32_t events = 0; events < 2 * c->ops.n_ops; events++) {
       uint32_t allowed[CASE_OPS], n = list_allowed(c, started, ended, bytes, allowed), serial = 0, ready = 0;
       while (serial < c->ops.n_ops && started[serial]) serial++;
       MUST(sn__budget_first(b) == (serial < c->ops.n_ops ? serial : SN_NONE));
       check_orders(f, p, allowed, n);
+      check_small(f, p, allowed, n, &seed);
       for (uint32_t op = 0; op < c->ops.n_ops; op++) ready += is_ready(c, started, ended, op);
       yes += n;
       no += ready - n;
