@@ -52,14 +52,14 @@ def fail(code, text):
 
 # ---- PyTorch's side: the network ----
 
-def dropout(x, ratio=0.5, training=True, inplace=False):
+def dropout(x, p=0.5, training=True, inplace=False):
     """The one kernel that a GPU has; a CPU's dropout makes a mask of floats."""
-    return torch.native_dropout(x, ratio, training)[0] if training and ratio > 0 else x
+    return torch.native_dropout(x, p, training)[0] if training and p > 0 else x
 
 
 def torchvision_name(name):
     """What torchvision calls a network of ours, None where it is not torchvision's."""
-    same = ("resnext", "wide_resnet", "mobilenet_v3", "efficientnet", "convnext", "vit_")
+    same = ("resnext", "wide_resnet", "mobilenet_v3", "efficientnet", "convnext", "vit_", "swin_")
     return name[3:] if name.startswith("tv_") else name if name.startswith(same) else None
 
 

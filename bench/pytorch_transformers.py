@@ -42,7 +42,11 @@ def network(name, layers):
         return transformers.BertModel(config), False
     if name == "llama":
         return transformers.LlamaForCausalLM(transformers.LlamaConfig(num_hidden_layers=layers, **plain)), True
-    memory.fail(2, f"{name} is none of gpt2, bert_base, llama")
+    if name == "t5_base":
+        config = transformers.T5Config(d_model=768, d_ff=3072, num_layers=layers, num_heads=12, use_cache=False,
+                                       attn_implementation="eager")
+        return transformers.T5ForConditionalGeneration(config), True
+    memory.fail(2, f"{name} is none of gpt2, bert_base, llama, t5_base")
 
 
 def measure(options):
@@ -60,7 +64,8 @@ def measure(options):
             labels = torch.zeros(options.batch * options.sequence if each else options.batch, dtype=torch.int64)
             for _ in range(2):
                 update.zero_grad()
-                out = net(tokens).logits.flatten(0, 1) if each else net(tokens).pooler_output
+                given = {"decoder_input_ids": tokens} if options.net == "t5_base" else {}
+                out = net(tokens, **given).logits.flatten(0, 1) if each else net(tokens).pooler_output
                 loss = F.cross_entropy(out, labels)
                 del out
                 loss.backward()
@@ -84,7 +89,7 @@ def simulate(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base or llama")
+    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base, llama or t5_base")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
     parser.add_argument("--layers", type=int, default=None, help="of llama (default: 2); the others have 12")

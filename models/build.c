@@ -270,6 +270,23 @@ uint32_t sn_build_embedding(sn_builder *b, uint32_t rows, uint32_t channels, con
   return add(b, SN_EMBEDDING, &(sn_attr){.rows = rows, .channels = channels}, &tokens, 1, text);
 }
 
+uint32_t sn_build_embedding_of(sn_builder *b, uint32_t table, const char *name, ...) {
+  PRINT_NAME(text)
+  const uint32_t tokens = SN_DATA_LAYER;
+  sn_attr attr = {.weights_of = table};
+  if (b && table < b->n_layers) {
+    attr.rows = b->layers[table].attr.rows;
+    attr.channels = b->layers[table].attr.channels;
+  }
+  return add(b, SN_EMBEDDING, &attr, &tokens, 1, text);
+}
+
+uint32_t sn_build_reshape(sn_builder *b, uint32_t input, uint32_t channels, uint32_t height, uint32_t width,
+                          const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_RESHAPE, &(sn_attr){.shape = {channels, height, width}}, &input, 1, text);
+}
+
 uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) {
   PRINT_NAME(text)
   return add(b, SN_POSITION, &(sn_attr){.rows = rows}, &input, 1, text);
@@ -282,7 +299,9 @@ uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_in
                   .kv_heads = attention.kv_heads ? attention.kv_heads : attention.heads,
                   .causal = attention.causal,
                   .parts = attention.parts,
-                  .ratio = attention.drop};
+                  .ratio = attention.drop,
+                  .rows = attention.rows,
+                  .window = attention.window};
   return add(b, SN_ATTENTION, &attr, inputs, n_inputs, text);
 }
 

@@ -52,7 +52,8 @@ sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t
 typedef struct sn_attention {
   uint32_t heads, kv_heads; /* kv_heads 0: as many */
   bool causal, parts;
-  double drop; /* share of probabilities */
+  double drop;           /* share of probabilities */
+  uint32_t rows, window; /* as in sn_attr */
 } sn_attention;
 
 #define SN_NAMED(n) __attribute__((format(printf, n, n + 1)))
@@ -73,6 +74,10 @@ uint32_t sn_build_scale(sn_builder *b, uint32_t input, const char *name, ...) SN
 uint32_t sn_build_mul(sn_builder *b, uint32_t input, uint32_t factor, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_rms_norm(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_embedding(sn_builder *b, uint32_t rows, uint32_t channels, const char *name, ...) SN_NAMED(4);
+/* By the table of another. */
+uint32_t sn_build_embedding_of(sn_builder *b, uint32_t table, const char *name, ...) SN_NAMED(3);
+uint32_t sn_build_reshape(sn_builder *b, uint32_t input, uint32_t channels, uint32_t height, uint32_t width,
+                          const char *name, ...) SN_NAMED(6);
 uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);

@@ -246,7 +246,7 @@ static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *
   if (looks_up && !(batch && f->b->tokens))
     return sn_fail(err, SN_BAD_INPUT,
                    "EMBEDDING looks up the tokens of the batch; give it \"data\" of a network of tokens");
-  if (batch && f->b->tokens && !looks_up)
+  if (batch && f->b->tokens && !looks_up && layer->op != SN_FORK)
     return sn_fail(err, SN_BAD_INPUT, "the batch is tokens, which only an EMBEDDING can read");
   return SN_OK;
 }

@@ -53,11 +53,11 @@ static const struct {
     {SN_SCALE, {COMMON}},
     {SN_LAYER_NORM, {COMMON}},
     {SN_RMS_NORM, {COMMON}},
-    {SN_EMBEDDING, {COMMON, "vocabulary", "channels"}},
+    {SN_EMBEDDING, {COMMON, "vocabulary", "channels", "weights_of"}},
     {SN_POSITION, {COMMON, "rows"}},
     {SN_TOKEN, {COMMON}},
     {SN_TAKE, {COMMON}},
-    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio"}},
+    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window"}},
     {SN_ROTARY, {COMMON}},
     {SN_PROBABILITIES, {COMMON, "axis"}},
     {SN_GROUP_NORM, {COMMON, "groups"}},
@@ -299,6 +299,8 @@ static sn_status read_attention(reader *r, const cJSON *layer, sn_attr *a) {
   if (read_size(r, layer, "heads", 1, &a->heads)) return r->err->code;
   a->kv_heads = a->heads;
   if (sn_json_has(layer, "kv_heads") && read_size(r, layer, "kv_heads", 1, &a->kv_heads)) return r->err->code;
+  if (sn_json_has(layer, "rows") && read_size(r, layer, "rows", 1, &a->rows)) return r->err->code;
+  if (sn_json_has(layer, "window") && read_size(r, layer, "window", 1, &a->window)) return r->err->code;
   if (read_flag(r, layer, "causal", &a->causal) || read_flag(r, layer, "parts", &a->parts)) return r->err->code;
   return read_number(r, layer, "ratio", &a->ratio);
 }

@@ -69,6 +69,8 @@ static void put_attention(object *o, const sn_attr *a) {
   put_number(o, "kv_heads", a->kv_heads);
   put_flag(o, "causal", a->causal);
   put_flag(o, "parts", a->parts);
+  if (a->rows) put_number(o, "rows", a->rows);
+  if (a->window) put_number(o, "window", a->window);
   put_number(o, "ratio", a->ratio);
 }
 

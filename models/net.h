@@ -99,22 +99,25 @@ typedef struct sn_attr {
   uint32_t groups;                 /* [CONV, DECONV, GROUP_NORM] >= 1 */
   bool bias;                       /* [CONV, DECONV, FC] */
   bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
-  uint32_t weights_of;             /* [FC] the EMBEDDING or FC, as declared, whose table it multiplies by; 0: its own */
-  uint32_t rows;                   /* [EMBEDDING, POSITION] of the table */
-  uint32_t shape[SN_SIDES];        /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
-                                    * both 0: `scale` times as many */
-  uint32_t scale;                  /* [RESIZE] */
-  bool bilinear;                   /* [RESIZE] not the nearest pixel's value but a mean of four */
-  sn_side axes[SN_SIDES];          /* [TRANSPOSE] of the input, in the order of the output's */
-  sn_side axis;                    /* [PROBABILITIES, SLICE] along it */
-  uint32_t first, count;           /* [SLICE] along the axis */
-  bool turn_first, turn_second;    /* [MATMUL] an operand's rows are its columns */
-  uint32_t heads, kv_heads;        /* [ATTENTION] of queries; of keys and values, which divides the former */
-  bool causal;                     /* [ATTENTION] a position sees those up to itself */
-  bool parts;                      /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
-  sn_pool_mode pool;               /* [POOL] */
-  bool ceil;                       /* [POOL] output size rounds up */
-  bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
+  uint32_t weights_of;          /* [EMBEDDING, FC] the EMBEDDING or FC, as declared, whose table it takes; 0: its own */
+  uint32_t rows;                /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
+                                 * is added to the scores by distance; 0: none */
+  uint32_t window;              /* [ATTENTION] positions see those in the same square of so many rows and columns;
+                                 * 0: all */
+  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
+                                 * both 0: `scale` times as many */
+  uint32_t scale;               /* [RESIZE] */
+  bool bilinear;                /* [RESIZE] not the nearest pixel's value but a mean of four */
+  sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */
+  sn_side axis;                 /* [PROBABILITIES, SLICE] along it */
+  uint32_t first, count;        /* [SLICE] along the axis */
+  bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
+  uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former */
+  bool causal;                  /* [ATTENTION] a position sees those up to itself */
+  bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
+  sn_pool_mode pool;            /* [POOL] */
+  bool ceil;                    /* [POOL] output size rounds up */
+  bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
   uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
   sn_act_mode act;                 /* [ACT] */
   sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */

@@ -4,7 +4,7 @@
  *   fused      saves the logarithm of each row's sum, 4 bytes a query and head, and two seeds of 8 bytes
  *   in parts   saves the probabilities and, where some are dropped, what is left of them and which, a byte each
  *
- * Self-attention is what is counted: as many keys as queries. */
+ * As many keys as queries are counted, or those of a query's window. */
 #include "models/op_internal.h"
 
 #include <inttypes.h>
@@ -55,8 +55,16 @@ static sn_status packed_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_e
   return SN_OK;
 }
 
+static sn_status check_table(const sn_attr *a, sn_shape in, sn_err *err) {
+  if (sn__check_range("rows", a->rows, 0, err) || sn__check_range("window", a->window, 0, err)) return err->code;
+  if (a->window == 0 || (in.h % a->window == 0 && in.w % a->window == 0)) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "windows of %" PRIu32 "x%" PRIu32 " do not fill %" PRIu32 "x%" PRIu32 " positions; pad them first",
+                 a->window, a->window, in.h, in.w);
+}
+
 sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
-  if (check_heads(a, err)) return err->code;
+  if (check_heads(a, err) || check_table(a, inputs[0], err)) return err->code;
   if (count == 1) return packed_shape(a, inputs[0], out, err);
   if (count != 3)
     return sn_fail(err, SN_BAD_INPUT,
@@ -78,14 +86,16 @@ sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
 sn_status sn__attention_measure(sn_layer *layer, sn_err *err) {
   const sn_attr *a = &layer->attr;
   uint64_t positions = (uint64_t)layer->out.h * layer->out.w, probabilities;
-  const uint64_t work[] = {2, layer->out.n, positions, positions, layer->out.c};
-  const uint64_t scores[] = {layer->out.n, positions, positions, a->heads};
+  uint64_t seen = a->window > 0 ? (uint64_t)a->window * a->window : positions;
+  const uint64_t work[] = {2, layer->out.n, positions, seen, layer->out.c};
+  const uint64_t scores[] = {layer->out.n, positions, seen, a->heads};
   if (!sn__product_within(work, 5, SN_MAX_NET_MACS, &layer->macs))
     return sn__fail_too_large("it has multiply-adds", err);
   if (!sn__product_within(scores, 4, SN_MAX_NET_BYTES / 16, &probabilities))
     return sn__fail_too_large("it has probabilities", err);
+  layer->parameters = (uint64_t)a->rows * a->heads;
   if (!a->parts)
-    layer->statistics_bytes = probabilities / positions * sizeof(float) + 2 * sizeof(uint64_t);
+    layer->statistics_bytes = probabilities / seen * sizeof(float) + 2 * sizeof(uint64_t);
   else
     layer->statistics_bytes = probabilities * (a->ratio > 0 ? 2 * sizeof(float) + 1 : sizeof(float));
   return SN_OK;

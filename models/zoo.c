@@ -85,6 +85,9 @@ static const sn_zoo_entry entries[] = {
     {"unet", "U-Net (MICCAI 2015), padded, with batch norms; two classes a pixel", 512, sn__zoo_unet, NULL},
     {"vit_b_16", "ViT-B/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){12, 768, 12}},
     {"vit_l_16", "ViT-L/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){24, 1024, 16}},
+    {"swin_t", "Swin-T (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 6, 2}, 96, 0.2}},
+    {"swin_s", "Swin-S (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 18, 2}, 96, 0.3}},
+    {"swin_b", "Swin-B (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 18, 2}, 128, 0.5}},
     {"bert_base", "BERT-base (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
      &(const sn__transformer){12, 768, 12}},
     {"bert_large", "BERT-large (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
@@ -93,6 +96,8 @@ static const sn_zoo_entry entries[] = {
     {"gpt2_medium", "GPT-2 medium, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){24, 1024, 16}},
     {"gpt2_large", "GPT-2 large, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){36, 1280, 20}},
     {"gpt2_xl", "GPT-2 XL, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){48, 1600, 25}},
+    {"t5_base", "T5-base (JMLR 2020), 512 tokens to 512 tokens", 512, sn__zoo_t5,
+     &(const sn__transformer){12, 768, 12}},
     {"llama",
      "Llama 2 (2023), 4,096 tokens: llama:7b, 13b, 70b, "
      "llama:layers=32,hidden=4096,heads=32,kv_heads=32,ffn=11008,vocabulary=32000",
@@ -174,7 +179,8 @@ bool sn_net_is_sequence(const char *spec) {
   size_t length = strcspn(spec, ":");
   for (size_t i = 0; i < ENTRY_COUNT; i++)
     if (strlen(entries[i].name) == length && strncmp(spec, entries[i].name, length) == 0)
-      return entries[i].build == sn__zoo_gpt2 || entries[i].build == sn__zoo_bert || entries[i].build == sn__zoo_llama;
+      return entries[i].build == sn__zoo_gpt2 || entries[i].build == sn__zoo_bert ||
+             entries[i].build == sn__zoo_llama || entries[i].build == sn__zoo_t5;
   return false;
 }
 

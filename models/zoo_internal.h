@@ -45,6 +45,11 @@ typedef struct sn__transformer {
   uint32_t layers, hidden, heads;
 } sn__transformer;
 
+typedef struct sn__swin {
+  uint32_t units[4], channels; /* channels of the first stage, doubled in each later one */
+  double drop;                 /* share of images that skip the last unit */
+} sn__swin;
+
 /* What may stand behind "name:": whole numbers from 1 to `high`. */
 typedef struct sn__zoo_keys {
   const char *const *names;
@@ -92,6 +97,8 @@ SN__FAMILY(convnext);     /* config: sn__convnext */
 SN__FAMILY(gpt2);         /* config: sn__transformer */
 SN__FAMILY(bert);         /* config: sn__transformer */
 SN__FAMILY(vit);          /* config: sn__transformer */
+SN__FAMILY(swin);         /* config: sn__swin */
+SN__FAMILY(t5);           /* config: sn__transformer, of which both halves have as many layers */
 SN__FAMILY(llama);
 SN__FAMILY(unet);
 

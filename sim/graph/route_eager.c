@@ -51,7 +51,7 @@ sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
 void sn__route_find_trained(sn__route_maker *b) {
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
     const sn_layer *layer = &b->net->layers[b->order[i]];
-    bool trained = layer->parameters > 0;
+    bool trained = layer->parameters > 0 || layer->attr.weights_of != 0;
     for (uint32_t n = 0; n < layer->n_inputs; n++) trained |= b->trained[sn__route_input(b, layer, n)];
     for (uint32_t n = 0; n < layer->n_outputs; n++) b->trained[layer->first_output + n] = trained;
   }

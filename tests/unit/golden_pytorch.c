@@ -178,7 +178,8 @@ static void peak_in_the_update(void **state) {
 }
 
 /* Of each, what a GPU keeps and fake tensors do not, two seeds of 8 bytes an attention; and what is not modelled, the
- * 64-bit numbers of the positions. Buffers of BERT, which hold such numbers, are not either. */
+ * 64-bit numbers of the positions, and T5's mask of what is to come, a number for each two positions. Buffers of BERT
+ * and Swin, which hold such numbers, are not either. */
 static const struct {
   row row;
   uint64_t seeds, unmodelled;
@@ -188,6 +189,8 @@ static const struct {
     {{"bert_base", 32, MOMENTUM, IN_PLACE, 0, {437928960, 0, 2368512, 437928960, 9978384648, 311430144}},
      12 * 16,
      512 * 8},
+    {{"swin_t", 16, MOMENTUM, IN_PLACE, 0, {113153416, 0, 3082144, 113153416, 1703683656, 23890944}}, 0, 0},
+    {{"t5_base", 4, MOMENTUM, IN_PLACE, 0, {891614208, 0, 0, 891614208, 7880589320, 526385152}}, 0, 4 * 512 * 512 * 4},
 };
 
 static void transformers(void **state) {

@@ -242,6 +242,7 @@ static void refuses(void **state) {
       {SN_ATTENTION, {.heads = 4, .kv_heads = 3}, {image}, 1, "kv_heads 3 does not divide heads 4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 4}, {image}, 1, "6 channels cannot be shared by 12 heads"},
       {SN_ATTENTION, {.heads = 0, .kv_heads = 4}, {image}, 1, "heads 0 is not from 1"},
+      {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .window = 2}, {image}, 1, "windows of 2x2 do not fill 5x5 positions"},
       {SN_ATTENTION, {.heads = 2, .kv_heads = 2}, {image, image}, 2, "ATTENTION takes queries, keys and values"},
       {SN_EMBEDDING,
        {.rows = 10, .channels = 4},

@@ -39,6 +39,39 @@ static void transformers(void **state) {
   sn_net_free(middle);
 }
 
+/* torchvision's modules: figure 3 of the paper. */
+static void windowed(void **state) {
+  (void)state;
+  sn_net *net = load("swin_t", 2, 0), *large = load("swin_b", 1, 448);
+  assert_shape(net, "features.0.0", 96, 56, 56);
+  assert_shape(net, "features.1.1.attn.qkv", 288, 56, 56);
+  assert_shape(net, "features.2.neighbours", 384, 28, 28);
+  assert_shape(net, "features.3.0.mlp.1", 768, 28, 28);
+  assert_shape(net, "features.7.1.add2", 768, 7, 7);
+  const sn_layer *attention = find(net, "features.1.0.attn.sdpa");
+  assert_int_equal(attention->parameters, 13 * 13 * 3);
+  assert_int_equal(attention->macs, 2 * 2 * 56 * 56 * 49 * 96);
+  assert_int_equal(attention->statistics_bytes, 2 * 56 * 56 * 49 * 3 * 4);
+  assert_shape(large, "features.7.0.attn.sdpa", 1024, 14, 14);
+  assert_int_equal(large->parameters, 87768224); /* whatever the image */
+  sn_net_free(net);
+  sn_net_free(large);
+}
+
+/* Hugging Face's modules. */
+static void encoder_and_decoder(void **state) {
+  (void)state;
+  sn_net *net = load("t5_base", 2, 64);
+  assert_shape(net, "encoder.block.11.layer.1.DenseReluDense.act", 3072, 64, 1);
+  assert_shape(net, "decoder.block.11.layer.1.EncDecAttention.sdpa", 768, 64, 1);
+  assert_shape(net, "lm_head", 32128, 64, 1);
+  assert_int_equal(find(net, "encoder.block.0.layer.0.SelfAttention.sdpa")->parameters, 32 * 12);
+  assert_int_equal(find(net, "encoder.block.1.layer.0.SelfAttention.sdpa")->parameters, 0);
+  assert_true(find(net, "shared")->parameters == 32128 * 768 && find(net, "decoder.embed_tokens")->parameters == 0);
+  assert_int_equal(count(net, SN_ATTENTION), 36);
+  sn_net_free(net);
+}
+
 /* Figure 1 of the paper, padded. */
 static void u_shaped(void **state) {
   (void)state;
@@ -89,9 +122,9 @@ static void squeezed_and_next(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(squeezed_and_next),
-      cmocka_unit_test(u_shaped),
-      cmocka_unit_test(transformers),
+      cmocka_unit_test(squeezed_and_next),   cmocka_unit_test(u_shaped),
+      cmocka_unit_test(transformers),        cmocka_unit_test(windowed),
+      cmocka_unit_test(encoder_and_decoder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

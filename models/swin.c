@@ -1,0 +1,70 @@
+/* torchvision's Swin Transformers (Liu et al., ICCV 2021): attention within windows of 7x7 positions, in parts, with a
+ * learned bias for each of 13x13 distances; every second unit's windows are moved by three. Between stages four
+ * neighbours become one position. 224x224x3 images, or multiples, so that windows fill them.
+ *
+ * Cutting windows out, moving them and putting them together again are copies that nothing keeps; what an FC keeps of
+ * them is as large as what they copy. So layers stand one behind the other as if there were none.
+ *
+ * Names are torchvision's paths of modules, "features.1.0.attn.qkv"; what has no module there is
+ * "features.1.0.attn.sdpa", "features.2.merge", "features.1.0.add1".
+ */
+#include "models/zoo_internal.h"
+
+#include <inttypes.h>
+
+enum { WINDOW = 7, DISTANCES = (2 * WINDOW - 1) * (2 * WINDOW - 1), HEAD = 32 };
+
+static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, double drop, unsigned stage, unsigned k, unsigned n) {
+  if (drop > 0) y = sn_build_drop_images(b, y, drop, "features.%u.%u.stochastic_depth%u", stage, k, n);
+  x = sn_build_join(b, (const uint32_t[]){x, y}, 2, "features.%u.%u.add%u", stage, k, n);
+  return sn_build_inplace(b, x, SN_INPLACE_NO);
+}
+
+/* `drop`: share of images that skip the unit. */
+static uint32_t add_unit(sn_builder *b, uint32_t x, uint32_t channels, double drop, unsigned stage, unsigned k) {
+  const sn_attention windows = {.heads = channels / HEAD, .parts = true, .rows = DISTANCES, .window = WINDOW};
+  uint32_t y = sn_build_layer_norm(b, x, "features.%u.%u.norm1", stage, k);
+  y = sn_build_fc_positions(b, y, 3 * channels, "features.%u.%u.attn.qkv", stage, k);
+  y = sn_build_attention(b, &y, 1, windows, "features.%u.%u.attn.sdpa", stage, k);
+  y = sn_build_fc_positions(b, y, channels, "features.%u.%u.attn.proj", stage, k);
+  x = add(b, x, y, drop, stage, k, 1);
+  y = sn_build_layer_norm(b, x, "features.%u.%u.norm2", stage, k);
+  y = sn_build_fc_positions(b, y, 4 * channels, "features.%u.%u.mlp.0", stage, k);
+  y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "features.%u.%u.mlp.1", stage, k);
+  y = sn_build_fc_positions(b, y, channels, "features.%u.%u.mlp.3", stage, k);
+  return add(b, x, y, drop, stage, k, 2);
+}
+
+/* `channels` of each of the four, `side` rows and columns afterwards. */
+static uint32_t merge(sn_builder *b, uint32_t x, uint32_t channels, uint32_t side, unsigned stage) {
+  x = sn_build_concat(b, &x, 1, "features.%u.merge", stage);
+  x = sn_build_reshape(b, x, 4 * channels, side, side, "features.%u.neighbours", stage);
+  x = sn_build_layer_norm(b, x, "features.%u.norm", stage);
+  return sn_build_linear(b, x, 2 * channels, 0, "features.%u.reduction", stage);
+}
+
+sn_net *sn__zoo_swin(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  const sn__swin *net = entry->config;
+  const uint32_t smallest = 4 * 8 * WINDOW;
+  if (image % smallest != 0) {
+    sn_fail(err, SN_BAD_USAGE, "%s cuts images into windows, which fill multiples of %" PRIu32 ", not %" PRIu32,
+            entry->name, smallest, image);
+    return NULL;
+  }
+  sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
+  const sn_conv patches = {.channels = net->channels, .kernel = 4, .stride = 4};
+  uint32_t x = sn_build_conv(b, SN_DATA_LAYER, patches, "features.0.0"), units = 0, done = 0;
+  x = sn_build_layer_norm(b, x, "features.0.2");
+  for (unsigned s = 0; s < 4; s++) units += net->units[s];
+  for (unsigned s = 0; s < 4; s++) {
+    uint32_t channels = net->channels << s;
+    if (s > 0) x = merge(b, x, channels / 2, image / 4 >> s, 2 * s);
+    for (unsigned k = 0; k < net->units[s]; k++)
+      x = add_unit(b, x, channels, net->drop * done++ / (units - 1), 2 * s + 1, k);
+  }
+  x = sn_build_layer_norm(b, x, "norm");
+  x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");
+  x = sn_build_fc(b, x, 1000, "head");
+  sn_build_softmax(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}
