@@ -8,16 +8,11 @@ enum { UNITS_PER_NS = 840 };
 
 typedef enum task_kind { RUN, COPY, RUN_TEAM, SIGNAL, WAIT } task_kind; /* up to RUN_TEAM they take time */
 
-/* There is one for every instruction of a plan but those of memory, so it is kept small. */
-typedef struct task {
-  union {
-    int64_t ns;    /* RUN, COPY */
-    uint32_t team; /* RUN_TEAM: which of `teams` */
-    uint32_t fence;
-  };
-  uint32_t tag;
-  uint8_t kind; /* task_kind */
-} task;
+/* There is one for every instruction of a plan but those of memory, so it is no more than its tag and, in the lowest
+ * bits, its kind. What else is to be known of it stands in its span until that ends, in the place of the end:
+ * nanoseconds of RUN and COPY, of RUN_TEAM which of `teams`, the fence of the others. */
+typedef uint32_t task;
+enum { KIND_BITS = 3 };
 
 typedef struct team_task {
   sn_running running;
@@ -81,9 +76,17 @@ static sn_status count_work(sn_engine *e, int64_t ns, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status queue(sn_engine *e, uint32_t lane_number, int64_t ns, task t, sn_err *err) {
+static task_kind kind_of(task t) {
+  return t % (1u << KIND_BITS);
+}
+
+static sn_span *span_of(const sn_engine *e, task t) {
+  return &e->spans[t >> KIND_BITS];
+}
+
+static sn_status queue(sn_engine *e, uint32_t lane_number, task_kind kind, int64_t about, uint32_t tag, sn_err *err) {
   lane *l = &e->lanes[lane_number];
-  if (count_work(e, ns, err) != SN_OK) return err->code;
+  if (tag >> (32 - KIND_BITS)) return sn_fail(err, SN_BAD_INPUT, "%" PRIu32 " instructions are too many to play", tag);
   if (l->count == l->room) {
     uint32_t room = l->room ? 2 * l->room : 64;
     task *more = room > l->room ? realloc(l->tasks, (size_t)room * sizeof *more) : NULL;
@@ -91,16 +94,17 @@ static sn_status queue(sn_engine *e, uint32_t lane_number, int64_t ns, task t, s
     l->tasks = more;
     l->room = room;
   }
-  l->tasks[l->count++] = t;
+  e->spans[tag].end_ns = about;
+  l->tasks[l->count++] = tag << KIND_BITS | kind;
   return SN_OK;
 }
 
 sn_status sn_engine_run(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, ns, (task){.kind = RUN, .ns = ns, .tag = tag}, err);
+  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, RUN, ns, tag, err) : err->code;
 }
 
 sn_status sn_engine_copy(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, ns, (task){.kind = COPY, .ns = ns, .tag = tag}, err);
+  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, COPY, ns, tag, err) : err->code;
 }
 
 void sn_engine_set_cores(sn_engine *e, const sn_cores *cores) {
@@ -117,61 +121,65 @@ sn_status sn_engine_run_team(sn_engine *e, uint32_t lane_number, int64_t ns, sn_
     e->teams_room = room;
   }
   e->teams[e->n_teams] = (team_task){running, ns};
-  return queue(e, lane_number, ns, (task){.kind = RUN_TEAM, .team = e->n_teams++, .tag = tag}, err);
+  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, RUN_TEAM, e->n_teams++, tag, err) : err->code;
 }
 
 sn_status sn_engine_signal(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, 0, (task){.kind = SIGNAL, .fence = fence, .tag = tag}, err);
+  return queue(e, lane_number, SIGNAL, fence, tag, err);
 }
 
 sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, 0, (task){.kind = WAIT, .fence = fence, .tag = tag}, err);
+  return queue(e, lane_number, WAIT, fence, tag, err);
 }
 
-static void start(sn_engine *e, lane *l, const task *t) {
+static void start(sn_engine *e, lane *l, task t) {
+  sn_span *span = span_of(e, t);
+  const team_task *team = kind_of(t) == RUN_TEAM ? &e->teams[span->end_ns] : NULL;
+  int64_t ns = team ? team->ns : span->end_ns;
   l->busy = true;
-  l->on_link = t->kind == COPY && e->shared_link;
-  l->paced = t->kind == RUN_TEAM;
-  int64_t ns = l->paced ? e->teams[t->team].ns : t->ns;
+  l->on_link = kind_of(t) == COPY && e->shared_link;
+  l->paced = team != NULL;
   l->end_ns = e->now + ns;
   l->left_units = ns * UNITS_PER_NS;
-  e->spans[t->tag].begin_ns = e->now;
-  if (!l->paced) return;
+  span->begin_ns = e->now;
+  if (!team) return;
   e->pace.now = e->now; /* it stands still while no team works */
-  sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), e->teams[t->team].running, ns);
+  sn_pace_start(&e->pace, (uint32_t)(l - e->lanes), team->running, ns);
 }
 
-static void begin_waiting(sn_engine *e, lane *l, const task *t) {
+static void begin_waiting(sn_engine *e, lane *l, sn_span *span) {
   if (l->waiting) return;
   l->waiting = true;
-  e->spans[t->tag].begin_ns = e->now;
+  span->begin_ns = e->now;
 }
 
-static void end_waiting(sn_engine *e, lane *l, const task *t) {
-  if (!l->waiting) e->spans[t->tag].begin_ns = e->now;
+static void end_waiting(sn_engine *e, lane *l, sn_span *span) {
+  if (!l->waiting) span->begin_ns = e->now;
   l->waiting = false;
-  e->spans[t->tag].end_ns = e->now;
-  l->stall_ns += e->now - e->spans[t->tag].begin_ns;
+  span->end_ns = e->now;
+  l->stall_ns += e->now - span->begin_ns;
 }
 
 /* Takes tasks from a lane until it is busy, held at a fence or empty. True where a fence passed. */
 static bool advance(sn_engine *e, lane *l) {
   bool signalled = false;
   while (!l->busy && l->head < l->count) {
-    const task *t = &l->tasks[l->head];
-    if (t->kind == WAIT && !e->passed[t->fence]) {
-      begin_waiting(e, l, t);
-      break;
-    }
-    if (t->kind <= RUN_TEAM) {
+    task t = l->tasks[l->head];
+    if (kind_of(t) <= RUN_TEAM) {
       start(e, l, t);
       break;
     }
-    if (t->kind == WAIT) {
-      end_waiting(e, l, t);
+    sn_span *span = span_of(e, t);
+    bool *passed = &e->passed[span->end_ns];
+    if (kind_of(t) == WAIT && !*passed) {
+      begin_waiting(e, l, span);
+      break;
+    }
+    if (kind_of(t) == WAIT) {
+      end_waiting(e, l, span);
     } else {
-      e->passed[t->fence] = signalled = true;
-      e->spans[t->tag] = (sn_span){e->now, e->now};
+      *passed = signalled = true;
+      *span = (sn_span){e->now, e->now};
     }
     l->head++;
     e->events++;
@@ -197,10 +205,10 @@ static int64_t end_of(const sn_engine *e, const lane *l, uint32_t k) {
 }
 
 static void finish(sn_engine *e, lane *l) {
-  const task *t = &l->tasks[l->head++];
+  sn_span *span = span_of(e, l->tasks[l->head++]);
   l->busy = false;
-  e->spans[t->tag].end_ns = e->now;
-  l->busy_ns += e->now - e->spans[t->tag].begin_ns;
+  span->end_ns = e->now;
+  l->busy_ns += e->now - span->begin_ns;
   e->events++;
 }
 

@@ -29,7 +29,7 @@ enum { SN_ENGINE_LANES = 8 };
 
 typedef struct sn_engine sn_engine;
 
-/* `spans` receives the times by tag. */
+/* `spans` receives the times by tag; a tag stands for one task between two drains. */
 sn_engine *sn_engine_new(uint32_t n_lanes, uint32_t n_fences, bool shared_link, sn_span *spans, sn_err *err);
 void sn_engine_free(sn_engine *engine);
 

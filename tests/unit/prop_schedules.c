@@ -129,25 +129,25 @@ static void check_events(const corun_case *c, const sn_timetable *t, const char 
 /* ---- the engine ---- */
 
 /* Each operation waits for those before it in the graph, and for the end that came last before its start: then the
- * engine's times are the timetable's. Fence of an operation: its number. */
+ * engine's times are the timetable's. Fence of an operation: its number, as is the tag; those of fences come after. */
 static void check_engine(const corun_case *c, const sn_timetable *t, const char *policy) {
-  static sn_span spans[CASE_OPS + 1];
+  static sn_span spans[CASE_OPS * (CASE_OPS + 3)];
   sn_err err = SN_ERR_INIT;
   sn_engine *e = sn_engine_new(SN_COMPUTE_LANES, CASE_OPS, false, spans, &err);
-  uint32_t last_end = SN_NONE, count[SN_COMPUTE_LANES] = {0};
+  uint32_t tag = CASE_OPS, last_end = SN_NONE, count[SN_COMPUTE_LANES] = {0};
   sn_engine_set_cores(e, &c->cores);
   for (uint32_t i = 0; i < 2 * c->ops.n_ops; i++) {
     uint32_t op = t->events[i].op;
     const sn_start *s = &t->starts[op];
     const sn_time_class *k = &c->classes[c->class_of[op * SN_STEP_PARTS]];
     if (t->events[i].is_end) {
-      sn_engine_signal(e, s->lane, op, CASE_OPS, &err);
+      sn_engine_signal(e, s->lane, op, tag++, &err);
       last_end = op;
       continue;
     }
-    if (last_end != SN_NONE) sn_engine_wait(e, s->lane, last_end, CASE_OPS, &err);
+    if (last_end != SN_NONE) sn_engine_wait(e, s->lane, last_end, tag++, &err);
     for (uint32_t from = 0; from < op; from++)
-      if (c->edge[from][op]) sn_engine_wait(e, s->lane, from, CASE_OPS, &err);
+      if (c->edge[from][op]) sn_engine_wait(e, s->lane, from, tag++, &err);
     int64_t resize = count[s->lane] && count[s->lane] != s->team.count ? (int64_t)c->cores.resize_ns : 0;
     count[s->lane] = s->team.count;
     sn_engine_run_team(e, s->lane, k->ns[s->team.count] + resize, (sn_running){s->team, k->share[s->team.count]}, op,
