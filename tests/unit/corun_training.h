@@ -82,8 +82,10 @@ static inline void check_recordings(const sn_route *route, const sn_run *run) {
     assert_in_range(recording.n_bytes, 1, 1 << 20);
     for (int round = 0; round < 50; round++) {
       memcpy(bytes, recording.bytes, recording.n_bytes);
-      for (uint64_t n = prng_below(&seed, 3) + 1; n > 0; n--)
-        bytes[prng_below(&seed, (uint32_t)recording.n_bytes)] ^= (unsigned char)(1 + prng_below(&seed, 255));
+      for (uint64_t n = prng_below(&seed, 3) + 1; n > 0; n--) {
+        uint32_t at = prng_below(&seed, (uint32_t)recording.n_bytes);
+        bytes[at] ^= (unsigned char)(1 + prng_below(&seed, 255));
+      }
       err = (sn_err)SN_ERR_INIT;
       t = sn_recording_timeline(route, (sn_blob){bytes, recording.n_bytes}, &err);
       if (!t) assert_int_equal(err.code, SN_BAD_INPUT);

@@ -35,7 +35,9 @@ static world open_world(uint64_t seed) {
   world w = {.dice = seed, .device = load_gpu("k40c")};
   w.net = random_net_new(&w.dice, &err);
   must(&err);
-  w.cores = (sn_cores){.count = prng_from(&w.dice, 2, 16), .slots = prng_from(&w.dice, 1, 2), .tile = 1};
+  w.cores = (sn_cores){.tile = 1};
+  w.cores.count = prng_from(&w.dice, 2, 16);
+  w.cores.slots = prng_from(&w.dice, 1, 2);
   w.route = sn_route_new(w.net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   must(&err);
   w.costs = sn_costs_new(w.net, &w.device, &err);
@@ -295,7 +297,8 @@ static void damage(uint64_t *dice, sn_plan *plan) {
     move_block(plan, a, plan->instrs[pick(dice, plan, SN_ALLOC)].offset);
     break;
   case 4: /* another team */
-    plan->instrs[pick(dice, plan, SN_COMPUTE)].team = (uint16_t)prng_below(dice, plan->n_teams);
+    a = pick(dice, plan, SN_COMPUTE);
+    plan->instrs[a].team = (uint16_t)prng_below(dice, plan->n_teams);
     break;
   default: /* a part earlier or later in the list */
     a = pick(dice, plan, SN_COMPUTE);

@@ -118,10 +118,9 @@ static void random_worlds(void **state) {
   uint64_t seed = first_seed(1), nets = more ? strtoull(more, NULL, 10) : NETS;
   for (uint64_t i = 0; i < nets; i++) {
     world w = open_world(seed + i);
+    uint32_t workers = prng_from(&w.dice, 1, 6), threads = prng_from(&w.dice, 1, 2 * w.device.cores.count);
     for (sn_policy_kind kind = SN_POLICY_WORKERS; kind < SN_POLICY_KINDS; kind++)
-      check_policy(&w, kind == SN_POLICY_WORKERS ? (sn_policy){kind, prng_from(&w.dice, 1, 6),
-                                                               prng_from(&w.dice, 1, 2 * w.device.cores.count)}
-                                                 : (sn_policy){.kind = kind});
+      check_policy(&w, kind == SN_POLICY_WORKERS ? (sn_policy){kind, workers, threads} : (sn_policy){.kind = kind});
     close_world(&w);
   }
 }

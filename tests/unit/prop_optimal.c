@@ -27,10 +27,11 @@ static uint32_t n_nets;
 
 /* A network of 3 to 7 layers, each a stage, the last a SOFTMAX. */
 static void throw_chain(uint64_t *dice, char *text, size_t room) {
-  uint32_t layers = prng_from(dice, 3, 7);
+  uint32_t layers = prng_from(dice, 3, 7), channels = prng_from(dice, 1, 64);
+  uint32_t height = prng_from(dice, 16, 64), width = prng_from(dice, 16, 64);
   size_t used =
       (size_t)snprintf(text, room, "{\"snsim_net\": 1, \"name\": \"chain\", \"input\": [%u, %u, %u], \"layers\": [",
-                       prng_from(dice, 1, 64), prng_from(dice, 16, 64), prng_from(dice, 16, 64));
+                       channels, height, width);
   for (uint32_t i = 0; i + 2 < layers; i++) {
     char layer[120];
     uint32_t kind = prng_below(dice, 8);

@@ -306,7 +306,8 @@ static void remembered_are_the_same(void **state) {
   for (int l = 0; l < LISTS; l++) throw_blocks(blocks[l], BLOCKS, &dice);
   for (int i = 0; i < QUESTIONS; i++) {
     sn_block *list = blocks[prng_below(&dice, LISTS)];
-    sn_pack_limits limits = {.moves = prng_below(&dice, 2) * 20, .known = prng_below(&dice, 2) * 60};
+    uint32_t moves = prng_below(&dice, 2) * 20, known = prng_below(&dice, 2) * 60;
+    sn_pack_limits limits = {.moves = moves, .known = known};
     if (prng_chance(&dice, 10)) list[prng_below(&dice, BLOCKS)].bytes += 1;
     sn_pack(list, BLOCKS, &limits, offsets, &found, &err);
     sn_pack_again(&packings, list, BLOCKS, &limits, again, &remembered, &err);

@@ -547,8 +547,11 @@ static void check_random_damage(const trial *t, uint64_t *dice, damage_tally *ta
   if (sn_check(&changed, NULL, &err) == SN_OK) {
     oracle o;
     bool good = oracle_load(&o, &changed);
-    for (uint32_t i = 0; i < PACES && good; i++)
-      good = oracle_run(&o, prng_below(dice, RUNS), prng_chance(dice, 50), dice);
+    for (uint32_t i = 0; i < PACES && good; i++) {
+      uint32_t run = prng_below(dice, RUNS);
+      bool half = prng_chance(dice, 50);
+      good = oracle_run(&o, run, half, dice);
+    }
     if (!good) fail_trial(t, "damaged at random, the checker accepts it, but: %s", o.fault);
     tally->harmless++;
     oracle_free(&o);

@@ -221,7 +221,8 @@ static void random_graphs(void **state) {
       if (end < fastest) fastest = end;
     }
     char workers[SN_POLICY_NAME], *policy = workers;
-    snprintf(workers, sizeof workers, "%ux%u", prng_from(&seed, 1, 6), prng_from(&seed, 1, 2 * c->cores.count));
+    uint32_t count = prng_from(&seed, 1, 6), threads = prng_from(&seed, 1, 2 * c->cores.count);
+    snprintf(workers, sizeof workers, "%ux%u", count, threads);
     check_policy(c, workers, budget);
     policy = "best";
     MUST(check_policy(c, policy, budget) == fastest);

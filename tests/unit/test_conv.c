@@ -52,7 +52,8 @@ static sn_device ideal_device(bool winograd) {
 
 static geometry draw_geometry(uint64_t *seed) {
   static const uint32_t kernels[] = {1, 3, 5, 7, 11};
-  geometry g = {.batch = 1 + prng_below(seed, 300), .side = 11 + prng_below(seed, 290)};
+  geometry g = {.batch = 1 + prng_below(seed, 300)};
+  g.side = 11 + prng_below(seed, 290);
   uint32_t groups = 1 + prng_below(seed, 4);
   g.channels = groups * (1 + prng_below(seed, 128));
   g.conv = (sn_conv){.channels = groups * (1 + prng_below(seed, 128)), .groups = groups};

@@ -281,7 +281,8 @@ typedef struct task {
 static uint32_t draw_tasks(uint64_t *seed, task *tasks) {
   uint32_t fences = 0;
   for (uint32_t i = 0; i < TASKS; i++) {
-    tasks[i] = (task){.kind = (kind)prng_below(seed, 4), .lane = prng_below(seed, LANES)};
+    tasks[i] = (task){.kind = (kind)prng_below(seed, 4)};
+    tasks[i].lane = prng_below(seed, LANES);
     tasks[i].ns = prng_below(seed, 4) ? prng_below(seed, 1000) : 0;
     if (tasks[i].kind == SIGNAL && fences == FENCES) tasks[i].kind = RUN;
     if (tasks[i].kind == WAIT && fences == 0) tasks[i].kind = COPY;

@@ -97,7 +97,8 @@ static void finds_the_largest_between_holes(void **state) {
   uint64_t dice = first_seed(41);
   uint32_t misfits = 0;
   for (int round = 0; round < 400; round++) {
-    curve c = {.shape = (shape)prng_below(&dice, SHAPES), .fall = 7, .seed = prng_next(&dice)};
+    curve c = {.shape = (shape)prng_below(&dice, SHAPES), .fall = 7};
+    c.seed = prng_next(&dice);
     c.memory = prng_below(&dice, 20000);
     c.bad = prng_below(&dice, 100);
     uint32_t low = prng_from(&dice, 1, 30), high = prng_from(&dice, low, 2500);

@@ -108,8 +108,10 @@ static void damage_is_refused_or_harmless(void **state) {
   for (int round = 0; round < 3000; round++) {
     sn_err err = SN_ERR_INIT;
     memcpy(bytes, r.recording.bytes, r.recording.n_bytes);
-    for (uint64_t n = prng_below(&seed, 3) + 1; n > 0; n--)
-      bytes[prng_below(&seed, (uint32_t)r.recording.n_bytes)] ^= (unsigned char)(1 + prng_below(&seed, 255));
+    for (uint64_t n = prng_below(&seed, 3) + 1; n > 0; n--) {
+      uint32_t at = prng_below(&seed, (uint32_t)r.recording.n_bytes);
+      bytes[at] ^= (unsigned char)(1 + prng_below(&seed, 255));
+    }
     sn_timeline *t = sn_recording_timeline(r.p.route, (sn_blob){bytes, r.recording.n_bytes}, &err);
     if (!t) assert_int_equal(err.code, SN_BAD_INPUT);
     refused += !t;

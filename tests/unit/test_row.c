@@ -45,7 +45,8 @@ static void compare(const sn__row *row, const plain *p, uint64_t first, uint64_t
 
 /* Few first keys, so that many are equal; pairs are all different, as the second says which it is. */
 static sn__row_item draw_item(uint64_t *dice, uint32_t number) {
-  return (sn__row_item){prng_below(dice, 40), ((uint64_t)prng_below(dice, 100) << 32) + number, number};
+  uint32_t first = prng_below(dice, 40);
+  return (sn__row_item){first, ((uint64_t)prng_below(dice, 100) << 32) + number, number};
 }
 
 static void turn(sn__row *row, plain *p, uint64_t *dice, uint32_t number, uint32_t fullness) {
@@ -76,7 +77,8 @@ static void like_a_sorted_array(void **state) {
     if (i % 2000 == 0) fullness = prng_from(&dice, 20, 95);
     turn(&row, &p, &dice, i, fullness);
     if (p.n > most) most = p.n;
-    compare(&row, &p, prng_below(&dice, 42), (uint64_t)prng_below(&dice, 102) << 32);
+    uint32_t from = prng_below(&dice, 42);
+    compare(&row, &p, from, (uint64_t)prng_below(&dice, 102) << 32);
     if (i % 500 > 0) continue;
     sn__row copy;
     assert_true(sn__row_copy(&copy, &row));
