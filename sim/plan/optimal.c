@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { SHRINKS = 8, PARTS = 8, FOR_HOLES = 256 };
+enum { SHRINKS = 8, PARTS = 8, FOR_HOLES = 256, FOR_ROUNDING = 128 };
 
 typedef struct search {
   const sn_plan_wish *wish;
@@ -127,8 +127,10 @@ static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes)
   return status;
 }
 
+/* A little more than the pool to begin with: sizes are rounded up, so that less than that may be needed. */
 static sn_status consider_pool(search *s, uint64_t all_bytes) {
-  uint64_t bytes = sn_min(s->wish->pool_bytes, all_bytes), workspace = largest_workspace(s);
+  uint64_t pool = s->wish->pool_bytes, workspace = largest_workspace(s);
+  uint64_t bytes = sn_min(pool + pool / FOR_ROUNDING, all_bytes);
   sn_optimal *o = sn_optimal_new(s->stages, bytes, s->err);
   sn_status status = o ? SN_OK : s->err->code;
   int64_t last = -1;

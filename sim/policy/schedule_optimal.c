@@ -2,6 +2,7 @@
 #include "sim/policy/schedule_optimal.h"
 
 #include "base/checked.h"
+#include "sim/memory/pool.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -13,27 +14,59 @@
 typedef struct group {
   uint32_t first, end;
   int64_t forward_ns, backward_ns;
-  uint64_t output_bytes, waiting; /* a_t where it is read, and gradients: there while stages before it run again */
-  uint64_t drop_load, keep_load;
+  uint64_t output_bytes, gradient_bytes;
+  bool reads_output, reads_input, needs_input; /* as of a stage */
+  uint64_t drop_load, pass_load, keep_load;
   sn_keeping keeping[SN_KEEPINGS];
   uint32_t n_keepings;
 } group;
+
+/* What a row is about: the first pass, or stages that run again where the output of the last is there, or is not. */
+typedef enum pass { FIRST, THERE, GONE } pass;
+
+/* Stages s to t, and back. */
+typedef struct span {
+  uint32_t s, t;
+  pass pass;
+} span;
 
 struct sn_optimal {
   const sn_stages *stages;
   group *groups;
   uint32_t count;
-  uint64_t unit;               /* bytes */
-  uint32_t columns;            /* memory is counted from 0 to columns - 1 units */
-  int64_t *first_pass, *again; /* T(s, m) at [s][m]; R(s, t, m) at [index of s, t][m] */
+  uint64_t unit;    /* bytes */
+  uint32_t columns; /* memory is counted from 0 to columns - 1 units */
+  int64_t *first;   /* T(s, m) at [s][m] */
+  int64_t *there;   /* R(s, t, m) at [index of s, t][m] */
+  int64_t *gone,
+      *best; /* Q(s, t, m) and the lesser of both; those of stages that do not read their outputs are unused */
 };
+
+static int64_t lesser(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
 
 static uint32_t units(const sn_optimal *o, uint64_t bytes) {
   return (uint32_t)sn_min(sn_ceil_div(bytes, o->unit), o->columns);
 }
 
-static int64_t *row_of(const sn_optimal *o, uint32_t s, uint32_t t) {
-  return o->again + ((size_t)t * (t + 1) / 2 + s) * o->columns;
+static size_t index_of(const sn_optimal *o, uint32_t s, uint32_t t) {
+  return ((size_t)t * (t + 1) / 2 + s) * o->columns;
+}
+
+static int64_t *row_of(const sn_optimal *o, span p) {
+  if (p.pass == FIRST) return o->first + (size_t)p.s * o->columns;
+  return (p.pass == THERE ? o->there : o->gone) + index_of(o, p.s, p.t);
+}
+
+/* Of stages that are to run again and whose last output nobody holds. */
+static span without(const sn_optimal *o, uint32_t s, uint32_t t) {
+  return (span){s, t, o->groups[t].reads_output ? GONE : THERE};
+}
+
+/* The same where it is there, and is dropped where that is better. */
+static int64_t *best_row(const sn_optimal *o, uint32_t s, uint32_t t) {
+  return (o->groups[t].reads_output ? o->best : o->there) + index_of(o, s, t);
 }
 
 /* What is possible with m is possible with more. */
@@ -51,95 +84,154 @@ static uint32_t first_possible(const sn_optimal *o, const int64_t *row) {
 
 /* ---- the recurrences ---- */
 
-/* One way on from stage s; t is the last stage, or count: the first pass. */
+/* One way on from stage s. */
 typedef struct way {
   uint32_t next;         /* s + 1, or where what is dropped ends */
-  uint32_t bytes, least; /* units: kept from there on, needed at least */
+  uint32_t bytes, freed; /* units: kept from there on, and given back: what it ran from, where nobody reads it again */
+  uint32_t least;        /* needed at least */
   int64_t ns;            /* beside the rows */
-  int keeping;           /* SN_KEEPINGS: what comes before `next` is dropped */
+  int keeping;           /* SN_KEEPINGS: what comes before `next` is dropped; SN_KEEPS_INPUT: t comes back first */
 } way;
 
-static int64_t *behind(const sn_optimal *o, uint32_t next, uint32_t t) {
-  return t == o->count ? o->first_pass + (size_t)next * o->columns : row_of(o, next, t);
+static int64_t *behind(const sn_optimal *o, span p, const way *w) {
+  return row_of(o, (span){w->next, p.t, p.pass});
+}
+
+/* The units that what is behind has. */
+static size_t left(const sn_optimal *o, const way *w, size_t m) {
+  return sn_min(m + w->freed - w->bytes, o->columns - 1);
 }
 
 /* row[m] = min(row[m], what w takes with m), where it drops with `again` for what it dropped; NULL: it keeps. */
 static void improve(const sn_optimal *o, int64_t *row, const way *w, const int64_t *then, const int64_t *again) {
-  uint32_t from = w->bytes + first_possible(o, then);
-  if (w->least > from) from = w->least;
+  size_t possible = w->bytes + first_possible(o, then), from = w->least, gain = w->freed;
+  if (possible > from + gain) from = possible - gain;
   if (again && first_possible(o, again) > from) from = first_possible(o, again);
-  for (uint32_t m = from; m < o->columns; m++) {
-    int64_t sum = w->ns + then[m - w->bytes] + (again ? again[m] : 0);
-    row[m] = sum < row[m] ? sum : row[m];
-  }
+  gain = gain > w->bytes ? gain - w->bytes : 0;
+  size_t full = gain < o->columns ? o->columns - gain : 0; /* from here on what is behind has all there is */
+  for (size_t m = from; m < full; m++)
+    row[m] = lesser(row[m], w->ns + then[m + w->freed - w->bytes] + (again ? again[m] : 0));
+  for (size_t m = sn_max(from, full); m < o->columns; m++)
+    row[m] = lesser(row[m], w->ns + then[o->columns - 1] + (again ? again[m] : 0));
 }
 
-static uint64_t waiting(const sn_optimal *o, uint32_t t) {
-  return t == o->count ? 0 : o->groups[t].waiting;
+/* There while stages run: gradients, and a_t where it is read. */
+static uint64_t waiting(const sn_optimal *o, span p) {
+  if (p.pass == FIRST) return 0;
+  const group *g = &o->groups[p.t];
+  return g->gradient_bytes + (p.pass == THERE && g->reads_output ? g->output_bytes : 0);
 }
 
-static way keep(const sn_optimal *o, uint32_t s, uint32_t t, int keeping) {
-  const group *g = &o->groups[s];
+/* Stage s by itself, kept in one way. */
+static way keep(const sn_optimal *o, span p, int keeping) {
+  const group *g = &o->groups[p.s];
   const sn_keeping *k = &g->keeping[keeping];
-  return (way){.next = s + 1,
+  uint64_t forward = keeping == SN_KEEPS_INPUT ? g->drop_load : g->keep_load;
+  bool frees = p.s > 0 && keeping == SN_KEEPS_ALL && !g->reads_input && !o->groups[p.s - 1].reads_output;
+  return (way){.next = p.s + 1,
                .bytes = units(o, k->bytes),
-               .least = units(o, sn_max(g->keep_load + waiting(o, t), k->backward_load)),
+               .freed = frees ? (uint32_t)(o->groups[p.s - 1].output_bytes / o->unit) : 0,
+               .least = units(o, sn_max(forward + waiting(o, p), k->backward_load)),
                .ns = g->forward_ns + k->remake_ns + g->backward_ns,
                .keeping = keeping};
 }
 
 /* From what was dropped up to stage k - 2 (or nothing: k - 1 is s) to what is dropped up to k - 1. */
-static void drop_one(const sn_optimal *o, uint32_t s, uint32_t t, way *w, uint64_t *load) {
+static void drop_one(const sn_optimal *o, span p, way *w, uint64_t *load) {
   uint32_t dropped = w->next;
   const group *g = &o->groups[dropped];
-  *load = sn_max(*load, (dropped > s ? o->groups[dropped - 1].output_bytes : 0) + g->drop_load + waiting(o, t));
+  *load = sn_max(*load, (dropped > p.s ? g->pass_load : g->drop_load) + waiting(o, p));
   w->next = dropped + 1;
   w->bytes = units(o, g->output_bytes);
   w->least = units(o, *load);
   w->ns += g->forward_ns;
 }
 
-static way drop_none(uint32_t s) {
-  return (way){.next = s, .keeping = SN_KEEPINGS};
-}
-
-/* Is the way open to what is behind: not over the last stage of the first pass. */
-static bool goes_on(const sn_optimal *o, uint32_t next, uint32_t t) {
-  return t == o->count ? next < o->count : next <= t;
+static way drop_none(span p) {
+  return (way){.next = p.s, .keeping = SN_KEEPINGS};
 }
 
 static bool is_kept(const group *g, int keeping) {
   return keeping != SN_KEEPS_INPUT && (uint32_t)keeping < g->n_keepings;
 }
 
-static void fill_row(sn_optimal *o, uint32_t s, uint32_t t, int64_t *row) {
-  const group *g = &o->groups[s];
+/* The last stage, which nothing is kept behind: its forward, but where its output is there, what is made again, and
+ * back. */
+static way end(const sn_optimal *o, span p, int keeping) {
+  way w = keep(o, p, keeping);
+  const group *g = &o->groups[p.s];
+  if (p.pass != THERE) return w;
+  w.ns -= g->forward_ns;
+  w.least = units(o, g->keeping[keeping].backward_load);
+  return w;
+}
+
+/* Whether the last stage may keep so. */
+static bool may_end(const group *g, pass during, int keeping) {
+  return during == THERE ? keeping == SN_KEEPS_INPUT : (uint32_t)keeping < g->n_keepings;
+}
+
+/* The last stage goes back before those ahead of it run again, as it needs nothing of them. */
+static bool comes_back_first(const sn_optimal *o, span p) {
+  return p.pass == THERE && p.s < p.t && !o->groups[p.t].needs_input;
+}
+
+static way back_first(const sn_optimal *o, span p) {
+  const group *g = &o->groups[p.t];
+  const sn_keeping *k = &g->keeping[SN_KEEPS_INPUT];
+  return (way){
+      .next = p.t, .least = units(o, k->backward_load), .ns = k->remake_ns + g->backward_ns, .keeping = SN_KEEPS_INPUT};
+}
+
+/* Everything runs up to the output of the last stage, and then as where that is there. */
+static bool may_run_through(span p) {
+  return p.pass == GONE;
+}
+
+/* row[m] = min(row[m], ns + then[m]) from `least` on. */
+static void improve_by(const sn_optimal *o, int64_t *row, const way *w, const int64_t *then) {
+  for (uint32_t m = w->least; m < o->columns; m++) row[m] = lesser(row[m], w->ns + then[m]);
+}
+
+static void fill_row(sn_optimal *o, span p) {
+  const group *g = &o->groups[p.s];
+  int64_t *row = row_of(o, p);
   for (uint32_t m = 0; m < o->columns; m++) row[m] = NEVER;
-  bool last = t == o->count ? s + 1 == o->count : s == t;
-  if (last) {
-    const sn_keeping *k = &g->keeping[t == o->count ? SN_KEEPS_ALL : SN_KEEPS_INPUT];
-    uint64_t load = t == o->count ? sn_max(g->keep_load, k->backward_load) : k->backward_load;
-    int64_t ns = (t == o->count ? g->forward_ns : k->remake_ns) + g->backward_ns;
-    for (uint32_t m = units(o, load); m < o->columns; m++) row[m] = ns;
-    return;
-  }
   for (int k = 0; k < SN_KEEPINGS; k++) {
-    if (!is_kept(g, k)) continue;
-    way w = keep(o, s, t, k);
-    improve(o, row, &w, behind(o, w.next, t), NULL);
+    if (p.s == p.t && may_end(g, p.pass, k)) {
+      way w = end(o, p, k);
+      for (uint32_t m = w.least; m < o->columns; m++) row[m] = lesser(row[m], w.ns);
+    }
+    if (p.s == p.t || !is_kept(g, k)) continue;
+    way w = keep(o, p, k);
+    improve(o, row, &w, behind(o, p, &w), NULL);
   }
-  way w = drop_none(s);
+  way w = drop_none(p);
   uint64_t load = 0;
-  while (goes_on(o, w.next + 1, t)) {
-    drop_one(o, s, t, &w, &load);
-    improve(o, row, &w, behind(o, w.next, t), row_of(o, s, w.next - 1));
+  while (w.next < p.t) {
+    drop_one(o, p, &w, &load);
+    improve(o, row, &w, behind(o, p, &w), best_row(o, p.s, w.next - 1));
   }
+  if (may_run_through(p)) {
+    drop_one(o, p, &w, &load);
+    improve_by(o, row, &w, row_of(o, (span){p.s, p.t, THERE}));
+  }
+  if (!comes_back_first(o, p)) return;
+  w = back_first(o, p);
+  improve_by(o, row, &w, row_of(o, without(o, p.s, p.t - 1)));
 }
 
 static void fill(sn_optimal *o) {
-  for (uint32_t t = 0; t < o->count; t++)
-    for (uint32_t s = t + 1; s-- > 0;) fill_row(o, s, t, row_of(o, s, t));
-  for (uint32_t s = o->count; s-- > 0;) fill_row(o, s, o->count, o->first_pass + (size_t)s * o->columns);
+  for (uint32_t t = 0; t + 1 < o->count; t++)
+    for (uint32_t s = t + 1; s-- > 0;) {
+      fill_row(o, (span){s, t, THERE});
+      if (!o->groups[t].reads_output) continue;
+      fill_row(o, (span){s, t, GONE});
+      const int64_t *there = row_of(o, (span){s, t, THERE}), *gone = row_of(o, (span){s, t, GONE});
+      int64_t *best = best_row(o, s, t);
+      for (uint32_t m = 0; m < o->columns; m++) best[m] = lesser(there[m], gone[m]);
+    }
+  for (uint32_t s = o->count; s-- > 0;) fill_row(o, (span){s, o->count - 1, FIRST});
 }
 
 /* ---- the way back ---- */
@@ -157,40 +249,50 @@ static void run_back(sn_run_list *list, const group *g, int keeping) {
     sn_run_list_add(list, i, keeping == SN_KEEPS_INPUT ? SN_RUN_BACKWARD : runs[keeping]);
 }
 
-/* The way that gives row[m] of s and t. */
-static way way_of(const sn_optimal *o, uint32_t s, uint32_t t, uint32_t m) {
-  int64_t ns = behind(o, s, t)[m];
+/* The way that gives row[m]. */
+static way way_of(const sn_optimal *o, span p, uint32_t m) {
+  int64_t ns = row_of(o, p)[m];
   for (int k = 0; k < SN_KEEPINGS; k++) {
-    if (!is_kept(&o->groups[s], k)) continue;
-    way w = keep(o, s, t, k);
-    if (m >= w.bytes && m >= w.least && w.ns + behind(o, w.next, t)[m - w.bytes] == ns) return w;
+    if (p.s == p.t && may_end(&o->groups[p.s], p.pass, k)) {
+      way w = end(o, p, k);
+      if (m >= w.least && w.ns == ns) return w;
+    }
+    if (p.s == p.t || !is_kept(&o->groups[p.s], k)) continue;
+    way w = keep(o, p, k);
+    if (m + w.freed >= w.bytes && m >= w.least && w.ns + behind(o, p, &w)[left(o, &w, m)] == ns) return w;
   }
-  way w = drop_none(s);
+  way w = drop_none(p);
   uint64_t load = 0;
-  while (goes_on(o, w.next + 1, t)) {
-    drop_one(o, s, t, &w, &load);
+  while (w.next < p.t) {
+    drop_one(o, p, &w, &load);
     if (m < w.bytes || m < w.least) continue;
-    if (w.ns + behind(o, w.next, t)[m - w.bytes] + row_of(o, s, w.next - 1)[m] == ns) return w;
+    if (w.ns + behind(o, p, &w)[left(o, &w, m)] + best_row(o, p.s, w.next - 1)[m] == ns) return w;
   }
-  assert(w.next > t); /* never: one of them gave the time */
-  return w;
+  if (may_run_through(p)) {
+    drop_one(o, p, &w, &load);
+    if (m >= w.least && w.ns + row_of(o, (span){p.s, p.t, THERE})[m] == ns) return w;
+  }
+  assert(comes_back_first(o, p)); /* one of them gave the time */
+  return back_first(o, p);
 }
 
-static void emit(const sn_optimal *o, sn_run_list *list, uint32_t s, uint32_t t, uint32_t m) {
-  bool first_pass = t == o->count;
-  sn_run forward = first_pass ? SN_RUN_FORWARD : SN_RUN_AGAIN;
-  if (first_pass && s + 1 == o->count) run(list, &o->groups[s], forward);
-  if (first_pass ? s + 1 == o->count : s == t) {
-    run_back(list, &o->groups[s], first_pass ? SN_KEEPS_ALL : SN_KEEPS_INPUT);
+static void emit(const sn_optimal *o, sn_run_list *list, span p, uint32_t m) {
+  sn_run forward = p.pass == FIRST ? SN_RUN_FORWARD : SN_RUN_AGAIN;
+  way w = way_of(o, p, m);
+  if (p.s < p.t && w.keeping == SN_KEEPS_INPUT) {
+    run_back(list, &o->groups[p.t], w.keeping);
+    emit(o, list, without(o, p.s, p.t - 1), m);
     return;
   }
-  way w = way_of(o, s, t, m);
-  for (uint32_t i = s; i < w.next; i++) run(list, &o->groups[i], forward);
-  emit(o, list, w.next, t, m - w.bytes);
-  if (w.keeping < SN_KEEPINGS)
-    run_back(list, &o->groups[s], w.keeping);
-  else
-    emit(o, list, s, w.next - 1, m);
+  for (uint32_t i = p.s; i < w.next && !(p.s == p.t && p.pass == THERE); i++) run(list, &o->groups[i], forward);
+  if (w.next <= p.t) emit(o, list, (span){w.next, p.t, p.pass}, (uint32_t)left(o, &w, m));
+  if (w.keeping < SN_KEEPINGS) {
+    run_back(list, &o->groups[p.s], w.keeping);
+    return;
+  }
+  span dropped = {p.s, w.next - 1, THERE};
+  if (w.next <= p.t && row_of(o, dropped)[m] > best_row(o, p.s, w.next - 1)[m]) dropped.pass = GONE;
+  emit(o, list, dropped, m);
 }
 
 /* ---- groups ---- */
@@ -198,15 +300,19 @@ static void emit(const sn_optimal *o, sn_run_list *list, uint32_t s, uint32_t t,
 static group group_of(const sn_stages *all, uint32_t first, uint32_t end) {
   const sn_stage *last = &all->stages[end - 1];
   group g = {.first = first, .end = end, .output_bytes = last->output_bytes, .n_keepings = SN_KEEPINGS};
-  g.waiting = last->gradient_bytes + (last->reads_output ? last->output_bytes : 0);
+  g.gradient_bytes = last->gradient_bytes;
+  g.reads_output = last->reads_output;
+  g.reads_input = all->stages[first].reads_input;
+  uint64_t waiting = g.gradient_bytes + (g.reads_output ? g.output_bytes : 0);
   uint64_t before[SN_KEEPINGS] = {0}; /* kept of the stages up to here */
   uint64_t inside = 0;                /* their outputs, while they run */
   for (uint32_t i = first; i < end; i++) {
     const sn_stage *s = &all->stages[i];
-    uint64_t input = i > first ? all->stages[i - 1].output_bytes : 0;
     g.forward_ns += s->forward_ns;
     g.backward_ns += s->backward_ns;
-    g.drop_load = sn_max(g.drop_load, input + s->drop_load);
+    g.drop_load = sn_max(g.drop_load, i > first ? s->pass_load : s->drop_load);
+    g.pass_load = sn_max(g.pass_load, s->pass_load);
+    g.needs_input = g.needs_input || s->needs_input || end - first > 1;
     g.keep_load = sn_max(g.keep_load, inside + s->keep_load);
     for (int k = 0; k < SN_KEEPINGS; k++) {
       bool alone = end - first == 1, whole = k == SN_KEEPS_INPUT && i + 1 < end;
@@ -219,7 +325,7 @@ static group group_of(const sn_stages *all, uint32_t first, uint32_t end) {
       before[k] += s->keeping[k == SN_KEEPS_INPUT ? SN_KEEPS_ALL : own].bytes;
       if (alone && (uint32_t)k >= s->n_keepings) g.n_keepings = s->n_keepings;
       if (!alone && k == SN_KEEPS_INPUT)
-        sum->backward_load = sn_max(sum->backward_load, inside + s->keep_load + g.waiting);
+        sum->backward_load = sn_max(sum->backward_load, inside + s->keep_load + waiting);
     }
     inside += s->keeping[SN_KEEPS_ALL].bytes;
   }
@@ -244,12 +350,12 @@ static sn_status make_groups(sn_optimal *o, sn_err *err) {
   return SN_OK;
 }
 
-/* Short chains have time for finer units. */
+/* Short chains have time for finer units, at most as fine as the blocks that all sizes are made of. */
 static void set_unit(sn_optimal *o, uint64_t bytes) {
   uint64_t n = sn_max(o->count, 1), units = sn_max(SN_OPTIMAL_WORK / (n * n * n), SN_OPTIMAL_UNITS);
   units = sn_min(units, SN_OPTIMAL_MOST_UNITS);
-  o->unit = sn_max(1, sn_ceil_div(bytes, units));
-  o->columns = (uint32_t)units + 1;
+  o->unit = sn_max(SN_POOL_BLOCK, sn_ceil_div(bytes, units));
+  o->columns = (uint32_t)(bytes / o->unit) + 1;
 }
 
 sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err) {
@@ -258,15 +364,17 @@ sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err)
     sn_fail_memory(err);
     return NULL;
   }
-  *o = (sn_optimal){
-      .stages = stages,
-  };
+  o->stages = stages;
   if (make_groups(o, err) == SN_OK) {
+    bool reads = false;
+    for (uint32_t i = 0; i < o->count; i++) reads = reads || o->groups[i].reads_output;
     set_unit(o, bytes);
-    size_t n = o->count;
-    o->first_pass = malloc((n + 1) * o->columns * sizeof *o->first_pass);
-    o->again = malloc((n * (n + 1) / 2 + 1) * o->columns * sizeof *o->again);
-    if (!o->first_pass || !o->again) sn_fail_memory(err);
+    size_t n = o->count, spans = n * (n + 1) / 2 * o->columns + 1;
+    o->first = malloc((n * o->columns + 1) * sizeof *o->first);
+    o->there = malloc(spans * sizeof *o->there);
+    o->gone = malloc((reads ? spans : 1) * sizeof *o->gone);
+    o->best = malloc((reads ? spans : 1) * sizeof *o->best);
+    if (!o->first || !o->there || !o->gone || !o->best) sn_fail_memory(err);
   }
   if (err->code == SN_OK) {
     fill(o);
@@ -279,8 +387,10 @@ sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err)
 void sn_optimal_free(sn_optimal *o) {
   if (!o) return;
   free(o->groups);
-  free(o->first_pass);
-  free(o->again);
+  free(o->first);
+  free(o->there);
+  free(o->gone);
+  free(o->best);
   free(o);
 }
 
@@ -289,13 +399,13 @@ static uint32_t columns_within(const sn_optimal *o, uint64_t bytes) {
 }
 
 int64_t sn_optimal_ns(const sn_optimal *o, uint64_t bytes) {
-  int64_t ns = o->count > 0 ? o->first_pass[columns_within(o, bytes)] : NEVER;
+  int64_t ns = o->count > 0 ? o->first[columns_within(o, bytes)] : NEVER;
   return ns >= NEVER ? INT64_MAX : ns;
 }
 
 uint64_t sn_optimal_least(const sn_optimal *o) {
   for (uint32_t m = 0; m < o->columns && o->count > 0; m++)
-    if (o->first_pass[m] < NEVER) return m * o->unit;
+    if (o->first[m] < NEVER) return m * o->unit;
   return UINT64_MAX;
 }
 
@@ -303,6 +413,6 @@ sn_schedule *sn_optimal_schedule(const sn_optimal *o, uint64_t bytes, sn_err *er
   assert(sn_optimal_ns(o, bytes) < INT64_MAX);
   sn_run_list *list = sn_run_list_new(o->stages, err);
   if (!list) return NULL;
-  emit(o, list, 0, o->count, columns_within(o, bytes));
+  emit(o, list, (span){0, o->count - 1, FIRST}, columns_within(o, bytes));
   return sn_run_list_end(list, err);
 }

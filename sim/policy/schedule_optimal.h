@@ -10,16 +10,25 @@
  *
  *   T(s, m)      first pass from stage s on, and back
  *   R(s, t, m)   stages s to t once more, and back; a_t is there too, and counted where t's backward reads it, as are
- * the gradients that have come to it
+ *                the gradients that have come to it
+ *   Q(s, t, m)   the same where a_t has been dropped; B(s, t, m) is the lesser of both
  *
- *   T(n, m) = f_n + b_n                                   R(s, s, m) = remake_s + b_s
- *   T(s, m) = min  f_s + T(s+1, m - kept) + again + b_s   R(s, t, m) = the same with R(s+1, t, ..)
- *             min_k f_s + .. + f_{k-1} + T(k, m - a_{k-1}) + R(s, k-1, m)          the same with R(k, t, ..)
+ *   T(n, m) = f_n + b_n              R(s, s, m) = remake_s + b_s              Q(s, s, m) = f_s + b_s
+ *
+ *   T(s, m) = min  f_s + T(s+1, m - kept) + again + b_s
+ *             min_k  f_s + .. + f_{k-1} + T(k, m - a_{k-1}) + B(s, k-1, m)
+ *
+ *   R(s, t, m), Q(s, t, m): the same with R(.., t, ..), Q(.., t, ..) for T
+ *
+ *   R(s, t, m) also  b_t + Q(s, t-1, m)  where t needs nothing of what is before it, as a DROPOUT
+ *
+ *   Q(s, t, m) also  f_s + .. + f_t + R(s, t, m)
  *
  * for each way of keeping (sn_keeping_kind), and k from s + 1; each only where the loads of what runs stay within m.
- * Bytes are counted in 1/SN_OPTIMAL_UNITS of the memory, or finer where stages are few, sizes rounded up, so that what
- * is found is possible, if perhaps not the best. O(stages^3 x units); of more than SN_OPTIMAL_STAGES stages neighbours
- * are joined, those with least bytes first.
+ * A kept stage gives a_{s-1} back as soon as it has run where neither its backward nor that of s-1 reads it.
+ * Bytes are counted in 1/SN_OPTIMAL_UNITS of the memory, or finer where stages are few, down to the blocks of the pool;
+ * sizes are rounded up, so that what is found is possible, if perhaps not the best. O(stages^3 x units); of more than
+ * SN_OPTIMAL_STAGES stages neighbours are joined, those with least bytes first.
  */
 #ifndef SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
 #define SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
@@ -29,7 +38,7 @@
 
 enum {
   SN_OPTIMAL_UNITS = 500,
-  SN_OPTIMAL_MOST_UNITS = 20000,
+  SN_OPTIMAL_MOST_UNITS = 50000,
   SN_OPTIMAL_WORK = 100000000, /* stages^3 x units up to which there are more */
   SN_OPTIMAL_STAGES = 160
 };

@@ -11,9 +11,10 @@
 /* What looking at steps needs, per tensor. */
 typedef struct scan {
   const sn_route *route;
-  uint32_t *last_forward; /* forward step that touches it last; SN_NONE: none */
-  uint32_t *last_use;     /* step that touches it last */
-  bool *wanted;           /* by what comes behind, while steps are looked at backwards */
+  uint32_t *last_forward;   /* forward step that touches it last; SN_NONE: none */
+  uint32_t *last_use;       /* step that touches it last */
+  const uint32_t *producer; /* as of sn_stages */
+  bool *wanted;             /* by what comes behind, while steps are looked at backwards */
   bool *live;
   uint32_t *steps; /* those looked at */
   uint32_t n_steps;
@@ -179,7 +180,9 @@ static uint64_t want_kept(scan *s, const sn_stage *stage, bool output) {
     for (uint32_t i = 0; i < s->route->steps[k].n_accesses; i++) {
       sn_access access = access_at(s->route, k, i);
       uint32_t t = access.tensor;
-      if (access.mode == SN_WRITE || s->last_forward[t] == SN_NONE || t == stage->input || t == stage->output) continue;
+      uint32_t maker = s->producer[t];
+      bool own = maker != SN_NONE && maker >= stage->first && maker < stage->end;
+      if (access.mode == SN_WRITE || !own || t == stage->output) continue;
       if (!s->wanted[t]) bytes += bytes_of(s, t);
       s->wanted[t] = true;
     }
@@ -391,18 +394,23 @@ static void add_gradients(scan *s, sn_stages *all) {
 
 /* ---- a stage ---- */
 
-static bool reads_output(const scan *s, const sn_stage *stage) {
-  for (uint32_t k = stage->first_backward; k < stage->end_backward; k++)
-    for (uint32_t i = 0; i < s->route->steps[k].n_accesses; i++) {
+/* Whether steps do, or those of them that are chosen. */
+static bool reads(const scan *s, uint32_t first, uint32_t end, const bool *chosen, uint32_t tensor) {
+  for (uint32_t k = first; k < end; k++)
+    for (uint32_t i = 0; i < s->route->steps[k].n_accesses && (!chosen || chosen[k]); i++) {
       sn_access access = access_at(s->route, k, i);
-      if (access.tensor == stage->output && access.mode != SN_WRITE) return true;
+      if (access.tensor == tensor && access.mode != SN_WRITE) return true;
     }
   return false;
 }
 
-/* Of all forward steps, with what is wanted behind them. */
-static uint64_t forward_load(scan *s, const sn_stage *stage) {
-  const uint32_t apart[2] = {stage->input, SN_NONE};
+static bool backward_reads(const scan *s, const sn_stage *stage, uint32_t tensor) {
+  return tensor != SN_NONE && reads(s, stage->first_backward, stage->end_backward, NULL, tensor);
+}
+
+/* Of all forward steps, with what is wanted behind them, and without `input`. */
+static uint64_t forward_load(scan *s, const sn_stage *stage, uint32_t input) {
+  const uint32_t apart[2] = {input, SN_NONE};
   for (uint32_t k = stage->first; k < stage->end; k++) s->steps[s->n_steps++] = k;
   uint64_t load = load_of(s, apart);
   forget_wanted(s, stage);
@@ -413,11 +421,14 @@ static void measure_forward(scan *s, sn_stage *stage, const timing *time) {
   stage->forward_ns = time_of(time, stage->first, stage->end, NULL);
   stage->backward_ns = time_of(time, stage->first_backward, stage->end_backward, NULL);
   stage->output_bytes = stage->output == SN_NONE ? 0 : bytes_of(s, stage->output);
-  stage->reads_output = reads_output(s, stage);
+  stage->reads_output = backward_reads(s, stage, stage->output);
+  stage->reads_input = backward_reads(s, stage, stage->input);
   stage->keeping[SN_KEEPS_ALL].bytes = want_kept(s, stage, true);
-  stage->keep_load = forward_load(s, stage);
+  stage->keep_load = forward_load(s, stage, stage->input);
   if (stage->output != SN_NONE) s->wanted[stage->output] = true;
-  stage->drop_load = forward_load(s, stage);
+  stage->drop_load = forward_load(s, stage, stage->input);
+  if (stage->output != SN_NONE) s->wanted[stage->output] = true;
+  stage->pass_load = forward_load(s, stage, SN_NONE);
 }
 
 /* What runs again for backward, and the load with it. */
@@ -427,6 +438,7 @@ static void measure_backward(scan *s, sn_stages *all, sn_stage *stage, const tim
   want_kept(s, stage, false);
   choose_remakes(s, stage, false, all->remakes);
   forget_wanted(s, stage);
+  stage->needs_input = stage->reads_input || reads(s, stage->first, stage->end, all->remakes, stage->input);
   k[SN_KEEPS_INPUT].remake_ns = time_of(time, stage->first, stage->end, all->remakes);
   k[SN_KEEPS_INPUT].backward_load = backward_load(s, all, stage, all->remakes);
   stage->n_keepings = 2;
@@ -484,6 +496,7 @@ sn_stages *sn_stages_new(const sn_route *route, const sn_costs *costs, bool work
   bool good = scan_init(&s, route) && all && cut;
   if (all) all->route = route;
   if (good && make_room(all)) {
+    s.producer = all->producer;
     find_uses(&s, all->producer);
     find_cuts(&s, all->producer, cut);
     cut_stages(all, &s, cut);

@@ -38,9 +38,11 @@ typedef struct sn_stage {
   uint32_t first_backward, end_backward; /* backward steps */
   uint32_t input, output;                /* a_{s-1}, a_s: tensors; SN_NONE: the batch, the loss */
   uint64_t output_bytes, gradient_bytes; /* a_s; all gradients that are there when its backward begins */
-  bool reads_output;                     /* its backward does */
+  bool reads_output, reads_input;        /* its backward reads a_s, a_{s-1} */
+  bool needs_input;                      /* its backward reads a_{s-1}, or what is made again for it does */
   int64_t forward_ns, backward_ns;
   uint64_t drop_load, keep_load; /* of forward that leaves a_s only, and of one that leaves all that backward reads */
+  uint64_t pass_load;            /* of the first with a_{s-1}, while it is read */
   sn_keeping keeping[SN_KEEPINGS];
   uint32_t n_keepings; /* the first so many */
 } sn_stage;
