@@ -92,22 +92,13 @@ sn_op sn_op_by_name(const char *name) {
 }
 
 const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
+  static const bool executed[SN_OP_COUNT] = {
+      [SN_MUL] = true, [SN_SCALE] = true, [SN_LAYER_NORM] = true, [SN_RMS_NORM] = true};
   const sn_attr *a = &layer->attr;
-  const char *name = names[layer->op];
-  if (layer->op > SN_DECONV)
-    snprintf(text, room, "%s", name);
-  else if (sn_op_table[layer->op].convolves && (a->dilation_h > 1 || a->dilation_w > 1))
-    snprintf(text, room, "a dilated %s", name);
-  else if (layer->op == SN_ACT && a->act > SN_ACT_SIGMOID)
-    snprintf(text, room, "an ACT of mode \"%s\"", sn_act_names()[a->act]);
-  else if (layer->op == SN_FC && a->positions)
-    snprintf(text, room, "an FC of each position");
-  else if (layer->op == SN_SOFTMAX && a->positions)
-    snprintf(text, room, "a SOFTMAX of each position");
-  else if (layer->op == SN_DROPOUT && a->images)
-    snprintf(text, room, "a DROPOUT of whole images");
-  else
-    return NULL;
+  const bool dilated = sn_op_table[layer->op].convolves && (a->dilation_h > 1 || a->dilation_w > 1);
+  if ((layer->op <= SN_DECONV || executed[layer->op]) && a->weights_of == 0 && !dilated) return NULL;
+  snprintf(text, room, "%s%s%s", dilated ? "a dilated " : "", names[layer->op],
+           a->weights_of ? " by another layer's table" : "");
   return text;
 }
 

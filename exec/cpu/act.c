@@ -1,28 +1,73 @@
-/* CPU kernels of ACT, all by oneDNN. Backward takes the derivative from y: of a ReLU, leaky or not, only the sign of x
- * matters, which y has too, and those of tanh and sigmoid are 1 - y y and y (1 - y). */
+/* CPU kernels of ACT, by oneDNN where it has the mode. Backward takes the derivative from y where that tells it: of a
+ * ReLU, leaky or not, only the sign of x matters, which y has too, and those of tanh and sigmoid are 1 - y y and y (1 -
+ * y). All curved modes take it from x. ELU and hardsigmoid are loops of ours: ELU's derivative is y + 1 below 0,
+ * whether the dialect has backward read y or x, from which y is then made again, so that all dialects have the same
+ * bits. */
 #include "exec/cpu/cpu.h"
 
 #include <assert.h>
+#include <math.h>
 
 /* Of relu6 the gradient is 0 at both bends. */
 static const dnnl_alg_kind_t kinds[SN_ACT_MODES] = {[SN_ACT_RELU] = dnnl_eltwise_relu,
                                                     [SN_ACT_RELU6] = dnnl_eltwise_clip_v2,
                                                     [SN_ACT_LEAKY] = dnnl_eltwise_relu,
                                                     [SN_ACT_TANH] = dnnl_eltwise_tanh_use_dst_for_bwd,
-                                                    [SN_ACT_SIGMOID] = dnnl_eltwise_logistic_use_dst_for_bwd};
+                                                    [SN_ACT_SIGMOID] = dnnl_eltwise_logistic_use_dst_for_bwd,
+                                                    [SN_ACT_GELU] = dnnl_eltwise_gelu_erf,
+                                                    [SN_ACT_SILU] = dnnl_eltwise_swish,
+                                                    [SN_ACT_HARDSWISH] = dnnl_eltwise_hardswish,
+                                                    [SN_ACT_SOFTPLUS] = dnnl_eltwise_soft_relu,
+                                                    [SN_ACT_MISH] = dnnl_eltwise_mish,
+                                                    [SN_ACT_GELU_NEW] = dnnl_eltwise_gelu_tanh};
 
-/* Whether backward can take x in place of y. */
+static bool is_loop(sn_act_mode mode) {
+  return mode == SN_ACT_ELU || mode == SN_ACT_HARDSIGMOID;
+}
+
+/* Whether backward can take x in place of y, and whether it must. */
 static bool takes_either(sn_act_mode mode) {
   return mode != SN_ACT_TANH && mode != SN_ACT_SIGMOID;
+}
+static bool takes_x(sn_act_mode mode) {
+  return mode > SN_ACT_ELU;
+}
+
+static float of_loop(sn_act_mode mode, float x) {
+  if (mode == SN_ACT_ELU) return x > 0 ? x : expm1f(x);
+  return fminf(fmaxf(x + 3, 0), 6) / 6;
+}
+
+static float derivative_of_loop(sn_act_mode mode, const sn_call *call, uint64_t i) {
+  if (mode == SN_ACT_HARDSIGMOID) return call->x[0][i] > -3 && call->x[0][i] < 3 ? 1.0f / 6 : 0;
+  const float y = call->y[0] ? call->y[0][i] : of_loop(mode, call->x[0][i]);
+  return y > 0 ? 1 : y + 1;
+}
+
+static void loop_forward(const sn_call *call, sn_act_mode mode) {
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = of_loop(mode, call->x[0][i]);
+}
+
+static void loop_backward(const sn_call *call, sn_act_mode mode) {
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->dy[0][i] * derivative_of_loop(mode, call, i);
+}
+
+static float alpha_of(const sn_attr *a) {
+  return a->act == SN_ACT_LEAKY ? (float)a->slope : a->act == SN_ACT_SILU ? 1 : 0;
 }
 
 sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
   const sn_attr *a = &k->net->layers[index].attr;
+  if (is_loop(a->act)) return SN_OK;
   const int backward_args[] = {takes_either(a->act) ? DNNL_ARG_SRC : DNNL_ARG_DST, DNNL_ARG_DIFF_DST,
                                DNNL_ARG_DIFF_SRC};
   sn__cpu_layer *made = &k->layers[index];
-  const float alpha = a->act == SN_ACT_LEAKY ? (float)a->slope : 0, beta = a->act == SN_ACT_RELU6 ? 6 : 0;
+  const float alpha = alpha_of(a), beta = a->act == SN_ACT_RELU6 ? 6 : 0;
   dnnl_eltwise_desc_t forward, backward;
   dnnl_memory_desc_t x;
   if (sn__dnnl_image(&x, k->net->layers[index].out, 1, err)) return err->code;
@@ -36,12 +81,18 @@ sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
 }
 
 sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
+  const sn_act_mode mode = sn__call_layer(call)->attr.act;
   float *const tensors[] = {call->x[0], call->y[0]};
-  return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
+  if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
+  loop_forward(call, mode);
+  return SN_OK;
 }
 
 sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  assert(call->y[0] || takes_either(sn__call_layer(call)->attr.act));
-  float *const tensors[] = {call->y[0] ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
-  return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
+  const sn_act_mode mode = sn__call_layer(call)->attr.act;
+  assert((call->y[0] || takes_either(mode)) && (call->x[0] || !takes_x(mode)));
+  float *const tensors[] = {call->y[0] && !takes_x(mode) ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
+  if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
+  loop_backward(call, mode);
+  return SN_OK;
 }

@@ -1,9 +1,10 @@
-/* CPU kernels of CONV and DECONV: oneDNN's convolution, backward by one primitive by data and one by weights and bias;
- * sums over the batch are in an order that the number of threads gives. Blocked values have kernels of their own, which
- * want blocked weights: where these are kept otherwise they are reordered. What has no such kernel is done plain, by
- * unfolding the image and multiplying matrices (im2col), and blocked sides are reordered. Weights are kept as (outputs,
- * inputs, height, width), with the groups in front where there are any. Biases of a DECONV are added and summed by
- * loops of ours. The gradient with respect to the input batch, which nobody needs, is not computed. */
+/* CPU kernels of CONV, DECONV and an FC of each position: oneDNN's convolution, backward by one primitive by data and
+ * one by weights and bias; sums over the batch are in an order that the number of threads gives. Blocked values have
+ * kernels of their own, which want blocked weights: where these are kept otherwise they are reordered. What has no such
+ * kernel is done plain, by unfolding the image and multiplying matrices (im2col), and blocked sides are reordered.
+ * Weights are kept as (outputs, inputs, height, width), with the groups in front where there are any. Biases of a
+ * DECONV are added and summed by loops of ours. The gradient with respect to the input batch, which nobody needs, is
+ * not computed. */
 #include "exec/cpu/cpu.h"
 
 #include <string.h>
@@ -17,9 +18,10 @@ typedef struct descriptors {
   dnnl_convolution_desc_t forward, backward, weights;
 } descriptors;
 
-/* A layer as a convolution: a DECONV is that from its output to its input. */
+/* A layer as a convolution: a DECONV is that from its output to its input, an FC of each position one of windows of one
+ * element. */
 typedef struct convolution {
-  const sn_attr *attr;
+  sn_attr attr;
   sn_shape x, y;
   bool bias;
 } convolution;
@@ -27,15 +29,17 @@ typedef struct convolution {
 static convolution convolution_of(const sn__cpu *k, uint32_t index) {
   const sn_layer *layer = &k->net->layers[index];
   sn_shape in = sn_layer_input_shape(k->net, layer, 0);
-  if (layer->op == SN_DECONV) return (convolution){&layer->attr, layer->out, in, false};
-  return (convolution){&layer->attr, in, layer->out, layer->attr.bias};
+  convolution c = {layer->attr, in, layer->out, layer->attr.bias};
+  if (layer->op == SN_DECONV) return (convolution){layer->attr, layer->out, in, false};
+  if (layer->op == SN_FC) c.attr.kernel_h = c.attr.kernel_w = c.attr.stride_h = c.attr.stride_w = c.attr.groups = 1;
+  return c;
 }
 
 static sn_status describe_weights(dnnl_memory_desc_t *w, const convolution *c, dnnl_format_tag_t whole_tag,
                                   dnnl_format_tag_t parts_tag, sn_err *err) {
-  const dnnl_dim_t groups = c->attr->groups, inputs = c->x.c / groups, outputs = c->y.c / groups;
-  const dnnl_dims_t whole = {outputs, inputs, c->attr->kernel_h, c->attr->kernel_w},
-                    parts = {groups, outputs, inputs, c->attr->kernel_h, c->attr->kernel_w};
+  const dnnl_dim_t groups = c->attr.groups, inputs = c->x.c / groups, outputs = c->y.c / groups;
+  const dnnl_dims_t whole = {outputs, inputs, c->attr.kernel_h, c->attr.kernel_w},
+                    parts = {groups, outputs, inputs, c->attr.kernel_h, c->attr.kernel_w};
   return sn__dnnl_check(groups == 1 ? dnnl_memory_desc_init_by_tag(w, 4, whole, dnnl_f32, whole_tag)
                                     : dnnl_memory_desc_init_by_tag(w, 5, parts, dnnl_f32, parts_tag),
                         "describe weights", err);
@@ -87,7 +91,7 @@ sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block,
   shapes t = {0};
   *native = true;
   if (describe(&t, &c, turned ? y_block : x_block, turned ? x_block : y_block, err) ||
-      make_descriptors(&d, &t, c.attr, err))
+      make_descriptors(&d, &t, &c.attr, err))
     return err->code;
   sn_status status = ask(k, &d.forward, NULL, &forward, native, err);
   if (status == SN_OK && *native) status = ask(k, &d.weights, forward, &weights, native, err);
@@ -122,7 +126,7 @@ static sn_status make(sn__cpu *k, const convolution *c, uint32_t x_block, uint32
   descriptors d;
   shapes kernel = {0}, given = {0};
   if (describe(&kernel, c, native ? x_block : 1, native ? y_block : 1, err) ||
-      make_descriptors(&d, &kernel, c->attr, err) || describe(&given, c, x_block, y_block, err) ||
+      make_descriptors(&d, &kernel, &c->attr, err) || describe(&given, c, x_block, y_block, err) ||
       plain_weights(&given.w, c, err))
     return err->code;
   return make_trio(k, &d, &given, c->bias, made, err);
@@ -149,13 +153,14 @@ static bool makes_dx(const sn__cpu *k, const sn_call *call) {
   return call->part != SN_STEP_FILTER && call->dx[0] && !sn__reads_data(k, call->layer);
 }
 
+/* dx comes last: an FC's may lie where x does. */
 sn_status sn__cpu_conv_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *dw = call->gradients, *bias = dw + sn__weights(sn__call_layer(call));
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   float *const weights[] = {call->x[0], call->dy[0], dw, bias};
-  if (makes_dx(k, call) && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
-  if (call->part == SN_STEP_DATA) return SN_OK;
-  return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
+  sn__cpu_layer *layer = &k->layers[call->layer];
+  if (call->part != SN_STEP_DATA && sn__primitive_run(k, &layer->weights, weights, call, err)) return err->code;
+  return makes_dx(k, call) ? sn__primitive_run(k, &layer->backward, data, call, err) : SN_OK;
 }
 
 /* Backward by data of the convolution is forward here. */

@@ -118,6 +118,12 @@ void sn__cpu_fork_forward(const sn_call *call, uint32_t block);
 void sn__cpu_fork_backward(const sn_call *call, uint32_t block);
 void sn__cpu_concat_forward(const sn_call *call, uint32_t block);
 void sn__cpu_concat_backward(const sn_call *call, uint32_t block);
+void sn__cpu_mul_forward(const sn_call *call, uint32_t block);
+void sn__cpu_mul_backward(const sn_call *call, uint32_t block);
+void sn__cpu_scale_forward(const sn_call *call, uint32_t block);
+void sn__cpu_scale_backward(const sn_call *call, uint32_t block);
+void sn__cpu_row_norm_forward(const sn_call *call, uint32_t block); /* LAYER_NORM and RMS_NORM; plain */
+void sn__cpu_row_norm_backward(const sn_call *call, uint32_t block);
 void sn__cpu_update(const sn_call *call);
 
 /* Whether so many threads can be started beside the caller's. SN_BAD_DEVICE says how many can. */

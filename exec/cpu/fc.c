@@ -3,7 +3,8 @@
  *   y (n, o) = x (n, i) * w (o, i)' + b      dx (n, i) = dy (n, o) * w (o, i)      dw (o, i) = dy (n, o)' * x (n, i)
  *
  * by oneDNN's matmul and not its inner product: for few images that is several times slower here and packs the weights
- * into memory of its own, outside our pool. Blocked images are reordered. The bias gradient is a loop of ours. */
+ * into memory of its own, outside our pool. Blocked images are reordered. The bias gradient is a loop of ours. An FC of
+ * each position is a convolution (exec/cpu/conv.c). */
 #include "exec/cpu/cpu.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static sn_status make_product(sn__cpu *k, const product *p, sn__primitive *made,
 
 sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
+  if (layer->attr.positions) return sn__cpu_conv_make(k, index, err);
   const sn_shape in = sn_layer_input_shape(k->net, layer, 0);
   const uint32_t block = sn__plane(in) == 1 ? 1 : sn__input_layout(k, index, 0); /* one pixel lies as it would plain */
   const dnnl_dim_t i = (dnnl_dim_t)sn__image(in);
@@ -52,6 +54,7 @@ sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
 }
 
 sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
+  if (sn__call_layer(call)->attr.positions) return sn__cpu_conv_forward(k, call, err);
   float *w = call->parameters, *bias = w + sn__weights(sn__call_layer(call));
   float *const tensors[] = {call->x[0], w, call->y[0], bias};
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
@@ -75,6 +78,7 @@ static sn_status weight_gradient(sn__cpu *k, const sn_call *call, sn_err *err) {
 
 /* dx comes last: it may lie where x does. */
 sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
+  if (sn__call_layer(call)->attr.positions) return sn__cpu_conv_backward(k, call, err);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   if (call->part != SN_STEP_DATA && weight_gradient(k, call, err)) return err->code;
   bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];

@@ -1,6 +1,7 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
- * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, lrn.c, update.c and loops.c (all
- * others); layout.c says how values lie, primitive.c wraps oneDNN. */
+ * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, row_norm.c (LAYER_NORM, RMS_NORM),
+ * lrn.c, softmax.c, product.c (MUL, SCALE), update.c and loops.c (all others); layout.c says how values lie,
+ * primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -39,6 +40,10 @@ static const struct {
     [SN_JOIN] = {sn__cpu_join_forward, sn__cpu_join_backward},
     [SN_FORK] = {sn__cpu_fork_forward, sn__cpu_fork_backward},
     [SN_CONCAT] = {sn__cpu_concat_forward, sn__cpu_concat_backward},
+    [SN_MUL] = {sn__cpu_mul_forward, sn__cpu_mul_backward},
+    [SN_SCALE] = {sn__cpu_scale_forward, sn__cpu_scale_backward},
+    [SN_LAYER_NORM] = {sn__cpu_row_norm_forward, sn__cpu_row_norm_backward},
+    [SN_RMS_NORM] = {sn__cpu_row_norm_forward, sn__cpu_row_norm_backward},
 };
 
 static const char *isa_name(dnnl_cpu_isa_t isa) {
@@ -190,12 +195,12 @@ static sn_status check_workspace(const sn__cpu *k, const sn_call *call, sn_err *
 
 static sn_status check_labels(const sn_call *call, sn_err *err) {
   sn_shape s = sn__call_layer(call)->out;
-  for (uint32_t n = 0; n < s.n; n++)
-    if (call->labels[n] < 0 || (uint32_t)call->labels[n] >= s.c)
+  for (uint64_t i = 0; i < s.n * sn__plane(s); i++)
+    if (call->labels[i] < 0 || (uint32_t)call->labels[i] >= s.c)
       return sn_fail(err, SN_BAD_INPUT,
-                     "label %" PRId32 " of image %" PRIu32 " is not one of the %" PRIu32
+                     "label %" PRId32 " of image %" PRIu64 " is not one of the %" PRIu32
                      " classes of layer \"%s\", which are 0 to %" PRIu32,
-                     call->labels[n], n, s.c, sn__call_layer(call)->name, s.c - 1);
+                     call->labels[i], i / sn__plane(s), s.c, sn__call_layer(call)->name, s.c - 1);
   return SN_OK;
 }
 

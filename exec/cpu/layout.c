@@ -51,8 +51,9 @@ static void unite(group *groups, uint32_t a, uint32_t b) {
 
 /* Whether all values of an operator lie alike. */
 static bool keeps_layout(sn_op op) {
-  static const bool keeps[SN_OP_COUNT] = {[SN_ACT] = true,  [SN_BN] = true,   [SN_LRN] = true,   [SN_DROPOUT] = true,
-                                          [SN_JOIN] = true, [SN_FORK] = true, [SN_CONCAT] = true};
+  static const bool keeps[SN_OP_COUNT] = {
+      [SN_ACT] = true,  [SN_BN] = true,     [SN_LRN] = true, [SN_DROPOUT] = true, [SN_JOIN] = true,
+      [SN_FORK] = true, [SN_CONCAT] = true, [SN_MUL] = true, [SN_SCALE] = true};
   return keeps[op];
 }
 

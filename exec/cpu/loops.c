@@ -1,11 +1,9 @@
-/* CPU kernels in plain loops: DROPOUT, SOFTMAX with its loss, JOIN, FORK and CONCAT. oneDNN has no dropout or loss,
- * and the others only move memory. Every element is computed by one thread from inputs alone, so
- * results do not depend on the threads; the loss is summed by one. */
+/* CPU kernels in plain loops: DROPOUT, which oneDNN has not, and JOIN, FORK and CONCAT, which only move memory. Every
+ * element is computed by one thread from inputs alone, so results do not depend on the threads. */
 #include "exec/cpu/cpu.h"
 
 #include "base/checked.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Large copies are shared by the threads in pieces of this many elements. */
@@ -60,7 +58,21 @@ static uint64_t plain_number(uint64_t i, uint64_t plane, uint32_t block) {
   return block == 1 ? i : (blocks / plane * block + i % block) * plane + blocks % plane;
 }
 
+/* Stochastic depth: element n of the mask is image n's, and is drawn again backward. */
+static void drop_images(const sn_call *call, const float *from, float *to) {
+  const sn_layer *layer = sn__call_layer(call);
+  const uint64_t count = sn__count(layer->out), image = sn__image(layer->out);
+  const float scale = (float)(1 / (1 - layer->attr.ratio));
+  const sn__mask mask = sn__mask_of(call);
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) to[i] = sn__mask_keeps(mask, i / image) ? from[i] * scale : 0;
+}
+
 void sn__cpu_dropout_forward(const sn_call *call, uint32_t block) {
+  if (sn__call_layer(call)->attr.images) {
+    drop_images(call, call->x[0], call->y[0]);
+    return;
+  }
   const float *from = call->x[0];
   float *to = call->y[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
   sn__mask mask = sn__mask_of(call);
@@ -76,6 +88,10 @@ void sn__cpu_dropout_forward(const sn_call *call, uint32_t block) {
 }
 
 void sn__cpu_dropout_backward(const sn_call *call, uint32_t block) {
+  if (sn__call_layer(call)->attr.images) {
+    drop_images(call, call->dy[0], call->dx[0]);
+    return;
+  }
   const float *from = call->dy[0];
   float *to = call->dx[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
   sn__mask mask = sn__mask_of(call);
@@ -85,51 +101,6 @@ void sn__cpu_dropout_backward(const sn_call *call, uint32_t block) {
   for (uint64_t i = 0; i < count; i++) {
     bool keeps = call->saved[0] ? is_kept(kept, i) : sn__mask_keeps(mask, plain_number(i, plane, block));
     to[i] = keeps ? from[i] * scale : 0;
-  }
-}
-
-static float largest(const float *x, uint32_t count) {
-  float top = x[0];
-  for (uint32_t i = 1; i < count; i++) top = x[i] > top ? x[i] : top;
-  return top;
-}
-
-static void softmax(const float *x, float *y, uint32_t count) {
-  float top = largest(x, count);
-  double sum = 0;
-  for (uint32_t i = 0; i < count; i++) sum += y[i] = expf(x[i] - top);
-  float inverse = (float)(1 / sum);
-  for (uint32_t i = 0; i < count; i++) y[i] *= inverse;
-}
-
-/* The largest probability is 1 / sum of exp(x - top), so the loss needs no second sum and no logarithm of 0. What it
- * needs of x is read first: y may lie there. The loss is summed in the order of the images. */
-void sn__cpu_softmax_forward(const sn_call *call, uint32_t block) {
-  (void)block;
-  sn_shape s = sn__call_layer(call)->out;
-  double loss = 0;
-#pragma omp parallel for ordered schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t n = 0; n < s.n; n++) {
-    const float *x = call->x[0] + (uint64_t)n * s.c;
-    float *y = call->y[0] + (uint64_t)n * s.c;
-    double above = (double)largest(x, s.c) - x[call->labels[n]];
-    softmax(x, y, s.c);
-    double of_image = above - log((double)largest(y, s.c));
-#pragma omp ordered
-    loss += of_image;
-  }
-  *call->loss = loss / s.n;
-}
-
-void sn__cpu_softmax_backward(const sn_call *call, uint32_t block) {
-  (void)block;
-  sn_shape s = sn__call_layer(call)->out;
-  float share = 1 / (float)s.n;
-  for (uint32_t n = 0; n < s.n; n++) {
-    const float *y = call->y[0] + (uint64_t)n * s.c;
-    float *dx = call->dx[0] + (uint64_t)n * s.c;
-    uint32_t label = (uint32_t)call->labels[n];
-    for (uint32_t c = 0; c < s.c; c++) dx[c] = (y[c] - (c == label ? 1.0f : 0.0f)) * share;
   }
 }
 

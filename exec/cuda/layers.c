@@ -79,10 +79,21 @@ static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
   return rest.n > 0 ? describe_shape(&l->rest, rest, err) : SN_OK;
 }
 
+/* Operators, and forms of them, that came after this back end; NULL: none of those. */
+static const char *newer_form(const sn_layer *layer) {
+  const sn_attr *a = &layer->attr;
+  if (layer->op > SN_DECONV) return sn_op_of(layer)->name;
+  if (sn_op_of(layer)->convolves && (a->dilation_h > 1 || a->dilation_w > 1)) return "a dilated convolution";
+  if (layer->op == SN_FC && a->positions) return "an FC of each position";
+  if (layer->op == SN_SOFTMAX && a->positions) return "a SOFTMAX of each position";
+  if (layer->op == SN_DROPOUT && a->images) return "a DROPOUT of whole images";
+  return NULL;
+}
+
 static sn_status check_operator(const sn_layer *layer, sn_err *err) {
-  char what[80];
-  if (sn_layer_simulated_only(layer, what, sizeof what))
-    return sn_fail(err, SN_BAD_DEVICE, "nothing executes %s yet, it is simulated only; use snsim simulate", what);
+  const char *newer = newer_form(layer);
+  if (newer)
+    return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for %s yet; --backend cpu has one", newer);
   if (layer->op == SN_DECONV)
     return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
   if (layer->op == SN_ACT && layer->attr.act != SN_ACT_RELU && layer->attr.act != SN_ACT_RELU6)

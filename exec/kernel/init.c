@@ -29,7 +29,7 @@ static uint64_t fan_in(const sn_net *net, const sn_layer *layer, sn_init init) {
   if (layer->op == SN_DECONV && init == SN_INIT_PYTORCH) return a->channels / a->groups * window;
   if (layer->op == SN_DECONV) return sn_ceil_div(x.c / a->groups * window, (uint64_t)a->stride_h * a->stride_w);
   if (layer->op == SN_CONV) return (uint64_t)x.c / a->groups * a->kernel_h * a->kernel_w;
-  return (uint64_t)x.c * x.h * x.w;
+  return (uint64_t)x.c * (a->positions ? 1 : (uint64_t)x.h * x.w);
 }
 
 /* Whether nothing with weights lies between a layer and a SOFTMAX. */

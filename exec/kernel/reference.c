@@ -1,6 +1,7 @@
 /* Reference kernels: which function computes which operator, and the update; see exec/kernel/reference.h. The operators
- * are in reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX) and reference_shape.c (all others).
- */
+ * are in reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX), reference_act.c,
+ * reference_product.c (MUL, SCALE), reference_sequence.c (what is done at each position) and reference_shape.c (all
+ * others). */
 #include "exec/kernel/reference.h"
 
 #include "exec/kernel/reference_internal.h"
@@ -49,34 +50,44 @@ static void update(const sn_call *call) {
   for (uint64_t i = 0; i < count; i++) call->parameters[i] = (float)rules[call->hyper->optimizer](call, i);
 }
 
-/* DATA is not a step; LRN's backward is the only one that can fail. */
-static const struct {
+/* DATA is not a step. What needs memory of its own can fail. */
+typedef struct kernel {
   void (*forward)(const sn_call *call);
   void (*backward)(const sn_call *call);
-} kernels[SN_OP_COUNT] = {
-    [SN_CONV] = {sn__reference_conv_forward, sn__reference_conv_backward},
-    [SN_DECONV] = {sn__reference_deconv_forward, sn__reference_deconv_backward},
-    [SN_FC] = {sn__reference_fc_forward, sn__reference_fc_backward},
-    [SN_POOL] = {sn__reference_pool_forward, sn__reference_pool_backward},
-    [SN_ACT] = {sn__reference_act_forward, sn__reference_act_backward},
-    [SN_LRN] = {sn__reference_lrn_forward, NULL},
-    [SN_BN] = {sn__reference_bn_forward, sn__reference_bn_backward},
-    [SN_DROPOUT] = {sn__reference_dropout_forward, sn__reference_dropout_backward},
-    [SN_SOFTMAX] = {sn__reference_softmax_forward, sn__reference_softmax_backward},
-    [SN_JOIN] = {sn__reference_join_forward, sn__reference_join_backward},
-    [SN_FORK] = {sn__reference_fork_forward, sn__reference_fork_backward},
-    [SN_CONCAT] = {sn__reference_concat_forward, sn__reference_concat_backward},
+  sn_status (*backward_that_fails)(const sn_call *call, sn_err *err);
+} kernel;
+
+static const kernel kernels[SN_OP_COUNT] = {
+    [SN_CONV] = {sn__reference_conv_forward, sn__reference_conv_backward, NULL},
+    [SN_DECONV] = {sn__reference_deconv_forward, sn__reference_deconv_backward, NULL},
+    [SN_FC] = {sn__reference_fc_forward, sn__reference_fc_backward, NULL},
+    [SN_POOL] = {sn__reference_pool_forward, sn__reference_pool_backward, NULL},
+    [SN_ACT] = {sn__reference_act_forward, sn__reference_act_backward, NULL},
+    [SN_LRN] = {sn__reference_lrn_forward, NULL, sn__reference_lrn_backward},
+    [SN_BN] = {sn__reference_bn_forward, sn__reference_bn_backward, NULL},
+    [SN_DROPOUT] = {sn__reference_dropout_forward, sn__reference_dropout_backward, NULL},
+    [SN_SOFTMAX] = {sn__reference_softmax_forward, sn__reference_softmax_backward, NULL},
+    [SN_JOIN] = {sn__reference_join_forward, sn__reference_join_backward, NULL},
+    [SN_FORK] = {sn__reference_fork_forward, sn__reference_fork_backward, NULL},
+    [SN_CONCAT] = {sn__reference_concat_forward, sn__reference_concat_backward, NULL},
+    [SN_MUL] = {sn__reference_mul_forward, sn__reference_mul_backward, NULL},
+    [SN_SCALE] = {sn__reference_scale_forward, sn__reference_scale_backward, NULL},
+    [SN_LAYER_NORM] = {sn__reference_row_norm_forward, NULL, sn__reference_row_norm_backward},
+    [SN_RMS_NORM] = {sn__reference_row_norm_forward, NULL, sn__reference_row_norm_backward},
 };
 
+static const kernel of_positions = {sn__reference_fc_positions_forward, sn__reference_fc_positions_backward, NULL};
+
 sn_status sn_reference_run(const sn_call *call, sn_err *err) {
-  sn_op op = sn__call_layer(call)->op;
-  assert(op != SN_DATA);
-  if (op == SN_LRN && call->pass == SN_BACKWARD) return sn__reference_lrn_backward(call, err);
+  const sn_layer *layer = sn__call_layer(call);
+  const kernel *k = layer->op == SN_FC && layer->attr.positions ? &of_positions : &kernels[layer->op];
+  assert(layer->op != SN_DATA);
+  if (call->pass == SN_BACKWARD && k->backward_that_fails) return k->backward_that_fails(call, err);
   if (call->pass == SN_UPDATE)
     update(call);
   else if (call->pass == SN_FORWARD)
-    kernels[op].forward(call);
+    k->forward(call);
   else
-    kernels[op].backward(call);
+    k->backward(call);
   return SN_OK;
 }

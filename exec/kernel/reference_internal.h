@@ -41,5 +41,13 @@ void sn__reference_fork_forward(const sn_call *call);
 void sn__reference_fork_backward(const sn_call *call);
 void sn__reference_concat_forward(const sn_call *call);
 void sn__reference_concat_backward(const sn_call *call);
+void sn__reference_mul_forward(const sn_call *call);
+void sn__reference_mul_backward(const sn_call *call);
+void sn__reference_scale_forward(const sn_call *call);
+void sn__reference_scale_backward(const sn_call *call);
+void sn__reference_fc_positions_forward(const sn_call *call);
+void sn__reference_fc_positions_backward(const sn_call *call);
+void sn__reference_row_norm_forward(const sn_call *call);
+sn_status sn__reference_row_norm_backward(const sn_call *call, sn_err *err);
 
 #endif

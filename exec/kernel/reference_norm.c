@@ -132,26 +132,34 @@ void sn__reference_bn_backward(const sn_call *call) {
   for (uint32_t c = 0; c < s.c; c++) bn_backward_channel(call, s, c);
 }
 
+/* Of one position of an image; returns its cross-entropy. */
+static double softmax_row(const sn_call *call, uint64_t n, uint64_t p) {
+  sn_shape s = sn__call_layer(call)->out;
+  const float *x = call->x[0] + sn__at(s, n, 0, 0, p);
+  uint64_t apart = sn__plane(s);
+  double top = x[0], sum = 0, of_label = x[(uint64_t)call->labels[n * apart + p] * apart];
+  for (uint32_t c = 1; c < s.c; c++) top = fmax(top, x[c * apart]);
+  for (uint32_t c = 0; c < s.c; c++) sum += exp(x[c * apart] - top);
+  for (uint32_t c = 0; c < s.c; c++) call->y[0][sn__at(s, n, c, 0, p)] = (float)(exp(x[c * apart] - top) / sum);
+  return log(sum) + top - of_label;
+}
+
 void sn__reference_softmax_forward(const sn_call *call) {
   sn_shape s = sn__call_layer(call)->out;
   double loss = 0;
-  for (uint32_t n = 0; n < s.n; n++) {
-    const float *x = call->x[0] + (uint64_t)n * s.c;
-    double top = x[0], sum = 0;
-    for (uint32_t c = 1; c < s.c; c++) top = fmax(top, x[c]);
-    for (uint32_t c = 0; c < s.c; c++) sum += exp(x[c] - top);
-    for (uint32_t c = 0; c < s.c; c++) call->y[0][(uint64_t)n * s.c + c] = (float)(exp(x[c] - top) / sum);
-    loss += log(sum) + top - x[call->labels[n]];
-  }
-  *call->loss = loss / s.n;
+  for (uint32_t n = 0; n < s.n; n++)
+    for (uint64_t p = 0; p < sn__plane(s); p++) loss += softmax_row(call, n, p);
+  *call->loss = loss / ((double)s.n * (double)sn__plane(s));
 }
 
 void sn__reference_softmax_backward(const sn_call *call) {
   sn_shape s = sn__call_layer(call)->out;
+  double rows = (double)s.n * (double)sn__plane(s);
   for (uint32_t n = 0; n < s.n; n++)
-    for (uint32_t c = 0; c < s.c; c++) {
-      uint64_t at = (uint64_t)n * s.c + c;
-      double truth = (uint32_t)call->labels[n] == c ? 1 : 0;
-      call->dx[0][at] = (float)((call->y[0][at] - truth) / s.n);
-    }
+    for (uint32_t c = 0; c < s.c; c++)
+      for (uint64_t p = 0; p < sn__plane(s); p++) {
+        uint64_t at = sn__at(s, n, c, 0, p);
+        double truth = (uint32_t)call->labels[n * sn__plane(s) + p] == c ? 1 : 0;
+        call->dx[0][at] = (float)((call->y[0][at] - truth) / rows);
+      }
 }

@@ -1,8 +1,9 @@
-/* Reference kernels of what selects, copies and adds: POOL, ACT, DROPOUT, JOIN, FORK, CONCAT.
+/* Reference kernels of what selects, copies and adds: POOL, DROPOUT, JOIN, FORK, CONCAT.
  *
  * POOL: a window is cut where it reaches beyond the image. The average is over the real elements only, never over
  * padding. A maximum's gradient goes to the first element of the window, row by row, that equals it. DROPOUT is
- * inverted: what is kept is scaled by 1 / (1 - ratio), so the expected value stays. */
+ * inverted: what is kept is scaled by 1 / (1 - ratio), so the expected value stays; of whole images element n of the
+ * mask is image n's. */
 #include "exec/kernel/reference_internal.h"
 
 #include <assert.h>
@@ -86,62 +87,11 @@ void sn__reference_pool_backward(const sn_call *call) {
         call->dx[0][plane * sn__plane(in) + (uint64_t)y * in.w + x] = (float)pool_gradient(call, &p, plane, y, x);
 }
 
-static double act(const sn_attr *a, double x) {
-  switch (a->act) {
-  case SN_ACT_RELU:
-    return fmax(x, 0);
-  case SN_ACT_RELU6:
-    return fmin(fmax(x, 0), 6);
-  case SN_ACT_LEAKY:
-    return x > 0 ? x : a->slope * x;
-  case SN_ACT_TANH:
-    return tanh(x);
-  case SN_ACT_SIGMOID:
-    return 1 / (1 + exp(-x));
-  default: /* simulated only */
-    break;
-  }
-  return NAN;
-}
-
-/* dy/dx. At a bend: what is below it, above 6 what is above. */
-static double act_derivative(const sn_attr *a, double x) {
-  double y = act(a, x);
-  switch (a->act) {
-  case SN_ACT_RELU:
-    return x > 0;
-  case SN_ACT_RELU6:
-    return x > 0 && x < 6;
-  case SN_ACT_LEAKY:
-    return x > 0 ? 1 : a->slope;
-  case SN_ACT_TANH:
-    return 1 - y * y;
-  case SN_ACT_SIGMOID:
-    return y * (1 - y);
-  default: /* simulated only */
-    break;
-  }
-  return NAN;
-}
-
-void sn__reference_act_forward(const sn_call *call) {
-  const sn_layer *layer = sn__call_layer(call);
-  uint64_t count = sn__count(layer->out);
-  for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(&layer->attr, call->x[0][i]);
-}
-
-void sn__reference_act_backward(const sn_call *call) {
-  const sn_layer *layer = sn__call_layer(call);
-  uint64_t count = sn__count(layer->out);
-  for (uint64_t i = 0; i < count; i++)
-    call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(&layer->attr, call->x[0][i]));
-}
-
 static void drop(const sn_call *call, const float *from, float *to) {
   const sn_layer *layer = sn__call_layer(call);
   double scale = 1 / (1 - layer->attr.ratio);
-  uint64_t count = sn__count(layer->out);
-  for (uint64_t i = 0; i < count; i++) to[i] = sn_dropout_keeps(call, i) ? (float)(from[i] * scale) : 0;
+  uint64_t count = sn__count(layer->out), each = layer->attr.images ? sn__image(layer->out) : 1;
+  for (uint64_t i = 0; i < count; i++) to[i] = sn_dropout_keeps(call, i / each) ? (float)(from[i] * scale) : 0;
 }
 
 void sn__reference_dropout_forward(const sn_call *call) {

@@ -7,15 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Numbers of a norm that are 1 at first: gammas, of which a BN has as many running variances. */
+static uint32_t ones_of(const sn_layer *layer) {
+  bool norm = layer->op == SN_BN || layer->op == SN_LAYER_NORM || layer->op == SN_RMS_NORM || layer->op == SN_SCALE;
+  return norm ? layer->out.c : 0;
+}
+
 static void start_layer(sn_state *s, uint32_t index, const sn_hyper *hyper) {
   const sn_layer *layer = &s->net->layers[index];
   float *p = s->parameters + s->parameter_offset[index];
-  if (layer->op != SN_BN) {
-    if (layer->parameters > 0) sn_init_draw(s->net, index, hyper->init, hyper->seed, p);
-    return;
-  }
   float *running_variance = s->statistics + s->statistics_offset[index] + layer->out.c;
-  for (uint32_t c = 0; c < layer->out.c; c++) p[c] = running_variance[c] = 1;
+  for (uint32_t c = 0; c < ones_of(layer); c++) {
+    p[c] = 1;
+    if (layer->op == SN_BN) running_variance[c] = 1;
+  }
+  if (layer->parameters > 0 && ones_of(layer) == 0) sn_init_draw(s->net, index, hyper->init, hyper->seed, p);
 }
 
 static bool allocate(sn_state *s, sn_optimizer optimizer, sn_arena *arena) {

@@ -64,15 +64,35 @@ static void add_linear(list *l, const sn_net *net, uint32_t index) {
   if (a->bias) add(l, net, index, "bias", outputs)->at = weights;
 }
 
+/* Of a norm, and SCALE: a number a channel, and as many again where it shifts. */
 static void add_norm(list *l, const sn_net *net, uint32_t index, bool statistics) {
-  uint64_t channels = net->layers[index].out.c;
-  add(l, net, index, "weight", channels);
-  add(l, net, index, "bias", channels)->at = channels;
-  for (uint64_t i = 0; statistics && i < 2; i++) {
+  const sn_layer *layer = &net->layers[index];
+  uint64_t channels = layer->out.c;
+  sn__tensor_source *t = &add(l, net, index, "weight", channels)->tensor;
+  while (layer->op == SN_SCALE && t->n_sizes < 3) t->sizes[t->n_sizes++] = 1;
+  if (sn_op_of(layer)->shifts) add(l, net, index, "bias", channels)->at = channels;
+  for (uint64_t i = 0; statistics && layer->op == SN_BN && i < 2; i++) {
     entry *e = add(l, net, index, i == 0 ? "running_mean" : "running_var", channels);
     e->at = i * channels;
     e->is_statistic = true;
   }
+}
+
+/* A row of numbers for each token or position; of a TOKEN one. */
+static void add_table(list *l, const sn_net *net, uint32_t index) {
+  const sn_layer *layer = &net->layers[index];
+  sn__tensor_source *t = &add(l, net, index, "weight", layer->op == SN_TOKEN ? 1 : layer->attr.rows)->tensor;
+  t->sizes[t->n_sizes++] = layer->out.c;
+}
+
+static void add_layer(list *l, const sn_net *net, uint32_t index, bool statistics) {
+  const sn_op op = net->layers[index].op;
+  if (op == SN_FC || sn_op_table[op].convolves)
+    add_linear(l, net, index);
+  else if (op == SN_EMBEDDING || op == SN_POSITION || op == SN_TOKEN)
+    add_table(l, net, index);
+  else
+    add_norm(l, net, index, statistics);
 }
 
 static void list_free(list *l) {
@@ -84,12 +104,8 @@ static sn_status list_net(const sn_net *net, bool statistics, list *l, sn_err *e
   *l = (list){.arena = sn_arena_new()};
   if (l->arena) l->entries = sn_arena_alloc(l->arena, (size_t)MOST_OF_A_LAYER * net->n_layers, sizeof *l->entries);
   l->lost = !l->entries;
-  for (uint32_t i = 0; i < net->n_layers && !l->lost; i++) {
-    if (net->layers[i].op == SN_BN)
-      add_norm(l, net, i, statistics);
-    else if (net->layers[i].parameters > 0)
-      add_linear(l, net, i);
-  }
+  for (uint32_t i = 0; i < net->n_layers && !l->lost; i++)
+    if (net->layers[i].parameters > 0) add_layer(l, net, i, statistics);
   if (!l->lost) return SN_OK;
   list_free(l);
   return sn_fail_memory(err);

@@ -4,6 +4,10 @@
  *   CONV, FC   <layer>.weight (outputs x inputs of a group x height x width; outputs x inputs), <layer>.bias
  *   DECONV     <layer>.weight (inputs x outputs of a group x height x width), <layer>.bias
  *   BN         <layer>.weight, <layer>.bias, and beside weights <layer>.running_mean, <layer>.running_var
+ *   LAYER_NORM <layer>.weight, <layer>.bias; RMS_NORM <layer>.weight; SCALE <layer>.weight (channels x 1 x 1)
+ *   EMBEDDING  <layer>.weight (rows x channels), as POSITION; TOKEN <layer>.weight (1 x channels)
+ *
+ * Of weights that several layers use there is the owner's name alone.
  *
  *   sn_weights *weights = sn_weights_open("weights.safetensors", net, &err);      checked, nothing is read yet
  *   sn_weights_read(weights, state, &err);                                        as often as there are trainings

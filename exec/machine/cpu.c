@@ -207,7 +207,7 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .parameters = trained ? s->parameters + offset : NULL,
                    .gradients = trained ? s->gradients + offset : NULL,
                    .states = {trained ? state_of(s, 0, offset) : NULL, trained ? state_of(s, 1, offset) : NULL},
-                   .statistics = layer->op == SN_BN ? s->statistics + s->statistics_offset[step->layer] : NULL,
+                   .statistics = layer->statistics_bytes > 0 ? s->statistics + s->statistics_offset[step->layer] : NULL,
                    .labels = cpu->batch->labels,
                    .loss = loss,
                    .workspace = i->bytes > 0 ? cpu->play->pool + i->offset : NULL,
@@ -218,10 +218,11 @@ static sn_op op_of(const sn_call *call) {
   return call->net->layers[call->layer].op;
 }
 
-static uint32_t most_likely(const float *y, uint32_t classes) {
+/* Of classes that lie `apart`. */
+static uint32_t most_likely(const float *y, uint32_t classes, uint64_t apart) {
   uint32_t best = 0;
   for (uint32_t c = 1; c < classes; c++)
-    if (y[c] > y[best]) best = c;
+    if (y[c * apart] > y[best * apart]) best = c;
   return best;
 }
 
@@ -229,10 +230,13 @@ static uint32_t most_likely(const float *y, uint32_t classes) {
 static void score(job *j) {
   const sn_call *call = &j->call;
   sn_shape s = call->net->layers[call->layer].out;
+  uint64_t plane = (uint64_t)s.h * s.w;
   j->scores = true;
   j->correct = 0;
-  for (uint32_t n = 0; n < s.n; n++)
-    if (most_likely(call->y[0] + (uint64_t)n * s.c, s.c) == (uint32_t)call->labels[n]) j->correct++;
+  for (uint64_t i = 0; i < s.n * plane; i++) {
+    const float *y = call->y[0] + i / plane * s.c * plane + i % plane;
+    if (most_likely(y, s.c, plane) == (uint32_t)call->labels[i]) j->correct++;
+  }
 }
 
 static void add_outcome(sn_cpu *cpu, const job *j) {

@@ -62,7 +62,7 @@ typedef struct sn_machine_info {
 /* Of the last whole iteration. */
 typedef struct sn_outcome {
   double loss;      /* mean cross-entropy of the batch, summed over the net's SOFTMAX layers */
-  uint32_t correct; /* images whose most likely class is their label, by the net's last SOFTMAX */
+  uint32_t correct; /* images, or positions, whose most likely class is their label, by the net's last SOFTMAX */
 } sn_outcome;
 
 typedef struct sn_machine_ops {

@@ -105,7 +105,8 @@ static const timing *sort_timings(play *p, uint64_t *count) {
 static double accuracy(const play *p) {
   uint64_t n = p->done / 10 ? p->done / 10 : 1, right = 0;
   for (uint64_t i = p->done - n; i < p->done; i++) right += p->correct[i];
-  return (double)right / ((double)n * sn_iteration_batches(p->session->iteration) * p->session->net->batch);
+  const uint64_t labels = p->session->net->label_bytes / sizeof(int32_t);
+  return (double)right / ((double)n * sn_iteration_batches(p->session->iteration) * (double)labels);
 }
 
 static uint64_t digest(const play *p) {

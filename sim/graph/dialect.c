@@ -99,6 +99,7 @@ static const sn_dialect explicit_graph = {
             [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
+            [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
 };
 

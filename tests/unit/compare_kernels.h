@@ -75,7 +75,8 @@ static inline compare_sum compare_linear(const sn_call *call, compare_part part)
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
   bool conv = layer->op != SN_FC;
-  double window = conv ? (double)layer->attr.kernel_h * layer->attr.kernel_w : (double)in.h * in.w;
+  double image = layer->attr.positions ? 1 : (double)in.h * in.w;
+  double window = conv ? (double)layer->attr.kernel_h * layer->attr.kernel_w : image;
   double groups = conv ? layer->attr.groups : 1;
   double x = compare_largest(call->x[0], (uint64_t)in.n * in.c * in.h * in.w);
   double w = compare_largest(call->parameters, layer->parameters);
@@ -122,9 +123,25 @@ static inline compare_sum compare_addition(const sn_call *call) {
  * of numbers near 1 where y is, as exact as these; oneDNN takes them from y as float32 has it, the reference from x. */
 static inline compare_sum compare_act(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  if (layer->attr.act != SN_ACT_TANH && layer->attr.act != SN_ACT_SIGMOID) return (compare_sum){1, 0};
+  if (layer->attr.act < SN_ACT_TANH) return (compare_sum){1, 0};
   if (call->pass == SN_FORWARD) return (compare_sum){8, 0};
   return (compare_sum){8, compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float))};
+}
+
+/* MUL and SCALE: a factor's gradient is a sum over what it multiplies. */
+static inline compare_sum compare_product(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
+  if (call->pass == SN_FORWARD) return (compare_sum){1, 0};
+  return (compare_sum){(double)count, compare_largest(call->dy[0], count) * compare_largest(call->x[0], count)};
+}
+
+/* A norm over channels; gradients of its parameters are sums over positions. */
+static inline compare_sum compare_row_norm(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
+  if (call->pass == SN_FORWARD || part == COMPARE_TENSOR) return (compare_sum){8.0 * layer->out.c, 0};
+  return (compare_sum){compare_pixels(layer->out) * 8, compare_largest(call->dy[0], count)};
 }
 
 static inline compare_sum compare_sum_of(const sn_call *call, compare_part part) {
@@ -147,6 +164,12 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
     return (compare_sum){8.0 * in.c, 0}; /* and exponentials */
   case SN_ACT:
     return compare_act(call);
+  case SN_MUL:
+  case SN_SCALE:
+    return compare_product(call);
+  case SN_LAYER_NORM:
+  case SN_RMS_NORM:
+    return compare_row_norm(call, part);
   case SN_JOIN:
   case SN_FORK:
     return compare_addition(call);
@@ -174,7 +197,7 @@ static inline void compare_data(compare *c, const sn_call *call, const char *wha
 static inline void compare_parameters(compare *c, const sn_call *call, const char *what, const float *fast,
                                       const float *reference) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  uint64_t tail = layer->op == SN_BN || layer->attr.bias ? layer->out.c : 0, head = layer->parameters - tail;
+  uint64_t tail = sn_op_of(layer)->shifts || layer->attr.bias ? layer->out.c : 0, head = layer->parameters - tail;
   compare_data(c, call, what, compare_sum_of(call, COMPARE_WEIGHTS), fast, reference, head);
   compare_data(c, call, what, compare_sum_of(call, COMPARE_BIASES), fast + head, reference + head, tail);
 }
@@ -226,11 +249,12 @@ static inline void compare_share(compare *c, uint32_t step, const sn_call *fast,
 }
 
 /* Whether a step makes the gradient with respect to the input batch, or a FORK of it, by a convolution's backward,
- * which no machine computes, or as a sum of such. */
+ * which no machine computes - an FC of each position is one -, or an EMBEDDING's, or as a sum of such. */
 static inline bool compare_nobody_needs(const net_runner *r, const sn_step *step) {
   const sn_layer *layer = &r->net->layers[step->layer];
   uint32_t of = step->layer;
-  if (step->pass != SN_BACKWARD || !(sn_op_of(layer)->convolves || layer->op == SN_FORK)) return false;
+  bool skips = sn_op_of(layer)->convolves || layer->op == SN_EMBEDDING || (layer->op == SN_FC && layer->attr.positions);
+  if (step->pass != SN_BACKWARD || !(skips || layer->op == SN_FORK)) return false;
   do of = sn_layer_input(r->net, &r->net->layers[of], 0)->producer;
   while (r->net->layers[of].op == SN_FORK);
   return of == 0;

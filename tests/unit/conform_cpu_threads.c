@@ -139,6 +139,12 @@ static void gan(void **state) {
   conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 190 << 10, true, 0, 0});
 }
 
+/* Squeeze and excitation, ConvNeXt's block, a loss at every position. */
+static void gated(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 400 << 10, true, 0, 0});
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -154,12 +160,14 @@ static void accumulated(void **state) {
   conforms(&(subject){"lenet", 4, 0, 300 << 10, false, SN_OPTIMIZER_ADAM, 3});
   conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, false, 0, 2});
   conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 220 << 10, false, 0, 4});
+  conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 440 << 10, false, 0, 3});
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lenet),    cmocka_unit_test(alexnet),    cmocka_unit_test(resnet), cmocka_unit_test(inception),
-      cmocka_unit_test(densenet), cmocka_unit_test(optimizers), cmocka_unit_test(gan),    cmocka_unit_test(accumulated),
+      cmocka_unit_test(lenet),     cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
+      cmocka_unit_test(inception), cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
+      cmocka_unit_test(gan),       cmocka_unit_test(accumulated), cmocka_unit_test(gated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,15 +116,16 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
   for (int k = 0; k < SN_OPTIMIZER_STATES; k++) s->states[k] = net_block_new(r, count);
   s->statistics = net_block_new(r, layer->statistics_bytes / sizeof(float));
   for (uint64_t i = 0; i < count; i++) s->states[0][i] = s->states[1][i] = 0;
-  for (uint64_t c = 0; c < channels && s->statistics; c++) s->statistics[c] = 0, s->statistics[channels + c] = 1;
+  for (uint64_t c = 0; c < channels && layer->op == SN_BN; c++) s->statistics[c] = 0, s->statistics[channels + c] = 1;
   if (count == 0) return;
-  if (layer->op == SN_BN) {
+  if (layer->op == SN_RMS_NORM || layer->op == SN_SCALE || sn_op_of(layer)->shifts) {
     net_fill(s->parameters, count, 0.5, dice);
     for (uint64_t c = 0; c < channels; c++) s->parameters[c] += 1;
     return;
   }
   uint64_t biases = layer->attr.bias ? layer->attr.channels : 0, weights = count - biases;
-  net_fill(s->parameters, weights, sqrt(6.0 * layer->attr.channels / (double)weights), dice);
+  bool linear = layer->op == SN_FC || sn_op_of(layer)->convolves;
+  net_fill(s->parameters, weights, linear ? sqrt(6.0 * layer->attr.channels / (double)weights) : 1, dice);
   net_fill(s->parameters + weights, biases, 0.1, dice);
 }
 
@@ -158,9 +159,10 @@ static inline void net_data_new(net_runner *r, uint64_t *dice) {
   for (uint32_t i = 0; i < r->net->n_layers; i++)
     if (r->net->layers[i].op == SN_SOFTMAX && r->net->layers[i].out.c < classes) classes = r->net->layers[i].out.c;
   uint32_t value = r->net->layers[0].first_output;
+  uint64_t labels = r->net->label_bytes / sizeof *r->labels;
   net_fill(r->output[value], net_value_count(r, value), 1, dice);
-  r->labels = net_calloc(r->net->batch, sizeof *r->labels);
-  for (uint32_t i = 0; i < r->net->batch; i++) r->labels[i] = (int32_t)prng_below(dice, classes);
+  r->labels = net_calloc(labels, sizeof *r->labels);
+  for (uint64_t i = 0; i < labels; i++) r->labels[i] = (int32_t)prng_below(dice, classes);
 }
 
 static inline void net_tables_new(net_runner *r) {

@@ -43,6 +43,21 @@ static inline sn_net *op_net(sn_op op, sn_attr attr, sn_shape data, uint32_t inp
   return finish_net(b);
 }
 
+/* What a squeeze-and-excitation block does: the batch through a CONV, times what another CONV's output has been pooled
+ * to, height x width, of all channels or, with `one_channel`, of one. */
+static inline sn_net *gate_net(sn_shape data, uint32_t channels, uint32_t height, uint32_t width, bool one_channel) {
+  sn_builder *b = begin_net(data);
+  const sn_conv conv = {.channels = channels, .kernel = 3, .pad = 1},
+                gate = {.channels = one_channel ? 1 : channels, .kernel = 1};
+  const sn_attr pool = {.pool = SN_POOL_AVERAGE, .adaptive_h = height, .adaptive_w = width};
+  uint32_t x = sn_build_conv(b, SN_DATA_LAYER, conv, "in"), factor = sn_build_conv(b, x, gate, "gate");
+  factor = sn_build_layer(b, SN_POOL, &pool, &factor, 1, "pool");
+  x = sn_build_mul(b, x, factor, "op");
+  x = sn_build_conv(b, x, (sn_conv){.channels = channels, .kernel = 1}, "out");
+  sn_build_softmax(b, sn_build_fc(b, x, 2, "fc"), "softmax");
+  return finish_net(b);
+}
+
 /* Inputs come first in the net and the end last, so the operator is the first of its kind but for a CONV of inputs. */
 static inline uint32_t op_net_layer(const sn_net *net, sn_op op) {
   uint32_t i = 1;

@@ -122,6 +122,12 @@ static void blocked_match(void **state) {
   check_blocked(SN_JOIN, none, (sn_shape){2, 32, 23, 17}, 3);
   check_blocked(SN_FORK, none, (sn_shape){2, 48, 13, 17}, 1);
   check_blocked(SN_CONCAT, none, (sn_shape){3, 48, 5, 7}, 3);
+  check_blocked(SN_MUL, none, (sn_shape){2, 48, 13, 17}, 2);
+  check_blocked(SN_SCALE, none, (sn_shape){2, 48, 13, 17}, 1);
+  check_blocked(SN_DROPOUT, (sn_attr){.ratio = 0.5, .images = true}, (sn_shape){6, 48, 9, 11}, 1);
+  check_blocked(SN_ACT, act_attr(SN_ACT_HARDSIGMOID), (sn_shape){3, 32, 7, 11}, 1);
+  check_blocked(SN_FC, (sn_attr){.channels = 64, .bias = true, .positions = true}, (sn_shape){3, 32, 5, 3}, 1);
+  check_blocked(SN_FC, (sn_attr){.channels = 20, .positions = true}, (sn_shape){3, 32, 5, 3}, 1);
 }
 
 static void conv_matches(void **state) {
@@ -207,6 +213,45 @@ static void norm_matches(void **state) {
   check_operator(SN_SOFTMAX, (sn_attr){0}, (sn_shape){2, 1, 1, 1}, 1);
 }
 
+static void check_gate(sn_shape data, uint32_t channels, uint32_t height, uint32_t width, bool one_channel) {
+  for (uint32_t threads = 1; threads <= 2; threads++)
+    check_net(gate_net(data, channels, height, width, one_channel), threads, 7 + threads, UINT64_MAX, false);
+}
+
+static void products_match(void **state) {
+  (void)state;
+  for (uint32_t channels = 5; channels <= 48; channels += 43) { /* 48: blocked */
+    check_gate((sn_shape){3, 4, 9, 7}, channels, 1, 1, false);
+    check_gate((sn_shape){3, 4, 17, 15}, channels, 1, 1, false);
+    check_gate((sn_shape){2, 4, 9, 7}, channels, 9, 7, true);
+    check_gate((sn_shape){2, 4, 9, 7}, channels, 9, 1, false);
+    check_gate((sn_shape){2, 4, 9, 7}, channels, 1, 7, false);
+    check_gate((sn_shape){2, 4, 9, 7}, channels, 1, 7, true);
+  }
+  check_operator(SN_MUL, (sn_attr){0}, (sn_shape){2, 16, 43, 37}, 2);
+  check_operator(SN_SCALE, (sn_attr){0}, (sn_shape){3, 7, 43, 37}, 1);
+  check_operator(SN_SCALE, (sn_attr){0}, (sn_shape){1, 3, 1, 1}, 1);
+  check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5, .images = true}, (sn_shape){9, 7, 23, 37}, 1);
+}
+
+static void positions_match(void **state) {
+  (void)state;
+  const sn_attr fc = {.channels = 40, .bias = true, .positions = true}, bare = {.channels = 17, .positions = true};
+  check_operator(SN_FC, fc, (sn_shape){3, 24, 19, 1}, 1);
+  check_operator(SN_FC, bare, (sn_shape){2, 33, 5, 4}, 1);
+  check_operator(SN_FC, bare, (sn_shape){1, 1, 1, 1}, 1);
+  check_operator(SN_FC, fc, (sn_shape){2, 96, 28, 28}, 1);
+  for (sn_op op = SN_LAYER_NORM; op <= SN_RMS_NORM; op++) {
+    check_operator(op, (sn_attr){0}, (sn_shape){3, 40, 5, 7}, 1);
+    check_operator(op, (sn_attr){0}, (sn_shape){2, 96, 14, 14}, 1);
+    check_operator(op, (sn_attr){0}, (sn_shape){5, 768, 1, 1}, 1);
+    check_operator(op, (sn_attr){0}, (sn_shape){2, 2, 1, 17}, 1);
+  }
+  check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){3, 11, 7, 5}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 500, 47, 1}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 1, 3, 3}, 1);
+}
+
 /* Three updates by each optimizer, the moments of the second and third no longer 0. */
 static void updates_match(void **state) {
   (void)state;
@@ -227,7 +272,7 @@ static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
-  for (sn_act_mode mode = SN_ACT_RELU6; mode <= SN_ACT_SIGMOID; mode++)
+  for (sn_act_mode mode = SN_ACT_RELU6; mode < SN_ACT_MODES; mode++)
     check_operator(SN_ACT, act_attr(mode), (sn_shape){2, 16, 41, 41}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);
@@ -490,6 +535,8 @@ int main(void) {
       cmocka_unit_test(pool_matches),
       cmocka_unit_test(norm_matches),
       cmocka_unit_test(updates_match),
+      cmocka_unit_test(products_match),
+      cmocka_unit_test(positions_match),
       cmocka_unit_test(others_match),
       cmocka_unit_test(random_nets_match),
       cmocka_unit_test(zoo_matches),

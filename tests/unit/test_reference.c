@@ -176,13 +176,43 @@ static void gradients_norm(void **state) {
 static void gradients_of_others(void **state) {
   (void)state;
   uint64_t seed = first_seed(15);
-  for (sn_act_mode mode = 0; mode <= SN_ACT_SIGMOID; mode++)
+  for (sn_act_mode mode = 0; mode < SN_ACT_MODES; mode++)
     check_gradients(SN_ACT, act_attr(mode), (sn_shape){2, 3, 5, 4}, 1, seed);
   check_gradients(SN_DROPOUT, (sn_attr){.ratio = 0.4}, (sn_shape){2, 3, 4, 2}, 1, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 2, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){1, 2, 2, 2}, 3, seed);
   check_gradients(SN_FORK, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 1, seed);
   check_gradients(SN_CONCAT, (sn_attr){0}, (sn_shape){2, 2, 3, 2}, 3, seed);
+}
+
+static void check_gate(sn_shape data, uint32_t height, uint32_t width, bool one_channel, uint64_t seed) {
+  sn_net *net = gate_net(data, 3, height, width, one_channel);
+  probe p = probe_open(net, SN_MUL, seed);
+  check_operator(&p);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void gradients_of_products(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(16);
+  check_gradients(SN_MUL, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 2, seed);
+  check_gate((sn_shape){2, 2, 4, 3}, 1, 1, false, seed); /* a number a channel */
+  check_gate((sn_shape){2, 2, 4, 3}, 4, 3, true, seed);  /* one a pixel */
+  check_gate((sn_shape){2, 2, 4, 3}, 4, 1, false, seed);
+  check_gate((sn_shape){2, 2, 4, 3}, 1, 3, true, seed);
+  check_gradients(SN_SCALE, (sn_attr){0}, (sn_shape){2, 3, 4, 2}, 1, seed);
+  check_gradients(SN_DROPOUT, (sn_attr){.ratio = 0.4, .images = true}, (sn_shape){5, 3, 2, 2}, 1, seed);
+}
+
+static void gradients_of_positions(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(17);
+  check_gradients(SN_LAYER_NORM, (sn_attr){0}, (sn_shape){2, 5, 3, 2}, 1, seed);
+  check_gradients(SN_RMS_NORM, (sn_attr){0}, (sn_shape){2, 5, 3, 2}, 1, seed);
+  check_gradients(SN_FC, (sn_attr){.channels = 4, .bias = true, .positions = true}, (sn_shape){2, 3, 4, 2}, 1, seed);
+  check_gradients(SN_FC, (sn_attr){.channels = 3, .positions = true}, (sn_shape){2, 5, 3, 1}, 1, seed);
+  check_gradients(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 4, 3, 2}, 1, seed);
 }
 
 /* Runs an operator forward on given inputs; the caller compares p.r.output and closes. */
@@ -259,7 +289,7 @@ static void deconv_scatters(void **state) {
   }
 }
 
-/* Outputs and gradients by tables of tanh and exp. */
+/* Outputs and gradients by tables of tanh and exp; from ELU on PyTorch's, in float64. */
 static void acts_by_hand(void **state) {
   (void)state;
   static const struct {
@@ -273,6 +303,28 @@ static void acts_by_hand(void **state) {
       {SN_ACT_SIGMOID,
        {0.11920292f, 0.37754067f, 0.62245933f, 0.88079708f},
        {0.10499359f, 0.23500371f, 0.23500371f, 0.10499359f}},
+      {SN_ACT_ELU, {-0.864664717f, -0.39346934f, 0.5f, 2}, {0.135335283f, 0.60653066f, 1, 1}},
+      {SN_ACT_GELU,
+       {-0.0455002639f, -0.154268769f, 0.345731231f, 1.95449974f},
+       {-0.0852318011f, 0.132504875f, 0.867495125f, 1.0852318f}},
+      {SN_ACT_SILU,
+       {-0.238405844f, -0.188770334f, 0.311229666f, 1.76159416f},
+       {-0.0907842488f, 0.260038813f, 0.739961187f, 1.09078425f}},
+      {SN_ACT_HARDSWISH,
+       {-0.333333333f, -0.208333333f, 0.291666667f, 1.66666667f},
+       {-0.166666667f, 0.333333333f, 0.666666667f, 1.16666667f}},
+      {SN_ACT_HARDSIGMOID,
+       {0.166666667f, 0.416666667f, 0.583333333f, 0.833333333f},
+       {0.166666672f, 0.166666672f, 0.166666672f, 0.166666672f}},
+      {SN_ACT_SOFTPLUS,
+       {0.126928011f, 0.474076984f, 0.974076984f, 2.12692801f},
+       {0.119202922f, 0.377540669f, 0.622459331f, 0.880797078f}},
+      {SN_ACT_MISH,
+       {-0.252501483f, -0.220743775f, 0.375245211f, 1.94395896f},
+       {-0.108355092f, 0.289510678f, 0.886424375f, 1.06931793f}},
+      {SN_ACT_GELU_NEW,
+       {-0.0454023059f, -0.15428599f, 0.34571401f, 1.95459769f},
+       {-0.0860992566f, 0.132630096f, 0.867369904f, 1.08609926f}},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     sn_net *net = op_net(SN_ACT, act_attr(cases[n].mode), (sn_shape){1, 4, 1, 1}, 1);
@@ -477,6 +529,8 @@ int main(void) {
       cmocka_unit_test(gradients_pool),
       cmocka_unit_test(gradients_norm),
       cmocka_unit_test(gradients_of_others),
+      cmocka_unit_test(gradients_of_products),
+      cmocka_unit_test(gradients_of_positions),
       cmocka_unit_test(conv_by_hand),
       cmocka_unit_test(deconv_scatters),
       cmocka_unit_test(acts_by_hand),

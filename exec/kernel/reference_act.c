@@ -1,0 +1,120 @@
+/* Reference kernels of ACT: the modes' definitions and derivatives (models/net.h), as PyTorch has them. Where a
+ * derivative jumps, it is at the bend what it is below it; of modes with two bends 0, or what it is beyond, at both. */
+#include "exec/kernel/reference_internal.h"
+
+#include <math.h>
+
+static const double sqrt_half = 0.70710678118654752440, sqrt_2_over_pi = 0.79788456080286535588, cubic = 0.044715;
+
+static double sigmoid(double x) {
+  return 1 / (1 + exp(-x));
+}
+
+/* log(1 + exp(x)) without overflow. */
+static double softplus(double x) {
+  return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+/* How likely a normal number is less than x, and its density there. */
+static double normal(double x) {
+  return erfc(-x * sqrt_half) / 2;
+}
+static double normal_density(double x) {
+  return exp(-x * x / 2) * sqrt_2_over_pi / 2;
+}
+
+static double gelu_new_inner(double x) {
+  return tanh(sqrt_2_over_pi * (x + cubic * x * x * x));
+}
+
+static double act(const sn_attr *a, double x) {
+  switch (a->act) {
+  case SN_ACT_RELU:
+    return fmax(x, 0);
+  case SN_ACT_RELU6:
+    return fmin(fmax(x, 0), 6);
+  case SN_ACT_LEAKY:
+    return x > 0 ? x : a->slope * x;
+  case SN_ACT_TANH:
+    return tanh(x);
+  case SN_ACT_SIGMOID:
+    return sigmoid(x);
+  case SN_ACT_ELU:
+    return x > 0 ? x : expm1(x);
+  case SN_ACT_GELU:
+    return x * normal(x);
+  case SN_ACT_SILU:
+    return x * sigmoid(x);
+  case SN_ACT_HARDSWISH:
+    return x * fmin(fmax(x + 3, 0), 6) / 6;
+  case SN_ACT_HARDSIGMOID:
+    return fmin(fmax(x + 3, 0), 6) / 6;
+  case SN_ACT_SOFTPLUS:
+    return softplus(x);
+  case SN_ACT_MISH:
+    return x * tanh(softplus(x));
+  case SN_ACT_GELU_NEW:
+    return x / 2 * (1 + gelu_new_inner(x));
+  case SN_ACT_MODES:
+    break;
+  }
+  return NAN;
+}
+
+static double gelu_new_derivative(double x) {
+  double t = gelu_new_inner(x);
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * sqrt_2_over_pi * (1 + 3 * cubic * x * x);
+}
+
+static double mish_derivative(double x) {
+  double t = tanh(softplus(x));
+  return t + x * (1 - t * t) * sigmoid(x);
+}
+
+static double act_derivative(const sn_attr *a, double x) {
+  double y = act(a, x);
+  switch (a->act) {
+  case SN_ACT_RELU:
+    return x > 0;
+  case SN_ACT_RELU6:
+    return x > 0 && x < 6;
+  case SN_ACT_LEAKY:
+    return x > 0 ? 1 : a->slope;
+  case SN_ACT_TANH:
+    return 1 - y * y;
+  case SN_ACT_SIGMOID:
+    return y * (1 - y);
+  case SN_ACT_ELU:
+    return x > 0 ? 1 : y + 1;
+  case SN_ACT_GELU:
+    return normal(x) + x * normal_density(x);
+  case SN_ACT_SILU:
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)));
+  case SN_ACT_HARDSWISH:
+    return x <= -3 ? 0 : x >= 3 ? 1 : x / 3 + 0.5;
+  case SN_ACT_HARDSIGMOID:
+    return x > -3 && x < 3 ? 1.0 / 6 : 0;
+  case SN_ACT_SOFTPLUS:
+    return sigmoid(x);
+  case SN_ACT_MISH:
+    return mish_derivative(x);
+  case SN_ACT_GELU_NEW:
+    return gelu_new_derivative(x);
+  case SN_ACT_MODES:
+    break;
+  }
+  return NAN;
+}
+
+void sn__reference_act_forward(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  uint64_t count = sn__count(layer->out);
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(&layer->attr, call->x[0][i]);
+}
+
+void sn__reference_act_backward(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  uint64_t count = sn__count(layer->out);
+  for (uint64_t i = 0; i < count; i++)
+    call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(&layer->attr, call->x[0][i]));
+}
