@@ -21,11 +21,15 @@ typedef struct maker {
   sn_policy policy; /* of `best` */
   uint32_t stretch;
   bool found;
+  bool keeps_serial;  /* `best`, if it is 1xC, unless another is faster by more than times are known */
   sn__workers bounds; /* of manual's */
 } maker;
 
+/* Another schedule must end before that. */
 static int64_t cutoff_ns(const maker *m) {
-  return m->found ? m->best->end_ns : INT64_MAX;
+  if (!m->found) return INT64_MAX;
+  bool is_serial = m->policy.kind == SN_POLICY_WORKERS && m->policy.workers == 1;
+  return m->best->end_ns - (m->keeps_serial && is_serial ? m->best->end_ns / SN_CORUN_GAIN : 0);
 }
 
 /* Whether the schedule, if this starts now, is known not to be the fastest. */
@@ -150,6 +154,8 @@ static sn_status try_manual(maker *m, sn_err *err) {
 static sn_status try_path(maker *m, sn_err *err) {
   static const uint32_t stretches[] = {100, 105, 115, 130, 150};
   sn_status status = SN_OK;
+  m->keeps_serial = m->problem->times->measured_ops > 0;
+  if (m->keeps_serial) status = try_workers(m, (sn_policy){SN_POLICY_WORKERS, 1, m->problem->cores->count}, false, err);
   for (uint32_t i = 0; i < sizeof stretches / sizeof *stretches && status == SN_OK; i++)
     status = try_rule(m, sn__rule_path(stretches[i]), (sn_policy){.kind = SN_POLICY_PATH}, err);
   return status;

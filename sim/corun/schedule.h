@@ -3,6 +3,9 @@
  * end. Decisions are made on predicted times, the clock is that of times alone and of what operations that run at once
  * do to each other (sim/device/pace.h). A start costs O(log operations), and what the rule looks at of those ready.
  *
+ * Where times were measured, operations are executed, and what is predicted is off by some percent: there `path` and
+ * `best` are one operation after another on all cores, 1xC, unless they gain more than 1/SN_CORUN_GAIN.
+ *
  * `path` is the fastest of five stretches, `manual` of all workers, `best` of all policies: where one cannot get below
  * what is known already, it is not tried, or dropped on the way.
  */
@@ -19,9 +22,11 @@
 
 #include <stdint.h>
 
+enum { SN_CORUN_GAIN = 20 };
+
 /* What is known of a schedule beside its timetable. */
 typedef struct sn_corun_facts {
-  sn_policy policy;           /* that made it: of manual and best the one that won */
+  sn_policy policy;           /* that made it: of path, manual and best the one that won */
   uint32_t stretch;           /* of path: the percentage that won; else 0 */
   uint64_t serial_peak_bytes; /* what running one after another takes */
   uint64_t budget_bytes;      /* what was kept; SN_BUDGET_ANY: anything */

@@ -142,6 +142,27 @@ static void teams_start_on_tiles(void **state) {
   free(c);
 }
 
+/* A small operation beside a large one, or behind it on all cores. Where times were measured, that must gain more than
+ * a twentieth. */
+static void measured_gains(void **state) {
+  (void)state;
+  static const char *const policies[] = {"path", "best"};
+  for (int i = 0; i < 2; i++) {
+    corun_case *c = case_new(2, 1);
+    uint32_t large = add_class(c, SECONDS(10), 1), small = add_class(c, SECONDS(0.4), 1);
+    add_op(c, large);
+    add_op(c, small);
+    case_finish(c);
+    schedule_is(c, policies[i], (expected[]){{0, 1, 0, SECONDS(10), 0}, {1, 1, 0, SECONDS(0.4), 0}});
+    c->times.measured_ops = 2;
+    schedule_is(c, policies[i], (expected[]){{0, 2, 0, SECONDS(10), 0}, {0, 2, SECONDS(10), SECONDS(10.4), 0}});
+    class_takes(c, small, 1, SECONDS(0.6));
+    class_takes(c, small, 2, SECONDS(0.6));
+    schedule_is(c, policies[i], (expected[]){{0, 1, 0, SECONDS(10), 0}, {1, 1, 0, SECONDS(0.6), 0}});
+    free(c);
+  }
+}
+
 /* All cores are taken: the smallest by its time with one thread has the second slots, one at a time. The first slows
  * those by its share, they do not slow it. Without second slots they wait. */
 static void second_slots(void **state) {
@@ -416,23 +437,15 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(eighteen_threads),
-      cmocka_unit_test(far_from_its_kind),
-      cmocka_unit_test(largest_starts),
-      cmocka_unit_test(first_with_a_fit),
-      cmocka_unit_test(late_beyond_prediction),
-      cmocka_unit_test(teams_start_on_tiles),
-      cmocka_unit_test(second_slots),
-      cmocka_unit_test(one_after_another),
-      cmocka_unit_test(workers),
-      cmocka_unit_test(longest_path_first),
-      cmocka_unit_test(path_shrinks),
-      cmocka_unit_test(path_waits),
-      cmocka_unit_test(six_at_once),
-      cmocka_unit_test(facts_by_hand),
-      cmocka_unit_test(who_won),
-      cmocka_unit_test(no_operations),
-      cmocka_unit_test(refusals),
+      cmocka_unit_test(eighteen_threads),     cmocka_unit_test(measured_gains),
+      cmocka_unit_test(far_from_its_kind),    cmocka_unit_test(largest_starts),
+      cmocka_unit_test(first_with_a_fit),     cmocka_unit_test(late_beyond_prediction),
+      cmocka_unit_test(teams_start_on_tiles), cmocka_unit_test(second_slots),
+      cmocka_unit_test(one_after_another),    cmocka_unit_test(workers),
+      cmocka_unit_test(longest_path_first),   cmocka_unit_test(path_shrinks),
+      cmocka_unit_test(path_waits),           cmocka_unit_test(six_at_once),
+      cmocka_unit_test(facts_by_hand),        cmocka_unit_test(who_won),
+      cmocka_unit_test(no_operations),        cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
