@@ -3,11 +3,12 @@
  *   segment   [ taken | free | taken | free ]         expandable   [ taken | free | unmapped ... | taken | unmapped ]
  *
  * Blocks of a segment are a list in the order of their addresses, in which two free neighbours never meet, nor two
- * unmapped ones. Free blocks of a pool stand in a row by (size, address), unmapped ones in a row by address. */
+ * unmapped ones. Free blocks of a pool are in bins by size, unmapped ones in a row by address. */
 #include "sim/memory/caching.h"
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "sim/memory/bins.h"
 #include "sim/memory/pool.h"
 #include "sim/memory/row.h"
 
@@ -27,11 +28,7 @@ enum { SMALL, LARGE, POOLS };
 
 typedef enum state { SPARE, TAKEN, FREE, UNMAPPED } state; /* SPARE: a number without a block */
 
-typedef struct block {
-  uint64_t address, bytes;
-  uint32_t before, after; /* neighbours in the segment; 0: none */
-  uint8_t pool, state;
-} block;
+typedef sn__block block;
 
 typedef struct request {
   uint64_t bytes, segment_bytes;
@@ -44,66 +41,57 @@ struct sn_caching {
   sn_pool addresses; /* of segments */
   block *blocks;     /* from 1 on */
   uint32_t used, room, spare;
-  sn__row free[POOLS], unmapped[POOLS];
+  sn__bins free[POOLS];
+  sn__row unmapped[POOLS];
   sn_caching_figures figures;
   sn_caching_range range;
   void (*asking)(void *user, uint64_t needed);
   void *watcher;
 };
 
-/* ---- rows of blocks ---- */
+/* ---- blocks that are not in use ---- */
 
-/* The number of the first from (first, second) on; 0: none. */
-static uint32_t row_from(const sn__row *r, uint64_t first, uint64_t second) {
-  const sn__row_item *item = sn__row_at(r, sn__row_find(r, first, second));
-  return item ? item->number : 0;
-}
-
-static sn__row *row_of(sn_caching *c, const block *b) {
-  return b->state == UNMAPPED ? &c->unmapped[b->pool] : &c->free[b->pool];
-}
-
-static sn__row_item item_of(const sn_caching *c, uint32_t number) {
-  const block *b = &c->blocks[number];
-  return b->state == UNMAPPED ? (sn__row_item){b->address, 0, number} : (sn__row_item){b->bytes, b->address, number};
-}
-
+/* Puts a block among the free ones or the unmapped ones of its pool. */
 static sn_status put(sn_caching *c, uint32_t number, sn_err *err) {
-  return sn__row_put(row_of(c, &c->blocks[number]), item_of(c, number)) ? SN_OK : sn_fail_memory(err);
-}
-
-static sn__row_place find(sn_caching *c, uint32_t number) {
-  sn__row_item item = item_of(c, number);
-  return sn__row_find(row_of(c, &c->blocks[number]), item.first, item.second);
+  const block *b = &c->blocks[number];
+  if (b->state == UNMAPPED)
+    return sn__row_put(&c->unmapped[b->pool], (sn__row_item){b->address, 0, number}) ? SN_OK : sn_fail_memory(err);
+  sn__bins_put(&c->free[b->pool], c->blocks, number);
+  return SN_OK;
 }
 
 static void pull(sn_caching *c, uint32_t number) {
-  sn__row_pull(row_of(c, &c->blocks[number]), find(c, number));
+  const block *b = &c->blocks[number];
+  if (b->state == UNMAPPED)
+    sn__row_pull(&c->unmapped[b->pool], sn__row_find(&c->unmapped[b->pool], b->address, 0));
+  else
+    sn__bins_pull(&c->free[b->pool], c->blocks, number);
 }
 
-/* A block in the place of one that was there, in the same row. */
-static sn_status change(sn_caching *c, sn__row_place place, uint32_t number, sn_err *err) {
-  return sn__row_change(row_of(c, &c->blocks[number]), place, item_of(c, number)) ? SN_OK : sn_fail_memory(err);
+/* The number of the first unmapped block from an address on; 0: none. */
+static uint32_t unmapped_from(const sn_caching *c, uint8_t pool, uint64_t address) {
+  const sn__row *row = &c->unmapped[pool];
+  const sn__row_item *item = sn__row_at(row, sn__row_find(row, address, 0));
+  return item ? item->number : 0;
 }
 
 /* ---- blocks ---- */
 
-static uint32_t new_block(sn_caching *c, block b, sn_err *err) {
+/* A number without a block; 0: memory is out. */
+static uint32_t new_number(sn_caching *c, sn_err *err) {
   uint32_t number = c->spare;
   if (number) {
     c->spare = c->blocks[number].after;
-  } else {
-    if (c->used + 1 >= c->room) {
-      uint32_t room = c->room ? 2 * c->room : 64;
-      block *blocks = room > c->room ? realloc(c->blocks, room * sizeof *blocks) : NULL;
-      if (!blocks) return sn_fail_memory(err), 0;
-      c->blocks = blocks;
-      c->room = room;
-    }
-    number = ++c->used;
+    return number;
   }
-  c->blocks[number] = b;
-  return number;
+  if (c->used + 1 >= c->room) {
+    uint32_t room = c->room ? 2 * c->room : 64;
+    block *blocks = room > c->room ? realloc(c->blocks, room * sizeof *blocks) : NULL;
+    if (!blocks) return sn_fail_memory(err), 0;
+    c->blocks = blocks;
+    c->room = room;
+  }
+  return ++c->used;
 }
 
 static void drop_block(sn_caching *c, uint32_t number) {
@@ -111,24 +99,21 @@ static void drop_block(sn_caching *c, uint32_t number) {
   c->spare = number;
 }
 
-/* Cuts what is behind the first `bytes` off, into a block of its own in the same state, which is not put; 0: memory is
- * out. */
-static uint32_t cut_off(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
-  block rest = c->blocks[number];
-  rest.address += bytes;
-  rest.bytes -= bytes;
-  rest.before = number;
-  uint32_t fresh = new_block(c, rest, err);
-  if (!fresh) return 0;
-  c->blocks[number].bytes = bytes;
-  c->blocks[number].after = fresh;
-  if (rest.after) c->blocks[rest.after].before = fresh;
-  return fresh;
-}
-
+/* Cuts what is behind the first `bytes` off, into a block of its own in the same state, which is put. */
 static sn_status cut(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
-  uint32_t fresh = cut_off(c, number, bytes, err);
-  return fresh ? put(c, fresh, err) : err->code;
+  uint32_t fresh = new_number(c, err);
+  if (!fresh) return err->code;
+  block *b = &c->blocks[number], *rest = &c->blocks[fresh];
+  *rest = (block){.address = b->address + bytes,
+                  .bytes = b->bytes - bytes,
+                  .before = number,
+                  .after = b->after,
+                  .pool = b->pool,
+                  .state = b->state};
+  if (rest->after) c->blocks[rest->after].before = fresh;
+  b->bytes = bytes;
+  b->after = fresh;
+  return put(c, fresh, err);
 }
 
 static bool joins(const sn_caching *c, uint32_t number, uint32_t neighbour) {
@@ -157,13 +142,15 @@ static void absorb_after(sn_caching *c, uint32_t number) {
 /* Joins a block that is not put with its neighbours in the same state, and puts it. */
 static sn_status join(sn_caching *c, uint32_t number, sn_err *err) {
   uint32_t before = c->blocks[number].before, after = c->blocks[number].after;
-  bool low = joins(c, number, before), high = joins(c, number, after);
-  if (!low && !high) return put(c, number, err);
-  if (low && high) pull(c, after);
-  sn__row_place place = find(c, low ? before : after);
-  if (low) absorb_before(c, number);
-  if (high) absorb_after(c, number);
-  return change(c, place, number, err);
+  if (joins(c, number, before)) {
+    pull(c, before);
+    absorb_before(c, number);
+  }
+  if (joins(c, number, after)) {
+    pull(c, after);
+    absorb_after(c, number);
+  }
+  return put(c, number, err);
 }
 
 /* ---- segments ---- */
@@ -186,11 +173,13 @@ static bool is_left(sn_caching *c, uint64_t bytes) {
 
 /* A segment of `bytes` addresses as one block, which is not put. */
 static uint32_t new_segment(sn_caching *c, uint8_t pool, uint64_t bytes, state is, sn_err *err) {
-  block b = {.bytes = bytes, .pool = pool, .state = (uint8_t)is};
-  if (!sn_pool_take(&c->addresses, bytes, UINT64_MAX, &b.address))
+  uint64_t address;
+  if (!sn_pool_take(&c->addresses, bytes, UINT64_MAX, &address))
     return sn_fail(err, SN_BUG, "no addresses for a segment of %" PRIu64 " B", bytes), 0;
   c->figures.segments++;
-  return new_block(c, b, err);
+  uint32_t number = new_number(c, err);
+  if (number) c->blocks[number] = (block){.address = address, .bytes = bytes, .pool = pool, .state = (uint8_t)is};
+  return number;
 }
 
 static sn_status drop_segment(sn_caching *c, uint32_t number, sn_err *err) {
@@ -223,8 +212,7 @@ static bool has_addresses(const sn_caching *c, uint32_t number, uint64_t bytes) 
 /* The lowest free or unmapped block from which on `bytes` can be had; a new segment where there is none. Blocks in
  * front of an unmapped one that are free count with it. */
 static uint32_t find_addresses(sn_caching *c, const request *r, sn_err *err) {
-  for (uint32_t n = row_from(&c->unmapped[r->pool], 0, 0); n;
-       n = row_from(&c->unmapped[r->pool], c->blocks[n].address + 1, 0)) {
+  for (uint32_t n = unmapped_from(c, r->pool, 0); n; n = unmapped_from(c, r->pool, c->blocks[n].address + 1)) {
     uint32_t before = c->blocks[n].before;
     uint32_t first = before && c->blocks[before].state == FREE ? before : n;
     if (has_addresses(c, first, r->bytes)) return first;
@@ -301,28 +289,25 @@ static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
 }
 
 /* The smallest free block that is large enough; of expandable segments, one whose successor can become less large is
- * passed over, so that what can grow is kept for what needs it. NULL where none is. */
-static const sn__row_item *best_fit(const sn_caching *c, const request *r, sn__row_place *place) {
-  const sn__row *free = &c->free[r->pool];
-  *place = sn__row_find(free, r->bytes, 0);
-  const sn__row_item *item = sn__row_at(free, *place);
-  while (item && c->options.expandable_segments) {
-    sn__row_place behind = sn__row_find(free, item->first, item->second + 1);
-    const sn__row_item *next = sn__row_at(free, behind);
-    if (!next || expandable_bytes(c, &c->blocks[next->number]) >= expandable_bytes(c, &c->blocks[item->number])) break;
-    *place = behind;
-    item = next;
+ * passed over, so that what can grow is kept for what needs it. 0: none. */
+static uint32_t best_fit(const sn_caching *c, const request *r) {
+  const sn__bins *free = &c->free[r->pool];
+  uint32_t number = sn__bins_find(free, c->blocks, r->bytes);
+  while (number && c->options.expandable_segments) {
+    uint32_t next = sn__bins_next(free, c->blocks, number);
+    if (!next || expandable_bytes(c, &c->blocks[next]) >= expandable_bytes(c, &c->blocks[number])) break;
+    number = next;
   }
-  return item;
+  return number;
 }
 
 /* The number of a free block that the request may have, which is still put; 0: none. */
-static uint32_t find_free(const sn_caching *c, const request *r, sn__row_place *place) {
-  const sn__row_item *item = best_fit(c, r, place);
-  uint64_t most = most_split(c);
-  if (!item) return 0;
-  bool refused = r->bytes < most ? item->first >= most : item->first >= r->bytes + LARGE_SEGMENT;
-  return refused ? 0 : item->number;
+static uint32_t find_free(const sn_caching *c, const request *r) {
+  uint32_t number = best_fit(c, r);
+  if (!number) return 0;
+  uint64_t most = most_split(c), bytes = c->blocks[number].bytes;
+  bool refused = r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  return refused ? 0 : number;
 }
 
 /* From the driver; 0 where it has too little, or with an error. */
@@ -347,14 +332,14 @@ static sn_status give_to_driver(sn_caching *c, uint32_t number, sn_err *err) {
 static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
   if (!c->options.max_split_bytes || c->options.expandable_segments || err->code != SN_OK) return false;
   uint64_t bytes = sn_max(r->bytes, c->options.max_split_bytes), sum = 0;
-  const sn__row *free = &c->free[r->pool];
-  uint32_t enough = row_from(free, bytes, 0);
+  const sn__bins *free = &c->free[r->pool];
+  uint32_t enough = sn__bins_find(free, c->blocks, bytes);
   if (enough) return give_to_driver(c, enough, err) == SN_OK;
   while (sum < bytes) {
-    const sn__row_item *largest = sn__row_last(free);
-    if (!largest || largest->first < c->options.max_split_bytes) return false;
-    sum += largest->first;
-    if (give_to_driver(c, largest->number, err) != SN_OK) return false;
+    uint32_t largest = sn__bins_last(free, c->blocks);
+    if (!largest || c->blocks[largest].bytes < c->options.max_split_bytes) return false;
+    sum += c->blocks[largest].bytes;
+    if (give_to_driver(c, largest, err) != SN_OK) return false;
   }
   return true;
 }
@@ -362,10 +347,9 @@ static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
 /* From the smallest on. What is left of a block whose pages went back is smaller than it was: nothing is met twice. */
 static sn_status give_all(sn_caching *c, sn_err *err) {
   for (int pool = 0; pool < POOLS; pool++) {
-    uint64_t bytes = 0, address = 0;
-    for (uint32_t n; (n = row_from(&c->free[pool], bytes, address)) && err->code == SN_OK;) {
-      bytes = c->blocks[n].bytes;
-      address = c->blocks[n].address + 1;
+    const sn__bins *free = &c->free[pool];
+    for (uint32_t next, n = sn__bins_first(free); n && err->code == SN_OK; n = next) {
+      next = sn__bins_next(free, c->blocks, n);
       give_to_driver(c, n, err);
     }
   }
@@ -387,36 +371,40 @@ static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
                  sn_print_bytes(sn_caching_largest_split(c), split));
 }
 
-/* Of a block that is put at `place`, or not put (NULL). */
-static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, const sn__row_place *place, sn_err *err) {
-  if (leaves_block(c, r, c->blocks[number].bytes - r->bytes)) {
-    uint32_t rest = cut_off(c, number, r->bytes, err);
-    if (!rest || (place ? change(c, *place, rest, err) : put(c, rest, err)) != SN_OK) return err->code;
-  } else if (place) {
-    sn__row_pull(&c->free[r->pool], *place);
-  }
+/* Of a block that is not put. */
+static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, sn_err *err) {
+  if (leaves_block(c, r, c->blocks[number].bytes - r->bytes) && cut(c, number, r->bytes, err) != SN_OK)
+    return err->code;
   c->blocks[number].state = TAKEN;
   c->figures.allocated_bytes += c->blocks[number].bytes;
   c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
   return SN_OK;
 }
 
+/* A block that is not put, from the driver, to which what is free goes back where it has too little; 0 where that does
+ * not help, or with an error. */
+static uint32_t find_or_retry(sn_caching *c, const request *r, sn_err *err) {
+  if (c->asking) c->asking(c->watcher, c->figures.reserved_bytes + r->segment_bytes);
+  uint32_t found = find_new(c, r, err);
+  if (!found && give_uncut(c, r, err)) found = find_new(c, r, err);
+  if (!found && err->code == SN_OK && give_all(c, err) == SN_OK) found = find_new(c, r, err);
+  return found;
+}
+
 sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err *err) {
   *taken = 0;
   if (bytes == 0) return SN_OK;
   if (bytes > MOST_BYTES) return fail_to_fit(c, bytes, err);
-  request r = request_of(bytes);
-  sn__row_place place;
-  uint32_t found = find_free(c, &r, &place);
-  bool cached = found;
-  if (!cached && c->asking) c->asking(c->watcher, c->figures.reserved_bytes + r.segment_bytes);
-  if (!found) found = find_new(c, &r, err);
-  if (!found && give_uncut(c, &r, err)) found = find_new(c, &r, err);
-  if (!found && err->code == SN_OK && give_all(c, err) == SN_OK) found = find_new(c, &r, err);
+  const request r = request_of(bytes);
+  uint32_t found = find_free(c, &r);
+  if (found)
+    sn__bins_pull(&c->free[r.pool], c->blocks, found);
+  else
+    found = find_or_retry(c, &r, err);
   if (err->code != SN_OK) return err->code;
   if (!found) return fail_to_fit(c, bytes, err);
   *taken = found;
-  return hand_out(c, &r, found, cached ? &place : NULL, err);
+  return hand_out(c, &r, found, err);
 }
 
 sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
@@ -428,10 +416,9 @@ sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
 
 /* What is given back joins again what was cut off it: a free block that is there is as before. */
 sn_status sn_caching_pass(sn_caching *c, uint64_t bytes, sn_err *err) {
-  request r = request_of(sn_min(bytes, MOST_BYTES));
-  sn__row_place place;
-  uint32_t number = bytes <= MOST_BYTES ? find_free(c, &r, &place) : 0;
-  if (bytes > 0 && number) {
+  const request r = request_of(sn_min(bytes, MOST_BYTES));
+  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, &r) : 0;
+  if (number) {
     uint64_t all = c->blocks[number].bytes, used = leaves_block(c, &r, all - r.bytes) ? r.bytes : all;
     c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes + used);
     return SN_OK;
@@ -456,21 +443,15 @@ sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *optio
   return c;
 }
 
-sn_caching *sn_caching_copy(const sn_caching *c, uint64_t limit_bytes, sn_err *err) {
-  sn_caching *copy = calloc(1, sizeof *copy);
-  uint32_t room = c->used + c->used / 4 + 64; /* before it has to grow */
+sn_caching *sn_caching_copy(const sn_caching *c, sn_err *err) {
+  sn_caching *copy = malloc(sizeof *copy);
   if (!copy) return sn_fail_memory(err), NULL;
-  *copy = (sn_caching){.options = c->options,
-                       .limit = sn_min(limit_bytes, MOST_BYTES),
-                       .blocks = malloc(room * sizeof *copy->blocks),
-                       .used = c->used,
-                       .room = room,
-                       .spare = c->spare,
-                       .figures = c->figures,
-                       .range = c->range};
-  bool good = copy->blocks && sn_pool_copy(&copy->addresses, &c->addresses);
-  for (int pool = 0; pool < POOLS && good; pool++)
-    good = sn__row_copy(&copy->free[pool], &c->free[pool]) && sn__row_copy(&copy->unmapped[pool], &c->unmapped[pool]);
+  *copy = *c;
+  copy->asking = NULL;
+  copy->room = c->used + c->used / 4 + 64; /* before it has to grow */
+  copy->blocks = malloc(copy->room * sizeof *copy->blocks);
+  bool good = sn_pool_copy(&copy->addresses, &c->addresses) && copy->blocks;
+  for (int pool = 0; pool < POOLS; pool++) good = sn__row_copy(&copy->unmapped[pool], &c->unmapped[pool]) && good;
   if (good) {
     if (c->used > 0) memcpy(copy->blocks, c->blocks, ((size_t)c->used + 1) * sizeof *copy->blocks);
     return copy;
@@ -479,12 +460,13 @@ sn_caching *sn_caching_copy(const sn_caching *c, uint64_t limit_bytes, sn_err *e
   return sn_fail_memory(err), NULL;
 }
 
+void sn_caching_set_limit(sn_caching *c, uint64_t limit_bytes) {
+  c->limit = sn_min(limit_bytes, MOST_BYTES);
+}
+
 void sn_caching_free(sn_caching *c) {
   if (!c) return;
-  for (int pool = 0; pool < POOLS; pool++) {
-    sn__row_clear(&c->free[pool]);
-    sn__row_clear(&c->unmapped[pool]);
-  }
+  for (int pool = 0; pool < POOLS; pool++) sn__row_clear(&c->unmapped[pool]);
   sn_pool_clear(&c->addresses);
   free(c->blocks);
   free(c);

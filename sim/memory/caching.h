@@ -26,8 +26,9 @@
  * Not here: several streams, garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
  *
  * Addresses decide between free blocks of one size alone. A driver's are not known: here a segment gets the lowest
- * addresses from 0 on that are free, so the same calls give the same figures everywhere. O(log blocks) a call, and
- * O(free blocks x log blocks) where segments go back to the driver.
+ * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call takes as
+ * long as there are free blocks of about that size to be walked past (sim/memory/bins.h), mostly a few, and
+ * O(free blocks) where segments go back to the driver.
  */
 #ifndef SN_SIM_MEMORY_CACHING_H
 #define SN_SIM_MEMORY_CACHING_H
@@ -65,9 +66,11 @@ typedef struct sn_caching sn_caching;
 sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *options, sn_err *err);
 void sn_caching_free(sn_caching *caching);
 
-/* The same with another limit, for which what has happened so far is to be right too (sn_caching_limits()). O(blocks).
- */
-sn_caching *sn_caching_copy(const sn_caching *caching, uint64_t limit_bytes, sn_err *err);
+/* O(blocks). */
+sn_caching *sn_caching_copy(const sn_caching *caching, sn_err *err);
+
+/* From now on another limit, for which what has happened so far is to be right too (sn_caching_limits()). */
+void sn_caching_set_limit(sn_caching *caching, uint64_t limit_bytes);
 
 /* Takes a block of at least `bytes`, the number of which is from 1 on; of 0 bytes the number is 0, and nothing is
  * taken. SN_NO_FIT, with the figures, where the driver has too little even after free segments went back; the allocator

@@ -58,15 +58,6 @@ const sn__row_item *sn__row_at(const sn__row *row, sn__row_place place) {
   return place.run < row->n_runs ? &run_of(row, place.run)->items[place.index] : NULL;
 }
 
-static const sn__row_item *last_of(const sn__row *row, uint32_t at) {
-  const sn__row_run *run = run_of(row, at);
-  return &run->items[run->n - 1];
-}
-
-const sn__row_item *sn__row_last(const sn__row *row) {
-  return row->n_runs > 0 ? last_of(row, row->n_runs - 1) : NULL;
-}
-
 static bool grow(sn__row *row) {
   uint32_t room = row->room ? 2 * row->room : 4;
   sn__row_run *runs = realloc(row->runs, room * sizeof *runs);
@@ -120,26 +111,6 @@ void sn__row_pull(sn__row *row, sn__row_place place) {
   uint32_t emptied = row->sorted[place.run];
   memmove(&row->sorted[place.run], &row->sorted[place.run + 1], (--row->n_runs - place.run) * sizeof *row->sorted);
   row->sorted[row->n_runs] = emptied;
-}
-
-/* Whether an item belongs into that run: behind what ends the run before it, in front of what begins the one behind. */
-static bool is_in_run(const sn__row *row, uint32_t at, const sn__row_item *item) {
-  return (at == 0 || is_before(last_of(row, at - 1), item->first, item->second)) &&
-         (at + 1 == row->n_runs || !is_before(&run_of(row, at + 1)->items[0], item->first, item->second));
-}
-
-bool sn__row_change(sn__row *row, sn__row_place place, sn__row_item item) {
-  sn__row_run *run = run_of(row, place.run);
-  sn__row_item *items = run->items;
-  uint32_t i = place.index, last = run->n - 1;
-  if (row->n_runs > 1 && !is_in_run(row, place.run, &item)) {
-    sn__row_pull(row, place);
-    return sn__row_put(row, item);
-  }
-  for (; i > 0 && !is_before(&items[i - 1], item.first, item.second); i--) items[i] = items[i - 1];
-  for (; i < last && is_before(&items[i + 1], item.first, item.second); i++) items[i] = items[i + 1];
-  items[i] = item;
-  return true;
 }
 
 bool sn__row_copy(sn__row *copy, const sn__row *row) {

@@ -4,8 +4,7 @@
  *   runs   [ (512, 0x200) (512, 0x900) .. | (1024, 0x100) .. | .. ]
  *
  * They stand in runs of up to 64: finding is O(log n), putting and pulling move what is behind in the run, and one in
- * 32 divides a run, which is O(n / 64). A row of some hundred, which a network's free blocks are, is one of few runs.
- * An item whose keys change moves past those that it passes, mostly none.
+ * 32 divides a run, which is O(n / 64). A row of some hundred is one of few runs.
  */
 #ifndef SN_SIM_MEMORY_ROW_H
 #define SN_SIM_MEMORY_ROW_H
@@ -38,14 +37,10 @@ void sn__row_clear(sn__row *row);
 sn__row_place sn__row_find(const sn__row *row, uint64_t first, uint64_t second);
 /* NULL: behind the last. */
 const sn__row_item *sn__row_at(const sn__row *row, sn__row_place place);
-/* NULL: the row is empty. */
-const sn__row_item *sn__row_last(const sn__row *row);
 
 /* The pair must not be in the row. False where memory is out. */
 bool sn__row_put(sn__row *row, sn__row_item item);
 void sn__row_pull(sn__row *row, sn__row_place place);
-/* As to pull what stands there and to put another. */
-bool sn__row_change(sn__row *row, sn__row_place place, sn__row_item item);
 
 /* False where memory is out; `copy` is to be cleared in any case, and needs not be before. */
 bool sn__row_copy(sn__row *copy, const sn__row *row);

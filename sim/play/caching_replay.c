@@ -137,13 +137,12 @@ static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   return NULL;
 }
 
-/* The same from here on under another limit, under which it would have come here as well. */
-static replay *replay_copy(const replay *r, uint64_t limit, sn_err *err) {
+static replay *replay_copy(const replay *r, sn_err *err) {
   replay *copy = malloc(sizeof *copy);
   if (!copy) return sn_fail_memory(err), NULL;
   *copy = *r;
   copy->search = NULL;
-  copy->caching = sn_caching_copy(r->caching, limit, err);
+  copy->caching = sn_caching_copy(r->caching, err);
   copy->blocks = malloc(blocks_bytes(r->script));
   if (copy->caching && copy->blocks) {
     memcpy(copy->blocks, r->blocks, blocks_bytes(r->script));
@@ -297,7 +296,7 @@ static void note_asking(void *user, uint64_t needed) {
   search *s = user;
   bool given = needed <= s->probe;
   bool matters = given ? !s->if_good && needed > s->bad : !s->if_good || !s->if_bad;
-  if (matters && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->probe, s->err);
+  if (matters && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
 }
 
 static void note_asked(search *s) {
@@ -309,18 +308,25 @@ static void note_asked(search *s) {
   s->asking = NULL;
 }
 
+/* Where neither has parted, the probe has answered for all limits in question, and none will follow. */
 static void begin_next(search *s, replay *origin) {
   if (s->if_good != origin && s->if_good != s->if_bad) replay_free(s->if_good);
   if (s->if_bad != origin) replay_free(s->if_bad);
   s->if_good = s->if_bad = NULL;
-  if (!origin) return;
-  replay_free(s->origin);
   s->origin = origin;
+}
+
+/* Uses the origin up. */
+static replay *begin_probe(search *s) {
+  replay *r = s->origin ? s->origin : replay_new(s->script, s->probe, s->err);
+  s->origin = NULL;
+  if (r) sn_caching_set_limit(r->caching, s->probe);
+  return r;
 }
 
 /* Replays under the limit s->probe, from where that is known; *result where it is wanted. */
 static sn_status probe(search *s, sn_caching_replayed *result) {
-  s->now = s->origin ? replay_copy(s->origin, s->probe, s->err) : replay_new(s->script, s->probe, s->err);
+  s->now = begin_probe(s);
   if (!s->now) return s->err->code;
   bool shares = !s->script->load->options.expandable_segments; /* whose addresses depend on the limit */
   s->now->search = shares ? s : NULL;

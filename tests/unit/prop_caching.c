@@ -352,7 +352,7 @@ static void go_on_with_copy(pair *p) {
   sn_err err = SN_ERR_INIT;
   sn_caching_range range = sn_caching_limits(p->caching);
   assert_true(range.from <= p->model.limit && p->model.limit < range.below);
-  sn_caching *copy = sn_caching_copy(p->caching, p->model.limit, &err);
+  sn_caching *copy = sn_caching_copy(p->caching, &err);
   assert_non_null(copy);
   sn_caching_free(p->caching);
   p->caching = copy;
