@@ -181,8 +181,8 @@ static sn_status set_library(sn_costs *costs, const sn_net *net, uint32_t index,
   return status;
 }
 
-sn_costs *sn_caching_costs(const sn_net *net, const sn_device *device, sn_err *err) {
-  sn_costs *costs = sn_costs_new(net, device, err);
+sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_err *err) {
+  sn_costs *costs = sn_costs_copy(model, net, err);
   sn_status status = costs ? SN_OK : err->code;
   for (uint32_t i = 0; i < net->n_layers && status == SN_OK; i++)
     if (sn_op_of(&net->layers[i])->convolves) status = set_library(costs, net, i, err);

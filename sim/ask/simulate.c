@@ -41,7 +41,7 @@ typedef struct question {
   const sn_net *net;
   const sn_device *device;
   const sn_options *options;
-  sn_costs *costs;
+  sn_costs *model, *costs; /* by the formulas; and as measured, where that is known: else they are the same */
   sn_packings packings;
   sn_corun_plans corun;
   graph graphs[SN_STRATEGY_GRAPHS];
@@ -89,10 +89,11 @@ static uint64_t pool_of(const question *q, sn_strategy strategy) {
 }
 
 static sn_status open_question(question *q) {
-  q->costs = sn_costs_new(q->net, q->device, q->err);
-  if (q->costs) sn_costs_set_optimizer(q->costs, q->net, q->device, q->options->iteration.optimizer);
-  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   q->memory_bytes = q->device->memory_bytes;
+  q->model = sn_costs_new(q->net, q->device, q->err);
+  if (q->model) sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
+  q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;
+  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   return q->costs ? SN_OK : q->err->code;
 }
 
@@ -105,9 +106,8 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   sn_route *route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
   if (!route) return q->err->code;
   g->route = route;
-  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->device, q->err);
+  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->model, q->err);
   if (is_eager(strategy) && !g->costs) return q->err->code;
-  if (g->costs) sn_costs_set_optimizer(g->costs, q->net, q->device, q->options->iteration.optimizer);
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
   sn_workspace workspace = workspace_of(q, strategy);
@@ -123,7 +123,8 @@ static void close_question(question *q) {
     sn_costs_free(q->graphs[g].costs);
     sn_route_free(q->graphs[g].route);
   }
-  sn_costs_free(q->costs);
+  if (q->costs != q->model) sn_costs_free(q->costs);
+  sn_costs_free(q->model);
   sn_packings_clear(&q->packings);
 }
 
@@ -496,10 +497,7 @@ struct sn_planner {
 
 sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
   sn_planner *planner = calloc(1, sizeof *planner);
-  if (!planner) {
-    sn_fail_memory(err);
-    return NULL;
-  }
+  if (!planner) return sn_fail_memory(err), NULL;
   planner->q = (question){.net = net, .device = device, .options = options, .err = err};
   if (open_question(&planner->q) == SN_OK) return planner;
   sn_planner_free(planner);

@@ -263,6 +263,37 @@ sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) 
   return NULL;
 }
 
+static bool copy_lists(sn_costs *costs, layer_cost *cost) {
+  const conv_list *lists = cost->conv;
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    const conv_list *list = &lists[k];
+    sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)list->n_all + list->count, sizeof *room);
+    if (!room) return false;
+    memcpy(room, list->all, list->n_all * sizeof *room);
+    memcpy(room + list->n_all, list->choices, list->count * sizeof *room);
+    cost->conv[k] = (conv_list){room, room + list->n_all, list->n_all, list->count};
+  }
+  return cost->conv != NULL;
+}
+
+sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn_costs *copy = arena ? sn_arena_alloc(arena, 1, sizeof *copy) : NULL;
+  layer_cost *layers = copy ? sn_arena_alloc(arena, net->n_layers, sizeof *layers) : NULL;
+  bool good = layers != NULL;
+  if (good) {
+    *copy = *costs;
+    copy->arena = arena;
+    copy->layers = layers;
+    memcpy(layers, costs->layers, net->n_layers * sizeof *layers);
+  }
+  for (uint32_t i = 0; i < net->n_layers && good; i++) good = !layers[i].conv || copy_lists(copy, &layers[i]);
+  if (good) return copy;
+  sn_arena_free(arena);
+  return sn_fail_memory(err), NULL;
+}
+
 void sn_costs_free(sn_costs *costs) {
   if (costs) sn_arena_free(costs->arena);
 }

@@ -24,6 +24,8 @@
 typedef struct sn_costs sn_costs;
 
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
+/* Of the same network, to be changed apart. */
+sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err);
 void sn_costs_free(sn_costs *costs);
 
 /* Updates cost what this optimizer's do by the formulas; momentum's unless set. Before measured times are. */
