@@ -73,8 +73,8 @@ static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *
   size_t layers = route->net->n_layers;
   *b = (blocks){.route = route,
                 .options = options,
-                .before = calloc(MOST_BEFORE * layers + 2, sizeof *b->before),
-                .made = calloc(MOST_MADE * layers + 1, sizeof *b->made)};
+                .before = malloc((MOST_BEFORE * layers + 2) * sizeof *b->before),
+                .made = malloc((MOST_MADE * layers + 1) * sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
   add_parameters(b);
   add_state(b, device);

@@ -19,6 +19,13 @@ typedef struct layout {
   sn__shelf shelf;
 } layout;
 
+/* Of a size: at the fullest moment it has no place below. */
+typedef struct hint {
+  uint64_t bytes, offset;
+} hint;
+
+enum { HINTS = 64 };
+
 typedef struct packer {
   const sn_block *blocks;
   uint32_t count;  /* of them */
@@ -33,6 +40,9 @@ typedef struct packer {
   uint64_t *best; /* offsets */
   uint64_t best_top, enough;
   uint64_t most_looks;
+  uint32_t fullest;  /* when the load is largest, as a rank */
+  hint hints[HINTS]; /* of the order that is tried, where it is one that they help */
+  bool hinted;
   uint64_t dice;
 } packer;
 
@@ -192,8 +202,8 @@ static uint64_t block_key(const packer *p, uint32_t block, int by) {
   }
 }
 
-/* Sorts blocks by falling keys, those with equal ones staying as they are: byte by byte, from the lowest that they
- * differ in on. */
+/* Sorts blocks by falling keys, those with equal ones staying as they are: eight bits after another, from the
+ * lowest that they differ in on. */
 static void sort_by(packer *p, uint32_t *order, int by) {
   enum { DIGITS = 256 };
   uint32_t n = p->active, *from = order, *to = p->spare;
@@ -202,7 +212,8 @@ static void sort_by(packer *p, uint32_t *order, int by) {
     keys[order[i]] = block_key(p, order[i], by);
     differ |= keys[order[i]] ^ keys[order[0]];
   }
-  for (int shift = 0; shift < 64; shift += 8) {
+  int shift = differ ? __builtin_ctzll(differ) : 64;
+  for (; shift < 64 && differ >> shift > 0; shift += 8) {
     uint32_t begin[DIGITS] = {0}, sum = 0;
     if ((differ >> shift) % DIGITS == 0) continue;
     for (uint32_t i = 0; i < n; i++) begin[(keys[from[i]] >> shift) % DIGITS]++;
@@ -248,12 +259,42 @@ static void put(packer *p, layout *l, uint32_t position, uint64_t offset) {
   sn__shelf_put(&l->shelf, (sn__spot){offset, end, p->lower[b], p->upper[b], b});
 }
 
+/* The begin of the last of the blocks whose lives see the largest load. */
+static uint32_t find_fullest(const packer *p) {
+  uint32_t last = p->by_size[0];
+  for (uint32_t i = 1; i < p->active; i++) {
+    uint32_t b = p->by_size[i];
+    if (p->most[b] > p->most[last] || (p->most[b] == p->most[last] && p->lower[b] > p->lower[last])) last = b;
+  }
+  return p->lower[last];
+}
+
+/* By load, what lives at the fullest moment comes one inside the other, which needs no hints. */
+static void begin_hints(packer *p, int by) {
+  p->hinted = by > BY_LOAD_LAST;
+  if (!p->hinted) return;
+  p->fullest = find_fullest(p);
+  memset(p->hints, 0, sizeof p->hints);
+}
+
+/* No place of a block is below. Blocks of one size find their places one above the other at a time that all of them
+ * live: those that live at the fullest moment look for one then first, from where the last of that size has found one
+ * on. */
+static uint64_t find_hint(packer *p, sn__shelf *shelf, uint32_t b) {
+  uint64_t bytes = p->blocks[b].bytes;
+  if (p->lower[b] > p->fullest || p->upper[b] <= p->fullest) return 0;
+  hint *h = &p->hints[(bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+  if (h->bytes != bytes) *h = (hint){.bytes = bytes};
+  return h->offset = sn__shelf_find(shelf, p->fullest, p->fullest + 1, bytes, h->offset);
+}
+
 /* Places the blocks of a layout from position `from` on; false where one would end above `limit`, or the work is more
  * than is allowed. */
 static bool place(packer *p, layout *l, uint32_t from, uint64_t limit) {
   for (uint32_t i = from; i < p->active; i++) {
     uint32_t b = l->order[i];
-    uint64_t bytes = p->blocks[b].bytes, offset = sn__shelf_find(&l->shelf, p->lower[b], p->upper[b], bytes);
+    uint64_t bytes = p->blocks[b].bytes, no_less = p->hinted ? find_hint(p, &l->shelf, b) : 0,
+             offset = sn__shelf_find(&l->shelf, p->lower[b], p->upper[b], bytes, no_less);
     if (offset + bytes > limit || looks(p) > p->most_looks) return false;
     put(p, l, i, offset);
   }
@@ -308,11 +349,13 @@ static int try_orders(packer *p, uint64_t known) {
     keep_best(p, &p->now);
   p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
   for (int by = FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
+    begin_hints(p, by);
     if (by != BY_END) begin(p, by);
     if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place(p, &p->now, 0, p->best_top - 1)) continue;
     keep_best(p, &p->now);
     best = by;
   }
+  p->hinted = false;
   return best;
 }
 

@@ -72,14 +72,15 @@ static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint
   return false;
 }
 
-uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes) {
-  uint64_t offset = 0;
+uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t from) {
+  uint64_t offset = from;
   for (uint32_t r = 0; r < shelf->n_runs; r++) {
     const sn__run *run = &shelf->runs[shelf->sorted[r]];
     uint64_t bottom = run->spots[0].offset;
     shelf->looks++;
+    if (run->reach <= offset) continue;
     if (bottom > offset && bottom - offset >= bytes) break;
-    if (run->first_lower >= upper || lower >= run->last_upper || run->reach <= offset) continue;
+    if (run->first_lower >= upper || lower >= run->last_upper) continue;
     if (run->last_lower < upper && lower < run->first_upper && run->gap < bytes) {
       offset = run->reach;
       continue;

@@ -31,8 +31,8 @@ bool sn__shelf_init(sn__shelf *shelf, uint32_t blocks);
 void sn__shelf_clear(sn__shelf *shelf);
 
 void sn__shelf_empty(sn__shelf *shelf);
-/* The lowest offset at which `bytes` are free for the whole of [lower, upper). */
-uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes);
+/* The lowest offset from `from` on at which `bytes` are free for the whole of [lower, upper). */
+uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t from);
 /* The same of who conflicts with all that is there, no two of which overlap. */
 uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes);
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot);

@@ -50,9 +50,9 @@ typedef struct script {
 typedef struct replay {
   const script *script;
   sn_caching *caching;
-  const sn_caching_figures *figures;          /* of it */
-  uint32_t *blocks;                           /* per tensor, those it holds now; 0: none */
-  uint32_t *kept;                             /* per tensor: the block of an accumulated gradient; 0: none */
+  const sn_caching_figures *figures; /* of it */
+  uint32_t *blocks;                  /* per tensor, those it holds now; 0: none */
+  uint32_t *kept; /* per tensor: the block of an accumulated gradient; 0: none. NULL: none accumulates */
   uint32_t iteration, micro_batch;            /* from 1 on, 0: before the first; from 0 on */
   uint32_t next_before, n_made, next_request; /* what is done next; how many are made */
   sn_caching_figures before;                  /* of the first iteration */
@@ -64,9 +64,13 @@ static void note_asked(search *s);
 
 /* ---- scripts ---- */
 
+static bool accumulates(const script *s) {
+  return s->load->accumulate > 1;
+}
+
 /* Of a parameter, and one that others are added to. */
 static bool is_gradient(const script *s, uint32_t tensor) {
-  return s->load->accumulate > 1 && s->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
+  return accumulates(s) && s->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
 }
 
 static void add_request(script *s, request r) {
@@ -117,7 +121,7 @@ static void replay_free(replay *r) {
 
 /* `blocks` and `kept`. */
 static size_t blocks_bytes(const script *s) {
-  return (2 * (size_t)s->route->n_tensors + 1) * sizeof(uint32_t);
+  return ((size_t)s->route->n_tensors * (accumulates(s) ? 2 : 1) + 1) * sizeof(uint32_t);
 }
 
 static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
@@ -129,7 +133,7 @@ static replay *replay_new(const script *s, uint64_t limit, sn_err *err) {
   r->blocks = r->caching ? calloc(1, blocks_bytes(s)) : NULL;
   if (r->blocks) {
     r->figures = sn_caching_look(r->caching);
-    r->kept = r->blocks + s->route->n_tensors;
+    r->kept = accumulates(s) ? r->blocks + s->route->n_tensors : NULL;
     return r;
   }
   if (r->caching) sn_fail_memory(err);
@@ -147,7 +151,7 @@ static replay *replay_copy(const replay *r, sn_err *err) {
   if (copy->caching && copy->blocks) {
     memcpy(copy->blocks, r->blocks, blocks_bytes(r->script));
     copy->figures = sn_caching_look(copy->caching);
-    copy->kept = copy->blocks + r->script->route->n_tensors;
+    copy->kept = r->kept ? copy->blocks + r->script->route->n_tensors : NULL;
     return copy;
   }
   replay_free(copy);
@@ -238,7 +242,7 @@ static sn_status iterate(replay *r, sn_err *err) {
   if (r->micro_batch == 0 && r->next_request == 0) sn_caching_reset_peaks(r->caching);
   for (; r->micro_batch < count; r->micro_batch++)
     if (obey_all(r, r->micro_batch + 1 == count, err) != SN_OK) break;
-  for (uint32_t t = 0; t < r->script->route->n_tensors && err->code == SN_OK; t++) give(r, &r->kept[t], err);
+  for (uint32_t t = 0; t < r->script->route->n_tensors && r->kept && err->code == SN_OK; t++) give(r, &r->kept[t], err);
   peak->allocated_bytes = r->figures->allocated_peak;
   peak->reserved_bytes = r->figures->reserved_peak;
   return err->code;
