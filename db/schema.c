@@ -470,9 +470,14 @@ static const char teams[] =
     "    workspace_bytes / 1048576.0 AS workspace_mib, ns / 1e6 AS ms, formula_ns / 1e6 AS formula_ms, samples"
     "  FROM timings JOIN calibrations ON calibrations.id = calibration_id;";
 
+/* How much copies and computation slow each other on a CPU; 0: not measured. */
+static const char speeds[] = "ALTER TABLE calibrations ADD COLUMN compute_speed REAL NOT NULL DEFAULT 0;"
+                             "ALTER TABLE calibrations ADD COLUMN copy_speed REAL NOT NULL DEFAULT 0;";
+
 static const char *const migrations[] = {
-    version_1,  version_2, sweep_tables, pool_columns, net_names,  host_memory,   names_and_failures, least_memory,
-    placements, graphs,    origins,      optimizers,   iterations, corun_columns, swept_iterations,   teams};
+    version_1,          version_2,     sweep_tables,     pool_columns, net_names, host_memory,
+    names_and_failures, least_memory,  placements,       graphs,       origins,   optimizers,
+    iterations,         corun_columns, swept_iterations, teams,        speeds};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

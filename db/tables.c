@@ -211,6 +211,8 @@ static const sn__column calibration_columns[] = {
     NAMED("launch_ns", sn_calibration, profile.launch_ns),
     AMOUNT_AS("link_bandwidth", sn_calibration, profile.link_bandwidth[SN_EXTERNAL_HOST]),
     NAMED("link_latency_ns", sn_calibration, profile.link_latency_ns),
+    AMOUNT_AS("compute_speed", sn_calibration, profile.compute_speed),
+    AMOUNT_AS("copy_speed", sn_calibration, profile.copy_speed),
     COLUMN(sn_calibration, shared_link),
     AMOUNT(sn_calibration, out_bandwidth),
     AMOUNT(sn_calibration, in_bandwidth),

@@ -80,6 +80,9 @@ static void print_device(const sn_calibration *c, FILE *out) {
       "  copies           %.1f GB/s out, %.1f GB/s in, %.1f GB/s both together; one block in %.2f us out, %.2f us in\n",
       c->out_bandwidth / 1e9, c->in_bandwidth / 1e9, c->together_bandwidth / 1e9, (double)c->out_latency_ns / 1e3,
       (double)c->in_latency_ns / 1e3);
+  if (p->compute_speed > 0)
+    fprintf(out, "  both at once     computation at %.2f of its speed, copies at %.2f of theirs\n", p->compute_speed,
+            p->copy_speed);
   uint32_t teams = count_teams(c);
   fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n", c->n_timings - teams);
   if (c->cores.count > 0)
@@ -105,6 +108,8 @@ static void put_fit(sn_json_object *o, const sn_calibration *c) {
   sn_json_put_count(o, "out_latency_ns", (uint64_t)c->out_latency_ns);
   sn_json_put_count(o, "in_latency_ns", (uint64_t)c->in_latency_ns);
   sn_json_put_bool(o, "shared_link", c->shared_link);
+  sn_json_put_real(o, "compute_speed", p->compute_speed);
+  sn_json_put_real(o, "copy_speed", p->copy_speed);
   sn_json_put_real(o, "residual", c->residual);
   sn_json_put_count(o, "cores", c->cores.count);
   sn_json_put_real(o, "interference", c->cores.neighbour);
@@ -205,7 +210,7 @@ static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   sn_train_watch watch = {.args = w->args,
                           .apart = self,
                           .images = w->net->batch,
-                          .n_strategies = sn_calibrate_plans(w->args->teams, w->args->n_teams)};
+                          .n_strategies = sn_calibrate_plans(options.backend, w->args->teams, w->args->n_teams)};
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);
   sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, w->args->teams,

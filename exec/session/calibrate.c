@@ -4,13 +4,14 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "exec/session/copies.h"
+#include "exec/session/slowing.h"
 #include "exec/session/team_times.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_SAMPLES = 64 /* per layer and pass */, PLAIN_PLANS = 2 };
+enum { KEPT_SAMPLES = 64 /* per layer and pass */, PLAIN_PLANS = 2, COPYING_PLANS = 1 };
 
 typedef struct samples {
   uint32_t count;
@@ -35,6 +36,8 @@ typedef struct calibrator {
   const uint32_t *counts; /* of threads, for teams */
   uint32_t n_counts;
   sn__team_times *teams; /* NULL: not asked for */
+  sn__slowing *slowing;  /* NULL: copies have engines of their own */
+  bool plain_done;       /* what is trained now copies */
   sn_calibration *made;
   sn_timing *timings;
   uint32_t n_timings;
@@ -57,6 +60,10 @@ static sn_status visit(void *user, uint64_t iteration, const sn_plan *plan, cons
   if (iteration == 0 && c->options->iterations > 1) return SN_OK; /* it warms up */
   if (sn_plan_is_corun(plan)) {
     sn__team_times_visit(c->teams, plan, trace);
+    return SN_OK;
+  }
+  if (c->slowing && c->plain_done) {
+    sn__slowing_visit(c->slowing, plan, trace);
     return SN_OK;
   }
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
@@ -134,6 +141,19 @@ static void set_link(calibrator *c, const sn_copy_rates *rates) {
   m->out_latency_ns = rates->out_latency_ns;
   m->in_latency_ns = rates->in_latency_ns;
   m->profile.link_latency_ns = (rates->out_latency_ns + rates->in_latency_ns) / 2;
+}
+
+/* Of an old calibration the speeds stay, where no copy met computation now. */
+static sn_status set_speeds(calibrator *c, const sn_copy_rates *rates) {
+  size_t slots = (size_t)c->net->n_layers * SN_PASSES;
+  if (!c->slowing) return SN_OK;
+  int64_t *step_ns = calloc(slots, sizeof *step_ns);
+  if (!step_ns) return sn_fail_memory(c->err);
+  for (size_t i = 0; i < slots; i++)
+    if (c->samples[i].count > 0) step_ns[i] = median(&c->samples[i]);
+  sn__slowing_speeds(c->slowing, step_ns, rates, &c->made->profile);
+  free(step_ns);
+  return SN_OK;
 }
 
 static sn_status set_profile(calibrator *c, const char *name, const sn_machine_info *info, uint64_t context_bytes) {
@@ -293,8 +313,9 @@ static sn_status make_timings(calibrator *c, const sn_machine *machine) {
 
 /* ---- the whole ---- */
 
-uint32_t sn_calibrate_plans(const uint32_t *teams, uint32_t n_teams) {
-  return PLAIN_PLANS + (n_teams > 0 ? sn__team_times_plans(teams[n_teams - 1], teams, n_teams) : 0);
+uint32_t sn_calibrate_plans(sn_exec_backend backend, const uint32_t *teams, uint32_t n_teams) {
+  uint32_t whole = PLAIN_PLANS + (backend == SN_EXEC_CPU ? COPYING_PLANS : 0);
+  return whole + (n_teams > 0 ? sn__team_times_plans(teams[n_teams - 1], teams, n_teams) : 0);
 }
 
 static sn_status train(calibrator *c, sn_session *session) {
@@ -302,6 +323,9 @@ static sn_status train(calibrator *c, sn_session *session) {
                                                       {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
   for (int i = 0; i < PLAIN_PLANS; i++)
     if (sn_session_add(session, strategies[i], c->err) != SN_OK) return c->err->code;
+  c->plain_done = true;
+  const sn_strategy copying = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CONV};
+  if (c->slowing && sn_session_add(session, copying, c->err) != SN_OK) return c->err->code;
   return c->teams ? sn__team_times_measure(c->teams, session, c->err) : SN_OK;
 }
 
@@ -343,12 +367,13 @@ static sn_status measure(calibrator *c, const char *name, sn_session *session) {
   if (sn_copies_measure(machine, sn_session_route(session), &rates, c->err) != SN_OK) return c->err->code;
   const sn_run *run = sn_session_run(session);
   uint64_t context = run->results[0].context_bytes;
-  uint32_t plans =
-      PLAIN_PLANS + (c->teams ? sn__team_times_plans(machine->info.cores.count, c->counts, c->n_counts) : 0);
+  uint32_t plans = sn_calibrate_plans(c->options->backend, NULL, 0);
+  if (c->teams) plans += sn__team_times_plans(machine->info.cores.count, c->counts, c->n_counts);
   bool whole = run->n_results == plans && run->results[plans - 1].iterations == run->iterations;
   if (!whole) return sn_fail(c->err, SN_BAD_DEVICE, "stopped before everything was measured; nothing is kept of it");
   if (set_profile(c, name, &machine->info, context) != SN_OK) return c->err->code;
   set_link(c, &rates);
+  if (set_speeds(c, &rates) != SN_OK) return c->err->code;
   if (make_timings(c, machine) == SN_OK) sn_calibration_fit(c->made, c->err);
   return c->err->code;
 }
@@ -365,7 +390,8 @@ static bool allocate(calibrator *c) {
   c->samples = calloc(slots, sizeof *c->samples);
   c->algo = calloc(slots, sizeof *c->algo);
   c->workspace = calloc(slots, sizeof *c->workspace);
-  return c->samples && c->algo && c->workspace;
+  if (c->options->backend == SN_EXEC_CPU) c->slowing = sn__slowing_new(c->net, c->err);
+  return c->samples && c->algo && c->workspace && c->err->code == SN_OK;
 }
 
 sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *net, const sn_session_options *options,
@@ -383,6 +409,7 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
     measure(&c, name, session);
   }
   sn_session_close(session);
+  sn__slowing_free(c.slowing);
   free(c.samples);
   free(c.algo);
   free(c.workspace);

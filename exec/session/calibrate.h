@@ -4,9 +4,11 @@
  *
  * Steps are timed where they run: by training under two plans that use memory differently (baseline, and liveness with
  * recomputation), the median over iterations and over layers of the same shape. Copies are timed by plans that do
- * nothing else: each way alone and both together, large ones for bandwidth and small ones for latency. Convolution
- * algorithms, where the machine has a choice, are timed one by one. Operations are timed on teams of some of the cores
- * where that is asked for (exec/session/team_times.h).
+ * nothing else: each way alone and both together, large ones for bandwidth and small ones for latency. A CPU copies
+ * with the processors that it computes with: there a third plan (liveness and offload) says how much copies and
+ * computation slow each other (exec/session/slowing.h). Convolution algorithms, where the machine has a choice, are
+ * timed one by one. Operations are timed on teams of some of the cores where that is asked for
+ * (exec/session/team_times.h).
  */
 #ifndef SN_EXEC_SESSION_CALIBRATE_H
 #define SN_EXEC_SESSION_CALIBRATE_H
@@ -28,6 +30,6 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
                              const uint32_t *teams, uint32_t n_teams, sn_err *err);
 
 /* How many plans that plays where the last of `teams` is all the machine's cores, for whoever shows progress. */
-uint32_t sn_calibrate_plans(const uint32_t *teams, uint32_t n_teams);
+uint32_t sn_calibrate_plans(sn_exec_backend backend, const uint32_t *teams, uint32_t n_teams);
 
 #endif

@@ -40,8 +40,11 @@ typedef struct sn_device {
   bool winograd;                            /* Winograd kernels are worth using (Maxwell and later) */
   double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned */
   int64_t link_latency_ns;                  /* per copy */
-  int64_t launch_ns;                        /* per kernel */
-  int64_t malloc_ns, free_ns;               /* cudaMalloc, cudaFree: host time beyond the wait for the device */
+  double compute_speed, copy_speed; /* of a CPU, which copies with the processors that it computes with: computation's
+                                       while copies go on, and copies' while computation does, as parts of what they are
+                                       alone. Measured (exec/session/calibrate.h); 0: neither slows the other */
+  int64_t launch_ns;                /* per kernel */
+  int64_t malloc_ns, free_ns;       /* cudaMalloc, cudaFree: host time beyond the wait for the device */
   sn_cores cores; /* what it is made of, where operations may have cores of their own; count 0: a GPU. Times are then
                      its law's and none of the rates above but the links'. */
 } sn_device;

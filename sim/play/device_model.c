@@ -15,6 +15,8 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
   trace->workspace_alloc_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->malloc_ns : 0;
   trace->workspace_free_ns = m->allocator == SN_ALLOCATOR_CUDA ? m->device->free_ns : 0;
   m->engine = sn_engine_new(sn_plan_lanes(plan), plan->n_fences, m->shared_link, trace->spans, err);
+  if (m->engine && m->device->compute_speed > 0)
+    sn_engine_set_speeds(m->engine, m->device->compute_speed, m->device->copy_speed);
   if (m->engine && sn_plan_is_corun(plan)) sn_engine_set_cores(m->engine, &m->device->cores);
   return m->engine ? SN_OK : err->code;
 }

@@ -1,6 +1,7 @@
 /* Simulated device: the back end that obeys a plan in simulated time.
  *
- * Three lanes on the event engine; steps last what the cost model says, copies bytes over link bandwidth plus latency.
+ * Three lanes on the event engine; steps last what the cost model says, copies bytes over link bandwidth plus latency,
+ * and on a CPU that was measured both longer where they meet.
  * The operations of a co-run plan last as long as their teams take and slow each other (sim/device/pace.h).
  * With the pool, alloc and release cost nothing: the addresses are the plan's. With SN_ALLOCATOR_CUDA every tensor and
  * workspace is a cudaMalloc and a cudaFree: both wait for the device to be idle and then hold the host up, so that no

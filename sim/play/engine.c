@@ -2,6 +2,7 @@
 #include "sim/play/engine.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { UNITS_PER_NS = 840 };
@@ -23,10 +24,11 @@ typedef struct lane {
   task *tasks;
   uint32_t head, count, room;
   bool busy, waiting;
-  bool on_link;   /* its task shares the link */
-  bool paced;     /* its task has a team: `pace` knows its end */
-  int64_t end_ns; /* of the task that runs, while it does not share the link; with a team, as find_team_end() has it */
-  int64_t left_units; /* of the task that runs, while it shares the link */
+  bool copies;        /* its task is a copy */
+  bool shares;        /* its task is slowed by what else runs: a copy on the shared link, any where there are speeds */
+  bool paced;         /* its task has a team: `pace` knows its end */
+  int64_t end_ns;     /* of the task that runs and shares nothing; with a team, as find_team_end() has it */
+  int64_t left_units; /* of the task that runs and shares */
   int64_t busy_ns, stall_ns;
 } lane;
 
@@ -37,7 +39,8 @@ struct sn_engine {
   sn_pace pace;
   team_task *teams;
   uint32_t n_teams, teams_room;
-  bool shared_link;
+  bool shared_link, has_speeds;
+  int64_t run_units, copy_units; /* of 1 ns, done in a ns while the others go on */
   sn_span *spans;
   int64_t now;
   int64_t queued_ns; /* all work so far: a bound of the clock */
@@ -56,6 +59,16 @@ sn_engine *sn_engine_new(uint32_t n_lanes, uint32_t n_fences, bool shared_link, 
   e->shared_link = shared_link;
   e->spans = spans;
   return e;
+}
+
+static int64_t units_of(double speed) {
+  return llround(fmin(fmax(speed, SN_ENGINE_LEAST_SPEED), 1) * UNITS_PER_NS);
+}
+
+void sn_engine_set_speeds(sn_engine *e, double run, double copy) {
+  e->has_speeds = true;
+  e->run_units = units_of(run);
+  e->copy_units = units_of(copy);
 }
 
 void sn_engine_free(sn_engine *e) {
@@ -137,8 +150,9 @@ static void start(sn_engine *e, lane *l, task t) {
   const team_task *team = kind_of(t) == RUN_TEAM ? &e->teams[span->end_ns] : NULL;
   int64_t ns = team ? team->ns : span->end_ns;
   l->busy = true;
-  l->on_link = kind_of(t) == COPY && e->shared_link;
+  l->copies = kind_of(t) == COPY;
   l->paced = team != NULL;
+  l->shares = l->copies ? e->shared_link || e->has_speeds : e->has_speeds && !l->paced;
   l->end_ns = e->now + ns;
   l->left_units = ns * UNITS_PER_NS;
   span->begin_ns = e->now;
@@ -194,14 +208,32 @@ static void advance_all(sn_engine *e) {
   }
 }
 
-static uint32_t copies_on_link(const sn_engine *e) {
-  uint32_t k = 0;
-  for (uint32_t l = 0; l < e->n_lanes; l++) k += e->lanes[l].busy && e->lanes[l].on_link;
-  return k;
+/* How many tasks run that share, copies and others. */
+typedef struct load {
+  uint32_t copies, runs;
+} load;
+
+static load load_of(const sn_engine *e) {
+  load now = {0, 0};
+  for (uint32_t i = 0; i < e->n_lanes; i++) {
+    const lane *l = &e->lanes[i];
+    now.copies += l->busy && l->shares && l->copies;
+    now.runs += l->busy && l->shares && !l->copies;
+  }
+  return now;
 }
 
-static int64_t end_of(const sn_engine *e, const lane *l, uint32_t k) {
-  return l->on_link ? e->now + (l->left_units * k + UNITS_PER_NS - 1) / UNITS_PER_NS : l->end_ns;
+/* Units that a task which shares gets done in a ns. */
+static int64_t rate_of(const sn_engine *e, const lane *l, load now) {
+  if (!l->copies) return now.copies > 0 ? e->run_units : UNITS_PER_NS;
+  int64_t rate = now.runs > 0 ? e->copy_units : UNITS_PER_NS;
+  return e->shared_link && now.copies > 1 ? rate / now.copies : rate;
+}
+
+static int64_t end_of(const sn_engine *e, const lane *l, load now) {
+  if (!l->shares) return l->end_ns;
+  int64_t rate = rate_of(e, l, now);
+  return e->now + (l->left_units + rate - 1) / rate;
 }
 
 static void finish(sn_engine *e, lane *l) {
@@ -229,7 +261,7 @@ static void pass_on_teams(sn_engine *e, lane *first) {
 
 /* Moves the clock to the next end of a task. False where nothing runs. */
 static bool next_event(sn_engine *e) {
-  uint32_t k = copies_on_link(e);
+  load now = load_of(e);
   bool teams = e->pace.n_running > 0;
   lane *first = NULL;
   int64_t end = 0;
@@ -237,14 +269,15 @@ static bool next_event(sn_engine *e) {
   for (uint32_t i = 0; i < e->n_lanes; i++) {
     lane *l = &e->lanes[i];
     if (!l->busy) continue;
-    int64_t its_end = end_of(e, l, k);
+    int64_t its_end = end_of(e, l, now);
     if (first && its_end >= end) continue;
     first = l;
     end = its_end;
   }
   if (!first) return false;
-  for (uint32_t i = 0; i < e->n_lanes && k > 0; i++)
-    if (e->lanes[i].busy && e->lanes[i].on_link) e->lanes[i].left_units -= (end - e->now) * UNITS_PER_NS / k;
+  for (uint32_t i = 0; i < e->n_lanes && now.copies + now.runs > 0; i++)
+    if (e->lanes[i].busy && e->lanes[i].shares)
+      e->lanes[i].left_units -= (end - e->now) * rate_of(e, &e->lanes[i], now);
   e->now = end;
   if (teams) pass_on_teams(e, first);
   finish(e, first);

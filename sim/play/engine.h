@@ -1,8 +1,10 @@
-/* Event engine: in-order lanes that run side by side, meet at fences and may share a link.
+/* Event engine: in-order lanes that run side by side, meet at fences and may share a link, or slow each other.
  *
  *   sn_engine_run(engine, lane, ns, tag)     occupies the lane for ns
  *   sn_engine_copy(engine, lane, ns, tag)    the same, but copies of all lanes that run at once share one link: k of
  *                                            them each advance at 1/k speed (only with shared_link)
+ *   sn_engine_set_speeds(engine, run, copy)  runs advance at speed `run` while a copy goes on, copies at speed `copy`
+ *                                            while a run does: a CPU copies with the processors that it computes with
  *   sn_engine_run_team(engine, lane, ns, running, tag)    occupies the lane for ns and more where others of these slow
  *                                            it (sim/device/pace.h); ns is what it takes alone
  *   sn_engine_signal / sn_engine_wait        fences; wait holds the lane until the fence has passed
@@ -11,8 +13,8 @@
  * Work is only queued until drain. An event is the end of a lane's work; the next one is the earliest, of equal times
  * the one on the lane with the lower number, so the order depends on nothing but the input. With the handful of lanes
  * a device has, a look at each lane is faster than a heap. Time is int64 ns; shares of the link are exact: work is kept
- * in 1/840 ns, which every k up to 8 divides. All work together is at most SN_ENGINE_MAX_NS, far from where the clock
- * or a share would overflow; more is SN_BAD_INPUT.
+ * in 1/840 ns, which every k up to 8 divides; speeds are rounded to 1/840. All work together is at most
+ * SN_ENGINE_MAX_NS, far from where the clock or a share would overflow; more is SN_BAD_INPUT.
  */
 #ifndef SN_SIM_PLAY_ENGINE_H
 #define SN_SIM_PLAY_ENGINE_H
@@ -32,6 +34,11 @@ typedef struct sn_engine sn_engine;
 /* `spans` receives the times by tag; a tag stands for one task between two drains. */
 sn_engine *sn_engine_new(uint32_t n_lanes, uint32_t n_fences, bool shared_link, sn_span *spans, sn_err *err);
 void sn_engine_free(sn_engine *engine);
+
+/* Of what they are alone, SN_ENGINE_LEAST_SPEED to 1; others are taken as the nearest of these. Comes ahead of all
+ * work. */
+#define SN_ENGINE_LEAST_SPEED 0.1
+void sn_engine_set_speeds(sn_engine *engine, double run, double copy);
 
 sn_status sn_engine_run(sn_engine *engine, uint32_t lane, int64_t ns, uint32_t tag, sn_err *err);
 sn_status sn_engine_copy(sn_engine *engine, uint32_t lane, int64_t ns, uint32_t tag, sn_err *err);

@@ -212,6 +212,7 @@ static void assert_same(const sn_calibration *a, const sn_calibration *b) {
   assert_true(a->profile.flops == b->profile.flops && a->together_bandwidth == b->together_bandwidth);
   assert_true(a->out_latency_ns == b->out_latency_ns && a->in_latency_ns == b->in_latency_ns);
   assert_true(a->residual == b->residual);
+  assert_true(a->profile.compute_speed == b->profile.compute_speed && a->profile.copy_speed == b->profile.copy_speed);
   for (uint32_t i = 0; i < a->n_timings; i++) {
     assert_int_equal(sn_timing_compare(&a->timings[i], &b->timings[i]), 0);
     assert_true(a->timings[i].ns == b->timings[i].ns && a->timings[i].samples == b->timings[i].samples);
@@ -225,6 +226,7 @@ static void the_store_gives_them_back(void **state) {
   sn_net *net = load_net("lenet", 4);
   sn_device gpu = load_gpu("k40c");
   sn_calibration *c = pretend(net, &gpu, 3);
+  c->profile.compute_speed = 0.625, c->profile.copy_speed = 0.75;
   sn_store *store = sn_store_open(":memory:", &err);
   must(&err);
   assert_null(sn_store_calibration(store, "mine", NULL, NULL, &err));
@@ -250,6 +252,27 @@ static void the_store_gives_them_back(void **state) {
   sn_net_free(net);
 }
 
+/* Copies beside computation that go at half the speed make an iteration longer, and nothing else of it. */
+static void speeds_make_copies_dear(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 16);
+  sn_device gpu = load_gpu("k40c"), shared = gpu;
+  shared.compute_speed = shared.copy_speed = 0.5;
+  sn_strategy strategies[2] = {parse_strategy("liveness"), parse_strategy("liveness+offload")};
+  sn_options options = SN_OPTIONS_INIT;
+  sn_run *a = sn_simulate("alexnet", net, &gpu, strategies, 2, &options, &err);
+  sn_run *b = sn_simulate("alexnet", net, &shared, strategies, 2, &options, &err);
+  must(&err);
+  assert_true(a->results[0].iteration_ns == b->results[0].iteration_ns);
+  assert_true(b->results[1].iteration_ns > a->results[1].iteration_ns);
+  assert_true(b->results[1].compute_ns > a->results[1].compute_ns);
+  assert_int_equal(b->results[1].offload_bytes, a->results[1].offload_bytes);
+  sn_run_free(a);
+  sn_run_free(b);
+  sn_net_free(net);
+}
+
 /* Measured for real, then simulated: all of the time is known, and it is that of the steps that ran. */
 static void a_machine_is_calibrated(void **state) {
   (void)state;
@@ -263,6 +286,8 @@ static void a_machine_is_calibrated(void **state) {
   must(&err);
   assert_true(c->out_bandwidth > 1e7 && c->in_bandwidth > 1e7 && c->together_bandwidth > 1e7);
   assert_true(c->out_latency_ns > 0 && c->in_latency_ns > 0);
+  double compute = c->profile.compute_speed, copies = c->profile.copy_speed;
+  assert_true(compute == 0 ? copies == 0 : compute >= 0.1 && compute <= 1 && copies >= 0.1 && copies <= 1);
   sn_options simulated = SN_OPTIONS_INIT;
   simulated.calibration = c;
   sn_strategy strategies[2] = {parse_strategy("baseline"), parse_strategy("liveness+recompute=cost")};
@@ -322,7 +347,7 @@ int main(void) {
       cmocka_unit_test(measured_times_replace_formulas), cmocka_unit_test(other_batches_follow),
       cmocka_unit_test(shapes_follow_their_neighbours),  cmocka_unit_test(algorithms_are_chosen_by_measured_times),
       cmocka_unit_test(failed_algorithms_are_left_out),  cmocka_unit_test(the_store_gives_them_back),
-      cmocka_unit_test(a_machine_is_calibrated),
+      cmocka_unit_test(speeds_make_copies_dear),         cmocka_unit_test(a_machine_is_calibrated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Event engine: times by hand for fences, stalls and a shared link, random schedules against a naive solver, dead
- * locks. */
+/* Event engine: times by hand for fences, stalls, a shared link and speeds, random schedules against a naive solver,
+ * dead locks. */
 #include "sim/play/engine.h"
 #include "tests/unit/seed.h"
 
@@ -207,6 +207,42 @@ static void equal_shares(void **state) {
   }
 }
 
+/* Both slow each other while they go on, and no longer: the copy takes 40, in which the run gets 20 done. */
+static void speeds_by_hand(void **state) {
+  (void)state;
+  bench b;
+  open_bench(&b, 3, 0, false);
+  sn_engine_set_speeds(b.engine, 0.5, 0.25);
+  run(&b, 0, 100), copy(&b, 1, 10), run(&b, 0, 7);
+  drain(&b);
+  span_is(&b, 0, 0, 120);
+  span_is(&b, 1, 0, 40);
+  span_is(&b, 2, 120, 127);
+  assert_int_equal(sn_engine_busy(b.engine, 0), 127);
+  copy(&b, 1, 10), copy(&b, 2, 10); /* nothing runs beside */
+  drain(&b);
+  span_is(&b, 3, 127, 137);
+  span_is(&b, 4, 127, 137);
+  sn_engine_free(b.engine);
+
+  open_bench(&b, 3, 0, true); /* two copies have half of what one has left */
+  sn_engine_set_speeds(b.engine, 0.5, 0.25);
+  run(&b, 0, 100), copy(&b, 1, 10), copy(&b, 2, 10);
+  drain(&b);
+  span_is(&b, 0, 0, 140);
+  span_is(&b, 1, 0, 80);
+  span_is(&b, 2, 0, 80);
+  sn_engine_free(b.engine);
+
+  open_bench(&b, 2, 0, false); /* what nobody can have measured */
+  sn_engine_set_speeds(b.engine, -3, 7);
+  run(&b, 0, 10), copy(&b, 1, 500);
+  drain(&b);
+  span_is(&b, 0, 0, 100);
+  span_is(&b, 1, 0, 500);
+  sn_engine_free(b.engine);
+}
+
 /* The longest time there may be does not overflow the shares; a nanosecond more is refused, in whatever form. */
 static void longest_times(void **state) {
   (void)state;
@@ -292,9 +328,10 @@ static uint32_t draw_tasks(uint64_t *seed, task *tasks) {
   return fences;
 }
 
-static int64_t play(const task *tasks, uint32_t fences, bool shared, sn_span *spans) {
+static int64_t play_at(const task *tasks, uint32_t fences, bool shared, double speed, sn_span *spans) {
   sn_err err = SN_ERR_INIT;
   sn_engine *e = sn_engine_new(LANES, fences, shared, spans, &err);
+  if (speed > 0) sn_engine_set_speeds(e, speed, speed);
   for (uint32_t i = 0; i < TASKS && err.code == SN_OK; i++) {
     const task *t = &tasks[i];
     if (t->kind == RUN) sn_engine_run(e, t->lane, t->ns, i, &err);
@@ -307,6 +344,10 @@ static int64_t play(const task *tasks, uint32_t fences, bool shared, sn_span *sp
   int64_t end = sn_engine_now(e);
   sn_engine_free(e);
   return end;
+}
+
+static int64_t play(const task *tasks, uint32_t fences, bool shared, sn_span *spans) {
+  return play_at(tasks, fences, shared, 0, spans);
 }
 
 /* Without a shared link the time of each task follows from the ones listed before it. */
@@ -354,6 +395,46 @@ static void shared_link_bounds(void **state) {
   }
 }
 
+/* For how long anything of `kind` goes on within a span: counts[t] of the first t ns. */
+static int64_t overlap(const uint32_t *counts, sn_span span) {
+  return counts[span.end_ns] - counts[span.begin_ns];
+}
+
+/* What takes time at each ns, summed up. */
+static uint32_t *count_kind(const task *tasks, const sn_span *spans, kind of, int64_t end) {
+  uint32_t *counts = calloc((size_t)end + 2, sizeof *counts);
+  for (uint32_t i = 0; i < TASKS; i++)
+    for (int64_t t = spans[i].begin_ns; tasks[i].kind == of && t < spans[i].end_ns; t++) counts[t + 1] = 1;
+  for (int64_t t = 0; t < end; t++) counts[t + 1] += counts[t];
+  return counts;
+}
+
+/* What a task has got done, at its speeds, is its work: less than 1 ns more, as its end is rounded up. At speed 1
+ * nothing is as without. */
+static void speeds_are_kept(void **state) {
+  (void)state;
+  static task tasks[TASKS];
+  static sn_span spans[TASKS], again[TASKS];
+  uint64_t seed = first_seed(15);
+  for (int round = 0; round < 10; round++) {
+    uint32_t fences = draw_tasks(&seed, tasks);
+    int64_t end = play_at(tasks, fences, false, 0.75, spans);
+    uint32_t *runs = count_kind(tasks, spans, RUN, end), *copies = count_kind(tasks, spans, COPY, end);
+    for (uint32_t i = 0; i < TASKS; i++) {
+      if (tasks[i].kind != RUN && tasks[i].kind != COPY) continue;
+      int64_t slow = overlap(tasks[i].kind == RUN ? copies : runs, spans[i]);
+      int64_t done = 4 * (spans[i].end_ns - spans[i].begin_ns) - slow, work = 4 * tasks[i].ns;
+      if (done < work || done >= work + 4)
+        fail_msg("task %u: %lld quarters of a ns done, of %lld", i, (long long)done, (long long)work);
+    }
+    free(runs);
+    free(copies);
+    end = play(tasks, fences, round % 2, spans);
+    assert_int_equal(play_at(tasks, fences, round % 2, 1, again), end);
+    assert_memory_equal(spans, again, sizeof spans);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_lane_is_in_order),   cmocka_unit_test(fences_and_stalls),
@@ -363,7 +444,8 @@ int main(void) {
       cmocka_unit_test(equal_shares),           cmocka_unit_test(broken_shares),
       cmocka_unit_test(longest_times),          cmocka_unit_test(dead_lock),
       cmocka_unit_test(passing_time),           cmocka_unit_test(matches_naive_solver),
-      cmocka_unit_test(shared_link_bounds),
+      cmocka_unit_test(shared_link_bounds),     cmocka_unit_test(speeds_by_hand),
+      cmocka_unit_test(speeds_are_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
