@@ -11,7 +11,7 @@ float64, from which both are measured: the error of a gradient is the norm of th
 float64. Dropout keeps in PyTorch what snsim keeps: masks are functions of seed, layer and element (exec/kernel/kernel_internal.h).
 
 Times: --times N measures N pairs, snsim and PyTorch in turn, each the median of --iterations, both with --threads; the table
-has the medians of the pairs. PyTorch is timed with plain tensors and with channels_last. Peak memory is of the processes.
+has the medians of the pairs, with --markdown as docs/parity.md has it. PyTorch is timed with plain tensors and with channels_last. Peak memory is of the processes.
 
 Exit codes: 1 where a loss is off by more than 1e-5 of it, or the median error is more than one and a half times PyTorch's;
 2 and 3 for what was asked; 4 where PyTorch is missing. PyTorch for the CPU is enough.
@@ -38,6 +38,7 @@ except ImportError as error:
 from pytorch_network import Network
 
 SEED = 1
+THEIRS = ("pytorch", "channels_last")
 LOSS_TOLERANCE, ERROR_TOLERANCE = 1e-5, 1.5
 SMALLEST = 1e-9  # of the largest gradient's norm: what is smaller is 0 but for rounding, as of a bias ahead of a BN
 
@@ -284,7 +285,7 @@ def time_snsim(question, strategy, iterations):
 def measure(question):
     """Pairs in turn, so that what else the machine does meets all alike."""
     options, weights_path = question.options, question.options.weights or question.path("weights.safetensors")
-    theirs = {"pytorch": Pytorch(question, weights_path, False), "channels_last": Pytorch(question, weights_path, True)}
+    theirs = {name: Pytorch(question, weights_path, name == "channels_last") for name in THEIRS}
     seconds, peaks = {}, {}
     for _ in range(options.times):
         for name, side in theirs.items():
@@ -294,9 +295,9 @@ def measure(question):
             seconds.setdefault(strategy, []).append(taken)
             peaks[strategy] = max(peak, peaks.get(strategy, 0))
     peaks |= {name: side.ask(0) for name, side in theirs.items()}
-    return {name: {"ms": 1000 * statistics.median(values), "peak_mib": peaks[name],
-                   "to_pytorch": statistics.median(a / b for a, b in zip(values, seconds["pytorch"])),
-                   "to_channels_last": statistics.median(a / b for a, b in zip(values, seconds["channels_last"]))}
+    bases = {"to_pytorch": "pytorch", "to_channels_last": "channels_last", "to_first": options.strategy[0]}
+    return {name: {"ms": 1000 * statistics.median(values), "peak_mib": peaks[name]}
+            | {ratio: statistics.median(a / b for a, b in zip(values, seconds[base])) for ratio, base in bases.items()}
             for name, values in seconds.items()}
 
 
@@ -327,14 +328,25 @@ def print_markdown(rows):
               f"{loss['float64']:.6f} | {ours['median']:.1e} | {theirs['median']:.1e} | "
               f"{ours['median'] / theirs['median']:.2f} | {ours['largest']:.1e} | {theirs['largest']:.1e} |")
     timed = [row for row in rows if "times" in row]
-    if not timed:
-        return
-    print("\n| network, batch | threads | | ms | of PyTorch's | of channels_last's | peak MiB |")
-    print("|---|---:|---|---:|---:|---:|---:|")
-    for row in timed:
-        for name, t in row["times"].items():
-            print(f"| {row['net']}, {row['batch']} | {row['threads']} | {name} | {t['ms']:.1f} | {t['to_pytorch']:.2f} | "
-                  f"{t['to_channels_last']:.2f} | {t['peak_mib']:,.0f} |")
+    if timed:
+        print_times(timed)
+
+
+def print_times(rows):
+    """A line for each network: the first strategy beside PyTorch, the others beside it and the first."""
+    threads, (first, *others) = rows[0]["threads"], [name for name in rows[0]["times"] if name not in THEIRS]
+    print(f"\n| network, batch, {threads} thread{'s' if threads > 1 else ''} | PyTorch ms | channels_last | snsim `{first}` | "
+          "of PyTorch | of channels_last |" + "".join(f" `{name}` | of PyTorch | of `{first}` |" for name in others)
+          + " peak MiB: " + " | ".join(["PyTorch", first, *others]) + " |")
+    print("|---|" + "---:|" * (5 + 3 * len(others) + 2 + len(others)))
+    for row in rows:
+        times = row["times"]
+        cells = [f"{row['net']}, {row['batch']}"] + [f"{times[name]['ms']:.0f}" for name in (*THEIRS, first)]
+        cells += [f"**{times[first]['to_pytorch']:.2f}**", f"**{times[first]['to_channels_last']:.2f}**"]
+        for name in others:
+            cells += [f"{times[name]['ms']:.0f}", f"{times[name]['to_pytorch']:.2f}", f"{times[name]['to_first']:.2f}"]
+        cells += [f"{times[name]['peak_mib']:,.0f}" for name in (THEIRS[0], first, *others)]
+        print("| " + " | ".join(cells) + " |")
 
 
 def describe(options):
