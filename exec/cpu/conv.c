@@ -1,12 +1,13 @@
 /* CPU kernels of CONV, DECONV and an FC of each position: oneDNN's convolution, backward by one primitive by data and
  * one by weights and bias; sums over the batch are in an order that the number of threads gives. Blocked values have
- * kernels of their own, which want blocked weights: where these are kept otherwise they are reordered. What has no such
+ * kernels of their own, which want blocked weights: where these last otherwise they are reordered. What has no such
  * kernel is done plain, by unfolding the image and multiplying matrices (im2col), and blocked sides are reordered.
  * Weights are kept as (outputs, inputs, height, width), with the groups in front where there are any. Biases of a
  * DECONV are added and summed by loops of ours. The gradient with respect to the input batch, which nobody needs, is
  * not computed. */
 #include "exec/cpu/cpu.h"
 
+#include <omp.h>
 #include <string.h>
 
 /* Without bias `b` is a descriptor of no dimensions, as oneDNN wants it. */
@@ -121,14 +122,36 @@ static sn_status make_trio(sn__cpu *k, const descriptors *d, const shapes *t, bo
   return sn__primitive_new(k, &d->backward, made.forward, backward_args, backward, 3, made.backward, err);
 }
 
-static sn_status make(sn__cpu *k, const convolution *c, uint32_t x_block, uint32_t y_block, trio made, bool native,
-                      sn_err *err) {
+/* How weights last: as one thread's forward and gradient want them, so that kernels for any number of threads agree;
+ * others have turns. Plain where the two want them differently or in more bytes. */
+static sn_status choose_weights(sn__cpu *k, const descriptors *d, sn__cpu_layer *layer, sn_err *err) {
+  dnnl_primitive_desc_t forward = NULL, weights = NULL;
+  omp_set_num_threads(1);
+  dnnl_status_t status = dnnl_primitive_desc_create(&forward, &d->forward, NULL, k->engine, NULL);
+  if (status == dnnl_success) status = dnnl_primitive_desc_create(&weights, &d->weights, NULL, k->engine, forward);
+  omp_set_num_threads(k->threads);
+  if (status == dnnl_success) {
+    const dnnl_memory_desc_t *w = dnnl_primitive_desc_query_md(forward, dnnl_query_weights_md, 0);
+    const dnnl_memory_desc_t *dw = dnnl_primitive_desc_query_md(weights, dnnl_query_diff_weights_md, 0);
+    if (dnnl_memory_desc_equal(w, dw) && !dnnl_memory_desc_equal(w, &layer->plain) &&
+        dnnl_memory_desc_get_size(w) == dnnl_memory_desc_get_size(&layer->plain))
+      layer->lasting = *w;
+  }
+  dnnl_primitive_desc_destroy(forward);
+  dnnl_primitive_desc_destroy(weights);
+  return sn__dnnl_check(status, "choose a layout of weights", err);
+}
+
+static sn_status make(sn__cpu *k, const convolution *c, uint32_t x_block, uint32_t y_block, trio made,
+                      sn__cpu_layer *layer, bool native, sn_err *err) {
   descriptors d;
   shapes kernel = {0}, given = {0};
   if (describe(&kernel, c, native ? x_block : 1, native ? y_block : 1, err) ||
       make_descriptors(&d, &kernel, &c->attr, err) || describe(&given, c, x_block, y_block, err) ||
-      plain_weights(&given.w, c, err))
+      plain_weights(&layer->plain, c, err) ||
+      (k->lasting && native && !c->attr.positions && choose_weights(k, &d, layer, err)))
     return err->code;
+  given.w = layer->lasting.ndims > 0 ? layer->lasting : layer->plain;
   return make_trio(k, &d, &given, c->bias, made, err);
 }
 
@@ -139,7 +162,7 @@ sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const trio made = {&layer->forward, sn__reads_data(k, index) ? NULL : &layer->backward, &layer->weights};
   bool native;
   if (sn__conv_is_native(k, index, x, y, &native, err)) return err->code;
-  return make(k, &c, x, y, made, native, err);
+  return make(k, &c, x, y, made, layer, native, err);
 }
 
 sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
@@ -171,7 +194,7 @@ sn_status sn__cpu_deconv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const trio made = {&layer->backward, &layer->forward, &layer->weights};
   bool native;
   if (sn__conv_is_native(k, index, x, y, &native, err)) return err->code;
-  return make(k, &c, y, x, made, native, err);
+  return make(k, &c, y, x, made, layer, native, err);
 }
 
 /* Element i of plane p, of a value in blocks of so many channels. */

@@ -6,7 +6,8 @@
  *
  * Layouts (layout.c). A value of the net, and its gradient, lies plain, (n, c, h, w), or blocked, (n, c / B, h, w, B):
  * then B channels of a pixel stand together, as many as a vector register holds. B divides the channels, so both take
- * the same bytes, and channels k B to l B of an image lie at the same place.
+ * the same bytes, and channels k B to l B of an image lie at the same place. Weights last for a whole training as
+ * forward and their gradient both want them, where that takes no more bytes.
  */
 #ifndef SN_EXEC_CPU_CPU_H
 #define SN_EXEC_CPU_CPU_H
@@ -39,6 +40,7 @@ typedef struct sn__primitive {
 /* Of a CONV, DECONV or FC all three (the first layer's has no backward), of others the first two or none. */
 typedef struct sn__cpu_layer {
   sn__primitive forward, backward, weights;
+  dnnl_memory_desc_t plain, lasting; /* how weights lie before and after they are turned; of no dimensions: alike */
   bool made;
 } sn__cpu_layer;
 
@@ -48,6 +50,7 @@ struct sn__cpu {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   sn__cpu_layer *layers; /* one per layer of the net */
+  bool lasting;          /* weights were turned */
   bool shares;           /* layers, layouts and engine are those of others */
   uint32_t block;        /* channels of a block on this processor */
   uint32_t *layouts;     /* per value of the net: 1 where it lies plain, else `block` */
@@ -63,6 +66,9 @@ sn_status sn__primitive_new(sn__cpu *k, const void *descriptor, const sn__primit
 void sn__primitive_free(sn__primitive *primitive);
 sn_status sn__primitive_run(const sn__cpu *k, const sn__primitive *primitive, float *const *tensors,
                             const sn_call *call, sn_err *err);
+
+/* See sn_cpu_kernels_turn(). */
+sn_status sn__weights_turn(const sn__cpu *k, uint32_t layer, float *weights, bool back, sn_err *err);
 
 /* Records what oneDNN answered; SN_OK where it was content. */
 sn_status sn__dnnl_check(dnnl_status_t status, const char *what, sn_err *err);

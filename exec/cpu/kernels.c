@@ -133,7 +133,7 @@ static void free_kernels(sn__cpu *k) {
 }
 
 /* Without primitives; threads 0: as many as there are processors. */
-static sn__cpu *make_bare(const sn_net *net, unsigned threads, sn_err *err) {
+static sn__cpu *make_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
   if (threads > SN_MACHINE_THREADS) {
     sn_fail(err, SN_BAD_USAGE, "%u threads are more than %d; give fewer, or none for all processors", threads,
             SN_MACHINE_THREADS);
@@ -145,14 +145,15 @@ static sn__cpu *make_bare(const sn_net *net, unsigned threads, sn_err *err) {
     return NULL;
   }
   k->net = net;
+  k->lasting = lasting;
   k->threads = threads ? (int)threads : omp_get_num_procs();
   if (make_parts(k, err) == SN_OK) return k;
   free_kernels(k);
   return NULL;
 }
 
-static sn__cpu *make_kernels(const sn_net *net, unsigned threads, sn_err *err) {
-  sn__cpu *k = make_bare(net, threads, err);
+static sn__cpu *make_kernels(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
+  sn__cpu *k = make_bare(net, threads, lasting, err);
   if (k && sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) == SN_OK && prepare_all(k, err) == SN_OK)
     return k;
   free_kernels(k);
@@ -248,6 +249,7 @@ const sn_cpu_table sn_cpu_module = {
     .free = free_kernels,
     .scratch = scratch_of,
     .layout = layout_of,
+    .turn = sn__weights_turn,
     .run = run,
     .layouts = layouts_of,
     .threads = threads_of,

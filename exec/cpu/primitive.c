@@ -3,6 +3,8 @@
 #include "exec/cpu/cpu.h"
 
 #include <oneapi/dnnl/dnnl_debug.h>
+#include <stdlib.h>
+#include <string.h>
 
 sn_status sn__dnnl_check(dnnl_status_t status, const char *what, sn_err *err) {
   if (status == dnnl_success) return SN_OK;
@@ -34,13 +36,43 @@ static uint64_t whole_lines(uint64_t bytes) {
   return (bytes + LINE - 1) / LINE * LINE;
 }
 
-static sn_status make_reorder(sn__cpu *k, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
+static sn_status make_reorder(const sn__cpu *k, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to,
                               dnnl_primitive_t *reorder, sn_err *err) {
   dnnl_primitive_desc_t desc = NULL;
   dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, from, k->engine, to, k->engine, NULL);
   if (status == dnnl_success) status = dnnl_primitive_create(reorder, desc);
   dnnl_primitive_desc_destroy(desc);
   return sn__dnnl_check(status, "make a reorder", err);
+}
+
+static sn_status reorder(const sn__cpu *k, const dnnl_memory_desc_t *from, const dnnl_memory_desc_t *to, void *source,
+                         void *target, sn_err *err) {
+  dnnl_primitive_t primitive = NULL;
+  dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
+  dnnl_status_t status = dnnl_memory_create(&args[0].memory, from, k->engine, source);
+  if (status == dnnl_success) status = dnnl_memory_create(&args[1].memory, to, k->engine, target);
+  sn__dnnl_check(status, "make a memory object", err);
+  if (err->code == SN_OK && make_reorder(k, from, to, &primitive, err) == SN_OK) {
+    status = dnnl_primitive_execute(primitive, k->stream, 2, args);
+    if (status == dnnl_success) status = dnnl_stream_wait(k->stream);
+    sn__dnnl_check(status, "reorder weights", err);
+  }
+  dnnl_primitive_destroy(primitive);
+  dnnl_memory_destroy(args[0].memory);
+  dnnl_memory_destroy(args[1].memory);
+  return err->code;
+}
+
+sn_status sn__weights_turn(const sn__cpu *k, uint32_t layer, float *weights, bool back, sn_err *err) {
+  const sn__cpu_layer *made = &k->layers[layer];
+  const dnnl_memory_desc_t *from = back ? &made->lasting : &made->plain, *to = back ? &made->plain : &made->lasting;
+  if (made->lasting.ndims == 0) return SN_OK;
+  size_t bytes = dnnl_memory_desc_get_size(to);
+  void *room = malloc(bytes);
+  if (!room) return sn_fail_memory(err);
+  if (reorder(k, from, to, weights, room, err) == SN_OK) memcpy(weights, room, bytes);
+  free(room);
+  return err->code;
 }
 
 static bool is_result(int arg) {

@@ -50,14 +50,14 @@ static sn_status check_layers(const sn_net *net, sn_err *err) {
   return SN_OK;
 }
 
-sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err) {
+sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
   const sn_cpu_table *module = check_layers(net, err) == SN_OK ? load(err) : NULL;
-  return module ? wrap(module, module->make(net, threads, err), err) : NULL;
+  return module ? wrap(module, module->make(net, threads, lasting, err), err) : NULL;
 }
 
-sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, sn_err *err) {
+sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
   const sn_cpu_table *module = check_layers(net, err) == SN_OK ? load(err) : NULL;
-  return module ? wrap(module, module->make_bare(net, threads, err), err) : NULL;
+  return module ? wrap(module, module->make_bare(net, threads, lasting, err), err) : NULL;
 }
 
 sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *k, uint32_t layer, sn_err *err) {
@@ -84,6 +84,10 @@ uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *k, uint32_t layer, sn_pass
 
 uint32_t sn_cpu_kernels_layout(const sn_cpu_kernels *k, uint32_t value) {
   return k->module->layout(k->made, value);
+}
+
+sn_status sn_cpu_kernels_turn(const sn_cpu_kernels *k, uint32_t layer, float *weights, bool back, sn_err *err) {
+  return k->module->turn(k->made, layer, weights, back, err);
 }
 
 sn_status sn_cpu_kernels_run(sn_cpu_kernels *k, const sn_call *call, sn_err *err) {

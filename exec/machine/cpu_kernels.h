@@ -4,15 +4,15 @@
  *
  * A tensor is exactly n*c*h*w*4 bytes. Values of the net and their gradients lie as the kernels want them, which net
  * and processor decide: plain, (n, c, h, w), or in blocks of 16 or 8 channels that divide c, (n, c / 16, h, w, 16).
- * Input batch and parameters are plain. Where a kernel wants otherwise it copies into scratch. That and oneDNN's
- * scratchpads are the caller's: a step's scratch is asked for before planning, planned as workspace, and handed in with
- * the call. Results are bit-identical from run to run and at any address for a fixed number of threads. One run at a
- * time: kernels keep what a run needs. oneDNN splits the work of a primitive when it is made, by the threads of who
- * makes it: so teams of other sizes have kernels of their own, made layer by layer, and teams of one size share their
- * primitives, each with what a run needs. They are in a module of their own (exec/cpu/), loaded with the first ones
- * made: only then must oneDNN be there.
+ * The input batch is plain, and so are parameters, or they last as the kernels want them. Where a kernel wants
+ * otherwise it copies into scratch. That and oneDNN's scratchpads are the caller's: a step's scratch is asked for
+ * before planning, planned as workspace, and handed in with the call. Results are bit-identical from run to run and at
+ * any address for a fixed number of threads. One run at a time: kernels keep what a run needs. oneDNN splits the work
+ * of a primitive when it is made, by the threads of who makes it: so teams of other sizes have kernels of their own,
+ * made layer by layer, and teams of one size share their primitives, each with what a run needs. They are in a module
+ * of their own (exec/cpu/), loaded with the first ones made: only then must oneDNN be there.
  *
- *   sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
+ *   sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, false, &err);
  *   bytes = sn_cpu_kernels_scratch(k, layer, SN_BACKWARD);
  *   sn_cpu_kernels_run(k, &call, &err);
  */
@@ -24,13 +24,14 @@
 
 typedef struct sn_cpu_kernels sn_cpu_kernels;
 
-/* Makes the primitives of every layer once; threads 0: all processors. The net must outlive the kernels. Sets OpenMP's
- * number of threads for the calling thread, as every run does. SN_BAD_USAGE where there are too many threads,
+/* Makes the primitives of every layer once; threads 0: all processors. `lasting`: what calls have of parameters,
+ * gradients and what the optimizer keeps was turned, see sn_cpu_kernels_turn(). The net must outlive the kernels. Sets
+ * OpenMP's number of threads for the calling thread, as every run does. SN_BAD_USAGE where there are too many threads,
  * SN_BAD_DEVICE where the module is missing or oneDNN fails. */
-sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, sn_err *err);
+sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
 
 /* The same for so many threads (not 0), but without any primitives: those of a layer are there when it is prepared. */
-sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, sn_err *err);
+sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
 sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *kernels, uint32_t layer, sn_err *err);
 
 /* Kernels with the same primitives, which may run at the same time as these as long as the two never run the same
@@ -47,6 +48,10 @@ uint64_t sn_cpu_kernels_scratch(const sn_cpu_kernels *kernels, uint32_t layer, s
 
 /* How a value of the net and its gradient lie: 1 plain, else in blocks of so many channels. */
 uint32_t sn_cpu_kernels_layout(const sn_cpu_kernels *kernels, uint32_t value);
+
+/* Turns a prepared layer's weights, or anything in their order, from plain into how they last, or back: in the same
+ * bytes, and the same for all threads. Most lie plain both ways. SN_NO_MEMORY, SN_BAD_DEVICE. */
+sn_status sn_cpu_kernels_turn(const sn_cpu_kernels *kernels, uint32_t layer, float *weights, bool back, sn_err *err);
 
 /* Runs one step. SN_BAD_DEVICE where oneDNN fails, SN_BAD_INPUT where a label is not a class, SN_BUG where the
  * workspace is smaller than the scratch. */

@@ -19,6 +19,7 @@ typedef struct cpu_machine {
   sn_cpu_kernels *kernels;
   sn_cpu_teams *teams;
   uint64_t base_bytes; /* resident before it was opened */
+  bool turned;         /* parameters, and what goes with them, lie as the kernels want them */
 } cpu_machine;
 
 /* There is one algorithm per convolution: the planner is offered nothing else. */
@@ -40,10 +41,25 @@ static sn_status team_scratch(void *self, uint32_t step, sn_step_part part, uint
   return sn_cpu_teams_scratch(m->teams, &m->cpu.route->steps[step], part, threads, bytes, err);
 }
 
-static sn_status start(void *self, sn_state *state, sn_err *err) {
-  (void)err;
-  ((cpu_machine *)self)->cpu.state = state;
+/* All that lies like weights. */
+static sn_status turn(cpu_machine *m, bool back, sn_err *err) {
+  const sn_net *net = m->cpu.route->net;
+  const sn_state *s = m->cpu.state;
+  float *const all[] = {s->parameters, s->gradients, s->states[0], s->states[1]};
+  if (m->turned != back) return SN_OK;
+  for (uint32_t layer = 1; layer < net->n_layers; layer++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && net->layers[layer].parameters > 0; i++)
+      if (all[i] && sn_cpu_kernels_turn(m->kernels, layer, all[i] + s->parameter_offset[layer], back, err) != SN_OK)
+        return err->code;
+  m->turned = !back;
   return SN_OK;
+}
+
+static sn_status start(void *self, sn_state *state, sn_err *err) {
+  cpu_machine *m = self;
+  m->cpu.state = state;
+  m->turned = false;
+  return turn(m, false, err);
 }
 
 static sn_status feed(void *self, const sn_batch *batch, sn_err *err) {
@@ -61,8 +77,7 @@ static void outcome(const void *self, sn_outcome *result) {
 }
 
 static sn_status fetch(void *self, sn_err *err) {
-  (void)self, (void)err;
-  return SN_OK; /* it was trained in place */
+  return turn(self, true, err); /* it was trained in place */
 }
 
 /* The resident set, after what the heap holds back has gone. */
@@ -151,7 +166,8 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
   cpu_machine *m = calloc(1, sizeof *m);
   if (!m) return sn_fail_memory(err);
   *machine = (sn_machine){.self = m, .ops = &cpu_ops};
-  if (resident_bytes(&m->base_bytes, err) == SN_OK) m->kernels = sn_cpu_kernels_new(route->net, options->threads, err);
+  if (resident_bytes(&m->base_bytes, err) == SN_OK)
+    m->kernels = sn_cpu_kernels_new(route->net, options->threads, true, err);
   if (m->kernels) m->teams = sn_cpu_teams_new(route->net, err);
   if (!m->teams) {
     close_machine(m);

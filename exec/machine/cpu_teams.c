@@ -30,7 +30,7 @@ static sn_cpu_kernels *find(sn_cpu_teams *t, uint32_t threads, uint32_t layer, s
     sn_fail(err, SN_BUG, "a team of %u threads", threads);
     return NULL;
   }
-  if (!t->of[threads]) t->of[threads] = sn_cpu_kernels_bare(t->net, threads, err);
+  if (!t->of[threads]) t->of[threads] = sn_cpu_kernels_bare(t->net, threads, true, err);
   sn_cpu_kernels *k = t->of[threads];
   return k && sn_cpu_kernels_prepare(k, layer, err) == SN_OK ? k : NULL;
 }

@@ -22,15 +22,20 @@ static void die(const char *how) {
   exit(1);
 }
 
-static sn__cpu *make(const sn_net *net, unsigned threads, sn_err *err) {
+static sn__cpu *make(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
   const char *at = getenv("SN_DIES_AT");
   sn__cpu *k = calloc(1, sizeof *k);
-  (void)net, (void)threads;
+  (void)net, (void)threads, (void)lasting;
   if (k)
     k->last = at ? strtoul(at, NULL, 10) : 0;
   else
     sn_fail_memory(err);
   return k;
+}
+
+static sn_status turn(const sn__cpu *k, uint32_t layer, float *weights, bool back, sn_err *err) {
+  (void)k, (void)layer, (void)weights, (void)back, (void)err;
+  return SN_OK;
 }
 
 static void free_kernels(sn__cpu *k) {
@@ -100,6 +105,7 @@ const sn_cpu_table sn_cpu_module = {.head = {sn_build_id},
                                     .free = free_kernels,
                                     .scratch = scratch,
                                     .layout = layout,
+                                    .turn = turn,
                                     .run = run,
                                     .layouts = layouts,
                                     .threads = threads_of,

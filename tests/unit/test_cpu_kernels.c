@@ -24,7 +24,7 @@ static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
 
 static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
   sn_err err = SN_ERR_INIT;
-  sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, &err);
+  sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, false, &err);
   if (!k && strstr(err.text, "there is no CPU module")) skip(); /* this build */
   if (!k) fail_msg("%s", err.text);
   return k;
@@ -474,7 +474,7 @@ static void makes_and_names(void **state) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = op_net(SN_ACT, (sn_attr){0}, (sn_shape){2, 3, 1, 1}, 1);
   sn_cpu_kernels *one = new_kernels(net, 1), *all = new_kernels(net, 0);
-  assert_null(sn_cpu_kernels_new(net, 100000, &err));
+  assert_null(sn_cpu_kernels_new(net, 100000, false, &err));
   assert_int_equal(err.code, SN_BAD_USAGE);
   assert_ptr_equal(strstr(sn_cpu_kernels_version(one), "oneDNN "), sn_cpu_kernels_version(one));
   assert_int_equal(sn_cpu_kernels_threads(one), 1);

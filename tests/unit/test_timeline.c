@@ -370,7 +370,7 @@ static sn_status keep_timeline(void *user, uint64_t iteration, const sn_trace *t
 /* Kernels for the pipeline's net, and what they need of its plans. */
 static sn_cpu_kernels *open_kernels(pipeline *p) {
   sn_err err = SN_ERR_INIT;
-  sn_cpu_kernels *kernels = sn_cpu_kernels_new(p->net, 1, &err);
+  sn_cpu_kernels *kernels = sn_cpu_kernels_new(p->net, 1, false, &err);
   if (!kernels && err.code == SN_BAD_DEVICE) { /* a build without */
     pipeline_close(p);
     skip();
