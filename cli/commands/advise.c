@@ -159,6 +159,7 @@ static void print_best(const adviser *a, FILE *out) {
 static void put_combination(sn_json_object *o, const sn_combination *c) {
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(o, "strategy", sn_strategy_name(c->strategy, name));
+  sn_json_put_plan(o, c->strategy, c->result);
   sn_json_put_text(o, "workspace", sn_workspace_name(c->workspace));
   sn_json_put_count(o, "memory_bytes", c->memory_bytes);
   sn_json_put_bool(o, "fits", c->result->fits);

@@ -97,6 +97,7 @@ static sn_status write_split(const sn_split *s, const sn_question *q, int64_t wh
   sn_json_object o = sn_json_begin();
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(&o, "strategy", sn_strategy_name(s->strategy, name));
+  sn_json_put_plan(&o, s->strategy, s->result);
   sn_json_put_count(&o, "batch", s->batch);
   sn_json_put_count(&o, "accumulate", batches_of(s, q));
   sn_json_put_count(&o, "device_bytes", s->result->peak_device_bytes);

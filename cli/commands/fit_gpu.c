@@ -17,6 +17,8 @@ typedef struct candidate {
   uint64_t margin_bytes;
   bool fits, host_missing; /* no device would do: the host's memory is too small */
   char strategy[SN_STRATEGY_TEXT];
+  const char *dialect, *placement; /* of its plan, as the next two */
+  uint64_t pool_bytes, largest_load_bytes;
   uint64_t device_bytes;    /* taken, or where it does not fit the least that would do */
   uint64_t host_bytes;      /* taken of the host, likewise */
   double images_per_second; /* 0 where it does not fit */
@@ -44,6 +46,13 @@ static int compare(const void *a, const void *b) {
 
 /* ---- finding out ---- */
 
+static void take_plan(candidate *c, const sn_result *result) {
+  c->dialect = result->dialect;
+  c->placement = result->placement;
+  c->pool_bytes = result->pool_bytes;
+  c->largest_load_bytes = result->largest_load_bytes;
+}
+
 static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
   sn_memory *memory = sn_fit_memory(q->net, &c->device, q->strategies, q->n_strategies, &q->options, err);
   if (!memory) return err->code;
@@ -52,6 +61,7 @@ static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
   c->device_bytes = best->memory_bytes ? best->memory_bytes : best->result->peak_device_bytes;
   c->host_missing = best->memory_bytes == 0;
   c->host_bytes = best->result->host_bytes;
+  take_plan(c, best->result);
   sn_memory_free(memory);
   return SN_OK;
 }
@@ -66,6 +76,7 @@ static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
     snprintf(c->strategy, sizeof c->strategy, "%s", best->strategy);
     c->device_bytes = best->peak_device_bytes;
     c->host_bytes = best->host_bytes;
+    take_plan(c, best);
     c->images_per_second = best->images_per_second;
   }
   sn_run_free(run);
@@ -175,6 +186,10 @@ static sn_status write_candidate(const candidate *c, const char *before, FILE *o
   sn_json_put_text(&o, "gpu", c->device.name);
   sn_json_put_bool(&o, "fits", c->fits);
   sn_json_put_text(&o, "strategy", c->strategy);
+  sn_json_put_text(&o, "dialect", c->dialect);
+  sn_json_put_text(&o, "placement", c->placement);
+  sn_json_put_count(&o, "pool_bytes", c->pool_bytes);
+  sn_json_put_count(&o, "largest_load_bytes", c->largest_load_bytes);
   sn_json_put_count(&o, "memory_bytes", c->device.memory_bytes + c->margin_bytes);
   sn_json_put_bool(&o, "memory_nominal", c->device.memory_nominal);
   sn_json_put_count(&o, "margin_bytes", c->margin_bytes);

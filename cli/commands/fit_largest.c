@@ -182,6 +182,7 @@ static sn_status write_answer(const sn_fit_answer *x, const char *before, FILE *
   sn_json_object o = sn_json_begin();
   char name[SN_STRATEGY_TEXT];
   sn_json_put_text(&o, "strategy", sn_strategy_name(x->strategy, name));
+  sn_json_put_plan(&o, x->strategy, x->result);
   put_result(&o, x);
   sn_json_put_bool(&o, "proved", x->search.proved);
   sn_json_put_count(&o, "tried_from", x->search.tried_from);

@@ -97,7 +97,7 @@ static sn_status write_answer(const sn_memory_answer *a, const char *before, FIL
     sn_json_put_count(&o, "answer", a->memory_bytes);
   else
     sn_json_put_null(&o, "answer");
-  sn_json_put_count(&o, "pool_bytes", a->result->pool_bytes);
+  sn_json_put_plan(&o, a->strategy, a->result);
   sn_json_put_count(&o, "host_bytes", a->result->host_bytes);
   sn_capacity_put_binding(&o, &a->binding);
   if (a->memory_bytes)

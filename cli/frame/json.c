@@ -147,6 +147,18 @@ static void put_persistent(sn_json_object *o, const sn_persistent *p) {
   o->lost = o->lost || inner.lost;
 }
 
+void sn_json_put_plan(sn_json_object *o, sn_strategy strategy, const sn_result *r) {
+  sn_json_put_text(o, "dialect", sn_dialect_of(strategy.dialect)->name);
+  if (r) {
+    sn_json_put_text(o, "placement", r->placement);
+    sn_json_put_count(o, "pool_bytes", r->pool_bytes);
+    sn_json_put_count(o, "largest_load_bytes", r->largest_load_bytes);
+    return;
+  }
+  static const char *const of_a_plan[] = {"placement", "pool_bytes", "largest_load_bytes"};
+  for (size_t i = 0; i < sizeof of_a_plan / sizeof of_a_plan[0]; i++) sn_json_put_null(o, of_a_plan[i]);
+}
+
 static void put_pool(sn_json_object *o, const sn_result *r) {
   sn_json_put_text(o, "placement", r->placement);
   sn_json_put_count(o, "pool_bytes", r->pool_bytes);

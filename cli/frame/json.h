@@ -7,6 +7,7 @@
 #include "db/store.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
+#include "sim/policy/strategy.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,6 +38,9 @@ void sn_json_put_time(sn_json_object *object, const char *key, int64_t value); /
 void sn_json_put_real(sn_json_object *object, const char *key, double value);
 void sn_json_put_null(sn_json_object *object, const char *key);
 void sn_json_put_bool(sn_json_object *object, const char *key, bool value);
+/* What every result says of its plan: dialect, placement, pool_bytes, largest_load_bytes. `result` may be NULL, which
+ * has no plan: then only whose graph the strategy plans is known, and the rest is null. */
+void sn_json_put_plan(sn_json_object *object, sn_strategy strategy, const sn_result *result);
 /* What `--json` says of a run besides its results. */
 void sn_json_put_run(sn_json_object *object, const sn_run *run);
 /* Writes `before`, the object and `after`, and frees the object. `open` leaves out the closing brace. */

@@ -213,6 +213,13 @@ static void put_bool(put *p, const char *name, bool value) {
     put_csv(p, name, sn_csv_bool(value));
 }
 
+/* Whose graph a strategy plans; "" where its name is none that this snsim knows. */
+static const char *dialect_of(const char *name) {
+  sn_strategy strategy;
+  sn_err err = SN_ERR_INIT;
+  return sn_strategy_parse(name, &strategy, &err) == SN_OK ? sn_dialect_of(strategy.dialect)->name : "";
+}
+
 /* The members of a point; times are below 2^63. */
 static void put_row(put *p, const sn_sweep_row *r) {
   put_count(p, "point", r->point);
@@ -245,11 +252,12 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_text(p, "optimizer", r->optimizer);
   put_count(p, "accumulate", r->accumulate);
   put_bool(p, "inference", r->inference);
+  put_text(p, "dialect", dialect_of(r->strategy));
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {
   put names = {.heads = true, .out = out};
-  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = ""});
+  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = "", .strategy = ""});
   sn_csv_end(out);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     put line = {.out = out};
