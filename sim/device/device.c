@@ -200,8 +200,12 @@ static sn_status take_document(sn_json *doc, sn_device *device, sn_err *err) {
   return status;
 }
 
+sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_device *device, sn_err *err) {
+  return take_document(sn_json_parse(name, text, bytes, err), device, err);
+}
+
 static sn_status load_embedded(const sn_embedded_file *file, sn_device *device, sn_err *err) {
-  return take_document(sn_json_parse(file->name, file->text, file->bytes, err), device, err);
+  return sn_device_parse(file->name, file->text, file->bytes, device, err);
 }
 
 static sn_status unknown_name(const char *name, sn_err *err) {

@@ -11,6 +11,7 @@
 #include "sim/device/cores.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
@@ -53,6 +54,9 @@ typedef struct sn_device {
  * many cores, "manycore:cores=64,slots=2,tile=2". SN_BAD_USAGE for an unknown name (nearest offered), SN_BAD_INPUT with
  * file and line. */
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
+
+/* Reads the text of a profile file; `name` is what errors call it. SN_BAD_INPUT with name and line, SN_NO_MEMORY. */
+sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_device *device, sn_err *err);
 
 /* What a context takes: bare, or with libraries in use, where that is known. */
 static inline uint64_t sn_device_context(const sn_device *device, bool libraries) {
