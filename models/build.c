@@ -259,9 +259,9 @@ uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) {
   return add(b, SN_TAKE, &(sn_attr){0}, &input, 1, text);
 }
 
-uint32_t sn_build_rotary(sn_builder *b, uint32_t input, const char *name, ...) {
+uint32_t sn_build_rotary(sn_builder *b, uint32_t input, uint32_t heads, const char *name, ...) {
   PRINT_NAME(text)
-  return add(b, SN_ROTARY, &(sn_attr){0}, &input, 1, text);
+  return add(b, SN_ROTARY, &(sn_attr){.heads = heads}, &input, 1, text);
 }
 
 uint32_t sn_build_embedding(sn_builder *b, uint32_t rows, uint32_t channels, const char *name, ...) {

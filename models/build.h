@@ -81,7 +81,8 @@ uint32_t sn_build_reshape(sn_builder *b, uint32_t input, uint32_t channels, uint
 uint32_t sn_build_position(sn_builder *b, uint32_t input, uint32_t rows, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_token(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 uint32_t sn_build_take(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
-uint32_t sn_build_rotary(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
+/* By heads of so many, which divides the channels. */
+uint32_t sn_build_rotary(sn_builder *b, uint32_t input, uint32_t heads, const char *name, ...) SN_NAMED(4);
 /* `inputs`: queries, keys and values, or one that holds all three. */
 uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_inputs, sn_attention attention,
                             const char *name, ...) SN_NAMED(5);

@@ -58,7 +58,7 @@ static const struct {
     {SN_TOKEN, {COMMON}},
     {SN_TAKE, {COMMON}},
     {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window"}},
-    {SN_ROTARY, {COMMON}},
+    {SN_ROTARY, {COMMON, "heads"}},
     {SN_PROBABILITIES, {COMMON, "axis"}},
     {SN_GROUP_NORM, {COMMON, "groups"}},
     {SN_MATMUL, {COMMON, "turn_first", "turn_second"}},
@@ -401,6 +401,8 @@ static sn_status read_attributes(reader *r, const cJSON *layer, sn_op op, sn_att
     return read_size(r, layer, "rows", 1, &a->rows);
   case SN_ATTENTION:
     return read_attention(r, layer, a);
+  case SN_ROTARY:
+    return sn_json_has(layer, "heads") ? read_size(r, layer, "heads", 1, &a->heads) : SN_OK;
   case SN_PROBABILITIES:
     return read_axis(r, layer, a);
   case SN_GROUP_NORM:

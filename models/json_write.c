@@ -129,6 +129,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
   if (op == SN_POSITION) put_number(o, "rows", a->rows);
   if (op == SN_ATTENTION) put_attention(o, a);
+  if (op == SN_ROTARY && a->heads) put_number(o, "heads", a->heads);
   put_arrangement(o, op, a);
   if (op == SN_POOL) put_pool(o, a);
   if (op == SN_LRN) put_lrn(o, a);

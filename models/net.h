@@ -112,7 +112,8 @@ typedef struct sn_attr {
   sn_side axis;                 /* [PROBABILITIES, SLICE] along it */
   uint32_t first, count;        /* [SLICE] along the axis */
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
-  uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former */
+  uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
+                                 * of the channels, 0 is 1 */
   bool causal;                  /* [ATTENTION] a position sees those up to itself */
   bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
   sn_pool_mode pool;            /* [POOL] */

@@ -92,13 +92,12 @@ sn_op sn_op_by_name(const char *name) {
 }
 
 const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
-  static const bool executed[SN_OP_COUNT] = {
-      [SN_MUL] = true, [SN_SCALE] = true, [SN_LAYER_NORM] = true, [SN_RMS_NORM] = true};
   const sn_attr *a = &layer->attr;
   const bool dilated = sn_op_table[layer->op].convolves && (a->dilation_h > 1 || a->dilation_w > 1);
-  if ((layer->op <= SN_DECONV || executed[layer->op]) && a->weights_of == 0 && !dilated) return NULL;
+  const bool windows = layer->op == SN_ATTENTION && (a->rows > 0 || a->window > 0);
+  if (layer->op <= SN_ROTARY && !dilated && !windows) return NULL;
   snprintf(text, room, "%s%s%s", dilated ? "a dilated " : "", names[layer->op],
-           a->weights_of ? " by another layer's table" : "");
+           windows ? " within windows or with a table" : "");
   return text;
 }
 
@@ -359,7 +358,7 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   case SN_ATTENTION:
     return sn__attention_shape(attr, inputs, n_inputs, out, err);
   case SN_ROTARY:
-    return sn__rotary_shape(inputs[0], out, err);
+    return sn__rotary_shape(attr, inputs[0], out, err);
   case SN_GROUP_NORM:
     return sn__group_norm_shape(attr, inputs[0], out, err);
   case SN_MATMUL:

@@ -29,10 +29,14 @@ sn_status sn__token_shape(sn_shape in, sn_shape *out, sn_err *err) {
   return SN_OK;
 }
 
-sn_status sn__rotary_shape(sn_shape in, sn_shape *out, sn_err *err) {
+sn_status sn__rotary_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  const uint64_t heads = a->heads > 0 ? a->heads : 1;
   *out = in;
-  if (in.c % 2 == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_INPUT, "ROTARY turns pairs of channels, and %" PRIu32 " is odd", in.c);
+  if (in.c % (2 * heads) == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "ROTARY turns pairs of channels of each head, and %" PRIu32 " channels are no pairs for %" PRIu64
+                 " heads",
+                 in.c, heads);
 }
 
 static sn_status check_heads(const sn_attr *a, sn_err *err) {

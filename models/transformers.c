@@ -150,8 +150,8 @@ static uint32_t llama_block(sn_builder *b, uint32_t x, const uint32_t *of, unsig
   qkv[0] = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.q_proj", i);
   qkv[1] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.k_proj", i);
   qkv[2] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.v_proj", i);
-  qkv[0] = sn_build_rotary(b, qkv[0], "layers.%u.self_attn.q_rotary", i);
-  qkv[1] = sn_build_rotary(b, qkv[1], "layers.%u.self_attn.k_rotary", i);
+  qkv[0] = sn_build_rotary(b, qkv[0], of[HEADS], "layers.%u.self_attn.q_rotary", i);
+  qkv[1] = sn_build_rotary(b, qkv[1], of[KV_HEADS], "layers.%u.self_attn.k_rotary", i);
   const sn_attention attention = {.heads = of[HEADS], .kv_heads = of[KV_HEADS], .causal = true};
   y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
   y = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.o_proj", i);

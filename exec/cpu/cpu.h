@@ -130,6 +130,19 @@ void sn__cpu_scale_forward(const sn_call *call, uint32_t block);
 void sn__cpu_scale_backward(const sn_call *call, uint32_t block);
 void sn__cpu_row_norm_forward(const sn_call *call, uint32_t block); /* LAYER_NORM and RMS_NORM; plain */
 void sn__cpu_row_norm_backward(const sn_call *call, uint32_t block);
+void sn__cpu_attention_forward(const sn_call *call, uint32_t block); /* this and what follows: plain */
+void sn__cpu_attention_backward(const sn_call *call, uint32_t block);
+uint64_t sn__cpu_attention_scratch(const sn_layer *layer, int threads);
+void sn__cpu_rotary_forward(const sn_call *call, uint32_t block);
+void sn__cpu_rotary_backward(const sn_call *call, uint32_t block);
+void sn__cpu_embedding_forward(const sn_call *call, uint32_t block);
+void sn__cpu_embedding_backward(const sn_call *call, uint32_t block);
+void sn__cpu_position_forward(const sn_call *call, uint32_t block);
+void sn__cpu_position_backward(const sn_call *call, uint32_t block);
+void sn__cpu_token_forward(const sn_call *call, uint32_t block);
+void sn__cpu_token_backward(const sn_call *call, uint32_t block);
+void sn__cpu_take_forward(const sn_call *call, uint32_t block);
+void sn__cpu_take_backward(const sn_call *call, uint32_t block);
 void sn__cpu_update(const sn_call *call);
 
 /* Whether so many threads can be started beside the caller's. SN_BAD_DEVICE says how many can. */

@@ -1,7 +1,7 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
  * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, row_norm.c (LAYER_NORM, RMS_NORM),
- * lrn.c, softmax.c, product.c (MUL, SCALE), update.c and loops.c (all others); layout.c says how values lie,
- * primitive.c wraps oneDNN. */
+ * lrn.c, softmax.c, product.c (MUL, SCALE), attention.c (and ROTARY), tokens.c (EMBEDDING, POSITION, TOKEN, TAKE),
+ * update.c and loops.c (all others); layout.c says how values lie, primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -42,6 +42,12 @@ static const struct {
     [SN_CONCAT] = {sn__cpu_concat_forward, sn__cpu_concat_backward},
     [SN_MUL] = {sn__cpu_mul_forward, sn__cpu_mul_backward},
     [SN_SCALE] = {sn__cpu_scale_forward, sn__cpu_scale_backward},
+    [SN_EMBEDDING] = {sn__cpu_embedding_forward, sn__cpu_embedding_backward},
+    [SN_POSITION] = {sn__cpu_position_forward, sn__cpu_position_backward},
+    [SN_TOKEN] = {sn__cpu_token_forward, sn__cpu_token_backward},
+    [SN_TAKE] = {sn__cpu_take_forward, sn__cpu_take_backward},
+    [SN_ROTARY] = {sn__cpu_rotary_forward, sn__cpu_rotary_backward},
+    [SN_ATTENTION] = {sn__cpu_attention_forward, sn__cpu_attention_backward},
     [SN_LAYER_NORM] = {sn__cpu_row_norm_forward, sn__cpu_row_norm_backward},
     [SN_RMS_NORM] = {sn__cpu_row_norm_forward, sn__cpu_row_norm_backward},
 };
@@ -180,6 +186,7 @@ static uint64_t scratch_of(const sn__cpu *k, uint32_t layer, sn_pass pass, sn_st
   if (pass == SN_UPDATE) return 0;
   if (k->net->layers[layer].op == SN_LRN)
     return sn__cpu_lrn_scratch(&k->net->layers[layer], pass == SN_BACKWARD, k->threads);
+  if (k->net->layers[layer].op == SN_ATTENTION) return sn__cpu_attention_scratch(&k->net->layers[layer], k->threads);
   if (pass == SN_FORWARD) return made->forward.scratch_bytes;
   if (part == SN_STEP_FILTER) return made->weights.scratch_bytes;
   if (part == SN_STEP_DATA) return made->backward.scratch_bytes;
@@ -205,11 +212,22 @@ static sn_status check_labels(const sn_call *call, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status check_tokens(const sn_call *call, sn_err *err) {
+  const sn_layer *layer = sn__call_layer(call);
+  const int64_t *tokens = (const int64_t *)(const void *)call->x[0];
+  for (uint64_t i = 0; i < layer->out.n * sn__plane(layer->out); i++)
+    if (tokens[i] < 0 || (uint64_t)tokens[i] >= layer->attr.rows)
+      return sn_fail(err, SN_BAD_INPUT, "token %" PRId64 " is not one of the %" PRIu32 " of layer \"%s\"", tokens[i],
+                     layer->attr.rows, layer->name);
+  return SN_OK;
+}
+
 static sn_status run(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
   bool forward = call->pass == SN_FORWARD;
   sn_status status = check_workspace(k, call, err);
   if (status == SN_OK && forward && layer->op == SN_SOFTMAX) status = check_labels(call, err);
+  if (status == SN_OK && forward && layer->op == SN_EMBEDDING) status = check_tokens(call, err);
   if (status != SN_OK) return status;
   omp_set_num_threads(k->threads);
   if (call->pass == SN_UPDATE)

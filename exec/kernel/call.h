@@ -72,15 +72,28 @@ void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *st
 /* Adds two gradients where they meet (sim/graph/route.h); each may be a view of a larger one. */
 void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place);
 
-/* Copies the channels of a view to `to`, one image after the other. */
+/* Copies the numbers of a gradient that is a view to `to`, one image after the other; or those of an input that is. */
 void sn_call_gather(const sn_route *route, uint32_t value, const float *storage, float *to);
+void sn_call_gather_input(const sn_route *route, uint32_t value, const float *storage, float *to);
 
-/* Bytes that the gradient with respect to a layer's output takes when it is gathered; 0 where it lies together. */
+/* Bytes that the gradient with respect to a layer's output takes when it is gathered, and its i-th input, forward or
+ * backward; 0 where it lies together, or the step does not read it. */
 uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step);
+uint64_t sn_call_gathered_input_bytes(const sn_route *route, const sn_step *step, uint32_t i);
+
+/* The layer whose parameters a layer uses: mostly its own. */
+uint32_t sn_call_owner(const sn_net *net, uint32_t layer);
+
+/* Per layer: whether another one's backward has made the gradients of the parameters that it uses, so that its own are
+ * added to them. To be freed; NULL: no memory. */
+bool *sn_call_find_adders(const sn_route *route);
+
+/* Bytes of the gradients that such a layer's backward makes before they are added; else 0. */
+uint64_t sn_call_own_bytes(const sn_route *route, const sn_step *step, const bool *adds);
 
 /* Bytes that the gradients of a step's layer so far take while those of another batch are made: where several batches
  * make an update and the graph has no tensors for gradients of parameters; else 0. */
-uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches);
+uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches, const bool *adds);
 
 /* Dropout's mask bit of element `index`: keyed by (seed, layer, iteration), so that forward, a re-run and backward see
  * the same mask and none needs to be stored. True: the element is kept. */

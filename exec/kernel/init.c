@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const names[SN_INITS] = {"small-end", "he", "pytorch"};
-static const float end_share = 0.1f;
+static const float end_share = 0.1f, table_deviation = 0.02f;
 
 sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err) {
   for (int i = 0; i < SN_INITS; i++)
@@ -54,6 +54,10 @@ void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed
   const sn_layer *layer = &net->layers[index];
   uint64_t key = sn__random_key(seed, index), biases = layer->attr.bias ? layer->attr.channels : 0,
            weights = layer->parameters - biases;
+  if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN) {
+    draw_normal(key, table_deviation, p, layer->parameters);
+    return;
+  }
   double inputs = (double)fan_in(net, layer, init);
   if (init == SN_INIT_PYTORCH) {
     draw_even(key, (float)(1 / sqrt(inputs)), p, layer->parameters);

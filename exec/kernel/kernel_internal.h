@@ -6,6 +6,8 @@
 #include "exec/data/random.h"
 #include "exec/kernel/call.h"
 
+#include <math.h>
+
 static inline const sn_layer *sn__call_layer(const sn_call *call) {
   return &call->net->layers[call->layer];
 }
@@ -88,6 +90,49 @@ static inline sn__mask sn__mask_of(const sn_call *call) {
 
 static inline bool sn__mask_keeps(sn__mask mask, uint64_t index) {
   return sn__mix(mask.start + (index + 1) * SN__GOLDEN) >> 11 >= mask.dropped;
+}
+
+/* The row of a POSITION's table that position p takes. */
+static inline uint64_t sn__position_row(const sn_layer *layer, uint64_t p) {
+  const uint64_t rows = layer->attr.rows, positions = sn__plane(layer->out);
+  return rows >= positions ? p : p * rows / positions;
+}
+
+/* ROTARY: heads, and by how much pair i of a head's d channels is turned at position p. */
+static inline uint32_t sn__rotary_heads(const sn_layer *layer) {
+  return layer->attr.heads > 0 ? layer->attr.heads : 1;
+}
+static inline double sn__rotary_angle(uint32_t i, uint32_t d, uint64_t p) {
+  return (double)p * pow(10000, -2.0 * i / d);
+}
+
+/* Where the heads of an ATTENTION lie: queries, keys and values in inputs of their own, or one behind the other. */
+typedef enum sn__attention_part { SN__QUERIES, SN__KEYS, SN__VALUES } sn__attention_part;
+
+typedef struct sn__attention {
+  uint32_t d, each; /* channels of a head; heads of queries that have one of keys and values together */
+  uint64_t positions;
+  uint32_t channels[3], first[3]; /* of the part's input: all of an image; where the part begins */
+} sn__attention;
+
+static inline sn__attention sn__attention_of(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  const uint32_t d = layer->out.c / layer->attr.heads, kv = d * layer->attr.kv_heads, q = layer->out.c;
+  sn__attention a = {.d = d,
+                     .each = layer->attr.heads / layer->attr.kv_heads,
+                     .positions = sn__plane(layer->out),
+                     .channels = {q, kv, kv}};
+  if (layer->n_inputs > 1) return a;
+  for (int i = 0; i < 3; i++) a.channels[i] = q + 2 * kv;
+  a.first[SN__KEYS] = q;
+  a.first[SN__VALUES] = q + kv;
+  return a;
+}
+
+/* The first number of what head h of queries uses, in the part's input. */
+static inline uint64_t sn__head_at(const sn__attention *a, sn__attention_part part, uint32_t n, uint32_t h) {
+  const uint32_t head = part == SN__QUERIES ? h : h / a->each;
+  return ((uint64_t)n * a->channels[part] + a->first[part] + (uint64_t)head * a->d) * a->positions;
 }
 
 #endif

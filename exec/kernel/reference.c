@@ -1,6 +1,7 @@
 /* Reference kernels: which function computes which operator, and the update; see exec/kernel/reference.h. The operators
  * are in reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX), reference_act.c,
- * reference_product.c (MUL, SCALE), reference_sequence.c (what is done at each position) and reference_shape.c (all
+ * reference_product.c (MUL, SCALE), reference_sequence.c (what is done at each position),
+ * reference_tokens.c (what makes sequences, ROTARY), reference_attention.c and reference_shape.c (all
  * others). */
 #include "exec/kernel/reference.h"
 
@@ -50,11 +51,11 @@ static void update(const sn_call *call) {
   for (uint64_t i = 0; i < count; i++) call->parameters[i] = (float)rules[call->hyper->optimizer](call, i);
 }
 
-/* DATA is not a step. What needs memory of its own can fail. */
+/* DATA is not a step. What needs memory of its own can fail: a backward, or with no forward here both. */
 typedef struct kernel {
   void (*forward)(const sn_call *call);
   void (*backward)(const sn_call *call);
-  sn_status (*backward_that_fails)(const sn_call *call, sn_err *err);
+  sn_status (*that_fails)(const sn_call *call, sn_err *err);
 } kernel;
 
 static const kernel kernels[SN_OP_COUNT] = {
@@ -72,6 +73,12 @@ static const kernel kernels[SN_OP_COUNT] = {
     [SN_CONCAT] = {sn__reference_concat_forward, sn__reference_concat_backward, NULL},
     [SN_MUL] = {sn__reference_mul_forward, sn__reference_mul_backward, NULL},
     [SN_SCALE] = {sn__reference_scale_forward, sn__reference_scale_backward, NULL},
+    [SN_EMBEDDING] = {sn__reference_embedding_forward, sn__reference_embedding_backward, NULL},
+    [SN_POSITION] = {sn__reference_position_forward, sn__reference_position_backward, NULL},
+    [SN_TOKEN] = {sn__reference_token_forward, sn__reference_token_backward, NULL},
+    [SN_TAKE] = {sn__reference_take_forward, sn__reference_take_backward, NULL},
+    [SN_ROTARY] = {sn__reference_rotary_forward, sn__reference_rotary_backward, NULL},
+    [SN_ATTENTION] = {NULL, NULL, sn__reference_attention},
     [SN_LAYER_NORM] = {sn__reference_row_norm_forward, NULL, sn__reference_row_norm_backward},
     [SN_RMS_NORM] = {sn__reference_row_norm_forward, NULL, sn__reference_row_norm_backward},
 };
@@ -82,7 +89,8 @@ sn_status sn_reference_run(const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
   const kernel *k = layer->op == SN_FC && layer->attr.positions ? &of_positions : &kernels[layer->op];
   assert(layer->op != SN_DATA);
-  if (call->pass == SN_BACKWARD && k->backward_that_fails) return k->backward_that_fails(call, err);
+  if (k->that_fails && call->pass != SN_UPDATE && (call->pass == SN_BACKWARD || !k->forward))
+    return k->that_fails(call, err);
   if (call->pass == SN_UPDATE)
     update(call);
   else if (call->pass == SN_FORWARD)

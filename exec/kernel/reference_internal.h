@@ -49,5 +49,16 @@ void sn__reference_fc_positions_forward(const sn_call *call);
 void sn__reference_fc_positions_backward(const sn_call *call);
 void sn__reference_row_norm_forward(const sn_call *call);
 sn_status sn__reference_row_norm_backward(const sn_call *call, sn_err *err);
+void sn__reference_embedding_forward(const sn_call *call);
+void sn__reference_embedding_backward(const sn_call *call);
+void sn__reference_position_forward(const sn_call *call);
+void sn__reference_position_backward(const sn_call *call);
+void sn__reference_token_forward(const sn_call *call);
+void sn__reference_token_backward(const sn_call *call);
+void sn__reference_take_forward(const sn_call *call);
+void sn__reference_take_backward(const sn_call *call);
+void sn__reference_rotary_forward(const sn_call *call);
+void sn__reference_rotary_backward(const sn_call *call);
+sn_status sn__reference_attention(const sn_call *call, sn_err *err); /* forward or backward */
 
 #endif

@@ -26,6 +26,7 @@ typedef struct job {
   const sn_instr *instr;
   sn_call call;
   float **pointers; /* of the call; see sn_call_fill() */
+  float *own;   /* gradients that are added to another layer's, which stand in call.gradients then; NULL: none are */
   float *aside; /* for the sum of the layer's gradients; NULL: the graph has tensors for that, or nothing is added */
   double loss;  /* of a SOFTMAX, with */
   uint32_t correct;
@@ -38,6 +39,7 @@ typedef struct sn__cpu_play {
   sn_lanes *lanes;
   unsigned char *region, *pool, *external;
   unsigned char **place; /* per tensor: where it lies, or NULL */
+  bool *adds;            /* per layer: sn_call_find_adders() */
   job *jobs;             /* of an iteration; without teams there is one, used again and again */
   float **pointers;      /* of all jobs */
   uint32_t n_jobs, room;
@@ -86,7 +88,8 @@ static bool make_memory(sn_cpu *cpu, play *p) {
   p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
   p->external = malloc(p->plan->external_bytes + 1);
   p->place = calloc(p->plan->route->n_tensors, sizeof *p->place);
-  if (!p->region || !p->external || !p->place || !make_jobs(cpu, p)) return false;
+  p->adds = sn_call_find_adders(p->plan->route);
+  if (!p->region || !p->external || !p->place || !p->adds || !make_jobs(cpu, p)) return false;
   p->pool = p->region + guards / 2;
   touch(p->region, p->plan->pool_bytes + guards);
   touch(p->external, p->plan->external_bytes);
@@ -195,8 +198,9 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
   const sn_step *step = &route->steps[i->id];
   const sn_layer *layer = &route->net->layers[step->layer];
   sn_state *s = cpu->state;
-  bool trained = layer->parameters > 0;
-  uint64_t offset = s->parameter_offset[step->layer];
+  uint32_t owner = sn_call_owner(route->net, step->layer);
+  bool trained = route->net->layers[owner].parameters > 0;
+  uint64_t offset = s->parameter_offset[owner];
   return (sn_call){.net = route->net,
                    .layer = step->layer,
                    .pass = step->pass,
@@ -277,29 +281,41 @@ static void carry_gradients(const job *j, carrier carry) {
   const play *p = j->cpu->play;
   const sn_route *route = p->plan->route;
   const sn_call *call = &j->call;
+  uint32_t owner = sn_call_owner(route->net, call->layer);
   float *gradients = call->gradients;
-  for (uint32_t t = route->weight_gradient[call->layer];
-       t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT &&
-       route->tensors[t].layer == call->layer;
+  for (uint32_t t = route->weight_gradient[owner];
+       t < route->n_tensors && route->tensors[t].role == SN_PARAMETER_GRADIENT && route->tensors[t].layer == owner;
        t++) {
     uint64_t count = route->tensors[t].bytes / sizeof *gradients;
     carry(gradients, (float *)(void *)p->place[t], count, p->batches);
     gradients += count;
   }
-  if (j->aside) carry(gradients, j->aside, route->net->layers[call->layer].parameters, p->batches);
+  if (j->aside) carry(gradients, j->aside, route->net->layers[owner].parameters, p->batches);
 }
 
 /* An update takes what backward has left in tensors of the graph; where gradients are added up, it is not there. */
 static void before_kernel(const job *j) {
   const play *p = j->cpu->play;
   if (p->batches == 1 && j->call.pass == SN_UPDATE) carry_gradients(j, take_from_pool);
-  if (p->batches > 1 && j->call.pass == SN_BACKWARD && p->batch > 0) carry_gradients(j, put_into_pool);
+  if (p->batches > 1 && j->call.pass == SN_BACKWARD && p->batch > 0 && !j->own) carry_gradients(j, put_into_pool);
+}
+
+/* Adds a layer's own gradients to those of the same parameters by another layer. */
+static void add_own(const job *j, float *sum) {
+  const play *p = j->cpu->play;
+  const sn_net *net = p->plan->route->net;
+  float share = 1 / (float)p->batches;
+  uint64_t count = net->layers[sn_call_owner(net, j->call.layer)].parameters;
+  for (uint64_t i = 0; i < count; i++) sum[i] += share * j->own[i];
 }
 
 static void after_kernel(const job *j) {
   const play *p = j->cpu->play;
   if (j->call.pass != SN_BACKWARD) return;
-  carry_gradients(j, p->batches == 1 ? put_into_pool : p->batch == 0 ? start_sum : add_to_sum);
+  if (p->batches == 1)
+    carry_gradients(j, put_into_pool);
+  else if (!j->own)
+    carry_gradients(j, p->batch == 0 ? start_sum : add_to_sum);
 }
 
 /* ---- steps ---- */
@@ -311,12 +327,20 @@ static float *take_room(sn_call *call, uint64_t bytes) {
   return (float *)(void *)((unsigned char *)call->workspace + call->workspace_bytes);
 }
 
-/* A gradient that is a view is gathered. */
-static void gather_gradient(const sn_route *route, const sn_step *step, sn_call *call) {
+/* What is a view is gathered. A gradient that is passed on is there. */
+static void gather_views(const sn_route *route, const sn_step *step, sn_call *call) {
+  const sn_layer *layer = &route->net->layers[call->layer];
+  bool passes_on = sn_dialect_rule(route->dialect, route->net, layer)->gradient == SN_GRAD_PASS_ON;
   float *room = take_room(call, sn_call_gathered_bytes(route, step));
-  if (!room) return;
-  sn_call_gather(route, route->net->layers[call->layer].first_output, call->dy[0], room);
-  call->dy[0] = room;
+  if (passes_on) call->dx[0] = NULL;
+  if (room) sn_call_gather(route, layer->first_output, call->dy[0], room);
+  if (room) call->dy[0] = room;
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    room = take_room(call, sn_call_gathered_input_bytes(route, step, i));
+    if (!room) continue;
+    sn_call_gather_input(route, route->net->inputs[layer->first_input + i], call->x[i], room);
+    call->x[i] = room;
+  }
 }
 
 static sn_status run_step(job *j, sn_err *err) {
@@ -329,10 +353,15 @@ static sn_status run_step(job *j, sn_err *err) {
     return SN_OK;
   }
   sn_call_hide_unread(call, p->plan->route, step);
-  j->aside = take_room(call, sn_call_aside_bytes(p->plan->route, step, p->batches));
-  gather_gradient(p->plan->route, step, call);
+  float *gradients = call->gradients;
+  j->aside = take_room(call, sn_call_aside_bytes(p->plan->route, step, p->batches, p->adds));
+  j->own = take_room(call, sn_call_own_bytes(p->plan->route, step, p->adds));
+  gather_views(p->plan->route, step, call);
   before_kernel(j);
+  if (j->own) call->gradients = j->own;
   sn_status status = sn_cpu_kernels_run(j->kernels, call, err);
+  if (j->own && status == SN_OK) add_own(j, gradients);
+  call->gradients = gradients;
   if (status == SN_OK) after_kernel(j);
   return status;
 }
@@ -433,6 +462,7 @@ static void close_play(void *self) {
   free(cpu->play->external);
   sn_cpu_teams_close(cpu->play->kernels);
   free(cpu->play->place);
+  free(cpu->play->adds);
   free(cpu->play->jobs);
   free(cpu->play->pointers);
   free(cpu->play);

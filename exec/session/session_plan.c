@@ -7,23 +7,31 @@
 #include "sim/play/device_model.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Room behind the scratch of a layer's backward, from a whole block on. */
-static void add_room(sn_costs *costs, uint32_t layer, uint64_t bytes) {
+/* Room behind the scratch of a layer's pass, from a whole block on. */
+static void add_room(sn_costs *costs, const sn_step *step, uint64_t bytes) {
   if (bytes == 0) return;
-  uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, layer, SN_BACKWARD), SN_POOL_BLOCK) * SN_POOL_BLOCK;
-  sn_costs_set_scratch(costs, layer, SN_BACKWARD, scratch + bytes);
+  uint64_t scratch = sn_ceil_div(sn_costs_scratch(costs, step->layer, step->pass), SN_POOL_BLOCK) * SN_POOL_BLOCK;
+  sn_costs_set_scratch(costs, step->layer, step->pass, scratch + bytes);
 }
 
-/* What the kernels do not need themselves: a gradient that is a view is gathered, and the sum of gradients is put aside
- * while those of another batch are made. */
-static void plan_rooms(const sn_session *s, const sn_route *route, sn_costs *costs) {
-  for (uint32_t i = route->first_backward; i < route->first_update; i++) {
+/* What the kernels do not need themselves: what is a view is gathered; gradients that are added to another layer's are
+ * made apart; and the sum of gradients is put aside while those of another batch are made. */
+static sn_status plan_rooms(const sn_session *s, const sn_route *route, sn_costs *costs, sn_err *err) {
+  bool *adds = sn_call_find_adders(route);
+  if (!adds) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < route->first_update; i++) {
     const sn_step *step = &route->steps[i];
-    add_room(costs, step->layer, sn_call_gathered_bytes(route, step));
-    add_room(costs, step->layer, sn_call_aside_bytes(route, step, sn_iteration_batches(s->iteration)));
+    for (uint32_t n = 0; n < route->net->layers[step->layer].n_inputs; n++)
+      add_room(costs, step, sn_call_gathered_input_bytes(route, step, n));
+    add_room(costs, step, sn_call_gathered_bytes(route, step));
+    add_room(costs, step, sn_call_own_bytes(route, step, adds));
+    add_room(costs, step, sn_call_aside_bytes(route, step, sn_iteration_batches(s->iteration), adds));
   }
+  free(adds);
+  return SN_OK;
 }
 
 sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *err) {
@@ -33,8 +41,7 @@ sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *
   sn_costs_set_optimizer(costs, s->net, &s->device, s->iteration.optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
-    plan_rooms(s, route, costs); /* beyond what a calibration has seen */
-    return costs;
+    if (plan_rooms(s, route, costs, err) == SN_OK) return costs; /* beyond what a calibration has seen */
   }
   sn_costs_free(costs);
   return NULL;

@@ -144,6 +144,17 @@ static inline compare_sum compare_row_norm(const sn_call *call, compare_part par
   return (compare_sum){compare_pixels(layer->out) * 8, compare_largest(call->dy[0], count)};
 }
 
+/* Sums over channels or over positions, of products and behind a softmax of such sums. */
+static inline compare_sum compare_attention(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  double terms = 8.0 * (layer->out.h * (double)layer->out.w + layer->out.c), largest = 1;
+  for (uint32_t i = 0; i < layer->n_inputs; i++)
+    largest = fmax(largest, compare_largest(call->x[i], sn_layer_input(call->net, layer, i)->bytes / sizeof(float)));
+  if (call->pass == SN_FORWARD) return (compare_sum){terms, 0};
+  double dy = compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float));
+  return (compare_sum){terms, dy * largest / 8};
+}
+
 static inline compare_sum compare_sum_of(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   const sn_attr *a = &layer->attr;
@@ -170,6 +181,12 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
   case SN_LAYER_NORM:
   case SN_RMS_NORM:
     return compare_row_norm(call, part);
+  case SN_ATTENTION:
+    return compare_attention(call);
+  case SN_EMBEDDING: /* gradients of rows and of a TOKEN are sums over positions */
+  case SN_POSITION:
+  case SN_TOKEN:
+    return (compare_sum){call->pass == SN_BACKWARD ? compare_pixels(layer->out) : 1, 0};
   case SN_JOIN:
   case SN_FORK:
     return compare_addition(call);

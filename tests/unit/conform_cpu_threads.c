@@ -145,6 +145,14 @@ static void gated(void **state) {
   conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 400 << 10, true, 0, 0});
 }
 
+/* A table that two layers use, attention fused and in parts, dropped and causal; a token ahead, rotated and grouped
+ * heads. */
+static void transformers(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_gpt.json", 3, 0, 150 << 10, true, 0, 0});
+  conforms(&(subject){"/tests/nets/small_vit.json", 3, 0, 120 << 10, true, 0, 0});
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -161,13 +169,15 @@ static void accumulated(void **state) {
   conforms(&(subject){"/tests/nets/small_inception.json", 4, 0, 1 << 20, false, 0, 2});
   conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 220 << 10, false, 0, 4});
   conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 440 << 10, false, 0, 3});
+  conforms(&(subject){"/tests/nets/small_gpt.json", 3, 0, 170 << 10, false, SN_OPTIMIZER_ADAM, 3});
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(lenet),     cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
-      cmocka_unit_test(inception), cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
-      cmocka_unit_test(gan),       cmocka_unit_test(accumulated), cmocka_unit_test(gated),
+      cmocka_unit_test(lenet),        cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
+      cmocka_unit_test(inception),    cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
+      cmocka_unit_test(gan),          cmocka_unit_test(accumulated), cmocka_unit_test(gated),
+      cmocka_unit_test(transformers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

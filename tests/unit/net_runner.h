@@ -117,6 +117,10 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
   s->statistics = net_block_new(r, layer->statistics_bytes / sizeof(float));
   for (uint64_t i = 0; i < count; i++) s->states[0][i] = s->states[1][i] = 0;
   for (uint64_t c = 0; c < channels && layer->op == SN_BN; c++) s->statistics[c] = 0, s->statistics[channels + c] = 1;
+  if (layer->attr.weights_of) { /* another layer's, and gradients of its own */
+    s->parameters = r->layers[layer->attr.weights_of].parameters;
+    s->gradients = net_block_new(r, r->net->layers[layer->attr.weights_of].parameters);
+  }
   if (count == 0) return;
   if (layer->op == SN_RMS_NORM || layer->op == SN_SCALE || sn_op_of(layer)->shifts) {
     net_fill(s->parameters, count, 0.5, dice);
@@ -153,14 +157,26 @@ static inline void net_workspace_new(net_runner *r) {
   r->workspace = net_block_new(r, r->workspace_bytes / sizeof(float));
 }
 
-/* Data from -1 to 1; labels that every SOFTMAX of the net knows. */
+/* Tokens that every table has a row for. */
+static inline void net_tokens_new(net_runner *r, uint64_t *dice) {
+  uint32_t value = r->net->layers[0].first_output, rows = UINT32_MAX;
+  int64_t *tokens = (int64_t *)(void *)r->output[value];
+  for (uint32_t i = 0; i < r->net->n_layers; i++)
+    if (r->net->layers[i].op == SN_EMBEDDING && r->net->layers[i].attr.rows < rows) rows = r->net->layers[i].attr.rows;
+  for (uint64_t i = 0; i < r->net->values[value].bytes / sizeof *tokens; i++) tokens[i] = prng_below(dice, rows);
+}
+
+/* Data from -1 to 1, or tokens; labels that every SOFTMAX of the net knows. */
 static inline void net_data_new(net_runner *r, uint64_t *dice) {
   uint32_t classes = UINT32_MAX;
   for (uint32_t i = 0; i < r->net->n_layers; i++)
     if (r->net->layers[i].op == SN_SOFTMAX && r->net->layers[i].out.c < classes) classes = r->net->layers[i].out.c;
   uint32_t value = r->net->layers[0].first_output;
   uint64_t labels = r->net->label_bytes / sizeof *r->labels;
-  net_fill(r->output[value], net_value_count(r, value), 1, dice);
+  if (r->net->values[value].dtype == SN_I64)
+    net_tokens_new(r, dice);
+  else
+    net_fill(r->output[value], net_value_count(r, value), 1, dice);
   r->labels = net_calloc(labels, sizeof *r->labels);
   for (uint64_t i = 0; i < labels; i++) r->labels[i] = (int32_t)prng_below(dice, classes);
 }

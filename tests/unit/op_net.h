@@ -58,6 +58,28 @@ static inline sn_net *gate_net(sn_shape data, uint32_t channels, uint32_t height
   return finish_net(b);
 }
 
+/* Tokens, looked up and with a row for each position added, and classified one by one. */
+static inline sn_net *tokens_net(uint32_t batch, uint32_t tokens, uint32_t vocabulary, uint32_t channels,
+                                 uint32_t rows) {
+  sn_err err = SN_ERR_INIT;
+  sn_builder *b = sn_builder_new_tokens("small", batch, tokens, &err);
+  uint32_t x = sn_build_position(b, sn_build_embedding(b, vocabulary, channels, "table"), rows, "positions");
+  x = sn_build_fc_positions(b, x, 5, "fc");
+  sn_build_softmax_positions(b, x, "softmax");
+  return finish_net(b);
+}
+
+/* Queries, keys and values by an FC each, or all by one, whose channels have a length of about 1 a head. */
+static inline sn_net *attention_net(sn_attr attr, uint32_t batch, uint32_t positions, uint32_t d, bool packed) {
+  sn_builder *b = begin_net((sn_shape){batch, 6, positions, 1});
+  const uint32_t q = d * attr.heads, kv = d * attr.kv_heads;
+  uint32_t parts[3] = {sn_build_fc_positions(b, SN_DATA_LAYER, packed ? q + 2 * kv : q, "q")};
+  for (uint32_t i = 1; i < 3 && !packed; i++) parts[i] = sn_build_fc_positions(b, SN_DATA_LAYER, kv, "kv%u", i);
+  uint32_t x = sn_build_layer(b, SN_ATTENTION, &attr, parts, packed ? 1 : 3, "op");
+  sn_build_softmax(b, sn_build_fc(b, x, 2, "fc"), "softmax");
+  return finish_net(b);
+}
+
 /* Inputs come first in the net and the end last, so the operator is the first of its kind but for a CONV of inputs. */
 static inline uint32_t op_net_layer(const sn_net *net, sn_op op) {
   uint32_t i = 1;

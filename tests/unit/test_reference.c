@@ -215,6 +215,46 @@ static void gradients_of_positions(void **state) {
   check_gradients(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 4, 3, 2}, 1, seed);
 }
 
+static void check_net_operator(sn_net *net, sn_op op, uint64_t seed) {
+  probe p = probe_open(net, op, seed);
+  check_operator(&p);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+/* Inputs are not drawn anew: they are tokens. */
+static void check_table(uint64_t seed) {
+  sn_net *net = tokens_net(2, 5, 4, 3, 5);
+  probe p = {.r = net_runner_open(net, reference_kernels, seed), .layer = op_net_layer(net, SN_EMBEDDING)};
+  p.weights = net_calloc(output_count(&p), sizeof *p.weights);
+  net_fill(p.weights, output_count(&p), 1, &seed);
+  run_backward(&p);
+  const net_state *s = &p.r.layers[p.layer];
+  check_elements(&p, "table", s->parameters, s->gradients, net->layers[p.layer].parameters);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void gradients_of_sequences(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(18);
+  const sn_attr fused = {.heads = 2, .kv_heads = 2}, grouped = {.heads = 4, .kv_heads = 2, .causal = true},
+                dropped = {.heads = 2, .kv_heads = 1, .parts = true, .ratio = 0.4};
+  check_table(seed);
+  check_gradients(SN_POSITION, (sn_attr){.rows = 6}, (sn_shape){2, 3, 6, 1}, 1, seed);
+  check_gradients(SN_POSITION, (sn_attr){.rows = 2}, (sn_shape){2, 3, 5, 1}, 1, seed);
+  check_gradients(SN_POSITION, (sn_attr){.rows = 9}, (sn_shape){1, 3, 4, 1}, 1, seed);
+  check_gradients(SN_TOKEN, (sn_attr){0}, (sn_shape){2, 3, 2, 3}, 1, seed);
+  check_gradients(SN_TAKE, (sn_attr){0}, (sn_shape){2, 3, 4, 1}, 1, seed);
+  check_gradients(SN_ROTARY, (sn_attr){.heads = 2}, (sn_shape){2, 8, 5, 1}, 1, seed);
+  check_gradients(SN_ROTARY, (sn_attr){0}, (sn_shape){1, 6, 4, 1}, 1, seed);
+  for (int packed = 0; packed < 2; packed++) {
+    check_net_operator(attention_net(fused, 2, 5, 3, packed), SN_ATTENTION, seed);
+    check_net_operator(attention_net(grouped, 1, 6, 2, packed), SN_ATTENTION, seed);
+    check_net_operator(attention_net(dropped, 2, 4, 3, packed), SN_ATTENTION, seed);
+  }
+}
+
 /* Runs an operator forward on given inputs; the caller compares p.r.output and closes. */
 static probe forward_of(const sn_net *net, sn_op op, const float *x, uint64_t count) {
   probe p = probe_open(net, op, 1);
@@ -227,6 +267,41 @@ static void expect(const float *data, const float *expected, uint64_t count, dou
   for (uint64_t i = 0; i < count; i++)
     if (!(fabs((double)data[i] - expected[i]) <= allowed))
       fail_msg("element %llu: %.8g, expected %.8g", (unsigned long long)i, (double)data[i], (double)expected[i]);
+}
+
+/* By PyTorch, in float64: one head of two channels, three positions, causal. */
+static void attention_by_hand(void **state) {
+  (void)state;
+  const sn_attr causal = {.heads = 1, .kv_heads = 1, .causal = true};
+  sn_net *net = attention_net(causal, 1, 3, 2, true);
+  const float x[] = {1, 0, -1, 0.5f, 2, 1, 0, 1, 2, 1, -1, 0.5f, 1, 2, 3, -1, 0, 4};
+  const float y[] = {1, 1.0558072f, 1.3574349f, -1, -0.94419278f, -0.24573693f}, dx[] = {0,
+                                                                                         0.074518835f,
+                                                                                         1.1598466f,
+                                                                                         0,
+                                                                                         -0.14903767f,
+                                                                                         -0.39206f,
+                                                                                         0.60909426f,
+                                                                                         -0.058341912f,
+                                                                                         -0.55075235f,
+                                                                                         -0.75813193f,
+                                                                                         0.20737958f,
+                                                                                         0.55075235f,
+                                                                                         2.719034f,
+                                                                                         0.14868995f,
+                                                                                         0.13227607f,
+                                                                                         2.719034f,
+                                                                                         0.14868995f,
+                                                                                         0.13227607f};
+  probe p = probe_open(net, SN_ATTENTION, 1);
+  const sn_layer *layer = &net->layers[p.layer];
+  memcpy(p.r.output[net->inputs[layer->first_input]], x, sizeof x);
+  for (int i = 0; i < 6; i++) p.weights[i] = 1;
+  run_backward(&p);
+  expect(p.r.output[layer->first_output], y, 6, 1e-6);
+  expect(p.r.gradient[net->inputs[layer->first_input]], dx, 18, 1e-6);
+  probe_close(&p);
+  sn_net_free(net);
 }
 
 /* 2 groups of one channel, kernel 2x2, stride 2, padding 1: of a 3x3 image of ones, only what is real counts. */
@@ -531,6 +606,8 @@ int main(void) {
       cmocka_unit_test(gradients_of_others),
       cmocka_unit_test(gradients_of_products),
       cmocka_unit_test(gradients_of_positions),
+      cmocka_unit_test(gradients_of_sequences),
+      cmocka_unit_test(attention_by_hand),
       cmocka_unit_test(conv_by_hand),
       cmocka_unit_test(deconv_scatters),
       cmocka_unit_test(acts_by_hand),
