@@ -298,6 +298,32 @@ static const sn_command commands[] = {
      "snsim dtr resnet32.log unet.log --heuristic eq,lru --budget 0.5 --budget 2GiB\n"
      "snsim dtr *.log --json",
      "FILE..", SN_CMD_DTR, sn_cli_dtr},
+    {"check", "snsim check PLAN.json [--net FILE]", "a plan from elsewhere: is it right for every timing",
+     "Reads a plan of one training iteration, another planner's, one written by hand, or one of snsim's own (--plan), "
+     "in the form of docs/plan-format.md, and proves that it is right: every step runs once and finds the values that "
+     "it needs, accesses of the same bytes are ordered by fences, and nothing lies where something else still lives. "
+     "What is wrong is told with the line, the instruction and the rule that it breaks (order, values, fences, "
+     "memory); the exit status then is 3.\n"
+     "The plan names its network; where that is not one of `snsim list nets`, --net FILE gives it. --json prints one "
+     "object: ok, instruction, rule, message.",
+     "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json --no-db\n"
+     "snsim check plan.json\n"
+     "snsim check mine.json --net ./net.json --json",
+     "FILE", SN_CMD_CHECK, sn_cli_check},
+    {"play", "snsim play PLAN.json [--gpu GPU] [-o FILE]", "a plan from elsewhere: what it takes, drawn",
+     "Checks a plan as `snsim check` does, then plays it on the model of a GPU: the row that `snsim` prints for its "
+     "own "
+     "plans (snsim help simulate), or with --json the run. Addresses and the order of all are the plan's; only the "
+     "time "
+     "that each step and copy takes is the GPU's. A convolution runs the algorithm that the plan names, or where the "
+     "GPU has it not, the fastest for which the plan's workspace is enough. Without --gpu it is the plan's GPU with "
+     "the "
+     "plan's memory. The exit status is 1 where the plan does not fit.\n"
+     "With -o FILE it is drawn as well, as --kind says.",
+     "snsim play plan.json\n"
+     "snsim play plan.json --gpu v100_16 -o lanes.png\n"
+     "snsim play plan.json --kind pool -o pool.svg",
+     "FILE", SN_CMD_PLAY, sn_cli_play},
     {"pack", "snsim pack FILE.csv [--capacity SIZE] [--moves N] [--exact [--nodes N]] [-o OUT.csv]",
      "addresses for blocks of memory whose lifetimes are known",
      "Packs blocks of memory, each with a size and the time from which to which it lives, into as little memory as can "

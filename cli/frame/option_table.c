@@ -22,6 +22,8 @@ static const sn_option options[] = {
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
      sn__parse_text, offsetof(sn_args, net)},
+    {"net", "NET|FILE.json", 0, SN_CMD_CHECK | SN_CMD_PLAY, "What to train",
+     "The plan's network, where that is not one of `snsim list nets`.", sn__parse_text, offsetof(sn_args, net)},
     {"net", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "What to train",
      "The run's network, where its file lies elsewhere by now.", sn__parse_text, offsetof(sn_args, net)},
     {"batch", "N", 0,
@@ -144,6 +146,8 @@ static const sn_option options[] = {
      "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), the path of a JSON file with "
      "\"cores\", or a machine whose teams were measured (`snsim calibrate --threads`): cpu.",
      sn__parse_gpu, 0},
+    {"gpu", "GPU|FILE.json", 0, SN_CMD_PLAY, "Where", "The GPU that it is played on. Default: the plan's own.",
+     sn__parse_gpu, 0},
     {"gpu", "FILE.json", 0, SN_CMD_REPORT | SN_CMD_TRACE | SN_CMD_EXPORT, "Where",
      "The profile of the run's GPU, where that came from a file: the database holds only its name.", sn__parse_gpu, 0},
     {"gpu", "NAME", 0, SN_CMD_VALIDATE | SN_CMD_CALIBRATE, "Where",
@@ -153,10 +157,10 @@ static const sn_option options[] = {
      "Where times come from: auto (default: what was measured of the device by `snsim calibrate`, formulas for the "
      "rest), model (formulas alone), measured (an error where nothing was measured).",
      sn__parse_costs, offsetof(sn_args, costs)},
-    {"memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_PLAY, "Where",
      "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
      sn__parse_bytes, offsetof(sn_args, memory)},
-    {"context", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"context", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_PLAY, "Where",
      "Memory that driver and libraries take; 0 is allowed.", sn__parse_bytes_or_0, offsetof(sn_args, context)},
     {"host-memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
      "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
@@ -319,7 +323,7 @@ static const sn_option options[] = {
     {"nodes", "N", 0, SN_CMD_PACK, "How",
      "With --exact: at most so many blocks are placed on trial. Default: 10000000, some 10 s to a minute.",
      sn__parse_nodes, offsetof(sn_args, nodes)},
-    {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW, "What to print",
+    {"steps", NULL, 0, SN_CMD_SIMULATE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_SHOW | SN_CMD_PLAY, "What to print",
      "Also a row for every step, strategy by strategy.", sn__parse_switch, offsetof(sn_args, steps)},
     {"explain", NULL, 0, SN_CMD_SIMULATE | SN_CMD_SHOW, "What to print",
      "Also the tensors that make up each peak, largest first: who made them, how long they have been there, what would "
@@ -336,6 +340,11 @@ static const sn_option options[] = {
      "corun: how many operations run at once. map: of a sweep, what fits and how fast by batch and strategy. dtr: of "
      "logs instead of runs, the overhead of recomputing over the budget.",
      sn__parse_kind, offsetof(sn_args, kind)},
+    {"kind", "timeline|pool|device", 0, SN_CMD_PLAY, "What to print",
+     "What -o draws. timeline (default): what the lanes do and the memory, over time. pool: where each tensor lies, "
+     "over "
+     "the steps. device: everything on the device over the steps, against its memory.",
+     sn__parse_kind, offsetof(sn_args, kind)},
     {"live", NULL, 0, SN_CMD_PLOT, "What to print",
      "With --kind steps: live tensors too, dashed, on an axis of their own.", sn__parse_switch,
      offsetof(sn_args, with_live)},
@@ -349,7 +358,7 @@ static const sn_option options[] = {
     {"json", NULL, 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_REPRODUCE | SN_CMD_RUN | SN_CMD_VALIDATE |
          SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST |
-         SN_CMD_THREADS | SN_CMD_DTR,
+         SN_CMD_THREADS | SN_CMD_DTR | SN_CMD_CHECK | SN_CMD_PLAY,
      "What to print", "One JSON object instead of tables.", sn__parse_switch, offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      sn__parse_switch, offsetof(sn_args, csv)},
@@ -382,7 +391,7 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", sn__parse_text,
      offsetof(sn_args, output)},
-    {"output", "FILE", 'o', SN_CMD_REPRODUCE | SN_CMD_THREADS, "What to print",
+    {"output", "FILE", 'o', SN_CMD_REPRODUCE | SN_CMD_THREADS | SN_CMD_PLAY, "What to print",
      "Also draws it: FILE ends in .png, .svg or .pdf.", sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", sn__parse_text, offsetof(sn_args, output)},

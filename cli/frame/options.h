@@ -133,7 +133,9 @@ enum {
   SN_CMD_MEMCOST = 1 << 19,
   SN_CMD_THREADS = 1 << 20,
   SN_CMD_DTR = 1 << 21,
-  SN_CMD_ALL = (1 << 22) - 1
+  SN_CMD_CHECK = 1 << 22,
+  SN_CMD_PLAY = 1 << 23,
+  SN_CMD_ALL = (1 << 24) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -216,6 +218,8 @@ sn_status sn_cli_export(const sn_args *args, sn_err *err);
 sn_status sn_cli_completions(const sn_args *args, sn_err *err);
 sn_status sn_cli_dtr(const sn_args *args, sn_err *err);
 sn_status sn_cli_pack(const sn_args *args, sn_err *err);
+sn_status sn_cli_check(const sn_args *args, sn_err *err);
+sn_status sn_cli_play(const sn_args *args, sn_err *err);
 sn_status sn_cli_reproduce(const sn_args *args, sn_err *err);
 
 #endif

@@ -54,15 +54,17 @@ typedef struct checker {
   sn_check_report report;
 } checker;
 
-static sn_status reject(checker *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static sn_status reject(checker *c, sn_rule rule, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-static sn_status reject(checker *c, const char *format, ...) {
+static sn_status reject(checker *c, sn_rule rule, const char *format, ...) {
   char what[300];
   va_list args;
   va_start(args, format);
   vsnprintf(what, sizeof what, format, args);
   va_end(args);
   const sn_instr *i = &c->plan->instrs[c->at];
+  c->report.rule = rule;
+  c->report.instruction = c->at;
   return sn_fail(c->err, SN_BUG, "plan check: instruction %u (%s on lane %s): %s", c->at, sn_instr_kind_name(i->kind),
                  sn_lane_name(i->lane), what);
 }
@@ -119,15 +121,16 @@ static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint
   uint32_t other = SN_NONE;
   char text[SN_TENSOR_NAME];
   if (i->bytes == 0 || i->bytes > size || i->offset > size - i->bytes)
-    return reject(c, "[%" PRIu64 ", +%" PRIu64 ") is outside the pool of %" PRIu64 " bytes", i->offset, i->bytes, size);
+    return reject(c, SN_RULE_MEMORY, "[%" PRIu64 ", +%" PRIu64 ") is outside the pool of %" PRIu64 " bytes", i->offset,
+                  i->bytes, size);
   switch (
       sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, c->known[i->lane].of, touched.of, &other)) {
   case SN__CLAIM_GOOD:
     break;
   case SN__CLAIM_LIVE:
-    return reject(c, "its bytes overlap %s, which is live", name(c, other, text));
+    return reject(c, SN_RULE_MEMORY, "its bytes overlap %s, which is live", name(c, other, text));
   case SN__CLAIM_UNORDERED:
-    return reject(c, "its bytes are re-used without a fence behind their last use");
+    return reject(c, SN_RULE_MEMORY, "its bytes are re-used without a fence behind their last use");
   case SN__CLAIM_MEMORY:
     return sn_fail_memory(c->err);
   }
@@ -139,11 +142,11 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   uint64_t bytes = c->route->tensors[i->id].bytes;
   char text[SN_TENSOR_NAME];
-  if (t->resident) return reject(c, "%s is allocated already", name(c, i->id, text));
+  if (t->resident) return reject(c, SN_RULE_MEMORY, "%s is allocated already", name(c, i->id, text));
   if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
-    return reject(c, "%s is allocated again while another lane may still use it", name(c, i->id, text));
+    return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
-    return reject(c, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
+    return reject(c, SN_RULE_MEMORY, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
   sn_status status = claim(c, &c->pool, i, i->id);
   if (status != SN_OK) return status;
   t->resident = true;
@@ -163,11 +166,11 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
 static sn_status check_release(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
-  if (!t->resident) return reject(c, "%s is not allocated", name(c, i->id, text));
+  if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
   if (i->offset != t->offset || i->bytes != t->reserved)
-    return reject(c, "%s is not what lies there", name(c, i->id, text));
+    return reject(c, SN_RULE_MEMORY, "%s is not what lies there", name(c, i->id, text));
   if (!behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
-    return reject(c, "%s is released while another lane may still use it", name(c, i->id, text));
+    return reject(c, SN_RULE_FENCES, "%s is released while another lane may still use it", name(c, i->id, text));
   note_use(c, i, TOUCHED);
   lane_clocks touched = {{0}};
   memcpy(touched.of, clocks_of(c, TOUCHED, i->id), c->n_lanes * sizeof(uint32_t));
@@ -182,9 +185,9 @@ static sn_status check_release(checker *c, const sn_instr *i) {
 static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writes) {
   state *t = &c->states[tensor];
   char text[SN_TENSOR_NAME];
-  if (!t->resident) return reject(c, "%s is not on the device", name(c, tensor, text));
+  if (!t->resident) return reject(c, SN_RULE_VALUES, "%s is not on the device", name(c, tensor, text));
   if (!behind(c, i->lane, clocks_of(c, writes ? TOUCHED : WROTE, tensor)))
-    return reject(c, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
+    return reject(c, SN_RULE_FENCES, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
                   writes ? "written" : "read");
   note(c, i, clocks_of(c, TOUCHED, tensor));
   if (writes) note(c, i, clocks_of(c, WROTE, tensor));
@@ -198,8 +201,8 @@ static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
   sn_status status = touch(c, i, access.tensor, access.mode != SN_READ);
   if (status != SN_OK) return status;
   if (access.mode != SN_WRITE && t->version != c->needs[index])
-    return reject(c, "needs version %u of %s, finds %u (0: no value)", c->needs[index], name(c, access.tensor, text),
-                  t->version);
+    return reject(c, SN_RULE_VALUES, "needs version %u of %s, finds %u (0: no value)", c->needs[index],
+                  name(c, access.tensor, text), t->version);
   if (access.mode != SN_READ) t->version = c->needs[index] + 1;
   return SN_OK;
 }
@@ -208,9 +211,9 @@ static sn_status check_access(checker *c, const sn_instr *i, uint32_t index) {
 static sn_status check_turn(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
   if (!i->rerun && i->id != c->next_step)
-    return reject(c, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
+    return reject(c, SN_RULE_ORDER, "step %u runs where step %u is due", i->id + 1, c->next_step + 1);
   if (i->rerun && (step->pass != SN_FORWARD || i->id >= c->next_step))
-    return reject(c, "step %u cannot be run again here", i->id + 1);
+    return reject(c, SN_RULE_ORDER, "step %u cannot be run again here", i->id + 1);
   c->next_step += !i->rerun;
   return SN_OK;
 }
@@ -221,11 +224,11 @@ static sn_status check_part(checker *c, const sn_instr *i) {
   sn_step_part parts[2];
   uint32_t n = sn_step_parts(c->route, i->id, parts);
   if (i->part != parts[0] && (n == 1 || i->part != parts[1]))
-    return reject(c, "step %u has no part \"%s\"", i->id + 1, part);
+    return reject(c, SN_RULE_ORDER, "step %u has no part \"%s\"", i->id + 1, part);
   bool *done = &c->done[i->id * SN_STEP_PARTS + i->part];
   if (i->rerun && (c->route->steps[i->id].pass != SN_FORWARD || !*done))
-    return reject(c, "step %u cannot be run again here", i->id + 1);
-  if (!i->rerun && *done) return reject(c, "part \"%s\" of step %u runs twice", part, i->id + 1);
+    return reject(c, SN_RULE_ORDER, "step %u cannot be run again here", i->id + 1);
+  if (!i->rerun && *done) return reject(c, SN_RULE_ORDER, "part \"%s\" of step %u runs twice", part, i->id + 1);
   *done = true;
   return SN_OK;
 }
@@ -240,11 +243,12 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
     const char *layer = c->route->net->layers[accesses[a].object / SN_OBJECT_KINDS].name;
     const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
     if (!behind(c, i->lane, writes ? o->touched.of : o->wrote.of))
-      return reject(c, "the %s of %s are %s without a fence behind another lane's use", what, layer,
+      return reject(c, SN_RULE_FENCES, "the %s of %s are %s without a fence behind another lane's use", what, layer,
                     writes ? "written" : "read");
     uint32_t needs = accesses[a].object % SN_OBJECT_KINDS == SN_OBJECT_PARAMETERS ? 0 : 1;
     if (accesses[a].mode != SN_WRITE && o->version != needs)
-      return reject(c, "needs the %s of %s as they are %s", what, layer, needs ? "once made" : "before the update");
+      return reject(c, SN_RULE_VALUES, "needs the %s of %s as they are %s", what, layer,
+                    needs ? "once made" : "before the update");
     if (writes) o->version = 1;
     note(c, i, o->touched.of);
     if (writes) note(c, i, o->wrote.of);
@@ -253,12 +257,13 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
 }
 
 static sn_status check_cores(checker *c, const sn_instr *i) {
-  if (i->team >= c->plan->n_teams) return reject(c, "it has no team");
+  if (i->team >= c->plan->n_teams) return reject(c, SN_RULE_CORES, "it has no team");
   const sn_team *team = &c->plan->teams[i->team];
   if (team->slot == SN_SLOT_ANY) return SN_OK;
   if (team->count == 0 || team->slot >= c->plan->slots || team->first >= c->plan->cores ||
       team->count > c->plan->cores - team->first)
-    return reject(c, "its team, %u from core %u on, slot %u, is not of a device of %u cores and %u slots", team->count,
+    return reject(c, SN_RULE_CORES,
+                  "its team, %u from core %u on, slot %u, is not of a device of %u cores and %u slots", team->count,
                   team->first, team->slot, c->plan->cores, c->plan->slots);
   lane_clocks touched = {{0}};
   note(c, i, touched.of);
@@ -273,11 +278,11 @@ static sn_status check_cores(checker *c, const sn_instr *i) {
   case SN__CLAIM_UNORDERED:
     break;
   }
-  return reject(c, "its cores are taken without a fence behind who has them");
+  return reject(c, SN_RULE_CORES, "its cores are taken without a fence behind who has them");
 }
 
 static sn_status check_corun(checker *c, const sn_instr *i) {
-  if (!sn_lane_computes((sn_lane)i->lane)) return reject(c, "this lane does not compute");
+  if (!sn_lane_computes((sn_lane)i->lane)) return reject(c, SN_RULE_ORDER, "this lane does not compute");
   sn_status status = check_part(c, i);
   if (status == SN_OK) status = check_objects(c, i);
   return status == SN_OK ? check_cores(c, i) : status;
@@ -291,7 +296,8 @@ static sn_status check_compute(checker *c, const sn_instr *i) {
     if (!corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
       status = check_access(c, i, step->first_access + a);
   if (status != SN_OK || i->bytes == 0) return status;
-  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK) return reject(c, "its workspace is not whole blocks");
+  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK)
+    return reject(c, SN_RULE_MEMORY, "its workspace is not whole blocks");
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
   return claim(c, &c->pool, i, SN_NONE);
 }
@@ -299,7 +305,7 @@ static sn_status check_compute(checker *c, const sn_instr *i) {
 static sn_status check_copy_size(checker *c, const sn_instr *i) {
   uint64_t bytes = c->route->tensors[i->id].bytes;
   if (i->bytes == bytes) return SN_OK;
-  return reject(c, "copies %" PRIu64 " bytes of a tensor of %" PRIu64, i->bytes, bytes);
+  return reject(c, SN_RULE_VALUES, "copies %" PRIu64 " bytes of a tensor of %" PRIu64, i->bytes, bytes);
 }
 
 static sn_status check_copy_out(checker *c, const sn_instr *i) {
@@ -308,14 +314,15 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   sn_status status = check_copy_size(c, i);
   if (status == SN_OK) status = touch(c, i, i->id, false);
   if (status != SN_OK) return status;
-  if (t->version == 0) return reject(c, "%s holds no value", name(c, i->id, text));
+  if (t->version == 0) return reject(c, SN_RULE_VALUES, "%s holds no value", name(c, i->id, text));
   if (!behind(c, i->lane, clocks_of(c, HOST_TOUCHED, i->id)))
-    return reject(c, "the external copy of %s is overwritten while it may be read", name(c, i->id, text));
+    return reject(c, SN_RULE_FENCES, "the external copy of %s is overwritten while it may be read",
+                  name(c, i->id, text));
   if (!t->host_held) {
     status = claim(c, &c->external, i, i->id);
     if (status != SN_OK) return status;
   } else if (t->host_offset != i->offset) {
-    return reject(c, "the external copy of %s moves", name(c, i->id, text));
+    return reject(c, SN_RULE_MEMORY, "the external copy of %s moves", name(c, i->id, text));
   }
   t->host_held = true;
   t->host_offset = i->offset;
@@ -331,9 +338,10 @@ static sn_status check_copy_in(checker *c, const sn_instr *i) {
   sn_status status = check_copy_size(c, i);
   if (status != SN_OK) return status;
   if (!t->host_held || t->host_offset != i->offset)
-    return reject(c, "%s has no external copy there", name(c, i->id, text));
+    return reject(c, SN_RULE_VALUES, "%s has no external copy there", name(c, i->id, text));
   if (!behind(c, i->lane, clocks_of(c, HOST_WROTE, i->id)))
-    return reject(c, "the external copy of %s is read without a fence behind its copy-out", name(c, i->id, text));
+    return reject(c, SN_RULE_FENCES, "the external copy of %s is read without a fence behind its copy-out",
+                  name(c, i->id, text));
   status = touch(c, i, i->id, true);
   t->version = t->host_version;
   note_use(c, i, HOST_TOUCHED);
@@ -341,14 +349,14 @@ static sn_status check_copy_in(checker *c, const sn_instr *i) {
 }
 
 static sn_status check_signal(checker *c, const sn_instr *i) {
-  if (c->signalled[i->id]) return reject(c, "fence %u is signalled twice", i->id);
+  if (c->signalled[i->id]) return reject(c, SN_RULE_FENCES, "fence %u is signalled twice", i->id);
   c->signalled[i->id] = true;
   memcpy(&c->fences[(size_t)i->id * c->n_lanes], c->known[i->lane].of, c->n_lanes * sizeof(uint32_t));
   return SN_OK;
 }
 
 static sn_status check_wait(checker *c, const sn_instr *i) {
-  if (!c->signalled[i->id]) return reject(c, "fence %u has not been signalled before", i->id);
+  if (!c->signalled[i->id]) return reject(c, SN_RULE_FENCES, "fence %u has not been signalled before", i->id);
   const uint32_t *fence = &c->fences[(size_t)i->id * c->n_lanes];
   uint32_t *known = c->known[i->lane].of;
   for (uint32_t l = 0; l < c->n_lanes; l++)
@@ -364,8 +372,11 @@ static uint32_t id_limit(const checker *c, uint8_t kind) {
 static sn_status check_instr(checker *c, const sn_instr *i) {
   bool out_of_turn = i->step < c->step && !sn_plan_is_corun(c->plan);
   if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= id_limit(c, i->kind) || out_of_turn ||
-      i->step >= c->route->n_steps)
+      i->step >= c->route->n_steps) {
+    c->report.rule = SN_RULE_ORDER;
+    c->report.instruction = c->at;
     return sn_fail(c->err, SN_BUG, "plan check: instruction %u is malformed", c->at);
+  }
   if (i->step != c->step) {
     c->step = i->step;
     meter(c);
@@ -444,9 +455,15 @@ static sn_status check_all(checker *c) {
   for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
     status = check_instr(c, &c->plan->instrs[c->at]);
   if (status == SN_OK && sn_plan_is_corun(c->plan)) find_next_step(c);
-  if (status == SN_OK && c->next_step != c->route->n_steps)
-    return sn_fail(c->err, SN_BUG, "plan check: step %u never runs", c->next_step + 1);
-  return status;
+  if (status != SN_OK || c->next_step == c->route->n_steps) return status;
+  c->report.rule = SN_RULE_ORDER;
+  c->report.instruction = c->plan->n_instrs;
+  return sn_fail(c->err, SN_BUG, "plan check: step %u never runs", c->next_step + 1);
+}
+
+const char *sn_rule_name(sn_rule rule) {
+  static const char *const names[SN_RULES] = {"", "order", "values", "fences", "memory", "cores"};
+  return names[rule];
 }
 
 sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {

@@ -27,12 +27,27 @@
 
 #include <stdint.h>
 
+typedef enum sn_rule {
+  SN_RULE_NONE,
+  SN_RULE_ORDER,
+  SN_RULE_VALUES,
+  SN_RULE_FENCES,
+  SN_RULE_MEMORY,
+  SN_RULE_CORES,
+  SN_RULES
+} sn_rule;
+
+/* "order", "values", ..; "" for none. */
+const char *sn_rule_name(sn_rule rule);
+
 /* What the addresses say, to be compared with the planner's own account. */
 typedef struct sn_check_report {
   uint64_t high_water;        /* highest end of any tensor or workspace */
   uint64_t peak_tensor_bytes; /* functional tensors, exact bytes */
   uint32_t max_live_tensors;
-  sn_step_use *use; /* per step of the route, as in the plan; the caller's array, or NULL */
+  sn_step_use *use;     /* per step of the route, as in the plan; the caller's array, or NULL */
+  sn_rule rule;         /* that is broken; of SN_BUG only */
+  uint32_t instruction; /* that breaks it: an index; the number of all where a step never runs */
 } sn_check_report;
 
 /* SN_OK, or SN_BUG with the instruction and the rule it breaks. `report` may be NULL. */

@@ -1,0 +1,252 @@
+/* Plan files; see the header. */
+#include "sim/ask/plan_file.h"
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "models/op.h"
+#include "models/zoo.h"
+#include "sim/ask/caching_need.h"
+#include "sim/ask/result.h"
+#include "sim/play/device_model.h"
+#include "sim/policy/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef SNSIM_VERSION
+#define SNSIM_VERSION "unknown"
+#endif
+
+/* Of the document, which it takes over; NULL: none was read. */
+static sn_plan_file *file_of(sn_json *doc, sn_err *err) {
+  sn_plan_file *file = doc ? calloc(1, sizeof *file) : NULL;
+  if (doc && !file) sn_fail_memory(err);
+  if (file && sn_plan_read_head(doc, &file->head, err) == SN_OK) {
+    file->doc = doc;
+    return file;
+  }
+  free(file);
+  sn_json_free(doc);
+  return NULL;
+}
+
+sn_plan_file *sn_plan_file_load(const char *path, sn_err *err) {
+  return file_of(sn_json_load(path, err), err);
+}
+
+sn_plan_file *sn_plan_file_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
+  return file_of(sn_json_parse(name, text, bytes, err), err);
+}
+
+void sn_plan_file_free(sn_plan_file *file) {
+  if (!file) return;
+  sn_plan_free(file->plan);
+  sn_route_free(file->route);
+  sn_costs_free(file->costs);
+  sn_net_free(file->net);
+  sn_json_free(file->doc);
+  free(file);
+}
+
+/* ---- what it is a plan of ---- */
+
+static sn_status fail_head(const sn_plan_file *file, const char *key, const char *text, sn_err *err) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(sn_json_root(file->doc), key);
+  return sn_json_fail(file->doc, item, err, "%s", text);
+}
+
+/* The network in the images that the plan is for. */
+static sn_net *load_net(const sn_plan_file *file, const char *spec, sn_err *err) {
+  const sn_plan_head *head = &file->head;
+  sn_net *net = sn_net_load(spec, head->batch, 0, err);
+  if (!net || head->image == 0) return net;
+  sn_shape image = net->layers[0].out;
+  if (sn_max(image.h, image.w) == head->image) return net;
+  sn_net_free(net);
+  return sn_net_load(spec, head->batch, head->image, err);
+}
+
+static sn_status find_net(sn_plan_file *file, const char *given, sn_err *err) {
+  sn_err why = SN_ERR_INIT;
+  if (given) {
+    file->net = load_net(file, given, err);
+    if (!file->net || strcmp(file->net->name, file->head.net) == 0) return err->code;
+    char text[200];
+    snprintf(text, sizeof text, "the plan is of another network than --net, which calls itself \"%.100s\"",
+             file->net->name);
+    return fail_head(file, "net", text, err);
+  }
+  if (sn_net_is_file(file->head.net))
+    return fail_head(file, "net", "the network is a file, which --net FILE names", err);
+  file->net = load_net(file, file->head.net, &why);
+  if (file->net) return SN_OK;
+  if (why.code == SN_NO_MEMORY) return sn_fail(err, why.code, "%s", why.text);
+  sn_err_prefix(&why, "--net FILE names the file of a network that is not snsim's own");
+  return fail_head(file, "net", why.text, err);
+}
+
+/* The graph and its costs, as sn_simulate() has them. */
+static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err *err) {
+  const sn_plan_head *head = &file->head;
+  bool eager = sn_dialect_of(head->strategy.dialect)->eager;
+  const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
+  if (refused) return fail_head(file, "strategy", refused, err);
+  file->costs = eager ? sn_caching_costs(file->net, device, err) : sn_costs_new(file->net, device, err);
+  if (!file->costs) return err->code;
+  sn_costs_set_optimizer(file->costs, file->net, device, head->options.iteration.optimizer);
+  file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, err);
+  return file->route ? SN_OK : err->code;
+}
+
+sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
+  if (find_net(file, net, err) != SN_OK || open_graph(file, device, err) != SN_OK) return err->code;
+  file->plan = sn_plan_read(file->doc, file->route, err);
+  return file->plan ? sn_plan_check_read(file->doc, file->plan, &file->report, err) : err->code;
+}
+
+/* ---- playing ---- */
+
+/* What its kernels may write to beside tensors: its own workspace, or of SINGA's the scratch of its layer. */
+static uint64_t workspace_of(const sn_plan_file *file, const sn_instr *i) {
+  const sn_step *step = &file->route->steps[i->id];
+  uint64_t bytes = i->bytes;
+  for (uint32_t a = step->first_access; a < step->first_access + step->n_accesses; a++) {
+    const sn_tensor *tensor = &file->route->tensors[file->route->accesses[a].tensor];
+    if (tensor->role == SN_SCRATCH) bytes += tensor->bytes;
+  }
+  return bytes;
+}
+
+/* The named algorithm where the device has it with that workspace, else the fastest for which that is enough. */
+static uint8_t algorithm(const sn_plan_file *file, const sn_instr *i, sn_conv_kernel kernel, uint8_t named) {
+  uint32_t count, best = 0;
+  uint64_t workspace = workspace_of(file, i);
+  const sn_conv_choice *choices = sn_costs_conv(file->costs, file->route->steps[i->id].layer, kernel, &count);
+  while (best + 1 < count && choices[best].workspace > workspace) best++;
+  for (uint32_t c = best; c < count; c++)
+    if ((uint8_t)choices[c].algo == named) return named;
+  return count > 0 ? (uint8_t)choices[best].algo : SN_NO_ALGO;
+}
+
+static void choose_algorithms(sn_plan_file *file) {
+  for (uint32_t n = 0; n < file->plan->n_instrs; n++) {
+    sn_instr *i = &file->plan->instrs[n];
+    if (i->kind != SN_COMPUTE) continue;
+    const sn_step *step = &file->route->steps[i->id];
+    bool convolves = sn_op_of(&file->net->layers[step->layer])->convolves;
+    bool forward = step->pass == SN_FORWARD, backward = step->pass == SN_BACKWARD;
+    bool whole = !file->route->dialect->by_kernel; /* as in lowering */
+    bool data = whole || step->kernel == SN_DATA_GRADIENT, filter = whole || step->kernel == SN_FILTER_GRADIENT;
+    uint8_t named[2] = {i->algo[0], i->algo[1]};
+    i->algo[0] = i->algo[1] = SN_NO_ALGO;
+    if (convolves && forward) i->algo[0] = algorithm(file, i, SN_CONV_FORWARD, named[0]);
+    if (convolves && backward && data) i->algo[0] = algorithm(file, i, SN_CONV_BACKWARD_DATA, named[0]);
+    if (convolves && backward && filter) i->algo[1] = algorithm(file, i, SN_CONV_BACKWARD_FILTER, named[1]);
+  }
+}
+
+static sn_status add_caching(const sn_plan_file *file, const sn_device *device, sn_result *r, sn_err *err) {
+  sn_caching_need need;
+  sn_caching_need_of(file->plan, device, &file->head.options, device->memory_bytes, &need, &r->least_device_bytes, err);
+  r->context_bytes = need.context_bytes;
+  r->allocated_bytes = need.allocated_bytes;
+  r->reserved_bytes = need.reserved_bytes;
+  r->peak_device_bytes = need.device_bytes;
+  r->pool_fragmentation = need.fragmentation;
+  r->fits = need.fits && sn_plan_fits_outside(file->plan);
+  return err->code;
+}
+
+static sn_status fill_result(sn_plan_file *file, const sn_device *device, const sn_trace *trace, sn_arena *arena,
+                             sn_result *r, sn_err *err) {
+  const sn_plan_head *head = &file->head;
+  bool eager = sn_dialect_of(head->strategy.dialect)->eager;
+  sn_result_source source = {.plan = file->plan,
+                             .use = file->plan->use,
+                             .trace = trace,
+                             .persistent = sn_persistent_of(file->net, head->strategy.dialect, head->options.iteration),
+                             .context_bytes = sn_device_context(device, eager),
+                             .iteration = head->options.iteration,
+                             .external = head->options.external,
+                             .want_steps = true};
+  uint64_t fixed = source.context_bytes + sn_persistent_total(&source.persistent);
+  file->plan->pool_limit = device->memory_bytes > fixed ? device->memory_bytes - fixed : 0;
+  file->plan->external_limit = head->options.external == SN_EXTERNAL_HOST ? device->host_memory_bytes : 0;
+  sn_status status = sn_result_fill(&source, head->strategy, arena, r, err);
+  r->least_device_bytes = r->peak_device_bytes; /* the addresses are what they are */
+  bool caching = eager && head->options.allocator == SN_ALLOCATOR_POOL;
+  caching |= head->options.allocator == SN_ALLOCATOR_PYTORCH || head->options.allocator == SN_ALLOCATOR_EXPANDABLE;
+  return status == SN_OK && caching ? add_caching(file, device, r, err) : status;
+}
+
+static sn_status fill_run(const sn_plan_file *file, const sn_device *device, sn_result *result, sn_run *run) {
+  const sn_options *o = &file->head.options;
+  sn_arena *arena = run->arena;
+  *run = (sn_run){.name = "",
+                  .created = "",
+                  .version = SNSIM_VERSION,
+                  .net = sn_arena_text(arena, file->net->name),
+                  .net_name = sn_arena_text(arena, file->net->name),
+                  .batch = file->net->batch,
+                  .image_height = file->net->layers[0].out.h,
+                  .image_width = file->net->layers[0].out.w,
+                  .gpu = sn_arena_text(arena, device->name),
+                  .memory_bytes = device->memory_bytes,
+                  .memory_nominal = device->memory_nominal,
+                  .host_memory_bytes = device->host_memory_bytes,
+                  .workspace = sn_workspace_name(o->workspace),
+                  .external = sn_external_name(o->external),
+                  .allocator = sn_allocator_name(o->allocator),
+                  .optimizer = sn_optimizer_name(o->iteration.optimizer),
+                  .accumulate = sn_iteration_batches(o->iteration),
+                  .inference = o->iteration.inference,
+                  .shared_link = o->shared_link,
+                  .costs = "model",
+                  .device = "",
+                  .data = "",
+                  .layers = file->net->n_layers,
+                  .n_steps = sn_route_steps_that_matter(file->route),
+                  .parameters = file->net->parameters,
+                  .macs = file->net->macs,
+                  .n_results = 1,
+                  .results = result,
+                  .arena = arena};
+  return run->net && run->net_name && run->gpu ? SN_OK : SN_NO_MEMORY;
+}
+
+static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *arena, sn_result *result,
+                      sn_timeline **timeline, sn_err *err) {
+  const sn_options *o = &file->head.options;
+  sn_device_model model = {.device = device,
+                           .costs = file->costs,
+                           .external = o->external,
+                           .allocator = o->allocator,
+                           .shared_link = o->shared_link,
+                           .pageable = sn_strategy_is_pageable(file->head.strategy)};
+  sn_trace trace;
+  choose_algorithms(file);
+  sn_status status = sn_trace_init(&trace, file->plan, err);
+  if (status == SN_OK) status = sn_play(file->plan, sn_device_model_backend(&model), &trace, err);
+  if (status == SN_OK) status = fill_result(file, device, &trace, arena, result, err);
+  if (status == SN_OK) *timeline = sn_timeline_new(file->plan, &trace, err);
+  sn_trace_clear(&trace);
+  return err->code;
+}
+
+sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeline **timeline, sn_err *err) {
+  sn_arena *arena = sn_arena_new();
+  sn_run *run = arena ? sn_arena_alloc(arena, 1, sizeof *run) : NULL;
+  sn_result *result = arena ? sn_arena_alloc(arena, 1, sizeof *result) : NULL;
+  *timeline = NULL;
+  if (!run || !result) {
+    sn_fail_memory(err);
+  } else if (play(file, device, arena, result, timeline, err) == SN_OK) {
+    run->arena = arena;
+    if (fill_run(file, device, result, run) == SN_OK) return run;
+    sn_fail_memory(err);
+  }
+  sn_timeline_free(*timeline);
+  *timeline = NULL;
+  sn_arena_free(arena);
+  return NULL;
+}

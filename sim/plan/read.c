@@ -1,0 +1,431 @@
+/* Reading plans; see the header. */
+#include "sim/plan/read.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+#include "sim/device/conv.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_BYTES (UINT64_C(1) << 53) /* up to here numbers of JSON are whole */
+
+enum { FORMAT = 1, MOST_IMAGE = 65536 };
+
+typedef struct reader {
+  const sn_json *doc;
+  const sn_route *route;
+  sn_plan *plan;
+  sn_err *err;
+} reader;
+
+/* ---- what it is a plan of ---- */
+
+static const char *const head_keys[] = {"snsim_plan",
+                                        "net",
+                                        "batch",
+                                        "image_height",
+                                        "image_width",
+                                        "strategy",
+                                        "gpu",
+                                        "memory_bytes",
+                                        "workspace",
+                                        "external",
+                                        "host_memory_bytes",
+                                        "allocator",
+                                        "optimizer",
+                                        "accumulate",
+                                        "inference",
+                                        "costs",
+                                        "lanes",
+                                        "pool_limit_bytes",
+                                        "fits",
+                                        "shared_link",
+                                        "placement",
+                                        "pool_offered_bytes",
+                                        "pool_bytes",
+                                        "tensors",
+                                        "largest_load_bytes",
+                                        "steps",
+                                        "instructions",
+                                        "block_bytes",
+                                        "external_bytes",
+                                        "fences",
+                                        "layouts",
+                                        "cores",
+                                        "slots"};
+
+/* A word that one of the parsers of options reads; where it is not there nothing changes. */
+#define READ_WORD(key, parse, place)                                                                                   \
+  do {                                                                                                                 \
+    sn_err why = SN_ERR_INIT;                                                                                          \
+    const char *text = sn_json_has(root, key) ? sn_json_text(doc, root, key, err) : NULL;                              \
+    if (text && parse(text, place, &why) != SN_OK)                                                                     \
+      sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, key), err, "%s", why.text);                             \
+  } while (0)
+
+static void read_count(const sn_json *doc, const char *key, uint64_t low, uint64_t high, uint64_t *out, sn_err *err) {
+  if (sn_json_has(sn_json_root(doc), key)) sn_json_count(doc, sn_json_root(doc), key, low, high, out, err);
+}
+
+static void read_flag(const sn_json *doc, const char *key, bool *out, sn_err *err) {
+  if (sn_json_has(sn_json_root(doc), key)) sn_json_bool(doc, sn_json_root(doc), key, out, err);
+}
+
+static void read_words(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  READ_WORD("strategy", sn_strategy_parse, &head->strategy);
+  READ_WORD("workspace", sn_workspace_parse, &head->options.workspace);
+  READ_WORD("external", sn_external_parse, &head->options.external);
+  READ_WORD("allocator", sn_allocator_parse, &head->options.allocator);
+  READ_WORD("optimizer", sn_optimizer_parse, &head->options.iteration.optimizer);
+  if (err->code == SN_OK && sn_strategy_is_corun(head->strategy))
+    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "strategy"), err,
+                 "plans of operations side by side (+corun) are written, but not read");
+}
+
+static void read_numbers(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+  uint64_t batch = 0, height = 0, width = 0, accumulate = 1;
+  sn_json_count(doc, sn_json_root(doc), "batch", 1, UINT32_MAX, &batch, err);
+  read_count(doc, "image_height", 1, MOST_IMAGE, &height, err);
+  read_count(doc, "image_width", 1, MOST_IMAGE, &width, err);
+  read_count(doc, "accumulate", 1, SN_ITERATION_BATCHES, &accumulate, err);
+  read_count(doc, "memory_bytes", 0, MOST_BYTES, &head->memory_bytes, err);
+  read_count(doc, "host_memory_bytes", 0, MOST_BYTES, &head->host_memory_bytes, err);
+  read_count(doc, "pool_limit_bytes", 0, MOST_BYTES, &head->options.pool_bytes, err);
+  read_flag(doc, "inference", &head->options.iteration.inference, err);
+  read_flag(doc, "shared_link", &head->options.shared_link, err);
+  head->batch = (uint32_t)batch;
+  head->image = (uint32_t)sn_max(height, width);
+  head->options.iteration.accumulate = (uint32_t)accumulate;
+}
+
+sn_status sn_plan_read_head(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  uint64_t format = 0;
+  *head = (sn_plan_head){.strategy = {.liveness = SN_LIVENESS_FULL}, .options = SN_OPTIONS_INIT};
+  if (!cJSON_IsObject(root)) return sn_json_fail(doc, root, err, "a plan is an object, {\"snsim_plan\": 1, ..}");
+  if (sn_json_count(doc, root, "snsim_plan", 1, UINT32_MAX, &format, err) != SN_OK) return err->code;
+  if (format != FORMAT)
+    return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "snsim_plan"), err,
+                        "a plan of version %" PRIu64 "; this snsim reads version %d", format, FORMAT);
+  if (sn_json_only(doc, root, head_keys, sizeof head_keys / sizeof *head_keys, err) != SN_OK) return err->code;
+  head->net = sn_json_text(doc, root, "net", err);
+  if (sn_json_has(root, "gpu")) head->gpu = sn_json_text(doc, root, "gpu", err);
+  read_numbers(doc, head, err);
+  read_words(doc, head, err);
+  return err->code;
+}
+
+/* ---- tensors and steps, where they are listed ---- */
+
+/* The array's elements stand for 0 .. count - 1, in this order; what one must be `same` says. */
+static sn_status read_list(const reader *r, const char *key, uint32_t count, const char *const *keys, size_t n_keys,
+                           sn_status (*same)(const reader *r, const cJSON *item, uint32_t index)) {
+  const cJSON *root = sn_json_root(r->doc), *item;
+  if (!sn_json_has(root, key)) return SN_OK;
+  const cJSON *list = sn_json_array(r->doc, root, key, r->err);
+  uint32_t index = 0;
+  cJSON_ArrayForEach(item, list) {
+    if (index == count)
+      return sn_json_fail(r->doc, item, r->err, "more %s than the network has under this strategy: %" PRIu32, key,
+                          count);
+    if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "this is to be an object");
+    if (sn_json_only(r->doc, item, keys, n_keys, r->err) != SN_OK || same(r, item, index) != SN_OK) return r->err->code;
+    index++;
+  }
+  if (list && index < count)
+    return sn_json_fail(r->doc, list, r->err, "%" PRIu32 " %s, where the network has %" PRIu32 " under this strategy",
+                        index, key, count);
+  return r->err->code;
+}
+
+static bool has_text(const cJSON *item, const char *key, const char *wanted) {
+  const cJSON *text = cJSON_GetObjectItemCaseSensitive(item, key);
+  return !text || (cJSON_IsString(text) && strcmp(text->valuestring, wanted) == 0);
+}
+
+static sn_status same_tensor(const reader *r, const cJSON *item, uint32_t index) {
+  const sn_tensor *tensor = &r->route->tensors[index];
+  char name[SN_TENSOR_NAME];
+  uint64_t id = 0, bytes = 0;
+  sn_json_count(r->doc, item, "id", 0, UINT32_MAX, &id, r->err);
+  sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &bytes, r->err);
+  sn_tensor_name(r->route, index, name, sizeof name);
+  if (r->err->code != SN_OK) return r->err->code;
+  if (id != index || bytes != tensor->bytes || !has_text(item, "name", name) ||
+      !has_text(item, "kind", sn_role_name(tensor->role)))
+    return sn_json_fail(r->doc, item, r->err, "tensor %" PRIu32 " of this network is %s, %s of %" PRIu64 " bytes",
+                        index, name, sn_role_name(tensor->role), tensor->bytes);
+  return SN_OK;
+}
+
+/* The list of tensors that a step reads or writes, which `not_this` is not among. */
+static bool same_accesses(const reader *r, const sn_step *step, const cJSON *list, sn_access_mode not_this) {
+  const cJSON *item = list ? list->child : NULL;
+  if (!list) return true;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access access = r->route->accesses[step->first_access + i];
+    if (access.mode == not_this) continue;
+    if (!cJSON_IsNumber(item) || item->valuedouble != access.tensor) return false;
+    item = item->next;
+  }
+  return !item;
+}
+
+static sn_status same_step(const reader *r, const cJSON *item, uint32_t index) {
+  const sn_step *step = &r->route->steps[index];
+  const sn_layer *layer = &r->route->net->layers[step->layer];
+  uint64_t id = 0;
+  if (sn_json_count(r->doc, item, "id", 1, UINT32_MAX, &id, r->err) != SN_OK) return r->err->code;
+  if (id != index + 1 || !has_text(item, "layer", layer->name) || !has_text(item, "op", sn_op_of(layer)->name) ||
+      !has_text(item, "pass", sn_pass_name(step->pass)) ||
+      !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "reads"), SN_WRITE) ||
+      !same_accesses(r, step, cJSON_GetObjectItemCaseSensitive(item, "writes"), SN_READ))
+    return sn_json_fail(r->doc, item, r->err,
+                        "step %" PRIu32 " of this network is %s %s, or reads and writes other tensors", index + 1,
+                        layer->name, sn_pass_name(step->pass));
+  return SN_OK;
+}
+
+static sn_status check_lists(const reader *r) {
+  static const char *const tensor_keys[] = {"id", "name", "kind", "bytes"};
+  static const char *const step_keys[] = {"id", "layer", "op", "pass", "reads", "writes"};
+  sn_status status = read_list(r, "tensors", r->route->n_tensors, tensor_keys, 4, same_tensor);
+  return status == SN_OK ? read_list(r, "steps", r->route->n_steps, step_keys, 6, same_step) : status;
+}
+
+/* ---- instructions ---- */
+
+/* Keys of one kind of instruction, and the lanes that it may be on. */
+typedef struct form {
+  const char *keys[10];
+  bool lanes[SN_PLAIN_LANES];
+} form;
+
+static const form forms[SN_INSTR_KINDS] = {
+    [SN_ALLOC] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, true}},
+    [SN_RELEASE] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, false}},
+    [SN_COMPUTE] = {{"do", "lane", "at_step", "step", "recompute", "forward", "backward_data", "backward_filter",
+                     "workspace"},
+                    {true, false, false}},
+    [SN_COPY_OUT] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, true, false}},
+    [SN_COPY_IN] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, false, true}},
+    [SN_SIGNAL] = {{"do", "lane", "at_step", "fence"}, {true, true, true}},
+    [SN_WAIT] = {{"do", "lane", "at_step", "fence"}, {true, true, true}},
+};
+
+/* Which of `count` names the text of a key is; `count` after an error. */
+static uint32_t read_name(const reader *r, const cJSON *item, const char *key, uint32_t count,
+                          const char *(*name)(uint32_t index)) {
+  const char *text = sn_json_text(r->doc, item, key, r->err);
+  for (uint32_t i = 0; text && i < count; i++)
+    if (strcmp(name(i), text) == 0) return i;
+  if (!text) return count;
+  char all[200] = "";
+  for (uint32_t i = 0; i < count; i++) {
+    size_t used = strlen(all);
+    snprintf(all + used, sizeof all - used, "%s%s", i ? ", " : "", name(i));
+  }
+  sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(item, key), r->err, "unknown \"%s\" \"%.40s\"; there are %s",
+               key, text, all);
+  return count;
+}
+
+static const char *kind_name(uint32_t kind) {
+  return sn_instr_kind_name((sn_instr_kind)kind);
+}
+
+static const char *lane_name(uint32_t lane) {
+  return sn_lane_name((sn_lane)lane);
+}
+
+static const char *algo_name(uint32_t algo) {
+  return sn_conv_algo_name((sn_conv_algo)algo);
+}
+
+static sn_status read_id(const reader *r, const cJSON *item, const char *key, uint32_t low, uint64_t end,
+                         sn_instr *instr) {
+  uint64_t id = 0;
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, key);
+  if (sn_json_count(r->doc, item, key, low, UINT32_MAX, &id, r->err) != SN_OK) return r->err->code;
+  if (id - low >= end)
+    return sn_json_fail(r->doc, value, r->err, "there is no %s %" PRIu64 "; the last one is %" PRIu64, key, id,
+                        end + low - 1);
+  instr->id = (uint32_t)(id - low);
+  return SN_OK;
+}
+
+static sn_status read_bytes(const reader *r, const cJSON *item, const char *offset, sn_instr *instr) {
+  sn_json_count(r->doc, item, offset, 0, MOST_BYTES, &instr->offset, r->err);
+  return sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &instr->bytes, r->err);
+}
+
+static uint8_t read_algo(const reader *r, const cJSON *item, const char *key) {
+  if (!sn_json_has(item, key)) return SN_NO_ALGO;
+  return (uint8_t)read_name(r, item, key, SN_CONV_ALGOS, algo_name);
+}
+
+static sn_status read_compute(const reader *r, const cJSON *item, sn_instr *instr) {
+  static const char *const keys[] = {"offset", "bytes"};
+  const cJSON *workspace = cJSON_GetObjectItemCaseSensitive(item, "workspace");
+  if (read_id(r, item, "step", 1, r->route->n_steps, instr) != SN_OK) return r->err->code;
+  const sn_step *step = &r->route->steps[instr->id];
+  bool forward = step->pass == SN_FORWARD;
+  if (sn_json_has(item, "recompute")) sn_json_bool(r->doc, item, "recompute", &instr->rerun, r->err);
+  if ((sn_json_has(item, "forward") && !forward) || (sn_json_has(item, "backward_data") && forward) ||
+      (sn_json_has(item, "backward_filter") && forward))
+    return sn_json_fail(r->doc, item, r->err, "the algorithm of a kernel that step %" PRIu32 " has not", instr->id + 1);
+  instr->algo[0] = read_algo(r, item, forward ? "forward" : "backward_data");
+  instr->algo[1] = read_algo(r, item, "backward_filter");
+  if (!workspace || r->err->code != SN_OK) return r->err->code;
+  if (!cJSON_IsObject(workspace)) return sn_json_fail(r->doc, workspace, r->err, "\"workspace\" is to be an object");
+  if (sn_json_only(r->doc, workspace, keys, 2, r->err) != SN_OK) return r->err->code;
+  return read_bytes(r, workspace, "offset", instr);
+}
+
+static sn_status read_what(const reader *r, const cJSON *item, sn_instr *instr) {
+  switch ((sn_instr_kind)instr->kind) {
+  case SN_ALLOC:
+  case SN_RELEASE:
+  case SN_COPY_OUT:
+  case SN_COPY_IN:
+    if (read_id(r, item, "tensor", 0, r->route->n_tensors, instr) != SN_OK) return r->err->code;
+    return read_bytes(r, item, instr->kind == SN_ALLOC || instr->kind == SN_RELEASE ? "offset" : "external_offset",
+                      instr);
+  case SN_COMPUTE:
+    return read_compute(r, item, instr);
+  case SN_SIGNAL:
+  case SN_WAIT:
+    return read_id(r, item, "fence", 0, r->plan->n_instrs, instr);
+  case SN_INSTR_KINDS:
+    break;
+  }
+  return SN_OK;
+}
+
+static sn_status read_instr(const reader *r, const cJSON *item, sn_instr *instr) {
+  uint64_t step = 0;
+  *instr = (sn_instr){.algo = {SN_NO_ALGO, SN_NO_ALGO}, .part = SN_STEP_WHOLE, .step = SN_NONE};
+  if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "an instruction is to be an object");
+  uint32_t kind = read_name(r, item, "do", SN_INSTR_KINDS, kind_name);
+  if (r->err->code != SN_OK) return r->err->code;
+  size_t n_keys = 0;
+  while (n_keys < 10 && forms[kind].keys[n_keys]) n_keys++;
+  if (sn_json_only(r->doc, item, forms[kind].keys, n_keys, r->err) != SN_OK) return r->err->code;
+  uint32_t lane = read_name(r, item, "lane", SN_PLAIN_LANES, lane_name);
+  if (r->err->code == SN_OK && !forms[kind].lanes[lane])
+    return sn_json_fail(r->doc, item, r->err, "%s does not go on lane %s", kind_name(kind), lane_name(lane));
+  if (sn_json_has(item, "at_step")) {
+    sn_json_count(r->doc, item, "at_step", 1, r->route->n_steps, &step, r->err);
+    instr->step = (uint32_t)(step - 1);
+  }
+  instr->kind = (uint8_t)kind;
+  instr->lane = (uint8_t)lane;
+  return r->err->code == SN_OK ? read_what(r, item, instr) : r->err->code;
+}
+
+/* Where it is not said: the step that runs next, or the last. */
+static void fill_steps(sn_plan *plan) {
+  uint32_t next = plan->route->n_steps - 1;
+  for (uint32_t i = plan->n_instrs; i-- > 0;) {
+    sn_instr *instr = &plan->instrs[i];
+    if (instr->kind == SN_COMPUTE && !instr->rerun) next = instr->id;
+    if (instr->step == SN_NONE) instr->step = next;
+  }
+}
+
+static sn_status read_instrs(reader *r) {
+  const cJSON *item, *list = sn_json_array(r->doc, sn_json_root(r->doc), "instructions", r->err);
+  uint32_t i = 0;
+  if (!list) return r->err->code;
+  r->plan->n_instrs = (uint32_t)cJSON_GetArraySize(list);
+  r->plan->instrs = calloc((size_t)r->plan->n_instrs + 1, sizeof *r->plan->instrs);
+  if (!r->plan->instrs) return sn_fail_memory(r->err);
+  cJSON_ArrayForEach(item, list) {
+    sn_instr *instr = &r->plan->instrs[i++];
+    if (read_instr(r, item, instr) != SN_OK) return r->err->code;
+    if (instr->kind == SN_SIGNAL || instr->kind == SN_WAIT)
+      r->plan->n_fences = instr->id >= r->plan->n_fences ? instr->id + 1 : r->plan->n_fences;
+  }
+  fill_steps(r->plan);
+  return SN_OK;
+}
+
+/* ---- sizes ---- */
+
+static void count_copies(sn_plan *plan) {
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    uint64_t end = instr->offset + instr->bytes;
+    bool out = instr->kind == SN_COPY_OUT, in = instr->kind == SN_COPY_IN;
+    if (out || in)
+      plan->external_bytes = sn_max(plan->external_bytes, end);
+    else if (instr->kind == SN_ALLOC || instr->kind == SN_RELEASE || instr->kind == SN_COMPUTE)
+      plan->pool_bytes = sn_max(plan->pool_bytes, end);
+    plan->counts.offload_bytes += out ? instr->bytes : 0;
+    plan->counts.prefetch_bytes += in ? instr->bytes : 0;
+    plan->counts.recomputed_layers += instr->kind == SN_COMPUTE && instr->rerun;
+  }
+}
+
+/* The largest sum of reserved bytes. A plan that does not hold may release what it has not. */
+static void count_load(sn_plan *plan) {
+  uint64_t load = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind == SN_ALLOC) load += instr->bytes;
+    if (instr->kind == SN_RELEASE) load -= sn_min(load, instr->bytes);
+    if (instr->kind == SN_ALLOC || instr->kind == SN_COMPUTE)
+      plan->reserved_peak = sn_max(plan->reserved_peak, load + (instr->kind == SN_COMPUTE ? instr->bytes : 0));
+  }
+}
+
+static sn_status read_sizes(const reader *r) {
+  const sn_json *doc = r->doc;
+  const cJSON *root = sn_json_root(doc);
+  sn_err *err = r->err;
+  uint64_t pool = 0, external = 0;
+  const char *layouts = sn_json_has(root, "layouts") ? sn_json_text(doc, root, "layouts", err) : NULL;
+  count_copies(r->plan);
+  count_load(r->plan);
+  READ_WORD("placement", sn_placement_parse, &r->plan->placement);
+  read_count(doc, "pool_bytes", 0, MOST_BYTES, &pool, err);
+  read_count(doc, "external_bytes", 0, MOST_BYTES, &external, err);
+  if (pool > 0) r->plan->pool_bytes = pool;
+  if (external > 0) r->plan->external_bytes = external;
+  if (layouts) snprintf(r->plan->layouts, sizeof r->plan->layouts, "%s", layouts);
+  r->plan->pool_limit = r->plan->pool_bytes;
+  return r->err->code;
+}
+
+sn_plan *sn_plan_read(const sn_json *doc, const sn_route *route, sn_err *err) {
+  sn_plan *plan = calloc(1, sizeof *plan);
+  reader r = {.doc = doc, .route = route, .plan = plan, .err = err};
+  if (!plan) {
+    sn_fail_memory(err);
+    return NULL;
+  }
+  plan->route = route;
+  plan->use = calloc((size_t)route->n_steps + 1, sizeof *plan->use);
+  if (!plan->use)
+    sn_fail_memory(err);
+  else if (check_lists(&r) == SN_OK && read_instrs(&r) == SN_OK)
+    read_sizes(&r);
+  if (err->code == SN_OK) return plan;
+  sn_plan_free(plan);
+  return NULL;
+}
+
+sn_status sn_plan_check_read(const sn_json *doc, sn_plan *plan, sn_check_report *report, sn_err *err) {
+  sn_err why = SN_ERR_INIT;
+  *report = (sn_check_report){.use = plan->use};
+  if (sn_check(plan, report, &why) == SN_OK) return SN_OK;
+  if (why.code != SN_BUG) return sn_fail(err, why.code, "%s", why.text);
+  static const char begin[] = "plan check: ";
+  const char *text = strncmp(why.text, begin, sizeof begin - 1) == 0 ? why.text + sizeof begin - 1 : why.text;
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), "instructions");
+  const cJSON *item = report->instruction < plan->n_instrs ? cJSON_GetArrayItem(list, (int)report->instruction) : list;
+  return sn_json_fail(doc, item, err, "%s (rule: %s)", text, sn_rule_name(report->rule));
+}
