@@ -44,6 +44,10 @@ static frame measure(const sn_front_chart *chart, sn__form form) {
     widen(&f.x, (double)p->bytes / GIB);
     widen(&f.y, (double)p->ns / MS);
   }
+  for (uint32_t i = 0; i < chart->n_line; i++) {
+    widen(&f.x, (double)chart->line[i].bytes / GIB);
+    widen(&f.y, (double)chart->line[i].ns / MS);
+  }
   double limit = (double)chart->limit_bytes / GIB;
   f.shows_limit = limit <= f.x.high + 2 * (f.x.high - f.x.low);
   if (f.shows_limit) widen(&f.x, limit);
@@ -67,8 +71,9 @@ static void put_axes(FILE *out, const frame *f) {
 /* The front by rising memory, for the staircase. */
 static void put_front(FILE *out, const frame *f) {
   fputs("$front << END\n", out);
-  for (uint32_t i = f->chart->n_front; i > 0; i--) {
-    const sn_front_point *p = &f->chart->front[i - 1];
+  const sn_front_point *line = f->chart->line ? f->chart->line : f->chart->front;
+  for (uint32_t i = f->chart->line ? f->chart->n_line : f->chart->n_front; i > 0; i--) {
+    const sn_front_point *p = &line[i - 1];
     fprintf(out, "%.9g %.9g\n", (double)p->bytes / GIB, (double)p->ns / MS);
   }
   fputs("END\n", out);
@@ -121,6 +126,22 @@ static void put_limit_key(FILE *out, const frame *f) {
   fprintf(out, ": %.2f GiB%s'", (double)f->chart->limit_bytes / GIB, f->shows_limit ? "" : ", far to the right");
 }
 
+static void put_lines(FILE *out, const frame *f) {
+  if (f->chart->line) {
+    fprintf(out, "plot $front using 1:2 with steps linewidth 1.6 linecolor rgb '%s' title '", SN__VERMILLION);
+    sn__put_text(out, f->chart->line_name, 70);
+    fputs("'", out);
+    return;
+  }
+  fprintf(out,
+          "plot $other using 1:2 with points pointtype 7 pointsize 1.1 linecolor rgb '%s' title 'not on the front'",
+          other_colour);
+  fprintf(out,
+          ", $large using 1:2 with points pointtype 6 pointsize 1.1 linecolor rgb '%s' title 'hollow: does not fit'",
+          other_colour);
+  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", SN__BLUE);
+}
+
 static sn_status write_front(FILE *out, const void *what, sn_err *err) {
   const frame *f = what;
   (void)err;
@@ -132,13 +153,7 @@ static sn_status write_front(FILE *out, const void *what, sn_err *err) {
   put_numbers(out, f);
   put_others(out, f, true);
   put_others(out, f, false);
-  fprintf(out,
-          "plot $other using 1:2 with points pointtype 7 pointsize 1.1 linecolor rgb '%s' title 'not on the front'",
-          other_colour);
-  fprintf(out,
-          ", $large using 1:2 with points pointtype 6 pointsize 1.1 linecolor rgb '%s' title 'hollow: does not fit'",
-          other_colour);
-  fprintf(out, ", $front using 1:2 with steps linecolor rgb '%s' notitle", SN__BLUE);
+  put_lines(out, f);
   for (uint32_t i = 0; i < f->chart->n_front; i++) put_point(out, f, i);
   put_limit_key(out, f);
   fputs("\n", out);

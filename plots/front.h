@@ -24,6 +24,10 @@ typedef struct sn_front_chart {
   const sn_front_point *front; /* in the order of the numbers, rising or falling in memory */
   const sn_front_point *others;
   uint32_t n_front, n_others;
+  /* A line of its own, by falling memory, in place of the one through the front's points; NULL: that one. */
+  const sn_front_point *line;
+  uint32_t n_line;
+  const char *line_name;
 } sn_front_chart;
 
 sn_status sn_plot_front(const sn_front_chart *chart, const char *path, sn_err *err);

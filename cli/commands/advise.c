@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/units.h"
 #include "cli/commands/advise_calls.h"
+#include "cli/commands/advise_front.h"
 #include "cli/commands/advise_splits.h"
 #include "cli/commands/capacity.h"
 #include "cli/frame/table.h"
@@ -315,10 +316,17 @@ static sn_status answer(adviser *a, sn_err *err) {
 
 sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
   adviser a = {.args = args};
+  if (args->front && (args->for_pytorch || args->n_strategies > 0 || args->inference))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--front compares rules of training that it chooses; --for, --strategy and --inference "
+                   "do not go with it");
   if ((args->output && sn_plot_check_path(args->output, err) != SN_OK) ||
       sn_question_load(args, &a.question, err) != SN_OK)
     return err->code;
-  answer(&a, err);
+  if (args->front)
+    sn_advise_front(&a.question, err);
+  else
+    answer(&a, err);
   sn_splits_free(a.splits);
   sn_advice_free(a.advice);
   sn_question_free(&a.question);

@@ -395,6 +395,10 @@ static const sn_option options[] = {
      "Also draws it: FILE ends in .png, .svg or .pdf.", sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_REPORT | SN_CMD_TRACE, "What to print",
      "Where the page or trace goes; - is standard output.", sn__parse_text, offsetof(sn_args, output)},
+    {"front", NULL, 0, SN_CMD_ADVISE, "What to print",
+     "Instead: the rules that keep, drop and send out tensors, without workspaces, each beside the least time that "
+     "re-running takes in its memory, and that least time over all memories; -o draws them.",
+     sn__parse_switch, offsetof(sn_args, front)},
     {"man", NULL, 0, SN_CMD_HELP, "What to print", "The manual page, as roff: snsim help --man | man -l -.",
      sn__parse_switch, offsetof(sn_args, man)},
     {"output", "FILE", 'o', SN_CMD_ADVISE, "What to print",

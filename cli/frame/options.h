@@ -78,6 +78,7 @@ typedef struct sn_args {
   const char *data, *trace;
   sn_weight_files files; /* of `run` */
   bool init_given;
+  bool front;       /* of `advise`: rules beside the optimum */
   bool for_pytorch; /* advise: what PyTorch offers, instead of SuperNeurons' techniques */
   sn_cost_source costs;
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */

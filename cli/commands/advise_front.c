@@ -1,0 +1,154 @@
+/* `snsim advise --front`; see the header. */
+#include "cli/commands/advise_front.h"
+
+#include "base/arena.h"
+#include "base/units.h"
+#include "cli/commands/capacity.h"
+#include "cli/frame/json.h"
+#include "cli/frame/table.h"
+#include "plots/front.h"
+#include "sim/ask/optimum.h"
+
+#include <inttypes.h>
+
+/* How much longer the rule takes than the optimum in its memory, in percent. */
+static double excess(const sn_optimum_rule *rule) {
+  return ((double)rule->result->iteration_ns / (double)rule->best->iteration_ns - 1) * 100;
+}
+
+/* ---- table ---- */
+
+static sn_status print_rules(const sn_optimum *o, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"", "strategy", SN_TABLE_TEXT}, {"device", "MiB", SN_TABLE_NUMBER}, {"host", "MiB", SN_TABLE_NUMBER},
+      {"iter", "ms", SN_TABLE_NUMBER}, {"optimum", "ms", SN_TABLE_NUMBER}, {"", "slower %", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < SN_OPTIMUM_RULES; i++) {
+    const sn_optimum_rule *rule = &o->rules[i];
+    char name[SN_STRATEGY_TEXT];
+    sn_table_cell(table, "%s", sn_strategy_name(rule->strategy, name));
+    sn_table_cell(table, "%.1f", (double)rule->result->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, rule->result->host_bytes ? "%.1f" : "-", (double)rule->result->host_bytes / SN_MIB);
+    sn_table_cell(table, "%.2f", (double)rule->result->iteration_ns / 1e6);
+    sn_table_cell(table, rule->best ? "%.2f" : "-", rule->best ? (double)rule->best->iteration_ns / 1e6 : 0.0);
+    sn_table_cell(table, rule->best ? "%+.2f" : "-", rule->best ? excess(rule) : 0.0);
+    if (!rule->result->fits) sn_table_dim(table);
+  }
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status print_line(const sn_optimum *o, const sn_out *out, sn_err *err) {
+  static const sn_table_column columns[] = {
+      {"device", "MiB", SN_TABLE_NUMBER},
+      {"iter", "ms", SN_TABLE_NUMBER},
+      {"extra", "fwd", SN_TABLE_NUMBER},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < o->n_line; i++) {
+    sn_table_cell(table, "%.1f", (double)o->line[i]->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, "%.2f", (double)o->line[i]->iteration_ns / 1e6);
+    sn_table_cell(table, "%" PRIu32, o->line[i]->recomputed_layers);
+  }
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  return status;
+}
+
+static sn_status print_tables(const sn_question *q, const sn_optimum *o, const sn_out *out, sn_err *err) {
+  sn_capacity_print_net("front of", q->args->net, q->net->name, out->stream);
+  sn_capacity_print_batch(q->net, out->stream);
+  sn_capacity_print_where(q, out->stream);
+  fputs("\nrules, without workspaces, and the optimum of re-running in the same memory\n\n", out->stream);
+  if (print_rules(o, out, err) != SN_OK) return err->code;
+  fputs("\noptimum: --strategy liveness+recompute=optimal --workspace none --memory SIZE\n\n", out->stream);
+  return print_line(o, out, err);
+}
+
+/* ---- JSON ---- */
+
+static sn_status write_rule(const sn_optimum_rule *rule, const char *before, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  char name[SN_STRATEGY_TEXT];
+  sn_json_put_text(&o, "strategy", sn_strategy_name(rule->strategy, name));
+  sn_json_put_bool(&o, "fits", rule->result->fits);
+  sn_json_put_count(&o, "device_bytes", rule->result->peak_device_bytes);
+  sn_json_put_count(&o, "host_bytes", rule->result->host_bytes);
+  sn_json_put_time(&o, "iteration_ns", rule->result->iteration_ns);
+  if (rule->best)
+    sn_json_put_time(&o, "optimal_ns", rule->best->iteration_ns);
+  else
+    sn_json_put_null(&o, "optimal_ns");
+  return sn_json_end(&o, before, false, "", out, err);
+}
+
+static sn_status write_point(const sn_optimum *all, uint32_t i, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_count(&o, "memory_bytes", all->budgets[i]);
+  sn_json_put_count(&o, "device_bytes", all->line[i]->peak_device_bytes);
+  sn_json_put_time(&o, "iteration_ns", all->line[i]->iteration_ns);
+  sn_json_put_count(&o, "recomputed_layers", all->line[i]->recomputed_layers);
+  return sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+}
+
+static sn_status write_json(const sn_question *q, const sn_optimum *all, FILE *out, sn_err *err) {
+  sn_json_object o = sn_json_begin();
+  sn_json_put_text(&o, "net", q->args->net);
+  sn_json_put_count(&o, "batch", q->net->batch);
+  sn_capacity_put_where(&o, q);
+  sn_json_put_text(&o, "version", SNSIM_VERSION);
+  if (sn_json_end(&o, "", true, ",\"rules\":[", out, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < SN_OPTIMUM_RULES; i++)
+    if (write_rule(&all->rules[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
+  fputs("\n],\"optimal\":[", out);
+  for (uint32_t i = 0; i < all->n_line; i++)
+    if (write_point(all, i, out, err) != SN_OK) return err->code;
+  fputs("\n]}\n", out);
+  return SN_OK;
+}
+
+/* ---- picture ---- */
+
+static sn_front_point point_of(const sn_result *result) {
+  return (sn_front_point){.bytes = result->peak_device_bytes, .ns = result->iteration_ns, .fits = result->fits};
+}
+
+static sn_status draw(const sn_question *q, const sn_optimum *o, sn_err *err) {
+  sn_front_point points[SN_OPTIMUM_RULES], line[SN_OPTIMUM_BUDGETS];
+  char names[SN_OPTIMUM_RULES][SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < SN_OPTIMUM_RULES; i++) {
+    points[i] = point_of(o->rules[i].result);
+    points[i].name = sn_strategy_name(o->rules[i].strategy, names[i]);
+  }
+  for (uint32_t i = 0; i < o->n_line; i++) line[i] = point_of(o->line[o->n_line - 1 - i]);
+  sn_front_chart chart = {.device = q->device.name,
+                          .limit_bytes = q->device.memory_bytes,
+                          .front = points,
+                          .n_front = SN_OPTIMUM_RULES,
+                          .line = line,
+                          .n_line = o->n_line,
+                          .line_name = "recompute=optimal: the least time in so much memory"};
+  chart.title = sn_arena_print(o->arena, "%s, batch %" PRIu32 ", on %s, without workspaces: rules and the optimum",
+                               q->args->net, q->net->batch, q->device.name);
+  if (!chart.title) return sn_fail_memory(err);
+  if (sn_plot_front(&chart, q->args->output, err) == SN_OK) sn_out_say("%s written", q->args->output);
+  return err->code;
+}
+
+sn_status sn_advise_front(const sn_question *q, sn_err *err) {
+  sn_out out;
+  sn_out_progress("looking for the optimum ...");
+  sn_optimum *o = sn_optimum_new(q->net, &q->device, &q->options, err);
+  sn_out_progress(NULL);
+  if (o && sn_out_open(&out, NULL, q->args->color, err) == SN_OK) {
+    if (q->args->json)
+      write_json(q, o, out.stream, err);
+    else
+      print_tables(q, o, &out, err);
+    if (sn_out_close(&out, err) == SN_OK && q->args->output) draw(q, o, err);
+  }
+  sn_optimum_free(o);
+  return err->code;
+}

@@ -1,0 +1,47 @@
+/* Optimum: how far the rules that drop and send out tensors are from recompute=optimal, which takes the least time
+ * there is for re-running within a memory.
+ *
+ *   time |o                  o  a rule: what it needs, and its time
+ *        | \     o
+ *        |  \_    o          the line: the optimum with so much memory
+ *        |    \____ o
+ *        +------------ memory
+ *
+ * Without workspaces of convolutions, so that memory is that of tensors and every rule has one point. The optimum's
+ * line has SN_OPTIMUM_BUDGETS points, evenly from the least memory with which it runs to what re-running nothing takes;
+ * and one more for the memory of each rule, to compare with. All are plans, checked and played.
+ */
+#ifndef SN_SIM_ASK_OPTIMUM_H
+#define SN_SIM_ASK_OPTIMUM_H
+
+#include "base/err.h"
+#include "models/net.h"
+#include "sim/ask/run.h"
+#include "sim/ask/simulate.h"
+#include "sim/device/device.h"
+#include "sim/policy/strategy.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SN_OPTIMUM_BUDGETS = 20, SN_OPTIMUM_RULES = 10 };
+
+typedef struct sn_optimum_rule {
+  sn_strategy strategy;
+  const sn_result *result;
+  const sn_result *best; /* the optimum with what the rule takes of the device; NULL: it does not run with that */
+} sn_optimum_rule;
+
+typedef struct sn_optimum {
+  sn_optimum_rule rules[SN_OPTIMUM_RULES];
+  const sn_result *line[SN_OPTIMUM_BUDGETS]; /* rising memory, each faster than the one before */
+  uint64_t budgets[SN_OPTIMUM_BUDGETS];      /* memory of the device that each was given */
+  uint32_t n_line;
+  struct sn_arena *arena;
+} sn_optimum;
+
+/* Of the options workspace and want_.. are not looked at. */
+sn_optimum *sn_optimum_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err);
+void sn_optimum_free(sn_optimum *optimum);
+
+#endif
