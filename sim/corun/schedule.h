@@ -3,8 +3,9 @@
  * end. Decisions are made on predicted times, the clock is that of times alone and of what operations that run at once
  * do to each other (sim/device/pace.h). A start costs O(log operations), and what the rule looks at of those ready.
  *
- * Where times were measured, operations are executed, and what is predicted is off by some percent: there `path` and
- * `best` are one operation after another on all cores, 1xC, unless they gain more than 1/SN_CORUN_GAIN.
+ * Where times were measured, operations are executed, and what is predicted of them side by side is off by a fifth
+ * (docs/corun.md). There `path` and `best` are one operation after another on all cores, 1xC, unless they take less by
+ * more than 1/SN_CORUN_GAIN.
  *
  * `path` is the fastest of five stretches, `manual` of all workers, `best` of all policies: where one cannot get below
  * what is known already, it is not tried, or dropped on the way.
@@ -22,7 +23,7 @@
 
 #include <stdint.h>
 
-enum { SN_CORUN_GAIN = 20 };
+enum { SN_CORUN_GAIN = 5 };
 
 /* What is known of a schedule beside its timetable. */
 typedef struct sn_corun_facts {
