@@ -91,9 +91,12 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   bool eager = sn_dialect_of(head->strategy.dialect)->eager;
   const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
   if (refused) return fail_head(file, "strategy", refused, err);
-  file->costs = eager ? sn_caching_costs(file->net, device, err) : sn_costs_new(file->net, device, err);
+  sn_costs *model = sn_costs_new(file->net, device, err);
+  if (!model) return err->code;
+  sn_costs_set_optimizer(model, file->net, device, head->options.iteration.optimizer);
+  file->costs = eager ? sn_caching_costs(file->net, model, err) : model;
+  if (eager) sn_costs_free(model);
   if (!file->costs) return err->code;
-  sn_costs_set_optimizer(file->costs, file->net, device, head->options.iteration.optimizer);
   file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, err);
   return file->route ? SN_OK : err->code;
 }
