@@ -34,7 +34,7 @@ sn_status sn__rotary_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
   *out = in;
   if (in.c % (2 * heads) == 0) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
-                 "ROTARY turns pairs of channels of each head, and %" PRIu32 " channels are no pairs for %" PRIu64
+                 "ROTARY turns pairs of channels of each head: %" PRIu32 " channels cannot be pairs in %" PRIu64
                  " heads",
                  in.c, heads);
 }

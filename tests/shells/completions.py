@@ -18,7 +18,7 @@ BINARY = os.path.abspath(os.environ["SNSIM_BINARY"])
 
 # A line, what it is completed to (the last word whole), where that is one thing.
 UNIQUE = [
-    ("snsim pl", "plot"),
+    ("snsim plo", "plot"),
     ("snsim --net alexn", "alexnet"),
     ("snsim --net=alexn", "--net=alexnet"),
     ("snsim simulate --gpu a100_8", "a100_80"),

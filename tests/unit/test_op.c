@@ -250,7 +250,7 @@ static void refuses(void **state) {
        1,
        "EMBEDDING looks tokens up, but its input has 6 channels"},
       {SN_EMBEDDING, {.channels = 4}, {{2, 1, 5, 1}}, 1, "vocabulary 0 is not from 1"},
-      {SN_ROTARY, {0}, {{2, 3, 5, 5}}, 1, "pairs of channels, and 3 is odd"},
+      {SN_ROTARY, {0}, {{2, 3, 5, 5}}, 1, "pairs of channels of each head: 3 channels cannot be"},
       {SN_CONCAT, {0}, {{1, SN_MAX_DIM, 1, 1}, {1, 1, 1, 1}}, 2, "more than 16777216 channels"},
   };
   check_refusals(cases, sizeof cases / sizeof cases[0]);
