@@ -341,6 +341,16 @@ static const sn_command commands[] = {
      "snsim pack blocks.csv --exact\n"
      "snsim pack blocks.csv --moves 100000 --json",
      "FILE", SN_CMD_PACK, sn_cli_pack},
+    {"show-net", "snsim show-net --net NAME [options]", "a network's layers",
+     "Prints the layers of a network: what each makes of one image, its parameters, its multiply-adds in a forward of "
+     "the batch, and the bytes that eager PyTorch keeps of it for backward; what is written in place stands with whose "
+     "bytes it takes.\n"
+     "--json writes any network as a network file, to start from: snsim show-net --net resnet50 -o mine.json, then "
+     "snsim --net ./mine.json --batch 32.",
+     "snsim show-net --net lenet\n"
+     "snsim show-net --net gpt2 --sequence 512 --batch 4\n"
+     "snsim show-net --net resnet50 -o mine.json",
+     NULL, SN_CMD_SHOW_NET, sn_cli_show_net},
     {"graph", "snsim graph --net NAME [options]", "what an iteration does, before any strategy",
      "Prints the operations of one training iteration in the order in which they run: what each reads and makes, how "
      "large "

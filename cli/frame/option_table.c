@@ -17,7 +17,7 @@ static const sn_option options[] = {
      sn__parse_which, offsetof(sn_args, which)},
     {"net", "NET|FILE.json", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
-         SN_CMD_MEMCOST | SN_CMD_THREADS,
+         SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
      "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
      "of a JSON file (one that holds a '/' or ends in .json).",
@@ -30,8 +30,10 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_MEMCOST |
          SN_CMD_THREADS,
      "What to train", "Images per iteration.", sn__parse_size, offsetof(sn_args, batch)},
-    {"batch", "N", 0, SN_CMD_GRAPH, "What to train", "Images per iteration. Default: 1.", sn__parse_size,
-     offsetof(sn_args, batch)},
+    {"batch", "N", 0, SN_CMD_GRAPH | SN_CMD_SHOW_NET, "What to train", "Images per iteration. Default: 1.",
+     sn__parse_size, offsetof(sn_args, batch)},
+    {"sequence", "N", 0, SN_CMD_SHOW_NET, "What to train", "Tokens of a sequence, instead of the network's own number.",
+     sn__parse_size, offsetof(sn_args, sequence)},
     {"dialect", "superneurons|explicit|pytorch|pytorch-1.7|singa", 0, SN_CMD_GRAPH, "How",
      "superneurons (default): forks copy, gradients of ACT, LRN, JOIN and SOFTMAX are in place. explicit: MXNet's "
      "graph, "
@@ -114,7 +116,7 @@ static const sn_option options[] = {
      sn__parse_bytes, offsetof(sn_args, pool)},
     {"image", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_MEMCOST | SN_CMD_THREADS,
+         SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
      "What to train",
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
@@ -360,6 +362,8 @@ static const sn_option options[] = {
          SN_CMD_CALIBRATE | SN_CMD_LIST | SN_CMD_SHOW | SN_CMD_DIFF | SN_CMD_PACK | SN_CMD_GRAPH | SN_CMD_MEMCOST |
          SN_CMD_THREADS | SN_CMD_DTR | SN_CMD_CHECK | SN_CMD_PLAY,
      "What to print", "One JSON object instead of tables.", sn__parse_switch, offsetof(sn_args, json)},
+    {"json", NULL, 0, SN_CMD_SHOW_NET, "What to print", "A network file instead of the table.", sn__parse_switch,
+     offsetof(sn_args, json)},
     {"csv", NULL, 0, SN_CMD_SWEEP | SN_CMD_SHOW, "What to print", "Of a sweep: every point as a line of CSV.",
      sn__parse_switch, offsetof(sn_args, csv)},
     {"csv", NULL, 0, SN_CMD_DTR, "What to print", "A line of CSV for every log, heuristic and budget.",
@@ -387,6 +391,9 @@ static const sn_option options[] = {
     {"output", "FILE", 'o', SN_CMD_GRAPH, "What to print",
      "Writes to FILE instead of standard output: a graph for Graphviz where it ends in .dot, JSON where it ends in "
      ".json, else the table.",
+     sn__parse_text, offsetof(sn_args, output)},
+    {"output", "FILE", 'o', SN_CMD_SHOW_NET, "What to print",
+     "Writes to FILE instead of standard output: a network file where it ends in .json, else the table.",
      sn__parse_text, offsetof(sn_args, output)},
     {"output", "FILE", 'o', SN_CMD_PLOT, "What to print",
      "The picture: FILE ends in .png, .svg or .pdf. Without it the picture is text in the terminal.", sn__parse_text,

@@ -136,7 +136,8 @@ enum {
   SN_CMD_DTR = 1 << 21,
   SN_CMD_CHECK = 1 << 22,
   SN_CMD_PLAY = 1 << 23,
-  SN_CMD_ALL = (1 << 24) - 1
+  SN_CMD_SHOW_NET = 1 << 24,
+  SN_CMD_ALL = (1 << 25) - 1
 };
 
 /* A command. Texts are paragraphs parted by newlines, wrapped when printed; examples stand as they are. */
@@ -209,6 +210,7 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err);
 sn_status sn_cli_report(const sn_args *args, sn_err *err);
 sn_status sn_cli_memcost(const sn_args *args, sn_err *err);
 sn_status sn_cli_threads(const sn_args *args, sn_err *err);
+sn_status sn_cli_show_net(const sn_args *args, sn_err *err);
 sn_status sn_cli_graph(const sn_args *args, sn_err *err);
 sn_status sn_cli_trace(const sn_args *args, sn_err *err);
 sn_status sn_cli_sweep(const sn_args *args, sn_err *err);

@@ -34,7 +34,7 @@ UNIQUE = [
     ("snsim diff 1 la", "last"),
     ("snsim export --tab", "--table"),
     ("snsim export --table ten", "tensors"),
-    ("snsim --json --batch 3 sho", "show"),
+    ("snsim --json --batch 3 memc", "memcost"),
     ("snsim export -o a_fi", "a_file.csv"),
     ("snsim show --db a_fi", "a_file.csv"),
     ("snsim --net a_fo", "a_folder/"),
