@@ -169,9 +169,11 @@ static sn_net *unknown(const char *name, sn_err *err) {
   char hint[2 * LONGEST];
   for (size_t i = 0; i < ENTRY_COUNT; i++) names[i] = entries[i].name;
   sn_text_suggest(name, names, ENTRY_COUNT, hint, sizeof hint);
-  sn_fail(err, SN_BAD_USAGE,
-          "unknown network \"%s\"%s; 'snsim list nets' lists them, and a file's name ends in \".json\" or holds a '/'",
-          name, hint);
+  sn_fail(
+      err, SN_BAD_USAGE,
+      "unknown network \"%s\"%s; 'snsim list nets' lists them, and a file's name ends in \".json\" or \".onnx\", or "
+      "holds a '/'",
+      name, hint);
   return NULL;
 }
 
@@ -186,7 +188,7 @@ bool sn_net_is_sequence(const char *spec) {
 
 bool sn_net_is_file(const char *spec) {
   size_t length = strlen(spec);
-  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
+  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0) || sn__net_is_onnx(spec);
 }
 
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room) {
@@ -199,6 +201,7 @@ char *sn_net_title(const char *spec, const char *name, char *text, size_t room) 
 
 /* A file may be right at its own image size and not at another, which is then the caller's fault. */
 static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  if (sn__net_is_onnx(path)) return sn__net_from_onnx_file(path, batch, image, err);
   sn_net *net = sn__net_from_file(path, depth, batch, image, err);
   if (net || !image || err->code != SN_BAD_INPUT) return net;
   sn_err reason = SN_ERR_INIT; /* of the file itself: what was said of it with the other images stands */

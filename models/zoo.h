@@ -27,10 +27,10 @@ typedef struct sn_zoo_entry {
 /* All entries in the order in which `snsim list nets` prints them. */
 const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
 
-/* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a JSON network (it holds a
- * '/' or ends in ".json"; docs/networks.md is the schema). image is height and width; 0 means the network's own
- * size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the network cannot
- * have, SN_BAD_INPUT with file and line for a bad file. */
+/* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a network as JSON or ONNX
+ * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx"; docs/networks.md). image is height and width; 0 means the
+ * network's own size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the
+ * network cannot have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
 
 /* The same at another depth: the parameter n3 of "resnet", n of "resnet_cifar", or how often the repeat of a JSON

@@ -15,12 +15,12 @@ static const sn_option options[] = {
     {"which", "gpu", 0, SN_CMD_FIT, "What to find",
      "gpu: every GPU of `snsim list gpus`, and a --gpu FILE, ranked: does it fit, with what to spare, how fast.",
      sn__parse_which, offsetof(sn_args, which)},
-    {"net", "NET|FILE.json", 0,
+    {"net", "NET|FILE", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
      "What to train",
      "The network: a name of `snsim list nets`, a family with its parameters (resnet:n1=3,n2=4,n3=6,n4=3), or the path "
-     "of a JSON file (one that holds a '/' or ends in .json).",
+     "of a JSON or ONNX file (one that holds a '/' or ends in .json or .onnx).",
      sn__parse_text, offsetof(sn_args, net)},
     {"net", "NET|FILE.json", 0, SN_CMD_CHECK | SN_CMD_PLAY, "What to train",
      "The plan's network, where that is not one of `snsim list nets`.", sn__parse_text, offsetof(sn_args, net)},

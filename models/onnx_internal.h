@@ -1,0 +1,108 @@
+/* Turning an ONNX graph into a network: values and what the operators' rules (models/onnx_ops.c) do with them; internal
+ * to models/.
+ *
+ * A value of ONNX has any number of dimensions; ours have images, channels, height and width. What counts is how many
+ * numbers an image has: a rule says as which channels, height and width it wants to see its operand, and where that is
+ * another shape than the operand's, a RESHAPE stands between. Transpositions, reshapes and the like of ONNX are no
+ * layers then, only other dimensions.
+ */
+#ifndef SN_MODELS_ONNX_INTERNAL_H
+#define SN_MODELS_ONNX_INTERNAL_H
+
+#include "models/build_internal.h"
+#include "models/names.h"
+#include "models/onnx.h"
+
+typedef enum sn__onnx_kind { SN__ONNX_UNKNOWN, SN__ONNX_CONSTANT, SN__ONNX_LAYER } sn__onnx_kind;
+
+typedef struct sn__onnx_value {
+  sn__onnx_kind kind;
+  uint32_t layer; /* SN__ONNX_LAYER */
+  uint32_t rank;
+  int64_t dims[SN__ONNX_RANK];
+  const sn__onnx_tensor *constant; /* SN__ONNX_CONSTANT */
+} sn__onnx_value;
+
+typedef struct sn__importer {
+  sn__onnx_model model;
+  sn_arena *arena;
+  sn_builder *b;
+  sn_err *err;
+  uint32_t batch;
+  int64_t exported_batch; /* of the file; 0: it is a name there */
+  sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */
+  sn__onnx_value *values;
+  sn_shape *shapes;          /* of layers */
+  uint32_t room;             /* of shapes */
+  const sn__onnx_node *node; /* at hand */
+  const char *name;          /* of its layer */
+  uint32_t extra;            /* layers that it has beside */
+} sn__importer;
+
+/* "node "x" (Conv): reason" */
+sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The node's n-th input; NULL where it is left out. Whether it is a layer's, or fails. */
+const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n);
+const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n);
+/* Numbers of one image. */
+uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v);
+int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis); /* from the end where below 0; 1 where there is none */
+
+/* A layer of the node; the first has its name, others "name/what". SN_NONE where it failed. */
+uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr *attr, const uint32_t *inputs,
+                      uint32_t n_inputs);
+/* The operand seen as so many channels, rows and columns, one of them 0: what is left. */
+uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w);
+sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer);
+
+/* What the node's n-th output is. */
+sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t rank, const int64_t *dims);
+sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant);
+
+/* Whole numbers from an attribute or, where there is none, from the n-th input; NULL and 0 where neither is there. */
+const int64_t *sn__onnx_ints(sn__importer *m, const char *attribute, uint32_t n, uint32_t *count);
+int64_t sn__onnx_int(const sn__importer *m, const char *attribute, int64_t otherwise);
+
+/* What rules share (models/onnx_ops.c): an output of the operand's dimensions, of the layer's, or of the operand's with
+ * another side; the operand under another name. */
+sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t layer);
+sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t layer);
+sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer);
+sn_status sn__onnx_alias(sn__importer *m);
+/* Channels, rows and columns as they stand, of two to four dimensions; or those along an axis as channels, all else as
+ * rows. */
+uint32_t sn__onnx_image(sn__importer *m, const sn__onnx_value *v);
+uint32_t sn__onnx_positions(sn__importer *m, const sn__onnx_value *v, int64_t axis);
+/* A number that sn_attr can hold; 0 where it fails. */
+uint32_t sn__onnx_whole(sn__importer *m, int64_t value);
+/* A place in a list of `side`, from its end where below 0, as slices have it. */
+int64_t sn__onnx_within(int64_t at, int64_t side);
+
+/* Rules of models/onnx_arrange.c and models/onnx_fold.c. */
+sn_status sn__onnx_transpose(sn__importer *m);
+sn_status sn__onnx_reshape(sn__importer *m);
+sn_status sn__onnx_flatten(sn__importer *m);
+sn_status sn__onnx_squeeze(sn__importer *m);
+sn_status sn__onnx_unsqueeze(sn__importer *m);
+sn_status sn__onnx_concat(sn__importer *m);
+sn_status sn__onnx_slice(sn__importer *m);
+sn_status sn__onnx_split(sn__importer *m);
+sn_status sn__onnx_gather(sn__importer *m);
+sn_status sn__onnx_pad(sn__importer *m);
+sn_status sn__onnx_resize(sn__importer *m);
+sn_status sn__onnx_shape_rule(sn__importer *m);
+sn_status sn__onnx_only_constants_rule(sn__importer *m);
+sn_status sn__onnx_expand_rule(sn__importer *m);
+sn_status sn__onnx_constant_rule(sn__importer *m);
+/* Where all inputs are constants the output is one; its numbers are known where they are few and whole. False: they are
+ * not. */
+bool sn__onnx_fold(sn__importer *m);
+
+typedef sn_status (*sn__onnx_rule)(sn__importer *m);
+/* What the node at hand becomes. */
+sn_status sn__onnx_map(sn__importer *m);
+/* NULL: there is none. */
+sn__onnx_rule sn__onnx_rule_of(const sn__onnx_node *node);
+
+#endif

@@ -1,0 +1,447 @@
+/* Networks from ONNX files: values, layers and the graph's ends; see models/onnx_internal.h. The rules of operators are
+ * in models/onnx_ops.c.
+ *
+ *   bytes -> sn__onnx_model -> which operators have no rule? -> node by node, as the file has them -> loss -> builder
+ *
+ * Nodes must be sorted, as the format wants: what reads a value that is not there yet is an error, so cycles are. */
+#include "models/onnx_internal.h"
+
+#include "base/checked.h"
+#include "base/utf8.h"
+#include "models/op.h"
+#include "models/zoo.h"
+#include "models/zoo_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SHOWN = 60, OLDEST = 7, NEWEST = 26 };
+
+/* A name that a terminal and the builder can take: others' bytes become '_'. */
+static const char *clean(const char *name, char *out, size_t room) {
+  size_t used = 0;
+  uint32_t point;
+  for (size_t bytes; *name && used + 4 < room; name += bytes) {
+    bytes = sn_utf8_next(name, &point);
+    bool good = bytes > 0 && !sn_utf8_is_blank(point) && !sn_utf8_is_control(point) && !(used == 0 && point == '@');
+    if (bytes == 0) bytes = 1;
+    if (good)
+      memcpy(out + used, name, bytes), used += bytes;
+    else
+      out[used++] = '_';
+  }
+  out[used] = '\0';
+  return out;
+}
+
+sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) {
+  char reason[300], op[SHOWN];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(reason, sizeof reason, format, args);
+  va_end(args);
+  if (m->err->code != SN_OK) return m->err->code;
+  return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s", m->name, clean(m->node->op, op, sizeof op), reason);
+}
+
+/* ---- values ---- */
+
+static sn__onnx_value *find(const sn__importer *m, const char *name) {
+  uint32_t index = sn__names_find(&m->names, name);
+  return index == SN_NONE ? NULL : &m->values[index];
+}
+
+const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n) {
+  if (n >= m->node->n_inputs || !*m->node->inputs[n]) return NULL;
+  return find(m, m->node->inputs[n]);
+}
+
+const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
+  const sn__onnx_value *v = sn__onnx_input(m, n);
+  if (v && v->kind == SN__ONNX_LAYER) return v;
+  sn__onnx_fail(m, "its input %" PRIu32 " %s", n + 1, v ? "is a constant, not a value of the network" : "is missing");
+  return NULL;
+}
+
+static uint64_t product(const int64_t *dims, uint32_t rank) {
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < rank; i++)
+    if (dims[i] < 1 || !sn_mul(all, (uint64_t)dims[i], &all) || all > SN_MAX_NET_BYTES) return 0;
+  return all;
+}
+
+uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v) {
+  return product(v->dims, v->rank) / m->batch;
+}
+
+int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis) {
+  if (axis < 0) axis += v->rank;
+  return axis >= 0 && axis < v->rank ? v->dims[axis] : 1;
+}
+
+const int64_t *sn__onnx_ints(sn__importer *m, const char *attribute, uint32_t n, uint32_t *count) {
+  const sn__onnx_attribute *a = sn__onnx_find(m->node, attribute);
+  *count = a ? a->n_ints : 0;
+  if (a) return a->ints;
+  const sn__onnx_value *v = n < m->node->n_inputs ? sn__onnx_input(m, n) : NULL;
+  if (!v) return NULL;
+  if (v->kind != SN__ONNX_CONSTANT || (v->constant->n_values == 0 && product(v->dims, v->rank) > 0)) {
+    sn__onnx_fail(m, "its input %" PRIu32 " is %s; export it with fixed shapes", n + 1,
+                  v->kind != SN__ONNX_CONSTANT ? "computed by the network"
+                  : v->constant->elsewhere     ? "in another file"
+                                               : "no short list of numbers");
+    return NULL;
+  }
+  *count = v->constant->n_values;
+  return v->constant->values;
+}
+
+int64_t sn__onnx_int(const sn__importer *m, const char *attribute, int64_t otherwise) {
+  const sn__onnx_attribute *a = sn__onnx_find(m->node, attribute);
+  return a ? a->i : otherwise;
+}
+
+/* ---- layers ---- */
+
+sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer) {
+  return m->shapes[layer];
+}
+
+static bool keep_shape(sn__importer *m, uint32_t layer, sn_shape shape) {
+  if (layer >= m->room) {
+    uint32_t room = 2 * layer + 64;
+    sn_shape *wider = realloc(m->shapes, room * sizeof *wider);
+    if (!wider) {
+      sn_fail_memory(m->err);
+      return false;
+    }
+    m->shapes = wider;
+    m->room = room;
+  }
+  m->shapes[layer] = shape;
+  return true;
+}
+
+uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr *attr, const uint32_t *inputs,
+                      uint32_t n_inputs) {
+  enum { MOST = 64 };
+  sn_shape of[MOST], out;
+  sn_err reason = SN_ERR_INIT;
+  if (m->err->code != SN_OK) return SN_NONE;
+  if (n_inputs > MOST) {
+    sn__onnx_fail(m, "it has more than %d inputs", MOST);
+    return SN_NONE;
+  }
+  for (uint32_t i = 0; i < n_inputs; i++) {
+    if (inputs[i] == SN_NONE) return SN_NONE;
+    of[i] = m->shapes[inputs[i]];
+  }
+  if (sn_op_shape(op, attr, of, n_inputs, &out, &reason) != SN_OK) {
+    sn__onnx_fail(m, "%s", reason.text);
+    return SN_NONE;
+  }
+  const char *name = m->name;
+  if (*what) name = sn_arena_print(m->arena, "%s/%s%" PRIu32, m->name, what, ++m->extra);
+  uint32_t layer = name ? sn_build_layer(m->b, op, attr, inputs, n_inputs, name) : SN_NONE;
+  if (layer == SN_NONE && m->b->err.code == SN_OK) sn_fail_memory(m->err);
+  if (layer == SN_NONE) sn__onnx_fail(m, "%s", m->b->err.text);
+  return layer != SN_NONE && keep_shape(m, layer, out) ? layer : SN_NONE;
+}
+
+uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w) {
+  uint64_t sides[3] = {c, h, w}, all = sn__onnx_numbers(m, v), given = 1;
+  for (int i = 0; i < 3; i++)
+    if (sides[i] > 0 && !sn_mul(given, sides[i], &given)) given = UINT64_MAX;
+  for (int i = 0; i < 3; i++)
+    if (sides[i] == 0 && given <= all && all % given == 0) sides[i] = all / given, given = all;
+  bool fits = given == all;
+  for (int i = 0; i < 3; i++) fits = fits && sides[i] >= 1 && sides[i] <= SN_MAX_DIM;
+  if (!fits) {
+    sn__onnx_fail(m, "%" PRIu64 " numbers an image are not %" PRIu64 " x %" PRIu64 " x %" PRIu64, all, c, h, w);
+    return SN_NONE;
+  }
+  sn_shape now = m->shapes[v->layer];
+  if (now.c == sides[0] && now.h == sides[1] && now.w == sides[2]) return v->layer;
+  const sn_attr attr = {.shape = {(uint32_t)sides[0], (uint32_t)sides[1], (uint32_t)sides[2]}};
+  return sn__onnx_add(m, "view", SN_RESHAPE, &attr, &v->layer, 1);
+}
+
+/* ---- what nodes give ---- */
+
+sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t rank, const int64_t *dims) {
+  if (m->err->code != SN_OK || layer == SN_NONE) return m->err->code;
+  if (n >= m->node->n_outputs || rank > SN__ONNX_RANK)
+    return sn__onnx_fail(m, "it has too few outputs or too many dimensions");
+  sn__onnx_value *v = find(m, m->node->outputs[n]);
+  sn_shape s = m->shapes[layer];
+  *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = rank};
+  memcpy(v->dims, dims, rank * sizeof *dims);
+  uint64_t all = product(v->dims, v->rank);
+  if (all > 0 && all % m->batch == 0 && all / m->batch == (uint64_t)s.c * s.h * s.w) return SN_OK;
+  return sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " would make it; export it with that batch",
+                       m->batch);
+}
+
+sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {
+  if (!constant || m->err->code != SN_OK) return sn__onnx_fail(m, "it has no value that can be read");
+  if (m->node->n_outputs < 1) return sn__onnx_fail(m, "it has no output");
+  sn__onnx_value *v = find(m, m->node->outputs[0]);
+  *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = constant->rank, .constant = constant};
+  memcpy(v->dims, constant->dims, sizeof v->dims);
+  return SN_OK;
+}
+
+/* ---- the graph ---- */
+
+static sn_status name_values(sn__importer *m) {
+  const sn__onnx_model *g = &m->model;
+  uint64_t all = (uint64_t)g->n_inputs + g->n_initializers;
+  for (uint32_t i = 0; i < g->n_nodes; i++) all += g->nodes[i].n_outputs;
+  if (all > SN_MAX_INPUTS) return sn_fail(m->err, SN_BAD_INPUT, "it has more than %u values", SN_MAX_INPUTS);
+  m->values = sn_arena_alloc(m->arena, all + 1, sizeof *m->values);
+  if (!m->values) return sn_fail_memory(m->err);
+  if (sn__names_init(&m->names, (uint32_t)all, m->err)) return m->err->code;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->n_initializers; i++) {
+    const sn__onnx_tensor *t = &g->initializers[i];
+    m->values[n] = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = t->rank, .constant = t};
+    memcpy(m->values[n].dims, t->dims, sizeof t->dims);
+    sn__names_add(&m->names, t->name, n++);
+  }
+  for (uint32_t i = 0; i < g->n_inputs; i++) sn__names_add(&m->names, g->inputs[i].name, n++);
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (uint32_t k = 0; k < g->nodes[i].n_outputs; k++) sn__names_add(&m->names, g->nodes[i].outputs[k], n++);
+  sn__names_sort(&m->names);
+  return SN_OK;
+}
+
+/* What has no rule: an operator, how many nodes have it, and the first of them. */
+typedef struct missing {
+  const sn__onnx_node *first;
+  uint32_t count;
+} missing;
+
+enum { MOST_MISSING = 12 };
+
+static uint32_t find_missing(const sn__onnx_model *g, missing *found) {
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->n_nodes; i++) {
+    const sn__onnx_node *node = &g->nodes[i];
+    uint32_t k = 0;
+    if (sn__onnx_rule_of(node)) continue;
+    while (k < n && (strcmp(found[k].first->op, node->op) != 0 || strcmp(found[k].first->domain, node->domain) != 0))
+      k++;
+    if (k == MOST_MISSING) continue;
+    if (k == n) found[n++] = (missing){.first = node};
+    found[k].count++;
+  }
+  return n;
+}
+
+/* All of them at once, as far as there is room. */
+static sn_status check_operators(sn__importer *m) {
+  missing found[MOST_MISSING];
+  char text[400] = "", domain[SHOWN], op[SHOWN], name[SHOWN];
+  size_t used = 0;
+  uint32_t n = find_missing(&m->model, found);
+  if (n == 0) return SN_OK;
+  for (uint32_t i = 0; i < n && used + 1 < sizeof text; i++) {
+    const sn__onnx_node *node = found[i].first;
+    int more = snprintf(text + used, sizeof text - used, "%s%s%s%s (%" PRIu32 ", first \"%s\")", used ? ", " : "",
+                        clean(node->domain, domain, sizeof domain), *node->domain ? "." : "",
+                        clean(node->op, op, sizeof op), found[i].count, clean(node->name, name, sizeof name));
+    if (more > 0) used += (size_t)more;
+  }
+  return sn_fail(m->err, SN_BAD_INPUT,
+                 "operators that cannot be imported: %s; describe these parts as a network file (docs/networks.md)",
+                 text);
+}
+
+static sn_status check_model(sn__importer *m) {
+  if (m->model.opset < OLDEST || m->model.opset > NEWEST)
+    return sn_fail(m->err, SN_BAD_INPUT,
+                   "its operators are of opset %" PRId64 ", not %d to %d; export it with opset_version=17",
+                   m->model.opset, OLDEST, NEWEST);
+  if (m->model.n_nodes == 0) return sn_fail(m->err, SN_BAD_INPUT, "its graph has no nodes");
+  return check_operators(m);
+}
+
+/* The one input that is no initializer. */
+static const sn__onnx_tensor *find_input(sn__importer *m) {
+  const sn__onnx_tensor *found = NULL;
+  for (uint32_t i = 0; i < m->model.n_inputs; i++) {
+    const sn__onnx_value *v = find(m, m->model.inputs[i].name);
+    if (v->kind == SN__ONNX_CONSTANT) continue;
+    if (found) {
+      sn_fail(m->err, SN_BAD_INPUT, "it has more than one input; export it with one, masks and the like made inside");
+      return NULL;
+    }
+    found = &m->model.inputs[i];
+  }
+  if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
+  return found;
+}
+
+/* Sides that are names, not numbers, are `image`. */
+static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
+  const sn__onnx_tensor *in = find_input(m);
+  char name[SHOWN];
+  uint32_t side[3] = {1, 1, 1}; /* channels, height, width */
+  if (!in) return m->err->code;
+  if (m->batch < 1 || m->batch > SN_MAX_DIM)
+    return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
+  bool tokens = in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32;
+  if (in->rank < 2 || in->rank > 4 || (tokens && in->rank != 2))
+    return sn_fail(m->err, SN_BAD_INPUT, "its input has %" PRIu32 " dimensions; images have 2 to 4, tokens 2",
+                   in->rank);
+  m->exported_batch = in->dims[0];
+  for (uint32_t i = 1; i < in->rank; i++) {
+    bool free_side = i >= 2 || tokens;
+    int64_t dim = image && free_side ? image : in->dims[i];
+    if (dim < 1 || dim > SN_MAX_DIM)
+      return sn_fail(m->err, SN_BAD_INPUT, "dimension %" PRIu32 " of its input is %s; %s", i + 1,
+                     dim < 1 ? "not a number" : "too large",
+                     free_side ? "give --image or --sequence" : "fix it in the export");
+    side[tokens ? i : i - 1] = (uint32_t)dim;
+  }
+  clean(*m->model.graph ? m->model.graph : title, name, sizeof name);
+  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[1], m->err)
+                : sn_builder_new(name, m->batch, side[0], side[1], side[2], m->err);
+  if (!m->b) return m->err->code;
+  sn__onnx_value *v = find(m, in->name);
+  *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
+  v->dims[0] = m->batch;
+  for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[tokens ? i : i - 1];
+  return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
+}
+
+/* Names of layers are the nodes', or the operators' where nodes have none; those that stand twice get a number. */
+static const char *layer_name(sn__importer *m, const sn__names *taken, const char *const *names, uint32_t i) {
+  if (sn__names_find(taken, names[i]) == i) return names[i];
+  return sn_arena_print(m->arena, "%s.%" PRIu32, names[i], i);
+}
+
+static bool has_all_inputs(sn__importer *m) {
+  for (uint32_t i = 0; i < m->node->n_inputs; i++) {
+    const sn__onnx_value *v = sn__onnx_input(m, i);
+    char name[SHOWN];
+    if (*m->node->inputs[i] == '\0' || (v && v->kind != SN__ONNX_UNKNOWN)) continue;
+    sn__onnx_fail(m, "its input \"%s\" is %s", clean(m->node->inputs[i], name, sizeof name),
+                  v ? "made by no node before it: the graph is not sorted, or has a cycle" : "not defined");
+    return false;
+  }
+  return true;
+}
+
+static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *const *names) {
+  for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK; i++) {
+    m->node = &m->model.nodes[i];
+    m->name = layer_name(m, taken, names, i);
+    m->extra = 0;
+    if (!m->name) return sn_fail_memory(m->err);
+    if (has_all_inputs(m)) sn__onnx_map(m);
+  }
+  return m->err->code;
+}
+
+static sn_status map_all(sn__importer *m) {
+  uint32_t n = m->model.n_nodes;
+  const char **names = sn_arena_alloc(m->arena, n, sizeof *names);
+  sn__names taken = {0};
+  if (!names) return sn_fail_memory(m->err);
+  if (sn__names_init(&taken, n, m->err)) return m->err->code;
+  for (uint32_t i = 0; i < n && m->err->code == SN_OK; i++) {
+    char text[SHOWN * 2];
+    const sn__onnx_node *node = &m->model.nodes[i];
+    names[i] = sn_arena_text(m->arena, clean(*node->name ? node->name : node->op, text, sizeof text));
+    if (!names[i])
+      sn_fail_memory(m->err);
+    else
+      sn__names_add(&taken, names[i], i);
+  }
+  sn__names_sort(&taken);
+  if (m->err->code == SN_OK) map_nodes(m, &taken, names);
+  sn__names_free(&taken);
+  return m->err->code;
+}
+
+/* A loss behind the first output; the others are not trained. */
+static sn_status add_loss(sn__importer *m) {
+  const sn__onnx_value *v = m->model.n_outputs > 0 ? find(m, m->model.outputs[0].name) : NULL;
+  if (!v || v->kind != SN__ONNX_LAYER) return sn_fail(m->err, SN_BAD_INPUT, "its first output is made by no node");
+  static const sn__onnx_node loss = {.name = "loss", .op = "loss", .domain = ""};
+  m->node = &loss;
+  m->name = "loss";
+  uint64_t classes = (uint64_t)sn__onnx_dim(v, v->rank == 3 ? -1 : 1);
+  uint32_t end = v->rank > 1 ? sn__onnx_as(m, v, classes, 0, 1) : v->layer;
+  const sn_attr attr = {.positions = m->err->code == SN_OK && sn__onnx_shape(m, end).h > 1};
+  sn__onnx_add(m, "", SN_SOFTMAX, &attr, &end, 1);
+  return m->err->code;
+}
+
+static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const char *title, uint32_t image) {
+  if (sn__onnx_read(bytes, size, m->arena, &m->model, m->err) || check_model(m) || name_values(m)) return NULL;
+  if (begin(m, title, image) || map_all(m) || add_loss(m)) return NULL;
+  sn_net *net = sn_builder_finish(m->b, NULL, m->err);
+  m->b = NULL;
+  return net;
+}
+
+sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, uint32_t batch, uint32_t image,
+                          sn_err *err) {
+  const char *slash = strrchr(path, '/');
+  sn__importer m = {.arena = sn_arena_new(), .err = err, .batch = batch};
+  sn_net *net = NULL;
+  if (m.arena)
+    net = import(&m, bytes, size, slash ? slash + 1 : path, image);
+  else
+    sn_fail_memory(err);
+  if (!net && err->code == SN_BAD_INPUT) sn_err_prefix(err, "%.180s", path);
+  sn__builder_free(m.b);
+  sn__names_free(&m.names);
+  free(m.shapes);
+  sn_arena_free(m.arena);
+  return net;
+}
+
+static sn_net *import_mapped(const char *path, int file, uint32_t batch, uint32_t image, sn_err *err) {
+  struct stat about;
+  if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) {
+    sn_fail(err, SN_BAD_INPUT, "%.180s: is empty, or no file", path);
+    return NULL;
+  }
+  size_t size = (size_t)about.st_size;
+  void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (bytes == MAP_FAILED) {
+    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be mapped: %s", path, strerror(errno));
+    return NULL;
+  }
+  posix_madvise(bytes, size, POSIX_MADV_RANDOM); /* nothing of the weights ahead; it may as well fail */
+  sn_net *net = sn__net_from_onnx(path, bytes, size, batch, image, err);
+  munmap(bytes, size);
+  return net;
+}
+
+sn_net *sn__net_from_onnx_file(const char *path, uint32_t batch, uint32_t image, sn_err *err) {
+  int file = open(path, O_RDONLY);
+  if (file < 0) {
+    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
+    return NULL;
+  }
+  sn_net *net = import_mapped(path, file, batch, image, err);
+  close(file);
+  return net;
+}
+
+bool sn__net_is_onnx(const char *path) {
+  size_t length = strlen(path);
+  return length >= 5 && strcmp(path + length - 5, ".onnx") == 0;
+}

@@ -1,0 +1,501 @@
+/* What each operator of ONNX becomes; see models/onnx_internal.h. Rules follow the operators' published definitions
+ * (https://github.com/onnx/onnx/blob/main/docs/Operators.md); where versions of one have moved a list from an attribute
+ * to an input, both are read.
+ *
+ * Products and sums with a single number change no sizes and keep nothing: they are no layers. */
+#include "models/onnx_internal.h"
+
+#include "base/checked.h"
+#include "models/op.h"
+
+#include <string.h>
+
+/* ---- what rules share ---- */
+
+sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t layer) {
+  return sn__onnx_give(m, 0, layer, v->rank, v->dims);
+}
+
+/* Another look at the same numbers. */
+sn_status sn__onnx_alias(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_give_constant(m, v->constant);
+  v = sn__onnx_operand(m, 0);
+  return v ? sn__onnx_give_same(m, v, v->layer) : m->err->code;
+}
+
+static sn_status add_same(sn__importer *m, sn_op op, const sn_attr *attr) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  return v ? sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, attr, &v->layer, 1)) : m->err->code;
+}
+
+/* Channels, rows and columns as they stand: of two to four dimensions. */
+uint32_t sn__onnx_image(sn__importer *m, const sn__onnx_value *v) {
+  if (v->rank > 4) sn__onnx_fail(m, "its input has %u dimensions; at most 4 are known", v->rank);
+  return sn__onnx_as(m, v, (uint64_t)sn__onnx_dim(v, 1), (uint64_t)sn__onnx_dim(v, 2), (uint64_t)sn__onnx_dim(v, 3));
+}
+
+/* The numbers along one axis as channels, all else as rows. */
+uint32_t sn__onnx_positions(sn__importer *m, const sn__onnx_value *v, int64_t axis) {
+  return sn__onnx_as(m, v, (uint64_t)sn__onnx_dim(v, axis), 0, 1);
+}
+
+sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t layer) {
+  if (layer == SN_NONE) return m->err->code;
+  sn_shape s = sn__onnx_shape(m, layer);
+  const int64_t dims[] = {s.n, s.c, s.h, s.w};
+  return sn__onnx_give(m, 0, layer, v->rank, dims);
+}
+
+sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer) {
+  int64_t dims[SN__ONNX_RANK];
+  memcpy(dims, v->dims, sizeof dims);
+  if (axis < 0) axis += v->rank;
+  if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "it has no such axis");
+  dims[axis] = side;
+  return sn__onnx_give(m, 0, layer, v->rank, dims);
+}
+
+uint32_t sn__onnx_whole(sn__importer *m, int64_t value) {
+  if (value < 0 || value > SN_MAX_DIM) sn__onnx_fail(m, "%lld is not from 0 to %u", (long long)value, SN_MAX_DIM);
+  return value < 0 || value > SN_MAX_DIM ? 0 : (uint32_t)value;
+}
+
+/* The i-th of a list, which an attribute may have left out. */
+static uint32_t pick(sn__importer *m, const int64_t *list, uint32_t count, uint32_t i, uint32_t otherwise) {
+  return i < count ? sn__onnx_whole(m, list[i]) : otherwise;
+}
+
+/* ---- windows ---- */
+
+static void read_window(sn__importer *m, sn_attr *a, int64_t kernel_h, int64_t kernel_w, bool flat) {
+  uint32_t n;
+  const int64_t *list = sn__onnx_ints(m, "kernel_shape", UINT32_MAX, &n);
+  a->kernel_h = pick(m, list, n, 0, sn__onnx_whole(m, kernel_h));
+  a->kernel_w = flat ? 1 : pick(m, list, n, 1, sn__onnx_whole(m, kernel_w));
+  list = sn__onnx_ints(m, "strides", UINT32_MAX, &n);
+  a->stride_h = pick(m, list, n, 0, 1);
+  a->stride_w = flat ? 1 : pick(m, list, n, 1, 1);
+  list = sn__onnx_ints(m, "dilations", UINT32_MAX, &n);
+  a->dilation_h = pick(m, list, n, 0, 1);
+  a->dilation_w = flat ? 1 : pick(m, list, n, 1, 1);
+}
+
+/* Rows and columns put around ahead of it, where the two sides differ; else `a` takes them. */
+static uint32_t pad_window(sn__importer *m, sn_attr *a, uint32_t x, bool flat) {
+  uint32_t n;
+  const int64_t *pads = sn__onnx_ints(m, "pads", UINT32_MAX, &n);
+  const sn__onnx_attribute *automatic = sn__onnx_find(m->node, "auto_pad");
+  if (automatic && strncmp(automatic->text, "SAME", 4) == 0)
+    sn__onnx_fail(m, "auto_pad is not known; export it with pads");
+  uint32_t axes = flat ? 1 : 2, before[2] = {0}, behind[2] = {0};
+  for (uint32_t i = 0; i < axes; i++) {
+    before[i] = pick(m, pads, n, i, 0);
+    behind[i] = pick(m, pads, n, axes + i, 0);
+  }
+  if (before[0] == behind[0] && before[1] == behind[1]) {
+    a->pad_h = before[0];
+    a->pad_w = before[1];
+    return x;
+  }
+  sn_attr pad = {0};
+  for (uint32_t i = 0; i < axes; i++) {
+    uint32_t both = before[i] < behind[i] ? before[i] : behind[i];
+    *(i ? &pad.pad_w : &pad.pad_h) = both;
+    *(i ? &pad.output_pad_w : &pad.output_pad_h) = before[i] + behind[i] - 2 * both;
+  }
+  return sn__onnx_add(m, "pad", SN_PAD, &pad, &x, 1);
+}
+
+static sn_status convolve(sn__importer *m, sn_op op) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *weights = sn__onnx_input(m, 1);
+  if (!v) return m->err->code;
+  if (!weights || weights->kind != SN__ONNX_CONSTANT || weights->rank != v->rank || v->rank < 3)
+    return sn__onnx_fail(m, "its weights are no constant of as many dimensions as its input");
+  bool flat = v->rank == 3, turned = op == SN_DECONV;
+  sn_attr a = {.groups = sn__onnx_whole(m, sn__onnx_int(m, "group", 1)), .bias = m->node->n_inputs > 2};
+  uint32_t own = sn__onnx_whole(m, weights->dims[turned ? 1 : 0]);
+  a.channels = turned ? sn__onnx_whole(m, (int64_t)own * a.groups) : own;
+  read_window(m, &a, weights->dims[2], sn__onnx_dim(weights, 3), flat);
+  uint32_t x = sn__onnx_image(m, v), n;
+  x = pad_window(m, &a, x, flat);
+  const int64_t *list = sn__onnx_ints(m, "output_padding", UINT32_MAX, &n);
+  a.output_pad_h = pick(m, list, n, 0, 0);
+  a.output_pad_w = flat ? 0 : pick(m, list, n, 1, 0);
+  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", op, &a, &x, 1));
+}
+
+static sn_status conv(sn__importer *m) {
+  return convolve(m, SN_CONV);
+}
+
+static sn_status deconv(sn__importer *m) {
+  return convolve(m, SN_DECONV);
+}
+
+static sn_status pool(sn__importer *m, sn_pool_mode mode, bool global) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  sn_attr a = {.pool = mode, .global = global, .ceil = sn__onnx_int(m, "ceil_mode", 0) != 0};
+  bool flat = v->rank == 3;
+  uint32_t x = sn__onnx_image(m, v);
+  if (!global) read_window(m, &a, 0, 0, flat);
+  if (!global && (a.dilation_h > 1 || a.dilation_w > 1)) return sn__onnx_fail(m, "a pool with dilations is not known");
+  if (!global) x = pad_window(m, &a, x, flat);
+  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_POOL, &a, &x, 1));
+}
+
+static sn_status max_pool(sn__importer *m) {
+  return pool(m, SN_POOL_MAX, false);
+}
+
+static sn_status average_pool(sn__importer *m) {
+  return pool(m, SN_POOL_AVERAGE, false);
+}
+
+static sn_status global_max_pool(sn__importer *m) {
+  return pool(m, SN_POOL_MAX, true);
+}
+
+static sn_status global_average_pool(sn__importer *m) {
+  return pool(m, SN_POOL_AVERAGE, true);
+}
+
+/* Over all axes but the first and one other, its channels. */
+static sn_status reduce_mean(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  uint32_t n, reduced = 0, left = 0, rank = 0;
+  const int64_t *axes = sn__onnx_ints(m, "axes", 1, &n);
+  if (!v || m->err->code != SN_OK) return m->err->code;
+  for (uint32_t i = 0; i < n; i++) {
+    int64_t axis = axes[i] < 0 ? axes[i] + v->rank : axes[i];
+    if (axis >= 1 && axis < v->rank) reduced |= 1u << axis;
+  }
+  int64_t channels = 1, dims[SN__ONNX_RANK] = {v->dims[0]};
+  bool keeps = sn__onnx_int(m, "keepdims", 1) != 0;
+  for (uint32_t i = 1; i < v->rank; i++) {
+    bool gone = reduced >> i & 1;
+    if (!gone) left++, channels = v->dims[i];
+    if (keeps || !gone) dims[++rank] = gone ? 1 : v->dims[i];
+  }
+  if (left != 1) return sn__onnx_fail(m, "a mean that leaves other than the images' channels is not known");
+  uint32_t x = sn__onnx_as(m, v, (uint64_t)channels, 0, 1);
+  const sn_attr a = {.pool = SN_POOL_AVERAGE, .global = true};
+  return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank + 1, dims);
+}
+
+/* ---- products with weights ---- */
+
+static sn_status linear(sn__importer *m, const sn__onnx_value *v, int64_t channels, bool bias) {
+  const sn_attr a = {.channels = sn__onnx_whole(m, channels), .bias = bias, .positions = true};
+  uint32_t x = sn__onnx_positions(m, v, -1);
+  return sn__onnx_give_changed(m, v, -1, channels, sn__onnx_add(m, "", SN_FC, &a, &x, 1));
+}
+
+static sn_status gemm(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *weights = sn__onnx_input(m, 1);
+  if (!v) return m->err->code;
+  bool turned = sn__onnx_int(m, "transB", 0) != 0;
+  if (!weights || weights->kind != SN__ONNX_CONSTANT || weights->rank != 2 || sn__onnx_int(m, "transA", 0) != 0)
+    return sn__onnx_fail(m, "its second input is no matrix of weights");
+  if (weights->dims[turned ? 1 : 0] != sn__onnx_dim(v, -1))
+    return sn__onnx_fail(m, "its weights have another number of rows than its input has columns");
+  return linear(m, v, weights->dims[turned ? 0 : 1], m->node->n_inputs > 2);
+}
+
+/* As many matrices of the last two dimensions as the others make. */
+static uint32_t as_matrices(sn__importer *m, const sn__onnx_value *v) {
+  return sn__onnx_as(m, v, 0, (uint64_t)sn__onnx_dim(v, -2), (uint64_t)sn__onnx_dim(v, -1));
+}
+
+static sn_status matmul(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *second = sn__onnx_input(m, 1);
+  if (!v) return m->err->code;
+  if (second && second->kind == SN__ONNX_CONSTANT) {
+    if (second->rank == 2 && second->dims[0] == sn__onnx_dim(v, -1)) return linear(m, v, second->dims[1], false);
+    return sn__onnx_fail(m, "its weights are no matrix with as many rows as its input has columns");
+  }
+  second = sn__onnx_operand(m, 1);
+  if (!second) return m->err->code;
+  if (v->rank < 3 || second->rank < 3) return sn__onnx_fail(m, "a product across images is not known");
+  const uint32_t both[] = {as_matrices(m, v), as_matrices(m, second)};
+  return sn__onnx_give_changed(m, v, -1, sn__onnx_dim(second, -1),
+                               sn__onnx_add(m, "", SN_MATMUL, &(sn_attr){0}, both, 2));
+}
+
+/* ---- norms ---- */
+
+static sn_status batch_norm(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  uint32_t x = sn__onnx_image(m, v);
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_BN, &(sn_attr){0}, &x, 1));
+}
+
+static sn_status norm_groups(sn__importer *m, int64_t groups) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  const sn_attr a = {.groups = groups ? sn__onnx_whole(m, groups) : sn__onnx_whole(m, sn__onnx_dim(v, 1))};
+  uint32_t x = sn__onnx_image(m, v);
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_GROUP_NORM, &a, &x, 1));
+}
+
+static sn_status group_norm(sn__importer *m) {
+  return norm_groups(m, sn__onnx_int(m, "num_groups", 1));
+}
+
+static sn_status instance_norm(sn__importer *m) {
+  return norm_groups(m, 0);
+}
+
+static sn_status norm_last(sn__importer *m, sn_op op) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  if (!v) return m->err->code;
+  int64_t axis = sn__onnx_int(m, "axis", -1);
+  if (axis != -1 && axis != (int64_t)v->rank - 1) return sn__onnx_fail(m, "only norms over the last axis are known");
+  uint32_t x = sn__onnx_positions(m, v, -1);
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, &(sn_attr){0}, &x, 1));
+}
+
+static sn_status layer_norm(sn__importer *m) {
+  return norm_last(m, SN_LAYER_NORM);
+}
+
+static sn_status rms_norm(sn__importer *m) {
+  return norm_last(m, SN_RMS_NORM);
+}
+
+static sn_status lrn(sn__importer *m) {
+  const sn__onnx_attribute *alpha = sn__onnx_find(m->node, "alpha"), *beta = sn__onnx_find(m->node, "beta");
+  const sn__onnx_attribute *bias = sn__onnx_find(m->node, "bias");
+  const sn_attr a = {.lrn_size = sn__onnx_whole(m, sn__onnx_int(m, "size", 5)),
+                     .lrn_alpha = alpha ? alpha->f : 1e-4,
+                     .lrn_beta = beta ? beta->f : 0.75,
+                     .lrn_k = bias ? bias->f : 1};
+  return add_same(m, SN_LRN, &a);
+}
+
+/* ---- an element at a time ---- */
+
+static sn_status activation(sn__importer *m) {
+  static const struct {
+    const char *op;
+    sn_act_mode mode;
+  } modes[] = {{"Relu", SN_ACT_RELU},
+               {"LeakyRelu", SN_ACT_LEAKY},
+               {"Tanh", SN_ACT_TANH},
+               {"Sigmoid", SN_ACT_SIGMOID},
+               {"Elu", SN_ACT_ELU},
+               {"Gelu", SN_ACT_GELU},
+               {"HardSwish", SN_ACT_HARDSWISH},
+               {"HardSigmoid", SN_ACT_HARDSIGMOID},
+               {"Softplus", SN_ACT_SOFTPLUS},
+               {"Mish", SN_ACT_MISH},
+               {"Clip", SN_ACT_RELU6},
+               {"Swish", SN_ACT_SILU}};
+  const sn__onnx_attribute *alpha = sn__onnx_find(m->node, "alpha");
+  sn_attr a = {0};
+  for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+    if (strcmp(m->node->op, modes[i].op) == 0) a.act = modes[i].mode;
+  if (a.act == SN_ACT_LEAKY) a.slope = alpha ? alpha->f : 0.01;
+  return add_same(m, SN_ACT, &a);
+}
+
+static sn_status dropout(sn__importer *m) {
+  const sn__onnx_attribute *ratio = sn__onnx_find(m->node, "ratio");
+  const sn__onnx_value *v = sn__onnx_input(m, 1);
+  sn_attr a = {.ratio = ratio ? ratio->f : 0.5};
+  if (v && v->kind == SN__ONNX_CONSTANT) a.ratio = v->constant->number;
+  return add_same(m, SN_DROPOUT, &a);
+}
+
+/* The probabilities that a network ends in are those of its loss. */
+static sn_status softmax(sn__importer *m) {
+  bool last =
+      m->model.n_outputs > 0 && m->node->n_outputs > 0 && strcmp(m->node->outputs[0], m->model.outputs[0].name) == 0;
+  return last ? sn__onnx_alias(m) : add_same(m, SN_PROBABILITIES, &(sn_attr){0});
+}
+
+static bool is_single(const sn__onnx_value *v) {
+  for (uint32_t i = 0; i < v->rank; i++)
+    if (v->dims[i] != 1) return false;
+  return true;
+}
+
+/* A bias: of a CONV or FC that has none it is theirs, else of positions, a row for each. */
+static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < constant->rank; i++)
+    if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all))
+      return sn__onnx_fail(m, "no sum of one shape");
+  if (is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
+  sn_layer *maker = &m->b->layers[v->layer];
+  sn_shape s = sn__onnx_shape(m, v->layer);
+  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr.bias && all == s.c) {
+    maker->attr.bias = true;
+    return sn__onnx_give_same(m, v, v->layer);
+  }
+  bool by_channel = v->rank > 2 && v->rank <= 4 && constant->rank + 1 >= v->rank && all == (uint64_t)v->dims[1] &&
+                    sn__onnx_dim(constant, -1) == 1;
+  uint32_t x = by_channel ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, -1);
+  if (x == SN_NONE) return m->err->code;
+  uint64_t channels = sn__onnx_shape(m, x).c;
+  if (all % channels != 0) return sn__onnx_fail(m, "no sum with a row of its channels");
+  const sn_attr a = {.rows = sn__onnx_whole(m, (int64_t)(all / channels))};
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_POSITION, &a, &x, 1));
+}
+
+static bool same_dims(const sn__onnx_value *a, const sn__onnx_value *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+}
+
+/* Which of the two operands is a value of the network, and the other one. */
+static const sn__onnx_value *value_of_two(sn__importer *m, const sn__onnx_value **other) {
+  const sn__onnx_value *first = sn__onnx_input(m, 0), *second = sn__onnx_input(m, 1);
+  bool turned = first && first->kind == SN__ONNX_CONSTANT;
+  *other = turned ? first : second;
+  if (!*other) sn__onnx_fail(m, "it has no second input");
+  return *other ? sn__onnx_operand(m, turned) : NULL;
+}
+
+static sn_status add(sn__importer *m) {
+  const sn__onnx_value *other, *v = value_of_two(m, &other);
+  if (!v) return m->err->code;
+  if (other->kind == SN__ONNX_CONSTANT) return add_constant(m, v, other);
+  if (!same_dims(v, other)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
+  sn_shape s = sn__onnx_shape(m, v->layer);
+  const uint32_t both[] = {v->layer, sn__onnx_as(m, other, s.c, s.h, s.w)};
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, both, 2));
+}
+
+static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
+  if (is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
+  uint64_t all = 1;
+  for (uint32_t i = 0; i < constant->rank; i++)
+    if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all)) all = 0;
+  uint32_t x = all == (uint64_t)sn__onnx_dim(v, -1) ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
+  if (x != SN_NONE && all != sn__onnx_shape(m, x).c)
+    return sn__onnx_fail(m, "no product with a factor for each channel");
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_SCALE, &(sn_attr){0}, &x, 1));
+}
+
+/* x times a function of x that was made of it last: GELU by erf(), SiLU by a sigmoid. */
+static bool is_gate(sn__importer *m, const sn__onnx_value *x, const sn__onnx_value *function) {
+  sn_layer *maker = &m->b->layers[function->layer];
+  if (maker->op != SN_ACT || m->b->inputs[maker->first_input] != x->layer) return false;
+  if (maker->attr.act == SN_ACT_SIGMOID) maker->attr.act = SN_ACT_SILU;
+  return maker->attr.act == SN_ACT_SILU || maker->attr.act == SN_ACT_GELU;
+}
+
+/* The products and sums around it are GELU's. */
+static sn_status gelu_by_erf(sn__importer *m) {
+  return add_same(m, SN_ACT, &(sn_attr){.act = SN_ACT_GELU});
+}
+
+static sn_status multiply(sn__importer *m) {
+  const sn__onnx_value *other, *v = value_of_two(m, &other);
+  if (!v) return m->err->code;
+  if (other->kind == SN__ONNX_CONSTANT) return multiply_by_constant(m, v, other);
+  if (is_gate(m, v, other)) return sn__onnx_give_same(m, v, other->layer);
+  if (is_gate(m, other, v)) return sn__onnx_give_same(m, v, v->layer);
+  if (sn__onnx_numbers(m, v) < sn__onnx_numbers(m, other)) {
+    const sn__onnx_value *swapped = v;
+    v = other, other = swapped;
+  }
+  sn_shape s = sn__onnx_shape(m, v->layer);
+  bool same = same_dims(v, other);
+  const uint32_t both[] = {same ? v->layer : sn__onnx_image(m, v),
+                           same ? sn__onnx_as(m, other, s.c, s.h, s.w) : sn__onnx_image(m, other)};
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_MUL, &(sn_attr){0}, both, 2));
+}
+
+/* By or less a number, which changes no size. */
+static sn_status shift(sn__importer *m) {
+  const sn__onnx_value *other = sn__onnx_input(m, 1);
+  if (other && other->kind == SN__ONNX_CONSTANT && is_single(other)) return sn__onnx_alias(m);
+  return sn__onnx_fail(m, "only a single number is known as its second input");
+}
+
+/* ---- the table ---- */
+
+static const struct {
+  const char *op;
+  sn__onnx_rule rule;
+} rules[] = {
+    {"Conv", conv},
+    {"ConvTranspose", deconv},
+    {"MaxPool", max_pool},
+    {"AveragePool", average_pool},
+    {"GlobalMaxPool", global_max_pool},
+    {"GlobalAveragePool", global_average_pool},
+    {"ReduceMean", reduce_mean},
+    {"Gemm", gemm},
+    {"MatMul", matmul},
+    {"BatchNormalization", batch_norm},
+    {"GroupNormalization", group_norm},
+    {"InstanceNormalization", instance_norm},
+    {"LayerNormalization", layer_norm},
+    {"RMSNormalization", rms_norm},
+    {"LRN", lrn},
+    {"Relu", activation},
+    {"LeakyRelu", activation},
+    {"Tanh", activation},
+    {"Sigmoid", activation},
+    {"Elu", activation},
+    {"Gelu", activation},
+    {"HardSwish", activation},
+    {"HardSigmoid", activation},
+    {"Softplus", activation},
+    {"Mish", activation},
+    {"Swish", activation},
+    {"Clip", activation},
+    {"Dropout", dropout},
+    {"Softmax", softmax},
+    {"LogSoftmax", softmax},
+    {"Add", add},
+    {"Mul", multiply},
+    {"Div", shift},
+    {"Sub", shift},
+    {"Transpose", sn__onnx_transpose},
+    {"Reshape", sn__onnx_reshape},
+    {"Flatten", sn__onnx_flatten},
+    {"Squeeze", sn__onnx_squeeze},
+    {"Unsqueeze", sn__onnx_unsqueeze},
+    {"Identity", sn__onnx_alias},
+    {"Cast", sn__onnx_alias},
+    {"Concat", sn__onnx_concat},
+    {"Slice", sn__onnx_slice},
+    {"Split", sn__onnx_split},
+    {"Gather", sn__onnx_gather},
+    {"Pad", sn__onnx_pad},
+    {"Resize", sn__onnx_resize},
+    {"Constant", sn__onnx_constant_rule},
+    {"Erf", gelu_by_erf},
+    {"Expand", sn__onnx_expand_rule},
+    {"Shape", sn__onnx_shape_rule},
+    {"Mod", sn__onnx_only_constants_rule},
+    {"Sqrt", sn__onnx_only_constants_rule},
+    {"Equal", sn__onnx_only_constants_rule},
+    {"Where", sn__onnx_only_constants_rule},
+    {"ConstantOfShape", sn__onnx_only_constants_rule},
+};
+
+/* Operators whose rules see constants only where not all inputs are. */
+static bool folds(const char *op) {
+  static const char *const names[] = {"Add", "Sub", "Mul", "Div", "Concat", "Gather", "Slice"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strcmp(op, names[i]) == 0) return true;
+  return false;
+}
+
+sn_status sn__onnx_map(sn__importer *m) {
+  if (folds(m->node->op) && sn__onnx_fold(m)) return m->err->code;
+  return sn__onnx_rule_of(m->node)(m);
+}
+
+sn__onnx_rule sn__onnx_rule_of(const sn__onnx_node *node) {
+  if (*node->domain && strcmp(node->domain, "ai.onnx") != 0) return NULL;
+  for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+    if (strcmp(node->op, rules[i].op) == 0) return rules[i].rule;
+  return NULL;
+}

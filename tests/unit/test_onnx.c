@@ -1,0 +1,253 @@
+/* ONNX import: files that PyTorch 2.15 wrote (tests/fuzz/corpus/onnx, opset 17), and messages made here that are wrong.
+ */
+#include "models/zoo.h"
+#include "models/zoo_internal.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define CORPUS SNSIM_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
+
+static sn_net *load(const char *path, uint32_t batch, uint32_t image) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = sn_net_load(path, batch, image, &err);
+  if (!net) fail_msg("%s: %s", path, err.text);
+  return net;
+}
+
+static const sn_layer *find(const sn_net *net, const char *name) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
+  fail_msg("%s has no layer %s", net->name, name);
+  return NULL;
+}
+
+static void assert_shape(const sn_layer *layer, uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
+  sn_shape s = layer->out;
+  if (s.n != n || s.c != c || s.h != h || s.w != w)
+    fail_msg("%s is %ux%ux%ux%u, not %ux%ux%ux%u", layer->name, s.n, s.c, s.h, s.w, n, c, h, w);
+}
+
+/* Exported with a batch of one, asked for with another. */
+static void convolutions(void **state) {
+  (void)state;
+  sn_net *net = load(CORPUS "cnn.onnx", 4, 0);
+  const sn_layer *dilated = find(net, "/a/Conv"), *turned = find(net, "/d/ConvTranspose"), *fc = find(net, "/f/Gemm");
+  assert_true(dilated->attr.dilation_h == 2 && dilated->attr.pad_w == 2 && !dilated->attr.bias);
+  assert_shape(dilated, 4, 4, 8, 8);
+  assert_true(find(net, "/b/BatchNormalization")->op == SN_BN);
+  assert_int_equal(find(net, "/g/InstanceNormalization")->op, SN_GROUP_NORM);
+  assert_shape(find(net, "/ReduceMean"), 4, 4, 1, 1);
+  assert_shape(find(net, "/Mul"), 4, 4, 8, 8);
+  assert_shape(find(net, "/Concat"), 4, 8, 8, 8);
+  assert_true(turned->op == SN_DECONV && turned->parameters == 4 * 2 * 4 + 2);
+  assert_shape(turned, 4, 2, 16, 16);
+  assert_int_equal(find(net, "/Sigmoid_1")->attr.act,
+                   SN_ACT_SILU); /* its product with what it was made of is no layer */
+  assert_true(find(net, "/Resize")->attr.bilinear);
+  assert_true(fc->parameters == 8 * 5 + 5 && fc->macs == 4 * 8 * 5);
+  assert_shape(find(net, "loss"), 4, 5, 1, 1);
+  sn_net_free(net);
+}
+
+static void check_attention(const char *path, uint32_t batch) {
+  sn_net *net = load(path, batch, 0);
+  assert_int_equal(net->values[0].dtype, SN_I64);
+  assert_int_equal(net->parameters, 11 * 6 + 5 * 6 + 12 + (6 * 18 + 18) + (6 * 6 + 6) + 66);
+  assert_shape(find(net, "/MatMul"), batch, 2, 5, 5);
+  assert_int_equal(find(net, "/MatMul")->macs, batch * 2 * 5 * 5 * 3);
+  assert_int_equal(find(net, "/Softmax")->op, SN_PROBABILITIES);
+  assert_shape(find(net, "/MatMul_1"), batch, 2, 5, 3);
+  assert_int_equal(find(net, "/Erf")->attr.act, SN_ACT_GELU);
+  assert_shape(find(net, "/h/MatMul"), batch, 11, 5, 1);
+  assert_true(find(net, "loss")->attr.positions && net->label_bytes == batch * 5 * 4);
+  sn_net_free(net);
+}
+
+static void attentions(void **state) {
+  (void)state;
+  check_attention(CORPUS "attend.onnx", 1);
+  check_attention(CORPUS "attend.onnx", 3);
+  check_attention(CORPUS "attend_any_batch.onnx", 3);
+}
+
+static char *read_file(const char *path, size_t *size) {
+  static char bytes[1 << 16];
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  *size = fread(bytes, 1, sizeof bytes, file);
+  fclose(file);
+  return bytes;
+}
+
+/* In memory of just that size, so that a sanitizer sees what is read behind it. */
+static sn_net *import(const void *bytes, size_t size, sn_err *err) {
+  void *copy = malloc(size + (size == 0));
+  assert_non_null(copy);
+  memcpy(copy, bytes, size);
+  sn_net *net = sn__net_from_onnx("t.onnx", copy, size, 2, 0, err);
+  free(copy);
+  return net;
+}
+
+static void cut_short(void **state) {
+  (void)state;
+  static const char *const paths[] = {CORPUS "cnn.onnx", CORPUS "attend.onnx"};
+  for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+    size_t size;
+    const char *bytes = read_file(paths[i], &size);
+    for (size_t cut = 0; cut < size; cut++) {
+      sn_err err = SN_ERR_INIT;
+      sn_net *net = import(bytes, cut, &err);
+      assert_true((net != NULL) == (err.code == SN_OK));
+      if (!net && (err.code != SN_BAD_INPUT || strncmp(err.text, "t.onnx: ", 8) != 0))
+        fail_msg("cut at %zu: %d, %s", cut, err.code, err.text);
+      sn_net_free(net);
+    }
+  }
+}
+
+/* ---- messages ---- */
+
+typedef struct message {
+  uint8_t bytes[4096];
+  size_t size;
+} message;
+
+static void put_varint(message *m, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) m->bytes[m->size++] = (uint8_t)(value | 0x80);
+  m->bytes[m->size++] = (uint8_t)value;
+}
+
+static void put_number(message *m, uint32_t field, uint64_t value) {
+  put_varint(m, (uint64_t)field << 3);
+  put_varint(m, value);
+}
+
+static void put_bytes(message *m, uint32_t field, const void *bytes, size_t size) {
+  put_varint(m, (uint64_t)field << 3 | 2);
+  put_varint(m, size);
+  assert_true(m->size + size <= sizeof m->bytes);
+  memcpy(m->bytes + m->size, bytes, size);
+  m->size += size;
+}
+
+static void put_text(message *m, uint32_t field, const char *text) {
+  put_bytes(m, field, text, strlen(text));
+}
+
+static void put_message(message *m, uint32_t field, const message *inner) {
+  put_bytes(m, field, inner->bytes, inner->size);
+}
+
+/* Of 1 x 3 x 8 x 8. */
+static void put_input(message *graph, const char *name) {
+  static const uint64_t sides[] = {1, 3, 8, 8};
+  message shape = {.size = 0}, tensor = {.size = 0}, type = {.size = 0}, input = {.size = 0};
+  for (int i = 0; i < 4; i++) {
+    message dim = {.size = 0};
+    put_number(&dim, 1, sides[i]);
+    put_message(&shape, 1, &dim);
+  }
+  put_number(&tensor, 1, 1);
+  put_message(&tensor, 2, &shape);
+  put_message(&type, 1, &tensor);
+  put_text(&input, 1, name);
+  put_message(&input, 2, &type);
+  put_message(graph, 11, &input);
+}
+
+static void put_node(message *graph, const char *op, const char *name, const char *in, const char *out) {
+  message node = {.size = 0};
+  put_text(&node, 1, in);
+  put_text(&node, 2, out);
+  put_text(&node, 3, name);
+  put_text(&node, 4, op);
+  put_message(graph, 1, &node);
+}
+
+static void refuses(const message *graph, uint64_t opset, const char *text) {
+  message model = {.size = 0}, version = {.size = 0};
+  sn_err err = SN_ERR_INIT;
+  put_number(&version, 2, opset);
+  put_message(&model, 8, &version);
+  put_message(&model, 7, graph);
+  sn_net *net = import(model.bytes, model.size, &err);
+  if (net || err.code != SN_BAD_INPUT || !strstr(err.text, text)) fail_msg("\"%s\" is not in \"%s\"", text, err.text);
+}
+
+static void wrong_graphs(void **state) {
+  (void)state;
+  message graph = {.size = 0};
+  refuses(&graph, 17, "its graph has no nodes");
+  put_node(&graph, "Relu", "first", "x", "y");
+  refuses(&graph, 17, "it has no input");
+  put_input(&graph, "x");
+  refuses(&graph, 17, "its first output is made by no node");
+  refuses(&graph, 3, "its operators are of opset 3, not 7 to 26");
+  refuses(&graph, 0, "of opset 0");
+  message two = graph;
+  put_input(&two, "mask");
+  refuses(&two, 17, "it has more than one input");
+  message cycle = graph;
+  put_node(&cycle, "Relu", "second", "z", "w");
+  put_node(&cycle, "Relu", "third", "w", "z");
+  refuses(&cycle, 17,
+          "node \"second\" (Relu): its input \"z\" is made by no node before it: the graph is not sorted, or");
+  message loose = graph;
+  put_node(&loose, "Relu", "second\x1b[2J", "nowhere\n", "w");
+  refuses(&loose, 17, "node \"second_[2J\" (Relu): its input \"nowhere_\" is not defined");
+  message unknown = graph;
+  put_node(&unknown, "NonZero", "a", "y", "z");
+  put_node(&unknown, "Loop", "b", "z", "v");
+  put_node(&unknown, "NonZero", "c", "v", "w");
+  refuses(&unknown, 17, "cannot be imported: NonZero (2, first \"a\"), Loop (1, first \"b\")");
+  message foreign = graph, node = {.size = 0};
+  put_text(&node, 1, "y");
+  put_text(&node, 2, "z");
+  put_text(&node, 4, "Relu");
+  put_text(&node, 7, "com.example");
+  put_message(&foreign, 1, &node);
+  refuses(&foreign, 17, "cannot be imported: com.example.Relu (1, first \"\")");
+  message weightless = graph;
+  put_node(&weightless, "Conv", "c", "y", "z");
+  refuses(&weightless, 17, "node \"c\" (Conv): its weights are no constant");
+}
+
+static void wrong_bytes(void **state) {
+  (void)state;
+  static const struct {
+    const char *bytes;
+    size_t size;
+    const char *text;
+  } cases[] = {
+      {"", 0, "it holds no ONNX graph"},
+      {"\x3a\xff\xff\xff\xff\x07", 6, "byte 0: cut short: a field goes beyond the end"}, /* 2 GiB */
+      {"\x3a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11, "cut short"},
+      {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11, "a field is broken"},
+      {"\x3b", 1, "a field is broken"}, /* a group */
+      {"PK\x03\x04", 4, "a field is broken"},
+      {"\x3a\x00\x3a\x00", 4, "it has two graphs"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = import(cases[i].bytes, cases[i].size, &err);
+    if (net || err.code != SN_BAD_INPUT || !strstr(err.text, cases[i].text))
+      fail_msg("%zu: \"%s\" is not in \"%s\"", i, cases[i].text, err.text);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(convolutions), cmocka_unit_test(attentions),  cmocka_unit_test(cut_short),
+      cmocka_unit_test(wrong_graphs), cmocka_unit_test(wrong_bytes),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
