@@ -13,6 +13,9 @@ network built from its layers, does not. Where two
 gradients meet, PyTorch adds in place if it alone holds the first; under a dispatch mode, as MemTracker is one, it never
 does. --sums in-place (default) undoes that by the reference counts it would look at; --sums out-of-place leaves it.
 
+With --precision bf16 or fp16 network, batch and all that is made of them have two bytes an element. With amp-bf16 or amp-fp16
+network and loss run under autocast, whose lists of operations are a GPU's (GpuAutocast), and backward outside of it.
+
 Two things are as on a GPU, not as on a CPU: a dropout mask has 1 byte an element (one kernel makes it), and optimizers
 work on all parameters at once (foreach). What the caching allocator makes of it cannot be recorded here: it exists on
 CUDA devices only. Exit codes: 1 where a total differs by more than --tolerance, 2 and 3 for what was asked, 4 where PyTorch
@@ -40,6 +43,7 @@ except ImportError as error:
     print(f"pytorch_memory.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
 
+from pytorch_autocast import DTYPES, autocast, made_in
 from pytorch_network import Network
 
 ADD, ADD_IN_PLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
@@ -125,21 +129,24 @@ def loss_of(net, batch, labels):
     return losses[0] if len(losses) == 1 else sum(losses)
 
 
-def run(net, images, tracker):
+def run(net, images, tracker, precision):
     """The network alone."""
-    with torch.no_grad():
+    with torch.no_grad(), autocast(precision):
         ends = net.eval()(images)
         for end in [ends] if torch.is_tensor(ends) else ends:
             F.softmax(end, 1)
     tracker.reset_mod_stats()
 
 
-def train(net, update, images, tracker, accumulate):
+def train(net, update, images, tracker, accumulate, precision):
     labels = torch.zeros(len(images), *getattr(net, "positions", ()), dtype=torch.int64)
     for _ in range(2):
         update.zero_grad()
         for _ in range(accumulate):
-            loss_of(net, images, labels).backward()
+            with autocast(precision):
+                loss = loss_of(net, images, labels)
+            loss.backward()
+            del loss
             tracker.reset_mod_stats()
         update.step()
 
@@ -149,17 +156,18 @@ def measure(network, name, batch, optimizer, options):
     twin = torchvision_name(name) if not options.flat else None
     F.dropout = dropout
     with FakeTensorMode():
-        net = torchvision_network(twin) if twin else Network(network, lambda x, layer, training: dropout(x, layer["ratio"], training))
+        with made_in(options.precision):
+            net = torchvision_network(twin) if twin else Network(network, lambda x, layer, training: dropout(x, layer["ratio"], training))
         update = optimizer_of(optimizer, net.parameters())
         tracker = Tracker()
         tracker.sums_in_place = options.sums == "in-place"
         tracker.track_external(net, update)
         with tracker:
-            images = torch.randn(batch, *network["input"])
+            images = torch.randn(batch, *network["input"], dtype=DTYPES.get(options.precision, torch.float32))
             if options.inference:
-                run(net, images, tracker)
+                run(net, images, tracker, options.precision)
             else:
-                train(net, update, images, tracker, options.accumulate)
+                train(net, update, images, tracker, options.accumulate, options.precision)
         (peak,) = tracker.get_tracker_snapshot("peak").values()
     words = {getattr(kind, "value", kind): count for kind, count in peak.items()}
     kinds = ("Parameter", "Buffer", "Gradient", "Optstate", "Activation", "Temp")
@@ -182,6 +190,8 @@ def ask(program, *arguments):
 def simulate(name, batch, optimizer, options):
     chosen = [] if optimizer == "momentum" else ["--optimizer", optimizer]
     what = ["--inference"] if options.inference else ["--accumulate", str(options.accumulate)]
+    if options.precision != "fp32":
+        what += ["--precision", options.precision]
     answer = ask(options.snsim, "--net", name, "--batch", str(batch), "--strategy", options.strategy, *chosen, *what,
                  "--costs", "model", "--no-db", "--json")
     result = answer["results"][0]
@@ -194,7 +204,7 @@ def simulate(name, batch, optimizer, options):
 
 def print_row(row):
     times = f", {row['accumulate']} batches an update" if row["accumulate"] > 1 else ""
-    print(f"{row['net']}, batch {row['batch']}, {'run' if row['inference'] else row['optimizer'] + times}")
+    print(f"{row['net']}, batch {row['batch']}, {row['precision']}, {'run' if row['inference'] else row['optimizer'] + times}")
     print(f"  {'':<12}{'snsim':>18}{'PyTorch':>18}{'difference':>16}")
     for key in (*COMPONENTS, "total"):
         ours, theirs = row["snsim"][key], row["pytorch"][key]
@@ -211,6 +221,7 @@ def main():
     parser.add_argument("--batch", type=words_of, default=["32"], help="batches, parted by commas")
     parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw")
     parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches an update (default: 1)")
+    parser.add_argument("--precision", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"), default="fp32")
     parser.add_argument("--inference", action="store_true", help="the network is run, not trained")
     parser.add_argument("--flat", action="store_true", help="build torchvision's networks from their layers too")
     parser.add_argument("--sums", choices=("in-place", "out-of-place"), default="in-place")
@@ -232,7 +243,7 @@ def main():
         network = ask(options.snsim, "graph", "--net", name, "--json")["network"]
         for batch, optimizer in ((int(b), o) for b in options.batch for o in options.optimizer):
             row = {"net": name, "batch": batch, "optimizer": optimizer, "sums": options.sums,
-                   "accumulate": options.accumulate, "inference": options.inference,
+                   "accumulate": options.accumulate, "inference": options.inference, "precision": options.precision,
                    "pytorch": measure(network, name, batch, optimizer, options)}
             if options.pytorch_only:
                 print(json.dumps(row), flush=True)

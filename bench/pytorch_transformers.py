@@ -16,6 +16,7 @@ import sys
 
 import pytorch_memory as memory
 import torch
+from pytorch_autocast import autocast, made_in
 from torch.nn import functional as F
 
 try:
@@ -54,7 +55,8 @@ def measure(options):
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
         setattr(torch.nn.init, name, lambda tensor, *_, **__: tensor)
     with memory.FakeTensorMode():
-        net, each = network(options.net, options.layers)
+        with made_in(options.precision):
+            net, each = network(options.net, options.layers)
         CAUSAL[0] = each
         update = memory.optimizer_of(options.optimizer, net.train().parameters())
         tracker = memory.Tracker()
@@ -65,9 +67,10 @@ def measure(options):
             for _ in range(2):
                 update.zero_grad()
                 given = {"decoder_input_ids": tokens} if options.net == "t5_base" else {}
-                out = net(tokens, **given).logits.flatten(0, 1) if each else net(tokens).pooler_output
-                loss = F.cross_entropy(out, labels)
-                del out
+                with autocast(options.precision):
+                    out = net(tokens, **given).logits.flatten(0, 1) if each else net(tokens).pooler_output
+                    loss = F.cross_entropy(out, labels)
+                    del out
                 loss.backward()
                 del loss
                 tracker.reset_mod_stats()
@@ -81,7 +84,7 @@ def measure(options):
 def simulate(options):
     depth = f"llama:layers={options.layers}" if options.net == "llama" else options.net
     answer = memory.ask(options.snsim, "--net", depth, "--batch", str(options.batch), "--sequence", str(options.sequence),
-                        "--optimizer", options.optimizer, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
+                        "--optimizer", options.optimizer, "--precision", options.precision, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
                         "--no-db", "--json")
     result = answer["results"][0]
     return {key: result["live_at_peak"][key] for key in memory.COMPONENTS} | {"total": result["live_peak_bytes"]}
@@ -94,13 +97,14 @@ def main():
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
     parser.add_argument("--layers", type=int, default=None, help="of llama (default: 2); the others have 12")
     parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw"))
+    parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"))
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.layers and options.net != "llama":
         memory.fail(2, "--layers is of llama")
     options.layers = options.layers or (2 if options.net == "llama" else 12)
-    row = {"net": options.net, "batch": options.batch, "optimizer": options.optimizer, "accumulate": 1, "inference": False,
+    row = {"net": options.net, "batch": options.batch, "optimizer": options.optimizer, "precision": options.precision, "accumulate": 1, "inference": False,
            "pytorch": measure(options), "snsim": simulate(options)}
     print(json.dumps(row)) if options.json else memory.print_row(row)
 

@@ -451,6 +451,9 @@ static const char swept_iterations[] =
     "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator, optimizer,"
     "    accumulate, inference, pool_limit_bytes, batch;";
 
+/* In how many bytes what is held; before, four. */
+static const char precisions[] = "ALTER TABLE runs ADD COLUMN precision TEXT NOT NULL DEFAULT 'fp32';";
+
 /* What was measured on teams of a machine's cores. Before, all timings were of whole steps on all of it. */
 static const char teams[] =
     "ALTER TABLE calibrations ADD COLUMN cores INTEGER NOT NULL DEFAULT 0;"
@@ -477,7 +480,7 @@ static const char speeds[] = "ALTER TABLE calibrations ADD COLUMN compute_speed 
 static const char *const migrations[] = {
     version_1,          version_2,     sweep_tables,     pool_columns, net_names, host_memory,
     names_and_failures, least_memory,  placements,       graphs,       origins,   optimizers,
-    iterations,         corun_columns, swept_iterations, teams,        speeds};
+    iterations,         corun_columns, swept_iterations, teams,        speeds,    precisions};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -26,6 +26,8 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
           q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+  if (q->options.iteration.precision != SN_FP32)
+    fprintf(out, ", precision %s", sn_precision_name(q->options.iteration.precision));
   if (q->options.iteration.inference)
     fputs(", run and not trained", out);
   else if (q->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM)
@@ -78,6 +80,8 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_text(o, "optimizer", sn_optimizer_name(q->options.iteration.optimizer));
   sn_json_put_count(o, "accumulate", sn_iteration_batches(q->options.iteration));
   sn_json_put_bool(o, "inference", q->options.iteration.inference);
+  if (q->options.iteration.precision != SN_FP32)
+    sn_json_put_text(o, "precision", sn_precision_name(q->options.iteration.precision));
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
 }

@@ -246,6 +246,11 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   if (args->optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
     return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with --optimizer %s, which has none; leave one out",
                    sn_optimizer_name(args->optimizer));
+  if (args->precision != SN_FP32)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--precision: snsim %s executes fp32 only; leave it out, or ask snsim --precision %s without running",
+        args->command->name, sn_precision_name(args->precision));
   if (check_strategies(args, err) != SN_OK || sn_question_check_corun(args, err) != SN_OK) return err->code;
   if (args->trace && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");

@@ -33,6 +33,7 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, optimizer),
     FIELD(sn_run, accumulate),
     FIELD(sn_run, inference),
+    FIELD(sn_run, precision),
     FIELD(sn_run, shared_link),
     FIELD(sn_run, costs),
     FIELD(sn_run, device),

@@ -272,6 +272,12 @@ static const sn_option options[] = {
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
+    {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores), two (bf16, fp16), or by operation, "
+     "as "
+     "PyTorch's autocast has it (amp-bf16, amp-fp16). Two bytes are of PyTorch's strategies.",
+     sn__parse_precision, offsetof(sn_args, precision)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
      "backward.",

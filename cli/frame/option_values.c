@@ -227,6 +227,11 @@ sn_status sn__parse_optimizer(const char *what, const char *text, void *place, s
   return sn_optimizer_parse(text, place, err);
 }
 
+sn_status sn__parse_precision(const char *what, const char *text, void *place, sn_err *err) {
+  (void)what;
+  return sn_precision_parse(text, place, err);
+}
+
 sn_status sn__parse_init(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   (void)what;

@@ -67,6 +67,7 @@ typedef struct sn_args {
   sn_placement placement;
   bool placement_given;
   sn_optimizer optimizer;
+  sn_precision precision;
   uint32_t accumulate; /* batches an update; 0: not given */
   bool inference;
   sn_corun_options corun;

@@ -83,7 +83,10 @@ void sn_question_add(sn_question *q, sn_strategy strategy) {
 static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
-  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && args->n_strategies == 0; i++) sn_question_add(q, sn_strategy_shown(i));
+  if (args->n_strategies > 0) return;
+  bool narrow = !sn_precision_is_wide(args->precision);
+  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !narrow; i++) sn_question_add(q, sn_strategy_shown(i));
+  for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && narrow; i++) sn_question_add(q, sn_strategy_framework(i));
 }
 
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
@@ -101,6 +104,18 @@ sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
                  option);
 }
 
+static sn_status check_precision(const sn_args *args, sn_err *err) {
+  const sn_iteration asked = {.precision = args->precision};
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < args->n_strategies; i++) {
+    const char *why = sn_strategy_refuses(args->strategies[i], asked);
+    if (why)
+      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --precision %s: %s; try --strategy pytorch",
+                     sn_strategy_name(args->strategies[i], name), sn_precision_name(args->precision), why);
+  }
+  return SN_OK;
+}
+
 /* What cannot be asked for together. */
 static sn_status check_iteration(const sn_args *args, sn_err *err) {
   const sn_iteration asked = {.accumulate = args->accumulate, .inference = args->inference};
@@ -109,6 +124,7 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   if (args->inference && args->accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate does not go with --inference, which updates nothing; leave one out");
+  if (check_precision(args, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
@@ -140,8 +156,10 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.external = args->external;
   question->options.allocator = args->allocator;
   question->options.placement = args->placement;
-  question->options.iteration =
-      (sn_iteration){.optimizer = args->optimizer, .accumulate = args->accumulate, .inference = args->inference};
+  question->options.iteration = (sn_iteration){.optimizer = args->optimizer,
+                                               .accumulate = args->accumulate,
+                                               .inference = args->inference,
+                                               .precision = args->precision};
   question->options.corun = args->corun;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;

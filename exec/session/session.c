@@ -210,6 +210,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
+                  .precision = "fp32",
                   .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
                   .accumulate = sn_iteration_batches(s->iteration),
                   .shared_link = s->calibration && s->calibration->shared_link,

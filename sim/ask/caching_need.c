@@ -22,7 +22,7 @@ enum { MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, grad
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
 static void add_buffers(blocks *b, const sn_layer *layer) {
   bool beside = b->route->dialect->fork_copies && !b->options->iteration.inference;
-  uint64_t channels = (uint64_t)layer->out.c * sizeof(float);
+  uint64_t channels = (uint64_t)layer->out.c * sn_precision_parameter_bytes(b->options->iteration.precision);
   if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = layer->mask_bytes;
   if (layer->op != SN_BN) return;
   for (int i = 0; i < (beside ? 4 : 2); i++) b->before[b->n_before++] = channels;
@@ -31,15 +31,16 @@ static void add_buffers(blocks *b, const sn_layer *layer) {
 
 static void add_parameters(blocks *b) {
   const sn_net *net = b->route->net;
+  sn_precision precision = b->options->iteration.precision;
   bool gradients_stay = !b->route->dialect->declared && !b->options->iteration.inference;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     uint64_t bytes[SN_PARAMETER_TENSORS];
     uint32_t pieces = sn_parameter_tensors(&net->layers[i], bytes);
     for (int copy = 0; copy <= gradients_stay; copy++)
-      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = bytes[n];
+      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = sn_precision_of_parameters(precision, bytes[n]);
     add_buffers(b, &net->layers[i]);
   }
-  b->before[b->n_before++] = net->data_bytes;
+  b->before[b->n_before++] = sn_precision_data_bytes(precision, net);
   if (b->options->iteration.inference) return;
   b->before[b->n_before++] = b->route->dialect->eager ? 2 * net->label_bytes : net->label_bytes;
 }
@@ -63,7 +64,7 @@ static void add_state(blocks *b, const sn_device *device) {
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
       for (uint32_t k = 0; k < sn_optimizer_states(b->options->iteration.optimizer) && first_use; k++)
-        add_made(b, s, bytes[n]);
+        add_made(b, s, sn_precision_of_parameters(b->options->iteration.precision, bytes[n]));
     }
   }
 }

@@ -99,7 +99,8 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   r->options.iteration.inference = run->inference;
   if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
       sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
-      sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK)
+      sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK &&
+      sn_precision_parse(run->precision, &r->options.iteration.precision, err) == SN_OK)
     sn_allocator_parse(run->allocator, &r->options.allocator, err);
   if (run->accumulate < 1 || run->accumulate > SN_ITERATION_BATCHES)
     sn_fail(err, SN_BAD_INPUT, "run %" PRId64 ": the store says that an update is made of %u batches", run->id,

@@ -7,21 +7,24 @@
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
-static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect, bool inference) {
-  if (dialect->fork_copies && !inference) return layer->mask_bytes + layer->statistics_bytes;
-  uint64_t running = UINT64_C(2) * layer->out.c * sizeof(float), counter = dialect->eager ? 8 : 0;
+static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect, sn_iteration iteration) {
+  if (dialect->fork_copies && !iteration.inference) return layer->mask_bytes + layer->statistics_bytes;
+  uint64_t running = UINT64_C(2) * layer->out.c * sn_precision_parameter_bytes(iteration.precision);
+  uint64_t counter = dialect->eager ? 8 : 0;
   return layer->op == SN_BN ? running + counter : 0;
 }
 
 sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration) {
   const sn_dialect *d = sn_dialect_of(dialect);
-  sn_persistent p = {.input_batch = net->data_bytes, .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
-  p.parameters = p.parameter_gradients = 4 * net->parameters;
+  sn_precision precision = iteration.precision;
+  sn_persistent p = {.input_batch = sn_precision_data_bytes(precision, net),
+                     .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
+  p.parameters = p.parameter_gradients = sn_precision_parameter_bytes(precision) * net->parameters;
   p.optimizer_state = sn_optimizer_states(iteration.optimizer) * p.parameters;
   if (d->declared && !sn_iteration_accumulates(iteration)) p.parameter_gradients = 0;
   if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net);
   if (iteration.inference) p.parameter_gradients = p.optimizer_state = p.labels = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d, iteration.inference);
+  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d, iteration);
   return p;
 }
 
@@ -272,4 +275,10 @@ sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *
   run->tensors = rows;
   run->n_tensors = route->n_tensors;
   return SN_OK;
+}
+
+sn_strategy sn_result_head(const sn_strategy *strategies, uint32_t n_strategies) {
+  for (uint32_t i = 0; i < n_strategies; i++)
+    if (strategies[i].dialect == SN_DIALECT_SUPERNEURONS) return strategies[i];
+  return strategies[0];
 }

@@ -44,4 +44,7 @@ uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use);
  * variances, and the batch. */
 sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration);
 
+/* The strategy whose graph the run shows: the first of SuperNeurons', else the first of all. */
+sn_strategy sn_result_head(const sn_strategy *strategies, uint32_t n_strategies);
+
 #endif

@@ -377,6 +377,7 @@ static sn_status fill_head(const question *q, const char *spec, const sn_route *
                   .optimizer = sn_optimizer_name(o->iteration.optimizer),
                   .accumulate = sn_iteration_batches(o->iteration),
                   .inference = o->iteration.inference,
+                  .precision = sn_precision_name(o->iteration.precision),
                   .shared_link = o->shared_link,
                   .costs = o->calibration ? "measured" : "model",
                   .device = "",
@@ -406,13 +407,6 @@ static sn_status judge(question *q, const sn_run *run) {
   return sn_fail(q->err, SN_BAD_INPUT, "%s", run->failures[0].reason);
 }
 
-/* The one whose graph the run shows: the first of SuperNeurons', else the first of all. */
-static sn_strategy head_strategy(const sn_strategy *strategies, uint32_t n_strategies) {
-  for (uint32_t i = 0; i < n_strategies; i++)
-    if (strategies[i].dialect == SN_DIALECT_SUPERNEURONS) return strategies[i];
-  return strategies[0];
-}
-
 /* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
 static sn_status answer_once(question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
   sn_answer fresh = {.strategy = strategy, .schedule = schedule_of(q, strategy), .result = r};
@@ -438,7 +432,7 @@ static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strate
     return NULL;
   }
   sn_status status = open_question(q);
-  sn_strategy shown = head_strategy(strategies, n_strategies);
+  sn_strategy shown = sn_result_head(strategies, n_strategies);
   if (status == SN_OK) status = open_graph(q, shown);
   if (status == SN_OK) status = fill_head(q, spec, graph_of(q, shown)->route, run);
   if (status != SN_OK) return NULL;

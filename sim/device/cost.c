@@ -459,6 +459,7 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
     return step->parameter == 0 ? ns : 0;
   case SN_ADD_ROW:
   case SN_FLATTEN:
+  case SN_CAST:
   case SN_DECAY_WEIGHT:
   case SN_SCALE_MOMENTUM:
   case SN_ADD_GRADIENT:

@@ -13,6 +13,7 @@
 #define SN_SIM_GRAPH_ITERATION_H
 
 #include "sim/graph/optimizer.h"
+#include "sim/graph/precision.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,7 @@ typedef struct sn_iteration {
   sn_optimizer optimizer;
   uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
   bool inference;      /* forward alone; the two above are not looked at */
+  sn_precision precision;
 } sn_iteration;
 
 /* Gradients of parameters outlive the batch that they are of. */

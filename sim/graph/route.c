@@ -118,13 +118,14 @@ static void add_outputs(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t port = 0; port < layer->n_outputs; port++) {
     uint32_t value = layer->first_output + port;
-    b->output[value] = sn__route_add_tensor(b, index, port, SN_VALUE, b->net->values[value].bytes);
+    b->output[value] = sn__route_add_tensor(b, index, port, SN_VALUE, sn__route_bytes(b, value, b->widths.made));
     sn__route_access(b, b->output[value], SN_WRITE);
   }
   sn_saving saving = sn__route_rule(b, index)->saves;
   uint32_t first = first_saved(b, index, saving), count = sn_saving_count(saving);
   for (uint32_t i = first; i < count; i++) {
     uint64_t bytes = sn_saving_bytes(saving, i, layer, b->net->values[layer->first_output].bytes);
+    bytes = sn_widths_saving_bytes(&b->widths, b->net, index, saving, i, bytes);
     uint32_t saved = sn__route_add_tensor(b, index, i, SN_SAVED, bytes);
     if (i == first) b->saved[index] = saved;
     sn__route_access(b, saved, SN_WRITE);
@@ -153,7 +154,8 @@ static void add_flatten(sn__route_maker *b, uint32_t index) {
 /* What a layer reads as its i-th input. */
 static uint32_t operand_of(const sn__route_maker *b, uint32_t index, uint32_t i) {
   if (b->flat[index] != SN_NONE) return b->flat[index];
-  return b->output[sn__route_input(b, &b->net->layers[index], i)];
+  uint32_t value = sn__route_input(b, &b->net->layers[index], i);
+  return b->cast[value] != SN_NONE ? b->cast[value] : b->output[value];
 }
 
 static void permit_output(sn__route_maker *b, uint32_t index) {
@@ -174,6 +176,7 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
   b->forward_step[index] = b->route->n_steps;
   sn__route_begin_step(b, index, SN_FORWARD, SN_WHOLE);
   for (uint32_t i = 0; i < layer->n_inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
+  sn__route_cast_forward(b, index);
   sn__route_split_product(b, index);
   add_outputs(b, index);
   sn__route_make_workspace(b, index);
@@ -191,17 +194,22 @@ static sn_part whole_of(const sn__route_maker *b, uint32_t value) {
   return (sn_part){0, b->net->layers[b->net->values[value].producer].out.c};
 }
 
+static bool casts_back(const sn__route_maker *b, uint32_t value) {
+  return b->widths.made && b->widths.gradient[value] != b->widths.made[value];
+}
+
 void sn__route_new_gradients(sn__route_maker *b, uint32_t index, uint32_t first) {
   const sn_layer *layer = &b->net->layers[index];
   for (uint32_t i = first; i < layer->n_inputs; i++) {
     uint32_t value = sn__route_input(b, layer, i);
     if (!needs_gradient(b, value)) continue;
     uint32_t port = b->flat[index] == SN_NONE ? i : SN_FLAT;
-    uint32_t tensor = sn__route_add_tensor(b, index, port, SN_GRADIENT, b->net->values[value].bytes);
+    if (casts_back(b, value)) port += SN_CAST_INPUT;
+    uint32_t tensor = sn__route_add_tensor(b, index, port, SN_GRADIENT, sn__route_bytes(b, value, b->widths.gradient));
     sn__route_access(b, tensor, SN_WRITE);
     if (b->route->dialect->by_kernel && !b->trained[value]) continue; /* made, and nobody wants it */
     if (b->route->dialect->declared)
-      sn__route_arrive(b, value, tensor, whole_of(b, value));
+      sn__route_deliver(b, value, tensor, whole_of(b, value));
     else
       b->gradient[value] = tensor;
   }
@@ -243,7 +251,7 @@ static void add_gradients(sn__route_maker *b, uint32_t index) {
     sn__route_new_gradients(b, index, 1);
     break;
   case SN_GRAD_PASS_ON:
-    if (needs_gradient(b, input)) sn__route_arrive(b, input, b->gradient[output], b->part[output]);
+    if (needs_gradient(b, input)) sn__route_deliver(b, input, b->gradient[output], b->part[output]);
     break;
   case SN_GRAD_ACCUMULATE:
     for (uint32_t port = 1; port < layer->n_outputs; port++) sn__route_access(b, b->gradient[output + port], SN_READ);
@@ -324,7 +332,7 @@ static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
 }
 
 static void add_scratch(sn__route_maker *b, uint32_t index, const sn_op_rule *rule) {
-  uint64_t bytes = b->net->values[b->net->layers[index].first_output].bytes;
+  uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
   for (uint32_t i = 0; i < rule->scratch; i++)
     sn__route_access(b, sn__route_add_tensor(b, index, i, SN_SCRATCH, bytes), SN_WRITE);
 }
@@ -337,7 +345,8 @@ static void add_backward_step(sn__route_maker *b, uint32_t index) {
     sn__route_access_operand(b, index, rule->reads[i]);
   add_scratch(b, index, rule);
   add_gradients(b, index);
-  if (b->route->dialect->eager) sn__route_parameter_gradients(b, index);
+  bool data = needs_gradient(b, sn__route_input(b, &b->net->layers[index], 0));
+  if (b->route->dialect->eager && !sn__route_cast_gradients(b, index, data)) sn__route_parameter_gradients(b, index);
   permit_gradient(b, index);
   sn__route_end_step(b);
   add_flatten_back(b, index);
@@ -366,9 +375,9 @@ static void clear(sn__route_maker *b) {
   const sn_net *net = b->net;
   for (uint32_t i = 0; i < net->n_layers; i++)
     b->forward_step[i] = b->backward_step[i] = b->saved[i] = b->flat[i] = b->weight_gradient[i] = b->scratch[i] =
-        SN_NONE;
+        b->weight_cast[i] = SN_NONE;
   for (uint32_t value = 0; value < net->n_values; value++) {
-    b->output[value] = b->gradient[value] = SN_NONE;
+    b->output[value] = b->gradient[value] = b->cast[value] = SN_NONE;
     b->part[value] = whole_of(b, value);
   }
 }
@@ -412,7 +421,11 @@ typedef struct sizes {
   size_t layers, values, steps, tensors, accesses, permits, sums;
 } sizes;
 
-static sizes sizes_of(const sn_net *net, const sn_dialect *dialect) {
+/* Casts add to each value a copy and one back, in a step of two accesses; to each layer two copies of parameters, made,
+ * read by backward and at the end, and their gradients, made, read, and made into others in steps of three. */
+enum { CASTS_PER_VALUE = 2, CAST_ACCESSES_PER_VALUE = 4, CASTS_PER_LAYER = 6, CAST_ACCESSES_PER_LAYER = 14 };
+
+static sizes sizes_of(const sn_net *net, const sn_dialect *dialect, size_t casts) {
   size_t layers = net->n_layers, values = net->n_values, eager = dialect->declared, saves = !dialect->fork_copies;
   size_t kernels = dialect->by_kernel;
   return (sizes){
@@ -422,16 +435,18 @@ static sizes sizes_of(const sn_net *net, const sn_dialect *dialect) {
                 : dialect->flattens ? 5
                                     : 3) *
                    layers +
-               eager * values,
-      .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 1),
+               (eager + casts) * values + 2 * casts * layers,
+      .tensors = 2 * values + saves * SAVED_PER_LAYER * layers + eager * (values + (5 + kernels) * layers + 1) +
+                 casts * (CASTS_PER_VALUE * values + CASTS_PER_LAYER * layers),
       .accesses = (ACCESSES_PER_VALUE + eager * EAGER_PER_VALUE) * values +
-                  (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER + kernels * KERNELS_PER_LAYER) * layers + 2,
+                  (saves * 2 * SAVED_PER_LAYER + eager * EAGER_PER_LAYER + kernels * KERNELS_PER_LAYER) * layers + 2 +
+                  casts * (CAST_ACCESSES_PER_VALUE * values + CAST_ACCESSES_PER_LAYER * layers),
       .permits = saves * PERMITS_PER_VALUE * values + 1,
       .sums = eager * values + 1};
 }
 
 static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
-  sizes n = sizes_of(net, b->route->dialect);
+  sizes n = sizes_of(net, b->route->dialect, b->widths.made != NULL);
   b->steps = sn_arena_alloc(arena, n.steps, sizeof *b->steps);
   b->accesses = sn_arena_alloc(arena, n.accesses, sizeof *b->accesses);
   b->permits = sn_arena_alloc(arena, n.permits, sizeof *b->permits);
@@ -453,9 +468,13 @@ static bool allocate(sn__route_maker *b, const sn_net *net, sn_arena *arena) {
   b->holders = calloc(n.tensors, sizeof *b->holders);
   b->meetings = calloc(n.values, sizeof *b->meetings);
   b->scratch = calloc(n.layers, sizeof *b->scratch);
+  b->cast = calloc(n.values, sizeof *b->cast);
+  b->weight_cast = calloc(n.layers, sizeof *b->weight_cast);
+  b->casts = calloc(n.values, sizeof *b->casts);
   return b->steps && b->accesses && b->permits && b->tensors && b->sums && b->part && b->forward_step &&
          b->backward_step && b->weight_gradient && b->saved && b->output && b->gradient && b->order && b->flat &&
-         b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings && b->scratch;
+         b->stamp && b->place && b->branches && b->trained && b->holders && b->meetings && b->scratch && b->cast &&
+         b->weight_cast && b->casts;
 }
 
 static void free_room(sn__route_maker *b) {
@@ -468,6 +487,10 @@ static void free_room(sn__route_maker *b) {
   free(b->holders);
   free(b->meetings);
   free(b->scratch);
+  free(b->cast);
+  free(b->weight_cast);
+  free(b->casts);
+  sn_widths_clear(&b->widths);
 }
 
 static void hand_over(const sn__route_maker *b, sn_arena *arena) {
@@ -504,7 +527,8 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
   }
   route->dialect = sn_dialect_of(w->dialect);
   sn__route_maker b = {.net = net, .route = route, .iteration = w->iteration, .workspace = w->workspace};
-  sn_status status = allocate(&b, net, arena) ? SN_OK : sn_fail_memory(err);
+  sn_status status = sn_widths_make(&b.widths, net, w->iteration.precision, err);
+  if (status == SN_OK && !allocate(&b, net, arena)) status = sn_fail_memory(err);
   if (status == SN_OK) status = route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);
   if (status == SN_OK) hand_over(&b, arena);
@@ -542,8 +566,15 @@ static sn_status check_order(const wish *w, sn_err *err) {
                  "the dialect %s writes gradients in place and has one order only; explicit has others", name);
 }
 
+static sn_status check_precision(const wish *w, sn_err *err) {
+  sn_precision precision = w->iteration.precision;
+  if (sn_precision_is_wide(precision) || sn_dialect_of(w->dialect)->eager) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no precision %s: pytorch has it",
+                 sn_dialect_of(w->dialect)->name, sn_precision_name(precision));
+}
+
 static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
-  if (check_order(w, err) != SN_OK) return NULL;
+  if (check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? fill(arena, net, w, err) : NULL;
   if (!arena) sn_fail_memory(err);

@@ -55,12 +55,21 @@ typedef enum sn_role {
  * its output nor its own input's gradient. */
 enum { SN_FLAT = 1, SN_PRODUCT = 1 };
 
+/* The ports of copies in another width: of weights and bias (SN_SAVED; their gradients SN_SCRATCH), and of inputs
+ * (SN_SAVED; their gradients SN_GRADIENT). */
+enum { SN_CAST_WEIGHTS = 1 << 24, SN_CAST_BIAS, SN_CAST_INPUT };
+
 typedef struct sn_tensor {
   uint32_t layer; /* whose output, or whose backward makes the gradient */
   uint32_t port;  /* which output, or which input the gradient is for, or which of what is saved; SN_FLAT */
   sn_role role;
   uint64_t bytes;
 } sn_tensor;
+
+/* A copy of weights, which autocast makes where they are used and drops when it ends. */
+static inline bool sn_tensor_is_weight_cast(const sn_tensor *tensor) {
+  return tensor->role == SN_SAVED && (tensor->port == SN_CAST_WEIGHTS || tensor->port == SN_CAST_BIAS);
+}
 
 typedef enum sn_access_mode {
   SN_READ,  /* needs the value */
@@ -86,6 +95,7 @@ typedef enum sn_kernel {
   SN_FILTER_GRADIENT, /* backward of a CONV or FC without the gradient with respect to its input, which nobody needs or
                        * another kernel makes */
   SN_SUM,             /* adds two gradients where they meet, see sn_sum; its layer is the FORK */
+  SN_CAST,            /* backward: a gradient in the width of what it is of (sim/graph/precision.h) */
   /* by_kernel only; SN_WHOLE is then what is left of the layer's pass: */
   SN_ADD_ROW,         /* forward: an FC's bias */
   SN_DATA_GRADIENT,   /* backward of a CONV or FC: with respect to its input */
@@ -157,8 +167,9 @@ sn_route *sn_route_new(const sn_net *net, sn_dialect_id dialect, sn_order order,
  * implementation). Where an eager dialect accumulates, the route is that of a later micro-batch: gradients of
  * parameters are dropped by the step that makes them, as what they are added to lies beside the graph. Inference has
  * the forward steps alone: nothing is saved for backward, values die where forward reads them last, and a DROPOUT of an
- * eager dialect is no step. And with bytes of workspace for every CONV, by layer, which are tensors of dialects that
- * are by_kernel; NULL, as with sn_route_new(): none. */
+ * eager dialect is no step. A precision other than fp32 and tf32 is of eager dialects (SN_BAD_USAGE elsewhere). And
+ * with bytes of workspace for every CONV, by layer, which are tensors of dialects that are by_kernel; NULL, as with
+ * sn_route_new(): none. */
 sn_route *sn_route_new_for(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
                            const uint64_t *workspace, sn_err *err);
 void sn_route_free(sn_route *route);
@@ -186,7 +197,8 @@ static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
 enum { SN_TENSOR_NAME = 160 };
 
 /* "conv1.y", "relu1/fork.y1", "pool1.dx", "add1.dx1", "drop1.saved", "bn1.saved0", "fc1.flat", "fc1.dflat", "fc1.dw",
- * "fc1.db", "fc1.product", "conv1.scratch", "conv1.y before": cut to fit `room`; returns text. */
+ * "fc1.db", "fc1.product", "conv1.scratch", "fc1.cast_x", "fc1.cast_dw", "conv1.y before": cut to fit `room`; returns
+ * text. */
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room);
 
 const char *sn_pass_name(sn_pass pass);

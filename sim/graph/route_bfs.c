@@ -79,6 +79,7 @@ static uint32_t uses_besides(const sn_route *r, const sn_step *step, use *uses) 
     uses[1] = (use){parameter, true, true};
     return 2;
   case SN_FLATTEN:
+  case SN_CAST:
   case SN_FILTER_GRADIENT:
   case SN_BIAS_GRADIENT:
   case SN_SUM:

@@ -93,7 +93,7 @@ static void add_sum(sn__route_maker *b, const sn__meeting *m) {
   b->holders[earlier.tensor]--;
   b->holders[m->later.tensor]--;
   if (!in_place) {
-    to.tensor = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, b->net->values[m->value].bytes);
+    to.tensor = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, sn__route_bytes(b, m->value, b->widths.made));
     to.part = (sn_part){0, b->net->layers[b->net->values[m->value].producer].out.c};
     sn__route_access(b, to.tensor, SN_WRITE);
   }
@@ -107,6 +107,7 @@ static void add_sum(sn__route_maker *b, const sn__meeting *m) {
 void sn__route_leave(sn__route_maker *b, uint32_t index) {
   uint32_t dy = b->gradient[b->net->layers[index].first_output];
   if (dy != SN_NONE) b->holders[dy]--; /* a SOFTMAX has none */
+  sn__route_cast_back(b, index);
   for (uint32_t i = 0; i < b->n_meetings; i++) add_sum(b, &b->meetings[i]);
   b->n_meetings = 0;
 }
@@ -128,7 +129,7 @@ void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
     uint32_t channels = sn_layer_input_shape(b->net, layer, i).c;
     sn_part part = views ? (sn_part){channel, whole.channels} : seen_as(whole, layer->out.c, channels);
     channel += channels;
-    if (b->trained[value]) sn__route_arrive(b, value, dy, part);
+    if (b->trained[value]) sn__route_deliver(b, value, dy, part);
   }
 }
 
@@ -140,7 +141,8 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint32_t count = sn_parameter_tensors(layer, bytes);
   if (count > 0) b->weight_gradient[index] = b->route->n_tensors;
   for (uint32_t port = 0; port < count; port++)
-    sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT, bytes[port]);
+    sn__route_add_tensor(b, index, port, SN_PARAMETER_GRADIENT,
+                         sn_precision_of_parameters(b->iteration.precision, bytes[port]));
 }
 
 /* Of weights that several layers use, whose backward comes first makes the gradient; each later one makes its own and
@@ -151,7 +153,9 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
     sn__route_access(b, b->weight_gradient[owner], SN_MODIFY);
-    sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes[0]), SN_WRITE);
+    sn__route_access(
+        b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, sn_precision_of_parameters(b->iteration.precision, bytes[0])),
+        SN_WRITE);
     return;
   }
   sn__route_add_parameter_gradients(b, owner);
@@ -183,7 +187,8 @@ void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
   sn_optimizer optimizer = b->iteration.optimizer;
   bool adam = optimizer == SN_OPTIMIZER_ADAM || optimizer == SN_OPTIMIZER_ADAMW;
   bool first = b->route->n_steps == b->route->first_update + 1;
-  if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, b->net->parameters * sizeof(float));
+  uint64_t all = b->net->parameters * sn_precision_parameter_bytes(b->iteration.precision);
+  if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, all);
   use_gradients(b, index);
   if (first) leave_backward(b);
   if (adam) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);

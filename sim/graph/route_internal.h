@@ -16,6 +16,11 @@ typedef struct sn__meeting {
   uint32_t fork; /* layer */
 } sn__meeting;
 
+/* A gradient that is to be copied into the width of the value that it is of. */
+typedef struct sn__cast {
+  uint32_t value, from;
+} sn__cast;
+
 typedef struct sn__route_maker {
   const sn_net *net;
   sn_route *route;
@@ -43,6 +48,12 @@ typedef struct sn__route_maker {
   sn_iteration iteration;
   const uint64_t *workspace; /* per layer, by_kernel; NULL: none */
   uint32_t *scratch;         /* per layer: the tensor for that; SN_NONE: none */
+  sn_widths widths;          /* as made by sn_widths_make() */
+  uint32_t *cast;            /* per value: what its reader reads in its place; SN_NONE: the value itself */
+  uint32_t *weight_cast;     /* per layer: the first copy of its parameters; SN_NONE: none */
+  sn__cast *casts;           /* of the step at hand */
+  uint32_t n_casts;
+  uint32_t cast_gradient, n_cast_gradients; /* of the step at hand: the first, and how many */
   bool too_large;
 } sn__route_maker;
 
@@ -71,6 +82,23 @@ void sn__route_split_product(sn__route_maker *b, uint32_t layer);
 void sn__route_make_workspace(sn__route_maker *b, uint32_t layer);
 /* All backward steps, with the updates. */
 sn_status sn__route_backward_kernels(sn__route_maker *b, sn_err *err);
+
+/* ---- precision; nothing where it is fp32 ---- */
+
+/* The forward step at hand makes copies of its operands; the last one is read by the copies of all weights. */
+void sn__route_cast_forward(sn__route_maker *b, uint32_t layer);
+/* The backward step at hand makes the gradients of its weights' copies, and reads those: false where there are none.
+ * `data`: it makes a gradient with respect to its input. */
+bool sn__route_cast_gradients(sn__route_maker *b, uint32_t layer, bool data);
+/* As sn__route_arrive(), but where the gradient has to be copied first: that is left to sn__route_cast_back(). */
+void sn__route_deliver(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part);
+/* Steps that copy the gradients which the layer's backward has made. */
+void sn__route_cast_back(sn__route_maker *b, uint32_t layer);
+/* Bytes of a value in one of b->widths' arrays, or in fp32 where that is NULL. */
+static inline uint64_t sn__route_bytes(const sn__route_maker *b, uint32_t value, const uint8_t *width) {
+  const sn_value *v = &b->net->values[value];
+  return width ? sn_width_bytes(v, width[value]) : v->bytes;
+}
 
 /* ---- declared dialects ---- */
 

@@ -11,6 +11,14 @@ static const char *other_name(const sn_route *route, sn_role role) {
   return role == SN_VALUE && route->dialect->by_kernel ? "product" : others[role];
 }
 
+/* Copies in another width. */
+static const char *cast_name(const sn_tensor *t) {
+  static const char *const made[] = {"cast_w", "cast_b", "cast_x"}, *const gradients[] = {"cast_dw", "cast_db",
+                                                                                          "cast_dx"};
+  uint32_t which = t->port < SN_CAST_INPUT ? t->port - SN_CAST_WEIGHTS : 2;
+  return t->role == SN_SAVED ? made[which] : gradients[which];
+}
+
 char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t room) {
   static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch", "before"};
   bool carried = route->tensors[tensor].role == SN_CARRIED;
@@ -19,7 +27,9 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
   uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
   const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch, 1};
-  if (t->port >= siblings[t->role])
+  if (t->port >= SN_CAST_WEIGHTS)
+    snprintf(text, room, "%s.%s", layer->name, cast_name(t));
+  else if (t->port >= siblings[t->role])
     snprintf(text, room, "%s.%s", layer->name, other_name(route, t->role));
   else if (siblings[t->role] > 1)
     snprintf(text, room, "%s.%s%u", layer->name, suffixes[t->role], t->port);
@@ -36,12 +46,14 @@ const char *sn_pass_name(sn_pass pass) {
 }
 
 const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
-  static const char *const kernels[] = {
-      [SN_FLATTEN] = "FLATTEN",     [SN_FILTER_GRADIENT] = "FILTER", [SN_SUM] = "SUM",
-      [SN_ADD_ROW] = "ADD_ROW",     [SN_DATA_GRADIENT] = "DATA",     [SN_BIAS_GRADIENT] = "BIAS",
-      [SN_DECAY_WEIGHT] = "DECAY",  [SN_SCALE_MOMENTUM] = "SCALE",   [SN_ADD_GRADIENT] = "ADD",
-      [SN_ADD_TO_PARAMETER] = "ADD"};
-  bool own = step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && !route->dialect->by_kernel);
+  static const char *const kernels[] = {[SN_FLATTEN] = "FLATTEN",        [SN_CAST] = "CAST",
+                                        [SN_FILTER_GRADIENT] = "FILTER", [SN_SUM] = "SUM",
+                                        [SN_ADD_ROW] = "ADD_ROW",        [SN_DATA_GRADIENT] = "DATA",
+                                        [SN_BIAS_GRADIENT] = "BIAS",     [SN_DECAY_WEIGHT] = "DECAY",
+                                        [SN_SCALE_MOMENTUM] = "SCALE",   [SN_ADD_GRADIENT] = "ADD",
+                                        [SN_ADD_TO_PARAMETER] = "ADD"};
+  bool own =
+      step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && step->kernel != SN_CAST && !route->dialect->by_kernel);
   return own ? sn_op_of(&route->net->layers[step->layer])->name : kernels[step->kernel];
 }
 

@@ -77,7 +77,8 @@ static void pick_fastest(const lowering *l, const sn_step *step, uint8_t algo[2]
 static uint64_t pick_algos(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
   uint64_t workspace = 0;
   algo[0] = algo[1] = SN_NO_ALGO;
-  if (!sn_op_of(&l->route->net->layers[step->layer])->convolves || step->pass == SN_UPDATE) return 0;
+  if (!sn_op_of(&l->route->net->layers[step->layer])->convolves || step->pass == SN_UPDATE || step->kernel == SN_CAST)
+    return 0;
   if (l->route->dialect->by_kernel) {
     pick_fastest(l, step, algo);
   } else if (step->pass == SN_FORWARD) {

@@ -151,6 +151,7 @@ static bool write_instrs(const sn_plan *plan, FILE *out) {
 static bool write_question(const sn_net *net, const char *strategy, const sn_device *device, const sn_options *o,
                            FILE *out) {
   sn_shape image = net->layers[0].out;
+  bool wide = o->iteration.precision == SN_FP32;
   return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
          fprintf(out,
                  ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
@@ -162,12 +163,13 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
          fprintf(out,
                  "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
-                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n\"shared_link\": %s,\n"
+                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n%s%s%s\"shared_link\": %s,\n"
                  "\"costs\": \"%s\",\n",
                  sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
                  sn_optimizer_name(o->iteration.optimizer), sn_iteration_batches(o->iteration),
-                 o->iteration.inference ? "true" : "false", o->shared_link ? "true" : "false",
-                 o->calibration ? "measured" : "model") > 0;
+                 o->iteration.inference ? "true" : "false", wide ? "" : "\"precision\": \"",
+                 wide ? "" : sn_precision_name(o->iteration.precision), wide ? "" : "\",\n",
+                 o->shared_link ? "true" : "false", o->calibration ? "measured" : "model") > 0;
 }
 
 static bool write_lanes(const sn_plan *plan, FILE *out) {

@@ -37,8 +37,8 @@ static void find_uses(const sn_route *route, uses *u) {
 }
 
 /* Behind which steps one tensor alone goes on: `open` counts those made and still to be read by a forward step, but for
- * the input batch, which nobody re-makes; `changing` those that will still be changed in place, by which what the next
- * unit has kept as its input would be lost. */
+ * the input batch, which nobody re-makes, and copies of weights, which whoever is run again makes again; `changing`
+ * those that will still be changed in place, by which what the next unit has kept as its input would be lost. */
 static void find_cuts(const sn_route *route, const uses *u, sn_units *units) {
   uint32_t open = 0, changing = 0, n = route->first_backward, joined = SN_NONE;
   for (uint32_t s = 0; s + 1 < n; s++) {
@@ -46,6 +46,7 @@ static void find_cuts(const sn_route *route, const uses *u, sn_units *units) {
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       sn_access access = route->accesses[step->first_access + i];
       bool writes = access.mode == SN_WRITE;
+      if (sn_tensor_is_weight_cast(&route->tensors[access.tensor])) continue;
       open += writes && u->last[access.tensor] > s;
       open -= !writes && u->last[access.tensor] == s;
       changing += writes && u->changed[access.tensor] > s;

@@ -46,6 +46,7 @@ static sn_run run_without_words(const sn_result *results, uint32_t count) {
                   .workspace = "",
                   .external = "",
                   .allocator = "",
+                  .precision = "fp32",
                   .optimizer = "",
                   .costs = "",
                   .device = "",

@@ -1,0 +1,48 @@
+"""PyTorch's autocast as a GPU has it, for tensors that are on a CPU (bench/pytorch_memory.py). Both have the same list of
+operations in 16 bits; the list of those in 32 bits is longer on a GPU (aten/src/ATen/autocast_mode.h), and what matters of
+it here is done by a mode in which every call of a function of PyTorch's comes by.
+"""
+import contextlib
+
+import torch
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+IN_32_BITS = {F.layer_norm, F.group_norm, F.rms_norm, F.softmax, F.log_softmax, F.cross_entropy, F.nll_loss, F.softplus, F.interpolate,
+              torch.softmax, torch.log_softmax, torch.pow, torch.rsqrt, torch.exp, torch.Tensor.softmax, torch.Tensor.pow,
+              torch.Tensor.__pow__, torch.Tensor.sum, torch.sum, torch.layer_norm, torch.group_norm, torch.nn.functional.normalize}
+
+
+class GpuAutocast(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function in IN_32_BITS:
+            args = [wide(value) for value in args]
+        return function(*args, **(kwargs or {}))
+
+
+def wide(value):
+    narrow = torch.is_tensor(value) and value.is_floating_point() and value.element_size() < 4
+    return value.float() if narrow else value
+
+
+@contextlib.contextmanager
+def autocast(precision):
+    """Of "amp-bf16" and "amp-fp16"; of others nothing."""
+    dtype = DTYPES.get(precision.removeprefix("amp-")) if precision.startswith("amp-") else None
+    if dtype is None:
+        yield
+        return
+    with torch.autocast("cpu", dtype=dtype), GpuAutocast():
+        yield
+
+
+@contextlib.contextmanager
+def made_in(precision):
+    """Modules made here have parameters and buffers of "bf16" or "fp16"; of others float32."""
+    torch.set_default_dtype(DTYPES.get(precision, torch.float32))
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)

@@ -1,0 +1,194 @@
+/* Widths of values by precision; see the header. A layer is looked at when its last input is known, with a stack. */
+#include "sim/graph/precision.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[SN_PRECISION_COUNT] = {"fp32", "tf32", "bf16", "fp16", "amp-bf16", "amp-fp16"};
+
+const char *sn_precision_name(sn_precision precision) {
+  return names[precision];
+}
+
+sn_status sn_precision_parse(const char *text, sn_precision *precision, sn_err *err) {
+  for (sn_precision p = 0; p < SN_PRECISION_COUNT; p++)
+    if (strcmp(text, names[p]) == 0) {
+      *precision = p;
+      return SN_OK;
+    }
+  bool half = strcmp(text, "amp") == 0;
+  return sn_fail(err, SN_BAD_USAGE, "--precision: \"%.40s\" is none of: fp32, tf32, bf16, fp16, amp-bf16, amp-fp16%s",
+                 text, half ? " (did you mean amp-bf16?)" : "");
+}
+
+uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {
+  return sn_width_bytes(&net->values[net->layers[0].first_output], (uint8_t)sn_precision_parameter_bytes(precision));
+}
+
+bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer) {
+  return sn_precision_is_amp(precision) && (layer->op == SN_CONV || layer->op == SN_DECONV || layer->op == SN_FC);
+}
+
+/* ---- kinds ---- */
+
+typedef enum kind { FOLLOWS, NARROW, WIDE, WIDEST, PROMOTES, PROMOTES_WIDE } kind;
+
+static kind kind_of(const sn_layer *layer) {
+  static const uint8_t kinds[SN_OP_COUNT] = {
+      [SN_CONV] = NARROW,
+      [SN_DECONV] = NARROW,
+      [SN_FC] = NARROW,
+      [SN_ATTENTION] = NARROW,
+      [SN_LAYER_NORM] = WIDE,
+      [SN_RMS_NORM] = WIDE,
+      [SN_SOFTMAX] = WIDE,
+      [SN_TOKEN] = WIDE,
+      [SN_CONCAT] = WIDEST,
+      [SN_JOIN] = PROMOTES,
+      [SN_MUL] = PROMOTES,
+      [SN_SCALE] = PROMOTES_WIDE,
+      [SN_LRN] = PROMOTES_WIDE,
+      [SN_POSITION] = PROMOTES_WIDE,
+      [SN_EMBEDDING] = PROMOTES_WIDE,
+      [SN_MATMUL] = NARROW,
+      [SN_GROUP_NORM] = WIDE,
+      [SN_PROBABILITIES] = WIDE,
+      [SN_RESIZE] = WIDE,
+  };
+  bool powers = layer->op == SN_ACT && (layer->attr.act == SN_ACT_SOFTPLUS || layer->attr.act == SN_ACT_GELU_NEW);
+  return powers ? WIDE : (kind)kinds[layer->op];
+}
+
+typedef struct layer_widths {
+  uint8_t taken, gradient, out; /* taken 0: as it was made */
+} layer_widths;
+
+static layer_widths widths_under_amp(const sn_net *net, const sn_layer *layer, uint8_t first, uint8_t widest) {
+  switch (kind_of(layer)) {
+  case NARROW:
+    return (layer_widths){2, 2, 2};
+  case WIDE:
+    return (layer_widths){4, 4, 4};
+  case WIDEST:
+    return (layer_widths){widest, widest, widest};
+  case PROMOTES:
+    if (layer->op == SN_JOIN && sn_layer_in_place(net, layer)) widest = first;
+    return (layer_widths){0, widest, widest};
+  case PROMOTES_WIDE:
+    return (layer_widths){0, 4, 4};
+  case FOLLOWS:
+    break;
+  }
+  return (layer_widths){0, first, first};
+}
+
+static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_layer *layer) {
+  uint8_t first = 0, widest = 0;
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint8_t made = w->made[net->inputs[layer->first_input + i]];
+    if (i == 0) first = made;
+    if (made > widest) widest = made;
+  }
+  if (sn_precision_is_amp(w->precision)) return widths_under_amp(net, layer, first, widest);
+  return layer->op == SN_RMS_NORM ? (layer_widths){4, 4, 2} : (layer_widths){2, 2, 2};
+}
+
+static void set_widths(sn_widths *w, const sn_net *net, const sn_layer *layer) {
+  layer_widths found = widths_of(w, net, layer);
+  if (layer->op == SN_DATA) found.out = (uint8_t)sn_precision_parameter_bytes(w->precision);
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = net->inputs[layer->first_input + i];
+    w->taken[value] = found.taken ? found.taken : w->made[value];
+    w->gradient[value] = found.gradient;
+  }
+  for (uint32_t port = 0; port < layer->n_outputs; port++) w->made[layer->first_output + port] = found.out;
+}
+
+static void visit(sn_widths *w, const sn_net *net, uint32_t *arrived, uint32_t *stack) {
+  uint32_t depth = 0;
+  stack[depth++] = 0;
+  while (depth > 0) {
+    const sn_layer *layer = &net->layers[stack[--depth]];
+    if (layer->n_inputs > 0 && ++arrived[layer - net->layers] < layer->n_inputs) continue;
+    set_widths(w, net, layer);
+    for (uint32_t port = 0; port < layer->n_outputs; port++) {
+      uint32_t consumer = net->values[layer->first_output + port].consumer;
+      if (consumer != SN_NONE) stack[depth++] = consumer;
+    }
+  }
+}
+
+sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision, sn_err *err) {
+  *w = (sn_widths){.precision = precision};
+  if (sn_precision_is_wide(precision)) return SN_OK;
+  size_t values = (size_t)net->n_values + 1;
+  uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), *stack = calloc(values, sizeof *stack);
+  w->made = calloc(values, 1);
+  w->taken = calloc(values, 1);
+  w->gradient = calloc(values, 1);
+  bool good = arrived && stack && w->made && w->taken && w->gradient;
+  if (good) visit(w, net, arrived, stack);
+  free(arrived);
+  free(stack);
+  return good ? SN_OK : sn_fail_memory(err);
+}
+
+void sn_widths_clear(sn_widths *w) {
+  free(w->made);
+  free(w->taken);
+  free(w->gradient);
+  *w = (sn_widths){0};
+}
+
+/* ---- what backward keeps beside values ---- */
+
+static uint64_t scaled(uint64_t fp32_bytes, uint8_t width) {
+  return fp32_bytes / 4 * width;
+}
+
+/* Probabilities under AMP: the softmax's own in four bytes, and what the product takes in two. */
+static uint64_t probability_bytes(const sn_widths *w, sn_saving saving, uint32_t index, uint64_t fp32_bytes) {
+  bool amp = sn_precision_is_amp(w->precision);
+  if (saving == SN_SAVES_PROBABILITIES) return fp32_bytes / 4 * (amp ? 6 : 2);
+  return index == 2 || (index == 0 && amp) ? fp32_bytes : fp32_bytes / 2;
+}
+
+uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t index_of_layer, sn_saving saving,
+                                uint32_t index, uint64_t fp32_bytes) {
+  const sn_layer *layer = &net->layers[index_of_layer];
+  if (!w->made) return fp32_bytes;
+  uint8_t in = w->made[net->inputs[layer->first_input]], out = w->made[layer->first_output];
+  switch (saving) {
+  case SN_SAVES_AS_OUTPUT:
+    return scaled(fp32_bytes, out);
+  case SN_SAVES_THREE_OUTPUTS:
+  case SN_SAVES_LRN:
+    return scaled(fp32_bytes, index == 0 ? in : out);
+  case SN_SAVES_RMS:
+    return index > 0 ? scaled(fp32_bytes, out) : fp32_bytes;
+  case SN_SAVES_LOSS:
+    return scaled(fp32_bytes, out);
+  case SN_SAVES_MASK:
+    return layer->attr.images ? scaled(fp32_bytes, out) : fp32_bytes;
+  case SN_SAVES_PROBABILITIES:
+  case SN_SAVES_DROPPED:
+    return probability_bytes(w, saving, index, fp32_bytes);
+  case SN_SAVES_NOTHING:
+  case SN_SAVES_CHANNELS:
+  case SN_SAVES_INDICES:
+  case SN_SAVES_ROWS:
+  case SN_SAVES_GROUPS:
+  case SN_SAVES_ATTENTION:
+    break;
+  }
+  return fp32_bytes;
+}
+
+uint64_t sn_widths_scratch_bytes(const sn_widths *w, const sn_net *net, uint32_t index) {
+  const sn_layer *layer = &net->layers[index];
+  const sn_value *output = &net->values[layer->first_output];
+  if (!w->made) return output->bytes;
+  uint8_t out = w->made[layer->first_output], taken = w->taken[net->inputs[layer->first_input]];
+  return sn_width_bytes(output, out > taken ? out : taken);
+}

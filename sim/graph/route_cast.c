@@ -1,0 +1,117 @@
+/* Copies in another width (sim/graph/precision.h), of eager dialects under AMP: those of operands are made by the step
+ * that reads them, those of gradients back are steps of their own.
+ *
+ *     forward    x (4 bytes) --> FC --> y            makes x', w', b' of two bytes, and y
+ *     backward   FC: dy, x', w' --> dx', dw', db'    then CAST db' --> db, CAST dw' --> dw, CAST dx' --> dx
+ */
+#include "sim/graph/route_internal.h"
+
+/* ---- forward ---- */
+
+static void cast_inputs(sn__route_maker *b, uint32_t index) {
+  const sn_layer *layer = &b->net->layers[index];
+  for (uint32_t i = 0; i < layer->n_inputs; i++) {
+    uint32_t value = sn__route_input(b, layer, i);
+    const sn_value *v = &b->net->values[value];
+    if (v->dtype == SN_I64 || b->widths.taken[value] == b->widths.made[value]) continue;
+    uint64_t bytes = sn_width_bytes(v, b->widths.taken[value]);
+    b->cast[value] = sn__route_add_tensor(b, index, SN_CAST_INPUT + i, SN_SAVED, bytes);
+    sn__route_access(b, b->cast[value], SN_WRITE);
+  }
+}
+
+/* Of weights that several layers use there is one copy. */
+static uint32_t owner_of(const sn__route_maker *b, uint32_t index) {
+  uint32_t shared = b->net->layers[index].attr.weights_of;
+  return shared != 0 ? shared : index;
+}
+
+static void cast_parameters(sn__route_maker *b, uint32_t index) {
+  uint32_t owner = owner_of(b, index);
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
+  if (!sn_precision_casts_weights(b->widths.precision, &b->net->layers[index])) return;
+  if (b->weight_cast[owner] != SN_NONE) {
+    sn__route_access(b, b->weight_cast[owner], SN_READ);
+    return;
+  }
+  b->weight_cast[owner] = b->route->n_tensors;
+  for (uint32_t port = 0; port < count; port++)
+    sn__route_access(b, sn__route_add_tensor(b, index, SN_CAST_WEIGHTS + port, SN_SAVED, bytes[port] / 2), SN_WRITE);
+}
+
+/* Autocast drops its copies of weights when it ends, behind the loss. */
+static void end_autocast(sn__route_maker *b) {
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  for (uint32_t i = 0; i < b->net->n_layers; i++) {
+    uint32_t count = b->weight_cast[i] == SN_NONE ? 0 : sn_parameter_tensors(&b->net->layers[i], bytes);
+    for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_cast[i] + port, SN_READ);
+  }
+}
+
+void sn__route_cast_forward(sn__route_maker *b, uint32_t index) {
+  if (!b->widths.made) return;
+  cast_inputs(b, index);
+  cast_parameters(b, index);
+  if (sn_precision_is_amp(b->widths.precision) && index == b->order[b->net->n_layers - 2]) end_autocast(b);
+}
+
+/* ---- backward ---- */
+
+bool sn__route_cast_gradients(sn__route_maker *b, uint32_t index, bool data) {
+  uint32_t owner = owner_of(b, index);
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  if (!sn_precision_casts_weights(b->widths.precision, &b->net->layers[index])) return false;
+  if (data || b->net->layers[index].op != SN_FC) sn__route_access(b, b->weight_cast[owner], SN_READ);
+  uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
+  b->cast_gradient = b->route->n_tensors;
+  b->n_cast_gradients = count;
+  for (uint32_t port = 0; port < count; port++)
+    sn__route_access(b, sn__route_add_tensor(b, index, SN_CAST_WEIGHTS + port, SN_SCRATCH, bytes[port] / 2), SN_WRITE);
+  return true;
+}
+
+static void begin_cast(sn__route_maker *b, uint32_t index, uint32_t from) {
+  sn__route_begin_step(b, index, SN_BACKWARD, SN_CAST);
+  sn__route_access(b, from, SN_READ);
+}
+
+/* Another layer's use of the weights may have made their gradient: it is added to. */
+static void cast_parameter_gradients(sn__route_maker *b, uint32_t index) {
+  uint32_t owner = owner_of(b, index);
+  bool later = b->weight_gradient[owner] != SN_NONE;
+  if (b->n_cast_gradients > 0 && !later) sn__route_add_parameter_gradients(b, owner);
+  for (uint32_t port = 0; port < b->n_cast_gradients; port++) {
+    uint32_t to = b->weight_gradient[owner] + port;
+    begin_cast(b, index, b->cast_gradient + port);
+    b->steps[b->route->n_steps - 1].parameter = port;
+    sn__route_access(b, to, later ? SN_MODIFY : SN_WRITE);
+    if (later) sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, b->tensors[to].bytes), SN_WRITE);
+    sn__route_end_step(b);
+  }
+  b->n_cast_gradients = 0;
+}
+
+void sn__route_deliver(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_part part) {
+  if (!b->widths.made || b->widths.gradient[value] == b->widths.made[value])
+    sn__route_arrive(b, value, tensor, part);
+  else
+    b->casts[b->n_casts++] = (sn__cast){value, tensor};
+}
+
+/* Autocast casts the last operand first (its C++, as gcc compiles it), so that the first is cast back first. */
+void sn__route_cast_back(sn__route_maker *b, uint32_t index) {
+  if (!b->widths.made) return;
+  for (uint32_t i = 0; i < b->n_casts; i++) {
+    uint32_t value = b->casts[i].value;
+    const sn_value *v = &b->net->values[value];
+    begin_cast(b, index, b->casts[i].from);
+    uint32_t to =
+        sn__route_add_tensor(b, index, v->consumer_input, SN_GRADIENT, sn_width_bytes(v, b->widths.made[value]));
+    sn__route_access(b, to, SN_WRITE);
+    sn__route_end_step(b);
+    sn__route_arrive(b, value, to, (sn_part){0, b->net->layers[v->producer].out.c});
+  }
+  b->n_casts = 0;
+  cast_parameter_gradients(b, index);
+}

@@ -1,0 +1,216 @@
+/* Precision: what it makes of networks whose figures are known, of steps by hand, and of random networks.
+ *
+ * The table is what MemTracker of PyTorch 2.15.0 says on fake tensors, 2026-11-22, by bench/pytorch_memory.py
+ * --precision and bench/pytorch_transformers.py --precision. Where a network has BN or, in bf16, LAYER_NORM, a CPU's
+ * kernels keep statistics of two bytes and a GPU's, which are ours, of four: `statistics` are the bytes between. */
+#include "tests/unit/pipeline.h"
+#include "tests/unit/random_net.h"
+#include "tests/unit/seed.h"
+
+#include "sim/ask/simulate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct row {
+  const char *net;
+  uint32_t batch;
+  sn_optimizer optimizer;
+  sn_precision precision;
+  uint64_t total;  /* PyTorch's */
+  int64_t between; /* ours beyond that: statistics; seeds of fused attentions (+16 each); numbers of positions (-) */
+} row;
+
+static const row rows[] = {
+    {"tv_resnet50", 128, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 5988777232, 106240}, /* frameworks, section 6 */
+    {"tv_resnet50", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 982294928, 63232},
+    {"tv_resnet50", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_FP16, 982294928, 63232},
+    {"tv_resnet50", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 817768604, 63232},
+    {"tv_vgg16", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 2529998568, 0},
+    {"tv_vgg16", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 1497268468, 0},
+    {"efficientnet_b0", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 774715760, 84032},
+    {"efficientnet_b0", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 733369356, 84032},
+    {"vit_b_16", 16, SN_OPTIMIZER_MOMENTUM, SN_AMP_BF16, 1967912296, 12 * 16},
+    {"vit_b_16", 16, SN_OPTIMIZER_MOMENTUM, SN_BF16, 1313236980, 302784},
+    {"gpt2", 4, SN_OPTIMIZER_ADAMW, SN_AMP_BF16, 7482238040, 12 * 16 - 8192},
+    {"gpt2", 4, SN_OPTIMIZER_ADAMW, SN_BF16, 4189753428, 401600},
+};
+
+static sn_live live_of(const sn_net *net, sn_iteration iteration) {
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("h200");
+  sn_strategy s = parse_strategy("pytorch");
+  sn_options options = SN_OPTIONS_INIT;
+  options.iteration = iteration;
+  sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
+  must(&err);
+  assert_int_equal(run->n_results, 1);
+  sn_live live = run->results[0].live;
+  sn_run_free(run);
+  return live;
+}
+
+static void live_bytes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const row *r = &rows[i];
+    sn_net *net = load_net(r->net, r->batch);
+    sn_live live = live_of(net, (sn_iteration){.optimizer = r->optimizer, .precision = r->precision});
+    int64_t off = (int64_t)(sn_live_total(&live) - r->total);
+    if (off != r->between)
+      fail_msg("%s, batch %u, %s: %" PRId64 " off, not %" PRId64, r->net, r->batch, sn_precision_name(r->precision),
+               off, r->between);
+    assert_true(llabs(off) < (int64_t)(r->total / 1000));
+    sn_net_free(net);
+  }
+}
+
+/* ---- steps ---- */
+
+static const char small[] = "{\"snsim_net\":1,\"name\":\"small\",\"input\":[4,4,4],\"layers\":["
+                            "{\"name\":\"conv\",\"op\":\"CONV\",\"channels\":4,\"kernel\":3,\"pad\":1},"
+                            "{\"name\":\"norm\",\"op\":\"LAYER_NORM\"},"
+                            "{\"name\":\"join\",\"op\":\"JOIN\",\"inputs\":[\"norm\",\"conv\"]},"
+                            "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":8,\"bias\":false},"
+                            "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
+
+static void print_step(const sn_route *r, uint32_t s, char *text, size_t room) {
+  const sn_step *step = &r->steps[s];
+  int used = snprintf(text, room, "%s %s %s", r->net->layers[step->layer].name, sn_pass_name(step->pass),
+                      sn_step_op_name(r, step));
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    sn_access a = r->accesses[step->first_access + i];
+    char name[SN_TENSOR_NAME];
+    used += snprintf(text + used, room - (size_t)used, " %s:%c%" PRIu64, sn_tensor_name(r, a.tensor, name, sizeof name),
+                     "rwm"[a.mode], r -> tensors[a.tensor].bytes);
+  }
+}
+
+/* An image of 64 elements, batch 1. CONV makes two bytes an element, the norm takes and makes four, their sum is of
+ * four, FC takes two. */
+static void steps_of_amp(void **state) {
+  (void)state;
+  static const char *const steps[] = {
+      "conv forward CONV conv.cast_x:w128 conv.cast_w:w288 conv.cast_b:w8 conv.y:w128",
+      "norm forward LAYER_NORM conv.y:r128 norm.cast_x:w256 norm.y:w256 norm.saved0:w64 norm.saved1:w64",
+      "join forward JOIN norm.y:r256 conv.y:r128 join.y:w256",
+      "fc forward FC join.y:r256 fc.cast_x:w128 fc.cast_w:w1024 fc.y:w16",
+      "softmax forward SOFTMAX fc.y:r16 softmax.cast_x:w32 conv.cast_w:r288 conv.cast_b:r8 fc.cast_w:r1024 "
+      "softmax.y:w32 softmax.saved:w8",
+      "softmax backward SOFTMAX softmax.y:r32 softmax.scratch:w32 softmax.cast_dx:w32",
+      "softmax backward CAST softmax.cast_dx:r32 softmax.dx:w16",
+      "fc backward FC softmax.dx:r16 fc.cast_x:r128 fc.cast_dx:w128 fc.cast_w:r1024 fc.cast_dw:w1024",
+      "fc backward CAST fc.cast_dx:r128 fc.dx:w256",
+      "fc backward CAST fc.cast_dw:r1024 fc.dw:w2048",
+      "join backward CAST fc.dx:r256 join.dx1:w128",
+  };
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(small, 1);
+  sn_route *route =
+      sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){.precision = SN_AMP_BF16}, NULL, &err);
+  must(&err);
+  for (uint32_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
+    char text[500];
+    print_step(route, s, text, sizeof text);
+    assert_string_equal(text, steps[s]);
+  }
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+/* ---- random networks ---- */
+
+static void check_same_route(const sn_route *a, const sn_route *b) {
+  assert_int_equal(a->n_steps, b->n_steps);
+  assert_int_equal(a->n_tensors, b->n_tensors);
+  assert_int_equal(a->n_accesses, b->n_accesses);
+  assert_memory_equal(a->accesses, b->accesses, a->n_accesses * sizeof *a->accesses);
+  for (uint32_t t = 0; t < a->n_tensors; t++) assert_int_equal(a->tensors[t].bytes, b->tensors[t].bytes);
+}
+
+static sn_route *route_in(const sn_net *net, sn_precision precision) {
+  sn_err err = SN_ERR_INIT;
+  sn_route *r =
+      sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){.precision = precision}, NULL, &err);
+  must(&err);
+  return r;
+}
+
+/* Values of a layer in two widths: none is wider than in fp32. */
+static void check_values(const sn_net *net, const sn_route *wide, const sn_route *narrow, bool half) {
+  for (uint32_t v = 0; v < net->n_values; v++) {
+    if (wide->output[v] == SN_NONE) continue;
+    uint64_t before = wide->tensors[wide->output[v]].bytes, after = narrow->tensors[narrow->output[v]].bytes;
+    assert_true(after == before || 2 * after == before);
+    if (half) assert_int_equal(2 * after, before);
+  }
+}
+
+/* sn_simulate() checks every plan; copies of weights are what AMP may need beyond fp32: half the parameters for good,
+ * and their gradients on the way. */
+static void check_precisions(const sn_net *net, sn_optimizer optimizer) {
+  sn_route *wide = route_in(net, SN_FP32), *tf32 = route_in(net, SN_TF32);
+  check_same_route(wide, tf32);
+  sn_live most = live_of(net, (sn_iteration){.optimizer = optimizer});
+  for (sn_precision p = SN_BF16; p < SN_PRECISION_COUNT; p++) {
+    bool amp = sn_precision_is_amp(p);
+    sn_route *narrow = route_in(net, p);
+    check_values(net, wide, narrow, !amp);
+    sn_live live = live_of(net, (sn_iteration){.optimizer = optimizer, .precision = p});
+    assert_int_equal(live.parameters, amp ? most.parameters : most.parameters / 2);
+    assert_int_equal(live.optimizer / 2, (amp ? most.optimizer : live.optimizer) / 2);
+    sn_route_free(narrow);
+  }
+  sn_route_free(wide);
+  sn_route_free(tf32);
+}
+
+static void random_networks(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(20261124);
+  const char *asked = getenv("SN_PROP_NETS");
+  int nets = asked ? atoi(asked) : 60;
+  for (int n = 0; n < nets; n++, seed++) {
+    sn_err err = SN_ERR_INIT;
+    uint64_t dice = seed;
+    sn_net *net = random_net_new(&dice, &err);
+    must(&err);
+    check_precisions(net, n % 2 ? SN_OPTIMIZER_ADAM : SN_OPTIMIZER_MOMENTUM);
+    sn_net_free(net);
+  }
+}
+
+static void other_dialects_refuse(void **state) {
+  (void)state;
+  sn_net *net = load_net("lenet", 2);
+  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
+    sn_err err = SN_ERR_INIT;
+    sn_route *route = sn_route_new_for(net, d, SN_ORDER_ROUTE, (sn_iteration){.precision = SN_FP16}, NULL, &err);
+    assert_true((route != NULL) == sn_dialect_of(d)->eager);
+    if (!route) assert_int_equal(err.code, SN_BAD_USAGE);
+    sn_route_free(route);
+  }
+  sn_net_free(net);
+}
+
+static void names(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_precision found;
+  for (sn_precision p = 0; p < SN_PRECISION_COUNT; p++) {
+    assert_int_equal(sn_precision_parse(sn_precision_name(p), &found, &err), SN_OK);
+    assert_int_equal(found, p);
+  }
+  assert_int_equal(sn_precision_parse("amp", &found, &err), SN_BAD_USAGE);
+  assert_non_null(strstr(err.text, "did you mean amp-bf16?"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names),           cmocka_unit_test(live_bytes),
+      cmocka_unit_test(steps_of_amp),    cmocka_unit_test(other_dialects_refuse),
+      cmocka_unit_test(random_networks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
