@@ -29,6 +29,7 @@ typedef struct ranking {
   const sn_question *question;
   candidate *all;
   uint32_t count;
+  uint32_t lacking; /* GPUs left out for want of the precision */
 } ranking;
 
 /* What is left of the memory to plan with; below 0: what is missing. */
@@ -84,6 +85,7 @@ static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
 }
 
 static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
+  if (sn_device_check_precision(device, r->question->args->precision, err) != SN_OK) return err->code;
   candidate *c = &r->all[r->count];
   *c = (candidate){.device = *device, .index = r->count};
   r->count++;
@@ -107,6 +109,11 @@ static sn_status rank(ranking *r, sn_err *err) {
   for (uint32_t i = 0; i < sn_device_count(); i++) {
     if (sn_device_known(i, &device, err) != SN_OK) return err->code;
     bool asked = q->args->profile && strcmp(device.name, q->args->gpu) == 0;
+    sn_err reason = SN_ERR_INIT;
+    if (!asked && suits(q, &device) && sn_device_check_precision(&device, q->args->precision, &reason) != SN_OK) {
+      r->lacking++;
+      continue;
+    }
     if ((asked || suits(q, &device)) && add(r, &device, err) != SN_OK) return err->code;
   }
   if (!sn_device_is_known(q->args->gpu)) {
@@ -126,7 +133,9 @@ static void print_heading(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   sn_capacity_print_net("GPUs for", q->args->net, q->net->name, out);
   sn_capacity_print_batch(q->net, out);
-  fputs(", fastest first\nfloat32 without TF32: no tensor cores\n", out);
+  fputs(", fastest first\n", out);
+  if (q->options.iteration.precision == SN_FP32)
+    fputs("float32 without TF32: no tensor cores (--precision tf32)\n", out);
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
   if (q->args->margin_percent > 0)
@@ -141,6 +150,9 @@ static void print_notes(const ranking *r, FILE *out) {
   for (uint32_t i = 0; i < r->count; i++) nominal = nominal || r->all[i].device.memory_nominal;
   fputs("\ntaken: by the plan of the fastest strategy; cache and workspaces take what there is\n", out);
   if (misfit) fputs("where it does not fit: the least with which a strategy runs; headroom: what is missing\n", out);
+  if (r->lacking > 0)
+    fprintf(out, "left out: %" PRIu32 " GPUs whose tensor cores do not do %s, or that have none\n", r->lacking,
+            sn_precision_name(r->question->options.iteration.precision));
   if (nominal) fputs("* nominal: what the driver leaves is not known\n", out);
   fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
 }

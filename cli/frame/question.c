@@ -72,6 +72,7 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
                    args->gpu);
   if (load_profile(args, q, &unread, err) != SN_OK) return err->code;
   if (unread.code != SN_OK && tell_unread(args, &unread, err) != SN_OK) return err->code;
+  if (!args->which && sn_device_check_precision(&q->device, args->precision, err) != SN_OK) return err->code;
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 

@@ -164,29 +164,31 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
 /* ---- costs ---- */
 
 /* 2.25 (x + y) of a dense 3x3 convolution of stride 1, none for others: the best rule found for Ampere. */
-static uint64_t library_workspace(const sn_net *net, const sn_layer *layer) {
+static uint64_t library_workspace(const sn_net *net, const sn_layer *layer, sn_precision precision) {
   const sn_attr *a = &layer->attr;
   bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1;
-  uint64_t x = sn_layer_input(net, layer, 0)->bytes, y = net->values[layer->first_output].bytes;
+  uint8_t width = sn_precision_is_wide(precision) ? 4 : 2;
+  uint64_t x = sn_width_bytes(sn_layer_input(net, layer, 0), width);
+  uint64_t y = sn_width_bytes(&net->values[layer->first_output], width);
   return has ? (x + y) / 4 * 9 : 0;
 }
 
-static sn_status set_library(sn_costs *costs, const sn_net *net, uint32_t index, sn_err *err) {
+static sn_status set_library(sn_costs *costs, const sn_net *net, uint32_t index, sn_precision precision, sn_err *err) {
   sn_status status = SN_OK;
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && status == SN_OK; k++) {
     uint32_t count;
     sn_conv_choice choice = *sn_costs_conv(costs, index, k, &count);
-    choice.workspace = library_workspace(net, &net->layers[index]);
+    choice.workspace = library_workspace(net, &net->layers[index], precision);
     status = sn_costs_set_conv(costs, index, k, &choice, 1, err);
   }
   return status;
 }
 
-sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_err *err) {
+sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_err *err) {
   sn_costs *costs = sn_costs_copy(model, net, err);
   sn_status status = costs ? SN_OK : err->code;
   for (uint32_t i = 0; i < net->n_layers && status == SN_OK; i++)
-    if (sn_op_of(&net->layers[i])->convolves) status = set_library(costs, net, i, err);
+    if (sn_op_of(&net->layers[i])->convolves) status = set_library(costs, net, i, precision, err);
   if (status == SN_OK) return costs;
   sn_costs_free(costs);
   return NULL;

@@ -40,6 +40,6 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
                                 uint64_t *memory_bytes, sn_err *err);
 
 /* Costs of a graph of PyTorch's, from those by the formulas; NULL after an error. */
-sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_err *err);
+sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_err *err);
 
 #endif

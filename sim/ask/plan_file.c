@@ -91,10 +91,12 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   bool eager = sn_dialect_of(head->strategy.dialect)->eager;
   const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
   if (refused) return fail_head(file, "strategy", refused, err);
-  sn_costs *model = sn_costs_new(file->net, device, err);
+  sn_precision precision = head->options.iteration.precision;
+  if (sn_device_check_precision(device, precision, err) != SN_OK) return err->code;
+  sn_costs *model = sn_costs_new_in(file->net, device, precision, err);
   if (!model) return err->code;
   sn_costs_set_optimizer(model, file->net, device, head->options.iteration.optimizer);
-  file->costs = eager ? sn_caching_costs(file->net, model, err) : model;
+  file->costs = eager ? sn_caching_costs(file->net, model, precision, err) : model;
   if (eager) sn_costs_free(model);
   if (!file->costs) return err->code;
   file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, err);
@@ -203,6 +205,7 @@ static sn_status fill_run(const sn_plan_file *file, const sn_device *device, sn_
                   .optimizer = sn_optimizer_name(o->iteration.optimizer),
                   .accumulate = sn_iteration_batches(o->iteration),
                   .inference = o->iteration.inference,
+                  .precision = sn_precision_name(o->iteration.precision),
                   .shared_link = o->shared_link,
                   .costs = "model",
                   .device = "",

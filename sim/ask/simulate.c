@@ -90,7 +90,7 @@ static uint64_t pool_of(const question *q, sn_strategy strategy) {
 
 static sn_status open_question(question *q) {
   q->memory_bytes = q->device->memory_bytes;
-  q->model = sn_costs_new(q->net, q->device, q->err);
+  q->model = sn_costs_new_in(q->net, q->device, q->options->iteration.precision, q->err);
   if (q->model) sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
   q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
@@ -106,7 +106,7 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   sn_route *route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
   if (!route) return q->err->code;
   g->route = route;
-  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->model, q->err);
+  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->err);
   if (is_eager(strategy) && !g->costs) return q->err->code;
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);

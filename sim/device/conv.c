@@ -38,7 +38,7 @@ static const double kernel_rate[SN_CONV_KERNELS] = {1.0, 0.9, 0.8};
 /* GEMM kernels work in tiles of this many output channels and pixels; what hangs over is computed in vain. */
 static const double gemm_tile = 64;
 
-/* So many tiles for each TFLOP/s of the device fill half of it. */
+/* So many tiles for each TFLOP/s of the device, without tensor cores, fill half of it. */
 static const double half_fill_tiles = 24;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
@@ -50,6 +50,7 @@ static const double fft_passes = 8;
 typedef struct problem {
   double n, c, k, r, s, p, q, h, w, groups; /* h, w: input pixels with padding */
   double half_fill;                         /* tiles that fill half of the device */
+  double width;                             /* bytes of an element */
   const sn_attr *attr;
 } problem;
 
@@ -58,7 +59,8 @@ typedef struct work {
 } work;
 
 /* Of the convolution that makes `out` of `in` by the layer's windows. */
-static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const sn_device *device) {
+static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const sn_device *device,
+                        const sn_arithmetic *how) {
   const sn_attr *a = &layer->attr;
   return (problem){
       .n = in.n,
@@ -72,6 +74,7 @@ static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const 
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
       .half_fill = half_fill_tiles * device->flops / 1e12,
+      .width = how->width,
       .attr = a,
   };
 }
@@ -94,8 +97,8 @@ static double direct_flops(const problem *x) {
 
 /* Input, output and weights once each. */
 static double direct_bytes(const problem *x) {
-  return 4 * (x->n * x->c * x->attr->stride_h * x->p * x->attr->stride_w * x->q + x->n * x->k * x->p * x->q +
-              weight_count(x));
+  return x->width * (x->n * x->c * x->attr->stride_h * x->p * x->attr->stride_w * x->q + x->n * x->k * x->p * x->q +
+                     weight_count(x));
 }
 
 static work gemm_work(const problem *x) {
@@ -110,7 +113,7 @@ static work precomputed_work(const problem *x) {
 
 static work im2col_work(const problem *x) {
   work w = gemm_work(x);
-  double column = 4 * x->c / x->groups * x->r * x->s * x->p * x->q;
+  double column = x->width * x->c / x->groups * x->r * x->s * x->p * x->q;
   w.workspace = column * x->groups;
   w.bytes += 2 * column * x->groups * x->n; /* written and read */
   w.launches = 2 * x->n;
@@ -158,7 +161,8 @@ static work winograd_nonfused_work(const problem *x) {
 /* A workspace beyond this is beyond any device. */
 static const double max_workspace = 0x1p52;
 
-static bool can_run(const problem *x, sn_conv_algo algo, const sn_device *device) {
+static bool can_run(const problem *x, sn_conv_algo algo, const sn_device *device, const sn_arithmetic *how) {
+  if (how->tensor_cores && how->width < 4) return algo <= SN_GEMM;
   bool dense = x->attr->dilation_h < 2 && x->attr->dilation_w < 2;
   bool unit_stride = x->attr->stride_h == 1 && x->attr->stride_w == 1 && dense;
   switch (algo) {
@@ -201,11 +205,12 @@ static work work_of(const problem *x, sn_conv_algo algo) {
 
 /* False where the workspace is absurd. */
 static bool measure(const problem *x, sn_conv_algo algo, sn_conv_kernel kernel, const sn_device *device,
-                    sn_conv_choice *choice) {
+                    const sn_arithmetic *how, sn_conv_choice *choice) {
   work w = work_of(x, algo);
   if (w.workspace > max_workspace) return false;
   double efficiency = algo_rate[algo].is_gemm ? device->gemm_efficiency : device->conv_efficiency;
-  double rate = device->flops * efficiency * algo_rate[algo].rate * kernel_rate[kernel];
+  double peak = algo <= SN_GEMM ? how->flops : device->flops; /* tensor cores multiply matrices only */
+  double rate = peak * efficiency * algo_rate[algo].rate * kernel_rate[kernel];
   double seconds = fmax(w.flops / rate, w.bytes / (device->memory_bandwidth * device->memory_efficiency));
   *choice = (sn_conv_choice){
       .algo = algo,
@@ -239,13 +244,14 @@ static sn_conv_kernel mirrored(sn_conv_kernel kernel) {
 }
 
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
-                         sn_conv_choice *choices) {
+                         const sn_arithmetic *how, sn_conv_choice *choices) {
   bool mirror = layer->op == SN_DECONV;
-  problem x = mirror ? describe(layer, layer->out, input, device) : describe(layer, input, layer->out, device);
+  problem x =
+      mirror ? describe(layer, layer->out, input, device, how) : describe(layer, input, layer->out, device, how);
   if (mirror) kernel = mirrored(kernel);
   uint32_t n = 0;
   for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++)
-    if (can_run(&x, algo, device) && measure(&x, algo, kernel, device, &choices[n])) n++;
+    if (can_run(&x, algo, device, how) && measure(&x, algo, kernel, device, how, &choices[n])) n++;
   return sn_conv_sort(choices, n);
 }
 

@@ -43,7 +43,7 @@ typedef struct sn_conv_choice {
 /* Fills `choices` with the algorithms that can run the layer, CONV or DECONV, fastest first, each needing less
  * workspace than the one before; the last needs none. Returns how many (1 .. SN_CONV_ALGOS). */
 uint32_t sn_conv_choices(const sn_layer *layer, sn_shape input, sn_conv_kernel kernel, const sn_device *device,
-                         sn_conv_choice *choices);
+                         const sn_arithmetic *how, sn_conv_choice *choices);
 
 /* Sorts algorithms, fastest first, and leaves out each that needs no less workspace than a faster one. Returns how many
  * are left, at least one of `count`. */

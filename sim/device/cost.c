@@ -20,8 +20,9 @@ typedef struct conv_list {
 } conv_list;
 
 typedef struct layer_cost {
-  int64_t ns[SN_PASSES]; /* CONV, DECONV: all but the convolution kernels */
-  int64_t data_ns;       /* an FC's DATA in its backward; 0: half of it */
+  int64_t ns[SN_PASSES];                      /* CONV, DECONV: all but the convolution kernels */
+  int64_t data_ns;                            /* an FC's DATA in its backward; 0: half of it */
+  int64_t cast_inputs_ns, cast_parameters_ns; /* SN_CAST: of the gradient for one input, of those for all parameters */
   bool measured[SN_PASSES];
   uint64_t scratch[SN_PASSES];
   conv_list *conv; /* SN_CONV_KERNELS lists, or NULL */
@@ -30,6 +31,7 @@ typedef struct layer_cost {
 struct sn_costs {
   layer_cost *layers;
   sn_optimizer optimizer;
+  sn_precision precision;
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   sn_arena *arena;
 };
@@ -43,8 +45,8 @@ static double elements(sn_shape s) {
   return (double)s.n * s.c * s.h * s.w;
 }
 
-static traffic fc_traffic(const sn_layer *layer, double x, double y) {
-  double weights = 4 * (double)layer->parameters, flops = 2 * (double)layer->macs;
+static traffic fc_traffic(const sn_layer *layer, double x, double y, double weight) {
+  double weights = weight * (double)layer->parameters, flops = 2 * (double)layer->macs;
   return (traffic){.bytes = {x + y + weights, 2 * (x + y + weights)}, .flops = {flops, 2 * flops}, .launches = {2, 3}};
 }
 
@@ -62,19 +64,21 @@ static traffic attention_traffic(const sn_layer *layer, double x, double y) {
 
 /* Backward makes either factor's gradient by a product. */
 static traffic matmul_traffic(const sn_layer *layer, double x, double y) {
-  double flops = 2 * (double)layer->macs, second = 4 * (double)layer->macs / layer->out.h, all = x + second + y;
+  double flops = 2 * (double)layer->macs, second = y / elements(layer->out) * (double)layer->macs / layer->out.h;
+  double all = x + second + y;
   return (traffic){.bytes = {all, 2 * all}, .flops = {flops, 2 * flops}, .launches = {1, 2}};
 }
 
-/* x, y: bytes of one input and one output. Biases are added and reduced by kernels of their own. */
-static traffic traffic_of(const sn_layer *layer, double x, double y) {
+/* x, y: bytes of one input and one output, weight: of an element of the weights. Biases are added and reduced by
+ * kernels of their own. */
+static traffic traffic_of(const sn_layer *layer, double x, double y, double weight) {
   double in = layer->n_inputs, out = layer->n_outputs, mask = (double)layer->mask_bytes;
   switch (layer->op) {
   case SN_CONV:
   case SN_DECONV:
     return layer->attr.bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
   case SN_FC:
-    return fc_traffic(layer, x, y);
+    return fc_traffic(layer, x, y, weight);
   case SN_POOL:
   case SN_LRN:
   case SN_ACT:
@@ -90,7 +94,7 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
   case SN_RMS_NORM:
     return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
   case SN_EMBEDDING: /* backward clears the table's gradient and adds a row for each token */
-    return (traffic){.bytes = {2 * y, 2 * y + 4 * (double)layer->parameters}, .launches = {1, 2}};
+    return (traffic){.bytes = {2 * y, 2 * y + weight * (double)layer->parameters}, .launches = {1, 2}};
   case SN_POSITION:
   case SN_TOKEN:
   case SN_TAKE:
@@ -124,8 +128,8 @@ static traffic traffic_of(const sn_layer *layer, double x, double y) {
   return (traffic){0};
 }
 
-static int64_t roofline(const sn_device *d, double flops, double bytes, double launches) {
-  double seconds = fmax(flops / (d->flops * d->gemm_efficiency), bytes / (d->memory_bandwidth * d->memory_efficiency));
+static int64_t roofline(const sn_device *d, double peak, double flops, double bytes, double launches) {
+  double seconds = fmax(flops / (peak * d->gemm_efficiency), bytes / (d->memory_bandwidth * d->memory_efficiency));
   return llround(fmin(seconds, SN_MAX_OP_SECONDS) * 1e9) + llround(launches) * d->launch_ns;
 }
 
@@ -144,12 +148,12 @@ static bool set_list(sn_costs *costs, conv_list *list, const sn_conv_choice *cho
 }
 
 static bool add_conv(sn_costs *costs, const sn_layer *layer, sn_shape input, const sn_device *device,
-                     layer_cost *cost) {
+                     const sn_arithmetic *how, layer_cost *cost) {
   cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
   if (!cost->conv) return false;
   for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
     sn_conv_choice choices[SN_CONV_ALGOS];
-    uint32_t count = sn_conv_choices(layer, input, kernel, device, choices);
+    uint32_t count = sn_conv_choices(layer, input, kernel, device, how, choices);
     if (!set_list(costs, &cost->conv[kernel], choices, count)) return false;
   }
   return true;
@@ -191,29 +195,63 @@ static bool add_layer_on_cores(sn_costs *costs, const sn_net *net, uint32_t inde
   return true;
 }
 
-static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
+/* Bytes of an element. */
+static double width_of(const uint8_t *widths, uint32_t value) {
+  return widths ? widths[value] : 4;
+}
+
+/* Tensor cores want channels in groups of eight at least. */
+static bool is_product(const sn_layer *layer, sn_shape input) {
+  if (sn_op_of(layer)->convolves) return layer->attr.groups == 1 || input.c / layer->attr.groups >= 8;
+  return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION;
+}
+
+/* What copies into another width move: operands forward, which is returned, and gradients back. */
+static double add_casts(layer_cost *cost, const sn_net *net, const sn_layer *layer, const sn_widths *w,
+                        const sn_device *device) {
+  double forward = 0, most = 0, parameters = sn_precision_casts_weights(w->precision, layer) ? 6 : 0;
+  for (uint32_t i = 0; i < layer->n_inputs && w->made; i++) {
+    uint32_t value = net->inputs[layer->first_input + i];
+    double count = (double)net->values[value].bytes / 4;
+    if (w->taken[value] != w->made[value]) forward += count * (w->taken[value] + w->made[value]);
+    most = fmax(most, count * (w->gradient[value] + w->made[value]));
+  }
+  parameters *= (double)layer->parameters;
+  cost->cast_inputs_ns = roofline(device, device->flops, 0, most, 1);
+  cost->cast_parameters_ns = roofline(device, device->flops, 0, parameters, 1);
+  return forward + parameters;
+}
+
+static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device) {
   const sn_layer *layer = &net->layers[index];
   layer_cost *cost = &costs->layers[index];
   if (layer->op == SN_DATA) return true;
   if (device->cores.count > 0) return add_layer_on_cores(costs, net, index, device);
   sn_shape input = sn_layer_input_shape(net, layer, 0);
-  traffic t = traffic_of(layer, 4 * elements(input), 4 * elements(layer->out));
+  double x = width_of(w->taken, net->inputs[layer->first_input]), y = width_of(w->made, layer->first_output);
+  double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
+  sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input), (x + y) / 2);
+  traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
+  double casts = add_casts(cost, net, layer, w, device);
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
-    cost->ns[pass] = roofline(device, t.flops[pass], t.bytes[pass], t.launches[pass]);
-  return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, cost);
+    cost->ns[pass] = roofline(device, how.flops, t.flops[pass], t.bytes[pass], t.launches[pass]);
+  if (casts > 0) cost->ns[SN_FORWARD] += roofline(device, how.flops, 0, casts, 1);
+  return !sn_op_of(layer)->convolves || add_conv(costs, layer, input, device, &how, cost);
 }
 
-static double update_bytes(const sn_layer *layer, sn_optimizer optimizer) {
-  return 4.0 * sn_optimizer_transfers(optimizer) * (double)layer->parameters;
+static double update_bytes(const sn_layer *layer, sn_optimizer optimizer, sn_precision precision) {
+  return (double)sn_precision_parameter_bytes(precision) * sn_optimizer_transfers(optimizer) *
+         (double)layer->parameters;
 }
 
 void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device *device, sn_optimizer optimizer) {
   costs->optimizer = optimizer;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     if (net->layers[i].parameters == 0) continue;
-    costs->layers[i].ns[SN_UPDATE] = device->cores.count > 0
-                                         ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
-                                         : roofline(device, 0, update_bytes(&net->layers[i], optimizer), 1);
+    costs->layers[i].ns[SN_UPDATE] =
+        device->cores.count > 0
+            ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
+            : roofline(device, device->flops, 0, update_bytes(&net->layers[i], optimizer, costs->precision), 1);
   }
 }
 
@@ -242,14 +280,25 @@ static double slowest(const sn_costs *costs, uint32_t n_layers) {
 }
 
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
+  return sn_costs_new_in(net, device, SN_FP32, err);
+}
+
+sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err) {
+  sn_widths widths;
+  if (sn_widths_make(&widths, net, precision, err) != SN_OK) {
+    sn_widths_clear(&widths);
+    return NULL;
+  }
   sn_arena *arena = sn_arena_new();
   sn_costs *costs = arena ? sn_arena_alloc(arena, 1, sizeof *costs) : NULL;
   if (costs) {
     costs->arena = arena;
+    costs->precision = precision;
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof *costs->layers);
   }
   bool good = costs && costs->layers;
-  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, device);
+  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device);
+  sn_widths_clear(&widths);
   if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);
   if (!good)
     sn_fail_memory(err);
@@ -394,8 +443,8 @@ void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns
 sn_work sn_costs_work(const sn_net *net, uint32_t index, sn_pass pass, sn_optimizer optimizer) {
   const sn_layer *layer = &net->layers[index];
   double x = 4 * elements(sn_layer_input_shape(net, layer, 0)), y = 4 * elements(layer->out);
-  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer)};
-  traffic t = traffic_of(layer, x, y);
+  if (pass == SN_UPDATE) return (sn_work){.bytes = update_bytes(layer, optimizer, SN_FP32)};
+  traffic t = traffic_of(layer, x, y, 4);
   sn_work work = {t.flops[pass], t.bytes[pass]};
   if (!sn_op_of(layer)->convolves) return work;
   double kernels = pass == SN_FORWARD ? 1 : 2;
@@ -457,9 +506,11 @@ int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_
     return cost->conv ? ns : 0;
   case SN_ADD_TO_PARAMETER:
     return step->parameter == 0 ? ns : 0;
+  case SN_CAST:
+    if (known || step->parameter == 1) return 0;
+    return step->parameter == SN_NONE ? cost->cast_inputs_ns : cost->cast_parameters_ns;
   case SN_ADD_ROW:
   case SN_FLATTEN:
-  case SN_CAST:
   case SN_DECAY_WEIGHT:
   case SN_SCALE_MOMENTUM:
   case SN_ADD_GRADIENT:

@@ -34,6 +34,7 @@ static const architecture architectures[] = {
     {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS},
     {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
     {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
+    {"cdna", 0.60, 0.45, 0.75, false, 6, 110, 110, 1790, BLAS}, /* AMD's; assumed throughout */
 };
 
 /* A device of cores has a law instead. */
@@ -47,29 +48,19 @@ enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 static const double link_latency_us = 10;
 
 static const char *const keys[] = {
-    "snsim_gpu",
-    "name",
-    "description",
-    "architecture",
-    "memory_mib",
-    "nominal_gib",
-    "context_gib",
-    "library_context_gib",
-    "fp32_tflops",
-    "memory_gb_per_s",
-    "host_gb_per_s",
-    "peer_gb_per_s",
-    "remote_gb_per_s",
-    "link_latency_us",
-    "gemm_efficiency",
-    "conv_efficiency",
-    "memory_efficiency",
-    "winograd",
-    "launch_us",
-    "malloc_us",
-    "free_us",
-    "host_memory_mib",
-    "cores",
+    "snsim_gpu",       "name",
+    "description",     "architecture",
+    "memory_mib",      "nominal_gib",
+    "context_gib",     "library_context_gib",
+    "fp32_tflops",     "tf32_tflops",
+    "bf16_tflops",     "fp16_tflops",
+    "memory_gb_per_s", "host_gb_per_s",
+    "peer_gb_per_s",   "remote_gb_per_s",
+    "link_latency_us", "gemm_efficiency",
+    "conv_efficiency", "memory_efficiency",
+    "winograd",        "launch_us",
+    "malloc_us",       "free_us",
+    "host_memory_mib", "cores",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
@@ -158,10 +149,18 @@ static sn_status read_cores(const sn_json *doc, sn_device *d, sn_err *err) {
   return sn__cores_read(doc, item_of(doc, "cores"), &d->cores, err);
 }
 
+/* Absent: no tensor cores for it. */
+static void read_tensor_cores(const sn_json *doc, sn_device *d, sn_err *err) {
+  d->tensor_flops[SN_TF32] = read_amount(doc, "tf32_tflops", 1e6, 1e12, 0, err);
+  d->tensor_flops[SN_BF16] = d->tensor_flops[SN_AMP_BF16] = read_amount(doc, "bf16_tflops", 1e6, 1e12, 0, err);
+  d->tensor_flops[SN_FP16] = d->tensor_flops[SN_AMP_FP16] = read_amount(doc, "fp16_tflops", 1e6, 1e12, 0, err);
+}
+
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   const architecture *a = d->cores.count > 0 ? &of_cores : read_architecture(doc, err);
   if (!a) return err->code;
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
+  read_tensor_cores(doc, d, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
   d->library_context_bytes =
       (uint64_t)llround(read_scaled(doc, "library_context_gib", 0, 1e3, 0x1p30, a->library_mib / 1024, err));
@@ -244,6 +243,22 @@ sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err) {
 
 bool sn_device_is_known(const char *name) {
   return find_embedded(name) != NULL;
+}
+
+sn_status sn_device_check_precision(const sn_device *d, sn_precision precision, sn_err *err) {
+  char has[80] = "fp32";
+  if (precision == SN_FP32 || d->tensor_flops[precision] > 0) return SN_OK;
+  for (sn_precision p = SN_TF32; p < SN_PRECISION_COUNT; p++) {
+    size_t used = strlen(has);
+    if (d->tensor_flops[p] > 0) snprintf(has + used, sizeof has - used, ", %s", sn_precision_name(p));
+  }
+  return sn_fail(err, SN_BAD_USAGE, "--precision %s: %s has no tensor cores for that; it has %s",
+                 sn_precision_name(precision), d->name, has);
+}
+
+sn_arithmetic sn_device_arithmetic(const sn_device *d, sn_precision precision, bool product, double width) {
+  double flops = product ? d->tensor_flops[precision] : 0;
+  return (sn_arithmetic){.flops = flops > 0 ? flops : d->flops, .width = width, .tensor_cores = flops > 0};
 }
 
 const char *sn_external_name(sn_external external) {

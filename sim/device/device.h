@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "sim/device/cores.h"
+#include "sim/graph/precision.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,8 +34,10 @@ typedef struct sn_device {
   uint64_t blas_workspace_bytes;  /* what PyTorch gives a handle of cuBLAS */
   uint64_t host_memory_bytes;     /* what the host has for tensors that are sent out; 0: not limited */
   double flops;                   /* fp32 FLOP/s, vendor's boost figure */
-  double memory_bandwidth;        /* bytes/s, vendor's figure */
-  double memory_efficiency;       /* attainable share of it, 0 .. 1 */
+  double tensor_flops[SN_PRECISION_COUNT]; /* FLOP/s of products by tensor cores that add up in 32 bits, nothing
+                                              sparse, vendor's figure; 0: it has none for that, fp32 is `flops` */
+  double memory_bandwidth;                 /* bytes/s, vendor's figure */
+  double memory_efficiency;                /* attainable share of it, 0 .. 1 */
   double
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
   double conv_efficiency;                   /* the same: convolution kernels */
@@ -62,6 +65,19 @@ sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_d
 static inline uint64_t sn_device_context(const sn_device *device, bool libraries) {
   return libraries && device->library_context_bytes > 0 ? device->library_context_bytes : device->context_bytes;
 }
+
+/* SN_BAD_USAGE, with what it has, where it has no tensor cores for a precision; fp32 everything has. */
+sn_status sn_device_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
+
+/* How an operation computes. */
+typedef struct sn_arithmetic {
+  double flops;      /* FLOP/s at peak */
+  double width;      /* bytes of an element, of what moves most */
+  bool tensor_cores; /* which no FFT and no Winograd convolution uses: of four bytes they are done without */
+} sn_arithmetic;
+
+/* Of products of matrices and convolutions, or of anything else. */
+sn_arithmetic sn_device_arithmetic(const sn_device *device, sn_precision precision, bool product, double width);
 
 /* Known profiles by number (below sn_device_count()), in alphabetical order of their names. */
 uint32_t sn_device_count(void);

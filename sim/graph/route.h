@@ -111,7 +111,8 @@ typedef struct sn_step {
   sn_pass pass;
   sn_kernel kernel;
   uint32_t sum;                      /* SN_SUM: route->sums[sum] */
-  uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta */
+  uint32_t parameter;                /* of the update's four kernels: 0 weights or gamma, 1 bias or beta; SN_CAST: whose
+                                        gradient is copied, SN_NONE: an input's */
   uint32_t first_access, n_accesses; /* route->accesses[first_access ..]; a tensor stands at most once in a step */
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;

@@ -73,6 +73,7 @@ bool sn__route_cast_gradients(sn__route_maker *b, uint32_t index, bool data) {
 
 static void begin_cast(sn__route_maker *b, uint32_t index, uint32_t from) {
   sn__route_begin_step(b, index, SN_BACKWARD, SN_CAST);
+  b->steps[b->route->n_steps - 1].parameter = SN_NONE;
   sn__route_access(b, from, SN_READ);
 }
 

@@ -37,6 +37,7 @@ static const char *const head_keys[] = {"snsim_plan",
                                         "optimizer",
                                         "accumulate",
                                         "inference",
+                                        "precision",
                                         "costs",
                                         "lanes",
                                         "pool_limit_bytes",
@@ -80,6 +81,7 @@ static void read_words(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   READ_WORD("external", sn_external_parse, &head->options.external);
   READ_WORD("allocator", sn_allocator_parse, &head->options.allocator);
   READ_WORD("optimizer", sn_optimizer_parse, &head->options.iteration.optimizer);
+  READ_WORD("precision", sn_precision_parse, &head->options.iteration.precision);
   if (err->code == SN_OK && sn_strategy_is_corun(head->strategy))
     sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "strategy"), err,
                  "plans of operations side by side (+corun) are written, but not read");

@@ -96,8 +96,8 @@ static void steps_of_amp(void **state) {
       "norm forward LAYER_NORM conv.y:r128 norm.cast_x:w256 norm.y:w256 norm.saved0:w64 norm.saved1:w64",
       "join forward JOIN norm.y:r256 conv.y:r128 join.y:w256",
       "fc forward FC join.y:r256 fc.cast_x:w128 fc.cast_w:w1024 fc.y:w16",
-      "softmax forward SOFTMAX fc.y:r16 softmax.cast_x:w32 conv.cast_w:r288 conv.cast_b:r8 fc.cast_w:r1024 "
-      "softmax.y:w32 softmax.saved:w8",
+      ("softmax forward SOFTMAX fc.y:r16 softmax.cast_x:w32 conv.cast_w:r288 conv.cast_b:r8 fc.cast_w:r1024 "
+       "softmax.y:w32 softmax.saved:w8"),
       "softmax backward SOFTMAX softmax.y:r32 softmax.scratch:w32 softmax.cast_dx:w32",
       "softmax backward CAST softmax.cast_dx:r32 softmax.dx:w16",
       "fc backward FC softmax.dx:r16 fc.cast_x:r128 fc.cast_dx:w128 fc.cast_w:r1024 fc.cast_dw:w1024",
@@ -181,6 +181,52 @@ static void random_networks(void **state) {
   }
 }
 
+/* Tensor cores: what runs on them is faster, by the bytes where those are fewer; and an A100 trains faster than an RTX
+ * 3090, whose float32 rate is nearly twice an A100's. */
+static void times(void **state) {
+  (void)state;
+  static const sn_precision asked[] = {SN_FP32, SN_TF32, SN_AMP_BF16};
+  static const char *const gpus[] = {"a100_40", "rtx3090"};
+  sn_net *net = load_net("tv_resnet50", 64);
+  int64_t ns[2][3];
+  for (int g = 0; g < 2; g++)
+    for (int p = 0; p < 3; p++) {
+      sn_err err = SN_ERR_INIT;
+      sn_device gpu = load_gpu(gpus[g]);
+      sn_strategy s = parse_strategy("pytorch");
+      sn_options options = SN_OPTIONS_INIT;
+      options.iteration.precision = asked[p];
+      sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
+      must(&err);
+      ns[g][p] = run->results[0].iteration_ns;
+      sn_run_free(run);
+    }
+  assert_true(ns[0][0] > ns[1][0]);
+  assert_true(ns[0][1] < ns[0][0] && ns[1][1] <= ns[1][0]);
+  for (int p = 1; p < 3; p++) assert_true(ns[0][p] < ns[1][p]);
+  for (int g = 0; g < 2; g++) assert_true(ns[g][2] < ns[g][1]);
+  sn_net_free(net);
+}
+
+static void what_devices_have(void **state) {
+  (void)state;
+  static const struct {
+    const char *gpu;
+    sn_precision precision;
+    bool has;
+  } known[] = {{"k40c", SN_FP32, true},     {"k40c", SN_TF32, false},      {"v100_16", SN_AMP_FP16, true},
+               {"v100_16", SN_BF16, false}, {"t4", SN_AMP_BF16, false},    {"a100_40", SN_TF32, true},
+               {"mi250x", SN_TF32, false},  {"mi250x", SN_AMP_BF16, true}, {"b200", SN_FP16, true},
+               {"knl7250", SN_FP16, false}};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_device gpu = load_gpu(known[i].gpu);
+    sn_status status = sn_device_check_precision(&gpu, known[i].precision, &err);
+    assert_int_equal(status, known[i].has ? SN_OK : SN_BAD_USAGE);
+    if (!known[i].has) assert_non_null(strstr(err.text, "it has fp32"));
+  }
+}
+
 static void other_dialects_refuse(void **state) {
   (void)state;
   sn_net *net = load_net("lenet", 2);
@@ -208,9 +254,13 @@ static void names(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names),           cmocka_unit_test(live_bytes),
-      cmocka_unit_test(steps_of_amp),    cmocka_unit_test(other_dialects_refuse),
+      cmocka_unit_test(names),
+      cmocka_unit_test(live_bytes),
+      cmocka_unit_test(steps_of_amp),
+      cmocka_unit_test(other_dialects_refuse),
       cmocka_unit_test(random_networks),
+      cmocka_unit_test(times),
+      cmocka_unit_test(what_devices_have),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

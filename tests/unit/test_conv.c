@@ -28,7 +28,8 @@ static sn_net *one_conv(geometry g) {
 
 static uint32_t choices_of(geometry g, sn_conv_kernel kernel, const sn_device *device, sn_conv_choice *choices) {
   sn_net *net = one_conv(g);
-  uint32_t n = sn_conv_choices(&net->layers[1], net->layers[0].out, kernel, device, choices);
+  sn_arithmetic how = sn_device_arithmetic(device, SN_FP32, true, 4);
+  uint32_t n = sn_conv_choices(&net->layers[1], net->layers[0].out, kernel, device, &how, choices);
   sn_net_free(net);
   return n;
 }
@@ -101,16 +102,17 @@ static void deconv_is_mirrored(void **state) {
     sn_net *net = one_conv(g);
     sn_layer conv = net->layers[1], deconv = conv;
     sn_shape in = net->layers[0].out;
+    sn_arithmetic how = sn_device_arithmetic(&device, SN_FP32, true, 4);
     deconv.op = SN_DECONV;
     deconv.attr.channels = in.c;
     deconv.out = in;
     for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
       sn_conv_choice a[SN_CONV_ALGOS], b[SN_CONV_ALGOS], same[SN_CONV_ALGOS];
-      uint32_t n = sn_conv_choices(&deconv, conv.out, k, &device, a);
-      assert_int_equal(n, sn_conv_choices(&conv, in, mirror[k], &device, b));
+      uint32_t n = sn_conv_choices(&deconv, conv.out, k, &device, &how, a);
+      assert_int_equal(n, sn_conv_choices(&conv, in, mirror[k], &device, &how, b));
       for (uint32_t c = 0; c < n; c++)
         assert_true(a[c].algo == b[c].algo && a[c].ns == b[c].ns && a[c].workspace == b[c].workspace);
-      sn_conv_choices(&conv, in, k, &device, same);
+      sn_conv_choices(&conv, in, k, &device, &how, same);
       different += a[0].ns != same[0].ns;
     }
     sn_net_free(net);
