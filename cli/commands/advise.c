@@ -147,7 +147,7 @@ static void print_best(const adviser *a, FILE *out) {
   if (!sn_dialect_of(best->strategy.dialect)->eager)
     fprintf(out, " --workspace %s%s", sn_workspace_name(best->workspace), memory_option(best, memory, sizeof memory));
   fputs("\n", out);
-  fprintf(out, "%.2f images/s, %s to spare", best->result->images_per_second,
+  fprintf(out, "%.2f %s/s, %s to spare", best->result->images_per_second, sn_capacity_unit(&a->question),
           sn_print_bytes(a->question.device.memory_bytes - best->result->peak_device_bytes, left));
   if (a->question.margin_bytes)
     fprintf(out, " beside the margin of %s\n", sn_print_bytes(a->question.margin_bytes, left));

@@ -2,6 +2,7 @@
 #include "cli/commands/capacity.h"
 
 #include "base/units.h"
+#include "cli/frame/report.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 
@@ -35,6 +36,10 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
   if (sn_iteration_accumulates(q->options.iteration))
     fprintf(out, ", %" PRIu32 " batches an update", sn_iteration_batches(q->options.iteration));
   if (q->options.calibration) fputs(", times measured where they are known", out);
+}
+
+const char *sn_capacity_unit(const sn_question *q) {
+  return sn_report_unit(q->net ? q->net->values[0].dtype == SN_I64 : sn_net_is_sequence(q->args->net));
 }
 
 static bool asks_pytorch(const sn_question *q) {

@@ -20,6 +20,9 @@ void sn_capacity_print_net(const char *what, const char *net, const char *name, 
 void sn_capacity_print_batch(const sn_net *net, FILE *out);
 void sn_capacity_print_switches(const sn_question *question, FILE *out);
 
+/* What a batch is made of: "images", "sequences". */
+const char *sn_capacity_unit(const sn_question *q);
+
 /* "context 460.80 MiB", and PyTorch's where one of its strategies is asked about. */
 void sn_capacity_print_context(const sn_question *q, FILE *out);
 /* ", on k40c: 11.17 GiB usable", a line about the margin where there is one, and the begin of one with the switches. */

@@ -160,10 +160,10 @@ static void print_notes(const ranking *r, FILE *out) {
 enum { HOST = 6 }; /* a column */
 
 static sn_status print_table(const ranking *r, const sn_out *out, sn_err *err) {
-  static const sn_table_column columns[] = {
+  const sn_table_column columns[] = {
       {"", "gpu", SN_TABLE_TEXT},
       {"", "fits", SN_TABLE_TEXT},
-      {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {sn_capacity_unit(r->question), "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"usable", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
       {"taken", "MiB", SN_TABLE_NUMBER},
       {"headroom", "MiB", SN_TABLE_NUMBER},

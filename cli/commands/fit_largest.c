@@ -63,7 +63,7 @@ static sn_status print_table(const asked *a, const sn_out *out, sn_err *err) {
       [DEVICE] = {"device", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
       [NEXT] = {"the next", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
       [HOST] = {"host", "MiB", SN_TABLE_NUMBER},
-      [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
+      [IMAGES] = {sn_capacity_unit(&a->question), "/s", SN_TABLE_NUMBER},
       [STOPS] = {"what stops", "the next", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
   };
   sn_table *table = sn_table_new(columns, COLUMNS);
@@ -130,8 +130,8 @@ static sn_status print_stop(const asked *a, const sn_fit_answer *x, const sn_out
 
 static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {
   char name[SN_STRATEGY_TEXT], host[SN_UNIT_TEXT];
-  fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %.2f images/s", sn_strategy_name(best->strategy, name), knob_name(a),
-          best->search.value, best->result->images_per_second);
+  fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %.2f %s/s", sn_strategy_name(best->strategy, name), knob_name(a),
+          best->search.value, best->result->images_per_second, sn_capacity_unit(&a->question));
   if (best->result->host_bytes)
     fprintf(out, ", with %s of host memory", sn_print_bytes(best->result->host_bytes, host));
   fputs("\n", out);

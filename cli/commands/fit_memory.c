@@ -29,13 +29,13 @@ static bool uses_host(const sn_memory *memory) {
   return any;
 }
 
-static sn_status print_table(const sn_memory *memory, const sn_out *out, sn_err *err) {
-  static const sn_table_column columns[] = {
+static sn_status print_table(const sn_question *q, const sn_memory *memory, const sn_out *out, sn_err *err) {
+  const sn_table_column columns[] = {
       {"", "strategy", SN_TABLE_TEXT},
       {"least", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"of it", "pool MiB", SN_TABLE_NUMBER},
       {"host", "MiB", SN_TABLE_NUMBER},
-      {"images", "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {sn_capacity_unit(q), "/s", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "what needs it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
@@ -73,7 +73,7 @@ static sn_status print_all(const sn_question *q, const sn_memory *memory, const 
   char name[SN_STRATEGY_TEXT], binding[300];
   const sn_memory_answer *best = sn_memory_best(memory);
   print_heading(q, out->stream);
-  if (print_table(memory, out, err) != SN_OK) return err->code;
+  if (print_table(q, memory, out, err) != SN_OK) return err->code;
   print_proof(memory, out->stream);
   if (memory->n_answers > 1 && best->memory_bytes)
     fprintf(out->stream, "least: %s, %" PRIu64 " bytes\n", sn_strategy_name(best->strategy, name), best->memory_bytes);

@@ -116,12 +116,21 @@ static double known_share(const sn_run *run) {
   return all > 0 ? known / all : 0;
 }
 
+/* Of tokens; a file's network where its batch has one column. */
+static bool of_sequences(const sn_run *run) {
+  return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
+}
+
+const char *sn_report_unit(bool sequences) {
+  return sequences ? "sequences" : "images";
+}
+
 static void print_heading(const sn_run *run, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
-  if (sn_net_is_sequence(run->net))
+  if (of_sequences(run))
     fprintf(f, ", batch %" PRIu32 " of %" PRIu32 " tokens", run->batch, run->image_height);
   else
     fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
@@ -289,7 +298,10 @@ static void hide_columns(const sn_run *run, sn_table *table) {
 }
 
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
-  sn_table *table = sn_table_new(result_columns, COLUMNS);
+  sn_table_column columns[COLUMNS];
+  memcpy(columns, result_columns, sizeof columns);
+  columns[IMAGES].top = sn_report_unit(of_sequences(run));
+  sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
     traffic_cells(table, &run->results[i]);
@@ -333,7 +345,8 @@ static void print_summary(const sn_run *run, FILE *out) {
   const sn_result *fastest = sn_run_best(run);
   if (run->n_results < 2) return;
   if (fastest)
-    sn_table_printf(out, "\nfastest that fits: %s, %.2f images/s\n", fastest->strategy, fastest->images_per_second);
+    sn_table_printf(out, "\nfastest that fits: %s, %.2f %s/s\n", fastest->strategy, fastest->images_per_second,
+                    sn_report_unit(of_sequences(run)));
   else
     fputs("\nnone fits\n", out);
   print_least(run, out);

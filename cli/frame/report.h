@@ -18,4 +18,7 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out);
  * has none. */
 const sn_result *sn_report_smallest(const sn_run *run);
 
+/* What a batch is made of: "images", "sequences". */
+const char *sn_report_unit(bool sequences);
+
 #endif
