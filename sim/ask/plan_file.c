@@ -176,6 +176,7 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
                              .want_steps = true};
   uint64_t fixed = source.context_bytes + sn_persistent_total(&source.persistent);
   file->plan->pool_limit = device->memory_bytes > fixed ? device->memory_bytes - fixed : 0;
+  if (head->options.pool_bytes > 0) file->plan->pool_limit = sn_min(file->plan->pool_limit, head->options.pool_bytes);
   file->plan->external_limit = head->options.external == SN_EXTERNAL_HOST ? device->host_memory_bytes : 0;
   sn_status status = sn_result_fill(&source, head->strategy, arena, r, err);
   r->least_device_bytes = r->peak_device_bytes; /* the addresses are what they are */
@@ -199,6 +200,7 @@ static sn_status fill_run(const sn_plan_file *file, const sn_device *device, sn_
                   .memory_bytes = device->memory_bytes,
                   .memory_nominal = device->memory_nominal,
                   .host_memory_bytes = device->host_memory_bytes,
+                  .pool_limit_bytes = o->pool_bytes,
                   .workspace = sn_workspace_name(o->workspace),
                   .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(o->allocator),

@@ -34,6 +34,7 @@ typedef struct graph {
   sn_persistent persistent;
   uint64_t floor;      /* the pool below which no strategy runs: the largest step with its workspace */
   bool workspace_free; /* every step can do without workspace */
+  uint64_t adapting;   /* the least pool of a strategy that adapts, which takes long to find; 0: not known */
 } graph;
 
 /* What all strategies of one question share. */
@@ -217,9 +218,11 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
            !sn_strategy_adapts(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
-  else
-    return try_pool(q, strategy, 0, least, &fits);
-  return SN_OK;
+  else if (sn_strategy_adapts(strategy) && graph_of(q, strategy)->adapting > 0)
+    *least = graph_of(q, strategy)->adapting;
+  else if (try_pool(q, strategy, 0, least, &fits) == SN_OK && sn_strategy_adapts(strategy))
+    graph_of(q, strategy)->adapting = *least;
+  return q->err->code;
 }
 
 /* Whether both pools are large enough, and what the plan needs of its own. */
@@ -583,10 +586,8 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .resident_bytes = resident_bytes(&planner->q, strategy),
                           .host_bytes = plan->external_bytes,
                           .host_memory_bytes = plan->external_limit};
-  if (binding->layer)
-    sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
-  else
-    sn_fail_memory(err);
+  if (!binding->layer) sn_fail_memory(err);
+  if (binding->layer) sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
   sn_plan_free(plan);
   return err->code;
 }
