@@ -22,10 +22,104 @@ class Positions(nn.Linear):
 class Scale(nn.Module):
     def __init__(self, channels):
         super().__init__()
-        self.factor = nn.Parameter(torch.ones(channels, 1, 1))
+        self.weight = nn.Parameter(torch.ones(channels, 1, 1))
 
     def forward(self, x):
-        return self.factor * x
+        return self.weight * x
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        x = x.permute(0, 2, 3, 1)
+        return (self.weight * (x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5))).permute(0, 3, 1, 2)
+
+
+class Embedding(nn.Embedding):
+    def forward(self, x):
+        return super().forward(x[:, 0].long()).permute(0, 3, 1, 2)
+
+
+class Tied(nn.Module):
+    """Multiplies each position by another module's table."""
+
+    def __init__(self, owner):
+        super().__init__()
+        self.owner = [owner]  # not a module of this one
+
+    def forward(self, x):
+        return nn.functional.linear(x.permute(0, 2, 3, 1), self.owner[0].weight).permute(0, 3, 1, 2)
+
+
+class Position(nn.Module):
+    """A row for each position; of fewer rows the sequence's parts have one each."""
+
+    def __init__(self, rows, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(rows, channels))
+
+    def forward(self, x):
+        positions, rows = x.shape[2] * x.shape[3], len(self.weight)
+        taken = torch.arange(positions)
+        taken = taken if rows >= positions else taken * rows // positions
+        return x + self.weight[taken].T.reshape(1, -1, *x.shape[2:])
+
+
+class Token(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(1, channels))
+
+    def forward(self, x):
+        first = self.weight[:, :, None].expand(len(x), -1, -1)
+        return torch.cat([first, x.flatten(2)], 2)[..., None]
+
+
+class Rotary(nn.Module):
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, x):
+        n, channels, positions = *x.shape[:2], x.shape[2] * x.shape[3]
+        d = channels // self.heads
+        turns = 10000.0 ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+        angle = (turns[:, None] * torch.arange(positions)).repeat(2, 1)
+        cosine, sine = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        heads = x.reshape(n, self.heads, d, positions)
+        turned = torch.cat([-heads[:, :, d // 2:], heads[:, :, :d // 2]], 2)
+        return (heads * cosine + turned * sine).reshape(x.shape)
+
+
+class Attention(nn.Module):
+    """dropout(probabilities, layer, training) is what drops some of them."""
+
+    def __init__(self, layer, dropout):
+        super().__init__()
+        self.layer, self.dropout = layer, dropout
+
+    def forward(self, *given):
+        heads, kv = self.layer["heads"], self.layer["kv_heads"]
+        shape = given[0].shape
+        q, k, v = (x.flatten(2) for x in (given if len(given) == 3 else self.parts(given[0])))
+        n, d, positions = len(q), q.shape[1] // heads, q.shape[2]
+        q, k, v = (x.reshape(n, -1, d, positions) for x in (q, k, v))
+        k, v = (x.repeat_interleave(heads // kv, 1) for x in (k, v))
+        scores = q.transpose(2, 3) @ k / d**0.5
+        if self.layer["causal"]:
+            scores = scores.masked_fill(torch.ones(positions, positions).triu(1).bool(), float("-inf"))
+        p = scores.softmax(-1)
+        if self.dropout and self.layer["ratio"]:
+            p = self.dropout(p, self.layer, self.training)
+        return (v @ p.transpose(2, 3)).reshape(n, heads * d, *shape[2:])
+
+    def parts(self, x):
+        heads, kv = self.layer["heads"], self.layer["kv_heads"]
+        d = x.shape[1] // (heads + 2 * kv)
+        return x.split([heads * d, kv * d, kv * d], 1)
 
 
 def drop_images(x, ratio, training):
@@ -35,7 +129,8 @@ def drop_images(x, ratio, training):
 
 
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "softplus": nn.Softplus, "silu": nn.SiLU,
-               "hardswish": nn.Hardswish, "hardsigmoid": nn.Hardsigmoid, "mish": nn.Mish}
+               "hardswish": nn.Hardswish, "hardsigmoid": nn.Hardsigmoid, "mish": nn.Mish,
+               "gelu_new": lambda: nn.GELU(approximate="tanh")}
 AXES = {"channels": 1, "height": 2, "width": 3}
 
 
@@ -79,13 +174,16 @@ class Network(nn.Module):
         for layer in network["layers"]:
             for name in self.inputs(layer):
                 self.readers[name] += 1
-        shapes, modules = {"data": network["input"]}, []
+        shapes, modules = {"data": network.get("input") or [1, network["tokens"], 1]}, []
+        self.made = {}
         for layer in self.layers:
             module = self.module(layer, shapes[self.inputs(layer)[0]])
             modules.append(module)
+            self.made[layer["name"]] = module
             with torch.no_grad():
-                given = [torch.empty(2, *shapes[name]) for name in self.inputs(layer)]
+                given = [torch.zeros(2, *shapes[name]) for name in self.inputs(layer)]
                 shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
+        del self.made
         self.members = nn.ModuleList(modules)
         self.end_channels = [shapes[name][0] for name in self.ends]
         self.each = any(layer.get("positions") for layer in network["layers"] if layer["op"] == "SOFTMAX")
@@ -114,10 +212,20 @@ class Network(nn.Module):
                                       dilation=pair(layer.get("dilation", 1)))
         if op == "GROUP_NORM":
             return nn.GroupNorm(layer["groups"], shape[0])
+        if layer.get("weights_of"):
+            return Tied(self.made[layer["weights_of"]])
         if op == "FC" and layer.get("positions"):
             return Positions(shape[0], layer["channels"], bias=layer["bias"])
-        if op in ("LAYER_NORM", "SCALE"):
-            return (LayerNorm if op == "LAYER_NORM" else Scale)(shape[0])
+        if op in ("LAYER_NORM", "RMS_NORM", "SCALE", "TOKEN"):
+            return {"LAYER_NORM": LayerNorm, "RMS_NORM": RmsNorm, "SCALE": Scale, "TOKEN": Token}[op](shape[0])
+        if op == "EMBEDDING":
+            return Embedding(layer["vocabulary"], layer["channels"])
+        if op == "POSITION":
+            return Position(layer["rows"], shape[0])
+        if op == "ROTARY":
+            return Rotary(layer.get("heads", 1))
+        if op == "ATTENTION":
+            return Attention(layer, self.dropout)
         if op == "FC":
             return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
         if op == "BN":
@@ -161,12 +269,16 @@ class Network(nn.Module):
             return torch.cat(given, 1)
         if op == "MUL":
             return given[0] * given[1]
+        if op == "TAKE":
+            return given[0][:, :, :1, :1]
+        if op == "ATTENTION":
+            return module(*given)
         if op == "MATMUL":
             return torch.matmul(given[0].mT if layer["turn_first"] else given[0],
                                 given[1].mT if layer["turn_second"] else given[1])
         if op in ARRANGEMENTS:
             return ARRANGEMENTS[op](given[0], layer)
-        if op == "DROPOUT" and layer.get("images"):
+        if op == "DROPOUT" and layer.get("images") and not self.dropout:
             return drop_images(given[0], layer["ratio"], self.training)
         if op == "DROPOUT":
             return self.dropout(given[0], layer, self.training) if self.dropout else given[0]

@@ -61,7 +61,7 @@ def ask(program, arguments):
 # ---- snsim's random numbers (exec/data/random.h) ----
 
 MASK, GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
-ORDER = (1 << 30) + 2  # the stream that orders images
+PIXELS, LABELS, ORDER = (1 << 30), (1 << 30) + 1, (1 << 30) + 2  # streams; the last one orders images
 
 
 def mix(z):
@@ -90,18 +90,34 @@ def place(key, count, index):
             return index
 
 
+def numbers(start, count):
+    """The first so many numbers of a key's stream."""
+    with numpy.errstate(over="ignore"):
+        z = numpy.uint64(start) + numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(GOLDEN)
+        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        return z ^ (z >> numpy.uint64(31))
+
+
 def kept(seed, layer, iteration, ratio, shape):
     """Dropout's mask: 1 where an element is kept."""
     start = mix((seed + GOLDEN) & MASK)
     for part in (layer, iteration):
         start = mix(((start ^ part) + GOLDEN) & MASK)
-    count = int(numpy.prod(shape))
-    with numpy.errstate(over="ignore"):
-        z = numpy.uint64(start) + numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(GOLDEN)
-        z = (z ^ (z >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
-        z ^= z >> numpy.uint64(31)
-    return ((z >> numpy.uint64(11)) >= numpy.uint64(int(ratio * 2**53))).reshape(shape)
+    bits = numbers(start, int(numpy.prod(shape)))
+    return ((bits >> numpy.uint64(11)) >= numpy.uint64(int(ratio * 2**53))).reshape(shape)
+
+
+def synthetic(stream, count, below):
+    """snsim's synthetic batch 0: whole numbers (exec/data/batch_synthetic.c)."""
+    return (numbers(key_of(key_of(SEED, stream), 0), count) % numpy.uint64(below)).astype(numpy.int64)
+
+
+def synthetic_pixels(count):
+    bits = numbers(key_of(key_of(SEED, PIXELS), 0), count)
+    low = numpy.uint64(0xFFFF)
+    total = sum(((bits >> numpy.uint64(shift)) & low).astype(numpy.int64) for shift in (0, 16, 32, 48))
+    return (total - 131070).astype(numpy.float32) * numpy.float32(numpy.float32(1.7320508) / numpy.float32(65536))
 
 
 # ---- files ----
@@ -123,14 +139,35 @@ class Question:
 
     def __init__(self, options, net, batch, folder):
         self.options, self.net, self.batch, self.folder = options, net, batch, folder
-        graph = ["graph", "--net", net, "--json"] + (["--image", str(options.image)] if options.image else [])
+        graph = ["graph", "--net", net, "--json", *self.size()]
         self.network = json.loads(self.snsim(graph))["network"]
-        self.classes = min(Network(self.network).end_channels)
+        shape = Network(self.network)
+        self.classes = min(shape.end_channels)
+        self.drawn = "tokens" in self.network or shape.each  # a file has images with a label each
+        if self.drawn:
+            self.images, self.labels = self.draw(shape)
+            return
         random = numpy.random.default_rng(SEED)
         self.images = random.standard_normal((batch, *self.network["input"]), dtype=numpy.float32)
         self.labels = random.integers(0, self.classes, batch)
         numpy.save(self.path("images.npy"), self.images)
         numpy.save(self.path("labels.npy"), self.labels)
+
+    def draw(self, shape):
+        """The batch that snsim draws."""
+        labels = synthetic(LABELS, self.batch * int(numpy.prod(shape.positions, dtype=int)), self.classes)
+        labels = labels.reshape(self.batch, *shape.positions)
+        if "tokens" in self.network:
+            rows = min(layer["vocabulary"] for layer in self.network["layers"] if layer["op"] == "EMBEDDING")
+            tokens = self.network["tokens"]
+            return synthetic(PIXELS, self.batch * tokens, rows).reshape(self.batch, 1, tokens, 1), labels
+        return synthetic_pixels(self.batch * int(numpy.prod(self.network["input"]))).reshape(
+            self.batch, *self.network["input"]), labels
+
+    def size(self):
+        """Images or sequences of another size than the network's own."""
+        sizes = {"--image": self.options.image, "--sequence": self.options.sequence}
+        return [word for option, size in sizes.items() if size for word in (option, str(size))]
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -140,13 +177,15 @@ class Question:
 
     def run(self, strategy, iterations, *more):
         """`snsim run` on the batch."""
-        image = ["--image", str(self.options.image)] if self.options.image else []
-        return ["run", "--net", self.net, "--batch", str(self.batch), *image, "--strategy", strategy, "--iterations",
-                str(iterations), "--threads", str(self.options.threads), "--seed", str(SEED), "--data",
-                self.path("images.npy"), "--no-db", "--json", *more]
+        data = [] if self.drawn else ["--data", self.path("images.npy")]
+        return ["run", "--net", self.net, "--batch", str(self.batch), *self.size(), "--strategy", strategy, "--iterations",
+                str(iterations), "--threads", str(self.options.threads), "--seed", str(SEED), *data, "--no-db", "--json", *more]
 
     def batch_of(self, dtype):
         """The first batch in snsim's order."""
+        if self.drawn:
+            data = torch.from_numpy(self.images)
+            return data if "tokens" in self.network else data.to(dtype), torch.from_numpy(self.labels)
         key = key_of(key_of(SEED, ORDER), 0)
         order = [place(key, self.batch, i) for i in range(self.batch)]
         return torch.from_numpy(self.images[order]).to(dtype), torch.from_numpy(self.labels[order])
@@ -160,7 +199,8 @@ class Dropout:
 
     def __call__(self, x, layer, training):
         scale = 1 / numpy.float32(1 - layer["ratio"])
-        mask = kept(SEED, self.index[layer["name"]], 0, layer["ratio"], tuple(x.shape)) * scale
+        shape = (len(x), 1, 1, 1) if layer.get("images") else tuple(x.shape)
+        mask = kept(SEED, self.index[layer["name"]], 0, layer["ratio"], shape) * scale
         return x * torch.from_numpy(mask).to(x.dtype)
 
 
@@ -373,6 +413,7 @@ def read_options():
     parser.add_argument("--net", type=words_of, default=["lenet"], help="names and files, parted by commas")
     parser.add_argument("--batch", type=words_of, default=["8"], help="one for all, or one for each network")
     parser.add_argument("--image", type=int, help="height and width, as snsim's --image")
+    parser.add_argument("--sequence", type=int, help="tokens of a sequence, as snsim's --sequence")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--weights", metavar="FILE", help="weights to start from, as snsim's --load-weights")
     parser.add_argument("--times", type=int, default=0, metavar="N", help="also times, of N pairs")

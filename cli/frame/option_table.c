@@ -116,12 +116,13 @@ static const sn_option options[] = {
      sn__parse_bytes, offsetof(sn_args, pool)},
     {"image", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
-         SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET,
+         SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
-    {"sequence", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE,
+    {"sequence", "N", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE | SN_CMD_GRAPH,
      "What to train",
      "Tokens of a sequence, instead of the network's own number: of gpt2, bert_base, llama and their like.",
      sn__parse_size, offsetof(sn_args, sequence)},

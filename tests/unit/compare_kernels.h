@@ -136,12 +136,16 @@ static inline compare_sum compare_product(const sn_call *call) {
   return (compare_sum){(double)count, compare_largest(call->dy[0], count) * compare_largest(call->x[0], count)};
 }
 
-/* A norm over channels; gradients of its parameters are sums over positions. */
+/* A norm over channels: backward a difference of terms as large as dy times gamma over the deviation, which cancel
+ * where there are few channels; gradients of its parameters are sums over positions. */
 static inline compare_sum compare_row_norm(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
-  if (call->pass == SN_FORWARD || part == COMPARE_TENSOR) return (compare_sum){8.0 * layer->out.c, 0};
-  return (compare_sum){compare_pixels(layer->out) * 8, compare_largest(call->dy[0], count)};
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float), rows = count / layer->out.c;
+  if (call->pass == SN_FORWARD) return (compare_sum){8.0 * layer->out.c, 0};
+  double dy = compare_largest(call->dy[0], count), gamma = compare_largest(call->parameters, layer->out.c);
+  double inverse = compare_largest(call->statistics + (layer->op == SN_LAYER_NORM ? rows : 0), rows);
+  if (part == COMPARE_TENSOR) return (compare_sum){8.0 * layer->out.c, dy * gamma * inverse};
+  return (compare_sum){compare_pixels(layer->out) * 8, dy};
 }
 
 /* Sums over channels or over positions, of products and behind a softmax of such sums. */

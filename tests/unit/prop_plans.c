@@ -81,7 +81,7 @@ static void world_open(world *w, uint64_t seed) {
   sn_err err = SN_ERR_INIT;
   *w = (world){.seed = seed, .dice = seed};
   sn_device_known(prng_below(&w->dice, sn_device_count()), &w->device, &err);
-  w->net = random_net_new(&w->dice, &err);
+  w->net = seed % 4 == 0 ? random_net_new_today(&w->dice, &err) : random_net_new(&w->dice, &err);
   w->route = w->net ? sn_route_new(w->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err) : NULL;
   w->costs = w->route ? sn_costs_new(w->net, &w->device, &err) : NULL;
   for (uint32_t r = 0; r < SN_RECOMPUTES && w->costs; r++) {

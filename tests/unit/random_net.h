@@ -26,6 +26,7 @@ typedef struct random_net {
   bool open[RANDOM_NET_ROOM];      /* nobody reads the output yet */
   bool ended[RANDOM_NET_ROOM];     /* a SOFTMAX: nobody may */
   const uint8_t *weights;          /* per operator: how likely */
+  bool today;                      /* forms of operators that came with MobileNetV3, ConvNeXt and transformers, too */
 } random_net;
 
 /* What a net is made of: mixed, long cheap chains, and branches.
@@ -34,6 +35,12 @@ static const uint8_t random_net_flavours[][SN_OP_COUNT] = {
     {0, 20, 5, 10, 15, 8, 12, 6, 1, 12, 0, 11, 4},
     {0, 8, 2, 14, 26, 12, 22, 14, 0, 1, 0, 1, 1},
     {0, 22, 2, 4, 16, 2, 14, 2, 2, 22, 0, 14, 3},
+};
+/* And of today's networks. */
+static const uint8_t random_net_of_today[SN_OP_COUNT] = {
+    [SN_CONV] = 14, [SN_FC] = 10,    [SN_POOL] = 6,     [SN_ACT] = 14,     [SN_BN] = 6,     [SN_DROPOUT] = 6,
+    [SN_JOIN] = 10, [SN_CONCAT] = 5, [SN_DECONV] = 3,   [SN_MUL] = 10,     [SN_SCALE] = 5,  [SN_LAYER_NORM] = 8,
+    [SN_TOKEN] = 3, [SN_TAKE] = 2,   [SN_RMS_NORM] = 5, [SN_POSITION] = 4, [SN_ROTARY] = 5, [SN_ATTENTION] = 12,
 };
 enum { RANDOM_NET_FLAVOURS = sizeof random_net_flavours / sizeof random_net_flavours[0] };
 
@@ -122,6 +129,19 @@ static inline sn_attr random_net_attr(uint64_t *dice, sn_op op, sn_shape in) {
   return a;
 }
 
+static inline sn_attr random_net_today_attr(uint64_t *dice, sn_op op, sn_shape in) {
+  sn_attr a = random_net_attr(dice, op, in);
+  bool other = prng_chance(dice, 50);
+  uint32_t kv_heads = prng_from(dice, 1, 2), each = prng_from(dice, 1, 2);
+  if (op == SN_ACT && other) a = (sn_attr){.act = (sn_act_mode)prng_below(dice, SN_ACT_MODES)};
+  if (op == SN_FC && other) a.positions = true;
+  if (op == SN_DROPOUT && other) a.images = true;
+  if (op == SN_POSITION) a.rows = other ? in.h * in.w : 2;
+  if (op == SN_ATTENTION)
+    a = (sn_attr){.heads = kv_heads * each, .kv_heads = kv_heads, .causal = other, .ratio = other ? 0.2 : 0};
+  return a;
+}
+
 static inline sn_op random_net_op(random_net *r) {
   uint32_t sum = 0, op = 0;
   for (uint32_t i = 0; i < SN_OP_COUNT; i++) sum += r->weights[i];
@@ -157,11 +177,12 @@ static inline uint32_t random_net_inputs(random_net *r, bool same_channels, uint
 static inline void random_net_grow(random_net *r) {
   uint32_t inputs[RANDOM_NET_BRANCHES], count = 1;
   sn_op op = random_net_op(r);
-  if (sn_op_table[op].many_inputs)
-    count = random_net_inputs(r, op == SN_JOIN, inputs);
+  if (sn_op_table[op].many_inputs && op != SN_ATTENTION)
+    count = random_net_inputs(r, op == SN_JOIN || op == SN_MUL, inputs);
   else
     inputs[0] = random_net_input(r);
-  sn_attr attr = random_net_attr(r->dice, op, r->shape[inputs[0]]);
+  if (op == SN_MUL && count > 2) count = 2;
+  sn_attr attr = (r->today ? random_net_today_attr : random_net_attr)(r->dice, op, r->shape[inputs[0]]);
   random_net_add(r, op, &attr, inputs, count);
 }
 
@@ -201,9 +222,9 @@ static inline sn_shape random_net_data(uint64_t *dice) {
   return s;
 }
 
-/* NULL with the builder's error; that would be a fault of this file or of the builder. */
-static inline sn_net *random_net_new(uint64_t *dice, sn_err *err) {
-  random_net r = {.dice = dice, .n = 1, .weights = random_net_flavours[prng_below(dice, RANDOM_NET_FLAVOURS)]};
+/* Of operators so likely. */
+static inline sn_net *random_net_make(uint64_t *dice, const uint8_t *weights, sn_err *err) {
+  random_net r = {.dice = dice, .n = 1, .weights = weights, .today = weights == random_net_of_today};
   uint32_t layers = prng_from(dice, 5, 60);
   sn_shape data = random_net_data(dice);
   r.shape[0] = data;
@@ -212,6 +233,16 @@ static inline sn_net *random_net_new(uint64_t *dice, sn_err *err) {
   for (uint32_t throws = 0; throws < 4 * layers && r.n < layers; throws++) random_net_grow(&r);
   random_net_close(&r);
   return sn_builder_finish(r.builder, NULL, err);
+}
+
+/* NULL with the builder's error; that would be a fault of this file or of the builder. */
+static inline sn_net *random_net_new(uint64_t *dice, sn_err *err) {
+  return random_net_make(dice, random_net_flavours[prng_below(dice, RANDOM_NET_FLAVOURS)], err);
+}
+
+/* The same, of today's networks. */
+static inline sn_net *random_net_new_today(uint64_t *dice, sn_err *err) {
+  return random_net_make(dice, random_net_of_today, err);
 }
 
 #endif

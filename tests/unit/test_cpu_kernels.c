@@ -309,10 +309,10 @@ static void others_match(void **state) {
 }
 
 /* Draws until it finds one of few parameters: making them up is most of a run's time. */
-static sn_net *small_random_net(uint64_t *dice) {
+static sn_net *small_random_net(uint64_t *dice, bool today) {
   sn_err err = SN_ERR_INIT;
   for (;;) {
-    sn_net *net = random_net_new(dice, &err);
+    sn_net *net = today ? random_net_new_today(dice, &err) : random_net_new(dice, &err);
     if (!net) fail_msg("%s", err.text);
     if (net->parameters < 1000000) return net;
     sn_net_free(net);
@@ -323,7 +323,15 @@ static sn_net *small_random_net(uint64_t *dice) {
 static void random_nets_match(void **state) {
   (void)state;
   uint64_t dice = first_seed(1000), nets = SANITIZED ? 10 : 60;
-  for (uint64_t i = 0; i < nets; i++) check_net(small_random_net(&dice), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
+  for (uint64_t i = 0; i < nets; i++)
+    check_net(small_random_net(&dice, false), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
+}
+
+static void random_nets_of_today_match(void **state) {
+  (void)state;
+  uint64_t dice = first_seed(3000), nets = SANITIZED ? 10 : 60;
+  for (uint64_t i = 0; i < nets; i++)
+    check_net(small_random_net(&dice, true), 1 + (uint32_t)i % 2, i, UINT64_MAX, false);
 }
 
 /* Every layer there is. Large convolutions run, but the reference is too slow to compare them. */
@@ -394,7 +402,7 @@ static void bits_of_random_nets_repeat(void **state) {
   (void)state;
   uint64_t dice = first_seed(2000);
   for (uint64_t i = 0; i < 10; i++) {
-    sn_net *net = small_random_net(&dice);
+    sn_net *net = small_random_net(&dice, true);
     for (unsigned threads = 1; threads <= 2; threads++) check_bits(net, threads);
     sn_net_free(net);
   }
@@ -563,6 +571,7 @@ int main(void) {
       cmocka_unit_test(sequences_match),
       cmocka_unit_test(others_match),
       cmocka_unit_test(random_nets_match),
+      cmocka_unit_test(random_nets_of_today_match),
       cmocka_unit_test(zoo_matches),
       cmocka_unit_test(bits_repeat),
       cmocka_unit_test(bits_of_random_nets_repeat),
