@@ -1,6 +1,11 @@
 /* Reads ONNX files; see the header. A message is read twice, once to count what is in it: so lists are as long as they
  * need be, and the cost is linear in the file without its weights. Nothing recurses: messages in messages of one kind
- * (graphs in attributes) are not read. */
+ * (graphs in attributes) are not read.
+ *
+ * Why no library: protobuf-c unpacks whole messages. It copies 500 MiB of weights twice (1,025,120 KiB resident), keeps
+ * the bytes of fields that a shorter onnx.proto leaves out as well, and recurses without a limit: graphs 20,000 deep, a
+ * file of 234 kB, overflow its stack. To cut weights and depth out ahead of it, a walker through the same messages is
+ * needed that writes them anew, lengths and all: more code than to take the fields on the way. */
 #include "models/onnx.h"
 
 #include <inttypes.h>
@@ -119,13 +124,23 @@ static void add_numbers(reader *r, const field *f, int64_t *values, uint32_t roo
   }
 }
 
+/* Floats of a few only; `n` counts all. */
+static void add_floats(const field *f, sn__onnx_tensor *t, uint32_t *n) {
+  uint64_t bits = f->value;
+  span s = f->bytes;
+  if (f->wire == BYTES && (s.end - s.at) / 4 > SN__ONNX_RANK) *n = SN__ONNX_RANK + 1;
+  while (*n <= SN__ONNX_RANK && (f->wire == FIXED32 || (f->wire == BYTES && take_fixed(&s, 4, &bits)))) {
+    if (*n < SN__ONNX_RANK) t->floats[*n] = float_of(bits);
+    ++*n;
+    if (f->wire == FIXED32) break;
+  }
+}
+
 /* Numbers as bytes, each `size` wide; only of tensors that are small enough to be shapes and indices. */
 static void take_raw(reader *r, sn__onnx_tensor *t, span s) {
   size_t size = t->type == SN__ONNX_INT64 ? 8 : 4, n = (size_t)(s.end - s.at) / size;
   bool whole = t->type == SN__ONNX_INT64 || t->type == SN__ONNX_INT32;
   uint64_t bits = 0;
-  if (!whole && t->type == SN__ONNX_FLOAT && n >= 1 && n <= SN__ONNX_VALUES && take_fixed(&s, 4, &bits))
-    t->number = float_of(bits);
   if (!whole || n > SN__ONNX_VALUES || n == 0) return;
   int64_t *values = room_for(r, n, sizeof *values);
   for (size_t i = 0; values && i < n && take_fixed(&s, size, &bits); i++)
@@ -142,27 +157,20 @@ static void take_listed(reader *r, sn__onnx_tensor *t, const int64_t *listed, ui
   t->n_values = values ? n : 0;
 }
 
-/* The first of a list of floats, packed or not. */
-static void take_float(sn__onnx_tensor *t, const field *f) {
-  uint64_t bits = f->value;
-  span s = f->bytes;
-  if (f->wire == FIXED32 || (f->wire == BYTES && take_fixed(&s, 4, &bits))) t->number = float_of(bits);
-}
-
 static void read_tensor(reader *r, span s, sn__onnx_tensor *t) {
   enum { DIMS = 1, TYPE, FLOATS = 4, INT32S, INT64S = 7, NAME, RAW, LOCATION = 14 };
   int64_t listed[SN__ONNX_VALUES] = {0};
-  uint32_t n = 0;
-  span raw = {0};
+  uint32_t n = 0, n_floats = 0;
+  field raw = {0};
   const uint8_t *start = s.at;
   t->name = "";
   for (field f; next(r, &s, &f);) {
     if (f.number == DIMS) add_numbers(r, &f, t->dims, SN__ONNX_RANK, &t->rank);
     if (f.number == TYPE) t->type = (int64_t)f.value;
-    if (f.number == FLOATS) take_float(t, &f);
+    if (f.number == FLOATS) add_floats(&f, t, &n_floats);
     if (f.number == INT32S || f.number == INT64S) add_numbers(r, &f, listed, SN__ONNX_VALUES, &n);
     if (f.number == NAME) t->name = text_of(r, &f);
-    if (f.number == RAW && f.wire == BYTES) raw = f.bytes;
+    if (f.number == RAW && f.wire == BYTES) raw = f;
     if (f.number == LOCATION) t->elsewhere = f.value == 1;
   }
   if (t->rank > SN__ONNX_RANK) fail(r, start, "a tensor has more than 8 dimensions");
@@ -170,7 +178,9 @@ static void read_tensor(reader *r, span s, sn__onnx_tensor *t) {
     if (t->dims[i] < 0 || t->dims[i] > INT64_C(1) << 40)
       fail(r, start, "a tensor has a dimension that is not from 0 to 2^40");
   take_listed(r, t, listed, n);
-  if (raw.at) take_raw(r, t, raw);
+  if (raw.wire == BYTES && t->type == SN__ONNX_FLOAT) add_floats(&raw, t, &n_floats);
+  if (raw.wire == BYTES) take_raw(r, t, raw.bytes);
+  t->n_floats = n_floats <= SN__ONNX_RANK ? n_floats : 0;
 }
 
 /* ---- nodes ---- */

@@ -24,9 +24,10 @@ typedef struct sn__onnx_tensor {
   int64_t type;
   uint32_t rank;
   int64_t dims[SN__ONNX_RANK]; /* of an input 0 where it is a name, not a number */
-  uint32_t n_values;           /* whole numbers, or one float; at most SN__ONNX_VALUES, else 0 */
+  uint32_t n_values;           /* whole numbers; at most SN__ONNX_VALUES, else 0 */
   const int64_t *values;
-  double number;  /* of a single float */
+  uint32_t n_floats; /* at most SN__ONNX_RANK, else 0 */
+  double floats[SN__ONNX_RANK];
   bool elsewhere; /* its values are in another file */
   bool computed;  /* from shapes of the network as it is asked for, not as it was exported */
 } sn__onnx_tensor;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 sn_status sn__onnx_transpose(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  const sn__onnx_value *v = sn__onnx_input(m, 0);
+  if (!v || v->kind != SN__ONNX_CONSTANT) v = sn__onnx_operand(m, 0);
   uint32_t n, seen = 0;
   const int64_t *order = sn__onnx_ints(m, "perm", UINT32_MAX, &n);
   int64_t dims[SN__ONNX_RANK] = {0};
@@ -18,13 +19,14 @@ sn_status sn__onnx_transpose(sn__importer *m) {
     seen |= 1u << axis;
   }
   if (seen != (1u << v->rank) - 1) return sn__onnx_fail(m, "perm is no order of its axes");
-  return sn__onnx_give(m, 0, v->layer, v->rank, dims);
+  return v->kind == SN__ONNX_CONSTANT ? sn__onnx_transpose_constant(m, v->constant, dims)
+                                      : sn__onnx_give(m, 0, v->layer, v->rank, dims);
 }
 
 /* The exported batch stands in it where the shape is a constant. */
 sn_status sn__onnx_reshape(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0);
-  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_alias(m);
+  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_reshape_constant(m, v->constant);
   v = sn__onnx_operand(m, 0);
   uint32_t n;
   const int64_t *shape = sn__onnx_ints(m, "shape", 1, &n);
@@ -216,19 +218,26 @@ sn_status sn__onnx_pad(sn__importer *m) {
   return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_PAD, &a, &x, 1));
 }
 
-/* By its output's size, or by one factor for rows and columns, which ONNX has as floats: as many as the list's first
- * two dimensions are left, of which only sizes that are given as numbers are known. */
+/* What a side becomes by a factor, as ONNX has it: rounded down; 0 where it is no size. */
+static int64_t scaled(int64_t side, double factor) {
+  double size = (double)side * factor;
+  return size >= 1 && size <= SN_MAX_DIM ? (int64_t)size : 0;
+}
+
+/* By its output's size, or by factors: of the second input until opset 10, of the third since. */
 sn_status sn__onnx_resize(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *by = sn__onnx_input(m, m->node->n_inputs == 2 ? 1 : 2);
   const sn__onnx_attribute *mode = sn__onnx_find(m->node, "mode");
   uint32_t n;
   const int64_t *sizes = sn__onnx_ints(m, "sizes", 3, &n);
   if (!v || m->err->code != SN_OK) return m->err->code;
-  if (v->rank != 4 || n != 4)
-    return sn__onnx_fail(m, "only sizes of rows and columns are known, not scales; export it with sizes");
+  const double *factors =
+      by && by->kind == SN__ONNX_CONSTANT && by->constant->n_floats == 4 ? by->constant->floats : NULL;
+  if (v->rank != 4 || (n != 4 && !factors) || (factors && (factors[0] != 1 || factors[1] != 1)))
+    return sn__onnx_fail(m, "only sizes of rows and columns are known, given as numbers; export it with fixed shapes");
   sn_attr a = {.bilinear = mode && strcmp(mode->text, "linear") == 0};
-  a.shape[SN_SIDE_HEIGHT] = sn__onnx_whole(m, sizes[2]);
-  a.shape[SN_SIDE_WIDTH] = sn__onnx_whole(m, sizes[3]);
+  a.shape[SN_SIDE_HEIGHT] = sn__onnx_whole(m, n == 4 ? sizes[2] : scaled(v->dims[2], factors[2]));
+  a.shape[SN_SIDE_WIDTH] = sn__onnx_whole(m, n == 4 ? sizes[3] : scaled(v->dims[3], factors[3]));
   uint32_t x = sn__onnx_image(m, v);
   return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_RESIZE, &a, &x, 1));
 }

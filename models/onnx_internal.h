@@ -13,7 +13,10 @@
 #include "models/names.h"
 #include "models/onnx.h"
 
-typedef enum sn__onnx_kind { SN__ONNX_UNKNOWN, SN__ONNX_CONSTANT, SN__ONNX_LAYER } sn__onnx_kind;
+enum { SN__ONNX_REFUSALS = 12 };
+
+/* LOST: made by a node that cannot be imported, or of what one makes. */
+typedef enum sn__onnx_kind { SN__ONNX_UNKNOWN, SN__ONNX_CONSTANT, SN__ONNX_LAYER, SN__ONNX_LOST } sn__onnx_kind;
 
 typedef struct sn__onnx_value {
   sn__onnx_kind kind;
@@ -22,6 +25,13 @@ typedef struct sn__onnx_value {
   int64_t dims[SN__ONNX_RANK];
   const sn__onnx_tensor *constant; /* SN__ONNX_CONSTANT */
 } sn__onnx_value;
+
+/* Nodes of one operator that cannot be imported for one reason ("": the operator has no rule). */
+typedef struct sn__onnx_refusal {
+  const sn__onnx_node *first;
+  const char *name, *reason;
+  uint32_t count;
+} sn__onnx_refusal;
 
 typedef struct sn__importer {
   sn__onnx_model model;
@@ -32,14 +42,16 @@ typedef struct sn__importer {
   int64_t exported_batch; /* of the file; 0: it is a name there */
   sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */
   sn__onnx_value *values;
-  sn_shape *shapes;          /* of layers */
-  uint32_t room;             /* of shapes */
-  const sn__onnx_node *node; /* at hand */
-  const char *name;          /* of its layer */
-  uint32_t extra;            /* layers that it has beside */
+  sn_shape *shapes;             /* of layers */
+  uint32_t room;                /* of shapes */
+  const sn__onnx_node *node;    /* at hand */
+  const char *name;             /* of its layer */
+  uint32_t extra;               /* layers that it has beside */
+  uint32_t refused, n_refusals; /* nodes, and kinds of them; others have no room */
+  sn__onnx_refusal refusals[SN__ONNX_REFUSALS];
 } sn__importer;
 
-/* "node "x" (Conv): reason" */
+/* Why the node at hand cannot be imported. */
 sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The node's n-th input; NULL where it is left out. Whether it is a layer's, or fails. */
@@ -95,6 +107,9 @@ sn_status sn__onnx_shape_rule(sn__importer *m);
 sn_status sn__onnx_only_constants_rule(sn__importer *m);
 sn_status sn__onnx_expand_rule(sn__importer *m);
 sn_status sn__onnx_constant_rule(sn__importer *m);
+/* Of a constant, whose numbers stay known where they are few. */
+sn_status sn__onnx_transpose_constant(sn__importer *m, const sn__onnx_tensor *from, const int64_t *dims);
+sn_status sn__onnx_reshape_constant(sn__importer *m, const sn__onnx_tensor *from);
 /* Where all inputs are constants the output is one; its numbers are known where they are few and whole. False: they are
  * not. */
 bool sn__onnx_fold(sn__importer *m);

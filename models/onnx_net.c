@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHOWN = 60, OLDEST = 7, NEWEST = 26 };
+enum { SHOWN = 60, OLDEST = 6, NEWEST = 26 };
 
 /* A name that a terminal and the builder can take: others' bytes become '_'. */
 static const char *clean(const char *name, char *out, size_t room) {
@@ -43,13 +43,12 @@ static const char *clean(const char *name, char *out, size_t room) {
 }
 
 sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) {
-  char reason[300], op[SHOWN];
+  char reason[300];
   va_list args;
   va_start(args, format);
   vsnprintf(reason, sizeof reason, format, args);
   va_end(args);
-  if (m->err->code != SN_OK) return m->err->code;
-  return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s", m->name, clean(m->node->op, op, sizeof op), reason);
+  return sn_fail(m->err, SN_BAD_INPUT, "%s", reason);
 }
 
 /* ---- values ---- */
@@ -151,7 +150,7 @@ uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr
   const char *name = m->name;
   if (*what) name = sn_arena_print(m->arena, "%s/%s%" PRIu32, m->name, what, ++m->extra);
   uint32_t layer = name ? sn_build_layer(m->b, op, attr, inputs, n_inputs, name) : SN_NONE;
-  if (layer == SN_NONE && m->b->err.code == SN_OK) sn_fail_memory(m->err);
+  if (layer == SN_NONE && (m->b->err.code == SN_OK || m->b->err.code == SN_NO_MEMORY)) sn_fail_memory(m->err);
   if (layer == SN_NONE) sn__onnx_fail(m, "%s", m->b->err.text);
   return layer != SN_NONE && keep_shape(m, layer, out) ? layer : SN_NONE;
 }
@@ -223,55 +222,13 @@ static sn_status name_values(sn__importer *m) {
   return SN_OK;
 }
 
-/* What has no rule: an operator, how many nodes have it, and the first of them. */
-typedef struct missing {
-  const sn__onnx_node *first;
-  uint32_t count;
-} missing;
-
-enum { MOST_MISSING = 12 };
-
-static uint32_t find_missing(const sn__onnx_model *g, missing *found) {
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < g->n_nodes; i++) {
-    const sn__onnx_node *node = &g->nodes[i];
-    uint32_t k = 0;
-    if (sn__onnx_rule_of(node)) continue;
-    while (k < n && (strcmp(found[k].first->op, node->op) != 0 || strcmp(found[k].first->domain, node->domain) != 0))
-      k++;
-    if (k == MOST_MISSING) continue;
-    if (k == n) found[n++] = (missing){.first = node};
-    found[k].count++;
-  }
-  return n;
-}
-
-/* All of them at once, as far as there is room. */
-static sn_status check_operators(sn__importer *m) {
-  missing found[MOST_MISSING];
-  char text[400] = "", domain[SHOWN], op[SHOWN], name[SHOWN];
-  size_t used = 0;
-  uint32_t n = find_missing(&m->model, found);
-  if (n == 0) return SN_OK;
-  for (uint32_t i = 0; i < n && used + 1 < sizeof text; i++) {
-    const sn__onnx_node *node = found[i].first;
-    int more = snprintf(text + used, sizeof text - used, "%s%s%s%s (%" PRIu32 ", first \"%s\")", used ? ", " : "",
-                        clean(node->domain, domain, sizeof domain), *node->domain ? "." : "",
-                        clean(node->op, op, sizeof op), found[i].count, clean(node->name, name, sizeof name));
-    if (more > 0) used += (size_t)more;
-  }
-  return sn_fail(m->err, SN_BAD_INPUT,
-                 "operators that cannot be imported: %s; describe these parts as a network file (docs/networks.md)",
-                 text);
-}
-
 static sn_status check_model(sn__importer *m) {
   if (m->model.opset < OLDEST || m->model.opset > NEWEST)
     return sn_fail(m->err, SN_BAD_INPUT,
                    "its operators are of opset %" PRId64 ", not %d to %d; export it with opset_version=17",
                    m->model.opset, OLDEST, NEWEST);
   if (m->model.n_nodes == 0) return sn_fail(m->err, SN_BAD_INPUT, "its graph has no nodes");
-  return check_operators(m);
+  return SN_OK;
 }
 
 /* The one input that is no initializer. */
@@ -323,22 +280,91 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
 }
 
+/* ---- what cannot be imported ---- */
+
+static bool same_refusal(const sn__onnx_refusal *r, const sn__onnx_node *node, const char *reason) {
+  return strcmp(r->first->op, node->op) == 0 && strcmp(r->first->domain, node->domain) == 0 &&
+         strcmp(r->reason, reason) == 0;
+}
+
+/* Takes the node's error off `err`: what the others can become is still looked at. */
+static void refuse(sn__importer *m) {
+  uint32_t k = 0;
+  while (k < m->n_refusals && !same_refusal(&m->refusals[k], m->node, m->err->text)) k++;
+  m->refused++;
+  if (k == SN__ONNX_REFUSALS) {
+    m->err->code = SN_OK;
+  } else if (k < m->n_refusals) {
+    m->refusals[k].count++;
+    m->err->code = SN_OK;
+  } else {
+    const char *reason = sn_arena_text(m->arena, m->err->text);
+    m->refusals[m->n_refusals++] =
+        (sn__onnx_refusal){.first = m->node, .name = m->name, .reason = reason ? reason : "", .count = 1};
+    m->err->code = SN_OK;
+    if (!reason) sn_fail_memory(m->err);
+  }
+  if (m->err->code == SN_OK) m->err->text[0] = '\0';
+}
+
+/* Operator, how many nodes have it, the first of them, and the reason where there is a rule. */
+static size_t print_refusal(const sn__onnx_refusal *r, char *text, size_t room) {
+  char domain[SHOWN], op[SHOWN], name[SHOWN];
+  int more =
+      snprintf(text, room, "%s%s%s (%" PRIu32 ", first \"%s\"%s%s)", clean(r->first->domain, domain, sizeof domain),
+               *r->first->domain ? "." : "", clean(r->first->op, op, sizeof op), r->count,
+               clean(r->first->name, name, sizeof name), *r->reason ? ": " : "", r->reason);
+  return more > 0 ? (size_t)more : 0;
+}
+
+/* All of them at once, as far as there is room. */
+static sn_status report_refused(sn__importer *m) {
+  char list[360] = "", op[SHOWN];
+  size_t used = 0;
+  uint32_t listed = 0;
+  const sn__onnx_refusal *first = m->refusals;
+  if (m->refused == 0 || m->err->code != SN_OK) return m->err->code;
+  if (m->refused == 1 && *first->reason)
+    return sn_fail(m->err, SN_BAD_INPUT, "node \"%.80s\" (%s): %s", first->name, clean(first->first->op, op, sizeof op),
+                   first->reason);
+  for (uint32_t i = 0; i < m->n_refusals; i++) {
+    char item[600];
+    size_t length = print_refusal(&m->refusals[i], item, sizeof item);
+    if (used + length + 2 >= sizeof list) continue;
+    used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", item);
+    listed += m->refusals[i].count;
+  }
+  char rest[SHOWN] = "";
+  if (listed < m->refused)
+    snprintf(rest, sizeof rest, ", and %" PRIu32 " more %s", m->refused - listed,
+             m->refused - listed == 1 ? "node" : "nodes");
+  return sn_fail(m->err, SN_BAD_INPUT,
+                 "operators that cannot be imported: %s%s; describe these parts as a network file (docs/networks.md)",
+                 list, rest);
+}
+
 /* Names of layers are the nodes', or the operators' where nodes have none; those that stand twice get a number. */
 static const char *layer_name(sn__importer *m, const sn__names *taken, const char *const *names, uint32_t i) {
   if (sn__names_find(taken, names[i]) == i) return names[i];
   return sn_arena_print(m->arena, "%s.%" PRIu32, names[i], i);
 }
 
+/* Whether the node can be looked at: not where an input is lost, and with it its outputs. */
 static bool has_all_inputs(sn__importer *m) {
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_value *v = sn__onnx_input(m, i);
     char name[SHOWN];
-    if (*m->node->inputs[i] == '\0' || (v && v->kind != SN__ONNX_UNKNOWN)) continue;
+    if (*m->node->inputs[i] == '\0' || (v && v->kind != SN__ONNX_UNKNOWN && v->kind != SN__ONNX_LOST)) continue;
+    if (v && v->kind == SN__ONNX_LOST) return false;
     sn__onnx_fail(m, "its input \"%s\" is %s", clean(m->node->inputs[i], name, sizeof name),
                   v ? "made by no node before it: the graph is not sorted, or has a cycle" : "not defined");
     return false;
   }
   return true;
+}
+
+static void lose_outputs(sn__importer *m) {
+  for (uint32_t i = 0; i < m->node->n_outputs; i++) find(m, m->node->outputs[i])->kind = SN__ONNX_LOST;
 }
 
 static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *const *names) {
@@ -347,9 +373,14 @@ static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *
     m->name = layer_name(m, taken, names, i);
     m->extra = 0;
     if (!m->name) return sn_fail_memory(m->err);
-    if (has_all_inputs(m)) sn__onnx_map(m);
+    bool known = sn__onnx_rule_of(m->node) != NULL, looked_at = known && has_all_inputs(m);
+    if (looked_at) sn__onnx_map(m);
+    if (looked_at && m->err->code == SN_OK) continue;
+    lose_outputs(m);
+    if (!known || m->err->code == SN_BAD_INPUT) refuse(m);
+    if (m->b->err.code != SN_OK) break;
   }
-  return m->err->code;
+  return report_refused(m);
 }
 
 static sn_status map_all(sn__importer *m) {
@@ -384,6 +415,7 @@ static sn_status add_loss(sn__importer *m) {
   uint32_t end = v->rank > 1 ? sn__onnx_as(m, v, classes, 0, 1) : v->layer;
   const sn_attr attr = {.positions = m->err->code == SN_OK && sn__onnx_shape(m, end).h > 1};
   sn__onnx_add(m, "", SN_SOFTMAX, &attr, &end, 1);
+  if (m->err->code == SN_BAD_INPUT) sn_err_prefix(m->err, "the loss behind its first output");
   return m->err->code;
 }
 

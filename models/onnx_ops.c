@@ -305,7 +305,7 @@ static sn_status dropout(sn__importer *m) {
   const sn__onnx_attribute *ratio = sn__onnx_find(m->node, "ratio");
   const sn__onnx_value *v = sn__onnx_input(m, 1);
   sn_attr a = {.ratio = ratio ? ratio->f : 0.5};
-  if (v && v->kind == SN__ONNX_CONSTANT) a.ratio = v->constant->number;
+  if (v && v->kind == SN__ONNX_CONSTANT) a.ratio = v->constant->floats[0];
   return add_same(m, SN_DROPOUT, &a);
 }
 
@@ -469,6 +469,7 @@ static const struct {
     {"Gather", sn__onnx_gather},
     {"Pad", sn__onnx_pad},
     {"Resize", sn__onnx_resize},
+    {"Upsample", sn__onnx_resize},
     {"Constant", sn__onnx_constant_rule},
     {"Erf", gelu_by_erf},
     {"Expand", sn__onnx_expand_rule},
