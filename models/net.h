@@ -35,12 +35,11 @@ typedef enum sn_op {
   SN_LRN,
   SN_BN,
   SN_DROPOUT,
-  SN_SOFTMAX, /* with cross-entropy loss: the end of a net */
-  SN_JOIN,    /* element-wise add of two or more */
-  SN_FORK,    /* one value to several consumers */
-  SN_CONCAT,  /* one or more along channels; of one it is a copy */
-  SN_DECONV,  /* transposed convolution: a CONV whose forward and backward are swapped */
-  /* simulated only: nothing executes what follows */
+  SN_SOFTMAX,    /* with cross-entropy loss: the end of a net */
+  SN_JOIN,       /* element-wise add of two or more */
+  SN_FORK,       /* one value to several consumers */
+  SN_CONCAT,     /* one or more along channels; of one it is a copy */
+  SN_DECONV,     /* transposed convolution: a CONV whose forward and backward are swapped */
   SN_MUL,        /* element-wise product of two, the second broadcast where it has one row, column or channel */
   SN_SCALE,      /* every channel times a parameter of its own */
   SN_LAYER_NORM, /* normalised over the channels of each position, then scaled and shifted */
@@ -68,8 +67,7 @@ typedef enum sn_act_mode {
   SN_ACT_RELU6, /* that, but at most 6 */
   SN_ACT_LEAKY, /* x, below 0 slope x */
   SN_ACT_TANH,
-  SN_ACT_SIGMOID, /* 1 / (1 + exp(-x)) */
-  /* simulated only */
+  SN_ACT_SIGMOID,     /* 1 / (1 + exp(-x)) */
   SN_ACT_ELU,         /* x, below 0 exp(x) - 1 */
   SN_ACT_GELU,        /* x times the normal distribution's probability of less than x */
   SN_ACT_SILU,        /* x sigmoid(x), also called swish */

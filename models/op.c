@@ -93,11 +93,9 @@ sn_op sn_op_by_name(const char *name) {
 
 const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
   const sn_attr *a = &layer->attr;
-  const bool dilated = sn_op_table[layer->op].convolves && (a->dilation_h > 1 || a->dilation_w > 1);
   const bool windows = layer->op == SN_ATTENTION && (a->rows > 0 || a->window > 0);
-  if (layer->op <= SN_ROTARY && !dilated && !windows) return NULL;
-  snprintf(text, room, "%s%s%s", dilated ? "a dilated " : "", names[layer->op],
-           windows ? " within windows or with a table" : "");
+  if (!windows && layer->op != SN_RESHAPE && layer->op != SN_TRANSPOSE && layer->op != SN_SLICE) return NULL;
+  snprintf(text, room, "%s%s", names[layer->op], windows ? " within windows or with a table" : "");
   return text;
 }
 

@@ -61,15 +61,17 @@ static sn_status describe(shapes *t, const convolution *c, uint32_t x_block, uin
 }
 
 static sn_status make_descriptors(descriptors *d, const shapes *t, const sn_attr *a, sn_err *err) {
-  const dnnl_dims_t stride = {a->stride_h, a->stride_w}, pad = {a->pad_h, a->pad_w};
+  const dnnl_dims_t stride = {a->stride_h, a->stride_w}, pad = {a->pad_h, a->pad_w},
+                    gaps = {sn__dilation(a->dilation_h) - 1, sn__dilation(a->dilation_w) - 1};
   const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-  dnnl_status_t status = dnnl_convolution_forward_desc_init(&d->forward, dnnl_forward_training, direct, &t->x, &t->w,
-                                                            &t->b, &t->y, stride, pad, pad);
+  dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(&d->forward, dnnl_forward_training, direct, &t->x,
+                                                                    &t->w, &t->b, &t->y, stride, gaps, pad, pad);
   if (status == dnnl_success)
-    status = dnnl_convolution_backward_data_desc_init(&d->backward, direct, &t->x, &t->w, &t->y, stride, pad, pad);
+    status = dnnl_dilated_convolution_backward_data_desc_init(&d->backward, direct, &t->x, &t->w, &t->y, stride, gaps,
+                                                              pad, pad);
   if (status == dnnl_success)
-    status =
-        dnnl_convolution_backward_weights_desc_init(&d->weights, direct, &t->x, &t->w, &t->b, &t->y, stride, pad, pad);
+    status = dnnl_dilated_convolution_backward_weights_desc_init(&d->weights, direct, &t->x, &t->w, &t->b, &t->y,
+                                                                 stride, gaps, pad, pad);
   return sn__dnnl_check(status, "describe a convolution", err);
 }
 

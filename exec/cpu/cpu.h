@@ -143,6 +143,16 @@ void sn__cpu_token_forward(const sn_call *call, uint32_t block);
 void sn__cpu_token_backward(const sn_call *call, uint32_t block);
 void sn__cpu_take_forward(const sn_call *call, uint32_t block);
 void sn__cpu_take_backward(const sn_call *call, uint32_t block);
+void sn__cpu_pad_forward(const sn_call *call, uint32_t block);
+void sn__cpu_pad_backward(const sn_call *call, uint32_t block);
+void sn__cpu_resize_forward(const sn_call *call, uint32_t block);
+void sn__cpu_resize_backward(const sn_call *call, uint32_t block);
+void sn__cpu_matmul_forward(const sn_call *call, uint32_t block);
+void sn__cpu_matmul_backward(const sn_call *call, uint32_t block);
+void sn__cpu_probabilities_forward(const sn_call *call, uint32_t block);
+void sn__cpu_probabilities_backward(const sn_call *call, uint32_t block);
+void sn__cpu_group_norm_forward(const sn_call *call, uint32_t block);
+void sn__cpu_group_norm_backward(const sn_call *call, uint32_t block);
 void sn__cpu_update(const sn_call *call);
 
 /* Whether so many threads can be started beside the caller's. SN_BAD_DEVICE says how many can. */

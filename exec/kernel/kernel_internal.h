@@ -98,6 +98,42 @@ static inline uint64_t sn__position_row(const sn_layer *layer, uint64_t p) {
   return rows >= positions ? p : p * rows / positions;
 }
 
+/* What a RESIZE makes position `out` of `outs` of, along a side of `in` positions: of the one that it lies in, or a
+ * mean of two, by how far they are from its centre; beyond the first and the last there are only these. */
+typedef struct sn__mean {
+  uint64_t at[2];
+  double weight[2];
+} sn__mean;
+
+static inline sn__mean sn__resized(uint32_t out, uint32_t outs, uint32_t in, bool bilinear) {
+  if (!bilinear) {
+    const uint64_t nearest = (uint64_t)out * in / outs;
+    return (sn__mean){{nearest, nearest}, {1, 0}};
+  }
+  const double centre = fmax(0, (out + 0.5) * in / outs - 0.5);
+  const uint64_t first = (uint64_t)centre;
+  const double share = centre - (double)first;
+  return (sn__mean){{first, first + 1 < in ? first + 1 : first}, {1 - share, share}};
+}
+
+/* The rows that PROBABILITIES are of, along its axis: `apart` of them begin side by side in each group, and their
+ * numbers are as far apart. */
+typedef struct sn__rows {
+  uint64_t groups, length, apart;
+} sn__rows;
+
+static inline sn__rows sn__rows_of(const sn_layer *layer) {
+  const sn_shape s = layer->out;
+  if (layer->attr.axis == SN_SIDE_CHANNELS) return (sn__rows){s.n, s.c, sn__plane(s)};
+  if (layer->attr.axis == SN_SIDE_HEIGHT) return (sn__rows){(uint64_t)s.n * s.c, s.h, s.w};
+  return (sn__rows){(uint64_t)s.n * s.c * s.h, s.w, 1};
+}
+
+/* From one row or column of a window to the next. */
+static inline uint32_t sn__dilation(uint32_t given) {
+  return given > 1 ? given : 1;
+}
+
 /* ROTARY: heads, and by how much pair i of a head's d channels is turned at position p. */
 static inline uint32_t sn__rotary_heads(const sn_layer *layer) {
   return layer->attr.heads > 0 ? layer->attr.heads : 1;

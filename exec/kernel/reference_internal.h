@@ -59,6 +59,16 @@ void sn__reference_take_forward(const sn_call *call);
 void sn__reference_take_backward(const sn_call *call);
 void sn__reference_rotary_forward(const sn_call *call);
 void sn__reference_rotary_backward(const sn_call *call);
+void sn__reference_pad_forward(const sn_call *call);
+void sn__reference_pad_backward(const sn_call *call);
+void sn__reference_resize_forward(const sn_call *call);
+sn_status sn__reference_resize_backward(const sn_call *call, sn_err *err);
+void sn__reference_matmul_forward(const sn_call *call);
+void sn__reference_matmul_backward(const sn_call *call);
+void sn__reference_probabilities_forward(const sn_call *call);
+void sn__reference_probabilities_backward(const sn_call *call);
+void sn__reference_group_norm_forward(const sn_call *call);
+sn_status sn__reference_group_norm_backward(const sn_call *call, sn_err *err);
 sn_status sn__reference_attention(const sn_call *call, sn_err *err); /* forward or backward */
 
 #endif

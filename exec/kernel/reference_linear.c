@@ -6,9 +6,9 @@
  *   dw[o][c][k] =        sum over n, i  of  dy[n][o][i] x[n][c][i s - p + k]
  *   db[o]       =        sum over n, i  of  dy[n][o][i]
  *
- * written here for one side of an image, with stride s and padding p. A DECONV is a convolution the other way round:
- * its y is that one's dx, plus a bias, its dx that one's y, its dw that one's with x and dy in each other's place; its
- * weights are w[its input][its output][k]. */
+ * written here for one side of an image, with stride s and padding p; dilated, k counts d times. A DECONV is a
+ * convolution the other way round: its y is that one's dx, plus a bias, its dx that one's y, its dw that one's with x
+ * and dy in each other's place; its weights are w[its input][its output][k]. */
 #include "exec/kernel/reference_internal.h"
 
 /* A convolution: its sizes, its weights as the shape (outputs, inputs of a group, kernel height, kernel width), and
@@ -36,16 +36,25 @@ static convolution deconv_of(const sn_call *call, float *x, float *w, float *y) 
   return convolution_of(call, sn__call_layer(call)->out, sn__call_input(call, 0), y, w, x);
 }
 
+/* Of a window that starts at input position `start`, the positions from .. to - 1 of the kernel that see the image. */
+static sn__span seeing(int64_t start, uint32_t kernel, uint32_t dilation, uint32_t in) {
+  int64_t apart = sn__dilation(dilation), to = in > start ? (in - start - 1) / apart + 1 : 0;
+  return (sn__span){start, start < 0 ? (-start + apart - 1) / apart : 0, to < kernel ? to : kernel};
+}
+
 static float output(const convolution *v, double bias, uint32_t n, uint32_t o, uint32_t oy, uint32_t ox) {
-  sn__span rows = sn__window(oy, v->a->kernel_h, v->a->stride_h, v->a->pad_h, v->in.h);
-  sn__span columns = sn__window(ox, v->a->kernel_w, v->a->stride_w, v->a->pad_w, v->in.w);
+  const sn_attr *a = v->a;
+  const int64_t top = (int64_t)oy * a->stride_h - a->pad_h, left = (int64_t)ox * a->stride_w - a->pad_w;
+  const sn__span rows = seeing(top, a->kernel_h, a->dilation_h, v->in.h),
+                 columns = seeing(left, a->kernel_w, a->dilation_w, v->in.w);
+  const int64_t down = sn__dilation(a->dilation_h), right = sn__dilation(a->dilation_w);
   uint32_t first = o / v->outputs * v->weights.c;
   double sum = bias;
   for (uint32_t c = 0; c < v->weights.c; c++)
     for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *x = &v->x[sn__at(v->in, n, first + c, (uint64_t)y, 0)];
-      const float *w = &v->w[sn__at(v->weights, o, c, (uint64_t)(y - rows.start), 0)];
-      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)x[i] * w[i - columns.start];
+      const float *x = &v->x[sn__at(v->in, n, first + c, (uint64_t)(top + y * down), 0)];
+      const float *w = &v->w[sn__at(v->weights, o, c, (uint64_t)y, 0)];
+      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)x[left + i * right] * w[i];
     }
   return (float)sum;
 }
@@ -59,19 +68,25 @@ static void make_outputs(const convolution *v, const float *biases) {
           v->y[sn__at(v->out, n, o, y, x)] = output(v, biases ? biases[o] : 0, n, o, y, x);
 }
 
+/* The window along one side that sees input position `in` at position k of its kernel; -1: none does. */
+static int64_t window_at(uint32_t in, uint32_t k, uint32_t dilation, uint32_t stride, uint32_t pad, uint32_t out) {
+  int64_t start = (int64_t)in + pad - (int64_t)k * sn__dilation(dilation);
+  return start < 0 || start % stride != 0 || start / stride >= out ? -1 : start / stride;
+}
+
 static float data_gradient(const convolution *v, double bias, uint32_t n, uint32_t c, uint32_t iy, uint32_t ix) {
-  sn__span rows = sn__covering(iy, v->a->kernel_h, v->a->stride_h, v->a->pad_h, v->out.h);
-  sn__span columns = sn__covering(ix, v->a->kernel_w, v->a->stride_w, v->a->pad_w, v->out.w);
-  uint32_t group = c / v->weights.c;
+  const sn_attr *a = v->a;
+  const uint32_t first = c / v->weights.c * v->outputs;
   double sum = bias;
-  for (uint32_t o = group * v->outputs; o < (group + 1) * v->outputs; o++)
-    for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *dy = &v->y[sn__at(v->out, n, o, (uint64_t)y, 0)];
-      uint64_t ky = iy + v->a->pad_h - (uint64_t)y * v->a->stride_h;
-      const float *w = &v->w[sn__at(v->weights, o, c % v->weights.c, ky, 0)];
-      for (int64_t x = columns.from; x < columns.to; x++)
-        sum += (double)dy[x] * w[ix + v->a->pad_w - x * v->a->stride_w];
+  for (uint32_t ky = 0; ky < a->kernel_h; ky++) {
+    const int64_t y = window_at(iy, ky, a->dilation_h, a->stride_h, a->pad_h, v->out.h);
+    for (uint32_t kx = 0; kx < a->kernel_w && y >= 0; kx++) {
+      const int64_t x = window_at(ix, kx, a->dilation_w, a->stride_w, a->pad_w, v->out.w);
+      for (uint32_t o = first; o < first + v->outputs && x >= 0; o++)
+        sum += (double)v->y[sn__at(v->out, n, o, (uint64_t)y, (uint64_t)x)] *
+               v->w[sn__at(v->weights, o, c % v->weights.c, ky, kx)];
     }
+  }
   return (float)sum;
 }
 
@@ -85,15 +100,15 @@ static void make_data_gradients(const convolution *v, const float *biases) {
 }
 
 /* The windows along one side whose kernel position k lies within the image: from .. to - 1. */
-static sn__span reaching(uint32_t k, uint32_t stride, uint32_t pad, uint32_t in, uint32_t out) {
-  int64_t start = (int64_t)k - pad; /* what the first window sees */
+static sn__span reaching(uint32_t k, uint32_t dilation, uint32_t stride, uint32_t pad, uint32_t in, uint32_t out) {
+  int64_t start = (int64_t)k * sn__dilation(dilation) - pad; /* what the first window sees */
   int64_t to = in > start ? (in - start - 1) / stride + 1 : 0;
   return (sn__span){.start = start, .from = start < 0 ? (-start + stride - 1) / stride : 0, .to = to < out ? to : out};
 }
 
 static float weight_gradient(const convolution *v, uint32_t o, uint32_t c, uint32_t ky, uint32_t kx) {
-  sn__span rows = reaching(ky, v->a->stride_h, v->a->pad_h, v->in.h, v->out.h);
-  sn__span columns = reaching(kx, v->a->stride_w, v->a->pad_w, v->in.w, v->out.w);
+  sn__span rows = reaching(ky, v->a->dilation_h, v->a->stride_h, v->a->pad_h, v->in.h, v->out.h);
+  sn__span columns = reaching(kx, v->a->dilation_w, v->a->stride_w, v->a->pad_w, v->in.w, v->out.w);
   uint32_t channel = o / v->outputs * v->weights.c + c;
   double sum = 0;
   for (uint32_t n = 0; n < v->out.n; n++)

@@ -9,7 +9,8 @@
 
 /* Numbers of a norm that are 1 at first: gammas, of which a BN has as many running variances. */
 static uint32_t ones_of(const sn_layer *layer) {
-  bool norm = layer->op == SN_BN || layer->op == SN_LAYER_NORM || layer->op == SN_RMS_NORM || layer->op == SN_SCALE;
+  bool norm = layer->op == SN_BN || layer->op == SN_GROUP_NORM || layer->op == SN_LAYER_NORM ||
+              layer->op == SN_RMS_NORM || layer->op == SN_SCALE;
   return norm ? layer->out.c : 0;
 }
 

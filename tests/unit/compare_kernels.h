@@ -148,6 +148,42 @@ static inline compare_sum compare_row_norm(const sn_call *call, compare_part par
   return (compare_sum){compare_pixels(layer->out) * 8, dy};
 }
 
+/* As of channels, over a group's channels and pixels. */
+static inline compare_sum compare_group_norm(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
+  uint64_t groups = (uint64_t)layer->out.n * layer->attr.groups;
+  double terms = 8.0 * (double)count / (double)groups;
+  if (call->pass == SN_FORWARD) return (compare_sum){terms, 0};
+  double dy = compare_largest(call->dy[0], count), gamma = compare_largest(call->parameters, layer->out.c);
+  double inverse = compare_largest(call->statistics + groups, groups);
+  if (part == COMPARE_TENSOR) return (compare_sum){terms, dy * gamma * inverse};
+  return (compare_sum){compare_pixels(layer->out) * 8, dy};
+}
+
+/* Sums as long as a side of a matrix. */
+static inline compare_sum compare_matmul(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  double factor[2], terms = layer->out.h + (double)layer->out.w, dy = 1;
+  for (uint32_t i = 0; i < 2; i++) {
+    sn_shape s = sn_layer_input_shape(call->net, layer, i);
+    factor[i] = compare_largest(call->x[i], (uint64_t)s.n * s.c * s.h * s.w);
+    terms += s.h + (double)s.w;
+  }
+  if (call->pass == SN_FORWARD) return (compare_sum){terms, factor[0] * factor[1]};
+  dy = compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float));
+  return (compare_sum){terms, dy * fmax(factor[0], factor[1])};
+}
+
+/* Means of four; backward, a pixel takes part in as many as there are more rows and columns, and in some beside. */
+static inline compare_sum compare_resize(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
+  double shared = (2.0 * out.h / in.h + 2) * (2.0 * out.w / in.w + 2);
+  if (call->pass == SN_FORWARD) return (compare_sum){8, 0};
+  return (compare_sum){shared, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
+}
+
 /* Sums over channels or over positions, of products and behind a softmax of such sums. */
 static inline compare_sum compare_attention(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
@@ -187,6 +223,18 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
     return compare_row_norm(call, part);
   case SN_ATTENTION:
     return compare_attention(call);
+  case SN_GROUP_NORM:
+    return compare_group_norm(call, part);
+  case SN_MATMUL:
+    return compare_matmul(call);
+  case SN_RESIZE:
+    return compare_resize(call);
+  case SN_PROBABILITIES: /* exponentials; backward a difference of what is as large as dy */
+    return (compare_sum){
+        8.0 * (in.c + in.h + in.w),
+        call->pass == SN_BACKWARD
+            ? compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float)) / 8
+            : 0};
   case SN_EMBEDDING: /* gradients of rows and of a TOKEN are sums over positions */
   case SN_POSITION:
   case SN_TOKEN:

@@ -153,6 +153,12 @@ static void transformers(void **state) {
   conforms(&(subject){"/tests/nets/small_vit.json", 3, 0, 120 << 10, true, 0, 0});
 }
 
+/* Products of matrices, softmaxes along axes, norms of groups, other sizes, dilated windows. */
+static void matrices(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_matrix.json", 4, 0, 300 << 10, true, 0, 0});
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -170,6 +176,7 @@ static void accumulated(void **state) {
   conforms(&(subject){"/tests/nets/small_gan.json", 4, 0, 220 << 10, false, 0, 4});
   conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 440 << 10, false, 0, 3});
   conforms(&(subject){"/tests/nets/small_gpt.json", 3, 0, 170 << 10, false, SN_OPTIMIZER_ADAM, 3});
+  conforms(&(subject){"/tests/nets/small_matrix.json", 4, 0, 320 << 10, false, 0, 2});
 }
 
 int main(void) {
@@ -177,7 +184,7 @@ int main(void) {
       cmocka_unit_test(lenet),        cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
       cmocka_unit_test(inception),    cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
       cmocka_unit_test(gan),          cmocka_unit_test(accumulated), cmocka_unit_test(gated),
-      cmocka_unit_test(transformers),
+      cmocka_unit_test(transformers), cmocka_unit_test(matrices),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,39 @@ static inline sn_net *attention_net(sn_attr attr, uint32_t batch, uint32_t posit
   return finish_net(b);
 }
 
+/* A product of matrices that two CONVs make, of rows x inner by inner x columns; either may be turned. */
+static inline sn_net *matmul_net(uint32_t batch, uint32_t channels, uint32_t rows, uint32_t inner, uint32_t columns,
+                                 bool turn_first, bool turn_second) {
+  const sn_attr product = {.turn_first = turn_first, .turn_second = turn_second};
+  const uint32_t h = rows > inner ? rows : inner, w = inner > columns ? inner : columns;
+  sn_builder *b = begin_net((sn_shape){batch, 2, h > columns ? h : columns, w > rows ? w : rows});
+  uint32_t x[2];
+  for (uint32_t i = 0; i < 2; i++) {
+    const bool turn = i == 0 ? turn_first : turn_second;
+    const uint32_t high = i == 0 ? rows : inner, wide = i == 0 ? inner : columns;
+    const sn_attr pool = {.pool = SN_POOL_AVERAGE, .adaptive_h = turn ? wide : high, .adaptive_w = turn ? high : wide};
+    x[i] = sn_build_conv(b, SN_DATA_LAYER, (sn_conv){.channels = channels, .kernel = 1}, "in%u", i);
+    x[i] = sn_build_layer(b, SN_POOL, &pool, &x[i], 1, i == 0 ? "first" : "second");
+  }
+  x[0] = sn_build_layer(b, SN_MATMUL, &product, x, 2, "op");
+  sn_build_softmax(b, sn_build_fc(b, x[0], 2, "fc"), "softmax");
+  return finish_net(b);
+}
+
+static inline sn_attr dilated(sn_attr a, uint32_t rows, uint32_t columns) {
+  a.dilation_h = rows;
+  a.dilation_w = columns;
+  return a;
+}
+
+static inline sn_attr resize_attr(bool bilinear, uint32_t height, uint32_t width) {
+  return (sn_attr){.shape = {0, height, width}, .bilinear = bilinear};
+}
+
+static inline sn_attr pad_attr(uint32_t rows, uint32_t columns, uint32_t below, uint32_t behind) {
+  return (sn_attr){.pad_h = rows, .pad_w = columns, .output_pad_h = below, .output_pad_w = behind};
+}
+
 /* Inputs come first in the net and the end last, so the operator is the first of its kind but for a CONV of inputs. */
 static inline uint32_t op_net_layer(const sn_net *net, sn_op op) {
   uint32_t i = 1;

@@ -38,9 +38,11 @@ static const uint8_t random_net_flavours[][SN_OP_COUNT] = {
 };
 /* And of today's networks. */
 static const uint8_t random_net_of_today[SN_OP_COUNT] = {
-    [SN_CONV] = 14, [SN_FC] = 10,    [SN_POOL] = 6,     [SN_ACT] = 14,     [SN_BN] = 6,     [SN_DROPOUT] = 6,
-    [SN_JOIN] = 10, [SN_CONCAT] = 5, [SN_DECONV] = 3,   [SN_MUL] = 10,     [SN_SCALE] = 5,  [SN_LAYER_NORM] = 8,
-    [SN_TOKEN] = 3, [SN_TAKE] = 2,   [SN_RMS_NORM] = 5, [SN_POSITION] = 4, [SN_ROTARY] = 5, [SN_ATTENTION] = 12,
+    [SN_CONV] = 14,    [SN_FC] = 10,        [SN_POOL] = 6,       [SN_ACT] = 14,          [SN_BN] = 6,
+    [SN_DROPOUT] = 6,  [SN_JOIN] = 10,      [SN_CONCAT] = 5,     [SN_DECONV] = 3,        [SN_MUL] = 10,
+    [SN_SCALE] = 5,    [SN_LAYER_NORM] = 8, [SN_TOKEN] = 3,      [SN_TAKE] = 2,          [SN_RMS_NORM] = 5,
+    [SN_POSITION] = 4, [SN_ROTARY] = 5,     [SN_ATTENTION] = 12, [SN_PROBABILITIES] = 5, [SN_GROUP_NORM] = 6,
+    [SN_MATMUL] = 6,   [SN_PAD] = 4,        [SN_RESIZE] = 5,
 };
 enum { RANDOM_NET_FLAVOURS = sizeof random_net_flavours / sizeof random_net_flavours[0] };
 
@@ -137,6 +139,13 @@ static inline sn_attr random_net_today_attr(uint64_t *dice, sn_op op, sn_shape i
   if (op == SN_FC && other) a.positions = true;
   if (op == SN_DROPOUT && other) a.images = true;
   if (op == SN_POSITION) a.rows = other ? in.h * in.w : 2;
+  if ((op == SN_CONV || op == SN_DECONV) && other) a.dilation_h = kv_heads + 1, a.dilation_w = each;
+  if (op == SN_PROBABILITIES) a.axis = (sn_side)(other ? SN_SIDE_CHANNELS : each);
+  if (op == SN_GROUP_NORM) a.groups = other ? in.c : 1;
+  if (op == SN_MATMUL) a.turn_first = !other, a.turn_second = other;
+  if (op == SN_PAD) a = (sn_attr){.pad_h = kv_heads, .output_pad_w = each};
+  if (op == SN_RESIZE) a = (sn_attr){.bilinear = other, .scale = kv_heads};
+  if (op == SN_RESIZE && each > 1) a.shape[SN_SIDE_HEIGHT] = in.w, a.shape[SN_SIDE_WIDTH] = (in.h + 1) / 2;
   if (op == SN_ATTENTION)
     a = (sn_attr){.heads = kv_heads * each, .kv_heads = kv_heads, .causal = other, .ratio = other ? 0.2 : 0};
   return a;
@@ -178,10 +187,10 @@ static inline void random_net_grow(random_net *r) {
   uint32_t inputs[RANDOM_NET_BRANCHES], count = 1;
   sn_op op = random_net_op(r);
   if (sn_op_table[op].many_inputs && op != SN_ATTENTION)
-    count = random_net_inputs(r, op == SN_JOIN || op == SN_MUL, inputs);
+    count = random_net_inputs(r, op == SN_JOIN || op == SN_MUL || op == SN_MATMUL, inputs);
   else
     inputs[0] = random_net_input(r);
-  if (op == SN_MUL && count > 2) count = 2;
+  if ((op == SN_MUL || op == SN_MATMUL) && count > 2) count = 2;
   sn_attr attr = (r->today ? random_net_today_attr : random_net_attr)(r->dice, op, r->shape[inputs[0]]);
   random_net_add(r, op, &attr, inputs, count);
 }

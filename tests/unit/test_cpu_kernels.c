@@ -1,59 +1,9 @@
 /* CPU kernels: every operator in many shapes and every layer of five networks against the reference kernels; the same
  * bits again and at other addresses; re-runs; what is refused. */
-#include "exec/machine/cpu_kernels.h"
-
 #include "models/zoo.h"
-#include "tests/unit/compare_kernels.h"
-#include "tests/unit/op_net.h"
-#include "tests/unit/plain_kernels.h"
+#include "tests/unit/check_kernels.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
-
-/* Under a sanitizer the reference is several times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
-#else
-enum { SANITIZED = 0 };
-#endif
-
-static uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
-  return sn_cpu_kernels_scratch(self, layer, pass, SN_STEP_WHOLE);
-}
-
-static sn_cpu_kernels *new_kernels(const sn_net *net, unsigned threads) {
-  sn_err err = SN_ERR_INIT;
-  sn_cpu_kernels *k = sn_cpu_kernels_new(net, threads, false, &err);
-  if (!k && strstr(err.text, "there is no CPU module")) skip(); /* this build */
-  if (!k) fail_msg("%s", err.text);
-  return k;
-}
-
-static net_kernels table_of(sn_cpu_kernels *k) {
-  return (net_kernels){k, plain_run, scratch};
-}
-
-/* One iteration of a net against the reference; frees the net. Says how near to the limit each operator came. */
-static void check_net(sn_net *net, uint32_t threads, uint64_t seed, uint64_t most_macs, bool report) {
-  sn_cpu_kernels *k = new_kernels(net, threads);
-  compare c = compare_open(net, table_of(k), seed);
-  uint32_t compared = compare_all(&c, most_macs);
-  if (report) {
-    print_message("%s: %u of %u steps; error / allowed:", net->name, compared, c.fast.route->n_steps);
-    for (int op = 0; op < SN_OP_COUNT; op++)
-      if (c.worst[op] > 0) print_message(" %s %.2f", sn_op_table[op].name, c.worst[op]);
-    print_message("\n");
-  }
-  compare_close(&c);
-  sn_cpu_kernels_free(k);
-  sn_net_free(net);
-}
-
-static void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
-  check_net(op_net(op, attr, data, inputs), 1, 5, UINT64_MAX, false);
-  check_net(op_net(op, attr, data, inputs), 2, 6, UINT64_MAX, false);
-}
 
 /* An operator between blocked values where the processor has them: behind a CONV, ahead of one, or both; else it has
  * the FC of the end behind it. */
@@ -273,6 +223,49 @@ static void sequences_match(void **state) {
   check_attention((sn_attr){.heads = 4, .kv_heads = 2, .causal = true}, 3, 50, 8);
   check_attention((sn_attr){.heads = 4, .kv_heads = 1, .parts = true, .ratio = 0.1}, 2, 33, 5);
   check_attention((sn_attr){.heads = 1, .kv_heads = 1, .causal = true, .ratio = 0.5}, 1, 1, 2);
+}
+
+static void check_matmul(uint32_t channels, uint32_t rows, uint32_t inner, uint32_t columns) {
+  for (int turns = 0; turns < 4; turns++)
+    for (uint32_t threads = 1; threads <= 2; threads++)
+      check_net(matmul_net(2, channels, rows, inner, columns, turns & 1, turns & 2), threads, 13 + threads, UINT64_MAX,
+                false);
+}
+
+static void matrices_match(void **state) {
+  (void)state;
+  check_matmul(3, 5, 17, 9);
+  check_matmul(8, 37, 20, 33);
+  check_matmul(1, 1, 1, 1);
+  for (sn_side axis = SN_SIDE_CHANNELS; axis < SN_SIDES; axis++) {
+    check_operator(SN_PROBABILITIES, (sn_attr){.axis = axis}, (sn_shape){3, 19, 23, 37}, 1);
+    check_operator(SN_PROBABILITIES, (sn_attr){.axis = axis}, (sn_shape){2, 1, 1, 1}, 1);
+  }
+  check_operator(SN_GROUP_NORM, (sn_attr){.groups = 4}, (sn_shape){3, 20, 13, 11}, 1);
+  check_operator(SN_GROUP_NORM, (sn_attr){.groups = 32}, (sn_shape){2, 64, 19, 17}, 1);
+  check_operator(SN_GROUP_NORM, (sn_attr){.groups = 1}, (sn_shape){1, 7, 1, 1}, 1);
+}
+
+static void sizes_match(void **state) {
+  (void)state;
+  check_operator(SN_PAD, pad_attr(1, 2, 0, 3), (sn_shape){3, 5, 7, 6}, 1);
+  check_operator(SN_PAD, pad_attr(3, 0, 1, 0), (sn_shape){2, 16, 40, 41}, 1);
+  check_operator(SN_PAD, pad_attr(0, 0, 0, 0), (sn_shape){1, 1, 1, 1}, 1);
+  for (int bilinear = 0; bilinear < 2; bilinear++) {
+    check_operator(SN_RESIZE, (sn_attr){.bilinear = bilinear, .scale = 2}, (sn_shape){2, 5, 20, 31}, 1);
+    check_operator(SN_RESIZE, resize_attr(bilinear, 7, 50), (sn_shape){3, 4, 20, 9}, 1);
+    check_operator(SN_RESIZE, resize_attr(bilinear, 9, 9), (sn_shape){1, 3, 1, 1}, 1);
+  }
+}
+
+static void dilated_match(void **state) {
+  (void)state;
+  check_operator(SN_CONV, dilated(conv_attr(17, 3, 3, 1, 2, 1), 2, 2), (sn_shape){1, 13, 19, 9}, 1);
+  check_operator(SN_CONV, dilated(conv_attr(12, 3, 2, 2, 1, 3), 2, 5), (sn_shape){3, 6, 12, 14}, 1);
+  check_operator(SN_DECONV, dilated(deconv_attr(6, 3, 3, 2, 1, 1, 2), 2, 3), (sn_shape){2, 4, 7, 6}, 1);
+  check_blocked(SN_CONV, dilated(conv_attr(64, 3, 3, 1, 2, 1), 2, 2), (sn_shape){2, 32, 9, 7}, 1);
+  check_blocked(SN_CONV, dilated(conv_attr(48, 3, 3, 1, 3, 48), 3, 3), (sn_shape){3, 48, 8, 9}, 1);
+  check_blocked(SN_DECONV, dilated(deconv_attr(64, 3, 3, 2, 1, 1, 1), 2, 2), (sn_shape){2, 32, 5, 6}, 1);
 }
 
 /* Three updates by each optimizer, the moments of the second and third no longer 0. */
@@ -569,6 +562,9 @@ int main(void) {
       cmocka_unit_test(products_match),
       cmocka_unit_test(positions_match),
       cmocka_unit_test(sequences_match),
+      cmocka_unit_test(matrices_match),
+      cmocka_unit_test(sizes_match),
+      cmocka_unit_test(dilated_match),
       cmocka_unit_test(others_match),
       cmocka_unit_test(random_nets_match),
       cmocka_unit_test(random_nets_of_today_match),

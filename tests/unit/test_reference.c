@@ -203,6 +203,38 @@ static void gradients_of_sequences(void **state) {
   }
 }
 
+static void gradients_of_matrices(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(20);
+  for (int turns = 0; turns < 4; turns++)
+    check_net_operator(matmul_net(2, 2, 3, 4, 5, turns & 1, turns & 2), SN_MATMUL, seed);
+  for (sn_side axis = SN_SIDE_CHANNELS; axis < SN_SIDES; axis++)
+    check_gradients(SN_PROBABILITIES, (sn_attr){.axis = axis}, (sn_shape){2, 3, 4, 5}, 1, seed);
+  check_gradients(SN_GROUP_NORM, (sn_attr){.groups = 2}, (sn_shape){2, 6, 3, 2}, 1, seed);
+  check_gradients(SN_GROUP_NORM, (sn_attr){.groups = 1}, (sn_shape){3, 2, 2, 3}, 1, seed);
+}
+
+static void gradients_of_sizes(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(21);
+  check_gradients(SN_PAD, pad_attr(1, 2, 3, 0), (sn_shape){2, 3, 3, 2}, 1, seed);
+  check_gradients(SN_PAD, pad_attr(0, 0, 0, 1), (sn_shape){1, 2, 2, 3}, 1, seed);
+  for (int bilinear = 0; bilinear < 2; bilinear++) {
+    check_gradients(SN_RESIZE, resize_attr(bilinear, 6, 5), (sn_shape){2, 2, 3, 4}, 1, seed);
+    check_gradients(SN_RESIZE, resize_attr(bilinear, 2, 3), (sn_shape){1, 3, 5, 4}, 1, seed);
+    check_gradients(SN_RESIZE, (sn_attr){.bilinear = bilinear, .scale = 2}, (sn_shape){2, 2, 3, 1}, 1, seed);
+  }
+}
+
+static void gradients_dilated(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(22);
+  check_gradients(SN_CONV, dilated(conv_attr(4, 3, 3, 1, 2, 2), 2, 2), (sn_shape){2, 4, 6, 5}, 1, seed);
+  check_gradients(SN_CONV, dilated(conv_attr(3, 2, 3, 2, 1, 1), 3, 2), (sn_shape){2, 2, 5, 7}, 1, seed);
+  check_gradients(SN_DECONV, dilated(deconv_attr(4, 3, 3, 2, 1, 1, 2), 2, 3), (sn_shape){2, 4, 3, 2}, 1, seed);
+  check_gradients(SN_DECONV, dilated(deconv_attr(3, 2, 2, 1, 0, 0, 1), 1, 2), (sn_shape){1, 2, 3, 3}, 1, seed);
+}
+
 static uint64_t kept(probe *p, uint64_t seed, uint64_t iteration, uint8_t *mask, uint64_t count) {
   p->r.hyper.seed = seed;
   p->r.iteration = iteration;
@@ -264,8 +296,9 @@ int main(void) {
       cmocka_unit_test(gradients_fc),           cmocka_unit_test(gradients_pool),
       cmocka_unit_test(gradients_norm),         cmocka_unit_test(gradients_of_others),
       cmocka_unit_test(gradients_of_products),  cmocka_unit_test(gradients_of_positions),
-      cmocka_unit_test(gradients_of_sequences), cmocka_unit_test(dropout_masks),
-      cmocka_unit_test(dropout_ratio),
+      cmocka_unit_test(gradients_of_sequences), cmocka_unit_test(gradients_of_matrices),
+      cmocka_unit_test(gradients_of_sizes),     cmocka_unit_test(gradients_dilated),
+      cmocka_unit_test(dropout_masks),          cmocka_unit_test(dropout_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,50 @@ static void conv_by_hand(void **state) {
   sn_net_free(net);
 }
 
+/* Dilated by 2 and 1: rows 0 and 2. */
+static void dilated_by_hand(void **state) {
+  (void)state;
+  sn_attr a = dilated(conv_attr(1, 2, 2, 1, 0, 1), 2, 1);
+  sn_net *net = op_net(SN_CONV, a, (sn_shape){1, 1, 3, 3}, 1);
+  const float x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, w[] = {1, 10, 100, 1000}, y[] = {8721, 9832};
+  probe p = forward_of(net, SN_CONV, x, 9);
+  memcpy(p.r.layers[p.layer].parameters, w, sizeof w);
+  run_forward(&p);
+  expect(p.r.output[net->layers[p.layer].first_output], y, 2, 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void check_forward(sn_op op, sn_attr attr, sn_shape data, const float *x, const float *y, uint64_t outputs) {
+  sn_net *net = op_net(op, attr, data, 1);
+  probe p = forward_of(net, op, x, (uint64_t)data.n * data.c * data.h * data.w);
+  assert_int_equal(output_count(&p), outputs);
+  for (uint64_t i = 0; i < net->layers[p.layer].parameters; i++)
+    p.r.layers[p.layer].parameters[i] = i < data.c ? 2 : (float)(i - data.c);
+  run_forward(&p);
+  expect(p.r.output[net->layers[p.layer].first_output], y, outputs, 2e-5); /* of norms, eps */
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+/* RESIZE as interpolate() of PyTorch; norms of groups with gamma 2 and beta the channel. */
+static void sizes_by_hand(void **state) {
+  (void)state;
+  const float row[] = {1, 2, 3, 4, 5}, twice[] = {1, 1.25f, 1.75f, 2.25f, 2.75f, 3.25f, 3.75f, 4.25f, 4.75f, 5},
+              three[] = {1, 2, 4}, mean_of[] = {1.3333333f, 3, 4.6666667f};
+  const float square[] = {1, 2, 3, 4}, around[] = {0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0},
+              behind[] = {1, 2, 0, 3, 4, 0};
+  const float channels[] = {1, 3, 2, 6}, normed[] = {-2, 3, 0, 5}, even[] = {0.25f, 0.75f, 0.5f, 0.5f},
+              of[] = {0, 1.0986123f, 7, 7};
+  check_forward(SN_RESIZE, resize_attr(true, 1, 10), (sn_shape){1, 1, 1, 5}, row, twice, 10);
+  check_forward(SN_RESIZE, resize_attr(true, 1, 3), (sn_shape){1, 1, 1, 5}, row, mean_of, 3);
+  check_forward(SN_RESIZE, resize_attr(false, 1, 3), (sn_shape){1, 1, 1, 5}, row, three, 3);
+  check_forward(SN_PAD, pad_attr(1, 1, 0, 0), (sn_shape){1, 1, 2, 2}, square, around, 16);
+  check_forward(SN_PAD, pad_attr(0, 0, 0, 1), (sn_shape){1, 1, 2, 2}, square, behind, 6);
+  check_forward(SN_GROUP_NORM, (sn_attr){.groups = 2}, (sn_shape){1, 4, 1, 1}, channels, normed, 4);
+  check_forward(SN_PROBABILITIES, (sn_attr){.axis = SN_SIDE_WIDTH}, (sn_shape){1, 1, 2, 2}, of, even, 4);
+}
+
 /* The definition: every input puts its multiple of the window into the output, a stride apart; what falls into the
  * padding is lost. */
 static void scatter(const sn_attr *a, sn_shape in, sn_shape out, const float *x, const float *w, const float *bias,
@@ -62,8 +106,9 @@ static void scatter(const sn_attr *a, sn_shape in, sn_shape out, const float *x,
     for (uint32_t i = 0; i < in.h * in.w; i++)
       for (uint32_t o = 0; o < outputs; o++)
         for (uint32_t k = 0; k < a->kernel_h * a->kernel_w; k++) {
-          int64_t row = (int64_t)(i / in.w) * a->stride_h + k / a->kernel_w - a->pad_h;
-          int64_t column = (int64_t)(i % in.w) * a->stride_w + k % a->kernel_w - a->pad_w;
+          uint32_t down = a->dilation_h ? a->dilation_h : 1, right = a->dilation_w ? a->dilation_w : 1;
+          int64_t row = (int64_t)(i / in.w) * a->stride_h + k / a->kernel_w * down - a->pad_h;
+          int64_t column = (int64_t)(i % in.w) * a->stride_w + k % a->kernel_w * right - a->pad_w;
           if (row < 0 || row >= out.h || column < 0 || column >= out.w) continue;
           uint32_t channel = c / inputs * outputs + o;
           y[(channel * out.h + (uint64_t)row) * out.w + (uint64_t)column] +=
@@ -75,7 +120,7 @@ static void deconv_scatters(void **state) {
   (void)state;
   const sn_attr attrs[] = {deconv_attr(2, 2, 2, 2, 1, 0, 2), deconv_attr(6, 5, 5, 2, 2, 1, 1),
                            deconv_attr(4, 3, 2, 3, 1, 2, 2), deconv_attr(3, 7, 7, 1, 0, 0, 1),
-                           deconv_attr(8, 1, 1, 2, 0, 1, 4)};
+                           deconv_attr(8, 1, 1, 2, 0, 1, 4), dilated(deconv_attr(4, 3, 2, 2, 1, 1, 2), 2, 3)};
   for (size_t n = 0; n < sizeof attrs / sizeof attrs[0]; n++) {
     const sn_shape in = {1, attrs[n].groups * 2, 3, 4};
     sn_net *net = op_net(SN_DECONV, attrs[n], in, 1);
@@ -275,10 +320,13 @@ static void updates_by_hand(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(attention_by_hand), cmocka_unit_test(conv_by_hand),    cmocka_unit_test(deconv_scatters),
-      cmocka_unit_test(acts_by_hand),      cmocka_unit_test(pool_by_hand),    cmocka_unit_test(first_maximum_takes_all),
-      cmocka_unit_test(norm_by_hand),      cmocka_unit_test(bn_by_hand),      cmocka_unit_test(bn_of_one_element),
-      cmocka_unit_test(softmax_by_hand),   cmocka_unit_test(updates_by_hand),
+      cmocka_unit_test(attention_by_hand), cmocka_unit_test(conv_by_hand),
+      cmocka_unit_test(dilated_by_hand),   cmocka_unit_test(sizes_by_hand),
+      cmocka_unit_test(deconv_scatters),   cmocka_unit_test(acts_by_hand),
+      cmocka_unit_test(pool_by_hand),      cmocka_unit_test(first_maximum_takes_all),
+      cmocka_unit_test(norm_by_hand),      cmocka_unit_test(bn_by_hand),
+      cmocka_unit_test(bn_of_one_element), cmocka_unit_test(softmax_by_hand),
+      cmocka_unit_test(updates_by_hand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
