@@ -48,6 +48,10 @@ static frame measure(const sn_front_chart *chart, sn__form form) {
     widen(&f.x, (double)chart->line[i].bytes / GIB);
     widen(&f.y, (double)chart->line[i].ns / MS);
   }
+  for (uint32_t i = 0; i < chart->n_beside; i++) {
+    widen(&f.x, (double)chart->beside[i].bytes / GIB);
+    widen(&f.y, (double)chart->beside[i].ns / MS);
+  }
   double limit = (double)chart->limit_bytes / GIB;
   f.shows_limit = limit <= f.x.high + 2 * (f.x.high - f.x.low);
   if (f.shows_limit) widen(&f.x, limit);
@@ -68,15 +72,18 @@ static void put_axes(FILE *out, const frame *f) {
           sn__look_of(f->form)->small_font);
 }
 
-/* The front by rising memory, for the staircase. */
-static void put_front(FILE *out, const frame *f) {
-  fputs("$front << END\n", out);
-  const sn_front_point *line = f->chart->line ? f->chart->line : f->chart->front;
-  for (uint32_t i = f->chart->line ? f->chart->n_line : f->chart->n_front; i > 0; i--) {
-    const sn_front_point *p = &line[i - 1];
-    fprintf(out, "%.9g %.9g\n", (double)p->bytes / GIB, (double)p->ns / MS);
-  }
+/* By rising memory, for the staircase. */
+static void put_staircase(FILE *out, const char *name, const sn_front_point *line, uint32_t count) {
+  fprintf(out, "$%s << END\n", name);
+  for (uint32_t i = count; i > 0; i--)
+    fprintf(out, "%.9g %.9g\n", (double)line[i - 1].bytes / GIB, (double)line[i - 1].ns / MS);
   fputs("END\n", out);
+}
+
+static void put_front(FILE *out, const frame *f) {
+  const sn_front_chart *c = f->chart;
+  put_staircase(out, "front", c->line ? c->line : c->front, c->line ? c->n_line : c->n_front);
+  if (c->beside) put_staircase(out, "beside", c->beside, c->n_beside);
 }
 
 /* Below and left of a point of the front nothing can be; above and right of it are at most its steps. Neighbours take
@@ -130,6 +137,10 @@ static void put_lines(FILE *out, const frame *f) {
   if (f->chart->line) {
     fprintf(out, "plot $front using 1:2 with steps linewidth 1.6 linecolor rgb '%s' title '", SN__VERMILLION);
     sn__put_text(out, f->chart->line_name, 70);
+    fputs("'", out);
+    if (!f->chart->beside) return;
+    fprintf(out, ", $beside using 1:2 with steps linewidth 1.1 linecolor rgb '%s' title '", SN__BLUE);
+    sn__put_text(out, f->chart->beside_name, 70);
     fputs("'", out);
     return;
   }

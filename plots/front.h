@@ -28,6 +28,10 @@ typedef struct sn_front_chart {
   const sn_front_point *line;
   uint32_t n_line;
   const char *line_name;
+  /* Another one beside that, thinner; NULL: none. */
+  const sn_front_point *beside;
+  uint32_t n_beside;
+  const char *beside_name;
 } sn_front_chart;
 
 sn_status sn_plot_front(const sn_front_chart *chart, const char *path, sn_err *err);

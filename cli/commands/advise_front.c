@@ -40,17 +40,17 @@ static sn_status print_rules(const sn_optimum *o, const sn_out *out, sn_err *err
   return status;
 }
 
-static sn_status print_line(const sn_optimum *o, const sn_out *out, sn_err *err) {
+static sn_status print_line(const sn_optimum_line *line, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"device", "MiB", SN_TABLE_NUMBER},
       {"iter", "ms", SN_TABLE_NUMBER},
       {"extra", "fwd", SN_TABLE_NUMBER},
   };
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  for (uint32_t i = 0; i < o->n_line; i++) {
-    sn_table_cell(table, "%.1f", (double)o->line[i]->peak_device_bytes / SN_MIB);
-    sn_table_cell(table, "%.2f", (double)o->line[i]->iteration_ns / 1e6);
-    sn_table_cell(table, "%" PRIu32, o->line[i]->recomputed_layers);
+  for (uint32_t i = 0; i < line->count; i++) {
+    sn_table_cell(table, "%.1f", (double)line->points[i]->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, "%.2f", (double)line->points[i]->iteration_ns / 1e6);
+    sn_table_cell(table, "%" PRIu32, line->points[i]->recomputed_layers);
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
@@ -64,7 +64,9 @@ static sn_status print_tables(const sn_question *q, const sn_optimum *o, const s
   fputs("\nrules, without workspaces, and the optimum of re-running in the same memory\n\n", out->stream);
   if (print_rules(o, out, err) != SN_OK) return err->code;
   fputs("\noptimum: --strategy liveness+recompute=optimal --workspace none --memory SIZE\n\n", out->stream);
-  return print_line(o, out, err);
+  if (print_line(&o->optimal, out, err) != SN_OK) return err->code;
+  fputs("\nDTR: --strategy liveness+recompute=dtr --workspace none --memory SIZE\n\n", out->stream);
+  return print_line(&o->dtr, out, err);
 }
 
 /* ---- JSON ---- */
@@ -84,13 +86,20 @@ static sn_status write_rule(const sn_optimum_rule *rule, const char *before, FIL
   return sn_json_end(&o, before, false, "", out, err);
 }
 
-static sn_status write_point(const sn_optimum *all, uint32_t i, FILE *out, sn_err *err) {
+static sn_status write_point(const sn_optimum_line *line, uint32_t i, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  sn_json_put_count(&o, "memory_bytes", all->budgets[i]);
-  sn_json_put_count(&o, "device_bytes", all->line[i]->peak_device_bytes);
-  sn_json_put_time(&o, "iteration_ns", all->line[i]->iteration_ns);
-  sn_json_put_count(&o, "recomputed_layers", all->line[i]->recomputed_layers);
+  sn_json_put_count(&o, "memory_bytes", line->budgets[i]);
+  sn_json_put_count(&o, "device_bytes", line->points[i]->peak_device_bytes);
+  sn_json_put_time(&o, "iteration_ns", line->points[i]->iteration_ns);
+  sn_json_put_count(&o, "recomputed_layers", line->points[i]->recomputed_layers);
   return sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);
+}
+
+static sn_status write_line(const char *name, const sn_optimum_line *line, FILE *out, sn_err *err) {
+  fprintf(out, "\n],\"%s\":[", name);
+  for (uint32_t i = 0; i < line->count; i++)
+    if (write_point(line, i, out, err) != SN_OK) return err->code;
+  return SN_OK;
 }
 
 static sn_status write_json(const sn_question *q, const sn_optimum *all, FILE *out, sn_err *err) {
@@ -102,9 +111,8 @@ static sn_status write_json(const sn_question *q, const sn_optimum *all, FILE *o
   if (sn_json_end(&o, "", true, ",\"rules\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < SN_OPTIMUM_RULES; i++)
     if (write_rule(&all->rules[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
-  fputs("\n],\"optimal\":[", out);
-  for (uint32_t i = 0; i < all->n_line; i++)
-    if (write_point(all, i, out, err) != SN_OK) return err->code;
+  if (write_line("optimal", &all->optimal, out, err) != SN_OK) return err->code;
+  if (write_line("dtr", &all->dtr, out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
   return SN_OK;
 }
@@ -115,21 +123,30 @@ static sn_front_point point_of(const sn_result *result) {
   return (sn_front_point){.bytes = result->peak_device_bytes, .ns = result->iteration_ns, .fits = result->fits};
 }
 
+/* By falling memory. */
+static void list_points(const sn_optimum_line *line, sn_front_point *points) {
+  for (uint32_t i = 0; i < line->count; i++) points[i] = point_of(line->points[line->count - 1 - i]);
+}
+
 static sn_status draw(const sn_question *q, const sn_optimum *o, sn_err *err) {
-  sn_front_point points[SN_OPTIMUM_RULES], line[SN_OPTIMUM_BUDGETS];
+  sn_front_point points[SN_OPTIMUM_RULES], optimal[SN_OPTIMUM_POINTS], dtr[SN_OPTIMUM_POINTS];
   char names[SN_OPTIMUM_RULES][SN_STRATEGY_TEXT];
   for (uint32_t i = 0; i < SN_OPTIMUM_RULES; i++) {
     points[i] = point_of(o->rules[i].result);
     points[i].name = sn_strategy_name(o->rules[i].strategy, names[i]);
   }
-  for (uint32_t i = 0; i < o->n_line; i++) line[i] = point_of(o->line[o->n_line - 1 - i]);
+  list_points(&o->optimal, optimal);
+  list_points(&o->dtr, dtr);
   sn_front_chart chart = {.device = q->device.name,
                           .limit_bytes = q->device.memory_bytes,
                           .front = points,
                           .n_front = SN_OPTIMUM_RULES,
-                          .line = line,
-                          .n_line = o->n_line,
-                          .line_name = "recompute=optimal: the least time in so much memory"};
+                          .line = optimal,
+                          .n_line = o->optimal.count,
+                          .line_name = "recompute=optimal: the least time in so much memory",
+                          .beside = dtr,
+                          .n_beside = o->dtr.count,
+                          .beside_name = "recompute=dtr: what DTR makes of so much memory"};
   chart.title = sn_arena_print(o->arena, "%s, batch %" PRIu32 ", on %s, without workspaces: rules and the optimum",
                                q->args->net, q->net->batch, q->device.name);
   if (!chart.title) return sn_fail_memory(err);

@@ -5,7 +5,10 @@
 #include "base/checked.h"
 #include "sim/memory/pool.h"
 
+#include <stdlib.h>
+
 static const sn_strategy optimal = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL};
+static const sn_strategy dtr = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_DTR};
 
 /* From what keeps most to what keeps least. */
 static const sn_strategy rules[SN_OPTIMUM_RULES] = {
@@ -56,23 +59,46 @@ static sn_status ask_rules(finder *f, uint64_t memory_bytes) {
   return f->err->code;
 }
 
-/* Budgets of which several get the same plan have it once. */
-static sn_status ask_line(finder *f) {
-  sn_optimum *o = f->found;
-  uint64_t least, most = o->rules[1].result->peak_device_bytes;
+/* Evenly from the least memory with which a strategy runs to that of re-running nothing. */
+static sn_status list_budgets(finder *f, sn_strategy strategy, uint64_t budgets[SN_OPTIMUM_BUDGETS]) {
+  uint64_t least, most = f->found->rules[1].result->peak_device_bytes;
+  if (sn_planner_least(f->planner, strategy, &least, f->err) != SN_OK) return f->err->code;
+  for (uint64_t i = 0; i < SN_OPTIMUM_BUDGETS; i++)
+    budgets[i] = least + (most - sn_min(least, most)) / (SN_OPTIMUM_BUDGETS - 1) * i;
+  budgets[SN_OPTIMUM_BUDGETS - 1] = sn_max(least, most);
+  return SN_OK;
+}
+
+/* Budgets, rising, of which several get the same plan have it once. */
+static sn_status ask_line(finder *f, sn_strategy strategy, const uint64_t *budgets, uint32_t count,
+                          sn_optimum_line *line) {
   int64_t last = INT64_MAX;
-  if (sn_planner_least(f->planner, optimal, &least, f->err) != SN_OK) return f->err->code;
-  for (uint64_t i = 0; i < SN_OPTIMUM_BUDGETS; i++) {
-    uint64_t budget = least + (most - sn_min(least, most)) / (SN_OPTIMUM_BUDGETS - 1) * i;
-    if (i == SN_OPTIMUM_BUDGETS - 1) budget = sn_max(least, most);
-    const sn_result *result = ask(f, optimal, budget);
+  for (uint32_t i = 0; i < count; i++) {
+    const sn_result *result = ask(f, strategy, budgets[i]);
     if (!result) return f->err->code;
     if (!result->fits || result->iteration_ns >= last) continue;
-    o->budgets[o->n_line] = budget;
-    o->line[o->n_line++] = result;
+    line->budgets[line->count] = budgets[i];
+    line->points[line->count++] = result;
     last = result->iteration_ns;
   }
   return SN_OK;
+}
+
+static int compare_bytes(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static sn_status ask_lines(finder *f) {
+  uint64_t budgets[SN_OPTIMUM_POINTS] = {0};
+  uint32_t count = SN_OPTIMUM_BUDGETS;
+  const sn_optimum_line *by_dtr = &f->found->dtr;
+  if (list_budgets(f, dtr, budgets) != SN_OK || ask_line(f, dtr, budgets, count, &f->found->dtr) != SN_OK ||
+      list_budgets(f, optimal, budgets) != SN_OK)
+    return f->err->code;
+  for (uint32_t i = 0; i < by_dtr->count; i++) budgets[count++] = by_dtr->points[i]->peak_device_bytes;
+  qsort(budgets, count, sizeof *budgets, compare_bytes);
+  return ask_line(f, optimal, budgets, count, &f->found->optimal);
 }
 
 sn_optimum *sn_optimum_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
@@ -89,7 +115,7 @@ sn_optimum *sn_optimum_new(const sn_net *net, const sn_device *device, const sn_
   }
   *found = (sn_optimum){.arena = arena};
   finder f = {.planner = sn_planner_new(net, device, &without, err), .found = found, .err = err};
-  if (f.planner && ask_rules(&f, device->memory_bytes) == SN_OK) ask_line(&f);
+  if (f.planner && ask_rules(&f, device->memory_bytes) == SN_OK) ask_lines(&f);
   sn_planner_free(f.planner);
   if (err->code == SN_OK) return found;
   sn_arena_free(arena);

@@ -9,7 +9,9 @@
  *
  * Without workspaces of convolutions, so that memory is that of tensors and every rule has one point. The optimum's
  * line has SN_OPTIMUM_BUDGETS points, evenly from the least memory with which it runs to what re-running nothing takes;
- * and one more for the memory of each rule, to compare with. All are plans, checked and played.
+ * and one more for the memory of each rule, to compare with. recompute=dtr, which depends on the memory too, has such a
+ * line of its own, and the optimum a point more for the memory of each of its points. All are plans, checked and
+ * played.
  */
 #ifndef SN_SIM_ASK_OPTIMUM_H
 #define SN_SIM_ASK_OPTIMUM_H
@@ -24,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_OPTIMUM_BUDGETS = 20, SN_OPTIMUM_RULES = 10 };
+enum { SN_OPTIMUM_BUDGETS = 20, SN_OPTIMUM_POINTS = 2 * SN_OPTIMUM_BUDGETS, SN_OPTIMUM_RULES = 10 };
 
 typedef struct sn_optimum_rule {
   sn_strategy strategy;
@@ -32,11 +34,15 @@ typedef struct sn_optimum_rule {
   const sn_result *best; /* the optimum with what the rule takes of the device; NULL: it does not run with that */
 } sn_optimum_rule;
 
+typedef struct sn_optimum_line {
+  const sn_result *points[SN_OPTIMUM_POINTS]; /* rising memory, each faster than the one before */
+  uint64_t budgets[SN_OPTIMUM_POINTS];        /* memory of the device that each was given */
+  uint32_t count;
+} sn_optimum_line;
+
 typedef struct sn_optimum {
   sn_optimum_rule rules[SN_OPTIMUM_RULES];
-  const sn_result *line[SN_OPTIMUM_BUDGETS]; /* rising memory, each faster than the one before */
-  uint64_t budgets[SN_OPTIMUM_BUDGETS];      /* memory of the device that each was given */
-  uint32_t n_line;
+  sn_optimum_line optimal, dtr;
   struct sn_arena *arena;
 } sn_optimum;
 

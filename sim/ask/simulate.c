@@ -32,9 +32,9 @@ typedef struct graph {
   sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
-  uint64_t floor;      /* the pool below which no strategy runs: the largest step with its workspace */
-  bool workspace_free; /* every step can do without workspace */
-  uint64_t adapting;   /* the least pool of a strategy that adapts, which takes long to find; 0: not known */
+  uint64_t floor;                   /* the pool below which no strategy runs: the largest step with its workspace */
+  bool workspace_free;              /* every step can do without workspace */
+  uint64_t adapting[SN_RECOMPUTES]; /* the least pools of strategies that adapt, which take long to find; 0: unknown */
 } graph;
 
 /* What all strategies of one question share. */
@@ -218,10 +218,10 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
            !sn_strategy_adapts(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
-  else if (sn_strategy_adapts(strategy) && graph_of(q, strategy)->adapting > 0)
-    *least = graph_of(q, strategy)->adapting;
+  else if (sn_strategy_adapts(strategy) && graph_of(q, strategy)->adapting[strategy.recompute] > 0)
+    *least = graph_of(q, strategy)->adapting[strategy.recompute];
   else if (try_pool(q, strategy, 0, least, &fits) == SN_OK && sn_strategy_adapts(strategy))
-    graph_of(q, strategy)->adapting = *least;
+    graph_of(q, strategy)->adapting[strategy.recompute] = *least;
   return q->err->code;
 }
 

@@ -110,5 +110,6 @@ static sn_plan *make(const sn_plan_wish *wish, sn_err *err) {
 }
 
 sn_plan *sn_plan_make(const sn_plan_wish *wish, sn_err *err) {
+  if (wish->strategy.recompute == SN_RECOMPUTE_DTR) return sn__plan_dtr(wish, make, err);
   return sn_strategy_adapts(wish->strategy) ? sn__plan_optimal(wish, make, err) : make(wish, err);
 }

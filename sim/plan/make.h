@@ -12,7 +12,7 @@
  * So with the cache every plan fits that has room for the largest step, as with first fit, and without it every plan
  * whose tensors alone can be placed: what fits in L fits in more. More blocks than SN_PACK_MOST are left where first
  * fit has put them. The published systems (sn_strategy_is_system()) had first fit, and keep it; explicit+dynamic
- * is first fit. Of recompute=optimal the schedule is one of many that are tried (sim/plan/optimal.h).
+ * is first fit. Of recompute=optimal and dtr the schedule is one of many that are tried (sim/plan/optimal.h).
  */
 #ifndef SN_SIM_PLAN_MAKE_H
 #define SN_SIM_PLAN_MAKE_H

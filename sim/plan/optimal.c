@@ -1,8 +1,9 @@
-/* The plan of recompute=optimal; see the header. */
+/* Plans of recompute=optimal and recompute=dtr; see the header. */
 #include "sim/plan/optimal.h"
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
 #include "sim/policy/stages.h"
 
@@ -15,6 +16,7 @@ typedef struct search {
   sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err);
   const sn_route *route;
   sn_stages *stages;
+  sn_dtr_program *program;
   sn_plan *best; /* NULL: none was tried */
   int64_t best_ns;
   bool fits;           /* the best does */
@@ -72,6 +74,15 @@ static sn_status consider(search *s, sn_schedule *schedule) {
   if (status == SN_OK) status = try_plan(s, schedule, pool);
   sn_schedule_free(schedule);
   return status;
+}
+
+/* Re-running nothing, and its load. */
+static sn_status consider_whole(search *s, uint64_t *bytes) {
+  sn_schedule *whole = sn_schedule_new(s->route, SN_RECOMPUTE_NONE, s->err);
+  *bytes = whole ? sn_schedule_load(whole) : 0;
+  if (!whole || *bytes > 0) return consider(s, whole);
+  sn_schedule_free(whole);
+  return sn_fail_memory(s->err);
 }
 
 /* What forward and backward take with the fastest algorithms, each layer once. */
@@ -144,24 +155,67 @@ static sn_status consider_pool(search *s, uint64_t all_bytes) {
   return status;
 }
 
+/* ---- dtr ---- */
+
+/* The least that DTR gets through with; without an error there is a program from then on. */
+static sn_status consider_dtr_least(search *s, uint64_t all_bytes) {
+  bool workspace = s->wish->workspace != SN_WORKSPACE_NONE;
+  s->program = sn_schedule_dtr_program(s->route, s->wish->costs, workspace, s->err);
+  uint64_t least = s->program ? sn_schedule_dtr_least(s->program, all_bytes, s->err) : 0;
+  return s->err->code == SN_OK ? consider(s, sn_schedule_dtr(s->route, s->program, least, s->err)) : s->err->code;
+}
+
+/* What DTR does within the pool, and where the plan needs more than there is, within less. */
+static sn_status consider_dtr_budgets(search *s) {
+  uint64_t budget = s->wish->pool_bytes;
+  for (int i = 0; i < SHRINKS; i++) {
+    sn_schedule *schedule = sn_schedule_dtr(s->route, s->program, budget, s->err);
+    if (!schedule || consider(s, schedule) != SN_OK) break;
+    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
+    if (excess == 0 || excess >= budget) break;
+    budget -= excess;
+  }
+  return s->err->code;
+}
+
 static sn_status look(search *s) {
-  sn_schedule *whole = sn_schedule_new(s->route, SN_RECOMPUTE_NONE, s->err);
-  uint64_t bytes = whole ? sn_schedule_load(whole) : 0;
-  sn_status status = consider(s, whole);
+  uint64_t bytes;
+  sn_status status = consider_whole(s, &bytes);
   if (status != SN_OK || is_fastest(s) || (s->fits && s->wish->only_fits)) return status;
   s->stages = sn_stages_new(s->route, s->wish->costs, s->wish->workspace != SN_WORKSPACE_NONE, s->err);
   if (!s->stages) return s->err->code;
   status = consider_rules(s);
   if (status == SN_OK) status = consider_least(s, bytes);
-  return status == SN_OK && s->fits && !s->wish->only_fits ? consider_pool(s, bytes) : status;
+  if (status == SN_OK) status = consider_dtr_least(s, bytes);
+  if (status != SN_OK || !s->fits || s->wish->only_fits) return status;
+  status = consider_pool(s, bytes);
+  return status == SN_OK ? consider_dtr_budgets(s) : status;
+}
+
+static sn_plan *answer(search *s, sn_status status) {
+  sn_stages_free(s->stages);
+  sn_dtr_program_free(s->program);
+  if (status == SN_OK) return s->best;
+  sn_plan_free(s->best);
+  return NULL;
 }
 
 sn_plan *sn__plan_optimal(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
                           sn_err *err) {
   search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
-  sn_status status = look(&s);
-  sn_stages_free(s.stages);
-  if (status == SN_OK) return s.best;
-  sn_plan_free(s.best);
-  return NULL;
+  return answer(&s, look(&s));
+}
+
+/* Whether DTR's least fits decides; then it has the pool. */
+static sn_status look_at_dtr(search *s) {
+  uint64_t bytes;
+  sn_status status = consider_whole(s, &bytes);
+  if (status != SN_OK || s->fits) return status;
+  status = consider_dtr_least(s, bytes);
+  return status == SN_OK && s->fits && !s->wish->only_fits ? consider_dtr_budgets(s) : status;
+}
+
+sn_plan *sn__plan_dtr(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err), sn_err *err) {
+  search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
+  return answer(&s, look_at_dtr(&s));
 }

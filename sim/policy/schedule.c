@@ -102,7 +102,8 @@ static void set_layer_modes(maker *m) {
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
   const sn_net *net = route->net;
-  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS || recompute == SN_RECOMPUTE_OPTIMAL) return;
+  if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
+  if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
     set_layer_modes(m);
     return;

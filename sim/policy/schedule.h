@@ -14,6 +14,7 @@
  * again, as torch.utils.checkpoint does
  *   sqrt            some outputs of stages stay, what lies between two runs again once (schedule_sqrt.h)
  *   optimal         depends on the memory there is (schedule_optimal.h, sim/plan/optimal.h); here it re-runs nothing
+ *   dtr             so too (schedule_dtr.h)
  */
 #ifndef SN_SIM_POLICY_SCHEDULE_H
 #define SN_SIM_POLICY_SCHEDULE_H
@@ -31,7 +32,7 @@
 
 typedef struct sn_execution {
   uint32_t step;           /* what runs: index into route->steps */
-  uint32_t at_step;        /* the step of the route in which it runs: itself, or the backward step that waits for it */
+  uint32_t at_step;        /* the step of the route in which it runs: itself, or the one that waits for it */
   uint32_t first_last_use; /* schedule->last_use[first_last_use + i] is about access i of the step */
   bool rerun;
 } sn_execution;

@@ -360,6 +360,11 @@ static int64_t step_ns(const timing *c, uint32_t index) {
   return sn_costs_step(c->costs, step->layer, step->pass, algo);
 }
 
+int64_t sn_stages_step_ns(const sn_route *route, const sn_costs *costs, bool workspace, uint32_t step) {
+  const timing time = {route, costs, workspace};
+  return step_ns(&time, step);
+}
+
 static int64_t time_of(const timing *c, uint32_t first, uint32_t end, const bool *chosen) {
   int64_t ns = 0;
   for (uint32_t k = first; k < end; k++)

@@ -57,6 +57,9 @@ typedef struct sn_stages {
   uint32_t *producer; /* per tensor: the forward step that changes it last; SN_NONE: none */
 } sn_stages;
 
+/* What a step takes with the fastest algorithms, or without workspace with those that need none. `costs` NULL: 0. */
+int64_t sn_stages_step_ns(const sn_route *route, const sn_costs *costs, bool workspace, uint32_t step);
+
 /* NULL: out of memory. `costs` NULL: all times are 0. */
 sn_stages *sn_stages_new(const sn_route *route, const sn_costs *costs, bool workspace, sn_err *err);
 void sn_stages_free(sn_stages *stages);

@@ -36,6 +36,7 @@ static const part parts[] = {
     {.name = "recompute=units", .recompute = SN_RECOMPUTE_UNITS},
     {.name = "recompute=sqrt", .recompute = SN_RECOMPUTE_SQRT},
     {.name = "recompute=optimal", .recompute = SN_RECOMPUTE_OPTIMAL},
+    {.name = "recompute=dtr", .recompute = SN_RECOMPUTE_DTR},
     {.name = "pytorch", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH},
     {.name = "pytorch-1.7", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_PYTORCH_1_7},
     {.name = "explicit", .liveness = SN_LIVENESS_FULL, .dialect = SN_DIALECT_EXPLICIT},
@@ -136,7 +137,7 @@ static const char *add_corun(const char *policy, sn_strategy *s, sn_err *err) {
 
 /* Of stages: any layer may run again, and what they do without copies and cores is all that is known of them. */
 static bool has_stages(sn_strategy s) {
-  return s.recompute == SN_RECOMPUTE_SQRT || s.recompute == SN_RECOMPUTE_OPTIMAL;
+  return s.recompute == SN_RECOMPUTE_SQRT || sn_strategy_adapts(s);
 }
 
 static bool is_pytorch(sn_strategy s) {
@@ -155,7 +156,7 @@ static const char *settle(sn_strategy *s) {
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
     return "the graph explicit is planned whole; try explicit or explicit+dynamic";
   if (has_stages(*s) && (s->offload || sn_strategy_is_corun(*s)))
-    return "recompute=sqrt and recompute=optimal go without offload, cache and corun; try liveness+recompute=optimal";
+    return "recompute=sqrt, optimal and dtr go without offload, cache and corun; try liveness+recompute=optimal";
   if (!is_pytorch(*s))
     return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
@@ -283,6 +284,7 @@ char *sn_strategy_name(sn_strategy s, char *text) {
       [SN_RECOMPUTE_UNITS] = "+recompute=units",
       [SN_RECOMPUTE_SQRT] = "+recompute=sqrt",
       [SN_RECOMPUTE_OPTIMAL] = "+recompute=optimal",
+      [SN_RECOMPUTE_DTR] = "+recompute=dtr",
   };
   uint32_t number = system_number(s);
   char policy[CORUN_TEXT];
@@ -371,6 +373,8 @@ const char *sn_strategy_summary(sn_strategy s) {
   if (sn_strategy_is_corun(s)) return "liveness, and runs operations side by side on the cores of a device";
   if (s.recompute == SN_RECOMPUTE_SQRT) return "keeps some outputs, runs what lies between them again once";
   if (s.recompute == SN_RECOMPUTE_OPTIMAL) return "re-runs any layers so as to lose least time in the memory there is";
+  if (s.recompute == SN_RECOMPUTE_DTR)
+    return "evicts what is cheap and stale when memory is short, re-runs it when read";
   return s.liveness ? summaries[s.offload][s.recompute] : "every tensor has its own memory for the whole iteration";
 }
 
@@ -395,7 +399,10 @@ char *sn_strategy_sentence(sn_strategy s, char *text) {
       "",
       "",
       "; keeps some outputs of the forward pass and computes what lies between two of them a second time",
-      ("; computes again whatever loses least time in the memory there is, outputs of convolutions too")};
+      ("; computes again whatever loses least time in the memory there is, outputs of convolutions too"),
+      ("; evicts what is cheap to compute and long unused whenever memory is short, and computes it again as soon as "
+       "it "
+       "is read, as DTR does")};
   if (s.dialect || system_number(s) < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_SENTENCE, "%s", sn_strategy_summary(s));
   else if (!s.liveness)

@@ -2,7 +2,7 @@
  * give it.
  *
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
- *   liveness+recompute=sqrt | liveness+recompute=optimal
+ *   liveness+recompute=sqrt | liveness+recompute=optimal | liveness+recompute=dtr
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
@@ -57,6 +57,7 @@ typedef enum sn_recompute {
   SN_RECOMPUTE_UNITS,   /* pytorch: torch.utils.checkpoint around each unit of the net (sim/policy/units.h) */
   SN_RECOMPUTE_SQRT,    /* some outputs of stages stay, any layer runs again once (sim/policy/schedule_sqrt.h) */
   SN_RECOMPUTE_OPTIMAL, /* least time for the memory there is (sim/policy/schedule_optimal.h) */
+  SN_RECOMPUTE_DTR,     /* what DTR does in the memory there is (sim/policy/schedule_dtr.h) */
   SN_RECOMPUTES
 } sn_recompute;
 
@@ -128,7 +129,7 @@ static inline bool sn_strategy_is_corun(sn_strategy strategy) {
 
 /* What it runs again depends on the memory there is. */
 static inline bool sn_strategy_adapts(sn_strategy strategy) {
-  return strategy.recompute == SN_RECOMPUTE_OPTIMAL;
+  return strategy.recompute == SN_RECOMPUTE_OPTIMAL || strategy.recompute == SN_RECOMPUTE_DTR;
 }
 
 /* It moves tensors only when memory is short. */

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { STAGES = SN_STRATEGY_DEFAULTS + 1, OWN = STAGES + 2, USUAL = OWN + SN_STRATEGY_EXECUTED };
+enum { STAGES = SN_STRATEGY_DEFAULTS + 1, OWN = STAGES + 3, USUAL = OWN + SN_STRATEGY_EXECUTED };
 
 typedef struct subject {
   const char *net;
@@ -35,8 +35,7 @@ static sn_strategy strategy_of(uint32_t i) {
   if (i >= USUAL) return sn_strategy_system(i - USUAL);
   if (i >= OWN) return sn_strategy_framework(i - OWN);
   if (i >= STAGES)
-    return (sn_strategy){.liveness = SN_LIVENESS_FULL,
-                         .recompute = i == STAGES ? SN_RECOMPUTE_SQRT : SN_RECOMPUTE_OPTIMAL};
+    return (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = (sn_recompute)(SN_RECOMPUTE_SQRT + i - STAGES)};
   return (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = SN_RECOMPUTE_COST};
 }
 

@@ -376,14 +376,14 @@ static void replay_dtr(scenario *s) {
   sn_dtr_replay_free(r);
 }
 
-/* The fastest plan within half of what liveness takes. */
-static void plan_optimally(scenario *s) {
+/* The fastest plan, or DTR's, within half of what liveness takes. */
+static void plan_with(scenario *s, const char *strategy) {
   sn_route *route = sn_route_new(s->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &s->err);
   sn_costs *costs = route ? sn_costs_new(s->net, &s->gpu, &s->err) : NULL;
   sn_schedule *schedule = costs ? sn_schedule_new(route, SN_RECOMPUTE_NONE, &s->err) : NULL;
   const sn_plan_wish wish = {.schedule = schedule,
                              .costs = costs,
-                             .strategy = parse_strategy("liveness+recompute=optimal"),
+                             .strategy = parse_strategy(strategy),
                              .placement = SN_PLACEMENT_PACKED,
                              .pool_bytes = UINT64_C(3) << 20};
   sn_plan *plan = schedule ? sn_plan_make(&wish, &s->err) : NULL;
@@ -392,6 +392,14 @@ static void plan_optimally(scenario *s) {
   sn_schedule_free(schedule);
   sn_costs_free(costs);
   sn_route_free(route);
+}
+
+static void plan_optimally(scenario *s) {
+  plan_with(s, "liveness+recompute=optimal");
+}
+
+static void plan_by_dtr(scenario *s) {
+  plan_with(s, "liveness+recompute=dtr");
 }
 
 static void run_armed(scenario *s, stage *run, failing how, long at) {
@@ -552,6 +560,7 @@ static void packing(void **state) {
 static void recomputation(void **state) {
   fail_each(*state, replay_dtr, 40);
   fail_each(*state, plan_optimally, 40);
+  fail_each(*state, plan_by_dtr, 20);
 }
 
 int main(void) {

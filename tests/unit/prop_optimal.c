@@ -1,4 +1,4 @@
-/* recompute=sqrt and recompute=optimal: chains against a search through all schedules, nets against the checker.
+/* recompute=sqrt, optimal and dtr: chains against a search through all schedules, nets against the checker.
  *
  *   SN_SEED        of the first net (default: 1)
  *   SN_PROP_NETS   random nets; ten times as many chains (default: 60)
@@ -10,6 +10,7 @@
 #include "sim/memory/pool.h"
 #include "sim/plan/check.h"
 #include "sim/plan/make.h"
+#include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
 #include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
@@ -185,6 +186,22 @@ typedef struct tally {
   double excess;
 } tally;
 
+/* Within the budget, and no faster than the search. Where DTR does not get through, less of the budget may do by luck.
+ */
+static bool compare_dtr(world *w, const sn_dtr_program *program, uint64_t seed) {
+  sn_err err = SN_ERR_INIT;
+  sn_schedule *schedule = sn_schedule_dtr(w->route, program, w->memory, &err);
+  must(&err);
+  if (!schedule) return false;
+  int64_t least = search(w), real = schedule_ns(w, schedule);
+  uint64_t load = sn_schedule_load(schedule);
+  if (real < least || load > w->memory)
+    fail_msg("seed %" PRIu64 ": dtr takes %" PRId64 " ns, %" PRId64 " least, load %" PRIu64 " of %" PRIu64, seed, real,
+             least, load, w->memory);
+  sn_schedule_free(schedule);
+  return true;
+}
+
 static void compare(world *w, const sn_stages *stages, uint64_t seed, tally *all) {
   sn_err err = SN_ERR_INIT;
   int64_t least = search(w);
@@ -214,6 +231,7 @@ static void compare(world *w, const sn_stages *stages, uint64_t seed, tally *all
 static void chains(void **state) {
   (void)state;
   tally all = {0};
+  uint32_t by_dtr = 0;
   static world w;
   for (uint64_t k = 0; k < 10 * (uint64_t)n_nets; k++) {
     char text[2000];
@@ -223,6 +241,7 @@ static void chains(void **state) {
     pipeline p = pipeline_open(text, prng_from(&dice, 1, 32));
     sn_stages *stages = sn_stages_new(p.route, p.costs, false, &err);
     sn_schedule *whole = sn_schedule_new(p.route, SN_RECOMPUTE_NONE, &err);
+    sn_dtr_program *program = sn_schedule_dtr_program(p.route, p.costs, false, &err);
     must(&err);
     assert_true(stages->count <= p.route->first_backward);
     w.route = p.route;
@@ -232,11 +251,15 @@ static void chains(void **state) {
     for (int i = 0; i < 4; i++) {
       w.memory = sn_schedule_load(whole) * prng_from(&dice, 300, 1050) / 1000;
       compare(&w, stages, seed, &all);
+      by_dtr += compare_dtr(&w, program, seed);
     }
+    sn_dtr_program_free(program);
     sn_schedule_free(whole);
     sn_stages_free(stages);
     pipeline_close(&p);
   }
+  print_message("dtr gets through %u times\n", by_dtr);
+  assert_true(by_dtr > 0 && by_dtr <= all.asked + all.missed);
   print_message("%u answers, %.1f %% of them the optimum, %.3f %% slower on average; %u missed\n", all.asked,
                 100.0 * all.equal / all.asked, 100 * all.excess / all.asked, all.missed);
   double least = all.asked >= 400 ? 0.97 : 0.95; /* few answers scatter */
@@ -283,9 +306,35 @@ static void ask_for_budgets(const pipeline *p, uint64_t seed, uint32_t *smaller)
   sn_stages_free(stages);
 }
 
+/* From the least budget that DTR gets through with to all: within it, and proved. */
+static void ask_dtr(const pipeline *p, uint64_t seed, uint32_t *again) {
+  sn_err err = SN_ERR_INIT;
+  sn_schedule *whole = sn_schedule_new(p->route, SN_RECOMPUTE_NONE, &err);
+  sn_dtr_program *program = sn_schedule_dtr_program(p->route, p->costs, false, &err);
+  must(&err);
+  uint64_t all = sn_schedule_load(whole), least = sn_schedule_dtr_least(program, all, &err);
+  must(&err);
+  assert_true(least > 0 && least <= all);
+  for (uint64_t part = 0; part <= 8; part++) {
+    uint64_t budget = least + (all - least) * part / 8;
+    sn_schedule *schedule = sn_schedule_dtr(p->route, program, budget, &err);
+    must(&err);
+    if (!schedule && part > 0 && part < 8) continue;
+    assert_non_null(schedule);
+    if (sn_schedule_load(schedule) > budget)
+      fail_msg("seed %" PRIu64 ": load %" PRIu64 " of %" PRIu64, seed, sn_schedule_load(schedule), budget);
+    if (part == 8) assert_true(sn_schedule_same(schedule, whole));
+    *again += schedule->reruns > 0;
+    must_be_planned(p, schedule, seed);
+    sn_schedule_free(schedule);
+  }
+  sn_dtr_program_free(program);
+  sn_schedule_free(whole);
+}
+
 static void nets(void **state) {
   (void)state;
-  uint32_t smaller = 0;
+  uint32_t smaller = 0, again = 0;
   for (uint64_t k = 0; k < n_nets; k++) {
     uint64_t seed = first + k, dice = seed;
     sn_err err = SN_ERR_INIT;
@@ -299,10 +348,11 @@ static void nets(void **state) {
     must_be_planned(&p, sqrt, seed);
     sn_schedule_free(sqrt);
     ask_for_budgets(&p, seed, &smaller);
+    ask_dtr(&p, seed, &again);
     pipeline_close(&p);
   }
   print_message("%u of %u nets run with less than 3/4 of their memory\n", smaller, n_nets);
-  assert_true(smaller > 0);
+  assert_true(smaller > 0 && again > n_nets);
 }
 
 /* ---- plans ---- */
@@ -355,18 +405,45 @@ static void no_slower_than_rules(void **state) {
   }
 }
 
+/* DTR's plans fit, and are no faster than the optimum; with branches they often are the optimum. */
+static void dtr_is_no_faster(void **state) {
+  (void)state;
+  static const char *const nets[] = {"alexnet", "resnet50", "inception_v4", "densenet121"};
+  for (size_t n = 0; n < sizeof nets / sizeof *nets; n++) {
+    pipeline p = pipeline_open(nets[n], 16);
+    sn_plan *least = plan_in(&p, "liveness+recompute=dtr", 0, SN_WORKSPACE_NONE);
+    uint64_t needed = least->pool_bytes;
+    sn_plan_free(least);
+    for (uint64_t percent = 100; percent <= 300; percent += 50) {
+      sn_workspace workspace = percent % 100 ? SN_WORKSPACE_DYNAMIC : SN_WORKSPACE_NONE;
+      sn_plan *dtr = plan_in(&p, "liveness+recompute=dtr", needed * percent / 100, workspace);
+      sn_plan *optimal = plan_in(&p, "liveness+recompute=optimal", needed * percent / 100, workspace);
+      assert_true(sn_plan_fits(dtr) && sn_plan_fits(optimal) && dtr->pool_bytes <= needed * percent / 100);
+      int64_t least_ns = plan_ns(&p, optimal), ns = plan_ns(&p, dtr);
+      if (ns < least_ns)
+        fail_msg("%s, %u %%: %" PRId64 " ns, optimum %" PRId64, nets[n], (unsigned)percent, ns, least_ns);
+      sn_plan_free(optimal);
+      sn_plan_free(dtr);
+    }
+    pipeline_close(&p);
+  }
+}
+
 /* What does not fit fits nowhere below, and what fits fits above. */
 static void more_memory_is_no_worse(void **state) {
   (void)state;
+  static const char *const strategies[] = {"liveness+recompute=optimal", "liveness+recompute=dtr"};
   pipeline p = pipeline_open("alexnet", 32);
-  sn_plan *least = plan_in(&p, "liveness+recompute=optimal", 0, SN_WORKSPACE_DYNAMIC);
-  uint64_t needed = least->pool_bytes;
-  sn_plan_free(least);
-  for (uint64_t percent = 80; percent <= 200; percent += 5) {
-    sn_plan *plan = plan_in(&p, "liveness+recompute=optimal", needed * percent / 100, SN_WORKSPACE_DYNAMIC);
-    assert_int_equal(sn_plan_fits(plan), percent >= 100);
-    if (percent < 100) assert_int_equal(plan->pool_bytes, needed);
-    sn_plan_free(plan);
+  for (int i = 0; i < 2; i++) {
+    sn_plan *least = plan_in(&p, strategies[i], 0, SN_WORKSPACE_DYNAMIC);
+    uint64_t needed = least->pool_bytes;
+    sn_plan_free(least);
+    for (uint64_t percent = 80; percent <= 200; percent += 5) {
+      sn_plan *plan = plan_in(&p, strategies[i], needed * percent / 100, SN_WORKSPACE_DYNAMIC);
+      assert_int_equal(sn_plan_fits(plan), percent >= 100);
+      if (percent < 100) assert_int_equal(plan->pool_bytes, needed);
+      sn_plan_free(plan);
+    }
   }
   pipeline_close(&p);
 }
@@ -376,6 +453,7 @@ int main(void) {
       cmocka_unit_test(chains),
       cmocka_unit_test(nets),
       cmocka_unit_test(no_slower_than_rules),
+      cmocka_unit_test(dtr_is_no_faster),
       cmocka_unit_test(more_memory_is_no_worse),
   };
   first = first_seed(1);

@@ -74,17 +74,23 @@ static void all_combinations(void **state) {
 /* Of stages: without copies and cores, and of SuperNeurons' graph. */
 static void stages(void **state) {
   (void)state;
-  static const char *const known[] = {"liveness+recompute=sqrt", "liveness+recompute=optimal"};
-  for (int i = 0; i < 2; i++) {
+  static const char *const known[] = {"liveness+recompute=sqrt", "liveness+recompute=optimal",
+                                      "liveness+recompute=dtr"};
+  for (int i = 0; i < 3; i++) {
     char text[SN_STRATEGY_TEXT], sentence[SN_STRATEGY_SENTENCE];
     sn_strategy s = parse(known[i]);
     assert_string_equal(sn_strategy_name(s, text), known[i]);
-    assert_int_equal(sn_strategy_adapts(s), i);
+    assert_int_equal(sn_strategy_adapts(s), i > 0);
     assert_true(strlen(sn_strategy_summary(s)) > 10 && strlen(sn_strategy_sentence(s, sentence)) > 60);
   }
-  static const char *const wrong[] = {"liveness+offload+recompute=sqrt", "liveness+cache+recompute=optimal",
-                                      "liveness+recompute=optimal+corun=path", "pytorch+recompute=sqrt",
-                                      "explicit+recompute=optimal"};
+  static const char *const wrong[] = {"liveness+offload+recompute=sqrt",
+                                      "liveness+cache+recompute=optimal",
+                                      "liveness+recompute=optimal+corun=path",
+                                      "pytorch+recompute=sqrt",
+                                      "explicit+recompute=optimal",
+                                      "liveness+cache+recompute=dtr",
+                                      "liveness+recompute=dtr+corun=path",
+                                      "pytorch+recompute=dtr"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     sn_err err = SN_ERR_INIT;
     sn_strategy s;
