@@ -477,10 +477,37 @@ static const char teams[] =
 static const char speeds[] = "ALTER TABLE calibrations ADD COLUMN compute_speed REAL NOT NULL DEFAULT 0;"
                              "ALTER TABLE calibrations ADD COLUMN copy_speed REAL NOT NULL DEFAULT 0;";
 
+/* The same of the points of sweeps, and what no placement can take less than. */
+static const char swept_precisions[] =
+    "ALTER TABLE points ADD COLUMN precision TEXT NOT NULL DEFAULT 'fp32';"
+    "ALTER TABLE points ADD COLUMN largest_load_bytes INTEGER NOT NULL DEFAULT 0;"
+    "DROP VIEW sweep_points;"
+    "CREATE VIEW sweep_points AS"
+    "  SELECT sweep_id AS sweep, point, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, optimizer, accumulate, inference, precision,"
+    "    pool_limit_bytes / 1048576.0 AS pool_limit_mib,"
+    "    batch, strategy, failure, fits,"
+    "    peak_device_bytes / 1048576.0 AS peak_device_mib, peak_tensor_bytes / 1048576.0 AS peak_tensor_mib,"
+    "    placement, pool_bytes / 1048576.0 AS pool_mib,"
+    "    largest_load_bytes / 1048576.0 AS largest_load_mib, workspace_peak_bytes / 1048576.0 AS workspace_mib,"
+    "    offload_bytes / 1048576.0 AS offload_mib, prefetch_bytes / 1048576.0 AS prefetch_mib, recomputed_layers,"
+    "    iteration_ns / 1e6 AS iteration_ms, stall_ns / 1e6 AS stall_ms, images_per_second"
+    "  FROM points;"
+    "DROP VIEW sweep_best;"
+    "CREATE VIEW sweep_best AS"
+    "  SELECT sweep_id AS sweep, net, image, gpu, memory_bytes / 1048576.0 AS memory_mib, workspace, external,"
+    "    shared_link, allocator, optimizer, accumulate, inference, precision,"
+    "    pool_limit_bytes / 1048576.0 AS pool_limit_mib,"
+    "    batch, strategy,"
+    "    max(images_per_second) AS images_per_second, peak_device_bytes / 1048576.0 AS peak_device_mib"
+    "  FROM points WHERE fits"
+    "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator, optimizer,"
+    "    accumulate, inference, precision, pool_limit_bytes, batch;";
+
 static const char *const migrations[] = {
-    version_1,          version_2,     sweep_tables,     pool_columns, net_names, host_memory,
-    names_and_failures, least_memory,  placements,       graphs,       origins,   optimizers,
-    iterations,         corun_columns, swept_iterations, teams,        speeds,    precisions};
+    version_1,        version_2,  sweep_tables, pool_columns, net_names,       host_memory, names_and_failures,
+    least_memory,     placements, graphs,       origins,      optimizers,      iterations,  corun_columns,
+    swept_iterations, teams,      speeds,       precisions,   swept_precisions};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -28,15 +28,17 @@ typedef struct sn_sweep_row {
   uint64_t memory_bytes; /* usable on the device */
   const char *workspace, *external, *allocator;
   const char *optimizer;
-  uint32_t accumulate;       /* batches an update */
-  bool inference;            /* the network is run, not trained */
+  uint32_t accumulate; /* batches an update */
+  bool inference;      /* the network is run, not trained */
+  const char *precision;
   uint64_t pool_limit_bytes; /* 0: all that the device has left */
   uint32_t batch;
   const char *strategy;
   const char *failure; /* why it could not be computed; "" where it was. All that follows is 0 then. */
   bool fits;
   uint64_t peak_device_bytes, least_device_bytes, peak_tensor_bytes, pool_bytes, workspace_peak_bytes;
-  const char *placement; /* as in sn_result; "" where it could not be computed */
+  uint64_t largest_load_bytes; /* 0: of a point that an older snsim stored */
+  const char *placement;       /* as in sn_result; "" where it could not be computed */
   uint64_t offload_bytes, prefetch_bytes, external_bytes;
   uint32_t recomputed_layers;
   int64_t iteration_ns, stall_ns;

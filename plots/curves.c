@@ -174,14 +174,16 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
 
 enum { MARKED_STEPS = 120, MEASURED_POINTS = 40 };
 
-/* What tells a curve's run from the others: net, batch and GPU where not all have the same, else the run's number. */
+/* What tells a curve's run from the others: net, batch, GPU and precision where not all have the same, else the run's
+ * number. */
 static void put_run(FILE *out, const frame *f, const sn_run *run) {
-  bool net = false, batch = false, gpu = false;
+  bool net = false, batch = false, gpu = false, precision = false;
   for (unsigned i = 0; i < f->chart->n_curves; i++) {
     const sn_run *other = f->chart->curves[i].run;
     net = net || strcmp(other->net, run->net) != 0;
     batch = batch || other->batch != run->batch;
     gpu = gpu || strcmp(other->gpu, run->gpu) != 0;
+    precision = precision || strcmp(other->precision, run->precision) != 0;
   }
   if (net) sn__put_text(out, run->net, 24);
   if (batch) fprintf(out, "%sbatch %" PRIu32, net ? ", " : "", run->batch);
@@ -189,7 +191,8 @@ static void put_run(FILE *out, const frame *f, const sn_run *run) {
     fputs(net || batch ? ", " : "", out);
     sn__put_text(out, run->gpu, 16);
   }
-  if (!net && !batch && !gpu) fprintf(out, "run %" PRId64, run->id);
+  if (precision) fprintf(out, "%s%s", net || batch || gpu ? ", " : "", run->precision);
+  if (!net && !batch && !gpu && !precision) fprintf(out, "run %" PRId64, run->id);
   fputs(": ", out);
 }
 

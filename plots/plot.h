@@ -103,7 +103,7 @@ sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err);
 typedef struct sn_sweep_plot {
   sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
   const char *net, *gpu,   /* NULL: k40c, where it has that */
-      *workspace, *external, *allocator, *optimizer;
+      *workspace, *external, *allocator, *optimizer, *precision;
   sn_plot_x x;
   uint32_t batch, image; /* 0: none chosen; the networks' own */
   uint64_t memory_bytes; /* 0: none chosen */

@@ -74,7 +74,7 @@ typedef struct sn__sweep_chart {
   unsigned n_strategies;
   const char *gpus[SN__SWEEP_GPUS]; /* of SN_PLOT_X_GPU: from left to right */
   unsigned n_gpus;
-  bool of_optimizers, of_accumulates; /* the sweep has several of these, one of which is drawn */
+  bool of_optimizers, of_accumulates, of_precisions; /* the sweep has several of these, one of which is drawn */
   sn__form form;
   unsigned columns, lines; /* of SN__FORM_TEXT */
 } sn__sweep_chart;
@@ -84,8 +84,8 @@ typedef struct sn__sweep_chart {
 uint64_t sn__sweep_x(const sn__sweep_chart *chart, const sn_sweep_row *row);
 const char *sn__sweep_x_text(const sn__sweep_chart *chart, uint64_t value, char text[SN__SWEEP_X_TEXT]);
 
-/* ", adam, 4 batches an update", part of a title: what an iteration is, where that is not the plain one or the sweep
- * has others as well. */
+/* ", adam, 4 batches an update, amp-bf16", part of a title: what an iteration is, where that is not the plain one or
+ * the sweep has others as well. */
 void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart);
 
 /* Whether a point is one of the chart's strategies. */
@@ -102,6 +102,7 @@ enum {
   SN__AXIS_EXTERNAL,
   SN__AXIS_ALLOCATOR,
   SN__AXIS_OPTIMIZER,
+  SN__AXIS_PRECISION,
   SN__AXIS_STRATEGY,
   SN__AXES
 };

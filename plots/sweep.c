@@ -35,6 +35,9 @@ static const char *allocator_of(const sn_sweep_row *row) {
 static const char *optimizer_of(const sn_sweep_row *row) {
   return row->optimizer;
 }
+static const char *precision_of(const sn_sweep_row *row) {
+  return row->precision;
+}
 static const char *strategy_of(const sn_sweep_row *row) {
   return row->strategy;
 }
@@ -46,6 +49,7 @@ const sn__axis sn__axes[SN__AXES] = {
     [SN__AXIS_EXTERNAL] = {"external", external_of},
     [SN__AXIS_ALLOCATOR] = {"allocator", allocator_of},
     [SN__AXIS_OPTIMIZER] = {"optimizer", optimizer_of},
+    [SN__AXIS_PRECISION] = {"precision", precision_of},
     [SN__AXIS_STRATEGY] = {"strategy", strategy_of},
 };
 
@@ -298,11 +302,13 @@ static sn_status choose_accumulate(choice *c, uint32_t wanted, sn_err *err) {
 
 /* Sets what the chart is drawn over, and leaves the points that are drawn. */
 static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_chart *chart, sn_err *err) {
-  static const int named[] = {SN__AXIS_NET, SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL, SN__AXIS_ALLOCATOR,
-                              SN__AXIS_OPTIMIZER};
-  const char *wanted[] = {plot->net, plot->workspace, plot->external, plot->allocator, plot->optimizer};
+  static const int named[] = {SN__AXIS_NET,       SN__AXIS_WORKSPACE, SN__AXIS_EXTERNAL,
+                              SN__AXIS_ALLOCATOR, SN__AXIS_OPTIMIZER, SN__AXIS_PRECISION};
+  const char *wanted[] = {plot->net,       plot->workspace, plot->external,
+                          plot->allocator, plot->optimizer, plot->precision};
   if (take_rows(c, err) != SN_OK) return err->code;
   chart->of_optimizers = !is_one(c, &sn__axes[SN__AXIS_OPTIMIZER]);
+  chart->of_precisions = !is_one(c, &sn__axes[SN__AXIS_PRECISION]);
   for (uint32_t i = 1; i < c->n_rows; i++)
     chart->of_accumulates = chart->of_accumulates || c->rows[i]->accumulate != c->rows[0]->accumulate;
   for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)

@@ -104,7 +104,7 @@ static void print_sums(const sn_route *r, FILE *out) {
   fputs("\n", out);
 }
 
-static sn_status print_table(const sn_route *r, const sn_out *out, sn_err *err) {
+static sn_status print_table(const sn_route *r, const sn_args *args, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "step", SN_TABLE_NUMBER},     {"", "layer", SN_TABLE_TEXT},
       {"", "op", SN_TABLE_TEXT},         {"", "pass", SN_TABLE_TEXT},
@@ -113,7 +113,8 @@ static sn_status print_table(const sn_route *r, const sn_out *out, sn_err *err) 
   };
   char *room = malloc(CELL_ROOM);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s\n%s\n\n", r->net->name, r->net->batch, r->dialect->name,
+  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s\n%s\n\n", r->net->name, r->net->batch, r->dialect->name,
+          args->precision == SN_FP32 ? "" : ", ", args->precision == SN_FP32 ? "" : sn_precision_name(args->precision),
           r->dialect->summary);
   for (uint32_t s = 0; s < r->n_steps && room; s++) put_step(table, r, s, room);
   if (!room)
@@ -173,12 +174,13 @@ static sn_status put_json_tensor(const sn_route *r, uint32_t t, FILE *out, sn_er
   return sn_json_end(&o, t ? ",\n" : "\n", false, "", out, err);
 }
 
-static sn_status print_json(const sn_route *r, const char *order, FILE *out, sn_err *err) {
+static sn_status print_json(const sn_route *r, const sn_args *args, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_text(&o, "net", r->net->name);
   sn_json_put_count(&o, "batch", r->net->batch);
   sn_json_put_text(&o, "dialect", r->dialect->name);
-  sn_json_put_text(&o, "order", order);
+  sn_json_put_text(&o, "order", sn_order_name(args->order));
+  if (args->precision != SN_FP32) sn_json_put_text(&o, "precision", sn_precision_name(args->precision));
   sn_json_put_count(&o, "tensor_bytes", r->tensor_bytes);
   sn_json_end(&o, "", true, ",\n\"tensors\":[", out, err);
   for (uint32_t t = 0; t < r->n_tensors && err->code == SN_OK; t++) put_json_tensor(r, t, out, err);
@@ -255,16 +257,17 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
   sn_out out;
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->json || ends_in(args->output, ".json"))
-    print_json(route, sn_order_name(args->order), out.stream, err);
+    print_json(route, args, out.stream, err);
   else if (ends_in(args->output, ".dot"))
     print_dot(route, out.stream, err);
   else
-    print_table(route, &out, err);
+    print_table(route, args, &out, err);
   return sn_out_close(&out, err);
 }
 
 static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
-  return sn_route_new_for(net, args->dialect, args->order, (sn_iteration){.inference = args->inference}, NULL, err);
+  return sn_route_new_for(net, args->dialect, args->order,
+                          (sn_iteration){.inference = args->inference, .precision = args->precision}, NULL, err);
 }
 
 sn_status sn_cli_graph(const sn_args *args, sn_err *err) {

@@ -78,6 +78,9 @@ static const sn_option options[] = {
      "What updates parameters. Default: momentum.", sn__parse_list, offsetof(sn_args, axes[SN_AXIS_OPTIMIZERS])},
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
+    {"precisions", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
+     "Bytes of what is trained. With one of two bytes, PyTorch's strategies are the default. Default: fp32.",
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points",
      "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_POOLS])},
@@ -101,6 +104,8 @@ static const sn_option options[] = {
      "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer, offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
+    {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
+     "Of a sweep of several: which. Default: fp32.", sn__parse_precision, offsetof(sn_args, precision)},
     {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw",
      "What a sweep is drawn over. Default: the first of these that has several values.", sn__parse_x,
      offsetof(sn_args, x)},
@@ -274,7 +279,7 @@ static const sn_option options[] = {
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
     {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH, "How",
      "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores), two (bf16, fp16), or by operation, "
      "as "
      "PyTorch's autocast has it (amp-bf16, amp-fp16). Two bytes are of PyTorch's strategies.",

@@ -23,7 +23,7 @@ enum { PATH_ROOM = 4096 };
 static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link || args->host_memory.given ||
              args->placement_given || args->inference || args->accumulate > 0 ||
-             args->optimizer != SN_OPTIMIZER_MOMENTUM;
+             args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision != SN_FP32;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -39,7 +39,8 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
   } single[] = {{args->image > 0, SN_AXIS_IMAGES, "image"},
                 {args->shared_link, SN_AXIS_LINKS, "shared-link"},
                 {args->optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
-                {args->accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"}};
+                {args->accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"},
+                {args->precision != SN_FP32, SN_AXIS_PRECISIONS, "precision"}};
   for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
     if (single[i].given && args->axes[single[i].axis].count)
       return sn_fail(err, SN_BAD_USAGE, "--%s is one value of --%s, which says all of them; give only that",
@@ -73,6 +74,7 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   if (args->accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);
   if (args->optimizer != SN_OPTIMIZER_MOMENTUM)
     sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->optimizer), err);
+  if (args->precision != SN_FP32) sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->precision), err);
   grid->host_memory_bytes = args->host_memory.bytes;
   grid->placement = args->placement;
   grid->inference = args->inference;

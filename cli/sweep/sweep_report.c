@@ -26,6 +26,7 @@ enum {
   ALLOCATOR,
   OPTIMIZER,
   ACCUMULATE,
+  PRECISION,
   POOL,
   BATCH,
   FIT,
@@ -47,6 +48,7 @@ static const sn_table_column columns[COLUMNS] = {
     [ALLOCATOR] = {"", "allocator", SN_TABLE_TEXT},
     [OPTIMIZER] = {"", "optimizer", SN_TABLE_TEXT},
     [ACCUMULATE] = {"batches", "an update", SN_TABLE_NUMBER},
+    [PRECISION] = {"", "precision", SN_TABLE_TEXT},
     [POOL] = {"pool", "GiB", SN_TABLE_NUMBER},
     [BATCH] = {"", "batch", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [FIT] = {"", "fit", SN_TABLE_NUMBER},
@@ -62,7 +64,8 @@ static bool same_group(const sn_sweep_row *a, const sn_sweep_row *b) {
          a->memory_bytes == b->memory_bytes && a->shared_link == b->shared_link && strcmp(a->net, b->net) == 0 &&
          strcmp(a->gpu, b->gpu) == 0 && strcmp(a->workspace, b->workspace) == 0 &&
          strcmp(a->external, b->external) == 0 && strcmp(a->allocator, b->allocator) == 0 &&
-         strcmp(a->optimizer, b->optimizer) == 0 && a->accumulate == b->accumulate && a->inference == b->inference;
+         strcmp(a->optimizer, b->optimizer) == 0 && a->accumulate == b->accumulate && a->inference == b->inference &&
+         strcmp(a->precision, b->precision) == 0;
 }
 
 /* A GPU's points lie together: one with several memories has neighbours that differ. */
@@ -85,6 +88,7 @@ static void hide_options(const sn_sweep *sweep, sn_table *table) {
     differs[ALLOCATOR] = differs[ALLOCATOR] || strcmp(a->allocator, b->allocator) != 0;
     differs[OPTIMIZER] = differs[OPTIMIZER] || strcmp(a->optimizer, b->optimizer) != 0;
     differs[ACCUMULATE] = differs[ACCUMULATE] || a->accumulate != b->accumulate;
+    differs[PRECISION] = differs[PRECISION] || strcmp(a->precision, b->precision) != 0;
     differs[POOL] = differs[POOL] || a->pool_limit_bytes != b->pool_limit_bytes;
   }
   for (uint32_t c = IMAGE; c <= POOL; c++)
@@ -132,6 +136,7 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   sn_table_cell(table, "%s", rows->allocator);
   sn_table_cell(table, "%s", rows->optimizer);
   sn_table_cell(table, "%" PRIu32, rows->accumulate);
+  sn_table_cell(table, "%s", rows->precision);
   if (rows->pool_limit_bytes)
     sn_table_cell(table, "%.2f", (double)rows->pool_limit_bytes / GIB);
   else
@@ -145,6 +150,14 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   if (!b.fastest) sn_table_dim(table);
 }
 
+/* The precision of all points, where it is one and not fp32. */
+static const char *one_precision(const sn_sweep *sweep) {
+  const char *precision = sweep->n_rows > 0 ? sweep->rows[0].precision : "fp32";
+  for (uint32_t i = 1; i < sweep->n_rows; i++)
+    if (strcmp(sweep->rows[i].precision, precision) != 0) return NULL;
+  return strcmp(precision, "fp32") != 0 ? precision : NULL;
+}
+
 static void print_heading(const sn_sweep *sweep, FILE *out) {
   const sn_sweep_line *h = &sweep->head;
   fprintf(out, "sweep %" PRId64 ": %" PRIu32 " points, ", h->id, h->n_points);
@@ -152,6 +165,7 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
   fprintf(out, "%" PRIu32 " fit", h->n_fit);
   if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
   if (sweep->n_rows > 0 && sweep->rows[0].inference) fputs("; run and not trained", out);
+  if (one_precision(sweep)) fprintf(out, "; %s", one_precision(sweep));
   fputs("\n\n", out);
 }
 
@@ -253,6 +267,8 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_count(p, "accumulate", r->accumulate);
   put_bool(p, "inference", r->inference);
   put_text(p, "dialect", dialect_of(r->strategy));
+  put_text(p, "precision", r->precision);
+  put_count(p, "largest_load_bytes", r->largest_load_bytes);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {

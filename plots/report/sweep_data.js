@@ -31,7 +31,7 @@ nameMemories();
 
 /* What points are told apart by, besides batch and strategy. */
 const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", "image"], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
-              ["allocator", "allocator"], ["optimizer", "optimizer"], ["batches", "batches an update"], ["pool_limit", "pool"]];
+              ["allocator", "allocator"], ["optimizer", "optimizer"], ["batches", "batches an update"], ["precision", "precision"], ["pool_limit", "pool"]];
 const OPTIONS = AXES.slice(2).filter(([key]) => names[key].length > 1); /* those that differ */
 
 const name = (key, point) => names[key][columns[key][point]];

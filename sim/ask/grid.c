@@ -18,7 +18,7 @@
 
 static const char *const axis_names[SN_AXES] = {"nets",       "images",    "gpus",       "memories",   "links",
                                                 "workspaces", "externals", "allocators", "optimizers", "accumulates",
-                                                "pools",      "batches",   "strategies"};
+                                                "precisions", "pools",     "batches",    "strategies"};
 
 const char *sn_axis_name(sn_axis axis) {
   return axis_names[axis];
@@ -68,11 +68,14 @@ static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
     for (uint32_t i = 0; i < SN_ALLOCATOR_COUNT; i++) names[i] = sn_allocator_name((sn_allocator)i);
   if (axis == SN_AXIS_OPTIMIZERS)
     for (uint32_t i = 0; i < SN_OPTIMIZERS; i++) names[i] = sn_optimizer_name((sn_optimizer)i);
+  if (axis == SN_AXIS_PRECISIONS)
+    for (uint32_t i = 0; i < SN_PRECISION_COUNT; i++) names[i] = sn_precision_name((sn_precision)i);
   return axis == SN_AXIS_LINKS        ? 2
          : axis == SN_AXIS_WORKSPACES ? SN_WORKSPACE_COUNT
          : axis == SN_AXIS_EXTERNALS  ? SN_EXTERNAL_COUNT
          : axis == SN_AXIS_ALLOCATORS ? SN_ALLOCATOR_COUNT
          : axis == SN_AXIS_OPTIMIZERS ? SN_OPTIMIZERS
+         : axis == SN_AXIS_PRECISIONS ? SN_PRECISION_COUNT
                                       : 0;
 }
 
@@ -219,6 +222,8 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
     return add_kind(grid, axis, grid->optimizers, text, err);
   case SN_AXIS_ACCUMULATES:
     return add_accumulate(grid, text, err);
+  case SN_AXIS_PRECISIONS:
+    return add_kind(grid, axis, grid->precisions, text, err);
   case SN_AXIS_POOLS:
     return add_size(grid, axis, grid->pools, SN_GRID_POOLS, text, err);
   case SN_AXIS_BATCHES:
@@ -302,19 +307,31 @@ static const char *refuses(const sn_grid *grid, sn_strategy strategy) {
   return sn_strategy_refuses(strategy, (sn_iteration){.inference = grid->inference});
 }
 
+static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
+  return (sn_precision)grid->precisions[i];
+}
+
+/* The strategies of a sweep that names none: those that every one of its precisions has. */
+static void add_strategies(sn_grid *grid) {
+  bool narrow = false;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS]; i++)
+    narrow = narrow || !sn_precision_is_wide(precision_of(grid, i));
+  for (uint32_t i = 0; i < (narrow ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS); i++) {
+    sn_strategy strategy = narrow ? sn_strategy_framework(i) : sn_strategy_default(i);
+    if (!refuses(grid, strategy)) grid->strategies[grid->n[SN_AXIS_STRATEGIES]++] = strategy;
+  }
+}
+
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
       [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "k40c",           [SN_AXIS_MEMORIES] = "own",
       [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
       [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
-      [SN_AXIS_POOLS] = "all",
+      [SN_AXIS_PRECISIONS] = "fp32", [SN_AXIS_POOLS] = "all",
   };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
     if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
-  if (grid->n[SN_AXIS_STRATEGIES] > 0) return err->code;
-  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
-    if (!refuses(grid, sn_strategy_default(i)))
-      grid->strategies[grid->n[SN_AXIS_STRATEGIES]++] = sn_strategy_default(i);
+  if (err->code == SN_OK && grid->n[SN_AXIS_STRATEGIES] == 0) add_strategies(grid);
   return err->code;
 }
 
@@ -331,6 +348,27 @@ static sn_status check_inference(const sn_grid *grid, sn_err *err) {
                      sn_strategy_name(grid->strategies[i], name), why);
   }
   return SN_OK;
+}
+
+sn_status sn_grid_check_precision(const sn_device *device, sn_precision precision, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
+  if (sn_device_check_precision(device, precision, &reason) == SN_OK) return SN_OK;
+  return sn_fail(err, reason.code, "%s", reason.text + strlen("--")); /* the option's name is the key */
+}
+
+/* Whether a precision is one of some GPU and of some strategy; those that lack it fail at its points. */
+static sn_status check_precision(const sn_grid *grid, sn_precision precision, sn_err *err) {
+  const char *why = NULL;
+  sn_err lacking = SN_ERR_INIT, none = SN_ERR_INIT;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES] && (i == 0 || why); i++)
+    why = sn_strategy_refuses(grid->strategies[i], (sn_iteration){.precision = precision});
+  if (why)
+    return sn_fail(err, SN_BAD_USAGE, "precisions: no strategy goes with %s: %s; try pytorch",
+                   sn_precision_name(precision), why);
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++, none = (sn_err)SN_ERR_INIT)
+    if (sn_grid_check_precision(&grid->devices[i], precision, i ? &none : &lacking) == SN_OK) return SN_OK;
+  *err = lacking;
+  return err->code;
 }
 
 static sn_status count_points(sn_grid *grid, sn_err *err) {
@@ -385,7 +423,10 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
   if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || check_inference(grid, err) != SN_OK ||
       count_points(grid, err) != SN_OK)
     return err->code;
-  return check_names(grid, err);
+  if (check_names(grid, err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS] && err->code == SN_OK; i++)
+    check_precision(grid, precision_of(grid, i), err);
+  return err->code;
 }
 
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
@@ -399,7 +440,8 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
 sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]) {
   return (sn_iteration){.optimizer = (sn_optimizer)grid->optimizers[at[SN_AXIS_OPTIMIZERS]],
                         .accumulate = grid->accumulate[at[SN_AXIS_ACCUMULATES]],
-                        .inference = grid->inference};
+                        .inference = grid->inference,
+                        .precision = precision_of(grid, at[SN_AXIS_PRECISIONS])};
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {

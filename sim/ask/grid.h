@@ -35,9 +35,10 @@ typedef enum sn_axis {
   SN_AXIS_ALLOCATORS,  /* default pool */
   SN_AXIS_OPTIMIZERS,  /* default momentum */
   SN_AXIS_ACCUMULATES, /* batches an update; default 1 */
+  SN_AXIS_PRECISIONS,  /* default fp32 */
   SN_AXIS_POOLS,       /* sizes, or "all": whatever the device has left; default all */
   SN_AXIS_BATCHES,     /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
-  SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default() */
+  SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default(); of two-byte precisions, PyTorch's */
   SN_AXES
 } sn_axis;
 
@@ -46,7 +47,7 @@ enum {
   SN_GRID_IMAGES = 64,
   SN_GRID_GPUS = 64,
   SN_GRID_MEMORIES = 64,
-  SN_GRID_KINDS = 4, /* of links, workspaces, externals, allocators, optimizers */
+  SN_GRID_KINDS = 6, /* of links, workspaces, externals, allocators, optimizers, precisions */
   SN_GRID_ACCUMULATE = 64,
   SN_GRID_POOLS = 64,
   SN_GRID_BATCHES = 4096,
@@ -67,6 +68,7 @@ typedef struct sn_grid {
   uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
   uint32_t links[SN_GRID_KINDS];                                                           /* 1: shared */
   uint32_t optimizers[SN_GRID_KINDS], accumulate[SN_GRID_ACCUMULATE];                      /* sn_optimizer; from 1 */
+  uint32_t precisions[SN_GRID_KINDS];                                                      /* sn_precision */
   uint64_t images[SN_GRID_IMAGES], memories[SN_GRID_MEMORIES];                             /* 0: own */
   uint64_t pools[SN_GRID_POOLS];                                                           /* 0: all */
   uint32_t batches[SN_GRID_BATCHES];
@@ -114,6 +116,8 @@ sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err);
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
 /* What the iterations of a group are for. */
 sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]);
+/* Whether a GPU has the precision, as a fault of a grid and not of an option. SN_BAD_USAGE. */
+sn_status sn_grid_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
 /* The GPU of a group of a finished grid, with the memory that it has there. */
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]);
 

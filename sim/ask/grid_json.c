@@ -13,10 +13,10 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid",  "version",     "nets",     "gpus",       "workspaces", "externals",
-                                   "allocators",  "pools",       "batches",  "strategies", "image",      "shared_link",
-                                   "host_memory", "placement",   "files",    "images",     "memories",   "links",
-                                   "optimizers",  "accumulates", "inference"};
+static const char *const keys[] = {"snsim_grid",  "version",     "nets",      "gpus",       "workspaces", "externals",
+                                   "allocators",  "pools",       "batches",   "strategies", "image",      "shared_link",
+                                   "host_memory", "placement",   "files",     "images",     "memories",   "links",
+                                   "optimizers",  "accumulates", "inference", "precisions"};
 
 /* ---- reading ---- */
 
@@ -214,6 +214,8 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
     return add_text(list, sn_optimizer_name((sn_optimizer)grid->optimizers[i]));
   case SN_AXIS_ACCUMULATES:
     return add_number(list, grid->accumulate[i]);
+  case SN_AXIS_PRECISIONS:
+    return add_text(list, sn_precision_name((sn_precision)grid->precisions[i]));
   case SN_AXIS_POOLS:
     return add_size(list, grid->pools[i], "all");
   case SN_AXIS_BATCHES:

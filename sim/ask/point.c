@@ -19,6 +19,7 @@ static void fill_point(const sn_result *r, sn_point *point) {
                       .least_device_bytes = r->least_device_bytes,
                       .peak_tensor_bytes = r->peak_tensor_bytes,
                       .pool_bytes = r->pool_bytes,
+                      .largest_load_bytes = r->largest_load_bytes,
                       .workspace_peak_bytes = r->workspace_peak_bytes,
                       .offload_bytes = r->offload_bytes,
                       .prefetch_bytes = r->prefetch_bytes,
@@ -69,8 +70,9 @@ void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
   const char *spec = grid->nets[at[SN_AXIS_NETS]];
   sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], (uint32_t)grid->images[at[SN_AXIS_IMAGES]], &err);
   sn_device device = sn_grid_device(grid, at);
+  if (net) sn_grid_check_precision(&device, options.iteration.precision, &err);
   group g = {spec, net, &device, &options};
-  if (!net)
+  if (err.code != SN_OK)
     fail_points(points, count, err.text);
   else if (compute(&g, grid->strategies, count, points, &err) != SN_OK)
     for (uint32_t i = 0; i < count; i++) {

@@ -14,7 +14,7 @@
 
 typedef struct sn_point {
   uint64_t peak_device_bytes, least_device_bytes, peak_tensor_bytes; /* as in sn_result */
-  uint64_t pool_bytes, workspace_peak_bytes;
+  uint64_t pool_bytes, largest_load_bytes, workspace_peak_bytes;
   uint64_t offload_bytes, prefetch_bytes, external_bytes;
   int64_t iteration_ns, stall_ns;
   double images_per_second;

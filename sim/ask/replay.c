@@ -59,12 +59,13 @@ static const char *spec_of(const sn_run *run) {
   return run->net;
 }
 
-/* Images of another size than the network's own were asked for with --image. */
+/* Images of another size than the network's own were asked for with --image, or sequences of another length. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
   const char *spec = r->spec = net ? net : spec_of(run);
   r->net = sn_net_load(spec, run->batch, 0, err);
-  if (r->net && r->net->layers[0].out.h != run->image_height && run->image_height == run->image_width) {
+  bool tokens = r->net && r->net->values[0].dtype == SN_I64;
+  if (r->net && r->net->layers[0].out.h != run->image_height && (tokens || run->image_height == run->image_width)) {
     sn_net_free(r->net);
     r->image = run->image_height;
     r->net = sn_net_load(spec, run->batch, r->image, err);

@@ -59,6 +59,7 @@ static inline void put_sweep(sn_store *store, sn_err *err) {
                            .allocator = "pool",
                            .optimizer = "momentum",
                            .accumulate = 1,
+                           .precision = "fp32",
                            .placement = "packed",
                            .batch = 4,
                            .strategy = "baseline",

@@ -49,8 +49,13 @@ static char *draw(bool known) {
                       .peak = &peak,
                       .n_peak = 1,
                       .corun = {.policy = "path", .sharing = "fenced", .interval = "4"}};
-  const sn_run run = {
-      .net = "mine", .net_name = "mine", .gpu = "knl7250", .device = "", .results = &result, .n_results = 1};
+  const sn_run run = {.precision = "fp32",
+                      .net = "mine",
+                      .net_name = "mine",
+                      .gpu = "knl7250",
+                      .device = "",
+                      .results = &result,
+                      .n_results = 1};
   const sn_run *runs = &run;
   sn_err err = SN_ERR_INIT;
   char *text = NULL;

@@ -92,6 +92,7 @@ static void choices_are_checked(void **unused) {
   refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
   refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda, pytorch, pytorch-expandable");
   refuse(SN_AXIS_OPTIMIZERS, "sgd,lion", "optimizers: \"lion\" is none of: momentum, sgd, adam, adamw");
+  refuse(SN_AXIS_PRECISIONS, "fp32,fp8", "precisions: \"fp8\" is none of: fp32, tf32, bf16, fp16, amp-bf16, amp-fp16");
   refuse(SN_AXIS_ACCUMULATES, "2,0", "accumulates: 0 is out of range");
   refuse(SN_AXIS_LINKS, "both", "links: \"both\" is none of: own, shared");
   refuse(SN_AXIS_IMAGES, "224,x", "images: \"x\" is neither a number nor \"own\"");
@@ -198,6 +199,55 @@ static void iterations_are_axes(void **unused) {
   assert_true(p[0][0].peak_device_bytes < p[2][0].peak_device_bytes); /* moments */
   assert_true(3 * p[0][0].iteration_ns < p[1][0].iteration_ns && p[1][0].iteration_ns < 4 * p[0][0].iteration_ns);
   assert_true(p[0][1].failure[0] == '\0' && strstr(p[1][1].failure, "no gradients are accumulated"));
+  sn_grid_free(grid);
+}
+
+static sn_grid *grid_of_precisions(const char *precisions, const char *gpus, const char *strategies) {
+  sn_grid *grid = new_grid();
+  add(grid, SN_AXIS_NETS, "tv_alexnet");
+  add(grid, SN_AXIS_BATCHES, "8");
+  add(grid, SN_AXIS_GPUS, gpus);
+  add(grid, SN_AXIS_PRECISIONS, precisions);
+  if (strategies) add(grid, SN_AXIS_STRATEGIES, strategies);
+  return grid;
+}
+
+/* Where a GPU or a strategy lacks a precision, only those points fail. */
+static void precisions_are_an_axis(void **unused) {
+  (void)unused;
+  sn_grid *grid = grid_of_precisions("fp32,bf16,fp32", "a100_40,k40c", "pytorch,liveness");
+  finish(grid);
+  assert_int_equal(grid->n_points, 8);
+  sn_point p[4][2];
+  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, p[i]); /* GPU 2, precisions 1 */
+  assert_true(p[1][0].peak_tensor_bytes < p[0][0].peak_tensor_bytes && p[1][0].failure[0] == '\0');
+  assert_true(p[0][0].largest_load_bytes > 0 && p[0][0].largest_load_bytes <= p[0][0].pool_bytes);
+  assert_true(p[0][1].failure[0] == '\0' && strstr(p[1][1].failure, "two bytes are PyTorch's"));
+  assert_true(p[2][0].failure[0] == '\0' && p[2][1].failure[0] == '\0');
+  assert_string_equal(p[3][0].failure, "precision bf16: k40c has no tensor cores for that; it has fp32");
+  assert_string_equal(p[3][1].failure, p[3][0].failure);
+  sn_grid_free(grid);
+}
+
+static void assert_no_grid(sn_grid *grid, const char *why) {
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_grid_finish(grid, &err), SN_BAD_USAGE);
+  assert_non_null(strstr(err.text, why));
+  sn_grid_free(grid);
+}
+
+/* One that no GPU or no strategy has is an error; strategies that nobody names are those that have all of them. */
+static void precisions_must_be_of_something(void **unused) {
+  (void)unused;
+  assert_no_grid(grid_of_precisions("fp32,amp-bf16", "k40c,v100_16", NULL), "amp-bf16: k40c has no tensor cores");
+  assert_no_grid(grid_of_precisions("bf16", "a100_40", "liveness,baseline"), "no strategy goes with bf16");
+  sn_grid *grid = grid_of_precisions("tf32", "a100_40", NULL);
+  finish(grid);
+  assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_DEFAULTS);
+  sn_grid_free(grid);
+  grid = grid_of_precisions("fp32,amp-bf16", "a100_40", NULL);
+  finish(grid);
+  assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_PYTORCH);
   sn_grid_free(grid);
 }
 
@@ -377,7 +427,7 @@ static void files_may_say_all_of_it(void **unused) {
                              " \"batches\": [4, \"8:16:x2\", 2],\n \"gpus\": [\"t4\"],\n \"workspaces\": [\"none\"],\n"
                              " \"externals\": [\"peer\"], \"allocators\": [\"cuda\"], \"pools\": [\"2GiB\"],\n"
                              " \"strategies\": [\"liveness\"], \"image\": 64, \"shared_link\": true,\n"
-                             " \"optimizers\": [\"adam\"], \"accumulates\": [8, \"2\"]}";
+                             " \"optimizers\": [\"adam\"], \"accumulates\": [8, \"2\"], \"precisions\": [\"fp32\"]}";
   sn_grid *grid = sn_grid_parse("grid.json", text, strlen(text), &err);
   if (!grid) fail_msg("%s", err.text);
   finish(grid);
@@ -432,6 +482,8 @@ int main(void) {
       cmocka_unit_test(what_is_not_given_has_a_default),
       cmocka_unit_test(image_memory_and_link_are_axes),
       cmocka_unit_test(iterations_are_axes),
+      cmocka_unit_test(precisions_are_an_axis),
+      cmocka_unit_test(precisions_must_be_of_something),
       cmocka_unit_test(inference_is_of_all_points),
       cmocka_unit_test(points_are_what_the_simulator_says),
       cmocka_unit_test(too_little_and_too_much),

@@ -241,6 +241,7 @@ static sn_sweep make_sweep(uint32_t n_rows) {
                              .allocator = "a",
                              .optimizer = "momentum",
                              .accumulate = 1,
+                             .precision = "fp32",
                              .placement = "packed",
                              .batch = 4 - i,
                              .strategy = i == 3 ? evil : "s",

@@ -31,6 +31,7 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
                                 .allocator = "pool",
                                 .optimizer = "momentum",
                                 .accumulate = 1,
+                                .precision = "fp32",
                                 .placement = "packed",
                                 .batch = batches[i / 2],
                                 .strategy = s->chart.strategies[i % 2],

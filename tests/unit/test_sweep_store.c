@@ -17,6 +17,8 @@ static sn_sweep_row sample_row(uint32_t point) {
                         .optimizer = point < 6 ? "adam" : "momentum",
                         .accumulate = point < 6 ? point : 1,
                         .inference = point == 4,
+                        .precision = point == 5 ? "amp-bf16" : "fp32",
+                        .largest_load_bytes = 7000 + point,
                         .placement = "packed",
                         .image = 224,
                         .shared_link = true,
@@ -48,6 +50,8 @@ static void assert_row(const sn_sweep_row *got, const sn_sweep_row *want, uint32
   assert_string_equal(got->external, want->external);
   assert_string_equal(got->allocator, want->allocator);
   assert_string_equal(got->optimizer, want->optimizer);
+  assert_string_equal(got->precision, want->precision);
+  assert_true(got->largest_load_bytes == want->largest_load_bytes);
   assert_true(got->accumulate == want->accumulate && got->inference == want->inference);
   assert_string_equal(got->strategy, want->strategy);
   assert_string_equal(got->failure, want->failure);
