@@ -88,6 +88,9 @@ const char *sn__sweep_x_text(const sn__sweep_chart *chart, uint64_t value, char 
  * the sweep has others as well. */
 void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart);
 
+/* Whether the network reads sequences of tokens, of which `image` is the length. */
+bool sn__sweep_is_of_sequences(const sn__sweep_chart *chart);
+
 /* Whether a point is one of the chart's strategies. */
 bool sn__sweep_is_drawn(const sn__sweep_chart *chart, const sn_sweep_row *row);
 void sn__sweep_script_write(FILE *out, const sn__sweep_chart *chart);

@@ -2,6 +2,7 @@
  * are strategies), and drawing them. An axis with one value needs no choice; of several the one that was asked for is
  * drawn. */
 #include "base/arena.h"
+#include "models/zoo.h"
 #include "plots/plot.h"
 #include "plots/plot_internal.h"
 
@@ -220,10 +221,12 @@ static sn_status choose_number(choice *c, sn_plot_x x, uint64_t wanted, sn_err *
   char values[400];
   if (is_one_number(c, x) || keep_number(c, x_numbers[x], wanted) > 0) return SN_OK;
   list_numbers(c, x, values, sizeof values);
+  bool tokens = x == SN_PLOT_X_IMAGE && sn_net_is_sequence(c->rows[0]->net);
+  const char *name = tokens ? "sequence" : x_names[x];
   return sn_fail(err, SN_BAD_USAGE,
                  "sweep %" PRId64
                  " has points of more than one %s; choose with --%s one of %s, or draw over it: --x %s",
-                 c->sweep->head.id, x_names[x], x_names[x], values, x_names[x]);
+                 c->sweep->head.id, name, name, values, x_names[x]);
 }
 
 static sn_plot_x choose_x(const sn_sweep_plot *plot, const choice *c) {
@@ -269,6 +272,10 @@ static void sort(choice *c, sn_plot_x x) {
   int (*const order[SN_PLOT_XS])(const void *, const void *) = {
       [SN_PLOT_X_POOL] = by_pool, [SN_PLOT_X_MEMORY] = by_memory, [SN_PLOT_X_IMAGE] = by_image};
   if (order[x]) qsort(c->rows, c->n_rows, sizeof(const sn_sweep_row *), order[x]);
+}
+
+bool sn__sweep_is_of_sequences(const sn__sweep_chart *chart) {
+  return sn_net_is_sequence(chart->rows[0]->net);
 }
 
 static void note_gpus(const choice *c, sn__sweep_chart *chart) {

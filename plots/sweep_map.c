@@ -84,6 +84,14 @@ static const char *const names[SN_PLOT_XS] = {[SN_PLOT_X_BATCH] = "batch",
                                               [SN_PLOT_X_IMAGE] = "image",
                                               [SN_PLOT_X_GPU] = "GPU"};
 
+static const char *x_word(const sn__sweep_chart *chart) {
+  return chart->x == SN_PLOT_X_IMAGE && sn__sweep_is_of_sequences(chart) ? "sequence" : names[chart->x];
+}
+
+static const char *unit(const sn__sweep_chart *chart) {
+  return sn__sweep_is_of_sequences(chart) ? "sequences" : "images";
+}
+
 static void put_sentence(FILE *out, const map *m, const char *separator,
                          void (*put)(FILE *out, const char *text, size_t most)) {
   char text[SN__SWEEP_X_TEXT];
@@ -93,13 +101,13 @@ static void put_sentence(FILE *out, const map *m, const char *separator,
     return;
   }
   if (x != SN_PLOT_X_GPU) {
-    fprintf(out, "%s %s that fits: %s, with ", wants_small(m) ? "smallest" : "largest", names[x],
+    fprintf(out, "%s %s that fits: %s, with ", wants_small(m) ? "smallest" : "largest", x_word(m->chart),
             sn__sweep_x_text(m->chart, sn__sweep_x(m->chart, m->limit), text));
     put(out, m->limit->strategy, 40);
     fputs(separator, out);
   }
   assert(m->best); /* where one fits, one is the fastest */
-  fprintf(out, "fastest: %.1f images/s, %s ", m->best->images_per_second, names[x]);
+  fprintf(out, "fastest: %.1f %s/s, %s ", m->best->images_per_second, unit(m->chart), x_word(m->chart));
   put(out, sn__sweep_x_text(m->chart, sn__sweep_x(m->chart, m->best), text), 32);
   fputs(" with ", out);
   put(out, m->best->strategy, 40);
@@ -199,11 +207,11 @@ void sn__sweep_map_write(FILE *out, const sn__sweep_chart *chart) {
   fputs("set title '", out);
   sn__put_text(out, chart->rows[0]->net, 48);
   put_where(out, chart, sn__put_text);
-  fprintf(out, ": images per second, \"no\" where it does not fit' offset 0,1.2\nset label '");
+  fprintf(out, ": %s per second, \"no\" where it does not fit' offset 0,1.2\nset label '", unit(chart));
   put_sentence(out, &m, "; ", sn__put_text);
   fprintf(out, "' at screen 0.5, graph 1 center offset 0,1 font ',%s'\n", sn__look_of(chart->form)->key_font);
-  fprintf(out, "unset key\nset border 0\nset tmargin 4.5\nset xlabel '%s'\n",
-          chart->x == SN_PLOT_X_BATCH ? "images in a batch" : names[chart->x]);
+  fprintf(out, "unset key\nset border 0\nset tmargin 4.5\nset xlabel '%s%s'\n",
+          chart->x == SN_PLOT_X_BATCH ? unit(chart) : x_word(chart), chart->x == SN_PLOT_X_BATCH ? " in a batch" : "");
   put_columns(out, &m);
   put_row_names(out, &m);
   fprintf(out, "set xrange [-0.5:%u.5]\nset yrange [%u.5:-0.5]\n", m.n_values - 1, m.n_groups - 1);
@@ -240,12 +248,12 @@ void sn__sweep_map_text(FILE *out, const sn__sweep_chart *chart) {
   char text[SN__SWEEP_X_TEXT];
   sn__put_plain(out, chart->rows[0]->net, 48);
   put_where(out, chart, sn__put_plain);
-  fputs(": images per second\n", out);
+  fprintf(out, ": %s per second\n", unit(chart));
   put_sentence(out, &m, "\n", sn__put_plain);
   fputs("\n", out);
   for (unsigned from = 0; from < m.n_values; from += room) {
     unsigned to = from + room < m.n_values ? from + room : m.n_values;
-    fprintf(out, "\nstrategy \\ %-*s", NAME_COLUMNS - 11, names[chart->x]);
+    fprintf(out, "\nstrategy \\ %-*s", NAME_COLUMNS - 11, x_word(chart));
     for (unsigned b = from; b < to; b++) fprintf(out, "%*s", (int)cell, sn__sweep_x_text(chart, m.values[b], text));
     fputs("\n", out);
     for (unsigned s = 0; s < chart->n_strategies; s++)

@@ -132,7 +132,9 @@ static void put_title(FILE *out, const frame *f) {
   if (x != SN_PLOT_X_GPU) fputs(" on ", out);
   if (x != SN_PLOT_X_GPU) sn__put_text(out, row->gpu, 32);
   if (x != SN_PLOT_X_BATCH) fprintf(out, ", batch %" PRIu32, row->batch);
-  if (x != SN_PLOT_X_IMAGE && row->image) fprintf(out, ", image %" PRIu32, row->image);
+  if (x != SN_PLOT_X_IMAGE && row->image)
+    fprintf(out, sn__sweep_is_of_sequences(f->chart) ? ", sequences of %" PRIu32 " tokens" : ", image %" PRIu32,
+            row->image);
   put_settings(out, f->chart);
   if (x != SN_PLOT_X_POOL && row->pool_limit_bytes)
     fprintf(out, ", pool %.2f GiB", (double)row->pool_limit_bytes / 1073741824.0);
@@ -179,6 +181,9 @@ static void put_x_axis(FILE *out, const frame *f) {
                                                  [SN_PLOT_X_MEMORY] = "usable memory of the GPU (GiB)",
                                                  [SN_PLOT_X_IMAGE] = "height and width of the images",
                                                  [SN_PLOT_X_GPU] = ""};
+  static const char *const of_tokens[SN_PLOT_XS] = {
+      [SN_PLOT_X_BATCH] = "sequences in a batch", [SN_PLOT_X_IMAGE] = "tokens of a sequence"};
+  const char *label = sn__sweep_is_of_sequences(f->chart) ? of_tokens[f->chart->x] : NULL;
   double high = f->has_other ? f->other : f->high;
   bool one = f->low == high;
   if (f->is_log)
@@ -195,7 +200,7 @@ static void put_x_axis(FILE *out, const frame *f) {
     fputs(")\n", out);
   }
   if (!f->is_log) put_ticks(out, f);
-  fprintf(out, "set xlabel '%s'\n", labels[f->chart->x]);
+  fprintf(out, "set xlabel '%s'\n", label ? label : labels[f->chart->x]);
 }
 
 /* Where the limit differs: x and limit, those of one strategy, as all have the same. */
@@ -303,7 +308,8 @@ static void put_speed_panel(FILE *out, const frame *f) {
             "set key at screen 0.5, screen 0.015 center bottom vertical maxrows %u Left reverse samplen 3 spacing 1.25 "
             "font ',%s'\n",
             legend_rows(f->chart), sn__look_of(f->chart->form)->key_font);
-  fprintf(out, "set yrange [0:%.9g]\nset title 'images per second'\n", f->most_images > 0 ? 1.05 * f->most_images : 1);
+  fprintf(out, "set yrange [0:%.9g]\nset title '%s per second'\n", f->most_images > 0 ? 1.05 * f->most_images : 1,
+          sn__sweep_is_of_sequences(f->chart) ? "sequences" : "images");
   put_curves(out, f, 3, true);
   put_limit(out, f, true);
   fputs("\n", out);

@@ -85,6 +85,7 @@ typedef struct sn_args {
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
   sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */
   sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
+  sn_args_lists sequences;     /* lengths of sequences, instead of those of SN_AXIS_IMAGES */
   const char *grid;            /* NULL: not given */
   uint32_t jobs;               /* 0: not given */
   bool csv, fresh;

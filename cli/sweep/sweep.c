@@ -21,8 +21,8 @@ enum { PATH_ROOM = 4096 };
 /* ---- which grid ---- */
 
 static bool has_axes(const sn_args *args) {
-  bool any = args->n_strategies > 0 || args->image > 0 || args->shared_link || args->host_memory.given ||
-             args->placement_given || args->inference || args->accumulate > 0 ||
+  bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->shared_link ||
+             args->host_memory.given || args->placement_given || args->inference || args->accumulate > 0 ||
              args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision != SN_FP32;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
@@ -32,6 +32,11 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
   if (args->json && args->csv) return sn_fail(err, SN_BAD_USAGE, "--json and --csv exclude each other");
   if (args->grid && has_axes(args))
     return sn_fail(err, SN_BAD_USAGE, "--grid FILE says all about the points: it does not go with --nets and the like");
+  bool sequences = args->sequence > 0 || args->sequences.count > 0;
+  if (sequences && (args->axes[SN_AXIS_IMAGES].count > 0 || args->image != args->sequence))
+    return sn_fail(err, SN_BAD_USAGE, "--sequences and --images: networks read one or the other; keep one");
+  if (args->sequence > 0 && args->sequences.count > 0)
+    return sn_fail(err, SN_BAD_USAGE, "--sequence is one value of --sequences, which says all of them; give only that");
   const struct {
     bool given;
     sn_axis axis;
@@ -56,7 +61,7 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
 
 /* Errors of the grid name the axis; here it is an option. */
 static sn_status add_axis(const sn_args *args, sn_axis axis, sn_grid *grid, sn_err *err) {
-  const sn_args_lists *lists = &args->axes[axis];
+  const sn_args_lists *lists = axis == SN_AXIS_IMAGES && grid->sequences ? &args->sequences : &args->axes[axis];
   sn_err own = SN_ERR_INIT;
   for (uint32_t i = 0; i < lists->count; i++)
     if (sn_grid_add_list(grid, axis, lists->texts[i], &own) != SN_OK)
@@ -69,6 +74,7 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   char image[12], accumulate[12];
   snprintf(image, sizeof image, "%" PRIu32, args->image);
   snprintf(accumulate, sizeof accumulate, "%" PRIu32, args->accumulate);
+  grid->sequences = args->sequence > 0 || args->sequences.count > 0;
   if (args->image) sn_grid_add(grid, SN_AXIS_IMAGES, image, err);
   if (args->shared_link) sn_grid_add(grid, SN_AXIS_LINKS, "shared", err);
   if (args->accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);

@@ -5,8 +5,10 @@
 #include "cli/frame/clash.h"
 #include "cli/frame/csv.h"
 #include "cli/frame/json.h"
+#include "cli/frame/report.h"
 #include "cli/frame/table.h"
 #include "cli/sweep/sweep.h"
+#include "models/zoo.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -37,7 +39,7 @@ enum {
   COLUMNS
 };
 
-static const sn_table_column columns[COLUMNS] = {
+static const sn_table_column plain_columns[COLUMNS] = {
     [NET] = {"", "net", SN_TABLE_TEXT},
     [IMAGE] = {"", "image", SN_TABLE_NUMBER},
     [GPU] = {"", "gpu", SN_TABLE_TEXT},
@@ -150,6 +152,13 @@ static void add_group(const sn_sweep_row *rows, uint32_t count, sn_table *table)
   if (!b.fastest) sn_table_dim(table);
 }
 
+/* All of the networks read sequences of tokens. */
+static bool are_sequences(const sn_sweep *sweep) {
+  uint32_t i = 0;
+  while (i < sweep->n_rows && sn_net_is_sequence(sweep->rows[i].net)) i++;
+  return i == sweep->n_rows && i > 0;
+}
+
 /* The precision of all points, where it is one and not fp32. */
 static const char *one_precision(const sn_sweep *sweep) {
   const char *precision = sweep->n_rows > 0 ? sweep->rows[0].precision : "fp32";
@@ -170,6 +179,11 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
 }
 
 static sn_status print_table(const sn_sweep *sweep, const sn_out *out, sn_err *err) {
+  sn_table_column columns[COLUMNS];
+  bool sequences = are_sequences(sweep);
+  memcpy(columns, plain_columns, sizeof columns);
+  if (sequences) columns[IMAGE].heading = "tokens";
+  columns[IMAGES].top = sn_report_unit(sequences);
   sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t first = 0, end; first < sweep->n_rows; first = end) {
     for (end = first + 1; end < sweep->n_rows && same_group(&sweep->rows[first], &sweep->rows[end]);) end++;

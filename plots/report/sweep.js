@@ -42,12 +42,12 @@ function gridValues() {
                  ["strategies", of("strategies", names.strategy)], ["workspaces", of("workspaces", names.workspace)],
                  ["external memories", of("externals", names.external)], ["allocators", of("allocators", names.allocator)],
                  ["optimizers", names.optimizer], ["batches an update", names.batches], ["precisions", names.precision],
-                 ["pools", names.pool_limit], ["images", names.image_size], ["memories", names.memory_size], ["links", names.link]]};
+                 ["pools", names.pool_limit], [IMAGE + "s", names.image_size], ["memories", names.memory_size], ["links", names.link]]};
 }
 
 function drawGrid() {
   const grid = gridValues(), row = (term, text) => element("div", {}, element("dt", {}, term), element("dd", {}, ...breakable(text)));
-  const plain = {images: "own", links: "own", optimizers: "momentum", "batches an update": "1", precisions: "fp32"}; /* not worth a line */
+  const plain = {images: "own", sequences: "own", links: "own", optimizers: "momentum", "batches an update": "1", precisions: "fp32"}; /* not worth a line */
   const shown = grid.rows.filter(([term, values]) => values.length > 1 || (term !== "memories" && values[0] !== plain[term]));
   fill("grid", ...shown.map(([term, values]) => row(term + (values.length > 1 ? " (" + values.length + ")" : ""), listed(values))));
   fill("facts", ["sweep " + sweep.id, "begun " + sweep.created + " UTC", sweep.stored + " of " + several(sweep.points, "point") + " computed",

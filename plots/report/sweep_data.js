@@ -24,13 +24,15 @@ function nameMemories() {
 }
 
 nameNumbers("pool_limit", columns.limit, (limit) => (limit ? bytes(limit) : "all"));
-nameNumbers("image_size", columns.image, (size) => (size ? size + " x " + size : "own"));
+const OF_TOKENS = sweep.grid.includes("\"sequences\":["); /* then the images' sizes are lengths of sequences */
+const IMAGE = OF_TOKENS ? "sequence" : "image";
+nameNumbers("image_size", columns.image, (size) => (!size ? "own" : OF_TOKENS ? size + " tokens" : size + " x " + size));
 nameNumbers("batches", columns.accumulate, String);
 nameNumbers("link", columns.shared, (shared) => (shared ? "shared" : "own"));
 nameMemories();
 
 /* What points are told apart by, besides batch and strategy. */
-const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", "image"], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
+const AXES = [["net", "network"], ["gpu", "GPU"], ["image_size", IMAGE], ["memory_size", "memory"], ["link", "link"], ["workspace", "workspace"], ["external", "external memory"],
               ["allocator", "allocator"], ["optimizer", "optimizer"], ["batches", "batches an update"], ["precision", "precision"], ["pool_limit", "pool"]];
 const OPTIONS = AXES.slice(2).filter(([key]) => names[key].length > 1); /* those that differ */
 
@@ -51,7 +53,7 @@ const X = (() => {
   if (new Set(columns.batch).size > 1) return batch;
   if (names.pool_limit.length > 1) return over("pool_limit", "pool", columns.limit, bytes, "all");
   if (names.memory_size.length > 1) return over("memory_size", "memory", columns.memory, bytes, "");
-  return names.image_size.length > 1 ? over("image_size", "image", columns.image, String, "own") : batch;
+  return names.image_size.length > 1 ? over("image_size", IMAGE, columns.image, String, "own") : batch;
 })();
 const speed = (point) => columns.batch[point] * columns.accumulate[point] / (columns.iteration[point] / 1e9);
 

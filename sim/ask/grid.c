@@ -24,6 +24,10 @@ const char *sn_axis_name(sn_axis axis) {
   return axis_names[axis];
 }
 
+const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis) {
+  return axis == SN_AXIS_IMAGES && grid->sequences ? "sequences" : axis_names[axis];
+}
+
 sn_grid *sn_grid_new(sn_err *err) {
   sn_grid *grid = calloc(1, sizeof *grid);
   if (grid) grid->arena = sn_arena_new();
@@ -43,7 +47,7 @@ void sn_grid_free(sn_grid *grid) {
 
 static sn_status check_room(const sn_grid *grid, sn_axis axis, uint32_t most, sn_err *err) {
   if (grid->n[axis] < most) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "%s: more than %u values", axis_names[axis], most);
+  return sn_fail(err, SN_BAD_USAGE, "%s: more than %u values", sn_grid_axis_name(grid, axis), most);
 }
 
 static sn_status add_name(sn_grid *grid, sn_axis axis, const char **names, uint32_t most, const char *text,
@@ -96,7 +100,7 @@ static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const ch
 
 /* Bytes or, of images, a number; the word for what there is without being asked is 0. */
 static sn_status add_size(sn_grid *grid, sn_axis axis, uint64_t *sizes, uint32_t most, const char *text, sn_err *err) {
-  const char *what = axis_names[axis], *none = axis == SN_AXIS_POOLS ? "all" : "own";
+  const char *what = sn_grid_axis_name(grid, axis), *none = axis == SN_AXIS_POOLS ? "all" : "own";
   uint64_t size = 0;
   uint32_t *n = &grid->n[axis];
   if (strcmp(text, none) != 0 && axis == SN_AXIS_IMAGES && strspn(text, "0123456789") != strlen(text))
@@ -384,12 +388,18 @@ static sn_status count_points(sn_grid *grid, sn_err *err) {
   return SN_OK;
 }
 
-/* A network that cannot have an image of one of the sizes is one for another sweep. */
+/* A network that cannot have an image of one of the sizes, or a sequence, is one for another sweep. */
 static sn_status check_net(sn_grid *grid, const char *spec, uint32_t known, sn_err *err) {
   for (uint32_t i = 0; i < grid->n[SN_AXIS_IMAGES]; i++) {
     sn_net *net = sn_net_load(spec, 1, (uint32_t)grid->images[i], err);
-    sn_net_free(net);
     if (!net) return err->code;
+    bool tokens = net->values[0].dtype == SN_I64, other = grid->images[i] > 0 && tokens != grid->sequences;
+    sn_net_free(net);
+    if (other)
+      return sn_fail(err, SN_BAD_USAGE,
+                     tokens ? "images: %.80s reads sequences of tokens; give sequences"
+                            : "sequences: %.80s reads images; give images",
+                     spec);
   }
   return note_file(grid, spec, known, err);
 }

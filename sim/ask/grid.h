@@ -25,11 +25,11 @@
 #include <stdint.h>
 
 typedef enum sn_axis {
-  SN_AXIS_NETS,        /* names of the zoo, families with parameters, files */
-  SN_AXIS_IMAGES,      /* height and width of the images, or "own": the network's; default own */
-  SN_AXIS_GPUS,        /* names or files; default k40c */
-  SN_AXIS_MEMORIES,    /* usable memory of the GPU, or "own": what its profile says; default own */
-  SN_AXIS_LINKS,       /* "own": each direction has a bandwidth of its own; "shared": both have one; default own */
+  SN_AXIS_NETS,     /* names of the zoo, families with parameters, files */
+  SN_AXIS_IMAGES,   /* height and width of the images, or lengths of sequences; or "own": the network's; default own */
+  SN_AXIS_GPUS,     /* names or files; default k40c */
+  SN_AXIS_MEMORIES, /* usable memory of the GPU, or "own": what its profile says; default own */
+  SN_AXIS_LINKS,    /* "own": each direction has a bandwidth of its own; "shared": both have one; default own */
   SN_AXIS_WORKSPACES,  /* default dynamic */
   SN_AXIS_EXTERNALS,   /* default host */
   SN_AXIS_ALLOCATORS,  /* default pool */
@@ -74,6 +74,7 @@ typedef struct sn_grid {
   uint32_t batches[SN_GRID_BATCHES];
   sn_strategy strategies[SN_GRID_STRATEGIES];
   sn_placement placement;     /* of every point's plan */
+  bool sequences;             /* SN_AXIS_IMAGES has lengths of sequences; to be set before the first */
   bool inference;             /* networks are run, not trained, at every point */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
@@ -90,6 +91,8 @@ void sn_grid_free(sn_grid *grid);
 
 /* "nets", "gpus", ...: what an axis is called in a grid file. */
 const char *sn_axis_name(sn_axis axis);
+/* The same, but "sequences" where the images are that. */
+const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis);
 
 /* Adds one value (for batches also a range); one that is there already counts once. SN_BAD_USAGE. */
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);

@@ -16,7 +16,7 @@ enum { VALUE = 64, DIGITS = 17 };
 static const char *const keys[] = {"snsim_grid",  "version",     "nets",      "gpus",       "workspaces", "externals",
                                    "allocators",  "pools",       "batches",   "strategies", "image",      "shared_link",
                                    "host_memory", "placement",   "files",     "images",     "memories",   "links",
-                                   "optimizers",  "accumulates", "inference", "precisions"};
+                                   "optimizers",  "accumulates", "inference", "precisions", "sequences"};
 
 /* ---- reading ---- */
 
@@ -37,7 +37,7 @@ static sn_status read_value(const sn_json *doc, const cJSON *item, sn_grid *grid
     snprintf(digits, sizeof digits, "%.15g", item->valuedouble);
     text = digits;
   } else if (!cJSON_IsString(item)) {
-    return sn_json_fail(doc, item, err, "a value of \"%s\" must be a text in quotes%s", sn_axis_name(axis),
+    return sn_json_fail(doc, item, err, "a value of \"%s\" must be a text in quotes%s", sn_grid_axis_name(grid, axis),
                         counts ? " or a number" : "");
   }
   if (sn_grid_add(grid, axis, text, err) != SN_OK) place_error(doc, item, err);
@@ -45,10 +45,11 @@ static sn_status read_value(const sn_json *doc, const cJSON *item, sn_grid *grid
 }
 
 static sn_status read_axis(const sn_json *doc, sn_grid *grid, sn_axis axis, sn_err *err) {
-  if (!sn_json_has(sn_json_root(doc), sn_axis_name(axis))) return SN_OK;
-  const cJSON *list = sn_json_array(doc, sn_json_root(doc), sn_axis_name(axis), err), *item;
+  if (!sn_json_has(sn_json_root(doc), sn_grid_axis_name(grid, axis))) return SN_OK;
+  const cJSON *list = sn_json_array(doc, sn_json_root(doc), sn_grid_axis_name(grid, axis), err), *item;
   if (!list) return err->code;
-  if (cJSON_GetArraySize(list) == 0) return sn_json_fail(doc, list, err, "\"%s\" is empty", sn_axis_name(axis));
+  if (cJSON_GetArraySize(list) == 0)
+    return sn_json_fail(doc, list, err, "\"%s\" is empty", sn_grid_axis_name(grid, axis));
   cJSON_ArrayForEach(item, list) if (read_value(doc, item, grid, axis, err) != SN_OK) return err->code;
   return SN_OK;
 }
@@ -146,6 +147,10 @@ static sn_status read_grid(const sn_json *doc, sn_grid *grid, sn_err *err) {
   if (sn_json_only(doc, root, keys, sizeof keys / sizeof keys[0], err) != SN_OK ||
       sn_json_count(doc, root, "snsim_grid", 1, 1, &form, err) != SN_OK)
     return err->code;
+  grid->sequences = sn_json_has(root, "sequences");
+  if (grid->sequences && (sn_json_has(root, "images") || sn_json_has(root, "image")))
+    return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "sequences"), err,
+                        "\"sequences\" and \"images\": networks read one or the other; keep one");
   for (sn_axis axis = 0; axis < SN_AXES; axis++)
     if (read_axis(doc, grid, axis, err) != SN_OK) return err->code;
   if (read_scalars(doc, grid, err) != SN_OK || read_files(doc, grid, err) != SN_OK) return err->code;
@@ -230,7 +235,7 @@ static bool write_value(const sn_grid *grid, sn_axis axis, uint32_t i, cJSON *li
 
 static bool write_axes(const sn_grid *grid, cJSON *root) {
   for (sn_axis axis = 0; axis < SN_AXES; axis++) {
-    cJSON *list = cJSON_AddArrayToObject(root, sn_axis_name(axis));
+    cJSON *list = cJSON_AddArrayToObject(root, sn_grid_axis_name(grid, axis));
     for (uint32_t i = 0; i < grid->n[axis]; i++)
       if (!list || !write_value(grid, axis, i, list)) return false;
   }

@@ -251,6 +251,40 @@ static void precisions_must_be_of_something(void **unused) {
   sn_grid_free(grid);
 }
 
+/* Lengths of sequences stand in the place of the images' sizes, for networks that read tokens. */
+static void sequences_are_an_axis(void **unused) {
+  (void)unused;
+  sn_err err = SN_ERR_INIT;
+  static const char
+      text[] = "{\"snsim_grid\": 1, \"nets\": [\"gpt2\"], \"batches\": [2], \"strategies\": [\"pytorch\"],\n"
+               " \"sequences\": [64, \"own\"]}",
+      both[] = "{\"snsim_grid\": 1, \"nets\": [\"gpt2\"], \"batches\": [2],\n \"image\": 3, \"sequences\": [4]}";
+  sn_grid *grid = sn_grid_parse("grid.json", text, strlen(text), &err);
+  if (!grid) fail_msg("%s", err.text);
+  finish(grid);
+  assert_true(grid->sequences && grid->n_points == 2 && grid->images[0] == 64 && grid->images[1] == 0);
+  assert_non_null(strstr(sn_grid_text(grid, &err), "\"sequences\":[64,\"own\"]"));
+  sn_point short_one, own;
+  sn_point_compute(grid, 0, &short_one);
+  sn_point_compute(grid, 1, &own);
+  assert_true(short_one.peak_tensor_bytes > 0 && short_one.peak_tensor_bytes < own.peak_tensor_bytes);
+  sn_grid_free(grid);
+  assert_null(sn_grid_parse("grid.json", both, strlen(both), &err));
+  assert_string_equal(err.text, "grid.json:2: \"sequences\" and \"images\": networks read one or the other; keep one");
+}
+
+static void sequences_are_of_tokens(void **unused) {
+  (void)unused;
+  for (int tokens = 0; tokens < 2; tokens++) {
+    sn_grid *grid = new_grid();
+    grid->sequences = !tokens;
+    add(grid, SN_AXIS_NETS, tokens ? "gpt2" : "lenet");
+    add(grid, SN_AXIS_BATCHES, "1");
+    add(grid, SN_AXIS_IMAGES, "64");
+    assert_no_grid(grid, tokens ? "images: gpt2 reads sequences" : "sequences: lenet reads images");
+  }
+}
+
 static void grid_that_runs(const char *axis_values[2], sn_grid **made) {
   sn_grid *grid = new_grid();
   add(grid, SN_AXIS_NETS, "tv_alexnet");
@@ -484,6 +518,8 @@ int main(void) {
       cmocka_unit_test(iterations_are_axes),
       cmocka_unit_test(precisions_are_an_axis),
       cmocka_unit_test(precisions_must_be_of_something),
+      cmocka_unit_test(sequences_are_an_axis),
+      cmocka_unit_test(sequences_are_of_tokens),
       cmocka_unit_test(inference_is_of_all_points),
       cmocka_unit_test(points_are_what_the_simulator_says),
       cmocka_unit_test(too_little_and_too_much),
