@@ -198,88 +198,6 @@ sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constan
   return SN_OK;
 }
 
-/* ---- the graph ---- */
-
-static sn_status name_values(sn__importer *m) {
-  const sn__onnx_model *g = &m->model;
-  uint64_t all = (uint64_t)g->n_inputs + g->n_initializers;
-  for (uint32_t i = 0; i < g->n_nodes; i++) all += g->nodes[i].n_outputs;
-  if (all > SN_MAX_INPUTS) return sn_fail(m->err, SN_BAD_INPUT, "it has more than %u values", SN_MAX_INPUTS);
-  m->values = sn_arena_alloc(m->arena, all + 1, sizeof *m->values);
-  if (!m->values) return sn_fail_memory(m->err);
-  if (sn__names_init(&m->names, (uint32_t)all, m->err)) return m->err->code;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < g->n_initializers; i++) {
-    const sn__onnx_tensor *t = &g->initializers[i];
-    m->values[n] = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = t->rank, .constant = t};
-    memcpy(m->values[n].dims, t->dims, sizeof t->dims);
-    sn__names_add(&m->names, t->name, n++);
-  }
-  for (uint32_t i = 0; i < g->n_inputs; i++) sn__names_add(&m->names, g->inputs[i].name, n++);
-  for (uint32_t i = 0; i < g->n_nodes; i++)
-    for (uint32_t k = 0; k < g->nodes[i].n_outputs; k++) sn__names_add(&m->names, g->nodes[i].outputs[k], n++);
-  sn__names_sort(&m->names);
-  return SN_OK;
-}
-
-static sn_status check_model(sn__importer *m) {
-  if (m->model.opset < OLDEST || m->model.opset > NEWEST)
-    return sn_fail(m->err, SN_BAD_INPUT,
-                   "its operators are of opset %" PRId64 ", not %d to %d; export it with opset_version=17",
-                   m->model.opset, OLDEST, NEWEST);
-  if (m->model.n_nodes == 0) return sn_fail(m->err, SN_BAD_INPUT, "its graph has no nodes");
-  return SN_OK;
-}
-
-/* The one input that is no initializer. */
-static const sn__onnx_tensor *find_input(sn__importer *m) {
-  const sn__onnx_tensor *found = NULL;
-  for (uint32_t i = 0; i < m->model.n_inputs; i++) {
-    const sn__onnx_value *v = find(m, m->model.inputs[i].name);
-    if (v->kind == SN__ONNX_CONSTANT) continue;
-    if (found) {
-      sn_fail(m->err, SN_BAD_INPUT, "it has more than one input; export it with one, masks and the like made inside");
-      return NULL;
-    }
-    found = &m->model.inputs[i];
-  }
-  if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
-  return found;
-}
-
-/* Sides that are names, not numbers, are `image`. */
-static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
-  const sn__onnx_tensor *in = find_input(m);
-  char name[SHOWN];
-  uint32_t side[3] = {1, 1, 1}; /* channels, height, width */
-  if (!in) return m->err->code;
-  if (m->batch < 1 || m->batch > SN_MAX_DIM)
-    return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
-  bool tokens = in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32;
-  if (in->rank < 2 || in->rank > 4 || (tokens && in->rank != 2))
-    return sn_fail(m->err, SN_BAD_INPUT, "its input has %" PRIu32 " dimensions; images have 2 to 4, tokens 2",
-                   in->rank);
-  m->exported_batch = in->dims[0];
-  for (uint32_t i = 1; i < in->rank; i++) {
-    bool free_side = i >= 2 || tokens;
-    int64_t dim = image && free_side ? image : in->dims[i];
-    if (dim < 1 || dim > SN_MAX_DIM)
-      return sn_fail(m->err, SN_BAD_INPUT, "dimension %" PRIu32 " of its input is %s; %s", i + 1,
-                     dim < 1 ? "not a number" : "too large",
-                     free_side ? "give --image or --sequence" : "fix it in the export");
-    side[tokens ? i : i - 1] = (uint32_t)dim;
-  }
-  clean(*m->model.graph ? m->model.graph : title, name, sizeof name);
-  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[1], m->err)
-                : sn_builder_new(name, m->batch, side[0], side[1], side[2], m->err);
-  if (!m->b) return m->err->code;
-  sn__onnx_value *v = find(m, in->name);
-  *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
-  v->dims[0] = m->batch;
-  for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[tokens ? i : i - 1];
-  return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
-}
-
 /* ---- what cannot be imported ---- */
 
 static bool same_refusal(const sn__onnx_refusal *r, const sn__onnx_node *node, const char *reason) {
@@ -341,6 +259,107 @@ static sn_status report_refused(sn__importer *m) {
   return sn_fail(m->err, SN_BAD_INPUT,
                  "operators that cannot be imported: %s%s; describe these parts as a network file (docs/networks.md)",
                  list, rest);
+}
+
+/* ---- the graph ---- */
+
+static sn_status name_values(sn__importer *m) {
+  const sn__onnx_model *g = &m->model;
+  uint64_t all = (uint64_t)g->n_inputs + g->n_initializers;
+  for (uint32_t i = 0; i < g->n_nodes; i++) all += g->nodes[i].n_outputs;
+  if (all > SN_MAX_INPUTS) return sn_fail(m->err, SN_BAD_INPUT, "it has more than %u values", SN_MAX_INPUTS);
+  m->values = sn_arena_alloc(m->arena, all + 1, sizeof *m->values);
+  if (!m->values) return sn_fail_memory(m->err);
+  if (sn__names_init(&m->names, (uint32_t)all, m->err)) return m->err->code;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < g->n_initializers; i++) {
+    const sn__onnx_tensor *t = &g->initializers[i];
+    m->values[n] = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = t->rank, .constant = t};
+    memcpy(m->values[n].dims, t->dims, sizeof t->dims);
+    sn__names_add(&m->names, t->name, n++);
+  }
+  for (uint32_t i = 0; i < g->n_inputs; i++) sn__names_add(&m->names, g->inputs[i].name, n++);
+  for (uint32_t i = 0; i < g->n_nodes; i++)
+    for (uint32_t k = 0; k < g->nodes[i].n_outputs; k++) sn__names_add(&m->names, g->nodes[i].outputs[k], n++);
+  sn__names_sort(&m->names);
+  return SN_OK;
+}
+
+static sn_status check_model(sn__importer *m) {
+  if (m->model.opset < OLDEST || m->model.opset > NEWEST)
+    return sn_fail(m->err, SN_BAD_INPUT,
+                   "its operators are of opset %" PRId64 ", not %d to %d; export it with opset_version=17",
+                   m->model.opset, OLDEST, NEWEST);
+  if (m->model.n_nodes == 0) return sn_fail(m->err, SN_BAD_INPUT, "its graph has no nodes");
+  return SN_OK;
+}
+
+/* Nothing can be mapped where the input is wrong; operators that have no rule are listed all the same. */
+static void add_unknown(sn__importer *m) {
+  sn_err list = SN_ERR_INIT, *input = m->err;
+  if (input->code != SN_BAD_INPUT) return;
+  m->err = &list;
+  for (uint32_t i = 0; i < m->model.n_nodes && list.code == SN_OK; i++) {
+    m->node = &m->model.nodes[i];
+    m->name = m->node->name;
+    if (!sn__onnx_rule_of(m->node)) refuse(m);
+  }
+  report_refused(m);
+  m->err = input;
+  if (list.code != SN_BAD_INPUT) return;
+  char reason[sizeof input->text];
+  memcpy(reason, input->text, sizeof reason);
+  input->code = SN_OK;
+  sn_fail(input, SN_BAD_INPUT, "%.150s; %s", reason, list.text);
+}
+
+/* The one input that is no initializer. */
+static const sn__onnx_tensor *find_input(sn__importer *m) {
+  const sn__onnx_tensor *found = NULL;
+  for (uint32_t i = 0; i < m->model.n_inputs; i++) {
+    const sn__onnx_value *v = find(m, m->model.inputs[i].name);
+    if (v->kind == SN__ONNX_CONSTANT) continue;
+    if (found) {
+      sn_fail(m->err, SN_BAD_INPUT, "it has more than one input; export it with one, masks and the like made inside");
+      return NULL;
+    }
+    found = &m->model.inputs[i];
+  }
+  if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
+  return found;
+}
+
+/* Sides that are names, not numbers, are `image`. */
+static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
+  const sn__onnx_tensor *in = find_input(m);
+  char name[SHOWN];
+  uint32_t side[3] = {1, 1, 1}; /* channels, height, width */
+  if (!in) return m->err->code;
+  if (m->batch < 1 || m->batch > SN_MAX_DIM)
+    return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
+  bool tokens = in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32;
+  if (in->rank < 2 || in->rank > 4 || (tokens && in->rank != 2))
+    return sn_fail(m->err, SN_BAD_INPUT, "its input has %" PRIu32 " dimensions; images have 2 to 4, tokens 2",
+                   in->rank);
+  m->exported_batch = in->dims[0];
+  for (uint32_t i = 1; i < in->rank; i++) {
+    bool free_side = i >= 2 || tokens;
+    int64_t dim = image && free_side ? image : in->dims[i];
+    if (dim < 1 || dim > SN_MAX_DIM)
+      return sn_fail(m->err, SN_BAD_INPUT, "dimension %" PRIu32 " of its input is %s; %s", i + 1,
+                     dim < 1 ? "not a number" : "too large",
+                     free_side ? "give --image or --sequence" : "fix it in the export");
+    side[tokens ? i : i - 1] = (uint32_t)dim;
+  }
+  clean(*m->model.graph ? m->model.graph : title, name, sizeof name);
+  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[1], m->err)
+                : sn_builder_new(name, m->batch, side[0], side[1], side[2], m->err);
+  if (!m->b) return m->err->code;
+  sn__onnx_value *v = find(m, in->name);
+  *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
+  v->dims[0] = m->batch;
+  for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[tokens ? i : i - 1];
+  return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
 }
 
 /* Names of layers are the nodes', or the operators' where nodes have none; those that stand twice get a number. */
@@ -421,7 +440,11 @@ static sn_status add_loss(sn__importer *m) {
 
 static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const char *title, uint32_t image) {
   if (sn__onnx_read(bytes, size, m->arena, &m->model, m->err) || check_model(m) || name_values(m)) return NULL;
-  if (begin(m, title, image) || map_all(m) || add_loss(m)) return NULL;
+  if (begin(m, title, image)) {
+    add_unknown(m);
+    return NULL;
+  }
+  if (map_all(m) || add_loss(m)) return NULL;
   sn_net *net = sn_builder_finish(m->b, NULL, m->err);
   m->b = NULL;
   return net;

@@ -209,6 +209,8 @@ static void wrong_graphs(void **state) {
   message two = graph;
   put_input(&two, "mask");
   refuses(&two, 17, "it has more than one input");
+  put_node(&two, "Loop", "turns", "x", "w");
+  refuses(&two, 17, "made inside; operators that cannot be imported: Loop (1, first \"turns\"); describe");
   message cycle = graph;
   put_node(&cycle, "Relu", "second", "z", "w");
   put_node(&cycle, "Relu", "third", "w", "z");
