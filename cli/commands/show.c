@@ -89,7 +89,7 @@ static sn_status print_run(const sn_args *args, const sn_run *run, sn_err *err) 
   else if (args->json)
     sn_json_write_run(run, args->steps, args->explain, out.stream, err);
   else
-    sn_report_run(run, args->steps, args->explain, &out, err);
+    sn_report_run(run, (sn_report_wish){.steps = args->steps, .explain = args->explain}, &out, err);
   return sn_out_close(&out, err);
 }
 

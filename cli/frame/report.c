@@ -121,11 +121,13 @@ static bool of_sequences(const sn_run *run) {
   return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
 }
 
+const char sn_report_assumed[] = " (the default; --gpu names another)";
+
 const char *sn_report_unit(bool sequences) {
   return sequences ? "sequences" : "images";
 }
 
-static void print_heading(const sn_run *run, const sn_out *out) {
+static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
@@ -140,6 +142,7 @@ static void print_heading(const sn_run *run, const sn_out *out) {
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);
+  if (assumed) fputs(sn_report_assumed, f);
   fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
           run->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
@@ -454,23 +457,23 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
   }
 }
 
-static sn_status print_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
-  print_heading(run, out);
+static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
+  print_heading(run, wish.assumed, out);
   if (print_results(run, out, err) != SN_OK) return err->code;
   sn_report_failures(run, "not planned", out->stream);
   print_host_limited(run, out->stream);
   print_live(run, out->stream);
   print_summary(run, out->stream);
-  for (uint32_t i = 0; explain && i < run->n_results; i++)
+  for (uint32_t i = 0; wish.explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
-  for (uint32_t i = 0; steps && i < run->n_results; i++)
+  for (uint32_t i = 0; wish.steps && i < run->n_results; i++)
     if (print_steps(&run->results[i], out, err) != SN_OK) return err->code;
   return SN_OK;
 }
 
-sn_status sn_report_run(const sn_run *run, bool steps, bool explain, const sn_out *out, sn_err *err) {
+sn_status sn_report_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_prose prose;
-  print_run(run, steps, explain, sn_prose_open(&prose, out), err);
+  print_run(run, wish, sn_prose_open(&prose, out), err);
   sn_prose_close(&prose);
   return err->code;
 }

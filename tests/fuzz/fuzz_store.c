@@ -133,7 +133,8 @@ static void use_run(sn_store *store, FILE *out) {
   sn_run *run = sn_store_get(store, 0, &err);
   require_answer(run, &err);
   if (!run) return;
-  sn_report_run(run, true, run->n_results > 0 && run->results[0].peak, &plain, &other);
+  const sn_report_wish wish = {.steps = true, .explain = run->n_results > 0 && run->results[0].peak};
+  sn_report_run(run, wish, &plain, &other);
   sn_json_write_run(run, true, true, out, &other);
   require(other.code != SN_BUG);
   draw(run, SN_PLOT_BREAKDOWN, out);
