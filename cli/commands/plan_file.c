@@ -12,15 +12,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char usual_gpu[] = "k40c";
-
-/* The GPU of --gpu, else the plan's, where it is one of snsim's, else the usual one. */
+/* The GPU of --gpu, else the plan's, where it is one of snsim's, else the default. */
 static sn_status load_device(const sn_args *args, const sn_plan_file *file, sn_device *device, sn_err *err) {
   sn_err unknown = SN_ERR_INIT;
   uint64_t margin;
   bool own = !args->profile && file->head.gpu && !strpbrk(file->head.gpu, "/.");
-  if (!own || sn_device_load(file->head.gpu, device, &unknown) != SN_OK)
-    sn_device_load(args->profile ? args->profile : usual_gpu, device, err);
+  if (!own || sn_device_load(file->head.gpu, device, &unknown) != SN_OK) sn_device_load(args->gpu, device, err);
   bool said = !args->profile && !args->memory.given && file->head.memory_bytes > 0;
   if (err->code == SN_OK && said) device->memory_bytes = file->head.memory_bytes;
   if (err->code == SN_OK && said) device->host_memory_bytes = file->head.host_memory_bytes;

@@ -185,43 +185,6 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
   return status == SN_OK && caching ? add_caching(file, device, r, err) : status;
 }
 
-static sn_status fill_run(const sn_plan_file *file, const sn_device *device, sn_result *result, sn_run *run) {
-  const sn_options *o = &file->head.options;
-  sn_arena *arena = run->arena;
-  *run = (sn_run){.name = "",
-                  .created = "",
-                  .version = SNSIM_VERSION,
-                  .net = sn_arena_text(arena, file->net->name),
-                  .net_name = sn_arena_text(arena, file->net->name),
-                  .batch = file->net->batch,
-                  .image_height = file->net->layers[0].out.h,
-                  .image_width = file->net->layers[0].out.w,
-                  .gpu = sn_arena_text(arena, device->name),
-                  .memory_bytes = device->memory_bytes,
-                  .memory_nominal = device->memory_nominal,
-                  .host_memory_bytes = device->host_memory_bytes,
-                  .pool_limit_bytes = o->pool_bytes,
-                  .workspace = sn_workspace_name(o->workspace),
-                  .external = sn_external_name(o->external),
-                  .allocator = sn_allocator_name(o->allocator),
-                  .optimizer = sn_optimizer_name(o->iteration.optimizer),
-                  .accumulate = sn_iteration_batches(o->iteration),
-                  .inference = o->iteration.inference,
-                  .precision = sn_precision_name(o->iteration.precision),
-                  .shared_link = o->shared_link,
-                  .costs = "model",
-                  .device = "",
-                  .data = "",
-                  .layers = file->net->n_layers,
-                  .n_steps = sn_route_steps_that_matter(file->route),
-                  .parameters = file->net->parameters,
-                  .macs = file->net->macs,
-                  .n_results = 1,
-                  .results = result,
-                  .arena = arena};
-  return run->net && run->net_name && run->gpu ? SN_OK : SN_NO_MEMORY;
-}
-
 static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *arena, sn_result *result,
                       sn_timeline **timeline, sn_err *err) {
   const sn_options *o = &file->head.options;
@@ -249,9 +212,12 @@ sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeli
   if (!run || !result) {
     sn_fail_memory(err);
   } else if (play(file, device, arena, result, timeline, err) == SN_OK) {
-    run->arena = arena;
-    if (fill_run(file, device, result, run) == SN_OK) return run;
-    sn_fail_memory(err);
+    if (sn_result_begin_run(file->net->name, file->net, file->route, device, &file->head.options, arena, run, err) ==
+        SN_OK) {
+      run->results = result;
+      run->n_results = 1;
+      return run;
+    }
   }
   sn_timeline_free(*timeline);
   *timeline = NULL;

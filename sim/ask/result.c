@@ -259,6 +259,40 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
 }
 
+sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_route *route, const sn_device *device,
+                              const sn_options *options, sn_arena *arena, sn_run *run, sn_err *err) {
+  *run = (sn_run){.name = "",
+                  .created = "",
+                  .version = SNSIM_VERSION,
+                  .net = sn_arena_text(arena, spec),
+                  .net_name = sn_arena_text(arena, net->name),
+                  .batch = net->batch,
+                  .image_height = net->layers[0].out.h,
+                  .image_width = net->layers[0].out.w,
+                  .gpu = sn_arena_text(arena, device->name),
+                  .memory_bytes = device->memory_bytes,
+                  .memory_nominal = device->memory_nominal,
+                  .host_memory_bytes = device->host_memory_bytes,
+                  .pool_limit_bytes = options->pool_bytes,
+                  .workspace = sn_workspace_name(options->workspace),
+                  .external = sn_external_name(options->external),
+                  .allocator = sn_allocator_name(options->allocator),
+                  .optimizer = sn_optimizer_name(options->iteration.optimizer),
+                  .accumulate = sn_iteration_batches(options->iteration),
+                  .inference = options->iteration.inference,
+                  .precision = sn_precision_name(options->iteration.precision),
+                  .shared_link = options->shared_link,
+                  .costs = options->calibration ? "measured" : "model",
+                  .device = "",
+                  .data = "",
+                  .layers = net->n_layers,
+                  .n_steps = sn_route_steps_that_matter(route),
+                  .parameters = net->parameters,
+                  .macs = net->macs,
+                  .arena = arena};
+  return run->net && run->net_name && run->gpu ? SN_OK : sn_fail_memory(err);
+}
+
 sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err) {
   sn_tensor_row *rows = sn_arena_alloc(arena, route->n_tensors, sizeof *rows);
   if (!rows) return sn_fail_memory(err);

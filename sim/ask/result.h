@@ -11,6 +11,7 @@
 #include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/play/trace.h"
+#include "sim/policy/options.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>
@@ -30,6 +31,11 @@ typedef struct sn_result_source {
 /* Fills everything but peak rows; texts and rows are the arena's. */
 sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, sn_arena *arena, sn_result *result,
                          sn_err *err);
+
+/* What was asked: the run's members but its results, tensors and failures. `spec` is the network as it was given; texts
+ * are the arena's. SN_NO_MEMORY. */
+sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_route *route, const sn_device *device,
+                              const sn_options *options, sn_arena *arena, sn_run *run, sn_err *err);
 
 /* Names and sizes of the route's tensors, as rows of the run; the arena's. */
 sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err);

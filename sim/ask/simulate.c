@@ -360,38 +360,9 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result, bo
 }
 
 static sn_status fill_head(const question *q, const char *spec, const sn_route *route, sn_run *run) {
-  const sn_options *o = q->options;
-  *run = (sn_run){.name = "",
-                  .created = "",
-                  .version = SNSIM_VERSION,
-                  .net = sn_arena_text(q->arena, spec),
-                  .net_name = sn_arena_text(q->arena, q->net->name),
-                  .batch = q->net->batch,
-                  .image_height = q->net->layers[0].out.h,
-                  .image_width = q->net->layers[0].out.w,
-                  .gpu = sn_arena_text(q->arena, q->device->name),
-                  .memory_bytes = q->device->memory_bytes,
-                  .memory_nominal = q->device->memory_nominal,
-                  .host_memory_bytes = q->device->host_memory_bytes,
-                  .pool_limit_bytes = o->pool_bytes,
-                  .workspace = sn_workspace_name(o->workspace),
-                  .external = sn_external_name(o->external),
-                  .allocator = sn_allocator_name(o->allocator),
-                  .optimizer = sn_optimizer_name(o->iteration.optimizer),
-                  .accumulate = sn_iteration_batches(o->iteration),
-                  .inference = o->iteration.inference,
-                  .precision = sn_precision_name(o->iteration.precision),
-                  .shared_link = o->shared_link,
-                  .costs = o->calibration ? "measured" : "model",
-                  .device = "",
-                  .data = "",
-                  .layers = q->net->n_layers,
-                  .n_steps = sn_route_steps_that_matter(route),
-                  .parameters = q->net->parameters,
-                  .macs = q->net->macs,
-                  .arena = q->arena};
-  if (!run->net || !run->net_name || !run->gpu) return sn_fail_memory(q->err);
-  return o->want_tensors ? sn_result_add_tensors(route, q->arena, run, q->err) : SN_OK;
+  if (sn_result_begin_run(spec, q->net, route, q->device, q->options, q->arena, run, q->err) != SN_OK)
+    return q->err->code;
+  return q->options->want_tensors ? sn_result_add_tensors(route, q->arena, run, q->err) : SN_OK;
 }
 
 /* A strategy that no plan can be made for, or none that can be played, leaves the others their answers. */
