@@ -54,6 +54,10 @@ static step step_between(const sn_combination *from, const sn_combination *to) {
   return s;
 }
 
+static uint64_t over_bound(const sn_combination *c) {
+  return c->result->peak_device_bytes - c->bound_bytes;
+}
+
 /* ---- table ---- */
 
 static void print_heading(const adviser *a, FILE *out) {
@@ -79,7 +83,7 @@ static void step_cells(sn_table *table, const adviser *a, uint32_t i) {
   sn_table_cell(table, s.mib_per_ms < 1e5 ? "%.2f" : "%.3g", s.mib_per_ms);
 }
 
-enum { GIVEN = 3, HOST = 5 }; /* columns */
+enum { GIVEN = 3, HOST = 6 }; /* columns */
 
 static bool any_limited(const adviser *a) {
   for (uint32_t i = 0; i < a->advice->n_front; i++)
@@ -94,6 +98,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
       {"work-", "space", SN_TABLE_TEXT},
       {"given", "MiB", SN_TABLE_NUMBER},
       {"device", "MiB", SN_TABLE_NUMBER},
+      {"over", "MiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
       {"host", "MiB", SN_TABLE_NUMBER},
       {"iter", "ms", SN_TABLE_NUMBER},
       {"saves", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(2)},
@@ -109,6 +114,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
     sn_table_cell(table, "%s", workspace_name(c));
     sn_table_cell(table, c->limited ? "%.1f" : "-", (double)c->memory_bytes / SN_MIB);
     sn_table_cell(table, "%.1f", (double)c->result->peak_device_bytes / SN_MIB);
+    sn_table_cell(table, "%.1f", (double)over_bound(c) / SN_MIB);
     sn_table_cell(table, c->result->host_bytes ? "%.1f" : "-", (double)c->result->host_bytes / SN_MIB);
     sn_table_cell(table, "%.2f", (double)c->result->iteration_ns / 1e6);
     step_cells(table, a, i);
@@ -124,9 +130,12 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
 }
 
 static void print_legend(const adviser *a, FILE *out) {
+  char bound[SN_UNIT_TEXT];
   fprintf(out, "\n%s%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
           front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ",
           any_limited(a) ? "given: the --memory with which it takes so little, - all there is; " : "");
+  fprintf(out, "over: beyond the %s that every plan takes: what is resident, and the tensors of the largest step\n",
+          sn_print_bytes(front(a, 0)->bound_bytes, bound));
 }
 
 /* " --memory 1965MiB", or in bytes, where it is given less than there is; "" else. */
@@ -165,6 +174,8 @@ static void put_combination(sn_json_object *o, const sn_combination *c) {
   sn_json_put_count(o, "memory_bytes", c->memory_bytes);
   sn_json_put_bool(o, "fits", c->result->fits);
   sn_json_put_count(o, "device_bytes", c->result->peak_device_bytes);
+  sn_json_put_count(o, "lower_bound_bytes", c->bound_bytes);
+  sn_json_put_count(o, "over_bound_bytes", over_bound(c));
   sn_json_put_count(o, "host_bytes", c->result->host_bytes);
   sn_json_put_time(o, "iteration_ns", c->result->iteration_ns);
   sn_json_put_real(o, "images_per_second", c->result->images_per_second);

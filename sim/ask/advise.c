@@ -29,11 +29,15 @@ static const sn_combination *try_one(trial *t, sn_strategy strategy, uint64_t me
     sn_fail_memory(t->err);
     return NULL;
   }
-  if (sn_planner_result(t->planner, strategy, memory_bytes, a->arena, result, t->err) != SN_OK) return NULL;
+  uint64_t bound;
+  if (sn_planner_result(t->planner, strategy, memory_bytes, a->arena, result, t->err) != SN_OK ||
+      sn_planner_bound(t->planner, strategy, &bound, t->err) != SN_OK)
+    return NULL;
   sn_combination *c = &a->all[a->n_all++];
   *c = (sn_combination){.strategy = strategy,
                         .workspace = t->options.workspace,
                         .memory_bytes = memory_bytes,
+                        .bound_bytes = bound,
                         .result = result,
                         .limited = memory_bytes < t->device->memory_bytes};
   return c;

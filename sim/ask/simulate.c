@@ -531,6 +531,30 @@ sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *
   return least_memory(&planner->q, strategy, NULL, memory_bytes);
 }
 
+/* What a step makes in the place of what it reads takes no bytes of its own. */
+static uint64_t step_bytes(const sn_route *route, const sn_step *step, bool whole_blocks) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    uint64_t tensor = route->tensors[route->accesses[step->first_access + i].tensor].bytes;
+    bool taken = false;
+    for (uint32_t p = 0; p < step->n_permits; p++) taken |= route->permits[step->first_permit + p].to == i;
+    if (!taken) bytes += whole_blocks ? sn_pool_round(tensor) : tensor;
+  }
+  return bytes;
+}
+
+sn_status sn_planner_bound(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
+  question *q = &planner->q;
+  q->err = err;
+  if (open_graph(q, strategy) != SN_OK) return err->code;
+  const sn_route *route = graph_of(q, strategy)->route;
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++)
+    most = sn_max(most, step_bytes(route, &route->steps[s], !has_caching(q, strategy)));
+  *memory_bytes = resident_bytes(q, strategy) + most;
+  return SN_OK;
+}
+
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                             sn_result *result, sn_err *err) {
   *result = (sn_result){0};

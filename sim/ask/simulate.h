@@ -76,6 +76,10 @@ sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t me
 #define SN_MEMORY_ALL (UINT64_C(1) << 60)
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
 
+/* What no plan of the strategy's graph goes below, whatever it keeps, copies or runs again: what is resident and the
+ * tensors of the largest step, without holes and workspaces. */
+sn_status sn_planner_bound(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
+
 /* Plays the plan as well; rows and names are put into `arena`, where options->want_peak asks for them too. */
 sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                             sn_result *result, sn_err *err);

@@ -70,6 +70,19 @@ static void check_results(const sn_advice *advice, const sn_net *net, const sn_d
   }
 }
 
+/* Nothing is below its bound; and without workspace the cache, which empties the device, comes down to it. */
+static void check_bound(const sn_advice *advice) {
+  const sn_strategy cache = parse_strategy("liveness+cache");
+  uint32_t reached = 0;
+  for (uint32_t i = 0; i < advice->n_all; i++) {
+    const sn_combination *c = &advice->all[i];
+    assert_true(c->bound_bytes <= c->result->peak_device_bytes && c->bound_bytes == advice->all[0].bound_bytes);
+    reached += c->workspace == SN_WORKSPACE_NONE && sn_strategy_same(c->strategy, cache) &&
+               c->bound_bytes == c->result->peak_device_bytes;
+  }
+  assert_true(reached > 0 || !advice->best);
+}
+
 static sn_advice *advise_all(const sn_net *net, const sn_device *device, const sn_options *options) {
   sn_err err = SN_ERR_INIT;
   sn_advice *advice = sn_advise(net, device, NULL, 0, options, &err);
@@ -115,6 +128,7 @@ static void front_is_complete_and_nothing_else(void **state) {
     check_best(advice);
     check_results(advice, net, &device);
     check_lean_end(advice, net, &device);
+    check_bound(advice);
     none += !advice->best;
     some += advice->best && !advice->all[advice->front[0]].result->fits;
     sn_advice_free(advice);
@@ -160,11 +174,36 @@ static void strategies_can_be_chosen(void **state) {
   sn_net_free(net);
 }
 
+/* PyTorch's allocator and graph have a bound of their own; so has inference. */
+static void other_graphs_have_a_bound(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("resnet18", 16);
+  sn_device device = load_gpu("v100_16");
+  for (int inference = 0; inference < 2; inference++) {
+    sn_options options = SN_OPTIONS_INIT;
+    options.iteration.inference = inference;
+    sn_planner *planner = sn_planner_new(net, &device, &options, &err);
+    for (uint32_t i = 0; i < SN_STRATEGY_FRAMEWORKS; i++) {
+      sn_strategy s = sn_strategy_framework(i);
+      uint64_t bound = 0, least = 0;
+      if (sn_strategy_refuses(s, options.iteration)) continue;
+      sn_planner_bound(planner, s, &bound, &err);
+      sn_planner_least(planner, s, &least, &err);
+      must(&err);
+      assert_true(bound > 0 && bound <= least);
+    }
+    sn_planner_free(planner);
+  }
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(front_is_complete_and_nothing_else),
       cmocka_unit_test(tries_every_strategy_once),
       cmocka_unit_test(strategies_can_be_chosen),
+      cmocka_unit_test(other_graphs_have_a_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
