@@ -29,6 +29,10 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < count; i++)
     sn_question_add(q, args->for_pytorch ? sn_strategy_framework(i) : sn_advise_strategy(i));
+  if (args->for_pytorch)
+    sn_question_add(
+        q,
+        (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL, .dialect = SN_DIALECT_PYTORCH});
 }
 
 /* Which algorithms PyTorch has is cuDNN's choice. */
@@ -291,7 +295,7 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
 /* What to write in PyTorch; a loop over parts only where the plain one does not do. */
 static void print_calls(const adviser *a, FILE *out, sn_err *err) {
   const sn_combination *best = a->advice->best;
-  sn_advise_print_calls(a->question.net, best, out, err);
+  sn_advise_print_calls(&a->question, best, out, err);
   if (!best || best->strategy.recompute != SN_RECOMPUTE_NONE || best->strategy.offload != SN_OFFLOAD_NONE)
     sn_advise_print_loop(a->splits, &a->question, out);
 }

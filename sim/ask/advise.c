@@ -48,7 +48,8 @@ static bool is_eager(sn_strategy strategy) {
 }
 
 static bool adapts(const trial *t, sn_strategy strategy) {
-  return t->options.pool_bytes == 0 && !is_eager(strategy) &&
+  if (is_eager(strategy)) return t->options.pool_bytes == 0 && sn_strategy_adapts(strategy);
+  return t->options.pool_bytes == 0 &&
          (sn_strategy_has_cache(strategy) || t->options.workspace == SN_WORKSPACE_DYNAMIC);
 }
 

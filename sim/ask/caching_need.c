@@ -193,3 +193,11 @@ sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precisio
   sn_costs_free(costs);
   return NULL;
 }
+
+sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes) {
+  const sn_caching_server *s = server;
+  sn_caching_need need = {0};
+  sn_status status = sn_caching_need_of(plan, s->device, s->options, s->memory_bytes, &need, least_bytes, s->err);
+  *fits = need.fits && plan->pool_limit > 0; /* of no pool at all the least is asked */
+  return status;
+}

@@ -35,6 +35,16 @@ typedef struct sn_caching_need {
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err);
 
+/* The same for a plan that is chosen by it (sn_plan_wish): `server` is an sn_caching_server. */
+typedef struct sn_caching_server {
+  const sn_device *device;
+  const sn_options *options;
+  uint64_t memory_bytes;
+  sn_err *err;
+} sn_caching_server;
+
+sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes);
+
 /* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 uint64_t *memory_bytes, sn_err *err);

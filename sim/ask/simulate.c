@@ -138,9 +138,16 @@ static const sn_schedule *schedule_of(question *q, sn_strategy strategy) {
   return *schedule;
 }
 
+/* What PyTorch's allocator may take; --pool limits it by as much beside what is resident. */
+static uint64_t caching_memory(const question *q, sn_strategy strategy) {
+  uint64_t pool = q->options->pool_bytes;
+  return pool > 0 ? sn_min(q->memory_bytes, resident_bytes(q, strategy) + pool) : q->memory_bytes;
+}
+
 static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
   const sn_schedule *schedule = schedule_of(q, strategy);
   if (!schedule) return NULL;
+  sn_caching_server server = {q->device, q->options, caching_memory(q, strategy), q->err};
   const sn_plan_wish wish = {
       .schedule = schedule,
       .costs = costs_of(q, strategy),
@@ -150,6 +157,8 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
+      .serve = sn_strategy_adapts(strategy) && has_caching(q, strategy) ? sn_caching_serve : NULL,
+      .server = &server,
       .only_fits = only_fits};
   const sn_corun_question corun = {
       .device = q->device, .options = q->options, .costs = wish.costs, .packings = &q->packings};
@@ -253,7 +262,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
 }
 
 static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
-  sn_plan *plan = plan_in(q, strategy, SN_MEMORY_ALL, true);
+  sn_plan *plan = plan_in(q, strategy, sn_strategy_adapts(strategy) ? 0 : SN_MEMORY_ALL, true);
   sn_status status = plan ? sn_caching_need_least(plan, q->device, q->options, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
@@ -288,12 +297,10 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   return plan;
 }
 
-/* What PyTorch's allocator needs for the plan, and at least; --pool limits it by as much beside what is resident. */
 static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need,
                                    uint64_t *least_bytes) {
-  uint64_t memory = q->memory_bytes, pool = q->options->pool_bytes;
-  if (pool > 0) memory = sn_min(memory, resident_bytes(q, strategy) + pool);
-  sn_status status = sn_caching_need_of(plan, q->device, q->options, memory, need, least_bytes, q->err);
+  sn_status status =
+      sn_caching_need_of(plan, q->device, q->options, caching_memory(q, strategy), need, least_bytes, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
 }
@@ -477,7 +484,7 @@ void sn_planner_free(sn_planner *planner) {
   free(planner);
 }
 
-static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
+sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
                          sn_err *err) {
   planner->q.err = err;
   planner->q.memory_bytes = memory_bytes;
@@ -486,7 +493,7 @@ static sn_plan *plan_for(sn_planner *planner, sn_strategy strategy, uint64_t mem
 
 static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
                            sn_need *need, sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, memory_bytes, only_fits, err);
+  sn_plan *plan = sn_planner_plan(planner, strategy, memory_bytes, only_fits, err);
   if (!plan) return err->code;
   uint64_t fixed = resident_bytes(&planner->q, strategy), limit = planner->q.options->pool_bytes;
   bool cache = sn_strategy_has_cache(strategy);
@@ -567,7 +574,7 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
 
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err) {
-  sn_plan *plan = plan_for(planner, strategy, memory_bytes, false, err);
+  sn_plan *plan = sn_planner_plan(planner, strategy, memory_bytes, false, err);
   if (!plan) return err->code;
   uint32_t at;
   sn_cause cause = sn_cause_of(plan, &at);

@@ -99,4 +99,8 @@ typedef struct sn_binding {
 sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_arena *arena,
                              sn_binding *binding, sn_err *err);
 
+/* The plan that the result is of, or with `only_fits` one that fits if that does; NULL after an error. It looks at the
+ * planner, and is freed before that. */
+sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits, sn_err *err);
+
 #endif

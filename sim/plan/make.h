@@ -37,7 +37,11 @@ typedef struct sn_plan_wish {
   uint64_t pool_bytes;     /* on offer */
   uint64_t external_limit; /* of the external pool; 0: not limited */
   sn_packings *packings;   /* of plans made before it; NULL: none are kept */
-  bool only_fits;          /* sn_plan_fits() is all that is asked: placed is only what that depends on */
+  /* Whether another allocator than the pool has room for a plan, and what memory it needs at least; NULL: the pool's
+   * bytes say that. Of recompute=optimal only. */
+  sn_status (*serve)(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes);
+  void *server;
+  bool only_fits; /* sn_plan_fits() is all that is asked: placed is only what that depends on */
 } sn_plan_wish;
 
 /* The plan, or NULL: SN_NO_MEMORY, or SN_BUG where it is not proved. A plan that needs more than is on offer is one

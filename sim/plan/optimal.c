@@ -3,13 +3,14 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/policy/schedule_checkpoints.h"
 #include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
 #include "sim/policy/stages.h"
 
 #include <stdlib.h>
 
-enum { SHRINKS = 8, PARTS = 8, FOR_HOLES = 256, FOR_ROUNDING = 128 };
+enum { SHRINKS = 8, PARTS = 8, FOR_HOLES = 256, FOR_ROUNDING = 128, PARTS_OF_REGIONS = 16, FOR_SEGMENTS = 64 };
 
 typedef struct search {
   const sn_plan_wish *wish;
@@ -19,7 +20,9 @@ typedef struct search {
   sn_dtr_program *program;
   sn_plan *best; /* NULL: none was tried */
   int64_t best_ns;
+  uint64_t best_bytes; /* what it needs at least */
   bool fits;           /* the best does */
+  bool last_fits;      /* the plan that was tried last */
   uint64_t needed;     /* by the plan that was tried last */
   uint64_t least_load; /* of all schedules */
   sn_err *err;
@@ -37,10 +40,10 @@ static int64_t compute_ns(const search *s, const sn_plan *plan) {
   return ns;
 }
 
-static bool is_better(const search *s, const sn_plan *plan, int64_t ns, bool fits) {
+static bool is_better(const search *s, int64_t ns, bool fits, uint64_t bytes) {
   if (!s->best || fits != s->fits) return !s->best || fits;
   if (fits && ns != s->best_ns) return ns < s->best_ns;
-  return plan->pool_bytes < s->best->pool_bytes;
+  return bytes < s->best_bytes;
 }
 
 /* Makes the plan of a schedule for a pool, and keeps the better one. */
@@ -52,12 +55,20 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   if (!plan) return s->err->code;
   plan->pool_limit = s->wish->pool_bytes;
   int64_t ns = compute_ns(s, plan);
-  bool fits = sn_plan_fits(plan), better = is_better(s, plan, ns, fits);
+  bool fits = sn_plan_fits(plan);
+  uint64_t bytes = plan->pool_bytes;
+  if (wish.serve && wish.serve(wish.server, plan, &fits, &bytes) != SN_OK) {
+    sn_plan_free(plan);
+    return s->err->code;
+  }
+  bool better = is_better(s, ns, fits, bytes);
   s->needed = plan->pool_bytes;
+  s->last_fits = fits;
   sn_plan_free(better ? s->best : plan);
   if (!better) return SN_OK;
   s->best = plan;
   s->best_ns = ns;
+  s->best_bytes = bytes;
   s->fits = fits;
   return SN_OK;
 }
@@ -178,6 +189,40 @@ static sn_status consider_dtr_budgets(search *s) {
   return s->err->code;
 }
 
+/* ---- checkpoints of PyTorch ---- */
+
+/* Of memories between the least of the regions and that of keeping all, whatever the pool is; then of the pool. */
+static sn_status consider_regions(search *s, const sn_checkpoints *c, uint64_t all_bytes) {
+  uint64_t least = 0, pool = s->wish->pool_bytes;
+  sn_status status = sn_checkpoints_least(c, all_bytes, &least, s->err);
+  for (uint64_t i = 0; i < PARTS_OF_REGIONS && least < all_bytes && status == SN_OK; i++) {
+    sn_schedule *schedule = sn_checkpoints_schedule(c, least + (all_bytes - least) / PARTS_OF_REGIONS * i, s->err);
+    status = consider(s, schedule);
+  }
+  uint64_t bytes = sn_min(pool, all_bytes);
+  for (int i = 0; i < SHRINKS && s->fits && status == SN_OK && !s->wish->only_fits; i++) {
+    sn_schedule *schedule = sn_checkpoints_schedule(c, bytes, s->err);
+    if (!schedule) return s->err->code;
+    status = consider(s, schedule);
+    if (s->last_fits) break;
+    uint64_t excess = s->needed > pool ? s->needed - pool : 0;
+    bytes -= sn_min(bytes, sn_max(excess, bytes / FOR_SEGMENTS));
+  }
+  return status;
+}
+
+static sn_status look_for_regions(search *s) {
+  sn_status status = consider(s, sn_schedule_new(s->route, SN_RECOMPUTE_NONE, s->err));
+  uint64_t bytes = s->needed;
+  if (status != SN_OK || s->fits) return status; /* nothing is faster */
+  status = consider(s, sn_schedule_new(s->route, SN_RECOMPUTE_UNITS, s->err));
+  if (status != SN_OK || (s->fits && s->wish->only_fits)) return status;
+  sn_checkpoints *c = sn_checkpoints_new(s->route, s->wish->costs, s->err);
+  status = c ? consider_regions(s, c, bytes) : s->err->code;
+  sn_checkpoints_free(c);
+  return status;
+}
+
 static sn_status look(search *s) {
   uint64_t bytes;
   sn_status status = consider_whole(s, &bytes);
@@ -203,7 +248,7 @@ static sn_plan *answer(search *s, sn_status status) {
 sn_plan *sn__plan_optimal(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
                           sn_err *err) {
   search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
-  return answer(&s, look(&s));
+  return answer(&s, s.route->dialect->eager ? look_for_regions(&s) : look(&s));
 }
 
 /* Whether DTR's least fits decides; then it has the pool. */

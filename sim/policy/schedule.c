@@ -215,15 +215,17 @@ static bool needs_forward(const sn_route *route, uint32_t backward) {
   return false;
 }
 
+bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward) {
+  uint32_t backward = route->backward_step[route->steps[forward].layer];
+  return backward != SN_NONE && needs_forward(route, backward);
+}
+
 /* Runs the forward steps of a unit again, up to the last one whose backward needs something. */
 static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint32_t at_step) {
   const sn_route *route = m->route;
   uint32_t end = units->first[unit + 1];
   sn_status status = SN_OK;
-  for (; end > units->first[unit]; end--) {
-    uint32_t backward = route->backward_step[route->steps[end - 1].layer];
-    if (backward != SN_NONE && needs_forward(route, backward)) break;
-  }
+  while (end > units->first[unit] && !sn_schedule_needs_forward(route, end - 1)) end--;
   for (uint32_t s = units->first[unit]; s < end && status == SN_OK; s++) status = add_execution(m, s, at_step, true);
   return status;
 }
@@ -239,15 +241,17 @@ static uint32_t unit_of(const sn_route *route, const sn_units *units, uint32_t s
   return low;
 }
 
-/* Backward goes through units in turn, the last first. */
-static sn_status make_unit_executions(maker *m, const sn_units *units) {
+/* Backward goes through units in turn, the last first. `again` NULL: all run again. */
+static sn_status make_unit_executions(maker *m, const sn_units *units, const bool *again) {
   const sn_route *route = m->route;
   uint32_t next = units->count; /* all from here on have run again */
   sn_status status = SN_OK;
   for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
     bool backward = s >= route->first_backward && s < route->first_update;
     uint32_t unit = backward && needs_forward(route, s) ? unit_of(route, units, s) : units->count;
-    if (unit < next) status = rerun_unit(m, units, next = unit, s);
+    bool enters = unit < next;
+    if (enters) next = unit;
+    if (enters && (!again || again[unit])) status = rerun_unit(m, units, unit, s);
     if (status == SN_OK) status = add_execution(m, s, s, false);
   }
   return status;
@@ -256,7 +260,7 @@ static sn_status make_unit_executions(maker *m, const sn_units *units) {
 static sn_status make_units(maker *m) {
   sn_units units;
   sn_status status = sn_units_find(m->route, &units, m->err);
-  if (status == SN_OK) status = make_unit_executions(m, &units);
+  if (status == SN_OK) status = make_unit_executions(m, &units, NULL);
   sn_units_clear(&units);
   return status;
 }
@@ -348,6 +352,25 @@ sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_e
   schedule->route = route;
   maker m = {.route = route, .schedule = schedule, .err = err};
   if (make(&m, recompute) == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regions, const bool *again, sn_err *err) {
+  sn_schedule *schedule = calloc(1, sizeof *schedule);
+  maker m = {.route = route, .schedule = schedule, .room = 2 * route->n_steps, .err = err};
+  m.executions = malloc(m.room * sizeof *m.executions);
+  m.available = calloc((size_t)route->n_tensors + 1, sizeof *m.available);
+  sn_status status = schedule && m.executions && m.available ? SN_OK : sn_fail_memory(err);
+  if (schedule) schedule->route = route;
+  if (status == SN_OK) status = make_unit_executions(&m, regions, again);
+  if (status == SN_OK) status = find_last_uses(&m);
+  free(m.available);
+  if (schedule)
+    schedule->executions = m.executions;
+  else
+    free(m.executions);
+  if (status == SN_OK) return schedule;
   sn_schedule_free(schedule);
   return NULL;
 }

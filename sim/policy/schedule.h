@@ -23,6 +23,7 @@
 #include "sim/device/cost.h"
 #include "sim/graph/route.h"
 #include "sim/policy/strategy.h"
+#include "sim/policy/units.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,6 +56,12 @@ void sn_schedule_free(sn_schedule *schedule);
 
 /* Of executions in order, from malloc(), which it takes over also where it fails; first_last_use is not looked at. */
 sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err);
+
+/* Of regions of torch.utils.checkpoint: those of `again` run again as units do, the others stay. */
+sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regions, const bool *again, sn_err *err);
+
+/* The backward step of a forward step's layer reads something that forward has made. */
+bool sn_schedule_needs_forward(const sn_route *route, uint32_t forward);
 
 /* The largest sum of tensors, each in whole blocks of the pool, that are there at one time. 0 where memory is out. */
 uint64_t sn_schedule_load(const sn_schedule *schedule);

@@ -162,8 +162,8 @@ static const char *settle(sn_strategy *s) {
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
   if (s->offload && s->offload != SN_OFFLOAD_SAVED)
     return "PyTorch has no cache and one kind of offload; try pytorch+offload";
-  if (s->recompute && s->recompute != SN_RECOMPUTE_UNITS)
-    return "PyTorch re-runs whole units; try pytorch+recompute=units";
+  if (s->recompute && s->recompute != SN_RECOMPUTE_UNITS && s->recompute != SN_RECOMPUTE_OPTIMAL)
+    return "PyTorch re-runs whole units; try pytorch+recompute=units or pytorch+recompute=optimal";
   return NULL;
 }
 
@@ -365,6 +365,8 @@ const char *sn_strategy_summary(sn_strategy s) {
   if (s.dialect == SN_DIALECT_SINGA) return singa[singa_number(s)];
   if (s.dialect == SN_DIALECT_PYTORCH_1_7 && !s.offload && !s.recompute)
     return "PyTorch 1.7: gradients that meet make a third tensor";
+  if (is_pytorch(s) && s.recompute == SN_RECOMPUTE_OPTIMAL)
+    return "pytorch, modules in torch.utils.checkpoint as memory asks for it, least time lost";
   if (is_pytorch(s)) return pytorch[s.offload != 0][s.recompute != 0];
   if (s.dialect == SN_DIALECT_EXPLICIT)
     return s.dynamic ? "explicit, with memory given as it is asked for"
