@@ -136,29 +136,49 @@ static inline compare_sum compare_product(const sn_call *call) {
   return (compare_sum){(double)count, compare_largest(call->dy[0], count) * compare_largest(call->x[0], count)};
 }
 
-/* A norm over channels: backward a difference of terms as large as dy times gamma over the deviation, which cancel
- * where there are few channels; gradients of its parameters are sums over positions. */
-static inline compare_sum compare_row_norm(const sn_call *call, compare_part part) {
-  const sn_layer *layer = &call->net->layers[call->layer];
-  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float), rows = count / layer->out.c;
-  if (call->pass == SN_FORWARD) return (compare_sum){8.0 * layer->out.c, 0};
-  double dy = compare_largest(call->dy[0], count), gamma = compare_largest(call->parameters, layer->out.c);
-  double inverse = compare_largest(call->statistics + (layer->op == SN_LAYER_NORM ? rows : 0), rows);
-  if (part == COMPARE_TENSOR) return (compare_sum){8.0 * layer->out.c, dy * gamma * inverse};
-  return (compare_sum){compare_pixels(layer->out) * 8, dy};
+/* The numbers that a norm brings to mean 0 and deviation 1 together: how many times how many, and how far apart one's
+ * are. */
+typedef struct compare_runs {
+  uint64_t runs, length, stride;
+} compare_runs;
+
+/* GROUP_NORM: a group's channels and pixels; LAYER_NORM and RMS_NORM: the channels of a position. */
+static inline compare_runs compare_runs_of(const sn_layer *layer) {
+  uint64_t plane = (uint64_t)layer->out.h * layer->out.w, groups = layer->attr.groups;
+  if (layer->op != SN_GROUP_NORM) return (compare_runs){layer->out.n * plane, layer->out.c, plane};
+  return (compare_runs){layer->out.n * groups, layer->out.c / groups * plane, 1};
 }
 
-/* As of channels, over a group's channels and pixels. */
-static inline compare_sum compare_group_norm(const sn_call *call, compare_part part) {
+/* The largest x over its run's deviation. Means are kept as float32 has them, so z, (x - mean) / deviation, is off by
+ * so many units: two numbers that hardly differ, far from zero, lose digits in any norm. */
+static inline double compare_over_deviation(const sn_call *call) {
+  compare_runs r = compare_runs_of(&call->net->layers[call->layer]);
+  double worst = 0;
+  for (uint64_t i = 0; i < r.runs; i++) {
+    const float *x = call->x[0] + i / r.stride * r.stride * r.length + i % r.stride;
+    double sum = 0, squares = 0, largest = 0;
+    for (uint64_t k = 0; k < r.length; k++) sum += (double)x[k * r.stride];
+    for (uint64_t k = 0; k < r.length; k++) {
+      squares += pow((double)x[k * r.stride] - sum / (double)r.length, 2);
+      largest = fmax(largest, fabs((double)x[k * r.stride]));
+    }
+    worst = fmax(worst, largest / sqrt(squares / (double)r.length + (double)SN_BN_EPSILON));
+  }
+  return worst;
+}
+
+/* A norm over each image's own numbers: backward a difference of terms as large as dy times gamma over the deviation,
+ * which cancel where a run is short; gradients of its parameters are sums over positions, of dy and of dy z. */
+static inline compare_sum compare_norm(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
-  uint64_t groups = (uint64_t)layer->out.n * layer->attr.groups;
-  double terms = 8.0 * (double)count / (double)groups;
-  if (call->pass == SN_FORWARD) return (compare_sum){terms, 0};
-  double dy = compare_largest(call->dy[0], count), gamma = compare_largest(call->parameters, layer->out.c);
-  double inverse = compare_largest(call->statistics + groups, groups);
-  if (part == COMPARE_TENSOR) return (compare_sum){terms, dy * gamma * inverse};
-  return (compare_sum){compare_pixels(layer->out) * 8, dy};
+  compare_runs r = compare_runs_of(layer);
+  double terms = 8.0 * (double)r.length, of_z = 1 + compare_over_deviation(call) / terms;
+  double gamma = compare_largest(call->parameters, layer->out.c);
+  if (call->pass == SN_FORWARD) return (compare_sum){terms, gamma * of_z / sqrt(terms)};
+  double dy = compare_largest(call->dy[0], r.runs * r.length);
+  if (part != COMPARE_TENSOR) return (compare_sum){compare_pixels(layer->out) * 8, dy * of_z};
+  const float *inverses = call->statistics + (layer->op == SN_RMS_NORM ? 0 : r.runs);
+  return (compare_sum){terms, dy * gamma * compare_largest(inverses, r.runs) * of_z};
 }
 
 /* Sums as long as a side of a matrix. */
@@ -195,6 +215,14 @@ static inline compare_sum compare_attention(const sn_call *call) {
   return (compare_sum){terms, dy * largest / 8};
 }
 
+/* Rows copied or added; backward sums over positions, which may cancel. */
+static inline compare_sum compare_lookup(const sn_call *call) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  if (call->pass == SN_FORWARD) return (compare_sum){1, 0};
+  uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
+  return (compare_sum){compare_pixels(layer->out), compare_largest(call->dy[0], count)};
+}
+
 static inline compare_sum compare_sum_of(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   const sn_attr *a = &layer->attr;
@@ -220,11 +248,10 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
     return compare_product(call);
   case SN_LAYER_NORM:
   case SN_RMS_NORM:
-    return compare_row_norm(call, part);
+  case SN_GROUP_NORM:
+    return compare_norm(call, part);
   case SN_ATTENTION:
     return compare_attention(call);
-  case SN_GROUP_NORM:
-    return compare_group_norm(call, part);
   case SN_MATMUL:
     return compare_matmul(call);
   case SN_RESIZE:
@@ -238,7 +265,7 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
   case SN_EMBEDDING: /* gradients of rows and of a TOKEN are sums over positions */
   case SN_POSITION:
   case SN_TOKEN:
-    return (compare_sum){call->pass == SN_BACKWARD ? compare_pixels(layer->out) : 1, 0};
+    return compare_lookup(call);
   case SN_JOIN:
   case SN_FORK:
     return compare_addition(call);
