@@ -61,7 +61,7 @@ static sn_status complete(sn_calibration *c, sn_err *err) {
   p->memory_efficiency = p->gemm_efficiency = p->conv_efficiency = 1;
   snprintf(p->name, sizeof p->name, "%s", c->name);
   snprintf(p->description, sizeof p->description, "%s", c->hardware);
-  if (c->cores.count > 0) sn_calibration_set_cores(c, c->cores.count, c->cores.neighbour);
+  if (c->cores.count > 0) sn_calibration_set_cores(c, c->cores.count, c->cores.neighbour, c->cores.resize_ns);
   return sn_calibration_fit(c, err);
 }
 

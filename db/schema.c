@@ -504,10 +504,13 @@ static const char swept_precisions[] =
     "  GROUP BY sweep_id, net, image, gpu, memory_bytes, workspace, external, shared_link, allocator, optimizer,"
     "    accumulate, inference, precision, pool_limit_bytes, batch;";
 
+/* What it takes to go on with another team; 0: not measured. */
+static const char resizing[] = "ALTER TABLE calibrations ADD COLUMN resize_ns REAL NOT NULL DEFAULT 0;";
+
 static const char *const migrations[] = {
-    version_1,        version_2,  sweep_tables, pool_columns, net_names,       host_memory, names_and_failures,
-    least_memory,     placements, graphs,       origins,      optimizers,      iterations,  corun_columns,
-    swept_iterations, teams,      speeds,       precisions,   swept_precisions};
+    version_1,        version_2,  sweep_tables, pool_columns, net_names,        host_memory, names_and_failures,
+    least_memory,     placements, graphs,       origins,      optimizers,       iterations,  corun_columns,
+    swept_iterations, teams,      speeds,       precisions,   swept_precisions, resizing};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -222,6 +222,7 @@ static const sn__column calibration_columns[] = {
     COLUMN(sn_calibration, in_latency_ns),
     NAMED("cores", sn_calibration, cores.count),
     AMOUNT_AS("interference", sn_calibration, cores.neighbour),
+    AMOUNT_AS("resize_ns", sn_calibration, cores.resize_ns),
 };
 
 static const sn__column timing_columns[] = {
@@ -305,7 +306,7 @@ static bool calibration_obeys(const void *row) {
          p->launch_ns <= MOST_LATENCY_NS && p->link_latency_ns <= MOST_LATENCY_NS &&
          p->memory_bytes <= SN__MOST_DEVICE_BYTES && p->context_bytes <= SN__MOST_DEVICE_BYTES &&
          (c->cores.count == 0 || (c->cores.count >= SN_MIN_CORES && c->cores.count <= SN_MAX_CORES)) &&
-         c->cores.neighbour <= SN_MAX_INTERFERENCE;
+         c->cores.neighbour <= SN_MAX_INTERFERENCE && c->cores.resize_ns <= SN_MAX_RESIZE_NS;
 }
 
 static bool timing_obeys(const void *row) {
@@ -323,7 +324,7 @@ static bool timing_obeys(const void *row) {
 #define CALIBRATION_RULE                                                                                               \
   "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
   " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"      \
-  " AND (cores = 0 OR cores BETWEEN 2 AND 256) AND interference <= 100"
+  " AND (cores = 0 OR cores BETWEEN 2 AND 256) AND interference <= 100 AND resize_ns <= 1000000000"
 #define TIMING_RULE "workspace_bytes <= 1125899906842624 AND part < 3 AND threads <= 256"
 
 const sn__table sn__devices = TABLE("devices", sn_run, device_columns, NULL, "id");

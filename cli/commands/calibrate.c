@@ -86,8 +86,10 @@ static void print_device(const sn_calibration *c, FILE *out) {
   uint32_t teams = count_teams(c);
   fprintf(out, "  timings          %" PRIu32 " steps of different shapes\n", c->n_timings - teams);
   if (c->cores.count > 0)
-    fprintf(out, "  teams            %" PRIu32 " times of operations on some of %" PRIu32 " cores; interference %.2f\n",
-            teams, c->cores.count, c->cores.neighbour);
+    fprintf(out,
+            "  teams            %" PRIu32 " times of operations on some of %" PRIu32
+            " cores; interference %.2f; another team takes %.1f us\n",
+            teams, c->cores.count, c->cores.neighbour, c->cores.resize_ns / 1e3);
   fputs("\n", out);
 }
 
@@ -113,6 +115,7 @@ static void put_fit(sn_json_object *o, const sn_calibration *c) {
   sn_json_put_real(o, "residual", c->residual);
   sn_json_put_count(o, "cores", c->cores.count);
   sn_json_put_real(o, "interference", c->cores.neighbour);
+  sn_json_put_real(o, "resize_ns", c->cores.resize_ns);
 }
 
 static sn_status print_json(const sn_calibration *c, FILE *out, sn_err *err) {

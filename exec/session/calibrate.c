@@ -289,7 +289,8 @@ static sn_status add_teams(calibrator *c, const sn_machine *machine) {
     if (c->old) m->cores = c->old->cores;
     return SN_OK;
   }
-  sn_calibration_set_cores(m, machine->info.cores.count, sn__team_times_interference(c->teams));
+  sn_calibration_set_cores(m, machine->info.cores.count, sn__team_times_interference(c->teams),
+                           sn__team_times_resize_ns(c->teams));
   return sn__team_times_each(c->teams, &m->cores, optimizer_of(c), add_team_timing, c);
 }
 

@@ -186,6 +186,10 @@ sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
   return err->code;
 }
 
+void sn_session_mix(sn_session *s, const sn_mix *mix) {
+  s->options.corun.mix = mix;
+}
+
 /* ---- the run ---- */
 
 static const char *describe(const sn_session *s) {

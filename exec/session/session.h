@@ -30,6 +30,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/device/calibration.h"
 #include "sim/device/device.h"
+#include "sim/policy/mix.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>
@@ -92,6 +93,10 @@ uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results);
  * it, but a failure with the reason. What was measured before any other error or a stop is kept: the result's
  * `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
+
+/* Co-run strategies that are added from now on run one after another with these numbers of threads; NULL: by their
+ * policies again. */
+void sn_session_mix(sn_session *session, const sn_mix *mix);
 
 /* The run of everything added so far, which grows with what is added. */
 sn_run *sn_session_run(sn_session *session);

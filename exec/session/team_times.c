@@ -13,8 +13,9 @@ enum {
   FORWARD,
   BACKWARD, /* whole, filter, data */
   UPDATE = BACKWARD + SN_STEP_PARTS,
-  PLACES, /* operations that a layer may have */
-  KEPT_SAMPLES = 32,
+  PLACES,     /* operations that a layer may have */
+  ROUNDS = 3, /* times that an operation is played with each count of threads */
+  KEPT_SAMPLES = 48,
   MOST_COUNTS = SN_TEAM_COUNTS + 3
 };
 
@@ -32,14 +33,16 @@ typedef struct run_of_one {
 struct sn__team_times {
   const sn_net *net;
   uint32_t cores, counts[MOST_COUNTS], n_counts;
-  int64_t *ns;          /* [count][layer x PLACES + ..]: medians; 0: not measured */
-  uint32_t *n_samples;  /* the same */
-  samples *samples;     /* of the plan that is played */
-  bool paired;          /* which is 2xH */
+  sn_mix mix;           /* that is played */
+  uint32_t n_mixes;     /* so far */
+  samples *samples;     /* [count][layer x PLACES + ..] */
+  int64_t *ns;          /* the same: medians, when all are there; 0: not measured */
+  int64_t *gaps;        /* of an iteration: between operations on different teams */
+  bool paired;          /* what is played is 2xH */
   run_of_one *ops;      /* of an iteration of it */
   sn__team_run *beside; /* those of them that ran beside others */
-  double interference[KEPT_SAMPLES];
-  uint32_t n_interference;
+  double interference[KEPT_SAMPLES], resize_ns[KEPT_SAMPLES]; /* of iterations */
+  uint32_t n_interference, n_resizes;
 };
 
 static size_t places(const sn__team_times *t) {
@@ -72,7 +75,7 @@ static uint32_t complete(uint32_t cores, const uint32_t *counts, uint32_t n, uin
 
 uint32_t sn__team_times_plans(uint32_t cores, const uint32_t *counts, uint32_t n_counts) {
   uint32_t all[MOST_COUNTS];
-  return complete(cores, counts, n_counts, all) + 1; /* 2xH */
+  return ROUNDS * (1 + complete(cores, counts, n_counts, all)) + 1; /* 1xC, mixes, 2xH */
 }
 
 sn__team_times *sn__team_times_new(const sn_net *net, uint32_t cores, const uint32_t *counts, uint32_t n_counts,
@@ -83,13 +86,13 @@ sn__team_times *sn__team_times_new(const sn_net *net, uint32_t cores, const uint
     t->cores = cores;
     t->n_counts = complete(cores, counts, n_counts, t->counts);
     size_t all = places(t);
+    t->samples = calloc(t->n_counts * all, sizeof *t->samples);
     t->ns = calloc(t->n_counts * all, sizeof *t->ns);
-    t->n_samples = calloc(t->n_counts * all, sizeof *t->n_samples);
-    t->samples = calloc(all, sizeof *t->samples);
+    t->gaps = calloc(all, sizeof *t->gaps);
     t->ops = calloc(all, sizeof *t->ops);
     t->beside = calloc(all, sizeof *t->beside);
   }
-  if (t && t->ns && t->n_samples && t->samples && t->ops && t->beside) return t;
+  if (t && t->samples && t->ns && t->gaps && t->ops && t->beside) return t;
   sn__team_times_free(t);
   sn_fail_memory(err);
   return NULL;
@@ -97,9 +100,9 @@ sn__team_times *sn__team_times_new(const sn_net *net, uint32_t cores, const uint
 
 void sn__team_times_free(sn__team_times *t) {
   if (!t) return;
-  free(t->ns);
-  free(t->n_samples);
   free(t->samples);
+  free(t->ns);
+  free(t->gaps);
   free(t->ops);
   free(t->beside);
   free(t);
@@ -136,16 +139,17 @@ double sn__team_interference(sn__team_run *runs, uint32_t n) {
   return runs[i].beta;
 }
 
-static int64_t *find_count(const sn__team_times *t, uint32_t count) {
+/* Where those of a count of threads begin. */
+static size_t first_of(const sn__team_times *t, uint32_t count) {
   uint32_t i = 0;
   while (t->counts[i] != count) i++;
-  return t->ns + i * places(t);
+  return i * places(t);
 }
 
 /* u of an operation on half of the cores, times what the law makes of their number. */
 static double share_of(const sn__team_times *t, size_t place) {
   uint32_t half = t->cores / 2;
-  double one = (double)find_count(t, 1)[place], on_half = (double)find_count(t, half)[place];
+  double one = (double)t->ns[first_of(t, 1) + place], on_half = (double)t->ns[first_of(t, half) + place];
   double share = on_half > 0 ? fmin(1, one / (half * on_half)) : 0;
   return share * fmin(1, 2.0 * half / t->cores);
 }
@@ -167,7 +171,7 @@ static void note_pair(const sn__team_times *t, run_of_one *x, run_of_one *y) {
 
 /* The interference that this iteration shows; below 0: nothing ran side by side. */
 static double interference_of(sn__team_times *t, uint32_t n_ops) {
-  const int64_t *half = find_count(t, t->cores / 2);
+  const int64_t *half = t->ns + first_of(t, t->cores / 2);
   run_of_one *r = t->ops;
   uint32_t n = 0;
   qsort(r, n_ops, sizeof *r, compare_begin);
@@ -185,6 +189,22 @@ static double interference_of(sn__team_times *t, uint32_t n_ops) {
 
 /* ---- playing ---- */
 
+static int compare_ns(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static int compare_real(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Sorts them. n > 0. */
+static int64_t median_ns(int64_t *ns, uint32_t n) {
+  qsort(ns, n, sizeof *ns, compare_ns);
+  return n % 2 ? ns[n / 2] : ns[n / 2 - 1] + (ns[n / 2] - ns[n / 2 - 1]) / 2;
+}
+
 static void visit_pair(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
@@ -199,63 +219,87 @@ static void visit_pair(sn__team_times *t, const sn_plan *plan, const sn_trace *t
   if (beta >= 0 && t->n_interference < KEPT_SAMPLES) t->interference[t->n_interference++] = beta;
 }
 
-void sn__team_times_visit(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
-  if (t->paired) {
-    visit_pair(t, plan, trace);
-    return;
-  }
+/* With all cores an operation counts behind others that have all of them, with fewer behind one on another team. */
+static bool counts_here(const sn__team_times *t, uint32_t threads) {
+  return (threads == t->cores) == (t->mix.pass < t->n_counts);
+}
+
+/* All operations of a mix are on one lane, so one after another. */
+static void visit_mix(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
+  uint32_t n_gaps = 0;
+  const sn_instr *before = NULL;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
     if (instr->kind != SN_COMPUTE) continue;
     const sn_step *step = &plan->route->steps[instr->id];
-    samples *s = &t->samples[place_of(step->layer, step->pass, (sn_step_part)instr->part)];
-    if (s->count < KEPT_SAMPLES) s->ns[s->count++] = trace->spans[i].end_ns - trace->spans[i].begin_ns;
+    uint32_t count = plan->teams[instr->team].count;
+    const sn_span *span = &trace->spans[i];
+    samples *s = &t->samples[first_of(t, count) + place_of(step->layer, step->pass, (sn_step_part)instr->part)];
+    if (counts_here(t, count) && s->count < KEPT_SAMPLES) s->ns[s->count++] = span->end_ns - span->begin_ns;
+    if (before && before->team != instr->team && n_gaps < places(t))
+      t->gaps[n_gaps++] = span->begin_ns - trace->spans[before - plan->instrs].end_ns;
+    before = instr;
   }
+  if (n_gaps > 0 && t->n_resizes < KEPT_SAMPLES) t->resize_ns[t->n_resizes++] = (double)median_ns(t->gaps, n_gaps);
 }
 
-static int compare_ns(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
+void sn__team_times_visit(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
+  if (t->paired)
+    visit_pair(t, plan, trace);
+  else
+    visit_mix(t, plan, trace);
 }
 
-static int compare_real(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static void keep_medians(sn__team_times *t, uint32_t count) {
-  for (size_t i = 0; i < places(t); i++) {
+static void find_medians(sn__team_times *t) {
+  for (size_t i = 0; i < t->n_counts * places(t); i++) {
     samples *s = &t->samples[i];
     if (s->count == 0) continue;
-    qsort(s->ns, s->count, sizeof *s->ns, compare_ns);
-    int64_t median = s->ns[s->count / 2];
-    t->ns[count * places(t) + i] = median > 0 ? median : 1;
-    t->n_samples[count * places(t) + i] = s->count;
+    int64_t median = median_ns(s->ns, s->count);
+    t->ns[i] = median > 0 ? median : 1;
   }
-  memset(t->samples, 0, places(t) * sizeof *t->samples);
 }
 
+const sn_mix *sn__team_times_next_mix(sn__team_times *t) {
+  uint32_t n = t->n_counts, i = t->n_mixes++;
+  t->mix = (sn_mix){t->counts, n, i < ROUNDS ? n - 1 : n + i - ROUNDS};
+  if (i < ROUNDS * (n + 1)) return &t->mix;
+  find_medians(t);
+  t->paired = true;
+  return NULL;
+}
+
+/* A mix goes one after another, whatever the policy. */
 static sn_strategy workers(uint32_t k, uint32_t threads) {
   return (sn_strategy){.liveness = SN_LIVENESS_FULL, .corun = {SN_POLICY_WORKERS, k, threads}};
 }
 
 sn_status sn__team_times_measure(sn__team_times *t, sn_session *session, sn_err *err) {
-  for (uint32_t i = 0; i < t->n_counts; i++) {
-    if (sn_session_add(session, workers(1, t->counts[i]), err) != SN_OK) return err->code;
-    keep_medians(t, i);
+  const sn_mix *mix = NULL;
+  while (err->code == SN_OK && (mix = sn__team_times_next_mix(t))) {
+    sn_session_mix(session, mix);
+    sn_session_add(session, workers(1, t->cores), err);
   }
-  t->paired = true;
-  return sn_session_add(session, workers(2, t->cores / 2), err);
+  sn_session_mix(session, NULL);
+  return err->code == SN_OK ? sn_session_add(session, workers(2, t->cores / 2), err) : err->code;
 }
 
 /* ---- what was found ---- */
 
-double sn__team_times_interference(const sn__team_times *t) {
+/* 0 where there are none. */
+static double median_of(const double *of_iterations, uint32_t n) {
   double sorted[KEPT_SAMPLES];
-  if (t->n_interference == 0) return 0;
-  memcpy(sorted, t->interference, sizeof sorted);
-  qsort(sorted, t->n_interference, sizeof *sorted, compare_real);
-  return sorted[t->n_interference / 2];
+  if (n == 0) return 0;
+  memcpy(sorted, of_iterations, n * sizeof *sorted);
+  qsort(sorted, n, sizeof *sorted, compare_real);
+  return sorted[n / 2];
+}
+
+double sn__team_times_interference(const sn__team_times *t) {
+  return median_of(t->interference, t->n_interference);
+}
+
+double sn__team_times_resize_ns(const sn__team_times *t) {
+  return fmin(fmax(0, median_of(t->resize_ns, t->n_resizes)), SN_MAX_RESIZE_NS);
 }
 
 uint32_t sn__team_times_most(const sn__team_times *t) {
@@ -275,7 +319,7 @@ static sn_timing timing_of(const sn__team_times *t, const sn_cores *cores, sn_op
                      .algo = SN_CONV_ALGOS,
                      .ns = t->ns[count * places(t) + place],
                      .formula_ns = sn_scaling_ns(cores, &law, t->counts[count]),
-                     .samples = t->n_samples[count * places(t) + place],
+                     .samples = t->samples[count * places(t) + place].count,
                      .part = part,
                      .threads = t->counts[count]};
 }

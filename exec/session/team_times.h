@@ -1,7 +1,11 @@
-/* Team times: how long every operation takes on teams of some of a machine's cores, and how much two teams side by side
- * slow each other. Part of calibrating (exec/session/calibrate.c).
+/* Team times: how long every operation takes on teams of some of a machine's cores, how long it takes to go on with
+ * another team, and how much two teams side by side slow each other. Part of calibrating (exec/session/calibrate.c).
  *
- * Plans `1xP` run one operation after another on a team of P threads: the time of each is the median over iterations.
+ * Operations run one after another in mixes (sim/policy/mix.h), each behind one on another team, so that they find the
+ * caches as co-run plans leave them, and teams asleep; with all cores, on which most of a plan's operations are, behind
+ * others on all of them. The time of an operation with so many threads is the median of at least three samples. What
+ * lies between two operations on different teams is what another team takes: its median.
+ *
  * Then `2xH`, H half of the cores, runs what it can on both halves at once; interference is the beta of the device's
  * law (sim/device/cores.h) with which operations side by side take as long as they took: a median over operations, and
  * over iterations.
@@ -13,6 +17,7 @@
 #include "exec/session/session.h"
 #include "models/net.h"
 #include "sim/device/calibration.h"
+#include "sim/policy/mix.h"
 
 #include <stdint.h>
 
@@ -30,8 +35,15 @@ uint32_t sn__team_times_plans(uint32_t cores, const uint32_t *counts, uint32_t n
 sn_status sn__team_times_measure(sn__team_times *times, sn_session *session, sn_err *err);
 void sn__team_times_visit(sn__team_times *times, const sn_plan *plan, const sn_trace *trace);
 
+/* The next of the mixes, which is theirs until the one behind it; NULL behind the last, when the medians are found and
+ * what is visited is 2xH. */
+const sn_mix *sn__team_times_next_mix(sn__team_times *times);
+
 /* 0 .. SN_MAX_INTERFERENCE */
 double sn__team_times_interference(const sn__team_times *times);
+
+/* 0 .. SN_MAX_RESIZE_NS; 0 where it was not measured */
+double sn__team_times_resize_ns(const sn__team_times *times);
 
 /* The most timings that there can be, and one after another of those that there are. */
 uint32_t sn__team_times_most(const sn__team_times *times);

@@ -43,15 +43,20 @@ const sn_times *sn_corun_plans_times(sn_corun_plans *p, const sn_corun_question 
   return p->times;
 }
 
-/* Makes the timetable of a strategy, unless it is the one at hand. */
-static sn_status find_table(sn_corun_plans *p, const sn_schedule *schedule, sn_strategy strategy, uint64_t budget_bytes,
-                            sn_err *err) {
-  if (p->table && sn_strategy_same(p->strategy, strategy) && p->budget_bytes == budget_bytes) return SN_OK;
+/* Makes the timetable of a strategy, or of a mix, unless it is the one at hand. */
+static sn_status find_table(sn_corun_plans *p, const sn_mix *mix, const sn_schedule *schedule, sn_strategy strategy,
+                            uint64_t budget_bytes, sn_err *err) {
+  bool same = sn_strategy_same(p->strategy, strategy) && p->budget_bytes == budget_bytes;
+  if (p->table && same && !mix && !p->mixed) return SN_OK;
   sn_ops **ops = &p->ops[strategy.recompute];
   if (!*ops) *ops = sn_ops_new(schedule, err);
   if (!*ops) return err->code;
   sn_timetable_free(p->table);
-  p->table = sn_corun_schedule(*ops, p->times, &p->device.cores, strategy.corun, budget_bytes, &p->facts, err);
+  if (mix)
+    p->table = sn_corun_schedule_mix(*ops, p->times, &p->device.cores, mix, budget_bytes, &p->facts, err);
+  else
+    p->table = sn_corun_schedule(*ops, p->times, &p->device.cores, strategy.corun, budget_bytes, &p->facts, err);
+  p->mixed = mix != NULL;
   p->strategy = strategy;
   p->budget_bytes = budget_bytes;
   return p->table ? SN_OK : err->code;
@@ -87,13 +92,14 @@ sn_plan *sn_corun_plans_make(sn_corun_plans *p, const sn_corun_question *q, cons
     return NULL;
   }
   if (!sn_corun_plans_times(p, q, schedule->route, err)) return NULL;
-  sn_status status = find_table(p, schedule, strategy, q->options->corun.budget_bytes, err);
+  const sn_mix *mix = q->options->corun.mix;
+  sn_status status = find_table(p, mix, schedule, strategy, q->options->corun.budget_bytes, err);
   sn_plan *plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
   for (int i = 0; plan && plan->pool_bytes > pool_bytes && i < TRIES; i++) {
     uint64_t budget = lower_budget(p, plan);
     if (budget == 0) break;
     sn_plan_free(plan);
-    status = find_table(p, schedule, strategy, i + 1 < TRIES ? budget : SN_BUDGET_SERIAL, err);
+    status = find_table(p, mix, schedule, strategy, i + 1 < TRIES ? budget : SN_BUDGET_SERIAL, err);
     plan = status == SN_OK ? lower(p, q, pool_bytes, err) : NULL;
   }
   return plan;

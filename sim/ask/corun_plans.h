@@ -16,6 +16,7 @@
 #include "sim/policy/options.h"
 #include "sim/policy/strategy.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct sn_corun_plans {
@@ -24,7 +25,8 @@ typedef struct sn_corun_plans {
   sn_ops *ops[SN_RECOMPUTES]; /* the same, of its schedules */
   sn_timetable *table;        /* made last, */
   sn_corun_facts facts;       /* what is known of it, */
-  sn_strategy strategy;       /* for whom */
+  sn_strategy strategy;       /* for whom, */
+  bool mixed;                 /* by a mix, not by its policy, */
   uint64_t budget_bytes;      /* and with what */
 } sn_corun_plans;
 

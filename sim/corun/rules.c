@@ -30,6 +30,15 @@ sn__rule sn__rule_serial_kind(void) {
   return (sn__rule){.next = next_serial_kind};
 }
 
+static bool next_mixed(sn__floor *f, const sn__rule *rule, sn__pick *pick) {
+  uint32_t op = sn__budget_first(f->budget);
+  return f->n_running == 0 && op != SN_NONE && put(f, op, sn_mix_threads(rule->mix, op), pick);
+}
+
+sn__rule sn__rule_mixed(const sn_mix *mix) {
+  return (sn__rule){.next = next_mixed, .mix = mix};
+}
+
 /* ---- workers ---- */
 
 /* Worker w works on lane w: an operation takes the lowest that is free. */

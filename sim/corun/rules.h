@@ -4,6 +4,8 @@
  *
  * serial: one after another in serial order, at the best count (s1) or n_k (s12).
  *
+ * mixed: one after another in serial order, with numbers of threads that are given (sim/policy/mix.h).
+ *
  * workers: up to K at once, P threads each, the oldest first. Where KP cores are there, worker w has cores wP on; else
  * threads float over all cores.
  *
@@ -20,6 +22,7 @@
 #define SN_SIM_CORUN_RULES_H
 
 #include "sim/corun/floor.h"
+#include "sim/policy/mix.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,11 +38,13 @@ struct sn__rule {
   uint32_t orders;           /* bits by sn__order: those it looks at */
   uint32_t workers, threads; /* of sn__rule_workers() */
   uint32_t stretch;          /* of sn__rule_path() */
+  const sn_mix *mix;         /* of sn__rule_mixed() */
   bool bounded;              /* of workers: known not to be fast enough before it is through (sim/corun/workers.h) */
 };
 
 sn__rule sn__rule_serial_best(void);
 sn__rule sn__rule_serial_kind(void);
+sn__rule sn__rule_mixed(const sn_mix *mix);
 sn__rule sn__rule_workers(uint32_t workers, uint32_t threads);
 sn__rule sn__rule_idle(void);
 sn__rule sn__rule_idle_and_second(void);

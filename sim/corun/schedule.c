@@ -17,6 +17,7 @@ typedef struct maker {
   sn__budget *budget;
   sn__floor *floor;
   uint64_t budget_bytes;
+  const sn_mix *mix; /* in place of a policy; NULL: by the policy */
   sn_timetable *best, *next;
   sn_policy policy; /* of `best` */
   uint32_t stretch;
@@ -164,6 +165,7 @@ static sn_status try_path(maker *m, sn_err *err) {
 static sn_status try_best(maker *m, sn_err *err);
 
 static sn_status try_policy(maker *m, sn_policy policy, sn_err *err) {
+  if (m->mix) return try_rule(m, sn__rule_mixed(m->mix), policy, err);
   switch (policy.kind) {
   case SN_POLICY_WORKERS:
     return try_workers(m, policy, false, err);
@@ -262,22 +264,33 @@ static bool open_maker(maker *m, const sn_ops *ops, const sn_times *times, const
   return good;
 }
 
+static sn_timetable *make(maker *m, const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_policy policy,
+                          sn_corun_facts *facts, sn_err *err) {
+  bool good = open_maker(m, ops, times, cores, err) && check_budget(m, err) == SN_OK &&
+              check_times(m->problem, err) == SN_OK && try_policy(m, policy, err) == SN_OK;
+  if (good) {
+    m->best->profile_steps = times->profile_steps;
+    if (facts) fill(m, facts);
+  } else {
+    sn_timetable_free(m->best);
+    m->best = NULL;
+  }
+  sn_timetable_free(m->next);
+  sn__workers_clear(&m->bounds);
+  sn__floor_free(m->floor);
+  sn__budget_free(m->budget);
+  sn__problem_free(m->problem);
+  return m->best;
+}
+
 sn_timetable *sn_corun_schedule(const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_policy policy,
                                 uint64_t budget_bytes, sn_corun_facts *facts, sn_err *err) {
   maker m = {.budget_bytes = budget_bytes};
-  bool good = open_maker(&m, ops, times, cores, err) && check_budget(&m, err) == SN_OK &&
-              check_times(m.problem, err) == SN_OK && try_policy(&m, policy, err) == SN_OK;
-  if (good) {
-    m.best->profile_steps = times->profile_steps;
-    if (facts) fill(&m, facts);
-  } else {
-    sn_timetable_free(m.best);
-    m.best = NULL;
-  }
-  sn_timetable_free(m.next);
-  sn__workers_clear(&m.bounds);
-  sn__floor_free(m.floor);
-  sn__budget_free(m.budget);
-  sn__problem_free(m.problem);
-  return m.best;
+  return make(&m, ops, times, cores, policy, facts, err);
+}
+
+sn_timetable *sn_corun_schedule_mix(const sn_ops *ops, const sn_times *times, const sn_cores *cores, const sn_mix *mix,
+                                    uint64_t budget_bytes, sn_corun_facts *facts, sn_err *err) {
+  maker m = {.budget_bytes = budget_bytes, .mix = mix};
+  return make(&m, ops, times, cores, (sn_policy){0}, facts, err);
 }

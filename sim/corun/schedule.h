@@ -17,6 +17,7 @@
 #include "sim/corun/budget.h"
 #include "sim/corun/times.h"
 #include "sim/device/cores.h"
+#include "sim/policy/mix.h"
 #include "sim/policy/ops.h"
 #include "sim/policy/policy.h"
 #include "sim/policy/timetable.h"
@@ -45,5 +46,10 @@ typedef struct sn_corun_facts {
  * `times` must be of the operations' route; `ops` must outlive the timetable. `facts` may be NULL. */
 sn_timetable *sn_corun_schedule(const sn_ops *ops, const sn_times *times, const sn_cores *cores, sn_policy policy,
                                 uint64_t budget_bytes, sn_corun_facts *facts, sn_err *err);
+
+/* The same, one after another in serial order with the threads of a mix, none of which has more than there are cores;
+ * the facts' policy is none. */
+sn_timetable *sn_corun_schedule_mix(const sn_ops *ops, const sn_times *times, const sn_cores *cores, const sn_mix *mix,
+                                    uint64_t budget_bytes, sn_corun_facts *facts, sn_err *err);
 
 #endif

@@ -110,9 +110,10 @@ uint32_t sn_calibration_teams(const sn_calibration *c, const char *shape, sn_pas
   return high - low;
 }
 
-void sn_calibration_set_cores(sn_calibration *c, uint32_t count, double interference) {
+void sn_calibration_set_cores(sn_calibration *c, uint32_t count, double interference, double resize_ns) {
   c->cores = sn_cores_estimate(count, 1, 1);
   c->cores.neighbour = interference;
+  c->cores.resize_ns = resize_ns;
   c->cores.pinned = true;
 }
 

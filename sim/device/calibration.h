@@ -30,6 +30,9 @@ enum { SN_SHAPE_TEXT = 120, SN_TIMING_PARTS = 3 };
 /* Slowing by a neighbour that no machine reaches. */
 #define SN_MAX_INTERFERENCE 100
 
+/* Going on with another team takes less. */
+#define SN_MAX_RESIZE_NS 1000000000
+
 typedef struct sn_timing {
   const char *shape; /* sn_timing_shape() */
   uint32_t op;       /* sn_op */
@@ -57,8 +60,8 @@ typedef struct sn_calibration {
   double out_bandwidth, in_bandwidth;    /* bytes/s, alone */
   int64_t out_latency_ns, in_latency_ns; /* of a copy of one block; the profile has their mean */
   double together_bandwidth;             /* bytes/s, both directions at once, their sum */
-  sn_cores cores; /* estimates for the cores that teams were measured on, and their interference as measured; count 0:
-                     none were */
+  sn_cores cores; /* estimates for the cores that teams were measured on, and their interference and what it takes to go
+                     on with another team as measured; count 0: none were */
   uint32_t n_timings;
   const sn_timing *timings; /* sorted by shape, pass, kernel, algo, part, threads; each once */
   /* fitted */
@@ -88,7 +91,7 @@ uint32_t sn_calibration_teams(const sn_calibration *calibration, const char *sha
                               const sn_timing **first);
 
 /* Sets `cores`: as operations that are executed see them, whose threads stay where they are. */
-void sn_calibration_set_cores(sn_calibration *calibration, uint32_t count, double interference);
+void sn_calibration_set_cores(sn_calibration *calibration, uint32_t count, double interference, double resize_ns);
 
 /* Sets `factor`, `team_factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
 sn_status sn_calibration_fit(sn_calibration *calibration, sn_err *err);

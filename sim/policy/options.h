@@ -35,6 +35,8 @@ typedef struct sn_corun_options {
   uint32_t interval;     /* between the counts of threads that profiling tries (sim/policy/interval.h) */
   uint64_t budget_bytes; /* of tensors; SN_BUDGET_SERIAL: what running one after another takes; SN_BUDGET_ANY */
   sn_reuse reuse;
+  const struct sn_mix *mix; /* what is scheduled is one after another with these numbers of threads, whatever the policy
+                               (sim/policy/mix.h); NULL: by the policy */
 } sn_corun_options;
 
 #define SN_CORUN_INIT                                                                                                  \

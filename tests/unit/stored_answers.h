@@ -43,7 +43,7 @@ static inline void put_calibration(sn_store *store, sn_err *err) {
                       .together_bandwidth = 3e9,
                       .out_latency_ns = 7,
                       .in_latency_ns = 9,
-                      .cores = {.count = 2, .neighbour = 0.25},
+                      .cores = {.count = 2, .neighbour = 0.25, .resize_ns = 12000},
                       .timings = timings,
                       .n_timings = sizeof timings / sizeof timings[0]};
   if (sn_device_load("k40c", &c.profile, err) == SN_OK) sn_store_put_calibration(store, &c, err);

@@ -211,6 +211,38 @@ static void one_after_another(void **state) {
   free(c);
 }
 
+/* A mix changes the threads with every operation, behind the first passes, and that takes what it takes. */
+static void mixed(void **state) {
+  (void)state;
+  enum { PASSES = 9 };
+  static const uint32_t counts[] = {2, 8, 5};
+  static const uint32_t threads[PASSES][4] = {{2, 2, 2, 2}, {8, 8, 8, 8}, {5, 5, 5, 5}, {2, 8, 5, 2}, {8, 5, 2, 8},
+                                              {5, 2, 8, 5}, {2, 5, 8, 2}, {8, 2, 5, 8}, {5, 8, 2, 5}};
+  sn_err err = SN_ERR_INIT;
+  corun_case *c = case_new(8, 1);
+  uint32_t a = add_class(c, 100, 8);
+  for (uint32_t op = 0; op < 4; op++) add_op(c, a);
+  case_finish(c);
+  c->cores.resize_ns = 7;
+  for (uint32_t pass = 0; pass < PASSES; pass++) {
+    const sn_mix mix = {counts, 3, pass};
+    sn_corun_facts facts;
+    int64_t end_ns = 0;
+    sn_timetable *t = sn_corun_schedule_mix(&c->ops, &c->times, &c->cores, &mix, SN_BUDGET_SERIAL, &facts, &err);
+    assert_non_null(t);
+    assert_int_equal(facts.policy.kind, SN_POLICY_NONE);
+    for (uint32_t op = 0; op < 4; op++) {
+      assert_int_equal(t->starts[op].team.first, 0);
+      assert_int_equal(t->starts[op].team.count, threads[pass][op]);
+      assert_int_equal(t->starts[op].start_ns, end_ns);
+      end_ns += op > 0 && pass >= 3 ? 107 : 100;
+    }
+    assert_int_equal(t->end_ns, end_ns);
+    sn_timetable_free(t);
+  }
+  free(c);
+}
+
 /* In the order in which operations become ready: 3 at 30, 2 at 40. Worker w has cores wP on. */
 static void workers(void **state) {
   (void)state;
@@ -437,15 +469,25 @@ static void refusals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(eighteen_threads),     cmocka_unit_test(measured_gains),
-      cmocka_unit_test(far_from_its_kind),    cmocka_unit_test(largest_starts),
-      cmocka_unit_test(first_with_a_fit),     cmocka_unit_test(late_beyond_prediction),
-      cmocka_unit_test(teams_start_on_tiles), cmocka_unit_test(second_slots),
-      cmocka_unit_test(one_after_another),    cmocka_unit_test(workers),
-      cmocka_unit_test(longest_path_first),   cmocka_unit_test(path_shrinks),
-      cmocka_unit_test(path_waits),           cmocka_unit_test(six_at_once),
-      cmocka_unit_test(facts_by_hand),        cmocka_unit_test(who_won),
-      cmocka_unit_test(no_operations),        cmocka_unit_test(refusals),
+      cmocka_unit_test(eighteen_threads),
+      cmocka_unit_test(measured_gains),
+      cmocka_unit_test(far_from_its_kind),
+      cmocka_unit_test(largest_starts),
+      cmocka_unit_test(first_with_a_fit),
+      cmocka_unit_test(late_beyond_prediction),
+      cmocka_unit_test(teams_start_on_tiles),
+      cmocka_unit_test(second_slots),
+      cmocka_unit_test(one_after_another),
+      cmocka_unit_test(mixed),
+      cmocka_unit_test(workers),
+      cmocka_unit_test(longest_path_first),
+      cmocka_unit_test(path_shrinks),
+      cmocka_unit_test(path_waits),
+      cmocka_unit_test(six_at_once),
+      cmocka_unit_test(facts_by_hand),
+      cmocka_unit_test(who_won),
+      cmocka_unit_test(no_operations),
+      cmocka_unit_test(refusals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

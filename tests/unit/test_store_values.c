@@ -114,6 +114,8 @@ static void times_end_before_sums_overflow(void **unused) {
   assert_refused(store, "steps", "begin_ns", "end_ns + 1");
   assert_refused(store, "timings", "workspace_bytes", "9223372036854775807");
   assert_refused(store, "calibrations", "flops", "0.0");
+  assert_refused(store, "calibrations", "interference", "100.5");
+  assert_refused(store, "calibrations", "resize_ns", "1000000001.0");
   assert_refused(store, "calibrations", "memory_bytes", "9223372036854775807");
   assert_int_equal(read_all(store).code, SN_OK);
   sn_store_close(store);

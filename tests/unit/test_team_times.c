@@ -5,6 +5,7 @@
 #include "db/store_internal.h"
 #include "exec/session/calibrate.h"
 #include "exec/session/team_times.h"
+#include "sim/ask/corun_plans.h"
 #include "sim/ask/simulate.h"
 #include "sim/corun/schedule.h"
 #include "sim/device/calibration.h"
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 enum { CORES = 4, MOST_TIMINGS = 400 };
+
+#define RESIZE_NS 1234.5
 
 /* An operation with so many threads takes so many ns: half of its work is divided among them, and each costs some. */
 static int64_t pretended_ns(uint32_t layer, sn_pass pass, sn_step_part part, uint32_t threads) {
@@ -62,7 +65,7 @@ static sn_calibration *pretend(const sn_route *route, const uint32_t *counts, ui
                         .timings = t,
                         .arena = arena};
   assert_int_equal(sn_device_load("k40c", &c->profile, &err), SN_OK);
-  sn_calibration_set_cores(c, CORES, 0.25);
+  sn_calibration_set_cores(c, CORES, 0.25, RESIZE_NS);
   for (uint32_t i = 0; i < route->n_steps; i++) {
     c->n_timings += add_step(route, i, counts, n_counts, t + c->n_timings, arena);
     assert_true(c->n_timings < MOST_TIMINGS - 32);
@@ -230,36 +233,44 @@ static void the_store_gives_them_back(void **state) {
     assert_int_equal(got->timings[i].ns, w.calibration->timings[i].ns);
   }
   assert_memory_equal(&got->cores.count, &w.calibration->cores.count, sizeof got->cores.count);
-  assert_true(got->cores.neighbour == 0.25 && got->cores.pinned && got->cores.slots == 1);
+  assert_true(got->cores.neighbour == 0.25 && got->cores.resize_ns == RESIZE_NS && got->cores.pinned &&
+              got->cores.slots == 1);
   assert_memory_equal(got->team_factor, w.calibration->team_factor, sizeof got->team_factor);
   sn_calibration_free(got);
   sn_store_close(store);
   close_world(&w);
 }
 
-/* In a file from before, timings are of whole steps, and nothing is known of teams. */
-static void older_files_have_no_teams(void **state) {
-  (void)state;
-  enum { BEFORE = 15 };
+/* A file of an older schema in which this was stored, as this program reads it. */
+static sn_store *open_older(const char *file, int version, const char *stored) {
   sn_err err = SN_ERR_INIT;
-  char folder[] = "/tmp/test_teams.XXXXXX", file[64];
-  const char *steps[BEFORE];
-  assert_non_null(mkdtemp(folder));
-  snprintf(file, sizeof file, "%s/old.db", folder);
-  memcpy(steps, sn__schema_current().steps, sizeof steps);
-  const sn__schema old = {steps, BEFORE};
+  const char *steps[32];
+  assert_true(version < 32);
+  memcpy(steps, sn__schema_current().steps, (size_t)version * sizeof *steps);
+  const sn__schema old = {steps, version};
   sn_store *store = sn__store_open(file, SN__WRITE, &old, &err);
   must(&err);
-  sn__store_exec(
-      store,
-      "INSERT INTO calibrations VALUES (1, 'mine', 'cpu', 'h', 'l', '2026-11-20 09:31:07', 1073741824, 0, 1e12,"
-      " 1e11, 10, 1e9, 10, 0, 1e9, 1e9, 1e9, 10, 10);"
-      "INSERT INTO timings VALUES (1, 1, 'ACT 1x1x1x1 to 1x1x1', 2, 0, 3, 7, 0, 1000, 500, 3)",
-      &err);
+  sn__store_exec(store, stored, &err);
   must(&err);
   sn_store_close(store);
   store = sn_store_open(file, &err);
-  sn_calibration *got = store ? sn_store_calibration(store, "mine", NULL, NULL, &err) : NULL;
+  must(&err);
+  return store;
+}
+
+/* Before teams were measured timings were of whole steps. */
+static void older_files_have_no_teams(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  char folder[] = "/tmp/test_teams.XXXXXX", file[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(file, sizeof file, "%s/old.db", folder);
+  sn_store *store = open_older(
+      file, 15,
+      "INSERT INTO calibrations VALUES (1, 'mine', 'cpu', 'h', 'l', '2026-11-20 09:31:07', 1073741824, 0, 1e12,"
+      " 1e11, 10, 1e9, 10, 0, 1e9, 1e9, 1e9, 10, 10);"
+      "INSERT INTO timings VALUES (1, 1, 'ACT 1x1x1x1 to 1x1x1', 2, 0, 3, 7, 0, 1000, 500, 3)");
+  sn_calibration *got = sn_store_calibration(store, "mine", NULL, NULL, &err);
   must(&err);
   assert_int_equal(got->n_timings, 1);
   assert_int_equal(got->timings[0].threads, 0);
@@ -269,6 +280,36 @@ static void older_files_have_no_teams(void **state) {
   int64_t rows = 0;
   sn__store_number(store, "SELECT count(*) FROM measured_times WHERE part = 'whole' AND threads = 0", &rows, &err);
   assert_int_equal(rows, 1);
+  sn_store_close(store);
+  assert_int_equal(remove(file), 0);
+  assert_int_equal(rmdir(folder), 0);
+}
+
+/* Before mixes were measured nobody knew what another team takes: nothing, as then. Damage is refused. */
+static void older_teams_change_for_nothing(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  char folder[] = "/tmp/test_teams.XXXXXX", file[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(file, sizeof file, "%s/old.db", folder);
+  sn_store *store = open_older(
+      file, 19,
+      "INSERT INTO calibrations (id, name, backend, hardware, libraries, created, memory_bytes, context_bytes, flops,"
+      " memory_bandwidth, launch_ns, link_bandwidth, link_latency_ns, shared_link, out_bandwidth, in_bandwidth,"
+      " together_bandwidth, out_latency_ns, in_latency_ns, cores, interference)"
+      " VALUES (1, 'mine', 'cpu', 'h', 'l', '2026-11-22 09:31:07', 1073741824, 0, 1e12, 1e11, 10, 1e9, 10, 0, 1e9, 1e9,"
+      " 1e9, 10, 10, 2, 0.5);"
+      "INSERT INTO timings (calibration_id, place, shape, op, pass, kernel, algo, workspace_bytes, ns, formula_ns,"
+      " samples, part, threads) VALUES (1, 1, 'ACT 1x1x1x1 to 1x1x1', 2, 0, 3, 7, 0, 1000, 500, 3, 0, 2)");
+  sn_calibration *got = sn_store_calibration(store, "mine", NULL, NULL, &err);
+  must(&err);
+  assert_int_equal(got->timings[0].threads, 2);
+  assert_true(got->cores.count == 2 && got->cores.neighbour == 0.5 && got->cores.resize_ns == 0);
+  sn_calibration_free(got);
+  sn__store_exec(store, "UPDATE calibrations SET resize_ns = 1000000001.0", &err);
+  must(&err);
+  assert_null(sn_store_calibration(store, "mine", NULL, NULL, &err));
+  assert_int_equal(err.code, SN_BAD_INPUT);
   sn_store_close(store);
   assert_int_equal(remove(file), 0);
   assert_int_equal(rmdir(folder), 0);
@@ -328,6 +369,105 @@ static void interference_explains_what_was_seen(void **state) {
   assert_true(sn__team_interference(runs, 1) == 0);
 }
 
+/* Once in every round: in the first all operations with one, then two neighbours never with the same, so that each
+ * finds another team's caches. */
+static void mixes_have_every_operation_with_every_count(void **state) {
+  (void)state;
+  enum { OPS = 50, ROUNDS = 7, MOST = 19 };
+  uint32_t counts[MOST];
+  for (uint32_t i = 0; i < MOST; i++) counts[i] = 1 + i * i;
+  for (uint32_t n = 2; n <= MOST; n++)
+    for (uint32_t round = 0; round < ROUNDS; round++)
+      for (uint32_t op = 0; op < OPS; op++) {
+        uint32_t times[MOST * MOST + 1] = {0};
+        for (uint32_t pass = n * round; pass < n * (round + 1); pass++) {
+          const sn_mix mix = {counts, n, pass};
+          times[sn_mix_threads(&mix, op)]++;
+          assert_int_equal(sn_mix_threads(&mix, op) == sn_mix_threads(&mix, op + 1), round == 0);
+        }
+        for (uint32_t i = 0; i < n; i++) assert_int_equal(times[counts[i]], 1);
+      }
+}
+
+static sn_plan *plan_of_mix(const world *w, const sn_schedule *schedule, const sn_costs *costs, const sn_mix *mix) {
+  sn_err err = SN_ERR_INIT;
+  sn_corun_plans plans = {0};
+  sn_options options = SN_OPTIONS_INIT;
+  options.corun.mix = mix;
+  const sn_corun_question question = {.device = &w->device, .options = &options, .costs = costs};
+  sn_plan *plan =
+      sn_corun_plans_make(&plans, &question, schedule, parse_strategy("liveness+corun=path"), UINT64_C(1) << 40, &err);
+  must(&err);
+  sn_corun_plans_clear(&plans);
+  return plan;
+}
+
+/* One after another, 5 us between teams, each operation as long as pretended, but in one mix of three by 100 ns more,
+ * and with all cores in every mix. */
+static void play(const sn_plan *plan, uint32_t pass, sn_trace *trace) {
+  int64_t now = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind != SN_COMPUTE) continue;
+    const sn_step *s = &plan->route->steps[instr->id];
+    uint32_t threads = plan->teams[instr->team].count;
+    bool longer = pass / 3 == 2 || (pass >= 3 && threads == CORES);
+    now += now > 0 ? 5000 : 0;
+    trace->spans[i].begin_ns = now;
+    now += pretended_ns(s->layer, s->pass, (sn_step_part)instr->part, threads) + (longer ? 100 : 0);
+    trace->spans[i].end_ns = now;
+  }
+}
+
+typedef struct seen {
+  const world *w;
+  uint32_t n;
+} seen;
+
+/* Layers have shapes of their own, so the pretended calibration has the same timings. */
+static sn_status compare_with_pretended(void *user, sn_timing timing) {
+  seen *s = user;
+  const sn_calibration *c = s->w->calibration;
+  const sn_timing *same = bsearch(&timing, c->timings, c->n_timings, sizeof timing, sn_timing_compare);
+  assert_non_null(same);
+  assert_int_equal(timing.ns, same->ns);
+  assert_int_equal(timing.samples, 3);
+  assert_true(timing.formula_ns > 0);
+  s->n++;
+  return SN_OK;
+}
+
+static void mixes_are_made_into_medians(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  world w = open_world(three, 3);
+  sn_schedule *schedule = sn_schedule_new(w.route, SN_RECOMPUTE_NONE, &err);
+  sn_costs *costs = sn_costs_new(w.net, &w.device, &err);
+  sn__team_times *times = sn__team_times_new(w.net, CORES, three, 3, &err);
+  must(&err);
+  uint32_t n_mixes = 0;
+  for (const sn_mix *mix; (mix = sn__team_times_next_mix(times)); n_mixes++) {
+    sn_plan *plan = plan_of_mix(&w, schedule, costs, mix);
+    sn_trace trace;
+    sn_trace_init(&trace, plan, &err);
+    must(&err);
+    play(plan, mix->pass, &trace);
+    sn__team_times_visit(times, plan, &trace);
+    sn_trace_clear(&trace);
+    sn_plan_free(plan);
+  }
+  assert_int_equal(n_mixes + 1, sn__team_times_plans(CORES, three, 3));
+  assert_true(sn__team_times_resize_ns(times) == 5000);
+  seen s = {&w, 0};
+  assert_int_equal(sn__team_times_each(times, &w.device.cores, SN_OPTIMIZER_MOMENTUM, compare_with_pretended, &s),
+                   SN_OK);
+  assert_int_equal(s.n, w.calibration->n_timings);
+  sn__team_times_free(times);
+  sn_costs_free(costs);
+  sn_schedule_free(schedule);
+  close_world(&w);
+}
+
 static sn_calibration *found;
 
 static sn_calibration *find(void *unused, const sn_machine_info *info, sn_err *err) {
@@ -367,7 +507,9 @@ static void a_machine_is_calibrated(void **state) {
   assert_int_equal(c->cores.count, CORES);
   assert_true(c->cores.neighbour >= 0 && c->cores.neighbour <= SN_MAX_INTERFERENCE);
   for (uint32_t threads = 1; threads <= CORES; threads++) assert_int_equal(count_threads(c, threads), 24);
-  for (uint32_t i = 0; i < c->n_timings; i++) assert_true(c->timings[i].threads == 0 || c->timings[i].formula_ns > 0);
+  assert_true(c->cores.resize_ns >= 0 && c->cores.resize_ns <= SN_MAX_RESIZE_NS);
+  for (uint32_t i = 0; i < c->n_timings; i++)
+    assert_true(c->timings[i].threads == 0 || (c->timings[i].formula_ns > 0 && c->timings[i].samples >= 3));
   found = c;
   c = calibrate(net, &cores, NULL, 0, &err); /* keeps what was measured of teams */
   must(&err);
@@ -399,8 +541,11 @@ int main(void) {
       cmocka_unit_test(whole_steps_have_times_of_their_own),
       cmocka_unit_test(the_store_gives_them_back),
       cmocka_unit_test(older_files_have_no_teams),
+      cmocka_unit_test(older_teams_change_for_nothing),
       cmocka_unit_test(hostile_timings_are_planned_with),
       cmocka_unit_test(interference_explains_what_was_seen),
+      cmocka_unit_test(mixes_have_every_operation_with_every_count),
+      cmocka_unit_test(mixes_are_made_into_medians),
       cmocka_unit_test(a_machine_is_calibrated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
