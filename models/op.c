@@ -94,8 +94,8 @@ sn_op sn_op_by_name(const char *name) {
 const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
   const sn_attr *a = &layer->attr;
   const bool windows = layer->op == SN_ATTENTION && (a->rows > 0 || a->window > 0);
-  if (!windows && layer->op != SN_RESHAPE && layer->op != SN_TRANSPOSE && layer->op != SN_SLICE) return NULL;
-  snprintf(text, room, "%s%s", names[layer->op], windows ? " within windows or with a table" : "");
+  if (!windows) return NULL;
+  snprintf(text, room, "%s within windows or with a table", names[layer->op]);
   return text;
 }
 

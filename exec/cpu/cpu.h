@@ -143,6 +143,8 @@ void sn__cpu_token_forward(const sn_call *call, uint32_t block);
 void sn__cpu_token_backward(const sn_call *call, uint32_t block);
 void sn__cpu_take_forward(const sn_call *call, uint32_t block);
 void sn__cpu_take_backward(const sn_call *call, uint32_t block);
+void sn__cpu_arrange_forward(const sn_call *call, uint32_t block); /* RESHAPE, TRANSPOSE, SLICE */
+void sn__cpu_arrange_backward(const sn_call *call, uint32_t block);
 void sn__cpu_pad_forward(const sn_call *call, uint32_t block);
 void sn__cpu_pad_backward(const sn_call *call, uint32_t block);
 void sn__cpu_resize_forward(const sn_call *call, uint32_t block);

@@ -1,8 +1,8 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
  * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, row_norm.c (LAYER_NORM, RMS_NORM),
  * lrn.c, softmax.c, product.c (MUL, SCALE), attention.c (and ROTARY), tokens.c (EMBEDDING, POSITION, TOKEN, TAKE),
- * group_norm.c, matrix.c (MATMUL, PROBABILITIES), resize.c (and PAD), update.c and loops.c (all others); layout.c says
- * how values lie, primitive.c wraps oneDNN. */
+ * group_norm.c, matrix.c (MATMUL, PROBABILITIES), resize.c (and PAD), arrange.c (RESHAPE, TRANSPOSE, SLICE), update.c
+ * and loops.c (all others); layout.c says how values lie, primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -49,6 +49,9 @@ static const struct {
     [SN_TAKE] = {sn__cpu_take_forward, sn__cpu_take_backward},
     [SN_ROTARY] = {sn__cpu_rotary_forward, sn__cpu_rotary_backward},
     [SN_ATTENTION] = {sn__cpu_attention_forward, sn__cpu_attention_backward},
+    [SN_RESHAPE] = {sn__cpu_arrange_forward, sn__cpu_arrange_backward},
+    [SN_TRANSPOSE] = {sn__cpu_arrange_forward, sn__cpu_arrange_backward},
+    [SN_SLICE] = {sn__cpu_arrange_forward, sn__cpu_arrange_backward},
     [SN_PAD] = {sn__cpu_pad_forward, sn__cpu_pad_backward},
     [SN_RESIZE] = {sn__cpu_resize_forward, sn__cpu_resize_backward},
     [SN_MATMUL] = {sn__cpu_matmul_forward, sn__cpu_matmul_backward},

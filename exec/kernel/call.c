@@ -50,7 +50,7 @@ void sn_call_fill(sn_call *call, const sn_route *route, unsigned char *const *pl
   fill_saved(call, route, place);
 }
 
-static bool reads(const sn_route *route, const sn_step *step, uint32_t tensor) {
+bool sn__call_reads(const sn_route *route, const sn_step *step, uint32_t tensor) {
   if (tensor == SN_NONE) return true; /* the input batch is always there */
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = route->accesses[step->first_access + i];
@@ -62,71 +62,8 @@ static bool reads(const sn_route *route, const sn_step *step, uint32_t tensor) {
 void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *step) {
   const sn_layer *layer = sn__call_layer(call);
   if (step->pass != SN_BACKWARD) return;
-  if (!reads(route, step, route->output[route->net->inputs[layer->first_input]])) call->x[0] = NULL;
-  if (!reads(route, step, route->output[layer->first_output])) call->y[0] = NULL;
-}
-
-/* Where the numbers of a value lie in a tensor, in floats: its images, of each its channels, of each `count` numbers.
- */
-typedef struct view {
-  uint64_t offset, image, channel, count;
-  uint32_t images, channels;
-} view;
-
-static uint64_t value_bytes(const sn_route *route, uint32_t value) {
-  return route->net->values[value].bytes;
-}
-
-/* A gradient's part of its tensor. Where that has one number a channel more, a TOKEN has passed it on, whose own
- * gradient is the first. */
-static view view_of(const sn_route *route, uint32_t value, uint32_t tensor, sn_part part) {
-  sn_shape s = route->net->layers[route->net->values[value].producer].out;
-  uint64_t floats = route->tensors[tensor].bytes / sizeof(float), plane = floats / s.n / part.channels;
-  return (view){.offset = part.channel * plane + (plane - sn__plane(s)),
-                .image = part.channels * plane,
-                .channel = plane,
-                .count = sn__plane(s),
-                .images = s.n,
-                .channels = s.c};
-}
-
-static void gather(const view *v, const float *storage, float *to) {
-  for (uint32_t n = 0; n < v->images; n++)
-    for (uint32_t c = 0; c < v->channels; c++, to += v->count)
-      memcpy(to, storage + v->offset + n * v->image + c * v->channel, v->count * sizeof *to);
-}
-
-void sn_call_gather(const sn_route *route, uint32_t value, const float *storage, float *to) {
-  view v = view_of(route, value, route->gradient[value], route->part[value]);
-  gather(&v, storage, to);
-}
-
-void sn_call_gather_input(const sn_route *route, uint32_t value, const float *storage, float *to) {
-  view v = view_of(route, value, route->output[value],
-                   (sn_part){0, route->net->layers[route->net->values[value].producer].out.c});
-  v.offset = 0;
-  gather(&v, storage, to);
-}
-
-/* A step of the layer itself, no sum and no view. */
-static bool is_backward_kernel(const sn_step *step) {
-  return step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
-}
-
-uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step) {
-  const sn_layer *layer = &route->net->layers[step->layer];
-  if (!is_backward_kernel(step) || layer->n_outputs == 0) return 0;
-  uint32_t value = layer->first_output, tensor = route->gradient[value];
-  if (tensor == SN_NONE || route->tensors[tensor].bytes == value_bytes(route, value)) return 0;
-  return value_bytes(route, value);
-}
-
-uint64_t sn_call_gathered_input_bytes(const sn_route *route, const sn_step *step, uint32_t i) {
-  uint32_t value = route->net->inputs[route->net->layers[step->layer].first_input + i];
-  uint32_t tensor = route->output[value];
-  bool runs = step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT;
-  if (!runs || step->pass == SN_UPDATE || tensor == SN_NONE || !reads(route, step, tensor)) return 0;
-  return route->tensors[tensor].bytes == value_bytes(route, value) ? 0 : value_bytes(route, value);
+  if (!sn__call_reads(route, step, route->output[route->net->inputs[layer->first_input]])) call->x[0] = NULL;
+  if (!sn__call_reads(route, step, route->output[layer->first_output])) call->y[0] = NULL;
 }
 
 uint32_t sn_call_owner(const sn_net *net, uint32_t layer) {
@@ -153,30 +90,13 @@ bool *sn_call_find_adders(const sn_route *route) {
 }
 
 uint64_t sn_call_own_bytes(const sn_route *route, const sn_step *step, const bool *adds) {
-  if (!is_backward_kernel(step) || !adds[step->layer]) return 0;
+  if (!sn__call_is_backward(step) || !adds[step->layer]) return 0;
   return route->net->layers[sn_call_owner(route->net, step->layer)].parameters * sizeof(float);
 }
 
 uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches, const bool *adds) {
   uint32_t owner = sn_call_owner(route->net, step->layer);
-  if (batches < 2 || !is_backward_kernel(step) || route->weight_gradient[owner] != SN_NONE || adds[step->layer])
+  if (batches < 2 || !sn__call_is_backward(step) || route->weight_gradient[owner] != SN_NONE || adds[step->layer])
     return 0;
   return route->net->layers[owner].parameters * sizeof(float);
-}
-
-void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place) {
-  const sn_sum *sum = &route->sums[step->sum];
-  uint32_t value = route->net->inputs[route->net->layers[step->layer].first_input];
-  view a = view_of(route, value, sum->earlier.tensor, sum->earlier.part),
-       b = view_of(route, value, sum->later.tensor, sum->later.part),
-       to = view_of(route, value, sum->to.tensor, sum->to.part);
-  const float *earlier = tensor_at(place, sum->earlier.tensor), *later = tensor_at(place, sum->later.tensor);
-  float *made = tensor_at(place, sum->to.tensor);
-  for (uint32_t n = 0; n < a.images; n++)
-    for (uint32_t c = 0; c < a.channels; c++) {
-      const float *x = earlier + a.offset + n * a.image + c * a.channel,
-                  *y = later + b.offset + n * b.image + c * b.channel;
-      float *z = made + to.offset + n * to.image + c * to.channel;
-      for (uint64_t i = 0; i < a.count; i++) z[i] = x[i] + y[i];
-    }
 }

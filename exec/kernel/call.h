@@ -69,18 +69,6 @@ void sn_call_fill(sn_call *call, const sn_route *route, unsigned char *const *pl
  * for their values. */
 void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *step);
 
-/* Adds two gradients where they meet (sim/graph/route.h); each may be a view of a larger one. */
-void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place);
-
-/* Copies the numbers of a gradient that is a view to `to`, one image after the other; or those of an input that is. */
-void sn_call_gather(const sn_route *route, uint32_t value, const float *storage, float *to);
-void sn_call_gather_input(const sn_route *route, uint32_t value, const float *storage, float *to);
-
-/* Bytes that the gradient with respect to a layer's output takes when it is gathered, and its i-th input, forward or
- * backward; 0 where it lies together, or the step does not read it. */
-uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step);
-uint64_t sn_call_gathered_input_bytes(const sn_route *route, const sn_step *step, uint32_t i);
-
 /* The layer whose parameters a layer uses: mostly its own. */
 uint32_t sn_call_owner(const sn_net *net, uint32_t layer);
 

@@ -129,6 +129,44 @@ static inline sn__rows sn__rows_of(const sn_layer *layer) {
   return (sn__rows){(uint64_t)s.n * s.c * s.h, s.w, 1};
 }
 
+/* Where numbers go or come from: (n, c, h, w) of `shape` is number first + n stride[0] + c stride[1] + .. */
+typedef struct sn__move {
+  sn_shape shape;
+  uint64_t first, stride[1 + SN_SIDES];
+} sn__move;
+
+static inline uint64_t sn__moved(const sn__move *m, uint64_t i) {
+  const uint64_t row = i / m->shape.w, plane = row / m->shape.h;
+  return m->first + plane / m->shape.c * m->stride[0] + plane % m->shape.c * m->stride[1] +
+         row % m->shape.h * m->stride[2] + i % m->shape.w * m->stride[3];
+}
+
+/* All numbers stay where they are. */
+static inline sn__move sn__move_alike(sn_shape s) {
+  return (sn__move){s, 0, {sn__image(s), sn__plane(s), s.w, 1}};
+}
+
+/* From what a TAKE, SLICE or TRANSPOSE makes to where in its input it was; what others make stays. */
+static inline sn__move sn__move_of(const sn_layer *layer, sn_shape in) {
+  sn__move move = sn__move_alike(layer->out);
+  const sn__move from = sn__move_alike(in);
+  if (layer->op != SN_TAKE && layer->op != SN_SLICE && layer->op != SN_TRANSPOSE) return move;
+  for (int axis = 0; axis <= SN_SIDES; axis++) {
+    const int of = layer->op == SN_TRANSPOSE && axis > 0 ? 1 + (int)layer->attr.axes[axis - 1] : axis;
+    move.stride[axis] = from.stride[of];
+  }
+  if (layer->op == SN_SLICE) move.first = layer->attr.first * from.stride[1 + layer->attr.axis];
+  return move;
+}
+
+/* Whether a step touches a tensor's value; the input batch, which is none, is always there. */
+bool sn__call_reads(const sn_route *route, const sn_step *step, uint32_t tensor);
+
+/* A step of the layer itself, no sum and no view. */
+static inline bool sn__call_is_backward(const sn_step *step) {
+  return step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
+}
+
 /* From one row or column of a window to the next. */
 static inline uint32_t sn__dilation(uint32_t given) {
   return given > 1 ? given : 1;

@@ -2,7 +2,8 @@
  * are in reference_linear.c (CONV, DECONV, FC), reference_norm.c (LRN, BN, SOFTMAX), reference_act.c,
  * reference_product.c (MUL, SCALE), reference_sequence.c (what is done at each position),
  * reference_tokens.c (what makes sequences, ROTARY), reference_attention.c, reference_group.c (GROUP_NORM),
- * reference_matrix.c (MATMUL, PROBABILITIES), reference_resize.c (and PAD) and reference_shape.c (all others). */
+ * reference_matrix.c (MATMUL, PROBABILITIES), reference_resize.c (and PAD), reference_arrange.c
+ * (RESHAPE, TRANSPOSE, SLICE) and reference_shape.c (all others). */
 #include "exec/kernel/reference.h"
 
 #include "exec/kernel/reference_internal.h"
@@ -79,6 +80,9 @@ static const kernel kernels[SN_OP_COUNT] = {
     [SN_TAKE] = {sn__reference_take_forward, sn__reference_take_backward, NULL},
     [SN_ROTARY] = {sn__reference_rotary_forward, sn__reference_rotary_backward, NULL},
     [SN_ATTENTION] = {NULL, NULL, sn__reference_attention},
+    [SN_RESHAPE] = {sn__reference_arrange_forward, sn__reference_arrange_backward, NULL},
+    [SN_TRANSPOSE] = {sn__reference_arrange_forward, sn__reference_arrange_backward, NULL},
+    [SN_SLICE] = {sn__reference_arrange_forward, sn__reference_arrange_backward, NULL},
     [SN_PAD] = {sn__reference_pad_forward, sn__reference_pad_backward, NULL},
     [SN_RESIZE] = {sn__reference_resize_forward, NULL, sn__reference_resize_backward},
     [SN_MATMUL] = {sn__reference_matmul_forward, sn__reference_matmul_backward, NULL},

@@ -59,6 +59,8 @@ void sn__reference_take_forward(const sn_call *call);
 void sn__reference_take_backward(const sn_call *call);
 void sn__reference_rotary_forward(const sn_call *call);
 void sn__reference_rotary_backward(const sn_call *call);
+void sn__reference_arrange_forward(const sn_call *call); /* RESHAPE, TRANSPOSE, SLICE */
+void sn__reference_arrange_backward(const sn_call *call);
 void sn__reference_pad_forward(const sn_call *call);
 void sn__reference_pad_backward(const sn_call *call);
 void sn__reference_resize_forward(const sn_call *call);

@@ -9,6 +9,7 @@
 #include "exec/machine/cpu.h"
 
 #include "base/checked.h"
+#include "exec/kernel/view.h"
 #include "models/op.h"
 
 #include <stdlib.h>

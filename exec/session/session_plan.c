@@ -2,6 +2,7 @@
 #include "exec/session/session_internal.h"
 
 #include "base/checked.h"
+#include "exec/kernel/view.h"
 #include "sim/ask/explain.h"
 #include "sim/plan/make.h"
 #include "sim/play/device_model.h"

@@ -191,7 +191,7 @@ static bool needs_gradient(const sn__route_maker *b, uint32_t value) {
 }
 
 static sn_part whole_of(const sn__route_maker *b, uint32_t value) {
-  return (sn_part){0, b->net->layers[b->net->values[value].producer].out.c};
+  return (sn_part){b->net->layers[b->net->values[value].producer].out.c, SN_NONE};
 }
 
 static bool casts_back(const sn__route_maker *b, uint32_t value) {
@@ -251,7 +251,8 @@ static void add_gradients(sn__route_maker *b, uint32_t index) {
     sn__route_new_gradients(b, index, 1);
     break;
   case SN_GRAD_PASS_ON:
-    if (needs_gradient(b, input)) sn__route_deliver(b, input, b->gradient[output], b->part[output]);
+    if (needs_gradient(b, input))
+      sn__route_deliver(b, input, b->gradient[output], (sn_part){b->part[output].channels, input});
     break;
   case SN_GRAD_ACCUMULATE:
     for (uint32_t port = 1; port < layer->n_outputs; port++) sn__route_access(b, b->gradient[output + port], SN_READ);

@@ -117,10 +117,12 @@ typedef struct sn_step {
   uint32_t first_permit, n_permits;  /* route->permits[first_permit ..]; the first that can be used is */
 } sn_step;
 
-/* Where a gradient lies in its tensor: from `channel` on, of `channels` an image. The whole of it: {0, as many as the
- * value has}. Less than that where a CONCAT hands on views. */
+/* How a gradient lies in its tensor, which has `channels` an image. Alone, element by element as its value, where `of`
+ * is SN_NONE. Else it is part of another, or in its order: of that with respect to what the reader of value `of` makes,
+ * which hands it on (JOIN, CONCAT, RESHAPE, TRANSPOSE, POSITION, TOKEN). `of` is the value itself, or a branch of its
+ * FORK. */
 typedef struct sn_part {
-  uint32_t channel, channels;
+  uint32_t channels, of;
 } sn_part;
 
 typedef struct sn_summand {

@@ -94,7 +94,7 @@ static void add_sum(sn__route_maker *b, const sn__meeting *m) {
   b->holders[m->later.tensor]--;
   if (!in_place) {
     to.tensor = sn__route_add_tensor(b, m->fork, 0, SN_GRADIENT, sn__route_bytes(b, m->value, b->widths.made));
-    to.part = (sn_part){0, b->net->layers[b->net->values[m->value].producer].out.c};
+    to.part = (sn_part){b->net->layers[b->net->values[m->value].producer].out.c, SN_NONE};
     sn__route_access(b, to.tensor, SN_WRITE);
   }
   sn__route_end_step(b);
@@ -113,23 +113,19 @@ void sn__route_leave(sn__route_maker *b, uint32_t index) {
 }
 
 /* What looks at the same numbers as other channels has the same share of them. */
-static sn_part seen_as(sn_part part, uint32_t channels, uint32_t as) {
-  if (channels == as) return part;
-  return (sn_part){(uint32_t)((uint64_t)part.channel * as / channels),
-                   (uint32_t)((uint64_t)part.channels * as / channels)};
+static uint32_t seen_as(uint32_t whole, uint32_t channels, uint32_t as) {
+  return channels == as ? whole : (uint32_t)((uint64_t)whole * as / channels);
 }
 
 void sn__route_hand_on(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   bool views = sn__route_rule(b, index)->gradient == SN_GRAD_VIEWS;
-  sn_part whole = b->part[layer->first_output];
-  uint32_t dy = b->gradient[layer->first_output], channel = whole.channel;
+  uint32_t dy = b->gradient[layer->first_output], whole = b->part[layer->first_output].channels;
   for (uint32_t i = 0; i < layer->n_inputs; i++) {
     uint32_t value = sn__route_input(b, layer, i);
     uint32_t channels = sn_layer_input_shape(b->net, layer, i).c;
-    sn_part part = views ? (sn_part){channel, whole.channels} : seen_as(whole, layer->out.c, channels);
-    channel += channels;
-    if (b->trained[value]) sn__route_deliver(b, value, dy, part);
+    uint32_t seen = views ? whole : seen_as(whole, layer->out.c, channels);
+    if (b->trained[value]) sn__route_deliver(b, value, dy, (sn_part){seen, value});
   }
 }
 

@@ -164,6 +164,15 @@ static void matrices(void **state) {
   conforms(&(subject){"/tests/nets/small_matrix.json", 4, 0, 300 << 10, true, 0, 0});
 }
 
+/* Numbers in another order and among others, several times over: in PyTorch's graph these are views, as their gradients
+ * are, and gathered where they are read; elsewhere copies. */
+static void views(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_views.json", 3, 0, 175 << 10, true, 0, 0});
+  conforms(
+      &(subject){"/tests/nets/small_views.json", 1, 0, 80 << 10, false, 0, 0}); /* sums of one image are in place */
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -182,6 +191,7 @@ static void accumulated(void **state) {
   conforms(&(subject){"/tests/nets/small_gated.json", 4, 0, 440 << 10, false, 0, 3});
   conforms(&(subject){"/tests/nets/small_gpt.json", 3, 0, 170 << 10, false, SN_OPTIMIZER_ADAM, 3});
   conforms(&(subject){"/tests/nets/small_matrix.json", 4, 0, 320 << 10, false, 0, 2});
+  conforms(&(subject){"/tests/nets/small_views.json", 3, 0, 195 << 10, false, 0, 2});
 }
 
 int main(void) {
@@ -189,7 +199,7 @@ int main(void) {
       cmocka_unit_test(lenet),        cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
       cmocka_unit_test(inception),    cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
       cmocka_unit_test(gan),          cmocka_unit_test(accumulated), cmocka_unit_test(gated),
-      cmocka_unit_test(transformers), cmocka_unit_test(matrices),
+      cmocka_unit_test(transformers), cmocka_unit_test(matrices),    cmocka_unit_test(views),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

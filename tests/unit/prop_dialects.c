@@ -131,8 +131,9 @@ static void pytorch_steps(void **state) {
     print_step(route, s, text, sizeof text);
     assert_string_equal(text, steps[s]);
   }
-  sn_part cat = route->part[route->net->inputs[route->net->layers[7].first_input]];
-  assert_int_equal(cat.channel, 0);
+  const uint32_t joined = route->net->inputs[route->net->layers[7].first_input];
+  sn_part cat = route->part[joined];
+  assert_int_equal(cat.of, joined);
   assert_int_equal(cat.channels, 4);
   sn_route_free(route);
   route = sn_route_new(net, SN_DIALECT_PYTORCH_1_7, SN_ORDER_ROUTE, &err);

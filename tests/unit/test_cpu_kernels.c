@@ -258,6 +258,22 @@ static void sizes_match(void **state) {
   }
 }
 
+static void arrangements_match(void **state) {
+  (void)state;
+  static const sn_side orders[][SN_SIDES] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+  check_operator(SN_RESHAPE, (sn_attr){.shape = {35, 9, 0}}, (sn_shape){3, 5, 7, 36}, 1);
+  for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+    const sn_attr order = {.axes = {orders[i][0], orders[i][1], orders[i][2]}};
+    check_operator(SN_TRANSPOSE, order, (sn_shape){3, 5, 7, 6}, 1);
+    check_operator(SN_TRANSPOSE, order, (sn_shape){2, 33, 700, 1}, 1);
+    check_operator(SN_TRANSPOSE, order, (sn_shape){1, 1, 1, 1}, 1);
+  }
+  for (sn_side axis = SN_SIDE_CHANNELS; axis < SN_SIDES; axis++) {
+    check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 2, .count = 3}, (sn_shape){3, 5, 7, 6}, 1);
+    check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 1, .count = 30}, (sn_shape){2, 40, 31, 33}, 1);
+  }
+}
+
 static void dilated_match(void **state) {
   (void)state;
   check_operator(SN_CONV, dilated(conv_attr(17, 3, 3, 1, 2, 1), 2, 2), (sn_shape){1, 13, 19, 9}, 1);
@@ -564,6 +580,7 @@ int main(void) {
       cmocka_unit_test(sequences_match),
       cmocka_unit_test(matrices_match),
       cmocka_unit_test(sizes_match),
+      cmocka_unit_test(arrangements_match),
       cmocka_unit_test(dilated_match),
       cmocka_unit_test(others_match),
       cmocka_unit_test(random_nets_match),

@@ -226,6 +226,20 @@ static void gradients_of_sizes(void **state) {
   }
 }
 
+static void gradients_of_arrangements(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(23);
+  check_gradients(SN_RESHAPE, (sn_attr){.shape = {4, 0, 1}}, (sn_shape){2, 3, 4, 2}, 1, seed);
+  for (int first = 0; first < SN_SIDES; first++)
+    for (int turned = 0; turned < 2; turned++) {
+      const sn_side second = (sn_side)((first + 1) % SN_SIDES), third = (sn_side)((first + 2) % SN_SIDES);
+      const sn_attr order = {.axes = {(sn_side)first, turned ? third : second, turned ? second : third}};
+      check_gradients(SN_TRANSPOSE, order, (sn_shape){2, 3, 4, 2}, 1, seed);
+      check_gradients(SN_SLICE, (sn_attr){.axis = (sn_side)first, .first = 1, .count = 1u + (uint32_t)turned},
+                      (sn_shape){2, 3, 4, 3}, 1, seed);
+    }
+}
+
 static void gradients_dilated(void **state) {
   (void)state;
   uint64_t seed = first_seed(22);
@@ -292,13 +306,21 @@ static void dropout_ratio(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_conv),         cmocka_unit_test(gradients_deconv),
-      cmocka_unit_test(gradients_fc),           cmocka_unit_test(gradients_pool),
-      cmocka_unit_test(gradients_norm),         cmocka_unit_test(gradients_of_others),
-      cmocka_unit_test(gradients_of_products),  cmocka_unit_test(gradients_of_positions),
-      cmocka_unit_test(gradients_of_sequences), cmocka_unit_test(gradients_of_matrices),
-      cmocka_unit_test(gradients_of_sizes),     cmocka_unit_test(gradients_dilated),
-      cmocka_unit_test(dropout_masks),          cmocka_unit_test(dropout_ratio),
+      cmocka_unit_test(gradients_conv),
+      cmocka_unit_test(gradients_deconv),
+      cmocka_unit_test(gradients_fc),
+      cmocka_unit_test(gradients_pool),
+      cmocka_unit_test(gradients_norm),
+      cmocka_unit_test(gradients_of_others),
+      cmocka_unit_test(gradients_of_products),
+      cmocka_unit_test(gradients_of_positions),
+      cmocka_unit_test(gradients_of_sequences),
+      cmocka_unit_test(gradients_of_matrices),
+      cmocka_unit_test(gradients_of_sizes),
+      cmocka_unit_test(gradients_dilated),
+      cmocka_unit_test(gradients_of_arrangements),
+      cmocka_unit_test(dropout_masks),
+      cmocka_unit_test(dropout_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
