@@ -27,6 +27,7 @@ struct sn_json {
   char *text; /* ends in NUL */
   size_t bytes;
   cJSON *root;
+  bool terse;
 };
 
 void sn_json_free(sn_json *doc) {
@@ -39,6 +40,10 @@ void sn_json_free(sn_json *doc) {
 
 const cJSON *sn_json_root(const sn_json *doc) {
   return doc->root;
+}
+
+void sn_json_be_terse(sn_json *doc, bool terse) {
+  doc->terse = terse;
 }
 
 static sn_status fail_at(const sn_json *doc, unsigned line, sn_err *err, const char *format, va_list args) {
@@ -63,7 +68,7 @@ static __attribute__((format(printf, 4, 5))) sn_status fail_line(const sn_json *
 sn_status sn_json_fail(const sn_json *doc, const cJSON *item, sn_err *err, const char *format, ...) {
   va_list args;
   va_start(args, format);
-  fail_at(doc, sn_json_line(doc, item), err, format, args);
+  fail_at(doc, doc->terse ? 0 : sn_json_line(doc, item), err, format, args);
   va_end(args);
   return err->code;
 }
@@ -328,6 +333,7 @@ sn_status sn_json_count(const sn_json *doc, const cJSON *object, const char *key
 /* " (did you mean "pad"?)", or all there are where none is near. */
 static sn_status fail_key(const sn_json *doc, const cJSON *item, const char *const *keys, size_t count, sn_err *err) {
   char hint[400];
+  if (doc->terse) return sn_json_fail(doc, item, err, "unknown key");
   if (!*sn_text_suggest(item->string, keys, count, hint, sizeof hint)) {
     size_t used = (size_t)snprintf(hint, sizeof hint, "; there are ");
     for (size_t i = 0; i < count && used < sizeof hint; i++)
@@ -336,16 +342,21 @@ static sn_status fail_key(const sn_json *doc, const cJSON *item, const char *con
   return sn_json_fail(doc, item, err, "unknown key \"%.60s\"%s", item->string, hint);
 }
 
-sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err) {
+sn_status sn_json_known(const sn_json *doc, const cJSON *item, const char *const *keys, size_t count, uint64_t *seen,
+                        sn_err *err) {
   assert(count <= 64);
+  size_t i = 0;
+  while (i < count && strcmp(item->string, keys[i]) != 0) i++;
+  if (i == count) return fail_key(doc, item, keys, count, err);
+  if (*seen >> i & 1) return sn_json_fail(doc, item, err, "the key \"%s\" stands twice", keys[i]);
+  *seen |= UINT64_C(1) << i;
+  return SN_OK;
+}
+
+sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err) {
   uint64_t seen = 0;
   if (!cJSON_IsObject(object)) return sn_json_fail(doc, object, err, "expected an object: {...}");
-  for (const cJSON *item = object->child; item; item = item->next) {
-    size_t i = 0;
-    while (i < count && strcmp(item->string, keys[i]) != 0) i++;
-    if (i == count) return fail_key(doc, item, keys, count, err);
-    if (seen >> i & 1) return sn_json_fail(doc, item, err, "the key \"%s\" stands twice", keys[i]);
-    seen |= UINT64_C(1) << i;
-  }
+  for (const cJSON *item = object->child; item; item = item->next)
+    if (sn_json_known(doc, item, keys, count, &seen, err)) return err->code;
   return SN_OK;
 }

@@ -33,6 +33,9 @@ const cJSON *sn_json_root(const sn_json *doc);
 /* The line (from 1) on which `item` begins; 0 for an item that is not in the document. O(length of the text). */
 unsigned sn_json_line(const sn_json *doc, const cJSON *item);
 
+/* From now on errors have neither line nor hint, which takes time: for who only wants to know that there are some. */
+void sn_json_be_terse(sn_json *doc, bool terse);
+
 /* Records `file:line: ` + the text as SN_BAD_INPUT. */
 sn_status sn_json_fail(const sn_json *doc, const cJSON *item, sn_err *err, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -51,6 +54,10 @@ sn_status sn_json_bool(const sn_json *doc, const cJSON *object, const char *key,
 sn_status sn_json_item_count(const sn_json *doc, const cJSON *item, const char *what, uint64_t low, uint64_t high,
                              uint64_t *out, sn_err *err);
 
+/* Fails where the key of `item`, a member of an object, is not among `keys` (the nearest offered, or all of them) or
+ * stands in `seen`, which is 0 at first and has a bit for each of the keys met, at most 64. */
+sn_status sn_json_known(const sn_json *doc, const cJSON *item, const char *const *keys, size_t count, uint64_t *seen,
+                        sn_err *err);
 /* Fails at the first key of `object` that is not among `keys` (the nearest offered, or all of
  * them) or that stands twice. */
 sn_status sn_json_only(const sn_json *doc, const cJSON *object, const char *const *keys, size_t count, sn_err *err);

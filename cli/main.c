@@ -3,6 +3,7 @@
 #include "cli/frame/clash.h"
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
+#include "models/mistakes.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -30,6 +31,14 @@ static void keep_memory(const sn_command *command) {
 #endif
 }
 
+/* A network file with more mistakes than an error has room for is listed in full. */
+static void complain(const sn_args *args, const sn_err *err) {
+  char text[SN_MISTAKES_TEXT];
+  bool of_net = err->code == SN_BAD_INPUT && args->net;
+  if (of_net) sn_net_mistakes(args->net, args->batch ? args->batch : 1, args->image, err, text, sizeof text);
+  sn_out_complain(err->code == SN_NO_FIT ? sn_status_name(err->code) : "error", of_net ? text : err->text);
+}
+
 int main(int argc, char **argv) {
   sn_args args;
   sn_err err = SN_ERR_INIT;
@@ -45,6 +54,6 @@ int main(int argc, char **argv) {
   }
   if (err.code == SN_OK) return 0;
   sn_out_progress(NULL);
-  sn_out_complain(err.code == SN_NO_FIT ? sn_status_name(err.code) : "error", err.text);
+  complain(&args, &err);
   return sn_status_exit_code(err.code);
 }

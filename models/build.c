@@ -21,6 +21,12 @@ void sn__builder_free(sn_builder *b) {
   free(b);
 }
 
+void sn__builder_break(sn_builder *b, uint32_t layer) {
+  if (!b || layer >= b->n_layers) return;
+  b->layers[layer].first_output = SN_NONE;
+  b->broken = true;
+}
+
 /* `name` NULL: not fit to be printed. */
 static uint32_t fail(sn_builder *b, const char *name, const char *reason) {
   b->bad_layer = b->n_layers;
@@ -53,7 +59,7 @@ static bool reserve(sn_builder *b, uint32_t n_inputs) {
 }
 
 /* Names stand in tables, plans and error messages: no blanks, no control characters, not endless. */
-static bool is_good_name(const char *name) {
+bool sn__is_good_name(const char *name) {
   const char *at = name;
   uint32_t point;
   for (size_t bytes; *at; at += bytes) {
@@ -68,7 +74,7 @@ static uint32_t add(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t
                     const char *name) {
   if (!b || b->err.code != SN_OK) return SN_NONE;
   if (!name) return fail_memory(b);
-  if (!is_good_name(name))
+  if (!sn__is_good_name(name))
     return fail(b, NULL, "a layer's name has 1 to 200 bytes of UTF-8, no blanks and no control characters");
   if (b->n_layers >= SN_MAX_LAYERS || n_inputs > SN_MAX_INPUTS - b->n_inputs)
     return fail(b, name, "the network has more than 2 million layers or 4 million inputs");

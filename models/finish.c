@@ -26,6 +26,7 @@ typedef struct finisher {
   sn_builder *b;
   sn_err *err;
   uint32_t bad_layer;
+  bool mistaken; /* something is wrong */
   sn__names names;
   uint32_t *uses;      /* consumers of a declared layer */
   uint32_t *fork;      /* FORK layer of a declared layer with several consumers */
@@ -39,9 +40,23 @@ typedef struct finisher {
   uint32_t *inputs;
 } finisher;
 
-static sn_status fail(finisher *f, uint32_t layer, const char *reason) {
+/* SN_OK where somebody wants to know what else is wrong. */
+static sn_status fail_text(finisher *f, uint32_t layer, const char *text) {
+  f->mistaken = true;
+  if (f->b->mistaken) return f->b->mistaken(f->b->context, layer, text) ? SN_OK : SN_BAD_INPUT;
   f->bad_layer = layer;
-  return sn_fail(f->err, SN_BAD_INPUT, "layer \"%s\": %s", f->b->layers[layer].name, reason);
+  return sn_fail(f->err, SN_BAD_INPUT, "%s", text);
+}
+
+static sn_status fail(finisher *f, uint32_t layer, const char *reason) {
+  char text[sizeof f->err->text];
+  snprintf(text, sizeof text, "layer \"%s\": %s", f->layers ? f->layers[layer].name : f->b->layers[layer].name, reason);
+  return fail_text(f, layer, text);
+}
+
+static sn_status fail_twice(finisher *f, uint32_t layer) {
+  f->b->unconnected = true; /* who names it may mean the other */
+  return fail(f, layer, "another layer has this name already; rename one of them");
 }
 
 static sn_status check_names(finisher *f) {
@@ -49,9 +64,14 @@ static sn_status check_names(finisher *f) {
   if (sn__names_init(&f->names, b->n_layers, f->err)) return f->err->code;
   for (uint32_t i = 0; i < b->n_layers; i++) sn__names_add(&f->names, b->layers[i].name, i);
   sn__names_sort(&f->names);
-  uint32_t twice = sn__names_twice(&f->names);
-  if (twice == SN_NONE) return SN_OK;
-  return fail(f, twice, "another layer has this name already; rename one of them");
+  uint32_t lowest = SN_NONE;
+  for (uint32_t i = 1; i < f->names.count; i++) {
+    uint32_t index = f->names.items[i].index;
+    if (!sn__names_repeated(&f->names, i)) continue;
+    if (index < lowest) lowest = index;
+    if (b->mistaken && fail_twice(f, index)) return SN_BAD_INPUT;
+  }
+  return lowest == SN_NONE || b->mistaken ? SN_OK : fail_twice(f, lowest);
 }
 
 static sn_status count_uses(finisher *f) {
@@ -62,8 +82,9 @@ static sn_status count_uses(finisher *f) {
     for (uint32_t k = 0; k < b->layers[i].n_inputs; k++) {
       uint32_t producer = b->inputs[b->layers[i].first_input + k];
       if (producer >= b->n_layers) return fail(f, i, "one of its inputs was never declared");
-      if (b->layers[producer].op == SN_SOFTMAX)
-        return fail(f, i, "its input is a SOFTMAX, which ends a network; take the layer before it");
+      if (b->layers[producer].op == SN_SOFTMAX &&
+          fail(f, i, "its input is a SOFTMAX, which ends a network; take the layer before it"))
+        return f->err->code;
       f->uses[producer]++;
     }
   return SN_OK;
@@ -71,13 +92,15 @@ static sn_status count_uses(finisher *f) {
 
 static sn_status check_ends(finisher *f) {
   const sn_builder *b = f->b;
-  uint32_t ends = 0, unused = SN_NONE;
-  for (uint32_t i = 0; i < b->n_layers; i++) {
-    ends += b->layers[i].op == SN_SOFTMAX;
-    if (f->uses[i] == 0 && b->layers[i].op != SN_SOFTMAX && unused == SN_NONE) unused = i;
-  }
-  if (ends == 0) return sn_fail(f->err, SN_BAD_INPUT, "the network has no SOFTMAX; end it with one");
-  return unused == SN_NONE ? SN_OK : fail(f, unused, "its output is never used; give it to a layer or remove it");
+  uint32_t ends = 0;
+  if (b->unconnected) return SN_OK;
+  for (uint32_t i = 0; i < b->n_layers; i++) ends += b->layers[i].op == SN_SOFTMAX;
+  if (ends == 0 && fail_text(f, SN_NONE, "the network has no SOFTMAX; end it with one")) return SN_BAD_INPUT;
+  for (uint32_t i = 0; i < b->n_layers; i++)
+    if (f->uses[i] == 0 && b->layers[i].op != SN_SOFTMAX &&
+        fail(f, i, "its output is never used; give it to a layer or remove it"))
+      return SN_BAD_INPUT;
+  return SN_OK;
 }
 
 /* Room for the net, now that the number of FORKs is known. */
@@ -204,8 +227,9 @@ static sn_status fail_cycle(finisher *f) {
   }
   char more[40] = "";
   if (length > SHOWN) snprintf(more, sizeof more, ", ... (%" PRIu32 " layers in all)", length);
-  f->bad_layer = first;
-  return sn_fail(f->err, SN_BAD_INPUT, "layers form a cycle: \"%.60s\"%s%s", f->layers[first].name, text, more);
+  char whole[sizeof text + 160];
+  snprintf(whole, sizeof whole, "layers form a cycle: \"%.60s\"%s%s", f->layers[first].name, text, more);
+  return fail_text(f, first, whole);
 }
 
 static sn_status add_to_total(uint64_t part, uint64_t limit, uint64_t *total) {
@@ -255,6 +279,7 @@ static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *
 static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) {
   uint32_t from = layer->attr.weights_of;
   const sn_layer *owner = from < f->b->n_layers ? &f->layers[from] : NULL;
+  if (f->mistaken && owner && owner->out.n == 0) return SN_OK;
   bool has_table = owner && (owner->op == SN_EMBEDDING || owner->op == SN_FC) && !owner->attr.bias;
   if (!has_table || owner->attr.weights_of != 0 || owner->parameters != layer->parameters || layer->attr.bias)
     return sn_fail(err, SN_BAD_INPUT,
@@ -278,15 +303,27 @@ static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *er
   return err->code;
 }
 
+/* Nothing is known of a broken layer, nor of what stands behind one. */
+static bool is_known(const finisher *f, uint32_t layer) {
+  const sn_layer *l = &f->layers[layer];
+  if (layer < f->b->n_layers && f->b->layers[layer].first_output == SN_NONE) return false;
+  for (uint32_t k = 0; k < l->n_inputs; k++)
+    if (f->layers[f->values[f->inputs[l->first_input + k]].producer].out.n == 0) return false;
+  return true;
+}
+
 static sn_status infer_all(finisher *f, totals *t) {
   for (uint32_t i = 0; i < f->n_layers; i++) {
     sn_err reason = SN_ERR_INIT;
     uint64_t bytes;
     sn_layer *layer = &f->layers[f->order[i]];
+    if (!is_known(f, f->order[i])) continue;
     bool tokens = f->b->tokens && (layer->op == SN_DATA || (layer->op == SN_FORK && reads_batch(f, layer)));
     if (infer(f, layer, &bytes, &reason)) { /* never of a FORK, which has its producer's shape */
-      f->bad_layer = f->order[i];
-      return sn_fail(f->err, reason.code, "layer \"%s\": %s", layer->name, reason.text);
+      if (reason.code != SN_BAD_INPUT) return sn_fail(f->err, reason.code, "%s", reason.text);
+      if (fail(f, f->order[i], reason.text)) return SN_BAD_INPUT;
+      layer->out = (sn_shape){0};
+      continue;
     }
     for (uint32_t k = 0; k < layer->n_outputs; k++) f->values[layer->first_output + k].dtype = tokens ? SN_I64 : SN_F32;
     if (add_totals(f, layer, tokens ? 2 * bytes : bytes, t)) return f->err->code;
@@ -327,7 +364,7 @@ static sn_net *finish(finisher *f) {
     fail_cycle(f);
     return NULL;
   }
-  return infer_all(f, &t) || check_ends(f) ? NULL : make_net(f, &t);
+  return infer_all(f, &t) || check_ends(f) || f->mistaken ? NULL : make_net(f, &t);
 }
 
 sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
@@ -341,7 +378,7 @@ sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
     *bad_layer = b->bad_layer;
     sn_fail(err, b->err.code, "%s", b->err.text);
   } else {
-    finisher f = {.b = b, .err = err, .bad_layer = SN_NONE};
+    finisher f = {.b = b, .err = err, .bad_layer = SN_NONE, .mistaken = b->broken};
     net = finish(&f);
     *bad_layer = f.bad_layer;
     sn__names_free(&f.names);

@@ -10,7 +10,7 @@
 #define SN_MODELS_JSON_LIST_H
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "models/mistakes.h"
 #include "models/names.h"
 
 enum { SN__MAX_REPEAT_DEPTH = 8 };
@@ -19,6 +19,8 @@ typedef struct sn__json_layer {
   const cJSON *item;
   const char *name; /* with the suffix of its iterations: "conv.2.1" */
   uint32_t scope;
+  bool again; /* its item has been written out before */
+  bool bad;   /* what is wrong with its name has been said; it has another */
 } sn__json_layer;
 
 /* One iteration of a repeat; scope 0 is the top. */
@@ -29,20 +31,20 @@ typedef struct sn__json_scope {
 } sn__json_scope;
 
 typedef struct sn__json_list {
-  const sn_json *doc;
+  sn__mistakes *mistakes;
   sn_arena *arena; /* names and suffixes */
   sn__json_layer *layers;
   sn__json_scope *scopes;
   uint32_t n_layers, room_layers, n_scopes, room_scopes;
   uint32_t depth;          /* set by the caller: how often the repeat of the depth is written out; 0: as it says */
   const cJSON *depth_item; /* the repeat of the depth: the one marked so, or the only one; NULL: none */
+  bool incomplete;         /* items that are neither a layer nor a repeat were left out */
   sn__names names;
 } sn__json_list;
 
-/* Reads a list that is zeroed (but for `depth`) from the array "layers" of the document. Keys of a layer are checked
- * elsewhere, before the next layer is read, by `check`. O(n log n) in the layers written out. */
-typedef sn_status sn__json_check(const sn_json *doc, const cJSON *layer, sn_err *err);
-sn_status sn__json_list_read(sn__json_list *list, const sn_json *doc, sn__json_check *check, sn_err *err);
+/* Reads a list that is zeroed, but for `depth` and `mistakes`, from the array "layers" of the document. Of a layer only
+ * the name is looked at. O(n log n) in the layers written out. False: it was given up, or there is no list. */
+bool sn__json_list_read(sn__json_list *list);
 void sn__json_list_free(sn__json_list *list);
 
 /* The layer that `name` means where layer `at` says it; SN_NONE where it means none. */

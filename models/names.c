@@ -56,10 +56,6 @@ uint32_t sn__names_find(const sn__names *names, const char *text) {
   return found ? names->items[low].index : SN_NONE;
 }
 
-uint32_t sn__names_twice(const sn__names *names) {
-  uint32_t lowest = SN_NONE;
-  for (uint32_t i = 1; i < names->count; i++)
-    if (compare_text(&names->items[i - 1], &names->items[i]) == 0 && names->items[i].index < lowest)
-      lowest = names->items[i].index;
-  return lowest;
+bool sn__names_repeated(const sn__names *names, uint32_t i) {
+  return compare_text(&names->items[i - 1], &names->items[i]) == 0;
 }

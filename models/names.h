@@ -30,7 +30,7 @@ void sn__names_sort(sn__names *names);
 
 /* After sorting. The index of a name, the lowest where it stands twice; SN_NONE where it is unknown. */
 uint32_t sn__names_find(const sn__names *names, const char *text);
-/* The lowest index whose name has a lower one too, SN_NONE where all differ. */
-uint32_t sn__names_twice(const sn__names *names);
+/* Whether the i-th item has the name of the one before it, which has the lower index; not for the first. */
+bool sn__names_repeated(const sn__names *names, uint32_t i);
 
 #endif

@@ -82,10 +82,15 @@ void sn_out_say(const char *format, ...) {
 }
 
 void sn_out_complain(const char *kind, const char *text) {
-  char copy[1024];
+  char copy[4096];
   snprintf(copy, sizeof copy, "%s", text);
   bool color = lively(stderr);
-  fprintf(stderr, "snsim: %s%s:%s %s\n", color ? "\033[1;31m" : "", kind, color ? "\033[0m" : "", sn_table_clean(copy));
+  fprintf(stderr, "snsim: %s%s:%s ", color ? "\033[1;31m" : "", kind, color ? "\033[0m" : "");
+  for (char *line = copy, *end; line; line = end) {
+    end = strchr(line, '\n');
+    if (end) *end++ = '\0';
+    fprintf(stderr, "%s\n", sn_table_clean(line));
+  }
 }
 
 const char *sn_out_quote(const char *text, char *out, size_t room) {

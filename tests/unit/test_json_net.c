@@ -1,5 +1,6 @@
 /* JSON networks: the example in the tree, defaults, repeats and names, and a table of bad files with the message and
  * line each must give. */
+#include "models/mistakes.h"
 #include "models/op.h"
 #include "models/zoo.h"
 
@@ -274,11 +275,11 @@ static const struct bad_net {
     {"{\"snsim_net\":1,\"name\":\"t\",\"input\":[1,1,1],\"layers\":[]}", "t.json: the network has no SOFTMAX"},
     {"{\"snsim_net\":1,\"name\":\"t\",\n\"input\":[16777216,16777216,16777216],\"layers\":[" END,
      "t.json:2: layer \"data\": a tensor of 2x16777216x16777216x16777216"},
-    {NET("7,"), "t.json:2: a layer must be an object"},
-    {NET("{\"name\":\"a\"},"), "t.json:2: \"op\" is missing"},
-    {NET("{\"op\":\"ACT\"},"), "t.json:2: \"name\" is missing"},
-    {NET("{\"name\":3,\"op\":\"ACT\"},"), "t.json:2: \"name\" must be a text"},
-    {NET("{\"name\":\"@a\",\"op\":\"ACT\"},"), "t.json:2: a layer's name"},
+    {NET("7,"), "t.json:2: layer 1: a layer must be an object"},
+    {NET("{\"name\":\"a\"},"), "t.json:2: layer \"a\": \"op\" is missing"},
+    {NET("{\"op\":\"ACT\"},"), "t.json:2: layer 1: \"name\" is missing"},
+    {NET("{\"name\":3,\"op\":\"ACT\"},"), "t.json:2: layer 1: \"name\" must be a text"},
+    {NET("{\"name\":\"@a\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
     {NET("{\"name\":\"\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
     {NET("{\"name\":\"a\\nb\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
     {NET("{\"name\":\"a\\u202eb\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},     /* right to left */
@@ -286,9 +287,10 @@ static const struct bad_net {
     {NET("{\"name\":\"a\\u00a0\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
     {NET("{\"name\":\"a\\u009b2J\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"}, /* C1: ESC [ */
     {NET("{\"name\":\"a\\u3000\",\"op\":\"ACT\"},"), "t.json:2: layer 1: a layer's name"},
-    {NET("{\"name\":\"a\",\"op\":\"A\\u202e\\u009b\"},"), "t.json:2: unknown op \"A?????\""},
-    {NET("{\"name\":\"a\",\"op\":\"DENSE\"},"), "t.json:2: unknown op \"DENSE\" (did you mean \"FC\"?)"},
-    {NET("{\"name\":\"a\",\n\"op\":\"ReLU6\"},"), "t.json:3: unknown op \"ReLU6\" (did you mean \"ACT\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"A\\u202e\\u009b\"},"), "t.json:2: layer \"a\": unknown op \"A?????\""},
+    {NET("{\"name\":\"a\",\"op\":\"DENSE\"},"), "t.json:2: layer \"a\": unknown op \"DENSE\" (did you mean \"FC\"?)"},
+    {NET("{\"name\":\"a\",\n\"op\":\"ReLU6\"},"),
+     "t.json:3: layer \"a\": unknown op \"ReLU6\" (did you mean \"ACT\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"MaxPool2d\"},"), "(did you mean \"POOL\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"GELU\"},"), "unknown op \"GELU\" (did you mean \"ACT\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"WAVELET\"},"), "unknown op \"WAVELET\"; there are CONV, DECONV, FC, POOL, ACT, LRN"},
@@ -324,23 +326,24 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
      "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\", "
      "\"weights_of\""},
-    {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"), "t.json:2: unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
-    {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: unknown op \"FORK\""},
-    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"kernel\":3},"), "t.json:3: unknown key \"kernel\""},
+    {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"),
+     "t.json:2: layer \"a\": unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"FORK\"},"), "t.json:2: layer \"a\": unknown op \"FORK\""},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"kernel\":3},"), "t.json:3: layer \"a\": unknown key \"kernel\""},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\n\"chanels\":3},"),
-     "t.json:3: unknown key \"chanels\" (did you mean \"channels\"?)"},
-    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"name\":\"b\"},"), "t.json:3: the key \"name\" stands twice"},
-    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"kernel\":3},"), "t.json:2: \"channels\" is missing"},
-    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3},"), "t.json:2: \"kernel\" is missing"},
+     "t.json:3: layer \"a\": unknown key \"chanels\" (did you mean \"channels\"?)"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\n\"name\":\"b\"},"), "t.json:3: layer \"a\": the key \"name\" stands twice"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"kernel\":3},"), "t.json:2: layer \"a\": \"channels\" is missing"},
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3},"), "t.json:2: layer \"a\": \"kernel\" is missing"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":-3,\"kernel\":1},"), "\"channels\" must be a whole number"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\n\"kernel\":[1,2,3]},"),
-     "t.json:3: \"kernel\" must be one number or two"},
+     "t.json:3: layer \"a\": \"kernel\" must be one number or two"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\n\"kernel\":[1,\n2.5]},"),
-     "t.json:4: \"kernel\" must be a whole number from 1 to 16777216, not 2.5"},
+     "t.json:4: layer \"a\": \"kernel\" must be a whole number from 1 to 16777216, not 2.5"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\"kernel\":1,\n\"stride\":0},"),
-     "t.json:3: \"stride\" must be a whole number from 1"},
+     "t.json:3: layer \"a\": \"stride\" must be a whole number from 1"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\"kernel\":1,\"bias\":\"no\"},"),
-     "t.json:2: \"bias\" must be true or false"},
+     "t.json:2: layer \"a\": \"bias\" must be true or false"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":1,\"groups\":2},"),
      "t.json:2: layer \"a\": groups 2 does not divide its 3 input"},
     {NET("\n{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":9},"),
@@ -360,7 +363,7 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"DECONV\",\"channels\":4,\"kernel\":3,\"output_pad\":1},"),
      "t.json:2: layer \"a\": output_pad 1 is not smaller than stride 1"},
     {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":4,\"kernel\":3,\"output_pad\":1},"),
-     "t.json:2: unknown key \"output_pad\""},
+     "t.json:2: layer \"a\": unknown key \"output_pad\""},
     {NET("{\"name\":\"a\",\"op\":\"ConvTranspose2d\"},"), "(did you mean \"DECONV\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inplace\":1},"), "\"inplace\""},
     {NET("{\"name\":\"a\",\"op\":\"BN\",\"inplace\":true},"), "\"inplace\""},
@@ -374,7 +377,7 @@ static const struct bad_net {
     {NET("{\"name\":\"relu2\",\"op\":\"ACT\"},\n{\"name\":\"conv3\",\"op\":\"ACT\",\"input\":\n\"relu9\"},"),
      "t.json:4: layer \"conv3\": input \"relu9\" is not defined (did you mean \"relu2\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"input\":[\"data\"]},"), "t.json:2: layer \"a\": an input must be the name"},
-    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inputs\":\"data\"},"), "t.json:2: \"inputs\" must be a list"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inputs\":\"data\"},"), "t.json:2: layer \"a\": \"inputs\" must be a list"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"input\":\"data\",\"inputs\":[]},"), "both given"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"inputs\":[]},{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\"},"
          "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"a\",\"b\"]},"),
@@ -396,7 +399,7 @@ static const struct bad_net {
     {NET("{\"repeat\":0,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\"}]},"), "\"repeat\" must be a whole number from 1"},
     {NET("{\"repeat\":2},"), "t.json:2: \"layers\" is missing"},
     {NET("{\"repeat\":2,\"layers\":[]},"), "t.json:2: a repeat without layers"},
-    {NET("{\"repeat\":2,\"layers\":[7]},"), "t.json:2: a layer must be an object"},
+    {NET("{\"repeat\":2,\"layers\":[7]},"), "t.json:2: layer 1: a layer must be an object"},
     {NET("{\"repeat\":2,\"name\":\"r\",\"layers\":[]},"), "t.json:2: unknown key \"name\""},
     {NET("{\"repeat\":2000000,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\"}]},"),
      "more than 2000000 layers, repeats written out"},
@@ -416,6 +419,113 @@ static void refuses(void **state) {
     if (!strstr(err.text, bad_nets[i].message)) fail_msg("wanted \"%s\", got \"%s\"", bad_nets[i].message, err.text);
     if (strncmp(err.text, "t.json:", 7) != 0) fail_msg("no place: %s", err.text);
   }
+}
+
+/* Everything that is wrong, in the order of lines, and what stands behind it is looked at too. */
+static const struct bad_net all_at_once[] = {
+    {NET("{\"name\":\"a\",\"op\":\"CONV\",\"channels\":3,\"kernel_size\":3,\"padding\":1,\"bias\":0},\n"
+         "{\"name\":\"b\",\"op\":\"RELU\"},\n{\"name\":\"c\",\"op\":\"ACT\",\"input\":\"data\",\"mode\":\"tan\"},\n"
+         "{\"name\":\"d\",\"op\":\"CONV\",\"channels\":0,\"kernel\":[1,0],\"input\":\"data\"},\n"
+         "{\"name\":\"e\",\"op\":\"CONV\",\"channels\":1,\"kernel\":9,\"input\":\"data\"},\n7,\n"
+         "{\"name\":\"f\",\"op\":\"JOIN\",\"inputs\":[\"x\",\"y\",3]},"),
+     "t.json: 12 mistakes:\n"
+     "  t.json:2: layer \"a\": unknown key \"kernel_size\" (did you mean \"kernel\"?)\n"
+     "  t.json:2: layer \"a\": unknown key \"padding\" (did you mean \"pad\"?)\n"
+     "  t.json:2: layer \"a\": \"bias\" must be true or false\n"
+     "  t.json:3: layer \"b\": unknown op \"RELU\" (did you mean \"ACT\"?)\n"
+     "  t.json:4: layer \"c\": \"mode\" is "},
+    /* each item of a repeat once */
+    {NET("{\"repeat\":9,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\",\"slop\":1},\n{\"name\":\"b\",\"op\":\"ACT\","
+         "\"input\":\"z\"}]},"),
+     "t.json: 2 mistakes:\n"
+     "  t.json:2: layer \"a.1\": unknown key \"slop\" (did you mean \"slope\"?)\n"
+     "  t.json:3: layer \"b.1\": input \"z\" is not defined"},
+    /* what a repeat gets wrong only later is said as well, once */
+    {NET("{\"repeat\":9,\"layers\":[{\"name\":\"a\",\"op\":\"POOL\",\"kernel\":2,\"stride\":2}]},\n"
+         "{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\",\"slope\":1},"),
+     "t.json: 2 mistakes:\n"
+     "  t.json:2: layer \"a.4\": kernel 2x2 is larger than its padded input 1x1\n"
+     "  t.json:3: layer \"b\": an ACT of mode \"relu\" has no \"slope\"; \"leaky\" has"},
+    /* ends are looked at where no layer and no input is lost */
+    {NET("{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\"},\n"
+         "{\"name\":\"c\",\"op\":\"ACT\",\"input\":\"data\",\"inplace\":1},"),
+     "t.json: 3 mistakes:\n  t.json:2: layer \"a\": its output is never used; give it to a layer or remove it\n"
+     "  t.json:3: layer \"b\": its output is never used; give it to a layer or remove it\n"
+     "  t.json:4: layer \"c\": \"inplace\" must be true or false"},
+    {NET("{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"a\",\"op\":\"ACT\"},"),
+     "t.json: 2 mistakes:\n  t.json:3: layer \"a\": another layer has this name already; rename one of them\n"
+     "  t.json:4: layer \"a\": another layer has this name already; rename one of them"},
+    {"{\"snsim_net\":1,\"nam\":\"t\",\n\"input\":[1,0],\"layers\":[{\"name\":\"a\",\"op\":\"CONV\",\"channels\":1,"
+     "\"kernel\":9},\n"
+     "{\"repeat\":0,\"layer\":[]}," END,
+     "t.json: 7 mistakes:\n  t.json:1: unknown key \"nam\" (did you mean \"name\"?)\n  t.json:1: \"name\" is missing\n"
+     "  t.json:2: \"input\" must be a whole number from 1 to 16777216, not 0\n"},
+};
+
+static void lists_all_mistakes(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof all_at_once / sizeof all_at_once[0]; i++) {
+    const struct bad_net *bad = &all_at_once[i];
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_from_json("t.json", bad->text, strlen(bad->text), 2, &err));
+    assert_int_equal(err.code, SN_BAD_INPUT);
+    if (strncmp(err.text, bad->message, strlen(bad->message)) != 0)
+      fail_msg("wanted \"%s\", got \"%s\"", bad->message, err.text);
+  }
+}
+
+/* Twenty are shown where there is room, the others counted, up to a thousand; each in time, whatever they are. */
+static void many_mistakes(void **state) {
+  (void)state;
+  enum { LAYERS = 50000, ROOM = LAYERS * 80 + 1000 };
+  char path[] = "many_mistakes.json", list[SN_MISTAKES_TEXT], *text = malloc(ROOM);
+  assert_non_null(text);
+  for (int layers = 30; layers <= LAYERS; layers += LAYERS - 30) {
+    int used = snprintf(text, ROOM, "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"layers\":[\n");
+    for (int i = 0; i < layers; i++)
+      used +=
+          snprintf(text + used, (size_t)(ROOM - used), "{\"name\":\"r%d\",\"op\":\"ACT\",\"input\":\"q%d\"},\n", i, i);
+    snprintf(text + used, (size_t)(ROOM - used), "%s", END);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_load("./many_mistakes.json", 2, 0, &err));
+    sn_net_mistakes("./many_mistakes.json", 2, 0, &err, list, sizeof list);
+    const char *heading =
+        layers == 30 ? "./many_mistakes.json: 30 mistakes:\n" : "./many_mistakes.json: at least 1000 mistakes:\n";
+    const char *end = layers == 30 ? "\n  and 10 more" : "\n  and at least 980 more";
+    assert_memory_equal(err.text, heading, strlen(heading));
+    assert_memory_equal(list, heading, strlen(heading));
+    assert_true(strlen(err.text) < sizeof err.text && strstr(err.text, " more"));
+    assert_non_null(strstr(list, ":21: layer \"r19\": input \"q19\" is not defined"));
+    assert_string_equal(list + strlen(list) - strlen(end), end);
+  }
+  assert_int_equal(remove(path), 0);
+  free(text);
+}
+
+/* Two hundred thousand iterations with a mistake, and no time for any but the first. */
+static void mistakes_of_long_repeats(void **state) {
+  (void)state;
+  static const char text[] =
+      NET("{\"repeat\":200000,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"x\",\"input\":\"y\"}]},");
+  sn_err err = SN_ERR_INIT;
+  assert_null(sn_net_from_json("t.json", text, strlen(text), 2, &err));
+  assert_memory_equal(err.text, "t.json: 2 mistakes:\n", 20);
+}
+
+/* What is no list of mistakes stays as it is. */
+static void other_errors_stay(void **state) {
+  (void)state;
+  char list[SN_MISTAKES_TEXT];
+  sn_err err = SN_ERR_INIT;
+  sn_fail(&err, SN_BAD_INPUT, "other.json: 2 mistakes:\n  one\n  two");
+  const char *net = SNSIM_SOURCE_DIR "/models/examples/small_resnet.json";
+  assert_string_equal(sn_net_mistakes(net, 2, 0, &err, list, sizeof list), err.text);
+  assert_string_equal(sn_net_mistakes("lenet", 2, 0, &err, list, sizeof list), err.text);
+  assert_string_equal(sn_net_mistakes("no/such.json", 2, 0, &err, list, sizeof list), err.text);
 }
 
 /* However a file is cut short, there is an error and not a network. */
@@ -468,6 +578,10 @@ int main(void) {
       cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),
       cmocka_unit_test(refuses),
+      cmocka_unit_test(lists_all_mistakes),
+      cmocka_unit_test(many_mistakes),
+      cmocka_unit_test(mistakes_of_long_repeats),
+      cmocka_unit_test(other_errors_stay),
       cmocka_unit_test(refuses_truncated),
       cmocka_unit_test(repeats_eight_deep),
       cmocka_unit_test(refuses_missing_file),
