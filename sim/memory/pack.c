@@ -8,16 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HISTORY = 4, STALLED = 50, LOOKS_A_MOVE = 60000, LOOKS_FOR_ORDERS = 400000000 };
+/* Of up to MOST_KEPT blocks the layouts of all orders are kept, some 80 B a block each. */
+enum { MOST_KEPT = 4096 };
 
-/* Blocks in the order in which they are placed, and where they end up. */
-typedef struct layout {
-  uint32_t *order;    /* blocks */
-  uint32_t *position; /* per block: in `order` */
-  uint64_t *offset;   /* per block */
-  uint64_t top;
-  sn__shelf shelf;
-} layout;
+enum { HISTORY = 4, STALLED = 50, LOOKS_A_MOVE = 60000, LOOKS_FOR_ORDERS = 400000000 };
 
 /* Of a size: at the fullest moment it has no place below. */
 typedef struct hint {
@@ -26,23 +20,38 @@ typedef struct hint {
 
 enum { HINTS = 64 };
 
+/* Blocks in the order in which they are placed, and where they end up. Zeroed there is none. */
+typedef struct layout {
+  uint32_t *order;    /* blocks */
+  uint32_t *position; /* per block: in `order` */
+  uint64_t *offset;   /* per block */
+  uint64_t top;
+  uint32_t placed; /* so many of `order` */
+  int by;          /* the order; NONE: another one */
+  hint *hints;     /* HINTS of them */
+  sn__shelf shelf;
+} layout;
+
+/* In the order in which they are tried: what most often ends the search comes first. */
+enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS, NONE };
+
 typedef struct packer {
   const sn_block *blocks;
   uint32_t count;  /* of them */
   uint32_t active; /* that have a life and bytes: the others are placed nowhere */
   uint32_t *lower, *upper;
-  uint64_t *most;    /* per block: the largest load over its life */
-  uint32_t *by_size; /* active blocks, the largest first: where every order begins */
-  uint64_t *keys;    /* per block: what is sorted by */
-  uint32_t *spare;   /* room to sort */
-  uint32_t *stack;   /* blocks, one resting on the other */
-  layout now, next;
+  uint64_t *most;         /* per block: the largest load over its life */
+  uint32_t *by_size;      /* active blocks, the largest first: where every order begins */
+  uint64_t *keys;         /* per block: what is sorted by */
+  uint32_t *spare;        /* room to sort */
+  uint32_t *stack;        /* blocks, one resting on the other */
+  layout layouts[ORDERS]; /* by the orders, as far as they are tried; of more than MOST_KEPT blocks only the first */
+  layout *now, next;
+  bool memory_out;
   uint64_t *best; /* offsets */
   uint64_t best_top, enough;
   uint64_t most_looks;
-  uint32_t fullest;  /* when the load is largest, as a rank */
-  hint hints[HINTS]; /* of the order that is tried, where it is one that they help */
-  bool hinted;
+  uint32_t fullest; /* when the load is largest, as a rank */
   uint64_t dice;
 } packer;
 
@@ -156,21 +165,21 @@ static bool layout_init(layout *l, uint32_t count) {
   size_t n = (size_t)count + 1;
   *l = (layout){.order = calloc(n, sizeof *l->order),
                 .position = calloc(n, sizeof *l->position),
-                .offset = calloc(n, sizeof *l->offset)};
-  return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset;
+                .offset = calloc(n, sizeof *l->offset),
+                .by = NONE,
+                .hints = malloc(HINTS * sizeof *l->hints)};
+  return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset && l->hints;
 }
 
 static void layout_clear(layout *l) {
   free(l->order);
   free(l->position);
   free(l->offset);
+  free(l->hints);
   sn__shelf_clear(&l->shelf);
 }
 
 /* ---- orders ---- */
-
-/* In the order in which they are tried: what most often ends the search comes first. */
-enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, BY_END, ORDERS };
 
 /* Whole numbers and, beyond 2^53, the bits of doubles compare as the doubles do. */
 static uint64_t key_of(double value) {
@@ -239,7 +248,7 @@ static void sort_by_size(packer *p) {
 
 /* Equal keys: by the second key, then the larger first, then the earlier in the list. */
 static void sort_blocks(packer *p, int by) {
-  uint32_t *order = p->now.order;
+  uint32_t *order = p->now->order;
   memcpy(order, p->by_size, p->active * sizeof *order);
   if (by == BY_LOAD) sort_by(p, order, BY_AREA);
   if (by == BY_LOAD_LAST) sort_by(p, order, BY_BEGIN);
@@ -247,7 +256,16 @@ static void sort_blocks(packer *p, int by) {
 }
 
 static uint64_t looks(const packer *p) {
-  return p->now.shelf.looks + p->next.shelf.looks;
+  return p->now->shelf.looks + p->next.shelf.looks;
+}
+
+/* Makes the layout of an order the one to work on, which goes on with the count of the work. */
+static bool turn_to(packer *p, int by) {
+  layout *l = &p->layouts[p->active > MOST_KEPT ? 0 : by];
+  if (!l->order && !layout_init(l, p->count)) p->memory_out = true;
+  l->shelf.looks = p->now ? p->now->shelf.looks : 0;
+  p->now = l;
+  return !p->memory_out;
 }
 
 static void put(packer *p, layout *l, uint32_t position, uint64_t offset) {
@@ -256,6 +274,7 @@ static void put(packer *p, layout *l, uint32_t position, uint64_t offset) {
   l->top = sn_max(l->top, end);
   l->position[b] = position;
   l->offset[b] = offset;
+  l->placed = position + 1;
   sn__shelf_put(&l->shelf, (sn__spot){offset, end, p->lower[b], p->upper[b], b});
 }
 
@@ -270,30 +289,28 @@ static uint32_t find_fullest(const packer *p) {
 }
 
 /* By load, what lives at the fullest moment comes one inside the other, which needs no hints. */
-static void begin_hints(packer *p, int by) {
-  p->hinted = by > BY_LOAD_LAST;
-  if (!p->hinted) return;
-  p->fullest = find_fullest(p);
-  memset(p->hints, 0, sizeof p->hints);
+static bool is_hinted(const layout *l) {
+  return l->by > BY_LOAD_LAST && l->by < ORDERS;
 }
 
 /* No place of a block is below. Blocks of one size find their places one above the other at a time that all of them
  * live: those that live at the fullest moment look for one then first, from where the last of that size has found one
  * on. */
-static uint64_t find_hint(packer *p, sn__shelf *shelf, uint32_t b) {
+static uint64_t find_hint(const packer *p, layout *l, uint32_t b) {
   uint64_t bytes = p->blocks[b].bytes;
   if (p->lower[b] > p->fullest || p->upper[b] <= p->fullest) return 0;
-  hint *h = &p->hints[(bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
+  hint *h = &l->hints[(bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 58];
   if (h->bytes != bytes) *h = (hint){.bytes = bytes};
-  return h->offset = sn__shelf_find(shelf, p->fullest, p->fullest + 1, bytes, h->offset);
+  return h->offset = sn__shelf_find(&l->shelf, p->fullest, p->fullest + 1, bytes, h->offset);
 }
 
 /* Places the blocks of a layout from position `from` on; false where one would end above `limit`, or the work is more
  * than is allowed. */
 static bool place(packer *p, layout *l, uint32_t from, uint64_t limit) {
+  bool hinted = is_hinted(l);
   for (uint32_t i = from; i < p->active; i++) {
     uint32_t b = l->order[i];
-    uint64_t bytes = p->blocks[b].bytes, no_less = p->hinted ? find_hint(p, &l->shelf, b) : 0,
+    uint64_t bytes = p->blocks[b].bytes, no_less = hinted ? find_hint(p, l, b) : 0,
              offset = sn__shelf_find(&l->shelf, p->lower[b], p->upper[b], bytes, no_less);
     if (offset + bytes > limit || looks(p) > p->most_looks) return false;
     put(p, l, i, offset);
@@ -308,22 +325,25 @@ static void keep_best(packer *p, const layout *l) {
 }
 
 static void swap_layouts(packer *p) {
-  layout l = p->now;
-  p->now = p->next;
+  layout l = *p->now;
+  *p->now = p->next;
   p->next = l;
 }
 
 static void begin(packer *p, int by) {
   sort_blocks(p, by);
-  sn__shelf_empty(&p->now.shelf);
-  p->now.top = 0;
+  sn__shelf_empty(&p->now->shelf);
+  p->now->top = 0;
+  p->now->placed = 0;
+  p->now->by = NONE;
 }
 
 /* By begin, as an allocator does that knows no future, or by end, as one that knows no past: what is over by then is
  * taken away, so that all that is left conflicts. That is quick for any number of blocks, and so by begin there is a
  * packing whatever the work that is allowed. False where one would end above `limit`, or the work by end is more. */
 static bool sweep(packer *p, int by, uint64_t limit) {
-  layout *l = &p->now;
+  if (!turn_to(p, by)) return false;
+  layout *l = p->now;
   bool back = by == BY_END;
   uint32_t *over = p->stack, n = p->active;
   begin(p, back ? FIRST_FIT : BY_END);
@@ -340,22 +360,40 @@ static bool sweep(packer *p, int by, uint64_t limit) {
   return !back || looks(p) <= p->most_looks;
 }
 
+/* Places by an order, on from where that was left; false where one would end above `limit`, or the work is more than is
+ * allowed. */
+static bool place_by(packer *p, int by, uint64_t limit) {
+  if (!turn_to(p, by)) return false;
+  if (p->now->by != by) {
+    begin(p, by);
+    p->now->by = by;
+    memset(p->now->hints, 0, HINTS * sizeof *p->now->hints);
+  }
+  return place(p, p->now, p->now->placed, limit);
+}
+
+/* The first order that comes to what is enough; ORDERS: none. What places a block above is left there. */
+static int find_enough(packer *p) {
+  for (int by = FIRST_FIT + 1; by < BY_END && p->active <= MOST_KEPT; by++)
+    if (place_by(p, by, p->enough)) return by;
+  return ORDERS;
+}
+
 /* Returns the best order. */
 static int try_orders(packer *p, uint64_t known) {
   int best = FIRST_FIT;
   if (known > 0)
     p->best_top = known;
   else if (sweep(p, FIRST_FIT, UINT64_MAX))
-    keep_best(p, &p->now);
+    keep_best(p, p->now);
   p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
-  for (int by = FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
-    begin_hints(p, by);
-    if (by != BY_END) begin(p, by);
-    if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place(p, &p->now, 0, p->best_top - 1)) continue;
-    keep_best(p, &p->now);
+  if (p->best_top <= p->enough) return best;
+  int first = find_enough(p);
+  for (int by = first < ORDERS ? first : FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
+    if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place_by(p, by, p->best_top - 1)) continue;
+    keep_best(p, p->now);
     best = by;
   }
-  p->hinted = false;
   return best;
 }
 
@@ -406,13 +444,14 @@ static void begin_next(packer *p, uint32_t from) {
   uint32_t n = 0;
   sn__shelf_empty(&p->next.shelf);
   p->next.top = 0;
-  memcpy(p->next.order, p->now.order, p->active * sizeof *p->next.order);
-  for (uint32_t r = 0; r < p->now.shelf.n_runs; r++) {
-    const sn__spot *spots = sn__shelf_run(&p->now.shelf, r, &n);
+  p->next.by = NONE;
+  memcpy(p->next.order, p->now->order, p->active * sizeof *p->next.order);
+  for (uint32_t r = 0; r < p->now->shelf.n_runs; r++) {
+    const sn__spot *spots = sn__shelf_run(&p->now->shelf, r, &n);
     for (uint32_t i = 0; i < n; i++) {
       uint32_t block = spots[i].block;
-      if (p->now.position[block] >= from) continue;
-      p->next.position[block] = p->now.position[block];
+      if (p->now->position[block] >= from) continue;
+      p->next.position[block] = p->now->position[block];
       p->next.offset[block] = spots[i].offset;
       p->next.top = sn_max(p->next.top, spots[i].end);
       sn__shelf_put(&p->next.shelf, spots[i]);
@@ -422,10 +461,10 @@ static void begin_next(packer *p, uint32_t from) {
 
 /* Makes p->next of p->now by one move; false where it ends above `limit`, or there is nothing to move. */
 static bool move(packer *p, uint64_t limit) {
-  uint32_t block = draw_stacked(p, &p->now), at = p->now.position[block];
-  uint32_t other = draw(p, &p->now, &(wish){.rival = block, .position = at});
+  uint32_t block = draw_stacked(p, p->now), at = p->now->position[block];
+  uint32_t other = draw(p, p->now, &(wish){.rival = block, .position = at});
   if (other == UINT32_MAX) return false;
-  uint32_t from = p->now.position[other];
+  uint32_t from = p->now->position[other];
   begin_next(p, from);
   uint32_t *order = p->next.order;
   if (roll(p, 2) == 0) {
@@ -439,34 +478,33 @@ static bool move(packer *p, uint64_t limit) {
 
 /* Moves on from p->now until nothing has become better for a while. */
 static void walk(packer *p, const sn_pack_limits *limits, uint32_t *moves) {
-  uint64_t history[HISTORY], best = p->now.top;
+  uint64_t history[HISTORY], best = p->now->top;
   uint32_t stalled = 0;
   for (int i = 0; i < HISTORY; i++) history[i] = best;
   while (stalled < sn_max(STALLED, limits->moves / 20) && *moves < limits->moves && p->best_top > p->enough &&
          looks(p) < p->most_looks) {
     uint64_t *then = &history[*moves % HISTORY];
     ++*moves;
-    if (move(p, sn_max(p->now.top, *then))) {
+    if (move(p, sn_max(p->now->top, *then))) {
       swap_layouts(p);
-      keep_best(p, &p->now);
+      keep_best(p, p->now);
     }
-    *then = p->now.top;
-    stalled = p->now.top < best ? 0 : stalled + 1;
-    best = sn_min(best, p->now.top);
+    *then = p->now->top;
+    stalled = p->now->top < best ? 0 : stalled + 1;
+    best = sn_min(best, p->now->top);
   }
 }
 
 /* Walks from the best order, then from one after the other; counts the moves. False where memory is out. */
 static bool try_moves(packer *p, int by, const sn_pack_limits *limits, uint32_t *moves) {
-  bool good = true;
   p->most_looks = looks(p) + (uint64_t)limits->moves * LOOKS_A_MOVE;
-  if (*moves < limits->moves && p->best_top > p->enough) good = layout_init(&p->next, p->count);
-  for (; good && *moves < limits->moves && p->best_top > p->enough; by = (by + 1) % ORDERS) {
-    begin(p, by);
-    if (!place(p, &p->now, 0, UINT64_MAX)) break;
+  if (*moves >= limits->moves || p->best_top <= p->enough) return true;
+  if (!layout_init(&p->next, p->count)) return false;
+  for (; *moves < limits->moves && p->best_top > p->enough; by = (by + 1) % ORDERS) {
+    if (!place_by(p, by, UINT64_MAX)) break;
     walk(p, limits, moves);
   }
-  return good;
+  return !p->memory_out;
 }
 
 /* ---- the whole ---- */
@@ -480,8 +518,7 @@ static bool packer_init(packer *p) {
   p->keys = calloc(n, sizeof *p->keys);
   p->spare = calloc(n, sizeof *p->spare);
   p->stack = calloc(n, sizeof *p->stack);
-  bool layouts = layout_init(&p->now, p->count);
-  return layouts && p->lower && p->upper && p->most && p->by_size && p->keys && p->spare && p->stack;
+  return turn_to(p, FIRST_FIT) && p->lower && p->upper && p->most && p->by_size && p->keys && p->spare && p->stack;
 }
 
 static void packer_clear(packer *p) {
@@ -492,7 +529,7 @@ static void packer_clear(packer *p) {
   free(p->keys);
   free(p->spare);
   free(p->stack);
-  layout_clear(&p->now);
+  for (int by = 0; by < ORDERS; by++) layout_clear(&p->layouts[by]);
   layout_clear(&p->next);
 }
 
@@ -518,9 +555,10 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
   if (good) {
     p.enough = sn_max(limits->enough, packing->lower_bound);
     sort_by_size(&p);
+    p.fullest = find_fullest(&p);
     int by = try_orders(&p, limits->known);
     p.enough = sn_max(limits->near, p.enough);
-    good = try_moves(&p, by, limits, &packing->moves);
+    good = !p.memory_out && try_moves(&p, by, limits, &packing->moves);
     packing->bytes = p.best_top;
   }
   packer_clear(&p);

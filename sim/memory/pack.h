@@ -11,7 +11,8 @@
  *
  *   orders   the blocks one after another, each at the lowest offset that is free for its whole life: first fit, and by
  *            the largest load over their life (then by size x length, or by begin), size x length, size, length,
- *            begin, end; descending
+ *            begin, end; descending; of each only as far as all is within what is enough, and on from there where none
+ *            comes to that
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
  * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
  *            while ago is kept (late acceptance)
