@@ -3,7 +3,8 @@
  *   segment   [ taken | free | taken | free ]         expandable   [ taken | free | unmapped ... | taken | unmapped ]
  *
  * Blocks of a segment are a list in the order of their addresses, in which two free neighbours never meet, nor two
- * unmapped ones. Free blocks of a pool are in bins by size, unmapped ones in a row by address. */
+ * unmapped ones, nor two that are taken for good. Free blocks of a pool are in bins by size, unmapped ones in a row by
+ * address. */
 #include "sim/memory/caching.h"
 
 #include "base/checked.h"
@@ -26,7 +27,8 @@
 
 enum { SMALL, LARGE, POOLS };
 
-typedef enum state { SPARE, TAKEN, FREE, UNMAPPED } state; /* SPARE: a number without a block */
+/* SPARE: a number without a block; KEPT: taken for good */
+typedef enum state { SPARE, TAKEN, KEPT, FREE, UNMAPPED } state;
 
 typedef sn__block block;
 
@@ -204,7 +206,7 @@ static uint64_t page_bytes(uint8_t pool) {
 /* Free blocks and unmapped ones from here on, up to `bytes` or the next block in use. */
 static bool has_addresses(const sn_caching *c, uint32_t number, uint64_t bytes) {
   uint64_t sum = 0;
-  for (; number && sum < bytes && c->blocks[number].state != TAKEN; number = c->blocks[number].after)
+  for (; number && sum < bytes && c->blocks[number].state >= FREE; number = c->blocks[number].after)
     sum += c->blocks[number].bytes;
   return sum >= bytes;
 }
@@ -405,6 +407,15 @@ sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err
   if (!found) return fail_to_fit(c, bytes, err);
   *taken = found;
   return hand_out(c, &r, found, err);
+}
+
+sn_status sn_caching_keep(sn_caching *c, uint64_t bytes, sn_err *err) {
+  uint32_t number;
+  if (sn_caching_take(c, bytes, &number, err) != SN_OK || number == 0) return err->code;
+  c->blocks[number].state = KEPT;
+  if (joins(c, number, c->blocks[number].before)) absorb_before(c, number);
+  if (joins(c, number, c->blocks[number].after)) absorb_after(c, number);
+  return SN_OK;
 }
 
 sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {

@@ -77,6 +77,9 @@ void sn_caching_set_limit(sn_caching *caching, uint64_t limit_bytes);
  * stays as good as before. SN_NO_MEMORY of the host: only sn_caching_free() may follow. */
 sn_status sn_caching_take(sn_caching *caching, uint64_t bytes, uint32_t *block, sn_err *err);
 
+/* Takes a block that is never given back, and so needs no number: neighbours that stay are one block from then on. */
+sn_status sn_caching_keep(sn_caching *caching, uint64_t bytes, sn_err *err);
+
 /* Gives a block back that was taken and not given back since; 0 is none. SN_NO_MEMORY as above. */
 sn_status sn_caching_give(sn_caching *caching, uint32_t block, sn_err *err);
 

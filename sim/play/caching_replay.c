@@ -17,15 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many bisections are looked ahead, to how many limits that leads, with the ends of what is in question, and how
+ * many states are kept for them. */
+enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 8 };
+
 /* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
 typedef struct search {
   const struct script *script;
-  uint64_t bad, good, probe;
+  uint64_t step, bad, good, probe;
   uint64_t bad_below, good_from; /* what the probes have answered for: too little below, enough from there on */
-  struct replay *origin;         /* as far as it goes the same way under all of them; NULL: the begin */
+  uint64_t next[NEXT];           /* limits that may be probed after this one */
+  uint32_t n_next, n_states;
+  struct replay *states[STATES]; /* where a probe stood before it would have gone another way under one of them */
   struct replay *now;
-  struct replay *asking;           /* where it stands when the driver is asked, if that may matter */
-  struct replay *if_good, *if_bad; /* where it stood before it would have gone another way under `bad`, under `good` */
+  struct replay *asking; /* where it stands when the driver is asked, if that may matter */
   sn_err *err;
 } search;
 
@@ -162,11 +167,8 @@ static uint32_t step_of(const replay *r) {
   return r->iteration > 0 ? r->script->requests[r->next_request].step : SN_NONE;
 }
 
-/* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `block`: NULL where it is given back at
- * once. */
-static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
-  uint64_t peak = r->figures->allocated_peak;
-  sn_status status = block ? sn_caching_take(r->caching, bytes, block, err) : sn_caching_pass(r->caching, bytes, err);
+/* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `peak`: what it was before. */
+static sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
   if (status == SN_NO_FIT) {
     r->result.fits = false;
     r->result.failed_iteration = r->iteration;
@@ -178,18 +180,31 @@ static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
   return status;
 }
 
+static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
+  uint64_t peak = r->figures->allocated_peak;
+  return note(r, bytes, peak, sn_caching_take(r->caching, bytes, block, err));
+}
+
+static sn_status pass(replay *r, uint64_t bytes, sn_err *err) {
+  uint64_t peak = r->figures->allocated_peak;
+  return note(r, bytes, peak, sn_caching_pass(r->caching, bytes, err));
+}
+
+static sn_status keep(replay *r, uint64_t bytes, sn_err *err) {
+  uint64_t peak = r->figures->allocated_peak;
+  return note(r, bytes, peak, sn_caching_keep(r->caching, bytes, err));
+}
+
 static sn_status make_before(replay *r, sn_err *err) {
   const sn_caching_load *load = r->script->load;
-  uint32_t block;
   for (; r->next_before < load->n_before; r->next_before++)
-    if (take(r, load->before[r->next_before], &block, err) != SN_OK) return err->code;
+    if (keep(r, load->before[r->next_before], err) != SN_OK) return err->code;
   return SN_OK;
 }
 
 static sn_status make(replay *r, const request *q, sn_err *err) {
-  uint32_t block;
   if (q->id < r->n_made) return SN_OK;
-  sn_status status = take(r, q->bytes, &block, err);
+  sn_status status = keep(r, q->bytes, err);
   r->n_made += status == SN_OK;
   return status;
 }
@@ -215,7 +230,7 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
   case GIVE:
     return give_tensor(r, q->id, q->gradient, err);
   case PASS:
-    return take(r, q->bytes, NULL, err);
+    return pass(r, q->bytes, err);
   default:
     return make(r, q, err);
   }
@@ -295,47 +310,104 @@ sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn
 
 /* ---- the least limit ---- */
 
-/* The driver is about to be asked, first for so much that `needed` bytes are reserved then. */
+static bool is_within(uint64_t limit, sn_caching_range range) {
+  return limit >= range.from && limit < range.below;
+}
+
+/* Whether one of the next limits is in the first range, but not in the second. */
+static bool loses_next(const search *s, sn_caching_range range, sn_caching_range left) {
+  for (uint32_t i = 0; i < s->n_next; i++)
+    if (is_within(s->next[i], range) && !is_within(s->next[i], left)) return true;
+  return false;
+}
+
+/* The driver is about to be asked, first for so much that `needed` bytes are reserved then. Where it refuses, what it
+ * is asked for after that is not known yet. */
 static void note_asking(void *user, uint64_t needed) {
   search *s = user;
-  bool given = needed <= s->probe;
-  bool matters = given ? !s->if_good && needed > s->bad : !s->if_good || !s->if_bad;
-  if (matters && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
+  sn_caching_range range = sn_caching_limits(s->now->caching), given = {sn_max(range.from, needed), range.below};
+  bool matters = loses_next(s, range, needed <= s->probe ? given : (sn_caching_range){0});
+  if (matters && s->n_states < STATES && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
 }
 
 static void note_asked(search *s) {
-  sn_caching_range range = sn_caching_limits(s->now->caching);
-  bool under_bad = range.from > s->bad && !s->if_good, under_good = range.below <= s->good && !s->if_bad;
-  if (under_bad) s->if_good = s->asking;
-  if (under_good) s->if_bad = s->asking;
-  if (!under_bad && !under_good) replay_free(s->asking);
+  if (loses_next(s, sn_caching_limits(s->asking->caching), sn_caching_limits(s->now->caching)))
+    s->states[s->n_states++] = s->asking;
+  else
+    replay_free(s->asking);
   s->asking = NULL;
 }
 
-/* Where neither has parted, the probe has answered for all limits in question, and none will follow. */
-static void begin_next(search *s, replay *origin) {
-  if (s->if_good != origin && s->if_good != s->if_bad) replay_free(s->if_good);
-  if (s->if_bad != origin) replay_free(s->if_bad);
-  s->if_good = s->if_bad = NULL;
-  s->origin = origin;
+static uint64_t middle(const search *s, uint64_t bad, uint64_t good) {
+  return bad + (good - bad) / 2 / s->step * s->step;
 }
 
-/* Uses the origin up. */
+static void add_next(search *s, uint64_t bad, uint64_t good, int ahead) {
+  if (ahead == 0 || good <= bad + s->step) return;
+  uint64_t limit = middle(s, bad, good);
+  s->next[s->n_next++] = limit;
+  add_next(s, bad, limit, ahead - 1);
+  add_next(s, limit, good, ahead - 1);
+}
+
+/* With both ends, as whatever limit is lost, one of them is. While nothing is known of what is reserved, some that are
+ * more than the least. */
+static void find_next(search *s) {
+  enum { GUESSES = STATES - 2, SHARE = 32 };
+  s->n_next = 0;
+  s->next[s->n_next++] = s->bad + 1;
+  s->next[s->n_next++] = s->good - 1;
+  for (uint64_t i = 1; i < GUESSES && s->probe == SN_CACHING_NO_LIMIT; i++)
+    s->next[s->n_next++] = s->bad + i * (s->bad / SHARE);
+  if (s->probe == SN_CACHING_NO_LIMIT) return;
+  add_next(s, s->bad, s->probe, AHEAD);
+  add_next(s, s->probe, s->good, AHEAD);
+}
+
+static bool is_further(const replay *r, const replay *other) {
+  if (r->iteration != other->iteration) return r->iteration > other->iteration;
+  if (r->micro_batch != other->micro_batch) return r->micro_batch > other->micro_batch;
+  return r->next_request > other->next_request;
+}
+
+/* Takes the furthest state from which the probe goes on out; NULL: there is none. Drops those that are of no more use.
+ */
+static replay *take_state(search *s) {
+  replay *best = NULL;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < s->n_states; i++) {
+    sn_caching_range range = sn_caching_limits(s->states[i]->caching);
+    if (is_within(s->probe, range) && (!best || is_further(s->states[i], best))) best = s->states[i];
+  }
+  for (uint32_t i = 0; i < s->n_states; i++) {
+    replay *r = s->states[i];
+    sn_caching_range range = sn_caching_limits(r->caching);
+    if (r == best) continue;
+    if (range.from >= s->good || range.below <= s->bad + 1)
+      replay_free(r);
+    else
+      s->states[n++] = r;
+  }
+  s->n_states = n;
+  return best;
+}
+
 static replay *begin_probe(search *s) {
-  replay *r = s->origin ? s->origin : replay_new(s->script, s->probe, s->err);
-  s->origin = NULL;
+  replay *r = take_state(s);
+  if (!r) r = replay_new(s->script, s->probe, s->err);
   if (r) sn_caching_set_limit(r->caching, s->probe);
   return r;
 }
 
 /* Replays under the limit s->probe, from where that is known; *result where it is wanted. */
 static sn_status probe(search *s, sn_caching_replayed *result) {
+  find_next(s);
   s->now = begin_probe(s);
   if (!s->now) return s->err->code;
   bool shares = !s->script->load->options.expandable_segments; /* whose addresses depend on the limit */
   s->now->search = shares ? s : NULL;
   if (shares) sn_caching_watch(s->now->caching, note_asking, s);
-  sn_status status = go_on(s->now, s->err);
+  go_on(s->now, s->err);
   bool fits = s->now->result.fits;
   sn_caching_range range = sn_caching_limits(s->now->caching);
   if (result) sum_up(s->now);
@@ -345,8 +417,7 @@ static sn_status probe(search *s, sn_caching_replayed *result) {
     s->good_from = shares ? range.from : s->probe;
   else
     s->bad_below = shares ? range.below : s->probe + 1;
-  begin_next(s, status == SN_OK ? (fits ? s->if_good : s->if_bad) : NULL);
-  return status;
+  return s->err->code;
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t step) {
@@ -367,10 +438,10 @@ static uint64_t least_allocated(const script *s) {
   return most;
 }
 
-static sn_status find_least(search *s, uint64_t step) {
+static sn_status find_least(search *s) {
   enum { PROBES = 16 };
-  for (int i = 0; i < PROBES && s->err->code == SN_OK && s->good > s->bad + step; i++) {
-    s->probe = s->bad + (s->good - s->bad) / 2 / step * step;
+  for (int i = 0; i < PROBES && s->err->code == SN_OK && s->good > s->bad + s->step; i++) {
+    s->probe = middle(s, s->bad, s->good);
     if (s->probe >= s->bad_below && s->probe < s->good_from) probe(s, NULL);
     *(s->probe >= s->good_from ? &s->good : &s->bad) = s->probe;
   }
@@ -380,7 +451,7 @@ static sn_status find_least(search *s, uint64_t step) {
 sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
                            sn_caching_replayed *unlimited, uint64_t *least, sn_err *err) {
   script all;
-  search s = {.script = &all, .err = err};
+  search s = {.script = &all, .step = step, .err = err};
   *unlimited = (sn_caching_replayed){0};
   if (script_init(&all, plan, load, err) == SN_OK) {
     s.bad = least_allocated(&all);
@@ -390,9 +461,9 @@ sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uin
     s.bad = round_up(unlimited->figures.allocated_peak, step);
     s.bad_below = 0;
     s.good = s.good_from = unlimited->figures.reserved_peak;
-    find_least(&s, step);
+    find_least(&s);
   }
-  replay_free(s.origin);
+  for (uint32_t i = 0; i < s.n_states; i++) replay_free(s.states[i]);
   script_clear(&all);
   *least = s.good;
   return err->code;
