@@ -13,6 +13,8 @@ network built from its layers, does not. Where two
 gradients meet, PyTorch adds in place if it alone holds the first; under a dispatch mode, as MemTracker is one, it never
 does. --sums in-place (default) undoes that by the reference counts it would look at; --sums out-of-place leaves it.
 
+With --freeze the modules whose names match are not trained (requires_grad_(False)).
+
 With --precision bf16 or fp16 network, batch and all that is made of them have two bytes an element. With amp-bf16 or amp-fp16
 network and loss run under autocast, whose lists of operations are a GPU's (GpuAutocast), and backward outside of it.
 
@@ -22,11 +24,13 @@ CUDA devices only. Exit codes: 1 where a total differs by more than --tolerance,
 is missing. `pip install --no-deps torch torchvision` and a few small packages are enough (docs/development.md).
 """
 import argparse
+import fnmatch
 import json
 import logging
 import os
 import subprocess
 import sys
+import types
 import warnings
 
 COMPONENTS = ("parameters", "buffers", "gradients", "optimizer", "activations", "temporary")
@@ -85,6 +89,15 @@ def optimizer_of(name, parameters):
     return makers[name]()
 
 
+def freeze(net, globs):
+    """The modules whose names match: as snsim's, but that [ has a meaning here."""
+    flat = isinstance(net, Network)
+    for name, module in zip((layer["name"] for layer in net.layers), net.members) if flat else net.named_modules():
+        if any(fnmatch.fnmatchcase(name, glob) for glob in globs):
+            for parameter in module.parameters(recurse=False):
+                parameter.requires_grad_(False)
+
+
 # ---- PyTorch's side: what lives ----
 
 def is_dense(tensor):
@@ -105,6 +118,12 @@ def held_alone(tensor):
 
 class Tracker(MemTracker):
     sums_in_place = True
+
+    def leave_alone(self, frozen):
+        """MemTracker hooks into the gradients of all parameters, which only those have that are trained."""
+        nothing = types.SimpleNamespace(remove=lambda: None)
+        for parameter in frozen:
+            self._param_to_grad_hook_handles[parameter] = (nothing, nothing)
 
     def _update_peak_stats(self, state):
         """MemTracker's, without what it keeps for each module, which takes most of its time."""
@@ -158,9 +177,11 @@ def measure(network, name, batch, optimizer, options):
     with FakeTensorMode():
         with made_in(options.precision):
             net = torchvision_network(twin) if twin else Network(network, lambda x, layer, training: dropout(x, layer["ratio"], training))
-        update = optimizer_of(optimizer, net.parameters())
+        freeze(net, options.freeze)
+        update = optimizer_of(optimizer, [each for each in net.parameters() if each.requires_grad])
         tracker = Tracker()
         tracker.sums_in_place = options.sums == "in-place"
+        tracker.leave_alone(each for each in net.parameters() if not each.requires_grad)
         tracker.track_external(net, update)
         with tracker:
             images = torch.randn(batch, *network["input"], dtype=DTYPES.get(options.precision, torch.float32))
@@ -190,8 +211,10 @@ def ask(program, *arguments):
 def simulate(name, batch, optimizer, options):
     chosen = [] if optimizer == "momentum" else ["--optimizer", optimizer]
     what = ["--inference"] if options.inference else ["--accumulate", str(options.accumulate)]
+    if options.freeze:
+        what += ["--freeze", ",".join(options.freeze)]
     if options.precision != "fp32":
-        what += ["--precision", options.precision]
+        what += ["--precision", options.precision, "--gpu", "a100_40"]  # one that has it: bytes do not depend on it
     answer = ask(options.snsim, "--net", name, "--batch", str(batch), "--strategy", options.strategy, *chosen, *what,
                  "--costs", "model", "--no-db", "--json")
     result = answer["results"][0]
@@ -222,6 +245,7 @@ def main():
     parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw")
     parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches an update (default: 1)")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"), default="fp32")
+    parser.add_argument("--freeze", type=words_of, default=[], metavar="GLOB,..", help="modules that are not trained")
     parser.add_argument("--inference", action="store_true", help="the network is run, not trained")
     parser.add_argument("--flat", action="store_true", help="build torchvision's networks from their layers too")
     parser.add_argument("--sums", choices=("in-place", "out-of-place"), default="in-place")
@@ -244,6 +268,7 @@ def main():
         for batch, optimizer in ((int(b), o) for b in options.batch for o in options.optimizer):
             row = {"net": name, "batch": batch, "optimizer": optimizer, "sums": options.sums,
                    "accumulate": options.accumulate, "inference": options.inference, "precision": options.precision,
+                   "freeze": options.freeze,
                    "pytorch": measure(network, name, batch, optimizer, options)}
             if options.pytorch_only:
                 print(json.dumps(row), flush=True)

@@ -507,10 +507,13 @@ static const char swept_precisions[] =
 /* What it takes to go on with another team; 0: not measured. */
 static const char resizing[] = "ALTER TABLE calibrations ADD COLUMN resize_ns REAL NOT NULL DEFAULT 0;";
 
+/* Layers that are not trained; before, none were frozen. */
+static const char freezes[] = "ALTER TABLE runs ADD COLUMN freeze TEXT NOT NULL DEFAULT '';";
+
 static const char *const migrations[] = {
     version_1,        version_2,  sweep_tables, pool_columns, net_names,        host_memory, names_and_failures,
     least_memory,     placements, graphs,       origins,      optimizers,       iterations,  corun_columns,
-    swept_iterations, teams,      speeds,       precisions,   swept_precisions, resizing};
+    swept_iterations, teams,      speeds,       precisions,   swept_precisions, resizing,    freezes};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -53,6 +53,7 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, accumulate),
     COLUMN(sn_run, inference),
     COLUMN(sn_run, precision),
+    COLUMN(sn_run, freeze),
     COLUMN(sn_run, shared_link),
     COLUMN(sn_run, costs),
     COLUMN(sn_run, device),

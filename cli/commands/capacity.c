@@ -29,6 +29,7 @@ void sn_capacity_print_switches(const sn_question *q, FILE *out) {
           q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
   if (q->options.iteration.precision != SN_FP32)
     fprintf(out, ", precision %s", sn_precision_name(q->options.iteration.precision));
+  if (*q->args->freeze) sn_table_printf(out, ", frozen: %s", q->args->freeze);
   if (q->options.iteration.inference)
     fputs(", run and not trained", out);
   else if (q->options.iteration.optimizer != SN_OPTIMIZER_MOMENTUM)
@@ -88,6 +89,7 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_bool(o, "inference", q->options.iteration.inference);
   if (q->options.iteration.precision != SN_FP32)
     sn_json_put_text(o, "precision", sn_precision_name(q->options.iteration.precision));
+  if (*q->args->freeze) sn_json_put_text(o, "freeze", q->args->freeze);
   sn_json_put_bool(o, "shared_link", q->options.shared_link);
   sn_json_put_bool(o, "calibrated", q->options.calibration != NULL);
 }

@@ -229,6 +229,7 @@ static sn_status write_json(const ranking *r, FILE *out, sn_err *err) {
   sn_json_put_bool(&o, "inference", q->options.iteration.inference);
   if (q->options.iteration.precision != SN_FP32)
     sn_json_put_text(&o, "precision", sn_precision_name(q->options.iteration.precision));
+  if (*q->args->freeze) sn_json_put_text(&o, "freeze", q->args->freeze);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < r->count; i++)

@@ -305,7 +305,10 @@ static sn_net *make_and_tell(const void *user, uint32_t value, sn_err *err) {
   char line[60];
   snprintf(line, sizeof line, "planning %s %" PRIu32 " ...", knob_name(a), value);
   sn_out_progress(line);
-  return a->knob.make(a->knob.user, value, err);
+  sn_net *net = a->knob.make(a->knob.user, value, err);
+  if (!net || sn_freeze_check(a->args->freeze, net, err) == SN_OK) return net;
+  sn_net_free(net);
+  return NULL;
 }
 
 static sn_status answer(asked *a, sn_err *err) {

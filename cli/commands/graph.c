@@ -113,9 +113,10 @@ static sn_status print_table(const sn_route *r, const sn_args *args, const sn_ou
   };
   char *room = malloc(CELL_ROOM);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s\n%s\n\n", r->net->name, r->net->batch, r->dialect->name,
-          args->precision == SN_FP32 ? "" : ", ", args->precision == SN_FP32 ? "" : sn_precision_name(args->precision),
-          r->dialect->summary);
+  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s%s%s\n%s\n\n", r->net->name, r->net->batch,
+          r->dialect->name, args->precision == SN_FP32 ? "" : ", ",
+          args->precision == SN_FP32 ? "" : sn_precision_name(args->precision), *args->freeze ? ", frozen: " : "",
+          args->freeze, r->dialect->summary);
   for (uint32_t s = 0; s < r->n_steps && room; s++) put_step(table, r, s, room);
   if (!room)
     sn_fail_memory(err);
@@ -181,6 +182,7 @@ static sn_status print_json(const sn_route *r, const sn_args *args, FILE *out, s
   sn_json_put_text(&o, "dialect", r->dialect->name);
   sn_json_put_text(&o, "order", sn_order_name(args->order));
   if (args->precision != SN_FP32) sn_json_put_text(&o, "precision", sn_precision_name(args->precision));
+  if (*args->freeze) sn_json_put_text(&o, "freeze", args->freeze);
   sn_json_put_count(&o, "tensor_bytes", r->tensor_bytes);
   sn_json_end(&o, "", true, ",\n\"tensors\":[", out, err);
   for (uint32_t t = 0; t < r->n_tensors && err->code == SN_OK; t++) put_json_tensor(r, t, out, err);
@@ -266,8 +268,9 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
 }
 
 static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
-  return sn_route_new_for(net, args->dialect, args->order,
-                          (sn_iteration){.inference = args->inference, .precision = args->precision}, NULL, err);
+  const sn_iteration iteration = {.inference = args->inference, .precision = args->precision, .freeze = args->freeze};
+  if (sn_freeze_check(args->freeze, net, err) != SN_OK) return NULL;
+  return sn_route_new_for(net, args->dialect, args->order, iteration, NULL, err);
 }
 
 sn_status sn_cli_graph(const sn_args *args, sn_err *err) {

@@ -34,6 +34,7 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, accumulate),
     FIELD(sn_run, inference),
     FIELD(sn_run, precision),
+    FIELD(sn_run, freeze),
     FIELD(sn_run, shared_link),
     FIELD(sn_run, costs),
     FIELD(sn_run, device),

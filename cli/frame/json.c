@@ -280,6 +280,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "accumulate", run->accumulate);
   sn_json_put_bool(o, "inference", run->inference);
   if (strcmp(run->precision, "fp32") != 0) sn_json_put_text(o, "precision", run->precision);
+  if (*run->freeze) sn_json_put_text(o, "freeze", run->freeze);
   sn_json_put_bool(o, "shared_link", run->shared_link);
   sn_json_put_text(o, "costs", run->costs);
   sn_json_put_text(o, "version", run->version);

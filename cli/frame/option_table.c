@@ -291,6 +291,11 @@ static const sn_option options[] = {
      "as "
      "PyTorch's autocast has it (amp-bf16, amp-fp16). Two bytes are of PyTorch's strategies.",
      sn__parse_precision, offsetof(sn_args, precision)},
+    {"freeze", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_GRAPH, "How",
+     "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "
+     "backward "
+     "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
+     sn__parse_freeze, offsetof(sn_args, freeze)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
      "backward.",

@@ -232,6 +232,16 @@ sn_status sn__parse_precision(const char *what, const char *text, void *place, s
   return sn_precision_parse(text, place, err);
 }
 
+/* Given several times, it adds up. */
+sn_status sn__parse_freeze(const char *what, const char *text, void *place, sn_err *err) {
+  char *all = place;
+  size_t used = strlen(all);
+  (void)what;
+  if (sn_freeze_check_text(text, err) != SN_OK) return err->code;
+  snprintf(all + used, SN_FREEZE_TEXT + 2 - used, "%s%s", used ? "," : "", text);
+  return sn_freeze_check_text(all, err);
+}
+
 sn_status sn__parse_init(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   (void)what;

@@ -70,6 +70,7 @@ typedef struct sn_args {
   sn_precision precision;
   uint32_t accumulate; /* batches an update; 0: not given */
   bool inference;
+  char freeze[SN_FREEZE_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
   sn_corun_options corun;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */

@@ -85,7 +85,7 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
   if (args->n_strategies > 0) return;
-  bool narrow = !sn_precision_is_wide(args->precision);
+  bool narrow = !sn_precision_is_wide(args->precision) || *args->freeze;
   for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !narrow; i++) sn_question_add(q, sn_strategy_shown(i));
   for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && narrow; i++) sn_question_add(q, sn_strategy_framework(i));
 }
@@ -103,6 +103,20 @@ sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
                  "%s is of strategies that run operations side by side, and none is asked for; add --strategy "
                  "liveness+corun=path, or leave it out",
                  option);
+}
+
+static sn_status check_freeze(const sn_args *args, sn_err *err) {
+  const sn_iteration asked = {.freeze = args->freeze};
+  char name[SN_STRATEGY_TEXT];
+  if (*args->freeze && args->inference)
+    return sn_fail(err, SN_BAD_USAGE, "--freeze does not go with --inference, which trains nothing; leave one out");
+  for (uint32_t i = 0; i < args->n_strategies; i++) {
+    const char *why = sn_strategy_refuses(args->strategies[i], asked);
+    if (why)
+      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --freeze: %s; try --strategy pytorch",
+                     sn_strategy_name(args->strategies[i], name), why);
+  }
+  return SN_OK;
 }
 
 static sn_status check_precision(const sn_args *args, sn_err *err) {
@@ -125,7 +139,7 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   if (args->inference && args->accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate does not go with --inference, which updates nothing; leave one out");
-  if (check_precision(args, err) != SN_OK) return err->code;
+  if (check_precision(args, err) != SN_OK || check_freeze(args, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
@@ -160,7 +174,8 @@ sn_status sn_question_open(const sn_args *args, sn_question *question, sn_err *e
   question->options.iteration = (sn_iteration){.optimizer = args->optimizer,
                                                .accumulate = args->accumulate,
                                                .inference = args->inference,
-                                               .precision = args->precision};
+                                               .precision = args->precision,
+                                               .freeze = args->freeze};
   question->options.corun = args->corun;
   question->options.shared_link = args->shared_link;
   question->options.pool_bytes = args->pool.bytes;
@@ -200,6 +215,10 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
             tokens ? "--image: %.80s reads sequences of tokens; give --sequence"
                    : "--sequence: %.80s reads images; give --image",
             args->net);
+    sn_net_free(net);
+    return NULL;
+  }
+  if (net && sn_freeze_check(args->freeze, net, err) != SN_OK) {
     sn_net_free(net);
     return NULL;
   }

@@ -138,6 +138,7 @@ static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
     fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
   if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
   if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
+  if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
   if (run->inference) fputs(", run and not trained", f);
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);

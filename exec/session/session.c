@@ -215,6 +215,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
                   .precision = "fp32",
+                  .freeze = "",
                   .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
                   .accumulate = sn_iteration_batches(s->iteration),
                   .shared_link = s->calibration && s->calibration->shared_link,

@@ -91,6 +91,9 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   bool eager = sn_dialect_of(head->strategy.dialect)->eager;
   const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
   if (refused) return fail_head(file, "strategy", refused, err);
+  sn_err unfit = SN_ERR_INIT;
+  if (sn_freeze_check(head->options.iteration.freeze, file->net, &unfit) != SN_OK)
+    return fail_head(file, "freeze", unfit.text, err);
   sn_precision precision = head->options.iteration.precision;
   if (sn_device_check_precision(device, precision, err) != SN_OK) return err->code;
   sn_costs *model = sn_costs_new_in(file->net, device, precision, err);

@@ -98,6 +98,7 @@ static sn_status read_options(sn_replay *r, sn_err *err) {
   r->options.pool_bytes = run->pool_limit_bytes;
   r->options.iteration.accumulate = run->accumulate;
   r->options.iteration.inference = run->inference;
+  r->options.iteration.freeze = run->freeze;
   if (sn_workspace_parse(run->workspace, &r->options.workspace, err) == SN_OK &&
       sn_external_parse(run->external, &r->options.external, err) == SN_OK &&
       sn_optimizer_parse(run->optimizer, &r->options.iteration.optimizer, err) == SN_OK &&

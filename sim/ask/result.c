@@ -19,10 +19,12 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
   sn_precision precision = iteration.precision;
   sn_persistent p = {.input_batch = sn_precision_data_bytes(precision, net),
                      .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
-  p.parameters = p.parameter_gradients = sn_precision_parameter_bytes(precision) * net->parameters;
-  p.optimizer_state = sn_optimizer_states(iteration.optimizer) * p.parameters;
+  p.parameters = sn_precision_parameter_bytes(precision) * net->parameters;
+  uint64_t trained = sn_freeze_trained(iteration.freeze, net) * sn_precision_parameter_bytes(precision);
+  p.parameter_gradients = trained;
+  p.optimizer_state = sn_optimizer_states(iteration.optimizer) * trained;
   if (d->declared && !sn_iteration_accumulates(iteration)) p.parameter_gradients = 0;
-  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net);
+  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net, iteration.freeze);
   if (iteration.inference) p.parameter_gradients = p.optimizer_state = p.labels = 0;
   for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d, iteration);
   return p;
@@ -281,6 +283,7 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .accumulate = sn_iteration_batches(options->iteration),
                   .inference = options->iteration.inference,
                   .precision = sn_precision_name(options->iteration.precision),
+                  .freeze = sn_arena_text(arena, sn_iteration_freeze(options->iteration)),
                   .shared_link = options->shared_link,
                   .costs = options->calibration ? "measured" : "model",
                   .device = "",
@@ -290,7 +293,7 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .parameters = net->parameters,
                   .macs = net->macs,
                   .arena = arena};
-  return run->net && run->net_name && run->gpu ? SN_OK : sn_fail_memory(err);
+  return run->net && run->net_name && run->gpu && run->freeze ? SN_OK : sn_fail_memory(err);
 }
 
 sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *run, sn_err *err) {

@@ -12,6 +12,7 @@
 #ifndef SN_SIM_GRAPH_ITERATION_H
 #define SN_SIM_GRAPH_ITERATION_H
 
+#include "sim/graph/freeze.h"
 #include "sim/graph/optimizer.h"
 #include "sim/graph/precision.h"
 
@@ -25,7 +26,14 @@ typedef struct sn_iteration {
   uint32_t accumulate; /* micro-batches an update; 0 and 1: one */
   bool inference;      /* forward alone; the two above are not looked at */
   sn_precision precision;
+  const char
+      *freeze; /* layers that are not trained (sim/graph/freeze.h); NULL or "": none. Must outlive the iteration */
 } sn_iteration;
+
+/* "" where nothing is frozen. */
+static inline const char *sn_iteration_freeze(sn_iteration iteration) {
+  return iteration.freeze ? iteration.freeze : "";
+}
 
 /* Gradients of parameters outlive the batch that they are of. */
 static inline bool sn_iteration_accumulates(sn_iteration iteration) {

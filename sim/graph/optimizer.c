@@ -2,6 +2,7 @@
 #include "sim/graph/optimizer.h"
 
 #include "models/op.h"
+#include "sim/graph/freeze.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,9 +53,10 @@ uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER
   return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;
 }
 
-uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net) {
+uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze) {
   uint64_t tensors = 0, bytes[SN_PARAMETER_TENSORS];
   if (optimizer != SN_OPTIMIZER_ADAM && optimizer != SN_OPTIMIZER_ADAMW) return 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) tensors += sn_parameter_tensors(&net->layers[i], bytes);
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (sn_freeze_trains(freeze, &net->layers[i])) tensors += sn_parameter_tensors(&net->layers[i], bytes);
   return tensors * sizeof(float);
 }

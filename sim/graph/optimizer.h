@@ -51,7 +51,8 @@ enum { SN_PARAMETER_TENSORS = 2 };
 uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER_TENSORS]);
 
 /* Bytes of PyTorch's step counters: a float for every parameter tensor (weights, bias, gamma and beta are one each) of
- * Adam and AdamW. Elsewhere there is one counter for all, on the host. */
-uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net);
+ * Adam and AdamW that is trained (`freeze`: sim/graph/freeze.h). Elsewhere there is one counter for all, on the host.
+ */
+uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze);
 
 #endif

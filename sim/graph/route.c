@@ -106,11 +106,19 @@ static void pass_through(sn__route_maker *b, const sn_layer *layer) {
     b->output[layer->first_output + port] = b->output[sn__route_input(b, layer, 0)];
 }
 
+/* An operation that trains makes this whether or not there will be a backward. */
+static bool makes_beside(sn_saving saving) {
+  return saving == SN_SAVES_CHANNELS || saving == SN_SAVES_ROWS || saving == SN_SAVES_GROUPS ||
+         saving == SN_SAVES_MASK || saving == SN_SAVES_ATTENTION;
+}
+
 /* The first of what backward wants that is made; without backward nothing is, but what an eager framework makes all the
- * same: a maximum POOL its indices, LRN two tensors as large as its output, of the simple operations it is made of. */
+ * same: a maximum POOL its indices, LRN two tensors as large as its output, of the simple operations it is made of; and
+ * ahead of the first layer that is trained, what operations make beside their output. */
 static uint32_t first_saved(const sn__route_maker *b, uint32_t index, sn_saving saving) {
   bool eager = b->route->dialect->eager;
   if (sn__route_has_backward(b, index) || (eager && saving == SN_SAVES_INDICES)) return 0;
+  if (eager && !b->iteration.inference && makes_beside(saving)) return 0;
   return eager && saving == SN_SAVES_LRN ? 1 : sn_saving_count(saving);
 }
 
@@ -309,11 +317,27 @@ static void permit_gradient(sn__route_maker *b, uint32_t index) {
   }
 }
 
+/* Of a product each factor is kept for the gradient of the others. */
+static bool keeps_factor(const sn__route_maker *b, uint32_t index, uint32_t input) {
+  const sn_layer *layer = &b->net->layers[index];
+  bool product = layer->op == SN_MUL || layer->op == SN_MATMUL, others = false;
+  for (uint32_t i = 0; i < layer->n_inputs; i++)
+    others = others || (i != input && needs_gradient(b, sn__route_input(b, layer, i)));
+  return !product || !b->route->dialect->eager || others;
+}
+
+/* An FC and a SCALE keep their input for the gradient of their parameters alone. */
+static bool keeps_input(const sn__route_maker *b, uint32_t index) {
+  sn_op op = b->net->layers[index].op;
+  return (op != SN_FC && op != SN_SCALE) || !b->route->dialect->eager || sn__route_trains(b, index);
+}
+
 void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint32_t inputs = operand == SN_ALL_X ? b->net->layers[index].n_inputs : 0;
-  for (uint32_t i = 0; i < inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
-  if (inputs > 0) return;
+  for (uint32_t i = 0; i < inputs; i++)
+    if (keeps_factor(b, index, i)) sn__route_access(b, operand_of(b, index, i), SN_READ);
+  if (inputs > 0 || (operand == SN_X && !keeps_input(b, index))) return;
   uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
   for (uint32_t i = 0; i < count; i++) sn__route_access(b, tensor + i, operand_mode(rule, operand));
 }
@@ -326,14 +350,17 @@ static void add_flatten_back(sn__route_maker *b, uint32_t index) {
   reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
 }
 
-/* A CONV, DECONV or FC whose input needs no gradient. */
+/* Of a CONV, DECONV or FC whose input needs no gradient, or which is frozen, a part. */
 static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
   bool filters = sn_op_of(layer)->convolves || layer->op == SN_FC;
+  if (filters && !sn__route_trains(b, (uint32_t)(layer - b->net->layers))) return SN_DATA_GRADIENT;
   return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }
 
 static void add_scratch(sn__route_maker *b, uint32_t index, const sn_op_rule *rule) {
   uint64_t bytes = sn_widths_scratch_bytes(&b->widths, b->net, index);
+  bool product = b->net->layers[index].op == SN_SCALE; /* of dy and x, to be summed for the parameters */
+  if (product && !sn__route_trains(b, index)) return;
   for (uint32_t i = 0; i < rule->scratch; i++)
     sn__route_access(b, sn__route_add_tensor(b, index, i, SN_SCRATCH, bytes), SN_WRITE);
 }
@@ -365,7 +392,7 @@ static void add_backward(sn__route_maker *b, uint32_t index) {
 
 static void add_updates(sn__route_maker *b) {
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
-    if (b->net->layers[b->order[i]].parameters == 0) continue;
+    if (!sn_freeze_trains(b->iteration.freeze, &b->net->layers[b->order[i]])) continue;
     sn__route_begin_step(b, b->order[i], SN_UPDATE, SN_WHOLE);
     if (b->route->dialect->eager) sn__route_eager_update(b, b->order[i]);
     sn__route_end_step(b);
@@ -538,44 +565,8 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
   return status == SN_OK ? route : NULL;
 }
 
-bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order) {
-  const sn_dialect *d = sn_dialect_of(dialect);
-  switch (order) {
-  case SN_ORDER_ROUTE:
-    return true;
-  case SN_ORDER_POST:
-    return dialect == SN_DIALECT_EXPLICIT;
-  case SN_ORDER_SERIAL:
-  case SN_ORDER_BFS:
-    return d->by_kernel;
-  case SN_ORDERS:
-    break;
-  }
-  return false;
-}
-
-static sn_status check_order(const wish *w, sn_err *err) {
-  const char *name = sn_dialect_of(w->dialect)->name;
-  if (sn_dialect_has_order(w->dialect, w->order)) return SN_OK;
-  if (w->order != SN_ORDER_POST)
-    return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no order %s, which is singa's", name,
-                   sn_order_name(w->order));
-  if (sn_dialect_of(w->dialect)->declared)
-    return sn_fail(err, SN_BAD_USAGE,
-                   "the dialect %s runs in the order in which a model is written; explicit has others", name);
-  return sn_fail(err, SN_BAD_USAGE,
-                 "the dialect %s writes gradients in place and has one order only; explicit has others", name);
-}
-
-static sn_status check_precision(const wish *w, sn_err *err) {
-  sn_precision precision = w->iteration.precision;
-  if (sn_precision_is_wide(precision) || sn_dialect_of(w->dialect)->eager) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no precision %s: pytorch has it",
-                 sn_dialect_of(w->dialect)->name, sn_precision_name(precision));
-}
-
 static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
-  if (check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK) return NULL;
+  if (sn__route_check(w->dialect, w->order, w->iteration, err) != SN_OK) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? fill(arena, net, w, err) : NULL;
   if (!arena) sn_fail_memory(err);

@@ -31,7 +31,9 @@ static void cast_parameters(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (!sn_precision_casts_weights(b->widths.precision, &b->net->layers[index])) return;
-  if (b->weight_cast[owner] != SN_NONE) {
+  bool trained = sn__route_trains(b, index);
+  if (!trained) owner = index; /* autocast remembers copies of what is trained */
+  if (trained && b->weight_cast[owner] != SN_NONE) {
     sn__route_access(b, b->weight_cast[owner], SN_READ);
     return;
   }
@@ -44,7 +46,8 @@ static void cast_parameters(sn__route_maker *b, uint32_t index) {
 static void end_autocast(sn__route_maker *b) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   for (uint32_t i = 0; i < b->net->n_layers; i++) {
-    uint32_t count = b->weight_cast[i] == SN_NONE ? 0 : sn_parameter_tensors(&b->net->layers[i], bytes);
+    uint32_t count =
+        b->weight_cast[i] == SN_NONE || !sn__route_trains(b, i) ? 0 : sn_parameter_tensors(&b->net->layers[i], bytes);
     for (uint32_t port = 0; port < count; port++) sn__route_access(b, b->weight_cast[i] + port, SN_READ);
   }
 }
@@ -62,7 +65,9 @@ bool sn__route_cast_gradients(sn__route_maker *b, uint32_t index, bool data) {
   uint32_t owner = owner_of(b, index);
   uint64_t bytes[SN_PARAMETER_TENSORS];
   if (!sn_precision_casts_weights(b->widths.precision, &b->net->layers[index])) return false;
-  if (data || b->net->layers[index].op != SN_FC) sn__route_access(b, b->weight_cast[owner], SN_READ);
+  bool trained = sn__route_trains(b, index);
+  if (data || b->net->layers[index].op != SN_FC) sn__route_access(b, b->weight_cast[trained ? owner : index], SN_READ);
+  if (!trained) return true;
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   b->cast_gradient = b->route->n_tensors;
   b->n_cast_gradients = count;

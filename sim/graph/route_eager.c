@@ -51,7 +51,7 @@ sn_status sn__route_eager_order(sn__route_maker *b, sn_err *err) {
 void sn__route_find_trained(sn__route_maker *b) {
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) {
     const sn_layer *layer = &b->net->layers[b->order[i]];
-    bool trained = layer->parameters > 0 || layer->attr.weights_of != 0;
+    bool trained = sn_freeze_trains_shared(b->iteration.freeze, b->net, layer);
     for (uint32_t n = 0; n < layer->n_inputs; n++) trained |= b->trained[sn__route_input(b, layer, n)];
     for (uint32_t n = 0; n < layer->n_outputs; n++) b->trained[layer->first_output + n] = trained;
   }
@@ -147,6 +147,7 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
   uint32_t shared = b->net->layers[index].attr.weights_of, owner = shared != 0 ? shared : index;
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
+  if (!sn__route_trains(b, index)) return;
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
     sn__route_access(b, b->weight_gradient[owner], SN_MODIFY);
     sn__route_access(
@@ -169,7 +170,7 @@ static void use_gradients(sn__route_maker *b, uint32_t index) {
 
 static bool is_last_update(const sn__route_maker *b, uint32_t index) {
   for (uint32_t i = b->net->n_layers - 1; i-- > 0;)
-    if (b->net->layers[b->order[i]].parameters > 0) return b->order[i] == index;
+    if (sn_freeze_trains(b->iteration.freeze, &b->net->layers[b->order[i]])) return b->order[i] == index;
   return false;
 }
 
@@ -183,7 +184,7 @@ void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
   sn_optimizer optimizer = b->iteration.optimizer;
   bool adam = optimizer == SN_OPTIMIZER_ADAM || optimizer == SN_OPTIMIZER_ADAMW;
   bool first = b->route->n_steps == b->route->first_update + 1;
-  uint64_t all = b->net->parameters * sn_precision_parameter_bytes(b->iteration.precision);
+  uint64_t all = sn_freeze_trained(b->iteration.freeze, b->net) * sn_precision_parameter_bytes(b->iteration.precision);
   if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, all);
   use_gradients(b, index);
   if (first) leave_backward(b);

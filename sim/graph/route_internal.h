@@ -1,4 +1,5 @@
 /* Making a route (internal to sim/graph/): route.c makes orders, steps and the rules that all dialects share;
+ * route_check.c what a dialect can be asked for;
  * route_eager.c what only declared dialects have; route_kernels.c the steps of dialects that are by_kernel. */
 #ifndef SN_SIM_GRAPH_ROUTE_INTERNAL_H
 #define SN_SIM_GRAPH_ROUTE_INTERNAL_H
@@ -65,9 +66,16 @@ void sn__route_end_step(sn__route_maker *b);
 static inline const sn_op_rule *sn__route_rule(const sn__route_maker *b, uint32_t layer) {
   return sn_dialect_rule(b->route->dialect, b->net, &b->net->layers[layer]);
 }
+/* Of its own parameters or those that it shares. */
+static inline bool sn__route_trains(const sn__route_maker *b, uint32_t layer) {
+  return sn_freeze_trains_shared(b->iteration.freeze, b->net, &b->net->layers[layer]);
+}
 static inline uint32_t sn__route_input(const sn__route_maker *b, const sn_layer *layer, uint32_t i) {
   return b->net->inputs[layer->first_input + i];
 }
+
+/* SN_BAD_USAGE for an order, a precision or frozen layers that the dialect does not have. */
+sn_status sn__route_check(sn_dialect_id dialect, sn_order order, sn_iteration iteration, sn_err *err);
 
 bool sn__route_has_backward(const sn__route_maker *b, uint32_t layer);
 void sn__route_access_operand(sn__route_maker *b, uint32_t layer, sn_operand operand);

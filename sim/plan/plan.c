@@ -152,6 +152,7 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                            FILE *out) {
   sn_shape image = net->layers[0].out;
   bool wide = o->iteration.precision == SN_FP32;
+  const char *freeze = sn_iteration_freeze(o->iteration);
   return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
          fprintf(out,
                  ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
@@ -163,13 +164,14 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  device->memory_bytes, device->host_memory_bytes, o->pool_bytes) > 0 &&
          fprintf(out,
                  "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
-                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n%s%s%s\"shared_link\": %s,\n"
-                 "\"costs\": \"%s\",\n",
+                 "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n%s%s%s",
                  sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
                  sn_optimizer_name(o->iteration.optimizer), sn_iteration_batches(o->iteration),
                  o->iteration.inference ? "true" : "false", wide ? "" : "\"precision\": \"",
-                 wide ? "" : sn_precision_name(o->iteration.precision), wide ? "" : "\",\n",
-                 o->shared_link ? "true" : "false", o->calibration ? "measured" : "model") > 0;
+                 wide ? "" : sn_precision_name(o->iteration.precision), wide ? "" : "\",\n") > 0 &&
+         (!*freeze || (fputs("\"freeze\": ", out) >= 0 && write_text(out, freeze) && fputs(",\n", out) >= 0)) &&
+         fprintf(out, "\"shared_link\": %s,\n\"costs\": \"%s\",\n", o->shared_link ? "true" : "false",
+                 o->calibration ? "measured" : "model") > 0;
 }
 
 static bool write_lanes(const sn_plan *plan, FILE *out) {

@@ -38,6 +38,7 @@ static const char *const head_keys[] = {"snsim_plan",
                                         "accumulate",
                                         "inference",
                                         "precision",
+                                        "freeze",
                                         "costs",
                                         "lanes",
                                         "pool_limit_bytes",
@@ -72,6 +73,16 @@ static void read_count(const sn_json *doc, const char *key, uint64_t low, uint64
 
 static void read_flag(const sn_json *doc, const char *key, bool *out, sn_err *err) {
   if (sn_json_has(sn_json_root(doc), key)) sn_json_bool(doc, sn_json_root(doc), key, out, err);
+}
+
+/* Layers that are not trained: as the command line writes them. */
+static void read_freeze(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  sn_err why = SN_ERR_INIT;
+  const char *text = sn_json_has(root, "freeze") ? sn_json_text(doc, root, "freeze", err) : NULL;
+  if (text && sn_freeze_check_text(text, &why) != SN_OK)
+    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "freeze"), err, "%s", why.text);
+  head->options.iteration.freeze = text;
 }
 
 static void read_words(const sn_json *doc, sn_plan_head *head, sn_err *err) {
@@ -117,6 +128,7 @@ sn_status sn_plan_read_head(const sn_json *doc, sn_plan_head *head, sn_err *err)
   if (sn_json_has(root, "gpu")) head->gpu = sn_json_text(doc, root, "gpu", err);
   read_numbers(doc, head, err);
   read_words(doc, head, err);
+  read_freeze(doc, head, err);
   return err->code;
 }
 

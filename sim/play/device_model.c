@@ -54,8 +54,8 @@ static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, bool know
   const sn_route *route = m->plan->route;
   const sn_step *step = &route->steps[i->id];
   bool half = m->device->cores.count > 0 && step->kernel == SN_FILTER_GRADIENT;
-  if (route->dialect->by_kernel || half || step->kernel == SN_CAST)
-    return sn_costs_kernel(m->costs, step, i->algo, known);
+  bool part = step->kernel == SN_CAST || step->kernel == SN_DATA_GRADIENT;
+  if (route->dialect->by_kernel || half || part) return sn_costs_kernel(m->costs, step, i->algo, known);
   return (known ? sn_costs_step_known : sn_costs_step)(m->costs, step->layer, step->pass, i->algo);
 }
 

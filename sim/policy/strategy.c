@@ -240,6 +240,8 @@ const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
     return "SINGA updates a parameter right behind its gradient, so that no gradients are accumulated";
   if (!sn_precision_is_wide(iteration.precision) && !sn_dialect_of(strategy.dialect)->eager)
     return "values of two bytes are PyTorch's; others have fp32 and tf32";
+  if (*sn_iteration_freeze(iteration) && !sn_dialect_of(strategy.dialect)->eager)
+    return "frozen layers are of PyTorch's strategies; others train all";
   if (!iteration.inference) return NULL;
   if (strategy.dialect == SN_DIALECT_SINGA) return "what is known of SINGA is the graph that trains";
   if (strategy.recompute != SN_RECOMPUTE_NONE) return "without a backward pass nothing is recomputed";

@@ -90,7 +90,7 @@ uint32_t sn_strategy_graph(sn_strategy strategy);
 
 /* Why it cannot be asked about an iteration, without a full stop; NULL: it can. Without a backward pass there is
  * nothing to offload or recompute for; SINGA updates before it could accumulate, and its rows are of training; values
- * of two bytes are PyTorch's. */
+ * of two bytes and frozen layers are PyTorch's. */
 const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration);
 
 /* It is simulated only: no back end executes its graph. */

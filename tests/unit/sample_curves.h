@@ -91,6 +91,7 @@ static inline sn_run *curve_run(const char *net, const curve_layer *layers, uint
   run->allocator = "pool";
   run->optimizer = "momentum";
   run->precision = "fp32";
+  run->freeze = "";
   run->costs = "model";
   run->device = run->data = "";
   run->n_steps = 2 * n;

@@ -240,6 +240,7 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->allocator = sample_text(s, arena);
   run->optimizer = sample_text(s, arena);
   run->precision = sample_text(s, arena);
+  run->freeze = sample_text(s, arena);
   run->accumulate = sample_u32(s);
   run->inference = sample_bool(s);
   run->shared_link = sample_bool(s);

@@ -50,6 +50,7 @@ static char *draw(bool known) {
                       .n_peak = 1,
                       .corun = {.policy = "path", .sharing = "fenced", .interval = "4"}};
   const sn_run run = {.precision = "fp32",
+                      .freeze = "",
                       .net = "mine",
                       .net_name = "mine",
                       .gpu = "knl7250",

@@ -33,7 +33,7 @@ static void bytes_that_stay(void **state) {
     assert_int_equal(p.parameters, 4 * net->parameters);
     assert_int_equal(p.parameter_gradients, p.parameters);
     assert_int_equal(p.optimizer_state, times[o] * p.parameters);
-    assert_int_equal(sn_optimizer_counter_bytes(o, net), counters[o]);
+    assert_int_equal(sn_optimizer_counter_bytes(o, net, ""), counters[o]);
     assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, (sn_iteration){.optimizer = o}).optimizer_state,
                      p.optimizer_state + counters[o]);
   }
@@ -48,7 +48,7 @@ static void normalized_layers_have_two_tensors(void **state) {
     sn_op op = net->layers[i].op;
     expected += op == SN_BN || op == SN_FC ? 2 : op == SN_CONV;
   }
-  assert_int_equal(sn_optimizer_counter_bytes(SN_OPTIMIZER_ADAMW, net), 4 * expected);
+  assert_int_equal(sn_optimizer_counter_bytes(SN_OPTIMIZER_ADAMW, net, ""), 4 * expected);
   sn_net_free(net);
 }
 

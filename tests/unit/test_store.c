@@ -47,6 +47,7 @@ static sn_run run_without_words(const sn_result *results, uint32_t count) {
                   .external = "",
                   .allocator = "",
                   .precision = "fp32",
+                  .freeze = "",
                   .optimizer = "",
                   .costs = "",
                   .device = "",

@@ -1,0 +1,55 @@
+/* What a dialect can be asked for; see route_internal.h. */
+#include "sim/graph/route_internal.h"
+
+typedef struct wish {
+  sn_dialect_id dialect;
+  sn_order order;
+  sn_iteration iteration;
+} wish;
+
+bool sn_dialect_has_order(sn_dialect_id dialect, sn_order order) {
+  const sn_dialect *d = sn_dialect_of(dialect);
+  switch (order) {
+  case SN_ORDER_ROUTE:
+    return true;
+  case SN_ORDER_POST:
+    return dialect == SN_DIALECT_EXPLICIT;
+  case SN_ORDER_SERIAL:
+  case SN_ORDER_BFS:
+    return d->by_kernel;
+  case SN_ORDERS:
+    break;
+  }
+  return false;
+}
+
+static sn_status check_order(wish w, sn_err *err) {
+  const char *name = sn_dialect_of(w.dialect)->name;
+  if (sn_dialect_has_order(w.dialect, w.order)) return SN_OK;
+  if (w.order != SN_ORDER_POST)
+    return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no order %s, which is singa's", name, sn_order_name(w.order));
+  if (sn_dialect_of(w.dialect)->declared)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "the dialect %s runs in the order in which a model is written; explicit has others", name);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "the dialect %s writes gradients in place and has one order only; explicit has others", name);
+}
+
+static sn_status check_precision(wish w, sn_err *err) {
+  sn_precision precision = w.iteration.precision;
+  if (sn_precision_is_wide(precision) || sn_dialect_of(w.dialect)->eager) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no precision %s: pytorch has it",
+                 sn_dialect_of(w.dialect)->name, sn_precision_name(precision));
+}
+
+static sn_status check_freeze(wish w, sn_err *err) {
+  if (!*sn_iteration_freeze(w.iteration) || sn_dialect_of(w.dialect)->eager) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "the dialect %s trains all layers: pytorch can freeze some",
+                 sn_dialect_of(w.dialect)->name);
+}
+
+sn_status sn__route_check(sn_dialect_id dialect, sn_order order, sn_iteration iteration, sn_err *err) {
+  const wish w = {dialect, order, iteration};
+  if (check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK) return err->code;
+  return check_freeze(w, err);
+}
