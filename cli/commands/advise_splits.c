@@ -82,12 +82,12 @@ void sn_advise_print_loop(const sn_splits *splits, const sn_question *q, FILE *o
   char name[SN_STRATEGY_TEXT];
   if (!s) return;
   fprintf(out,
-          "\nor with --strategy %s in %" PRIu32 " parts of %" PRIu32 " images, which add up their gradients:\n"
+          "\nor with --strategy %s in %" PRIu32 " parts of %" PRIu32 " %s, which add up their gradients:\n"
           "  optimizer.zero_grad()\n"
-          "  for images, labels in parts:\n"
-          "    (loss(net(images), labels) / %" PRIu32 ").backward()\n"
+          "  for inputs, labels in parts:\n"
+          "    (loss(net(inputs), labels) / %" PRIu32 ").backward()\n"
           "  optimizer.step()\n",
-          sn_strategy_name(s->strategy, name), batches_of(s, q), s->batch, batches_of(s, q));
+          sn_strategy_name(s->strategy, name), batches_of(s, q), s->batch, sn_capacity_unit(q), batches_of(s, q));
 }
 
 /* ---- JSON ---- */

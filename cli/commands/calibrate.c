@@ -6,6 +6,7 @@
 #include "cli/frame/options.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
+#include "cli/frame/report.h"
 #include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 #include "db/calibrations.h"
@@ -212,7 +213,8 @@ static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   sn_session_options options = sn_train_options(w->args);
   sn_train_watch watch = {.args = w->args,
                           .apart = self,
-                          .images = w->net->batch,
+                          .unit = sn_report_unit(w->net->values[0].dtype == SN_I64),
+                          .samples = w->net->batch,
                           .n_strategies = sn_calibrate_plans(options.backend, w->args->teams, w->args->n_teams)};
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);

@@ -81,21 +81,21 @@ static void add_spread(sn_table *table, const sn_result *r) {
 /* ---- measured alone ---- */
 
 static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *err) {
-  static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
-                                            {"pool", "MiB", 0},
-                                            {"", "used", SN_TABLE_SPARE(3)},
-                                            {"device", "MiB", SN_TABLE_SPARE(7)},
-                                            {"live", "tensors", SN_TABLE_SPARE(2)},
-                                            {"out", "MiB", SN_TABLE_SPARE(4)},
-                                            {"in", "MiB", SN_TABLE_SPARE(4)},
-                                            {"extra", "fwd", SN_TABLE_SPARE(1)},
-                                            {"iter", "ms", SN_TABLE_GAP},
-                                            {"", "min..max", SN_TABLE_SPARE(6)},
-                                            {"stall", "ms", SN_TABLE_SPARE(6)},
-                                            {"images", "/s", 0},
-                                            {"", "loss", SN_TABLE_GAP},
-                                            {"right", "%", SN_TABLE_SPARE(5)},
-                                            {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
+  const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
+                                     {"pool", "MiB", 0},
+                                     {"", "used", SN_TABLE_SPARE(3)},
+                                     {"device", "MiB", SN_TABLE_SPARE(7)},
+                                     {"live", "tensors", SN_TABLE_SPARE(2)},
+                                     {"out", "MiB", SN_TABLE_SPARE(4)},
+                                     {"in", "MiB", SN_TABLE_SPARE(4)},
+                                     {"extra", "fwd", SN_TABLE_SPARE(1)},
+                                     {"iter", "ms", SN_TABLE_GAP},
+                                     {"", "min..max", SN_TABLE_SPARE(6)},
+                                     {"stall", "ms", SN_TABLE_SPARE(6)},
+                                     {sn_report_run_unit(run), "/s", 0},
+                                     {"", "loss", SN_TABLE_GAP},
+                                     {"right", "%", SN_TABLE_SPARE(5)},
+                                     {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   sn_measured_pair pair;
   for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {
@@ -206,16 +206,16 @@ static sn_status print_bytes(const sn_run *run, const sn_out *out, sn_err *err) 
 }
 
 static sn_status print_times(const sn_run *run, const sn_out *out, sn_err *err) {
-  static const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
-                                            {"iter", "ms", 0},
-                                            {"", "seen", 0},
-                                            {"", "min..max", SN_TABLE_SPARE(2)},
-                                            {"", "err %", 0},
-                                            {"stall", "ms", SN_TABLE_GAP | SN_TABLE_SPARE(3)},
-                                            {"", "seen", SN_TABLE_SPARE(3)},
-                                            {"images", "/s", SN_TABLE_SPARE(4)},
-                                            {"", "loss", SN_TABLE_GAP | SN_TABLE_SPARE(1)},
-                                            {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
+  const sn_table_column columns[] = {{"", "strategy", SN_TABLE_TEXT},
+                                     {"iter", "ms", 0},
+                                     {"", "seen", 0},
+                                     {"", "min..max", SN_TABLE_SPARE(2)},
+                                     {"", "err %", 0},
+                                     {"stall", "ms", SN_TABLE_GAP | SN_TABLE_SPARE(3)},
+                                     {"", "seen", SN_TABLE_SPARE(3)},
+                                     {sn_report_run_unit(run), "/s", SN_TABLE_SPARE(4)},
+                                     {"", "loss", SN_TABLE_GAP | SN_TABLE_SPARE(1)},
+                                     {"", "result", SN_TABLE_TEXT | SN_TABLE_GAP}};
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
   sn_measured_pair pair;
   for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {

@@ -6,6 +6,7 @@
 #include "cli/frame/origins.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
+#include "cli/frame/report.h"
 #include "cli/frame/stored.h"
 #include "db/calibrations.h"
 #include "exec/machine/processors.h"
@@ -91,9 +92,9 @@ static void show_progress(void *user, uint64_t iteration, const sn_outcome *outc
   uint64_t strategy = w->seen++ / w->iterations, left = w->iterations * w->n_strategies - w->seen;
   snprintf(line, sizeof line,
            "strategy %" PRIu64 " of %" PRIu32 ", iteration %" PRIu64 " of %" PRIu64
-           ", loss %.4f, %.2f images/s, %.0f s left",
-           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, (double)w->images / seconds,
-           seconds * (double)left);
+           ", loss %.4f, %.2f %s/s, %.0f s left",
+           strategy + 1, w->n_strategies, iteration + 1, w->iterations, outcome->loss, (double)w->samples / seconds,
+           w->unit, seconds * (double)left);
   sn_apart_progress(w->apart, line);
 }
 
@@ -313,7 +314,8 @@ static void train_apart(sn_apart *self, void *user, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
   sn_session_options options = *t->options;
   sn_train_watch watch = {.args = t->args, .apart = self, .n_strategies = sn_train_strategies(t->args, strategies)};
-  watch.images = (uint64_t)t->net->batch * (t->args->accumulate ? t->args->accumulate : 1);
+  watch.unit = sn_report_unit(t->net->values[0].dtype == SN_I64);
+  watch.samples = (uint64_t)t->net->batch * (t->args->accumulate ? t->args->accumulate : 1);
   sn_train_attach(&watch, &options);
   options.compare = watch.n_strategies > 1;
   if (t->args->trace) options.visit = keep_last, options.visitor = &last;

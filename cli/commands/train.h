@@ -28,7 +28,8 @@ typedef struct sn_train_watch {
   const sn_args *args;
   sn_apart *apart; /* the process of its own that trains */
   uint32_t n_strategies;
-  uint64_t images;     /* of an iteration */
+  const char *unit;    /* what a batch is made of: "images" */
+  uint64_t samples;    /* of an iteration */
   uint64_t iterations; /* of each strategy */
   uint64_t seen;       /* iterations so far */
 } sn_train_watch;

@@ -127,6 +127,10 @@ const char *sn_report_unit(bool sequences) {
   return sequences ? "sequences" : "images";
 }
 
+const char *sn_report_run_unit(const sn_run *run) {
+  return sn_report_unit(of_sequences(run));
+}
+
 static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
@@ -304,7 +308,7 @@ static void hide_columns(const sn_run *run, sn_table *table) {
 static sn_status print_results(const sn_run *run, const sn_out *out, sn_err *err) {
   sn_table_column columns[COLUMNS];
   memcpy(columns, result_columns, sizeof columns);
-  columns[IMAGES].top = sn_report_unit(of_sequences(run));
+  columns[IMAGES].top = sn_report_run_unit(run);
   sn_table *table = sn_table_new(columns, COLUMNS);
   for (uint32_t i = 0; i < run->n_results; i++) {
     memory_cells(table, &run->results[i]);
@@ -350,7 +354,7 @@ static void print_summary(const sn_run *run, FILE *out) {
   if (run->n_results < 2) return;
   if (fastest)
     sn_table_printf(out, "\nfastest that fits: %s, %.2f %s/s\n", fastest->strategy, fastest->images_per_second,
-                    sn_report_unit(of_sequences(run)));
+                    sn_report_run_unit(run));
   else
     fputs("\nnone fits\n", out);
   print_least(run, out);

@@ -27,5 +27,6 @@ extern const char sn_report_assumed[];
 
 /* What a batch is made of: "images", "sequences". */
 const char *sn_report_unit(bool sequences);
+const char *sn_report_run_unit(const sn_run *run);
 
 #endif
