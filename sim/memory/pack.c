@@ -262,10 +262,11 @@ static uint64_t looks(const packer *p) {
 /* Makes the layout of an order the one to work on, which goes on with the count of the work. */
 static bool turn_to(packer *p, int by) {
   layout *l = &p->layouts[p->active > MOST_KEPT ? 0 : by];
-  if (!l->order && !layout_init(l, p->count)) p->memory_out = true;
+  if (!p->memory_out && !l->order) p->memory_out = !layout_init(l, p->count);
+  if (p->memory_out) return false;
   l->shelf.looks = p->now ? p->now->shelf.looks : 0;
   p->now = l;
-  return !p->memory_out;
+  return true;
 }
 
 static void put(packer *p, layout *l, uint32_t position, uint64_t offset) {
