@@ -43,6 +43,7 @@ need_to_build() {
 
 need_to_test() {
   need libcmocka-dev pkg-config --exists cmocka
+  need coinor-libcbc-dev test -e /usr/include/coin/Cbc_C_Interface.h
   need sqlite3 has sqlite3
   need python3 has python3
   need clang-format-14 has clang-format-14
