@@ -1,14 +1,26 @@
 /* CPU kernels of BN; reference_norm.c has the formulas. They are ours: oneDNN's sum in float32, of which the gradients
  * of deep networks take harm (docs/parity.md), and in plain layouts take about four times as long.
  *
- * Threads share channels, blocked ones a block at a time. They go through the cache three times forward (mean;
- * variance; output) and twice backward (both sums; gradient). Sums are in float64. Loops are over rows of so many
- * floats: one pixel of a block of channels, or neighbours of a plain channel, whose sums are then added up. */
+ * Threads share channels, blocked ones a block at a time. They go through the cache twice forward (sums; output) and
+ * twice backward (sums; gradient). Sums are in float64, forward of differences from the channel's first value: those
+ * and their squares lose nothing that float32 would show (Chan, Golub and LeVeque 1983). Loops are over rows of so many
+ * floats: one pixel of a block of channels, or neighbours of a plain channel, whose sums are then added up.
+ *
+ * Every loop is compiled twice, for AVX2 and for any processor, with the same bits: each lane adds its own
+ * numbers in the same order, and nothing is contracted. */
 #include "exec/cpu/cpu.h"
 
 #include <math.h>
 
 enum { WIDEST = 16 };
+
+/* Into each of the kernels at the end. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#ifdef __x86_64__
+#define AVX2 __attribute__((target("avx2")))
+#else
+#define AVX2
+#endif
 
 /* Channels that are taken together, `together` of them; `images` runs of `count` floats, `stride` apart, the first of
  * which begins at `at`. `width` of a row: all of a block, or any number of a plain channel. */
@@ -36,28 +48,27 @@ static void add_up(const channels *c, double *sums) {
   for (uint32_t l = c->together; l < c->width; l++) sums[0] += sums[l];
 }
 
-/* What is added for one float. */
-static inline double nothing_of(float x, float mean) {
-  (void)mean;
-  return (double)x;
-}
-static inline double square_of(float x, float mean) {
-  return (double)((x - mean) * (x - mean));
-}
-
-/* Inlined twice, so that `of` and `width` are constants. The rest is less than a row. */
-static inline void sum_run(const float *x, uint64_t count, uint32_t width, const float *mean,
-                           double (*of)(float x, float mean), double *sums) {
+/* Adds x - from, and its square. The rest is less than a row. */
+ALWAYS_INLINE void sum_run(const float *x, uint64_t count, uint32_t width, const double *from, double *sums,
+                           double *squares) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
 #pragma omp simd
-    for (uint32_t l = 0; l < width; l++) sums[l] += of(x[i + l], mean[l]);
+    for (uint32_t l = 0; l < width; l++) {
+      double off = (double)x[i + l] - from[l];
+      sums[l] += off;
+      squares[l] += off * off;
+    }
   }
-  for (uint64_t i = rows; i < count; i++) sums[i - rows] += of(x[i], mean[i - rows]);
+  for (uint64_t i = rows; i < count; i++) {
+    double off = (double)x[i] - from[i - rows];
+    sums[i - rows] += off;
+    squares[i - rows] += off * off;
+  }
 }
 
 /* y = scale (x - mean) + shift */
-static inline void normalise_run(const float *x, uint64_t count, uint32_t width, const float *mean, const float *scale,
+ALWAYS_INLINE void normalise_run(const float *x, uint64_t count, uint32_t width, const float *mean, const float *scale,
                                  const float *shift, float *y) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
@@ -94,43 +105,32 @@ static double elements(const channels *c) {
   return (double)count;
 }
 
-static inline void forward(const sn_call *call, const channels *c, uint32_t width) {
+ALWAYS_INLINE void forward(const sn_call *call, const channels *c, uint32_t width) {
   const float *x = call->x[0] + c->at;
   const uint32_t all = sn__call_layer(call)->out.c;
   const double m = elements(c);
-  double sums[WIDEST] = {0}, squares[WIDEST] = {0};
+  double from[WIDEST] = {0}, sums[WIDEST] = {0}, squares[WIDEST] = {0};
   float mean[WIDEST] = {0}, scale[WIDEST], shift[WIDEST];
-  for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, mean, nothing_of, sums);
+  for (uint32_t l = 0; l < width; l++) from[l] = (double)x[c->together > 1 ? l : 0];
+  for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, from, sums, squares);
   add_up(c, sums);
-  for (uint32_t l = 0; l < c->together; l++) mean[l] = (float)(sums[l] / m);
-  widen(c, mean);
-  for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, mean, square_of, squares);
   add_up(c, squares);
   for (uint32_t l = 0; l < c->together; l++) {
-    uint32_t channel = c->first + l;
-    scale[l] = keep(call, channel, all, m, mean[l], squares[l] / m) * call->parameters[channel];
+    const uint32_t channel = c->first + l;
+    const double variance = fmax(0, (squares[l] - sums[l] * sums[l] / m) / m);
+    mean[l] = (float)(from[l] + sums[l] / m);
+    scale[l] = keep(call, channel, all, m, mean[l], variance) * call->parameters[channel];
     shift[l] = call->parameters[all + channel];
   }
+  widen(c, mean);
   widen(c, scale);
   widen(c, shift);
   for (uint64_t n = 0; n < c->images; n++)
     normalise_run(x + n * c->stride, c->count, width, mean, scale, shift, call->y[0] + c->at + n * c->stride);
 }
 
-void sn__cpu_bn_forward(const sn_call *call, uint32_t block) {
-  sn_shape s = sn__call_layer(call)->out;
-#pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t first = 0; first < s.c; first += block) {
-    const channels c = channels_of(s, first, block);
-    if (c.width == WIDEST)
-      forward(call, &c, WIDEST);
-    else
-      forward(call, &c, 8);
-  }
-}
-
 /* Adds dy, and dy (x - mean). */
-static inline void sum_gradients(const float *x, const float *dy, uint64_t count, uint32_t width, const float *mean,
+ALWAYS_INLINE void sum_gradients(const float *x, const float *dy, uint64_t count, uint32_t width, const float *mean,
                                  double *sums, double *products) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
@@ -152,7 +152,7 @@ typedef struct factors {
 } factors;
 
 /* dx = scale (dy - a - b (x - mean)) */
-static inline void spread_run(const float *x, const float *dy, uint64_t count, uint32_t width, const factors *f,
+ALWAYS_INLINE void spread_run(const float *x, const float *dy, uint64_t count, uint32_t width, const factors *f,
                               float *dx) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
@@ -166,7 +166,7 @@ static inline void spread_run(const float *x, const float *dy, uint64_t count, u
   }
 }
 
-static inline void backward(const sn_call *call, const channels *c, uint32_t width) {
+ALWAYS_INLINE void backward(const sn_call *call, const channels *c, uint32_t width) {
   const float *x = call->x[0] + c->at, *dy = call->dy[0] + c->at;
   const uint32_t all = sn__call_layer(call)->out.c;
   const double m = elements(c);
@@ -196,14 +196,53 @@ static inline void backward(const sn_call *call, const channels *c, uint32_t wid
     spread_run(x + n * c->stride, dy + n * c->stride, c->count, width, &f, call->dx[0] + c->at + n * c->stride);
 }
 
-void sn__cpu_bn_backward(const sn_call *call, uint32_t block) {
-  sn_shape s = sn__call_layer(call)->out;
+ALWAYS_INLINE void forward_rows(const sn_call *call, const channels *c) {
+  if (c->width == WIDEST)
+    forward(call, c, WIDEST);
+  else
+    forward(call, c, 8);
+}
+
+ALWAYS_INLINE void backward_rows(const sn_call *call, const channels *c) {
+  if (c->width == WIDEST)
+    backward(call, c, WIDEST);
+  else
+    backward(call, c, 8);
+}
+
+static void forward_anywhere(const sn_call *call, const channels *c) {
+  forward_rows(call, c);
+}
+
+static void backward_anywhere(const sn_call *call, const channels *c) {
+  backward_rows(call, c);
+}
+
+AVX2 static void forward_avx2(const sn_call *call, const channels *c) {
+  forward_rows(call, c);
+}
+
+AVX2 static void backward_avx2(const sn_call *call, const channels *c) {
+  backward_rows(call, c);
+}
+
+static bool has_avx2(void) {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx2) == dnnl_cpu_isa_avx2;
+}
+
+static void run(const sn_call *call, uint32_t block, void (*kernel)(const sn_call *call, const channels *c)) {
+  const sn_shape s = sn__call_layer(call)->out;
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
   for (uint32_t first = 0; first < s.c; first += block) {
     const channels c = channels_of(s, first, block);
-    if (c.width == WIDEST)
-      backward(call, &c, WIDEST);
-    else
-      backward(call, &c, 8);
+    kernel(call, &c);
   }
+}
+
+void sn__cpu_bn_forward(const sn_call *call, uint32_t block) {
+  run(call, block, has_avx2() ? forward_avx2 : forward_anywhere);
+}
+
+void sn__cpu_bn_backward(const sn_call *call, uint32_t block) {
+  run(call, block, has_avx2() ? backward_avx2 : backward_anywhere);
 }
