@@ -67,15 +67,47 @@ ALWAYS_INLINE void sum_run(const float *x, uint64_t count, uint32_t width, const
   }
 }
 
-/* y = scale (x - mean) + shift */
-ALWAYS_INLINE void normalise_run(const float *x, uint64_t count, uint32_t width, const float *mean, const float *scale,
-                                 const float *shift, float *y) {
+/* What y is made with. */
+typedef struct line {
+  float mean[WIDEST], scale[WIDEST], shift[WIDEST];
+} line;
+
+static void widen_line(const channels *c, line *y) {
+  widen(c, y->mean);
+  widen(c, y->scale);
+  widen(c, y->shift);
+}
+
+static inline float value_of(const line *y, float x, uint32_t l) {
+  return (x - y->mean[l]) * y->scale[l] + y->shift[l];
+}
+
+/* As oneDNN's ReLU has it, what is not a number too. */
+static inline float cut(float y, float ceiling) {
+  y = y > 0 ? y : 0;
+  return y < ceiling ? y : ceiling;
+}
+
+/* What is left of dy by a y that was cut. */
+static inline float pass(float dy, float y, float ceiling) {
+  dy = y > 0 ? dy : 0;
+  return y < ceiling ? dy : 0;
+}
+
+ALWAYS_INLINE void normalise_run(const float *x, uint64_t count, uint32_t width, const line *of, float ceiling,
+                                 float *y) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
 #pragma omp simd
-    for (uint32_t l = 0; l < width; l++) y[i + l] = (x[i + l] - mean[l]) * scale[l] + shift[l];
+    for (uint32_t l = 0; l < width; l++) {
+      const float value = value_of(of, x[i + l], l);
+      y[i + l] = ceiling > 0 ? cut(value, ceiling) : value;
+    }
   }
-  for (uint64_t i = rows; i < count; i++) y[i] = (x[i] - mean[i - rows]) * scale[i - rows] + shift[i - rows];
+  for (uint64_t i = rows; i < count; i++) {
+    const float value = value_of(of, x[i], (uint32_t)(i - rows));
+    y[i] = ceiling > 0 ? cut(value, ceiling) : value;
+  }
 }
 
 /* In the graph's tensors where the dialect has them, else beside the graph. */
@@ -105,12 +137,13 @@ static double elements(const channels *c) {
   return (double)count;
 }
 
-ALWAYS_INLINE void forward(const sn_call *call, const channels *c, uint32_t width) {
+/* A ceiling of 0: nothing is cut. */
+ALWAYS_INLINE void forward(const sn_call *call, const channels *c, uint32_t width, float ceiling) {
   const float *x = call->x[0] + c->at;
   const uint32_t all = sn__call_layer(call)->out.c;
   const double m = elements(c);
   double from[WIDEST] = {0}, sums[WIDEST] = {0}, squares[WIDEST] = {0};
-  float mean[WIDEST] = {0}, scale[WIDEST], shift[WIDEST];
+  line y = {.mean = {0}};
   for (uint32_t l = 0; l < width; l++) from[l] = (double)x[c->together > 1 ? l : 0];
   for (uint64_t n = 0; n < c->images; n++) sum_run(x + n * c->stride, c->count, width, from, sums, squares);
   add_up(c, sums);
@@ -118,96 +151,117 @@ ALWAYS_INLINE void forward(const sn_call *call, const channels *c, uint32_t widt
   for (uint32_t l = 0; l < c->together; l++) {
     const uint32_t channel = c->first + l;
     const double variance = fmax(0, (squares[l] - sums[l] * sums[l] / m) / m);
-    mean[l] = (float)(from[l] + sums[l] / m);
-    scale[l] = keep(call, channel, all, m, mean[l], variance) * call->parameters[channel];
-    shift[l] = call->parameters[all + channel];
+    y.mean[l] = (float)(from[l] + sums[l] / m);
+    y.scale[l] = keep(call, channel, all, m, y.mean[l], variance) * call->parameters[channel];
+    y.shift[l] = call->parameters[all + channel];
   }
-  widen(c, mean);
-  widen(c, scale);
-  widen(c, shift);
+  widen_line(c, &y);
   for (uint64_t n = 0; n < c->images; n++)
-    normalise_run(x + n * c->stride, c->count, width, mean, scale, shift, call->y[0] + c->at + n * c->stride);
+    normalise_run(x + n * c->stride, c->count, width, &y, ceiling, call->y[0] + c->at + n * c->stride);
+}
+
+static inline void add_gradient(float x, float dy, uint32_t l, const line *y, float ceiling, double *sums,
+                                double *products) {
+  if (ceiling > 0) dy = pass(dy, value_of(y, x, l), ceiling);
+  sums[l] += (double)dy;
+  products[l] += (double)(dy * (x - y->mean[l]));
 }
 
 /* Adds dy, and dy (x - mean). */
-ALWAYS_INLINE void sum_gradients(const float *x, const float *dy, uint64_t count, uint32_t width, const float *mean,
-                                 double *sums, double *products) {
+ALWAYS_INLINE void sum_gradients(const float *x, const float *dy, uint64_t count, uint32_t width, const line *y,
+                                 float ceiling, double *sums, double *products) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
 #pragma omp simd
-    for (uint32_t l = 0; l < width; l++) {
-      sums[l] += (double)dy[i + l];
-      products[l] += (double)(dy[i + l] * (x[i + l] - mean[l]));
-    }
+    for (uint32_t l = 0; l < width; l++) add_gradient(x[i + l], dy[i + l], l, y, ceiling, sums, products);
   }
-  for (uint64_t i = rows; i < count; i++) {
-    sums[i - rows] += (double)dy[i];
-    products[i - rows] += (double)(dy[i] * (x[i] - mean[i - rows]));
-  }
+  for (uint64_t i = rows; i < count; i++) add_gradient(x[i], dy[i], (uint32_t)(i - rows), y, ceiling, sums, products);
 }
 
-/* What dx is made with. */
-typedef struct factors {
-  float mean[WIDEST], scale[WIDEST], a[WIDEST], b[WIDEST];
-} factors;
+/* What dx is made with, besides. */
+typedef struct means {
+  float a[WIDEST], b[WIDEST];
+} means;
+
+static inline float gradient_of(float x, float dy, uint32_t l, const line *y, const means *of, float ceiling) {
+  if (ceiling > 0) dy = pass(dy, value_of(y, x, l), ceiling);
+  return y->scale[l] * (dy - of->a[l] - of->b[l] * (x - y->mean[l]));
+}
 
 /* dx = scale (dy - a - b (x - mean)) */
-ALWAYS_INLINE void spread_run(const float *x, const float *dy, uint64_t count, uint32_t width, const factors *f,
-                              float *dx) {
+ALWAYS_INLINE void spread_run(const float *x, const float *dy, uint64_t count, uint32_t width, const line *y,
+                              const means *of, float ceiling, float *dx) {
   uint64_t rows = count / width * width;
   for (uint64_t i = 0; i < rows; i += width) {
 #pragma omp simd
-    for (uint32_t l = 0; l < width; l++)
-      dx[i + l] = f->scale[l] * (dy[i + l] - f->a[l] - f->b[l] * (x[i + l] - f->mean[l]));
+    for (uint32_t l = 0; l < width; l++) dx[i + l] = gradient_of(x[i + l], dy[i + l], l, y, of, ceiling);
   }
-  for (uint64_t i = rows; i < count; i++) {
-    uint64_t l = i - rows;
-    dx[i] = f->scale[l] * (dy[i] - f->a[l] - f->b[l] * (x[i] - f->mean[l]));
-  }
+  for (uint64_t i = rows; i < count; i++) dx[i] = gradient_of(x[i], dy[i], (uint32_t)(i - rows), y, of, ceiling);
 }
 
-ALWAYS_INLINE void backward(const sn_call *call, const channels *c, uint32_t width) {
+/* The line as forward had it. */
+static line saved_line(const sn_call *call, const channels *c) {
+  const uint32_t all = sn__call_layer(call)->out.c;
+  line y = {.mean = {0}};
+  for (uint32_t l = 0; l < c->together; l++) {
+    y.mean[l] = saved_mean(call, all)[c->first + l];
+    y.scale[l] = saved_deviation(call, all)[c->first + l] * call->parameters[c->first + l];
+    y.shift[l] = call->parameters[all + c->first + l];
+  }
+  widen_line(c, &y);
+  return y;
+}
+
+ALWAYS_INLINE void backward(const sn_call *call, const channels *c, uint32_t width, float ceiling) {
   const float *x = call->x[0] + c->at, *dy = call->dy[0] + c->at;
   const uint32_t all = sn__call_layer(call)->out.c;
   const double m = elements(c);
+  const line y = saved_line(call, c);
   double sums[WIDEST] = {0}, products[WIDEST] = {0};
-  factors f = {.mean = {0}};
-  for (uint32_t l = 0; l < c->together; l++) f.mean[l] = saved_mean(call, all)[c->first + l];
-  widen(c, f.mean);
+  means of = {.a = {0}};
   for (uint64_t n = 0; n < c->images; n++)
-    sum_gradients(x + n * c->stride, dy + n * c->stride, c->count, width, f.mean, sums, products);
+    sum_gradients(x + n * c->stride, dy + n * c->stride, c->count, width, &y, ceiling, sums, products);
   add_up(c, sums);
   add_up(c, products);
   for (uint32_t l = 0; l < c->together; l++) {
-    uint32_t channel = c->first + l;
-    float inverse = saved_deviation(call, all)[channel];
-    double i = (double)inverse;
-    call->gradients[channel] = (float)(products[l] * i);
+    const uint32_t channel = c->first + l;
+    const double inverse = (double)saved_deviation(call, all)[channel];
+    call->gradients[channel] = (float)(products[l] * inverse);
     call->gradients[all + channel] = (float)sums[l];
-    f.scale[l] = call->parameters[channel] * inverse;
-    f.a[l] = (float)(sums[l] / m);
-    f.b[l] = (float)(products[l] * i * i / m);
+    of.a[l] = (float)(sums[l] / m);
+    of.b[l] = (float)(products[l] * inverse * inverse / m);
   }
   if (!call->dx[0]) return;
-  widen(c, f.scale);
-  widen(c, f.a);
-  widen(c, f.b);
+  widen(c, of.a);
+  widen(c, of.b);
   for (uint64_t n = 0; n < c->images; n++)
-    spread_run(x + n * c->stride, dy + n * c->stride, c->count, width, &f, call->dx[0] + c->at + n * c->stride);
+    spread_run(x + n * c->stride, dy + n * c->stride, c->count, width, &y, &of, ceiling,
+               call->dx[0] + c->at + n * c->stride);
 }
 
+/* Constants of width and ceiling, so that each has loops of its own. */
 ALWAYS_INLINE void forward_rows(const sn_call *call, const channels *c) {
-  if (c->width == WIDEST)
-    forward(call, c, WIDEST);
+  const bool cuts = call->ceiling > 0;
+  if (c->width == WIDEST && cuts)
+    forward(call, c, WIDEST, call->ceiling);
+  else if (c->width == WIDEST)
+    forward(call, c, WIDEST, 0);
+  else if (cuts)
+    forward(call, c, 8, call->ceiling);
   else
-    forward(call, c, 8);
+    forward(call, c, 8, 0);
 }
 
 ALWAYS_INLINE void backward_rows(const sn_call *call, const channels *c) {
-  if (c->width == WIDEST)
-    backward(call, c, WIDEST);
+  const bool cuts = call->ceiling > 0;
+  if (c->width == WIDEST && cuts)
+    backward(call, c, WIDEST, call->ceiling);
+  else if (c->width == WIDEST)
+    backward(call, c, WIDEST, 0);
+  else if (cuts)
+    backward(call, c, 8, call->ceiling);
   else
-    backward(call, c, 8);
+    backward(call, c, 8, 0);
 }
 
 static void forward_anywhere(const sn_call *call, const channels *c) {

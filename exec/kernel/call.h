@@ -50,6 +50,8 @@ typedef struct sn_call {
   float *states[SN_OPTIMIZER_STATES]; /* what the optimizer keeps, each like the parameters: momentum or the gradients'
                                        * moment; the moment of their squares. NULL: not kept */
   float *statistics; /* BN: running mean, running variance, saved mean, saved 1/sqrt(variance + eps), c floats each */
+  float ceiling;     /* BN: what is cut off above, besides what is below 0, of y forward and of dy by y backward
+                      * (exec/kernel/rectify.h); 0: nothing. The reference kernels cut nothing */
   const int32_t *labels; /* SOFTMAX: one class an image, or a position, image by image */
   double *loss;          /* SOFTMAX forward writes the batch's mean cross-entropy here */
   void *workspace;       /* in the pool, at the planned address */

@@ -9,6 +9,7 @@
 #include "exec/machine/cpu.h"
 
 #include "base/checked.h"
+#include "exec/kernel/rectify.h"
 #include "exec/kernel/view.h"
 #include "models/op.h"
 
@@ -353,7 +354,9 @@ static sn_status run_step(job *j, sn_err *err) {
     sn_call_sum(p->plan->route, step, p->place);
     return SN_OK;
   }
+  if (sn_rectify_spares(p->plan->route, step)) return SN_OK;
   sn_call_hide_unread(call, p->plan->route, step);
+  call->ceiling = sn_rectify_ceiling(p->plan->route, step);
   float *gradients = call->gradients;
   j->aside = take_room(call, sn_call_aside_bytes(p->plan->route, step, p->batches, p->adds));
   j->own = take_room(call, sn_call_own_bytes(p->plan->route, step, p->adds));

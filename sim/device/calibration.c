@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "models/op.h"
+#include "models/rectifier.h"
 #include "sim/device/neighbours.h"
 
 #include <stdio.h>
@@ -53,14 +54,21 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
   }
 }
 
+/* A BN and the ReLU that it makes with it (exec/kernel/rectify.h): other work than of those that stand alone. */
+static bool is_rectified(const sn_net *net, const sn_layer *layer) {
+  if (layer->op == SN_BN) return sn_rectifier_of(net, layer) != NULL;
+  if (layer->op != SN_ACT) return false;
+  return sn_rectifier_of(net, &net->layers[sn_layer_input(net, layer, 0)->producer]) == layer;
+}
+
 char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t room) {
   sn_shape in = layer->n_inputs > 0 ? sn_layer_input_shape(net, layer, 0) : layer->out, out = layer->out;
   char attributes[SN_SHAPE_TEXT] = "", count[32] = "";
   uint32_t many = layer->n_inputs > layer->n_outputs ? layer->n_inputs : layer->n_outputs;
   if (many > 1) snprintf(count, sizeof count, " of %u", many);
   print_attributes(layer, attributes, sizeof attributes);
-  snprintf(text, room, "%s %ux%ux%ux%u to %ux%ux%u%s%s", sn_op_of(layer)->name, in.n, in.c, in.h, in.w, out.c, out.h,
-           out.w, attributes, count);
+  snprintf(text, room, "%s %ux%ux%ux%u to %ux%ux%u%s%s%s", sn_op_of(layer)->name, in.n, in.c, in.h, in.w, out.c, out.h,
+           out.w, attributes, count, is_rectified(net, layer) ? " rectified" : "");
   return text;
 }
 

@@ -8,7 +8,7 @@
  * images, kernel area, stride. Far from all neighbours it nears that of the family as a whole.
  *
  * Neighbours are of one family: operator, pass, and what makes a library choose other kernels altogether, the mode of
- * a POOL or ACT and whether a CONV has groups. */
+ * a POOL or ACT, whether a CONV has groups, and whether a BN and a ReLU are made together. */
 #ifndef SN_SIM_DEVICE_NEIGHBOURS_H
 #define SN_SIM_DEVICE_NEIGHBOURS_H
 
