@@ -193,6 +193,8 @@ static sn_status list_strategies(lister *l, sn_err *err) {
     sn_strategy stages = {.liveness = SN_LIVENESS_FULL, .recompute = r};
     if (put_strategy(l, sn_strategy_name(stages, name), sn_strategy_summary(stages), err) != SN_OK) return err->code;
   }
+  sn_strategy both = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_PLANNED, .recompute = SN_RECOMPUTE_OPTIMAL};
+  if (put_strategy(l, sn_strategy_name(both, name), sn_strategy_summary(both), err) != SN_OK) return err->code;
   sn_strategy s = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS};
   if (put_strategy(l, "superneurons", "another name of liveness+cache+recompute=cost", err) != SN_OK ||
       put_strategy(l, sn_strategy_name(s, name), sn_strategy_summary(s), err) != SN_OK ||

@@ -100,6 +100,7 @@ sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   }
   const sn_plan_wish wish = {.schedule = *schedule,
                              .costs = g->costs,
+                             .link = sn_link_of(&s->device, SN_EXTERNAL_HOST),
                              .strategy = strategy,
                              .workspace = s->options.workspace,
                              .placement = s->options.placement,

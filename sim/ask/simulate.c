@@ -32,9 +32,10 @@ typedef struct graph {
   sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
   sn_persistent persistent;
-  uint64_t floor;                   /* the pool below which no strategy runs: the largest step with its workspace */
-  bool workspace_free;              /* every step can do without workspace */
-  uint64_t adapting[SN_RECOMPUTES]; /* the least pools of strategies that adapt, which take long to find; 0: unknown */
+  uint64_t floor;                      /* the pool below which no strategy runs: the largest step with its workspace */
+  bool workspace_free;                 /* every step can do without workspace */
+  uint64_t adapting[SN_RECOMPUTES][2]; /* the least pools of strategies that adapt, which take long to find, without and
+                                          with offload; 0: unknown */
 } graph;
 
 /* What all strategies of one question share. */
@@ -151,6 +152,7 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
   const sn_plan_wish wish = {
       .schedule = schedule,
       .costs = costs_of(q, strategy),
+      .link = sn_link_of(q->device, q->options->external),
       .strategy = strategy,
       .workspace = workspace_of(q, strategy),
       .placement = only_fits && has_caching(q, strategy) ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
@@ -219,6 +221,7 @@ static sn_status search_pool(question *q, sn_strategy strategy, uint64_t *least)
  * however large the pool is, and a plan for nothing takes not a byte that is not needed. */
 static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *known, uint64_t *least) {
   bool fits, same = q->options->workspace != SN_WORKSPACE_DYNAMIC;
+  uint64_t *adapting = &graph_of(q, strategy)->adapting[strategy.recompute][strategy.offload != SN_OFFLOAD_NONE];
   if (is_lucky(strategy)) return search_pool(q, strategy, least);
   if (sn_strategy_has_cache(strategy))
     *least = graph_of(q, strategy)->floor;
@@ -227,10 +230,10 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
   else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
            !sn_strategy_adapts(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
-  else if (sn_strategy_adapts(strategy) && graph_of(q, strategy)->adapting[strategy.recompute] > 0)
-    *least = graph_of(q, strategy)->adapting[strategy.recompute];
+  else if (sn_strategy_adapts(strategy) && *adapting > 0)
+    *least = *adapting;
   else if (try_pool(q, strategy, 0, least, &fits) == SN_OK && sn_strategy_adapts(strategy))
-    graph_of(q, strategy)->adapting[strategy.recompute] = *least;
+    *adapting = *least;
   return q->err->code;
 }
 

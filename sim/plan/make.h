@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "sim/device/cost.h"
+#include "sim/device/link.h"
 #include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
 #include "sim/policy/options.h"
@@ -31,6 +32,7 @@
 typedef struct sn_plan_wish {
   const sn_schedule *schedule;
   const sn_costs *costs;
+  sn_link link; /* looked at where copies are planned */
   sn_strategy strategy;
   sn_workspace workspace;
   sn_placement placement;

@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/plan/duration.h"
 #include "sim/policy/schedule_checkpoints.h"
 #include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
@@ -28,18 +29,6 @@ typedef struct search {
   sn_err *err;
 } search;
 
-/* All computing of a plan, one after another. */
-static int64_t compute_ns(const search *s, const sn_plan *plan) {
-  int64_t ns = 0;
-  for (uint32_t i = 0; i < plan->n_instrs; i++) {
-    const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind != SN_COMPUTE) continue;
-    const sn_step *step = &s->route->steps[instr->id];
-    ns += sn_costs_step(s->wish->costs, step->layer, step->pass, instr->algo);
-  }
-  return ns;
-}
-
 static bool is_better(const search *s, int64_t ns, bool fits, uint64_t bytes) {
   if (!s->best || fits != s->fits) return !s->best || fits;
   if (fits && ns != s->best_ns) return ns < s->best_ns;
@@ -54,7 +43,11 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   sn_plan *plan = s->make(&wish, s->err);
   if (!plan) return s->err->code;
   plan->pool_limit = s->wish->pool_bytes;
-  int64_t ns = compute_ns(s, plan);
+  int64_t ns = 0;
+  if (sn_plan_duration(plan, wish.costs, wish.link, &ns, s->err) != SN_OK) {
+    sn_plan_free(plan);
+    return s->err->code;
+  }
   bool fits = sn_plan_fits(plan);
   uint64_t bytes = plan->pool_bytes;
   if (wish.serve && wish.serve(wish.server, plan, &fits, &bytes) != SN_OK) {
@@ -223,6 +216,64 @@ static sn_status look_for_regions(search *s) {
   return status;
 }
 
+/* ---- with offload ---- */
+
+static bool may_send(const search *s) {
+  return s->wish->strategy.offload == SN_OFFLOAD_PLANNED;
+}
+
+/* What superneurons does, which runs wherever the largest step does. */
+static sn_status consider_cache(search *s) {
+  sn_plan_wish own = *s->wish;
+  const sn_plan_wish *asked = s->wish;
+  own.strategy =
+      (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CACHE, .recompute = SN_RECOMPUTE_COST};
+  s->wish = &own;
+  sn_status status = consider(s, sn_schedule_new(s->route, SN_RECOMPUTE_COST, s->err));
+  s->wish = asked;
+  return status;
+}
+
+/* Within so many bytes, with copies: what the recurrence says; of a rule, without it, whatever the link has time for.
+ */
+static sn_schedule *send_within(search *s, const sn_optimal *o, sn_recompute rule, uint64_t bytes) {
+  const sn_sending how = {s->wish->costs, s->wish->link, bytes, s->wish->workspace != SN_WORKSPACE_NONE};
+  if (o) return sn_optimal_schedule_sending(o, bytes, &how, s->err);
+  sn_schedule *schedule = sn_schedule_new(s->route, rule, s->err);
+  if (schedule && sn_schedule_send(schedule, NULL, &how, s->err) == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
+}
+
+/* The same, and where the plan needs more than there is, within less. */
+static sn_status consider_sending(search *s, const sn_optimal *o, sn_recompute rule, uint64_t bytes) {
+  sn_status status = SN_OK;
+  for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
+    if (o && sn_optimal_ns(o, bytes) == INT64_MAX) break;
+    status = consider(s, send_within(s, o, rule, bytes));
+    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
+    if (excess == 0 || excess >= bytes) break;
+    bytes -= excess;
+  }
+  return status;
+}
+
+/* For the pool, and for less by parts of the largest workspace. */
+static sn_status consider_sending_in_pool(search *s, uint64_t all_bytes) {
+  static const sn_recompute rules[] = {SN_RECOMPUTE_NONE, SN_RECOMPUTE_SPEED, SN_RECOMPUTE_COST};
+  uint64_t pool = sn_min(s->wish->pool_bytes, all_bytes), workspace = largest_workspace(s);
+  sn_optimal *o = sn_optimal_new_sending(s->stages, pool, s->wish->link, s->err);
+  sn_status status = o ? SN_OK : s->err->code;
+  for (uint64_t part = 0; part <= (workspace > 0 ? PARTS : 0) && status == SN_OK; part++) {
+    uint64_t less = workspace / PARTS * part, bytes = pool > less ? pool - less : 0;
+    status = consider_sending(s, o, SN_RECOMPUTE_NONE, bytes);
+    for (size_t r = 0; r < sizeof rules / sizeof *rules && status == SN_OK; r++)
+      status = consider_sending(s, NULL, rules[r], bytes);
+  }
+  sn_optimal_free(o);
+  return status;
+}
+
 static sn_status look(search *s) {
   uint64_t bytes;
   sn_status status = consider_whole(s, &bytes);
@@ -232,9 +283,11 @@ static sn_status look(search *s) {
   status = consider_rules(s);
   if (status == SN_OK) status = consider_least(s, bytes);
   if (status == SN_OK) status = consider_dtr_least(s, bytes);
+  if (status == SN_OK && may_send(s)) status = consider_cache(s);
   if (status != SN_OK || !s->fits || s->wish->only_fits) return status;
   status = consider_pool(s, bytes);
-  return status == SN_OK ? consider_dtr_budgets(s) : status;
+  if (status == SN_OK) status = consider_dtr_budgets(s);
+  return status == SN_OK && may_send(s) ? consider_sending_in_pool(s, bytes) : status;
 }
 
 static sn_plan *answer(search *s, sn_status status) {

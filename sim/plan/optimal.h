@@ -6,7 +6,11 @@
  * that of one of them. Else the recurrences are asked for the pool; where the plan needs more - for workspaces, or
  * holes - again for less by the excess, and for less by parts of the largest workspace, as faster algorithms may be
  * worth more than what is kept. DTR is asked for the pool too: it drops tensor by tensor, which in stages with branches
- * can be faster. Times are those of computing.
+ * can be faster. Times are those of the lanes (sim/plan/duration.h).
+ *
+ * With offload come beside all these: superneurons' plan, which runs wherever the largest step does; the recurrence
+ * that also sends out what it keeps; and of re-running nothing, speed and cost the schedules with whatever they keep
+ * sent out, in as much as it has to (sim/policy/send.h).
  *
  * recompute=dtr is likewise: where re-running nothing does not fit, the schedule of the least budget that DTR gets
  * through with decides whether anything does; and then DTR has the pool for its budget, less

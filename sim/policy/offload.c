@@ -158,6 +158,12 @@ static bool can_leave(const places *p, uint32_t tensor) {
   return (role == SN_VALUE || role == SN_SAVED) && p->first_backward[tensor] != SN_NONE;
 }
 
+static void sort(sn_swaps *swaps) {
+  for (uint32_t i = 0; i < swaps->count; i++) swaps->by_fetch[i] = swaps->by_release[i];
+  qsort(swaps->by_release, swaps->count, sizeof *swaps->by_release, compare_release);
+  qsort(swaps->by_fetch, swaps->count, sizeof *swaps->by_fetch, compare_fetch);
+}
+
 static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
   for (uint32_t t = 0; t < p->route->n_tensors; t++) {
     swaps->copy_step[t] = SN_NONE;
@@ -169,14 +175,23 @@ static void choose(const places *p, const policy *rule, sn_swaps *swaps) {
     swaps->copy_step[t] = rule->leaves == is_kept ? p->last_forward[t] : p->first_forward[t];
     swaps->by_release[swaps->count++] = (sn_swap){.tensor = t, .release_step = release, .fetch_step = fetch};
   }
-  for (uint32_t i = 0; i < swaps->count; i++) swaps->by_fetch[i] = swaps->by_release[i];
-  qsort(swaps->by_release, swaps->count, sizeof *swaps->by_release, compare_release);
-  qsort(swaps->by_fetch, swaps->count, sizeof *swaps->by_fetch, compare_fetch);
+  sort(swaps);
+}
+
+/* Those of the schedule. */
+static void take(const places *p, const sn_schedule *schedule, sn_swaps *swaps) {
+  for (uint32_t t = 0; t < p->route->n_tensors; t++) swaps->copy_step[t] = SN_NONE;
+  for (uint32_t i = 0; i < schedule->n_swaps; i++) {
+    swaps->by_release[swaps->count++] = schedule->swaps[i];
+    swaps->copy_step[schedule->swaps[i].tensor] = p->first_forward[schedule->swaps[i].tensor];
+  }
+  sort(swaps);
 }
 
 sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swaps *swaps, sn_err *err) {
   *swaps = (sn_swaps){0};
-  if (!policies[offload].leaves) return SN_OK;
+  bool planned = offload == SN_OFFLOAD_PLANNED && schedule->n_swaps > 0;
+  if (!policies[offload].leaves && !planned) return SN_OK;
   const sn_route *route = schedule->route;
   size_t tensors = route->n_tensors;
   places p = {.route = route,
@@ -194,7 +209,10 @@ sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swap
   if (good) {
     find_uses(schedule, &p);
     find_places(&p);
-    choose(&p, &policies[offload], swaps);
+    if (planned)
+      take(&p, schedule, swaps);
+    else
+      choose(&p, &policies[offload], swaps);
   }
   free(p.remade);
   free(p.first_forward);

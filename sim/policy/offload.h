@@ -11,6 +11,7 @@
  *
  * PyTorch's save_on_cpu (SN_OFFLOAD_SAVED) is none of these: everything that is kept for backward, of whatever role,
  * leaves behind its last forward use and comes back with its first backward use, and each time the computing waits.
+ * With SN_OFFLOAD_PLANNED the schedule says who leaves, and when (sim/policy/send.h).
  * O(executions + accesses).
  */
 #ifndef SN_SIM_POLICY_OFFLOAD_H
@@ -22,12 +23,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct sn_swap {
-  uint32_t tensor;
-  uint32_t release_step; /* released before this forward step begins, which waits for the copy */
-  uint32_t fetch_step;   /* copied in when this backward step begins */
-} sn_swap;
 
 typedef struct sn_swaps {
   uint32_t count;

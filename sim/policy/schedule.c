@@ -429,5 +429,6 @@ void sn_schedule_free(sn_schedule *schedule) {
   if (!schedule) return;
   free((void *)schedule->executions);
   free((void *)schedule->last_use);
+  free((void *)schedule->swaps);
   free(schedule);
 }

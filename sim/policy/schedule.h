@@ -38,12 +38,21 @@ typedef struct sn_execution {
   bool rerun;
 } sn_execution;
 
+/* A tensor that leaves the device and comes back. */
+typedef struct sn_swap {
+  uint32_t tensor;
+  uint32_t release_step; /* released before this step begins, which waits for the copy */
+  uint32_t fetch_step;   /* a later one; copied in when it begins */
+} sn_swap;
+
 typedef struct sn_schedule {
   const sn_route *route; /* looked at; must outlive the schedule */
   uint32_t n_executions;
   const sn_execution *executions;
   const bool *last_use;
   uint32_t reruns;
+  uint32_t n_swaps;
+  const sn_swap *swaps; /* of SN_OFFLOAD_PLANNED (sim/policy/send.h); NULL: none */
 } sn_schedule;
 
 /* The route that a strategy plans: of its dialect, in its order, permits used, and what is carried over. `costs` are

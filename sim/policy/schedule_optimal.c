@@ -38,6 +38,12 @@ struct sn_optimal {
   uint32_t columns; /* memory is counted from 0 to columns - 1 units */
   int64_t *first;   /* T(s, m) at [s][m] */
   int64_t *there;   /* R(s, t, m) at [index of s, t][m] */
+  sn_link link;
+  bool sends;             /* what is kept may be sent out */
+  int64_t *start;         /* of each stage in forward, where nothing waits */
+  int64_t level_ns;       /* of the copies that are still to be done */
+  int64_t *sent;          /* S(s, l, m) at [s][l][m] */
+  struct choice *choices; /* of one row */
   int64_t *gone,
       *best; /* Q(s, t, m) and the lesser of both; those of stages that do not read their outputs are unused */
 };
@@ -295,6 +301,122 @@ static void emit(const sn_optimal *o, sn_run_list *list, span p, uint32_t m) {
   emit(o, list, dropped, m);
 }
 
+/* ---- the first pass, where what is kept may be sent out ---- */
+
+/* A way on from a stage, the copies that there are then, and what is on its way meanwhile. */
+typedef struct choice {
+  way way;
+  const int64_t *then, *again; /* rows of what is behind, and of what was dropped; NULL: none */
+  uint32_t level, queue;       /* units */
+  bool sends, waits;           /* what it keeps; for a copy, which is all it does */
+} choice;
+
+static int64_t *sent_row(const sn_optimal *o, uint32_t s, uint32_t level) {
+  return o->sent + ((size_t)s * (SN_OPTIMAL_LEVELS + 1) + level) * o->columns;
+}
+
+/* When the copies have ended; 0: they have before the stage begins. */
+static int64_t end_of_copies(const sn_optimal *o, uint32_t s, uint32_t level) {
+  return level > 0 ? (o->start[s] / o->level_ns + level) * o->level_ns : 0;
+}
+
+/* That are still on their way, and there, when a stage begins. */
+static uint32_t queue_of(const sn_optimal *o, uint32_t s, uint32_t level) {
+  if (level == 0) return 0;
+  double ns = (double)(end_of_copies(o, s, level) - o->start[s]);
+  return units(o, (uint64_t)(ns * 1e-9 * o->link.bytes_per_s) + 1);
+}
+
+/* Of copies that end then, when a stage begins; more than SN_OPTIMAL_LEVELS: too many. */
+static uint32_t level_at(const sn_optimal *o, uint32_t s, int64_t end) {
+  int64_t level = (end + o->level_ns - 1) / o->level_ns - o->start[s] / o->level_ns;
+  return level < 0 || end <= o->start[s] ? 0 : (uint32_t)sn_min((uint64_t)level, SN_OPTIMAL_LEVELS + 1);
+}
+
+static uint32_t add_choice(const sn_optimal *o, uint32_t n, choice c) {
+  if (c.level > SN_OPTIMAL_LEVELS) return n;
+  if (c.way.next < o->count && !c.waits) c.then = sent_row(o, c.way.next, c.level);
+  o->choices[n] = c;
+  return n + 1;
+}
+
+/* It keeps what it keeps, or sends that out behind what is on its way. */
+static uint32_t add_both(const sn_optimal *o, uint32_t n, choice c, int64_t end, uint64_t bytes) {
+  int64_t made = o->start[c.way.next];
+  c.level = level_at(o, c.way.next, end);
+  n = add_choice(o, n, c);
+  c.way.bytes = 0;
+  c.sends = true;
+  c.level = level_at(o, c.way.next, (end > made ? end : made) + sn_link_ns(o->link, bytes));
+  return add_choice(o, n, c);
+}
+
+/* All choices of a stage. Sent out or not, nothing is given back early: whether a_{s-1} is there is not known. */
+static uint32_t find_choices(const sn_optimal *o, uint32_t s, uint32_t level) {
+  const group *g = &o->groups[s];
+  span p = {s, o->count - 1, FIRST};
+  int64_t end_ns = end_of_copies(o, s, level);
+  uint32_t n = 0, queue = queue_of(o, s, level), input = s > 0 ? units(o, o->groups[s - 1].output_bytes) : 0;
+  for (int k = 0; k < SN_KEEPINGS; k++) {
+    way w = keep(o, p, k);
+    w.freed = 0;
+    if (s == p.t && may_end(g, FIRST, k)) n = add_choice(o, n, (choice){.way = end(o, p, k), .queue = queue});
+    if (s < p.t && is_kept(g, k)) n = add_both(o, n, (choice){.way = w, .queue = queue}, end_ns, g->keeping[k].bytes);
+  }
+  way w = drop_none(p);
+  uint64_t load = 0;
+  while (w.next < p.t) {
+    drop_one(o, p, &w, &load);
+    const int64_t *again = best_row(o, s, w.next - 1);
+    n = add_both(o, n, (choice){.way = w, .again = again, .queue = queue}, end_ns, o->groups[w.next - 1].output_bytes);
+  }
+  if (level == 0 || queue_of(o, s, level - 1) < input) return n;
+  way wait = {.next = s, .ns = o->level_ns, .keeping = SN_KEEPINGS};
+  return add_choice(o, n, (choice){.way = wait, .then = sent_row(o, s, level - 1), .level = level - 1, .waits = true});
+}
+
+/* The time it takes with m. */
+static int64_t choice_ns(const choice *c, uint32_t m) {
+  if (m < c->queue + c->way.least || m < c->way.bytes) return NEVER;
+  int64_t ns = c->way.ns + (c->then ? c->then[m - c->way.bytes] : 0);
+  if (c->again) ns += c->again[m - c->queue];
+  return lesser(ns, NEVER);
+}
+
+static void fill_sent(sn_optimal *o) {
+  for (uint32_t s = 0; s < o->count; s++) o->start[s + 1] = o->start[s] + o->groups[s].forward_ns;
+  for (uint32_t s = o->count; s-- > 0;)
+    for (uint32_t level = 0; level <= SN_OPTIMAL_LEVELS; level++) {
+      int64_t *row = sent_row(o, s, level);
+      uint32_t n = find_choices(o, s, level);
+      for (uint32_t m = 0; m < o->columns; m++) row[m] = NEVER;
+      for (uint32_t i = 0; i < n; i++)
+        for (uint32_t m = 0; m < o->columns; m++) row[m] = lesser(row[m], choice_ns(&o->choices[i], m));
+    }
+}
+
+static void emit_sent(const sn_optimal *o, sn_run_list *list, bool *away, uint32_t level, span p, uint32_t m) {
+  int64_t ns = sent_row(o, p.s, level)[m];
+  uint32_t n = find_choices(o, p.s, level), i = 0;
+  while (i + 1 < n && choice_ns(&o->choices[i], m) != ns) i++;
+  const choice c = o->choices[i];
+  const way *w = &c.way;
+  for (uint32_t s = p.s; s < w->next; s++) run(list, &o->groups[s], SN_RUN_FORWARD);
+  const group *last = w->next > 0 ? &o->groups[w->next - 1] : NULL; /* of what is dropped, the output alone is there */
+  for (uint32_t stage = c.sends ? last->first : 0; c.sends && stage < last->end; stage++)
+    away[stage] = w->keeping < SN_KEEPINGS || stage + 1 == last->end;
+  if (c.then) emit_sent(o, list, away, c.level, (span){w->next, p.t, FIRST}, m - w->bytes);
+  if (c.waits) return;
+  if (w->keeping < SN_KEEPINGS) {
+    run_back(list, &o->groups[p.s], w->keeping);
+    return;
+  }
+  span dropped = {p.s, w->next - 1, THERE};
+  m -= c.queue;
+  if (row_of(o, dropped)[m] > best_row(o, p.s, w->next - 1)[m]) dropped.pass = GONE;
+  emit(o, list, dropped, m);
+}
+
 /* ---- groups ---- */
 
 static group group_of(const sn_stages *all, uint32_t first, uint32_t end) {
@@ -354,17 +476,30 @@ static sn_status make_groups(sn_optimal *o, sn_err *err) {
 static void set_unit(sn_optimal *o, uint64_t bytes) {
   uint64_t n = sn_max(o->count, 1), units = sn_max(SN_OPTIMAL_WORK / (n * n * n), SN_OPTIMAL_UNITS);
   units = sn_min(units, SN_OPTIMAL_MOST_UNITS);
+  if (o->sends) units = sn_max(SN_OPTIMAL_UNITS, sn_min(units / SN_OPTIMAL_LEVELS, SN_OPTIMAL_MOST_UNITS / 10));
   o->unit = sn_max(SN_POOL_BLOCK, sn_ceil_div(bytes, units));
   o->columns = (uint32_t)(bytes / o->unit) + 1;
 }
 
-sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err) {
+/* What sending takes beside. */
+static void make_room_to_send(sn_optimal *o, uint64_t bytes, sn_err *err) {
+  size_t n = (size_t)o->count + 1;
+  o->start = calloc(n, sizeof *o->start);
+  o->sent = malloc(n * (SN_OPTIMAL_LEVELS + 1) * o->columns * sizeof *o->sent);
+  o->choices = calloc(2 * n + 2 * SN_KEEPINGS + 1, sizeof *o->choices);
+  o->level_ns = sn_link_ns(o->link, bytes) / SN_OPTIMAL_LEVELS + 1;
+  if (!o->start || !o->sent || !o->choices) sn_fail_memory(err);
+}
+
+static sn_optimal *make(const sn_stages *stages, uint64_t bytes, const sn_link *link, sn_err *err) {
   sn_optimal *o = calloc(1, sizeof *o);
   if (!o) {
     sn_fail_memory(err);
     return NULL;
   }
   o->stages = stages;
+  o->sends = link != NULL;
+  if (link) o->link = *link;
   if (make_groups(o, err) == SN_OK) {
     bool reads = false;
     for (uint32_t i = 0; i < o->count; i++) reads = reads || o->groups[i].reads_output;
@@ -375,13 +510,23 @@ sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err)
     o->gone = malloc((reads ? spans : 1) * sizeof *o->gone);
     o->best = malloc((reads ? spans : 1) * sizeof *o->best);
     if (!o->first || !o->there || !o->gone || !o->best) sn_fail_memory(err);
+    if (link) make_room_to_send(o, bytes, err);
   }
   if (err->code == SN_OK) {
     fill(o);
+    if (link) fill_sent(o);
     return o;
   }
   sn_optimal_free(o);
   return NULL;
+}
+
+sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err) {
+  return make(stages, bytes, NULL, err);
+}
+
+sn_optimal *sn_optimal_new_sending(const sn_stages *stages, uint64_t bytes, sn_link link, sn_err *err) {
+  return make(stages, bytes, &link, err);
 }
 
 void sn_optimal_free(sn_optimal *o) {
@@ -391,6 +536,9 @@ void sn_optimal_free(sn_optimal *o) {
   free(o->there);
   free(o->gone);
   free(o->best);
+  free(o->start);
+  free(o->sent);
+  free(o->choices);
   free(o);
 }
 
@@ -398,21 +546,40 @@ static uint32_t columns_within(const sn_optimal *o, uint64_t bytes) {
   return (uint32_t)sn_min(bytes / o->unit, o->columns - 1);
 }
 
+/* The first pass from the first stage on. */
+static const int64_t *whole_row(const sn_optimal *o) {
+  return o->sends ? o->sent : o->first;
+}
+
 int64_t sn_optimal_ns(const sn_optimal *o, uint64_t bytes) {
-  int64_t ns = o->count > 0 ? o->first[columns_within(o, bytes)] : NEVER;
+  int64_t ns = o->count > 0 ? whole_row(o)[columns_within(o, bytes)] : NEVER;
   return ns >= NEVER ? INT64_MAX : ns;
 }
 
 uint64_t sn_optimal_least(const sn_optimal *o) {
   for (uint32_t m = 0; m < o->columns && o->count > 0; m++)
-    if (o->first[m] < NEVER) return m * o->unit;
+    if (whole_row(o)[m] < NEVER) return m * o->unit;
   return UINT64_MAX;
 }
 
 sn_schedule *sn_optimal_schedule(const sn_optimal *o, uint64_t bytes, sn_err *err) {
-  assert(sn_optimal_ns(o, bytes) < INT64_MAX);
+  assert(sn_optimal_ns(o, bytes) < INT64_MAX && !o->sends);
   sn_run_list *list = sn_run_list_new(o->stages, err);
   if (!list) return NULL;
   emit(o, list, (span){0, o->count - 1, FIRST}, columns_within(o, bytes));
   return sn_run_list_end(list, err);
+}
+
+sn_schedule *sn_optimal_schedule_sending(const sn_optimal *o, uint64_t bytes, const sn_sending *how, sn_err *err) {
+  assert(sn_optimal_ns(o, bytes) < INT64_MAX && o->sends);
+  bool *away = calloc((size_t)o->stages->count + 1, sizeof *away);
+  sn_run_list *list = away ? sn_run_list_new(o->stages, err) : NULL;
+  if (!away) sn_fail_memory(err);
+  if (list) emit_sent(o, list, away, 0, (span){0, o->count - 1, FIRST}, columns_within(o, bytes));
+  sn_schedule *schedule = list ? sn_run_list_end(list, err) : NULL;
+  sn_status status = schedule ? sn_schedule_send_stages(schedule, o->stages, away, how, err) : err->code;
+  free(away);
+  if (status == SN_OK) return schedule;
+  sn_schedule_free(schedule);
+  return NULL;
 }

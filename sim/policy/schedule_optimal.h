@@ -26,6 +26,16 @@
  *
  * for each way of keeping (sn_keeping_kind), and k from s + 1; each only where the loads of what runs stay within m.
  * A kept stage gives a_{s-1} back as soon as it has run where neither its backward nor that of s-1 reads it.
+ * Where tensors may be sent out, S(s, l, m) is T with copies on their way that end l levels after stage s begins; what
+ * they have still to copy is q, which is there and goes off m while stage s runs, and while it comes back:
+ *
+ *   S(s, l, m) = min  f_s + S(s+1, l', m - kept) + again + b_s          f_s + S(s+1, l' + kept, m) + again + b_s
+ *                min_k  f_s + .. + f_{k-1} + S(k, l', m - a_{k-1}) + B(s, k-1, m - q)         or with l' + a_{k-1}, m
+ *                level + S(s, l-1, m)                                   waits for the copies
+ *
+ * where l' is what is left of l once the stages have run. The way back is taken to be the way out with time running
+ * backwards, and not to be faster: so q is what is being fetched, too.
+ *
  * Bytes are counted in 1/SN_OPTIMAL_UNITS of the memory, or finer where stages are few, down to the blocks of the pool;
  * sizes are rounded up, so that what is found is possible, if perhaps not the best. O(stages^3 x units); of more than
  * SN_OPTIMAL_STAGES stages neighbours are joined, those with least bytes first.
@@ -34,13 +44,15 @@
 #define SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
 
 #include "sim/policy/schedule.h"
+#include "sim/policy/send.h"
 #include "sim/policy/stages.h"
 
 enum {
   SN_OPTIMAL_UNITS = 500,
   SN_OPTIMAL_MOST_UNITS = 50000,
   SN_OPTIMAL_WORK = 100000000, /* stages^3 x units up to which there are more */
-  SN_OPTIMAL_STAGES = 160
+  SN_OPTIMAL_STAGES = 160,
+  SN_OPTIMAL_LEVELS = 32 /* of copies that are still to be done */
 };
 
 typedef struct sn_optimal sn_optimal;
@@ -55,5 +67,10 @@ int64_t sn_optimal_ns(const sn_optimal *optimal, uint64_t bytes);
 uint64_t sn_optimal_least(const sn_optimal *optimal);
 /* For bytes with which it is possible. */
 sn_schedule *sn_optimal_schedule(const sn_optimal *optimal, uint64_t bytes, sn_err *err);
+
+/* The same where what the first pass keeps may be sent out over a link: its kept stages, and outputs of what it drops.
+ * The schedule has its swaps, within how->bytes. */
+sn_optimal *sn_optimal_new_sending(const sn_stages *stages, uint64_t bytes, sn_link link, sn_err *err);
+sn_schedule *sn_optimal_schedule_sending(const sn_optimal *optimal, uint64_t bytes, const sn_sending *how, sn_err *err);
 
 #endif

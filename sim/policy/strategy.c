@@ -155,8 +155,11 @@ static const char *settle(sn_strategy *s) {
   if (s->dynamic && s->dialect != SN_DIALECT_EXPLICIT) return "only explicit can be dynamic";
   if (s->dialect == SN_DIALECT_EXPLICIT && (s->offload || s->recompute))
     return "the graph explicit is planned whole; try explicit or explicit+dynamic";
-  if (has_stages(*s) && (s->offload || sn_strategy_is_corun(*s)))
-    return "recompute=sqrt, optimal and dtr go without offload, cache and corun; try liveness+recompute=optimal";
+  bool plans_copies = s->recompute == SN_RECOMPUTE_OPTIMAL && s->offload == SN_OFFLOAD_CONV && !s->dialect;
+  if (plans_copies) s->offload = SN_OFFLOAD_PLANNED;
+  if (has_stages(*s) && ((s->offload && !plans_copies) || sn_strategy_is_corun(*s)))
+    return "recompute=sqrt, optimal and dtr go without offload, cache and corun, but for "
+           "liveness+offload+recompute=optimal";
   if (!is_pytorch(*s))
     return s->recompute == SN_RECOMPUTE_UNITS ? "recompute=units is PyTorch's; try pytorch+recompute=units" : NULL;
   if (s->offload == SN_OFFLOAD_CONV) s->offload = SN_OFFLOAD_SAVED;
@@ -276,7 +279,11 @@ static const char *corun_text(sn_strategy s, char text[CORUN_TEXT]) {
 }
 
 char *sn_strategy_name(sn_strategy s, char *text) {
-  static const char *const offload[] = {"", "+offload", "+offload=checkpoints", "+cache"};
+  static const char *const offload[SN_OFFLOADS] = {[SN_OFFLOAD_NONE] = "",
+                                                   [SN_OFFLOAD_CONV] = "+offload",
+                                                   [SN_OFFLOAD_CHECKPOINTS] = "+offload=checkpoints",
+                                                   [SN_OFFLOAD_CACHE] = "+cache",
+                                                   [SN_OFFLOAD_PLANNED] = "+offload"};
   static const char *const recompute[SN_RECOMPUTES] = {
       [SN_RECOMPUTE_NONE] = "",
       [SN_RECOMPUTE_SPEED] = "+recompute=speed",
@@ -376,6 +383,8 @@ const char *sn_strategy_summary(sn_strategy s) {
   if (number < SN_STRATEGY_SYSTEMS) return systems[number];
   if (sn_strategy_is_corun(s)) return "liveness, and runs operations side by side on the cores of a device";
   if (s.recompute == SN_RECOMPUTE_SQRT) return "keeps some outputs, runs what lies between them again once";
+  if (s.offload == SN_OFFLOAD_PLANNED)
+    return "re-runs layers or sends tensors out so as to lose least time in the memory there is";
   if (s.recompute == SN_RECOMPUTE_OPTIMAL) return "re-runs any layers so as to lose least time in the memory there is";
   if (s.recompute == SN_RECOMPUTE_DTR)
     return "evicts what is cheap and stale when memory is short, re-runs it when read";
@@ -387,12 +396,14 @@ bool sn_strategy_has_cache(sn_strategy strategy) {
 }
 
 char *sn_strategy_sentence(sn_strategy s, char *text) {
-  static const char *const offload[] = {
-      "", "; sends the outputs of convolutions to host memory during the forward pass and fetches them ahead of need",
-      ("; sends the outputs of convolutions, joins, forks and concatenations to host memory during the forward pass "
-       "and "
-       "fetches them ahead of need"),
-      "; sends the least recently used tensors to host memory, but only when the GPU is full"};
+  static const char *const offload[SN_OFFLOADS] = {
+      [SN_OFFLOAD_NONE] = "",
+      [SN_OFFLOAD_CONV] =
+          "; sends the outputs of convolutions to host memory during the forward pass and fetches them ahead of need",
+      [SN_OFFLOAD_CHECKPOINTS] = ("; sends the outputs of convolutions, joins, forks and concatenations to host memory "
+                                  "during the forward pass and fetches them ahead of need"),
+      [SN_OFFLOAD_CACHE] = "; sends the least recently used tensors to host memory, but only when the GPU is full",
+      [SN_OFFLOAD_PLANNED] = "; sends to host memory what the link has time for and fetches it ahead of need"};
   static const char *const recompute[SN_RECOMPUTES] = {
       "",
       "; drops the outputs of cheap layers and computes them a second time in the backward pass",

@@ -2,7 +2,7 @@
  * give it.
  *
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
- *   liveness+recompute=sqrt | liveness+recompute=optimal | liveness+recompute=dtr
+ *   liveness+recompute=sqrt | liveness [+offload] +recompute=optimal | liveness+recompute=dtr
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
  *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
@@ -45,6 +45,7 @@ typedef enum sn_offload {
   SN_OFFLOAD_NARROW_CACHE, /* superneurons-paper: the cache, but only CONV and FORK outputs leave */
   SN_OFFLOAD_LONG_LIVED,   /* tensorflow: outputs unused for 3/4 of the iteration, to pageable memory */
   SN_OFFLOAD_SAVED,        /* pytorch+offload: all that is kept for backward (torch.autograd.graph.save_on_cpu) */
+  SN_OFFLOAD_PLANNED,      /* offload with recompute=optimal: what its schedule says (sim/policy/send.h) */
   SN_OFFLOADS
 } sn_offload;
 

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { STAGES = SN_STRATEGY_DEFAULTS + 1, OWN = STAGES + 4, USUAL = OWN + SN_STRATEGY_EXECUTED };
+enum { STAGES = SN_STRATEGY_DEFAULTS + 1, OWN = STAGES + 5, USUAL = OWN + SN_STRATEGY_EXECUTED };
 
 typedef struct subject {
   const char *net;
@@ -34,12 +34,12 @@ static sn_strategy strategy_of(uint32_t i) {
   if (i < SN_STRATEGY_DEFAULTS) return sn_strategy_default(i);
   if (i >= USUAL) return sn_strategy_system(i - USUAL);
   if (i >= OWN) return sn_strategy_framework(i - OWN);
+  sn_strategy optimal = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL};
+  if (i == STAGES + 3) optimal.dialect = SN_DIALECT_PYTORCH;
+  if (i == STAGES + 4) optimal.offload = SN_OFFLOAD_PLANNED;
+  if (i >= STAGES + 3) return optimal;
   if (i >= STAGES)
-    return i == STAGES + 3 ? (sn_strategy){.liveness = SN_LIVENESS_FULL,
-                                           .recompute = SN_RECOMPUTE_OPTIMAL,
-                                           .dialect = SN_DIALECT_PYTORCH}
-                           : (sn_strategy){.liveness = SN_LIVENESS_FULL,
-                                           .recompute = (sn_recompute)(SN_RECOMPUTE_SQRT + i - STAGES)};
+    return (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = (sn_recompute)(SN_RECOMPUTE_SQRT + i - STAGES)};
   return (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = SN_RECOMPUTE_COST};
 }
 
