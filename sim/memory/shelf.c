@@ -152,8 +152,11 @@ static uint32_t spots_to(const sn__run *run, uint64_t offset) {
 }
 
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
-  if (shelf->n_runs == 0) add_run(shelf, 0);
-  uint32_t at = run_at(shelf, spot.offset);
+  uint32_t at = 0;
+  if (shelf->n_runs == 0)
+    add_run(shelf, 0);
+  else
+    at = run_at(shelf, spot.offset);
   if (shelf->runs[shelf->sorted[at]].n == RUN) {
     split_run(shelf, at);
     if (shelf->runs[shelf->sorted[at + 1]].spots[0].offset <= spot.offset) at++;
