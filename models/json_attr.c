@@ -6,7 +6,6 @@
 #include "models/build_internal.h"
 #include "models/op.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -152,6 +151,8 @@ static bool check_keys(sn__mistakes *m, const cJSON *layer, sn_op op) {
 
 typedef struct reader {
   sn__mistakes *m;
+  const sn__json_list *list;
+  uint32_t at; /* the layer in the list */
   const cJSON *layer;
   bool guessed; /* the layer has unknown keys, so that a key that is missing is not worth a word */
 } reader;
@@ -160,16 +161,31 @@ static bool has(const reader *r, const char *key) {
   return sn_json_has(r->layer, key);
 }
 
+/* What the use of the layer's block gives for "$name"; NULL where it gives nothing. */
+static const cJSON *given(const reader *r, const cJSON *item) {
+  const cJSON *value = item ? sn__json_list_value(r->list, r->at, item) : NULL;
+  if (item && !value)
+    MISTAKE(r->m, item, "\"%.60s\" is not given; write \"with\": {\"%.60s\": ...} where the block is used",
+            item->valuestring, item->valuestring + 1);
+  return value;
+}
+
+/* The value under a key; NULL where it has none. */
+static const cJSON *may(const reader *r, const char *key) {
+  return given(r, cJSON_GetObjectItemCaseSensitive(r->layer, key));
+}
+
 static void item_size(const reader *r, const cJSON *item, const char *key, uint32_t low, uint32_t *out) {
   uint64_t value = *out;
-  if (sn_json_item_count(r->m->doc, item, key, low, SN_MAX_DIM, &value, &r->m->at)) sn__mistakes_note(r->m, r->layer);
+  item = given(r, item);
+  if (item && sn_json_item_count(r->m->doc, item, key, low, SN_MAX_DIM, &value, &r->m->at))
+    sn__mistakes_note(r->m, r->layer);
   *out = (uint32_t)value;
 }
 
 static const cJSON *required(const reader *r, const char *key) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->layer, key);
-  if (!item && !r->guessed) MISTAKE(r->m, r->layer, "\"%s\" is missing", key);
-  return item;
+  if (!has(r, key) && !r->guessed) MISTAKE(r->m, r->layer, "\"%s\" is missing", key);
+  return may(r, key);
 }
 
 static void read_size(const reader *r, const char *key, uint32_t low, uint32_t *out) {
@@ -204,13 +220,16 @@ static void may_pair(const reader *r, const char *key, uint32_t low, uint32_t *h
 }
 
 static void read_flag(const reader *r, const char *key, bool *out) {
-  if (has(r, key) && sn_json_bool(r->m->doc, r->layer, key, out, &r->m->at)) sn__mistakes_note(r->m, r->layer);
+  const cJSON *item = may(r, key);
+  if (item && !cJSON_IsBool(item)) MISTAKE(r->m, item, "\"%s\" must be true or false", key);
+  if (item) *out = cJSON_IsTrue(item);
 }
 
 /* Which numbers are allowed the operator itself says (models/op.c). */
 static void read_number(const reader *r, const char *key, double *out) {
-  if (has(r, key) && sn_json_number(r->m->doc, r->layer, key, -HUGE_VAL, HUGE_VAL, out, &r->m->at))
-    sn__mistakes_note(r->m, r->layer);
+  const cJSON *item = may(r, key);
+  if (item && !cJSON_IsNumber(item)) MISTAKE(r->m, item, "\"%s\" must be a number", key);
+  if (item && cJSON_IsNumber(item)) *out = item->valuedouble;
 }
 
 static void read_window(const reader *r, sn_attr *a) {
@@ -240,10 +259,13 @@ static void read_fc(const reader *r, sn_attr *a) {
 
 /* One of a few words, by its number; the first one is the default. */
 static uint32_t read_word(const reader *r, const char *key, const char *const *modes, uint32_t count) {
-  if (!has(r, key)) return 0;
-  const char *mode = sn_json_text(r->m->doc, r->layer, key, &r->m->at);
-  sn__mistakes_note(r->m, r->layer);
-  if (!mode) return 0;
+  const cJSON *item = may(r, key);
+  if (!item) return 0;
+  if (!cJSON_IsString(item)) {
+    MISTAKE(r->m, item, "\"%s\" must be a text in quotes", key);
+    return 0;
+  }
+  const char *mode = item->valuestring;
   char hint[80] = "", all[200] = "";
   size_t used = 0;
   for (uint32_t i = 0; i < count && used < sizeof all; i++) {
@@ -389,8 +411,10 @@ static void read_resize(const reader *r, sn_attr *a) {
   may_pair(r, "size", 1, &a->shape[SN_SIDE_HEIGHT], &a->shape[SN_SIDE_WIDTH]);
 }
 
-void sn__json_attributes(sn__mistakes *m, const cJSON *layer, sn_op op, sn_attr *a) {
-  const reader reading = {m, layer, !check_keys(m, layer, op)}, *r = &reading;
+void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_attr *a) {
+  sn__mistakes *m = list->mistakes;
+  const cJSON *layer = list->layers[at].item;
+  const reader reading = {m, list, at, layer, !check_keys(m, layer, op)}, *r = &reading;
   *a = (sn_attr){0};
   switch (op) {
   case SN_CONV:

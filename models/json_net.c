@@ -87,14 +87,16 @@ static uint32_t read_inputs(reader *r, uint32_t layer) {
     sn__mistakes_note(r->m, object);
     return list ? resolve_list(r, layer, list) : 0;
   }
-  r->inputs[0] = one ? resolve(r, layer, cJSON_GetObjectItemCaseSensitive(object, "input")) : layer - 1;
+  r->inputs[0] = one ? resolve(r, layer, cJSON_GetObjectItemCaseSensitive(object, "input"))
+                     : sn__json_list_before(&r->list, layer);
+  if (r->inputs[0] == SN_NONE && !one) MISTAKE(r->m, object, "the input of the block that it begins is not defined");
   return r->inputs[0] != SN_NONE;
 }
 
 /* -- the document ------------------------------------------------------------------------------------------------ */
 
 static bool check_document(sn__mistakes *m) {
-  static const char *const keys[] = {"snsim_net", "name", "input", "tokens", "layers"};
+  static const char *const keys[] = {"snsim_net", "name", "input", "tokens", "layers", "blocks"};
   const cJSON *root = sn_json_root(m->doc);
   uint64_t version, seen = 0;
   if (!cJSON_IsObject(root) || !sn_json_has(root, keys[0])) {
@@ -179,7 +181,7 @@ static bool declare(reader *r, uint32_t layer) {
   sn__mistakes_read(m, l->again);
   m->failed = false;
   bool known = cJSON_IsObject(l->item) && sn__json_op(m, l->item, &op);
-  if (known) sn__json_attributes(m, l->item, op, &attr);
+  if (known) sn__json_attributes(&r->list, layer, op, &attr);
   bool broken = m->failed || l->bad;
   m->failed = !known;
   if (known) read_owner(r, layer, &attr);

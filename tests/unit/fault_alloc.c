@@ -118,7 +118,7 @@ static void load_from_json(scenario *s) {
 }
 
 static void load_from_file(scenario *s) {
-  describe_net(s, sn_net_load(SNSIM_SOURCE_DIR "/models/examples/small_resnet.json", 4, 0, &s->err));
+  describe_net(s, sn_net_load(SNSIM_SOURCE_DIR "/models/examples/stages.json", 4, 0, &s->err));
 }
 
 static void load_device(scenario *s) {
