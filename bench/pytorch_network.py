@@ -1,4 +1,6 @@
 """A network of snsim as a module of PyTorch, for the comparisons of this folder. Import it where torch is known to be there."""
+import math
+
 import torch
 from torch import nn
 
@@ -54,6 +56,13 @@ class Tied(nn.Module):
         return nn.functional.linear(x.permute(0, 2, 3, 1), self.owner[0].weight).permute(0, 3, 1, 2)
 
 
+class TiedEmbedding(Tied):
+    """Looks tokens up in another module's table."""
+
+    def forward(self, x):
+        return nn.functional.embedding(x[:, 0].long(), self.owner[0].weight).permute(0, 3, 1, 2)
+
+
 class Position(nn.Module):
     """A row for each position; of fewer rows the sequence's parts have one each."""
 
@@ -94,27 +103,90 @@ class Rotary(nn.Module):
         return (heads * cosine + turned * sine).reshape(x.shape)
 
 
+def bucket(distance, rows, causal):
+    """T5's, of a key so far behind its query; below 0: ahead of it (models/net.h)."""
+    half = max(rows // 2, 1)
+    first, n = (0, rows) if causal else (half if distance > 0 and rows > 1 else 0, half)
+    far, exact = abs(distance), n // 2
+    if n < 2:
+        return first
+    if far < exact:
+        return first + far
+    most = max(128, 2 * exact)
+    return first + min(n - 1, exact + int(math.log(far / exact) / math.log(most / exact) * (n - exact)))
+
+
 class Attention(nn.Module):
-    """dropout(probabilities, layer, training) is what drops some of them."""
+    """dropout(probabilities, layer, training) is what drops some of them.
+
+    Windows are cut out of images that are rolled by the shift, as torchvision's Swin Transformers do it, and put together again
+    behind; elsewhere all positions are one window."""
 
     def __init__(self, layer, dropout):
         super().__init__()
         self.layer, self.dropout = layer, dropout
+        self.window, self.shift, rows = layer.get("window", 0), layer.get("shift", 0), layer.get("rows", 0)
+        if rows:
+            self.weight = nn.Parameter(torch.zeros(rows, layer["heads"]))
+
+    def cut(self, x):
+        """Images x channels x height x width as images x windows x channels x positions."""
+        if not self.window:
+            return x.flatten(2)[:, None]
+        n, c, h, w = x.shape
+        s = self.window
+        x = x.roll((-self.shift, -self.shift), (2, 3)).reshape(n, c, h // s, s, w // s, s)
+        return x.permute(0, 2, 4, 1, 3, 5).reshape(n, h // s * (w // s), c, s * s)
+
+    def together(self, x, height, width):
+        if not self.window:
+            return x[:, 0].reshape(len(x), -1, height, width)
+        s = self.window
+        x = x.reshape(len(x), height // s, width // s, -1, s, s).permute(0, 3, 1, 4, 2, 5)
+        return x.reshape(len(x), -1, height, width).roll((self.shift, self.shift), (2, 3))
+
+    def hidden(self, height, width):
+        """Windows x positions x positions: which keys a query does not see."""
+        order = self.cut(torch.arange(height * width).reshape(1, 1, height, width))[0, :, 0]
+        hidden = order[:, None, :] > order[:, :, None] if self.layer["causal"] else torch.zeros(1, 1, 1).bool()
+        if self.shift:
+            regions = torch.zeros(1, 1, height, width)
+            ends = [slice(0, -self.window), slice(-self.window, -self.shift), slice(-self.shift, None)]
+            for number, (rows, columns) in enumerate((a, b) for a in ends for b in ends):
+                regions[:, :, rows, columns] = number
+            shift, self.shift = self.shift, 0  # regions are of images that have been rolled
+            regions = self.cut(regions)[0, :, 0]
+            self.shift = shift
+            hidden = hidden | (regions[:, None, :] != regions[:, :, None])
+        return hidden
+
+    def bias(self, positions):
+        """Heads x positions x positions."""
+        if self.window:
+            rows, columns = (torch.arange(positions) // self.window, torch.arange(positions) % self.window)
+            down, across = (x[:, None] - x[None, :] + self.window - 1 for x in (rows, columns))
+            chosen = down * (2 * self.window - 1) + across
+        else:
+            chosen = torch.tensor([[bucket(j - i, len(self.weight), self.layer["causal"]) for j in range(positions)]
+                                   for i in range(positions)])
+        return self.weight[chosen].permute(2, 0, 1)
 
     def forward(self, *given):
         heads, kv = self.layer["heads"], self.layer["kv_heads"]
         shape = given[0].shape
-        q, k, v = (x.flatten(2) for x in (given if len(given) == 3 else self.parts(given[0])))
-        n, d, positions = len(q), q.shape[1] // heads, q.shape[2]
-        q, k, v = (x.reshape(n, -1, d, positions) for x in (q, k, v))
-        k, v = (x.repeat_interleave(heads // kv, 1) for x in (k, v))
-        scores = q.transpose(2, 3) @ k / d**0.5
-        if self.layer["causal"]:
-            scores = scores.masked_fill(torch.ones(positions, positions).triu(1).bool(), float("-inf"))
+        q, k, v = (self.cut(x) for x in (given if len(given) == 3 else self.parts(given[0])))
+        n, windows, d, positions = *q.shape[:2], q.shape[2] // heads, q.shape[3]
+        q, k, v = (x.reshape(n, windows, -1, d, positions) for x in (q, k, v))
+        k, v = (x.repeat_interleave(heads // kv, 2) for x in (k, v))
+        scores = q.transpose(3, 4) @ k / d**0.5
+        if self.layer.get("rows"):
+            scores = scores + self.bias(positions)
+        if self.layer["causal"] or self.shift:
+            scores = scores.masked_fill(self.hidden(*shape[2:])[None, :, None], float("-inf"))
         p = scores.softmax(-1)
-        if self.dropout and self.layer["ratio"]:
-            p = self.dropout(p, self.layer, self.training)
-        return (v @ p.transpose(2, 3)).reshape(n, heads * d, *shape[2:])
+        if self.dropout and self.layer["ratio"]:  # a mask counts heads before windows
+            p = self.dropout(p.transpose(1, 2), self.layer, self.training).transpose(1, 2)
+        return self.together((v @ p.transpose(3, 4)).reshape(n, windows, heads * d, positions), *shape[2:])
 
     def parts(self, x):
         heads, kv = self.layer["heads"], self.layer["kv_heads"]
@@ -213,7 +285,7 @@ class Network(nn.Module):
         if op == "GROUP_NORM":
             return nn.GroupNorm(layer["groups"], shape[0])
         if layer.get("weights_of"):
-            return Tied(self.made[layer["weights_of"]])
+            return (TiedEmbedding if op == "EMBEDDING" else Tied)(self.made[layer["weights_of"]])
         if op == "FC" and layer.get("positions"):
             return Positions(shape[0], layer["channels"], bias=layer["bias"])
         if op in ("LAYER_NORM", "RMS_NORM", "SCALE", "TOKEN"):

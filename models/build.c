@@ -307,7 +307,8 @@ uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_in
                   .parts = attention.parts,
                   .ratio = attention.drop,
                   .rows = attention.rows,
-                  .window = attention.window};
+                  .window = attention.window,
+                  .shift = attention.shift};
   return add(b, SN_ATTENTION, &attr, inputs, n_inputs, text);
 }
 

@@ -52,8 +52,8 @@ sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t
 typedef struct sn_attention {
   uint32_t heads, kv_heads; /* kv_heads 0: as many */
   bool causal, parts;
-  double drop;           /* share of probabilities */
-  uint32_t rows, window; /* as in sn_attr */
+  double drop;                  /* share of probabilities */
+  uint32_t rows, window, shift; /* as in sn_attr */
 } sn_attention;
 
 #define SN_NAMED(n) __attribute__((format(printf, n, n + 1)))

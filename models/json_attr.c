@@ -39,7 +39,7 @@ static const struct {
     {SN_POSITION, {COMMON, "rows"}},
     {SN_TOKEN, {COMMON}},
     {SN_TAKE, {COMMON}},
-    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window"}},
+    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window", "shift"}},
     {SN_ROTARY, {COMMON, "heads"}},
     {SN_PROBABILITIES, {COMMON, "axis"}},
     {SN_GROUP_NORM, {COMMON, "groups"}},
@@ -343,6 +343,7 @@ static void read_attention(const reader *r, sn_attr *a) {
   may_size(r, "kv_heads", 1, &a->kv_heads);
   may_size(r, "rows", 1, &a->rows);
   may_size(r, "window", 1, &a->window);
+  may_size(r, "shift", 0, &a->shift);
   read_flag(r, "causal", &a->causal);
   read_flag(r, "parts", &a->parts);
   read_number(r, "ratio", &a->ratio);

@@ -71,6 +71,7 @@ static void put_attention(object *o, const sn_attr *a) {
   put_flag(o, "parts", a->parts);
   if (a->rows) put_number(o, "rows", a->rows);
   if (a->window) put_number(o, "window", a->window);
+  if (a->shift) put_number(o, "shift", a->shift);
   put_number(o, "ratio", a->ratio);
 }
 

@@ -99,9 +99,11 @@ typedef struct sn_attr {
   bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
   uint32_t weights_of;          /* [EMBEDDING, FC] the EMBEDDING or FC, as declared, whose table it takes; 0: its own */
   uint32_t rows;                /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
-                                 * is added to the scores by distance; 0: none */
+                                 * is added to the scores by distance (below); 0: none */
   uint32_t window;              /* [ATTENTION] positions see those in the same square of so many rows and columns;
                                  * 0: all */
+  uint32_t shift;               /* [ATTENTION] windows lie so many rows and columns further on; what of the last ones
+                                 * is beyond the image is its first rows and columns, seen from there alone */
   uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
                                  * both 0: `scale` times as many */
   uint32_t scale;               /* [RESIZE] */
@@ -130,6 +132,12 @@ typedef struct sn_attr {
 /* Window i of an adaptive POOL that makes `out` of `in` positions covers floor(i in / out) to ceil((i + 1) in / out) -
  * 1, PyTorch's rule: where `out` divides `in` it is an ordinary POOL of kernel and stride in / out, else its windows
  * differ in size and overlap. */
+
+/* The row of an ATTENTION's table for query i and key j. Within windows there is one for each distance of rows and
+ * columns, (2 window - 1)^2: (row of i - row of j + window - 1) (2 window - 1) + column of i - column of j + window -
+ * 1, as Swin Transformers have it. Else T5's buckets: causal `rows`, where j is not behind i; else half of the rows for
+ * these and half for j behind i. Of n rows the first n / 2 are of distances 0 to n / 2 - 1, and the others grow with
+ * the logarithm up to 128. */
 
 typedef struct sn_shape {
   uint32_t n, c, h, w;

@@ -91,14 +91,6 @@ sn_op sn_op_by_name(const char *name) {
   return (sn_op)op;
 }
 
-const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room) {
-  const sn_attr *a = &layer->attr;
-  const bool windows = layer->op == SN_ATTENTION && (a->rows > 0 || a->window > 0);
-  if (!windows) return NULL;
-  snprintf(text, room, "%s within windows or with a table", names[layer->op]);
-  return text;
-}
-
 bool sn__product_within(const uint64_t *factors, size_t count, uint64_t limit, uint64_t *product) {
   *product = 1;
   for (size_t i = 0; i < count; i++)

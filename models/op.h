@@ -44,10 +44,6 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
  * SN_BAD_INPUT. */
 sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err);
 
-/* What of a layer nothing executes, "ATTENTION within windows or with a table"; NULL: the reference has a
- * kernel. */
-const char *sn_layer_simulated_only(const sn_layer *layer, char *text, size_t room);
-
 /* Bytes of one tensor of this shape (float32); SN_BAD_INPUT where a dimension or the product is beyond the limits. */
 sn_status sn_shape_bytes(sn_shape shape, uint64_t *bytes, sn_err *err);
 

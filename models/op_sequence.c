@@ -61,6 +61,14 @@ static sn_status packed_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_e
 
 static sn_status check_table(const sn_attr *a, sn_shape in, sn_err *err) {
   if (sn__check_range("rows", a->rows, 0, err) || sn__check_range("window", a->window, 0, err)) return err->code;
+  const uint64_t distances = 2 * (uint64_t)a->window - 1;
+  if (a->shift > 0 && a->shift >= a->window)
+    return sn_fail(err, SN_BAD_INPUT, "a shift of %" PRIu32 " is not smaller than windows of %" PRIu32 "x%" PRIu32,
+                   a->shift, a->window, a->window);
+  if (a->window > 0 && a->rows > 0 && a->rows != distances * distances)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "a table of %" PRIu32 " rows, but windows of %" PRIu32 "x%" PRIu32 " have %" PRIu64 " distances",
+                   a->rows, a->window, a->window, distances * distances);
   if (a->window == 0 || (in.h % a->window == 0 && in.w % a->window == 0)) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
                  "windows of %" PRIu32 "x%" PRIu32 " do not fill %" PRIu32 "x%" PRIu32 " positions; pad them first",

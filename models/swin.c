@@ -1,6 +1,6 @@
 /* torchvision's Swin Transformers (Liu et al., ICCV 2021): attention within windows of 7x7 positions, in parts, with a
- * learned bias for each of 13x13 distances; every second unit's windows are moved by three. Between stages four
- * neighbours become one position. 224x224x3 images, or multiples, so that windows fill them.
+ * learned bias for each of 13x13 distances; every second unit's windows are moved by three, but where one fills the
+ * image. Between stages four neighbours become one position. 224x224x3 images, or multiples, so that windows fill them.
  *
  * Cutting windows out, moving them and putting them together again are copies that nothing keeps; what an FC keeps of
  * them is as large as what they copy. So layers stand one behind the other as if there were none.
@@ -20,9 +20,19 @@ static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, double drop, unsigned
   return sn_build_inplace(b, x, SN_INPLACE_NO);
 }
 
-/* `drop`: share of images that skip the unit. */
-static uint32_t add_unit(sn_builder *b, uint32_t x, uint32_t channels, double drop, unsigned stage, unsigned k) {
-  const sn_attention windows = {.heads = channels / HEAD, .parts = true, .rows = DISTANCES, .window = WINDOW};
+typedef struct unit {
+  uint32_t channels, side; /* rows, and as many columns */
+  double drop;             /* share of images that skip it */
+} unit;
+
+static uint32_t add_unit(sn_builder *b, uint32_t x, unit u, unsigned stage, unsigned k) {
+  const uint32_t channels = u.channels;
+  const double drop = u.drop;
+  const sn_attention windows = {.heads = channels / HEAD,
+                                .parts = true,
+                                .rows = DISTANCES,
+                                .window = WINDOW,
+                                .shift = k % 2 == 1 && u.side > WINDOW ? WINDOW / 2 : 0};
   uint32_t y = sn_build_layer_norm(b, x, "features.%u.%u.norm1", stage, k);
   y = sn_build_fc_positions(b, y, 3 * channels, "features.%u.%u.attn.qkv", stage, k);
   y = sn_build_attention(b, &y, 1, windows, "features.%u.%u.attn.sdpa", stage, k);
@@ -57,10 +67,12 @@ sn_net *sn__zoo_swin(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   x = sn_build_layer_norm(b, x, "features.0.2");
   for (unsigned s = 0; s < 4; s++) units += net->units[s];
   for (unsigned s = 0; s < 4; s++) {
-    uint32_t channels = net->channels << s;
-    if (s > 0) x = merge(b, x, channels / 2, image / 4 >> s, 2 * s);
-    for (unsigned k = 0; k < net->units[s]; k++)
-      x = add_unit(b, x, channels, net->drop * done++ / (units - 1), 2 * s + 1, k);
+    unit u = {.channels = net->channels << s, .side = image / 4 >> s};
+    if (s > 0) x = merge(b, x, u.channels / 2, u.side, 2 * s);
+    for (unsigned k = 0; k < net->units[s]; k++) {
+      u.drop = net->drop * done++ / (units - 1);
+      x = add_unit(b, x, u, 2 * s + 1, k);
+    }
   }
   x = sn_build_layer_norm(b, x, "norm");
   x = sn_build_pool(b, x, (sn_pooling){.average = true, .global = true}, "avgpool");

@@ -54,7 +54,7 @@ void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed
   const sn_layer *layer = &net->layers[index];
   uint64_t key = sn__random_key(seed, index), biases = layer->attr.bias ? layer->attr.channels : 0,
            weights = layer->parameters - biases;
-  if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN) {
+  if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN || layer->op == SN_ATTENTION) {
     draw_normal(key, table_deviation, p, layer->parameters);
     return;
   }

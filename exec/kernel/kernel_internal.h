@@ -203,6 +203,66 @@ static inline sn__attention sn__attention_of(const sn_call *call) {
   return a;
 }
 
+/* The windows of an ATTENTION. Without any, all positions are one. */
+typedef struct sn__windows {
+  uint64_t count, positions; /* of an image; of each */
+  uint32_t size, shift, height, width;
+  bool causal;
+} sn__windows;
+
+static inline sn__windows sn__windows_of(const sn_layer *layer) {
+  const sn_attr *a = &layer->attr;
+  const uint64_t all = sn__plane(layer->out), each = a->window > 0 ? (uint64_t)a->window * a->window : all;
+  return (sn__windows){all / each, each, a->window, a->shift, layer->out.h, layer->out.w, a->causal};
+}
+
+/* The image's position of a window's i-th, row by row. */
+static inline uint64_t sn__window_position(const sn__windows *w, uint64_t window, uint64_t i) {
+  if (w->size == 0) return i;
+  const uint64_t across = w->width / w->size;
+  const uint64_t row = window / across * w->size + i / w->size + w->shift;
+  const uint64_t column = window % across * w->size + i % w->size + w->shift;
+  return row % w->height * w->width + column % w->width;
+}
+
+/* Whether two rows or columns of a window, of which the last may lie on both ends of the image, are on the same. */
+static inline bool sn__same_end(const sn__windows *w, bool last, uint64_t a, uint64_t b) {
+  const uint64_t here = w->size - w->shift;
+  return !last || w->shift == 0 || (a < here) == (b < here);
+}
+
+/* Whether a window's i-th position sees its j-th. */
+static inline bool sn__window_sees(const sn__windows *w, uint64_t window, uint64_t i, uint64_t j) {
+  if (w->causal && sn__window_position(w, window, j) > sn__window_position(w, window, i)) return false;
+  if (w->size == 0) return true;
+  const uint64_t across = w->width / w->size, down = w->height / w->size;
+  return sn__same_end(w, window / across == down - 1, i / w->size, j / w->size) &&
+         sn__same_end(w, window % across == across - 1, i % w->size, j % w->size);
+}
+
+/* Distances between positions of a window, by number, and the row of the table for one (models/net.h). */
+static inline uint64_t sn__distances(const sn__windows *w) {
+  const uint64_t side = 2 * (uint64_t)w->size - 1;
+  return w->size > 0 ? side * side : 2 * w->positions - 1;
+}
+static inline uint64_t sn__distance(const sn__windows *w, uint64_t i, uint64_t j) {
+  const uint64_t s = w->size;
+  if (s == 0) return j + w->positions - 1 - i;
+  return (i / s + s - 1 - j / s) * (2 * s - 1) + i % s + s - 1 - j % s;
+}
+static inline uint64_t sn__distance_row(const sn__windows *w, uint32_t rows, uint64_t distance) {
+  if (w->size > 0) return distance;
+  const bool behind = distance > w->positions - 1;
+  const uint64_t far = behind ? distance - (w->positions - 1) : w->positions - 1 - distance;
+  const uint64_t half = rows > 1 ? rows / 2 : 1, n = w->causal ? rows : half, exact = n / 2;
+  const uint64_t first = behind && !w->causal && rows > 1 ? half : 0;
+  if (far < exact || n < 2) return first + (n < 2 ? 0 : far);
+  const double most = exact < 64 ? 128 : 2.0 * (double)exact;
+  const double share = log((double)far / (double)exact) / log(most / (double)exact);
+  const uint64_t row = exact + (uint64_t)(share * (double)(n - exact));
+  return first + (row < n ? row : n - 1);
+}
+
 /* The first number of what head h of queries uses, in the part's input. */
 static inline uint64_t sn__head_at(const sn__attention *a, sn__attention_part part, uint32_t n, uint32_t h) {
   const uint32_t head = part == SN__QUERIES ? h : h / a->each;

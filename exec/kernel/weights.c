@@ -78,18 +78,18 @@ static void add_norm(list *l, const sn_net *net, uint32_t index, bool statistics
   }
 }
 
-/* A row of numbers for each token or position; of a TOKEN one. */
+/* A row of numbers for each token or position, of an ATTENTION for each distance; of a TOKEN one. */
 static void add_table(list *l, const sn_net *net, uint32_t index) {
   const sn_layer *layer = &net->layers[index];
   sn__tensor_source *t = &add(l, net, index, "weight", layer->op == SN_TOKEN ? 1 : layer->attr.rows)->tensor;
-  t->sizes[t->n_sizes++] = layer->out.c;
+  t->sizes[t->n_sizes++] = layer->op == SN_ATTENTION ? layer->attr.heads : layer->out.c;
 }
 
 static void add_layer(list *l, const sn_net *net, uint32_t index, bool statistics) {
   const sn_op op = net->layers[index].op;
   if (op == SN_FC || sn_op_table[op].convolves)
     add_linear(l, net, index);
-  else if (op == SN_EMBEDDING || op == SN_POSITION || op == SN_TOKEN)
+  else if (op == SN_EMBEDDING || op == SN_POSITION || op == SN_TOKEN || op == SN_ATTENTION)
     add_table(l, net, index);
   else
     add_norm(l, net, index, statistics);

@@ -6,6 +6,7 @@
  *   BN         <layer>.weight, <layer>.bias, and beside weights <layer>.running_mean, <layer>.running_var
  *   LAYER_NORM <layer>.weight, <layer>.bias; RMS_NORM <layer>.weight; SCALE <layer>.weight (channels x 1 x 1)
  *   EMBEDDING  <layer>.weight (rows x channels), as POSITION; TOKEN <layer>.weight (1 x channels)
+ *   ATTENTION  <layer>.weight (rows x heads), with a table
  *
  * Of weights that several layers use there is the owner's name alone.
  *

@@ -2,7 +2,6 @@
 #include "exec/machine/cpu_kernels.h"
 
 #include "exec/machine/cpu_module.h"
-#include "models/op.h"
 
 #include <stdlib.h>
 
@@ -40,23 +39,13 @@ static sn_cpu_kernels *wrap(const sn_cpu_table *module, sn__cpu *made, sn_err *e
   return k;
 }
 
-static sn_status check_layers(const sn_net *net, sn_err *err) {
-  char what[80];
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (sn_layer_simulated_only(&net->layers[i], what, sizeof what))
-      return sn_fail(err, SN_BAD_DEVICE,
-                     "layer \"%s\": nothing executes %s yet, it is simulated only; use snsim simulate",
-                     net->layers[i].name, what);
-  return SN_OK;
-}
-
 sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
-  const sn_cpu_table *module = check_layers(net, err) == SN_OK ? load(err) : NULL;
+  const sn_cpu_table *module = load(err);
   return module ? wrap(module, module->make(net, threads, lasting, err), err) : NULL;
 }
 
 sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
-  const sn_cpu_table *module = check_layers(net, err) == SN_OK ? load(err) : NULL;
+  const sn_cpu_table *module = load(err);
   return module ? wrap(module, module->make_bare(net, threads, lasting, err), err) : NULL;
 }
 

@@ -204,15 +204,17 @@ static inline compare_sum compare_resize(const sn_call *call) {
   return (compare_sum){shared, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
 }
 
-/* Sums over channels or over positions, of products and behind a softmax of such sums. */
-static inline compare_sum compare_attention(const sn_call *call) {
+/* Sums over channels or over positions, of products and behind a softmax of such sums; a table's gradients are sums
+ * over all queries and keys of what is off by as much. */
+static inline compare_sum compare_attention(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   double terms = 8.0 * (layer->out.h * (double)layer->out.w + layer->out.c), largest = 1;
   for (uint32_t i = 0; i < layer->n_inputs; i++)
     largest = fmax(largest, compare_largest(call->x[i], sn_layer_input(call->net, layer, i)->bytes / sizeof(float)));
   if (call->pass == SN_FORWARD) return (compare_sum){terms, 0};
   double dy = compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float));
-  return (compare_sum){terms, dy * largest / 8};
+  const double pairs = (double)layer->out.n * layer->out.h * layer->out.w * layer->out.h * layer->out.w;
+  return (compare_sum){terms, dy * largest / 8 * (part == COMPARE_WEIGHTS ? sqrt(pairs) : 1)};
 }
 
 /* Rows copied or added; backward sums over positions, which may cancel. */
@@ -251,7 +253,7 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
   case SN_GROUP_NORM:
     return compare_norm(call, part);
   case SN_ATTENTION:
-    return compare_attention(call);
+    return compare_attention(call, part);
   case SN_MATMUL:
     return compare_matmul(call);
   case SN_RESIZE:

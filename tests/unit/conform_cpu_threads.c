@@ -173,6 +173,12 @@ static void views(void **state) {
       &(subject){"/tests/nets/small_views.json", 1, 0, 80 << 10, false, 0, 0}); /* sums of one image are in place */
 }
 
+/* Attention within windows, moved and dropped, and with tables of distances. */
+static void windows(void **state) {
+  (void)state;
+  conforms(&(subject){"/tests/nets/small_swin.json", 3, 0, 330 << 10, true, 0, 0});
+}
+
 /* Whatever updates the parameters. */
 static void optimizers(void **state) {
   (void)state;
@@ -192,6 +198,7 @@ static void accumulated(void **state) {
   conforms(&(subject){"/tests/nets/small_gpt.json", 3, 0, 170 << 10, false, SN_OPTIMIZER_ADAM, 3});
   conforms(&(subject){"/tests/nets/small_matrix.json", 4, 0, 320 << 10, false, 0, 2});
   conforms(&(subject){"/tests/nets/small_views.json", 3, 0, 195 << 10, false, 0, 2});
+  conforms(&(subject){"/tests/nets/small_swin.json", 3, 0, 350 << 10, false, SN_OPTIMIZER_ADAM, 2});
 }
 
 int main(void) {
@@ -200,6 +207,7 @@ int main(void) {
       cmocka_unit_test(inception),    cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
       cmocka_unit_test(gan),          cmocka_unit_test(accumulated), cmocka_unit_test(gated),
       cmocka_unit_test(transformers), cmocka_unit_test(matrices),    cmocka_unit_test(views),
+      cmocka_unit_test(windows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

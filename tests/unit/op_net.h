@@ -70,14 +70,18 @@ static inline sn_net *tokens_net(uint32_t batch, uint32_t tokens, uint32_t vocab
 }
 
 /* Queries, keys and values by an FC each, or all by one, whose channels have a length of about 1 a head. */
-static inline sn_net *attention_net(sn_attr attr, uint32_t batch, uint32_t positions, uint32_t d, bool packed) {
-  sn_builder *b = begin_net((sn_shape){batch, 6, positions, 1});
+static inline sn_net *image_attention_net(sn_attr attr, sn_shape data, uint32_t d, bool packed) {
+  sn_builder *b = begin_net(data);
   const uint32_t q = d * attr.heads, kv = d * attr.kv_heads;
   uint32_t parts[3] = {sn_build_fc_positions(b, SN_DATA_LAYER, packed ? q + 2 * kv : q, "q")};
   for (uint32_t i = 1; i < 3 && !packed; i++) parts[i] = sn_build_fc_positions(b, SN_DATA_LAYER, kv, "kv%u", i);
   uint32_t x = sn_build_layer(b, SN_ATTENTION, &attr, parts, packed ? 1 : 3, "op");
   sn_build_softmax(b, sn_build_fc(b, x, 2, "fc"), "softmax");
   return finish_net(b);
+}
+
+static inline sn_net *attention_net(sn_attr attr, uint32_t batch, uint32_t positions, uint32_t d, bool packed) {
+  return image_attention_net(attr, (sn_shape){batch, 6, positions, 1}, d, packed);
 }
 
 /* A product of matrices that two CONVs make, of rows x inner by inner x columns; either may be turned. */

@@ -202,29 +202,6 @@ static void positions_match(void **state) {
   check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 1, 3, 3}, 1);
 }
 
-static void check_attention(sn_attr attr, uint32_t batch, uint32_t positions, uint32_t d) {
-  for (uint32_t packed = 0; packed < 2; packed++)
-    for (uint32_t threads = 1; threads <= 2; threads++)
-      check_net(attention_net(attr, batch, positions, d, packed), threads, 11 + threads, UINT64_MAX, false);
-}
-
-static void sequences_match(void **state) {
-  (void)state;
-  for (uint32_t threads = 1; threads <= 2; threads++) {
-    check_net(tokens_net(3, 70, 40, 33, 70), threads, 3, UINT64_MAX, false);
-    check_net(tokens_net(2, 300, 1000, 64, 2), threads, 4, UINT64_MAX, false);
-  }
-  check_operator(SN_TOKEN, (sn_attr){0}, (sn_shape){3, 40, 14, 14}, 1);
-  check_operator(SN_TOKEN, (sn_attr){0}, (sn_shape){1, 1, 1, 1}, 1);
-  check_operator(SN_TAKE, (sn_attr){0}, (sn_shape){3, 40, 17, 1}, 1);
-  check_operator(SN_POSITION, (sn_attr){.rows = 700}, (sn_shape){2, 24, 700, 1}, 1);
-  check_operator(SN_ROTARY, (sn_attr){.heads = 4}, (sn_shape){2, 32, 600, 1}, 1);
-  check_attention((sn_attr){.heads = 3, .kv_heads = 3}, 2, 37, 16);
-  check_attention((sn_attr){.heads = 4, .kv_heads = 2, .causal = true}, 3, 50, 8);
-  check_attention((sn_attr){.heads = 4, .kv_heads = 1, .parts = true, .ratio = 0.1}, 2, 33, 5);
-  check_attention((sn_attr){.heads = 1, .kv_heads = 1, .causal = true, .ratio = 0.5}, 1, 1, 2);
-}
-
 static void check_matmul(uint32_t channels, uint32_t rows, uint32_t inner, uint32_t columns) {
   for (int turns = 0; turns < 4; turns++)
     for (uint32_t threads = 1; threads <= 2; threads++)
@@ -577,7 +554,6 @@ int main(void) {
       cmocka_unit_test(updates_match),
       cmocka_unit_test(products_match),
       cmocka_unit_test(positions_match),
-      cmocka_unit_test(sequences_match),
       cmocka_unit_test(matrices_match),
       cmocka_unit_test(sizes_match),
       cmocka_unit_test(arrangements_match),

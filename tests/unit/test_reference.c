@@ -203,6 +203,25 @@ static void gradients_of_sequences(void **state) {
   }
 }
 
+static void gradients_of_windows(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(24);
+  const sn_shape image = {2, 3, 4, 6};
+  const sn_attr moved = {.heads = 2, .kv_heads = 2, .window = 2, .shift = 1, .rows = 9},
+                dropped = {.heads = 2, .kv_heads = 1, .window = 2, .ratio = 0.4, .parts = true},
+                causal = {.heads = 1, .kv_heads = 1, .window = 2, .shift = 1, .rows = 9, .causal = true},
+                near = {.heads = 2, .kv_heads = 2, .rows = 8}, before = {.heads = 4, .kv_heads = 2, .rows = 5};
+  for (int packed = 0; packed < 2; packed++) {
+    check_net_operator(image_attention_net(moved, image, 2, packed), SN_ATTENTION, seed);
+    check_net_operator(image_attention_net(dropped, image, 3, packed), SN_ATTENTION, seed);
+    check_net_operator(image_attention_net(causal, image, 2, packed), SN_ATTENTION, seed);
+    check_net_operator(attention_net(near, 2, 9, 2, packed), SN_ATTENTION, seed);
+    sn_attr late = before;
+    late.causal = true;
+    check_net_operator(attention_net(late, 1, 11, 2, packed), SN_ATTENTION, seed);
+  }
+}
+
 static void gradients_of_matrices(void **state) {
   (void)state;
   uint64_t seed = first_seed(20);
@@ -306,21 +325,14 @@ static void dropout_ratio(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_conv),
-      cmocka_unit_test(gradients_deconv),
-      cmocka_unit_test(gradients_fc),
-      cmocka_unit_test(gradients_pool),
-      cmocka_unit_test(gradients_norm),
-      cmocka_unit_test(gradients_of_others),
-      cmocka_unit_test(gradients_of_products),
-      cmocka_unit_test(gradients_of_positions),
-      cmocka_unit_test(gradients_of_sequences),
-      cmocka_unit_test(gradients_of_matrices),
-      cmocka_unit_test(gradients_of_sizes),
-      cmocka_unit_test(gradients_dilated),
-      cmocka_unit_test(gradients_of_arrangements),
-      cmocka_unit_test(dropout_masks),
-      cmocka_unit_test(dropout_ratio),
+      cmocka_unit_test(gradients_conv),         cmocka_unit_test(gradients_deconv),
+      cmocka_unit_test(gradients_fc),           cmocka_unit_test(gradients_pool),
+      cmocka_unit_test(gradients_norm),         cmocka_unit_test(gradients_of_others),
+      cmocka_unit_test(gradients_of_products),  cmocka_unit_test(gradients_of_positions),
+      cmocka_unit_test(gradients_of_sequences), cmocka_unit_test(gradients_of_windows),
+      cmocka_unit_test(gradients_of_matrices),  cmocka_unit_test(gradients_of_sizes),
+      cmocka_unit_test(gradients_dilated),      cmocka_unit_test(gradients_of_arrangements),
+      cmocka_unit_test(dropout_masks),          cmocka_unit_test(dropout_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
