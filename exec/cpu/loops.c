@@ -120,14 +120,15 @@ void sn__cpu_join_backward(const sn_call *call, uint32_t block) {
 void sn__cpu_fork_forward(const sn_call *call, uint32_t block) {
   (void)block;
   const sn_layer *layer = sn__call_layer(call);
-  for (uint32_t j = 0; j < layer->n_outputs; j++) copy(call->y[j], call->x[0], sn__count(layer->out));
+  const uint64_t floats = call->net->values[layer->first_output].bytes / sizeof(float); /* tokens are of two */
+  for (uint32_t j = 0; j < layer->n_outputs; j++) copy(call->y[j], call->x[0], floats);
 }
 
 /* The last branch first, in which order gradients arrive where nobody copies: all dialects add alike, to the bit. */
 void sn__cpu_fork_backward(const sn_call *call, uint32_t block) {
   (void)block;
   const sn_layer *layer = sn__call_layer(call);
-  add_all(call->dx[0], call->dy, layer->n_outputs, true, sn__count(layer->out));
+  if (call->dx[0]) add_all(call->dx[0], call->dy, layer->n_outputs, true, sn__count(layer->out)); /* tokens have none */
 }
 
 /* One image's channels of input j, within the output or its gradient: where, and how many elements. */

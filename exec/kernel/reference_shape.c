@@ -121,7 +121,8 @@ void sn__reference_join_backward(const sn_call *call) {
 
 void sn__reference_fork_forward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  for (uint32_t j = 0; j < layer->n_outputs; j++) memcpy(call->y[j], call->x[0], sn__count(layer->out) * sizeof(float));
+  const uint64_t bytes = call->net->values[layer->first_output].bytes; /* tokens are of eight */
+  for (uint32_t j = 0; j < layer->n_outputs; j++) memcpy(call->y[j], call->x[0], bytes);
 }
 
 void sn__reference_fork_backward(const sn_call *call) {

@@ -30,7 +30,7 @@ static const sn_dialect superneurons =
                 [SN_SCALE] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_LAYER_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_RMS_NORM] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
-                [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EMBEDDING] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
                 [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_IN_PLACE},
                 [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_TAKE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
