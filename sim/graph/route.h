@@ -6,8 +6,9 @@
  *                    layer that has parameters. Where forks copy, with N layers (DATA excluded) forward of the i-th
  * layer is step i, its backward step 2N+1-i; where they do not, a FORK has a backward step only. SN_ORDER_POST
  * depth-first post-order over what steps read, in the order in which they read it: from the losses, then from each
- * layer that has parameters, backward; steps that nothing needs come last. Updates as above. Not for dialects that
- * write gradients in place or are eager. (planning, part C)
+ * layer that has parameters, backward; steps that nothing needs come last. Layers that share parameters go backward in
+ * SN_ORDER_ROUTE, as their gradients are summed. Updates as above. Not for dialects that write gradients in place or
+ * are eager. (planning, part C)
  *
  *   SN_ORDER_SERIAL  dialect singa: as SINGA buffers its operations, and its SN_ORDER_ROUTE too. Forward as declared;
  *                    backward takes the layer whose gradients were completed last

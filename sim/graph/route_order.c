@@ -18,17 +18,26 @@ sn_status sn_order_parse(const char *text, sn_order *order, sn_err *err) {
 }
 
 typedef struct visit {
-  uint32_t step, next; /* access */
+  uint32_t step, next; /* access; behind them all, the step that it follows */
 } visit;
 
 typedef struct walk {
   sn_route *route;
-  uint32_t *writer; /* per tensor: the step that makes it */
-  bool *entered;    /* per step */
-  visit *stack;     /* a step is on it at most once */
-  uint32_t *order;  /* steps, as they are left */
+  uint32_t *writer;  /* per tensor: the step that makes it */
+  uint32_t *follows; /* per step: the one that adds to the same parameters' gradient just before it; or SN_NONE */
+  bool *entered;     /* per step */
+  visit *stack;      /* a step is on it at most once */
+  uint32_t *order;   /* steps, as they are left */
   uint32_t count;
 } walk;
+
+/* The step that must have run before an access of a step, or before its sum; SN_NONE: any may. */
+static uint32_t step_before(const walk *w, uint32_t index, uint32_t access) {
+  const sn_step *step = &w->route->steps[index];
+  if (access == step->n_accesses) return w->follows[index];
+  sn_access a = w->route->accesses[step->first_access + access];
+  return a.mode == SN_WRITE ? SN_NONE : w->writer[a.tensor];
+}
 
 static void visit_from(walk *w, uint32_t root) {
   const sn_route *r = w->route;
@@ -39,14 +48,13 @@ static void visit_from(walk *w, uint32_t root) {
   while (depth > 0) {
     visit *v = &w->stack[depth - 1];
     const sn_step *step = &r->steps[v->step];
-    if (v->next == step->n_accesses) {
+    if (v->next > step->n_accesses) {
       w->order[w->count++] = v->step;
       depth--;
       continue;
     }
-    sn_access access = r->accesses[step->first_access + v->next++];
-    uint32_t before = w->writer[access.tensor];
-    if (access.mode == SN_WRITE || w->entered[before]) continue;
+    uint32_t before = step_before(w, v->step, v->next++);
+    if (before == SN_NONE || w->entered[before]) continue;
     w->entered[before] = true;
     w->stack[depth++] = (visit){before, 0};
   }
@@ -74,17 +82,36 @@ static void find_writers(const walk *w) {
     }
 }
 
+/* Layers that share parameters add to one gradient. MXNet sums what each of them makes in one operation, so in an order
+ * that no schedule changes: the route's, as in every other dialect. `last`: room for a step per layer. */
+static void find_followers(const walk *w, uint32_t *last) {
+  const sn_route *r = w->route;
+  for (uint32_t i = 0; i < r->net->n_layers; i++) last[i] = SN_NONE;
+  for (uint32_t s = 0; s < r->n_steps; s++) {
+    uint32_t layer = r->steps[s].layer, shared = r->net->layers[layer].attr.weights_of, owner = shared ? shared : layer;
+    w->follows[s] = SN_NONE;
+    if (r->backward_step[layer] != s) continue;
+    w->follows[s] = last[owner];
+    last[owner] = s;
+  }
+}
+
 static sn_status post_order(sn_route *route, uint32_t *order, sn_err *err) {
   walk w = {.route = route, .order = order};
   w.writer = calloc((size_t)route->n_tensors + 1, sizeof *w.writer);
+  w.follows = calloc(route->n_steps, sizeof *w.follows);
   w.entered = calloc(route->n_steps, sizeof *w.entered);
   w.stack = calloc(route->n_steps, sizeof *w.stack);
-  bool good = w.writer && w.entered && w.stack;
+  uint32_t *last = calloc(route->net->n_layers, sizeof *last);
+  bool good = w.writer && w.follows && w.entered && w.stack && last;
   if (good) {
     find_writers(&w);
+    find_followers(&w, last);
     order_steps(&w);
   }
+  free(last);
   free(w.writer);
+  free(w.follows);
   free(w.entered);
   free(w.stack);
   return good ? SN_OK : sn_fail_memory(err);

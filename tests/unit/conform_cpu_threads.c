@@ -173,9 +173,10 @@ static void views(void **state) {
       &(subject){"/tests/nets/small_views.json", 1, 0, 80 << 10, false, 0, 0}); /* sums of one image are in place */
 }
 
-/* Attention within windows, moved and dropped, and with tables of distances. */
+/* Attention within windows, moved and dropped, and with tables of distances; a table that three layers use. */
 static void windows(void **state) {
   (void)state;
+  conforms(&(subject){"/tests/nets/small_t5.json", 3, 0, 60 << 10, false, 0, 0});
   conforms(&(subject){"/tests/nets/small_swin.json", 3, 0, 330 << 10, true, 0, 0});
 }
 
