@@ -5,6 +5,7 @@
 #include "models/op.h"
 #include "sim/plan/high_water.h"
 #include "sim/policy/options.h"
+#include "sim/policy/units.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 typedef struct resident {
   uint32_t since_step, writer_step, next_step; /* indices; SN_NONE: none */
   uint32_t first_use, last_use;                /* in the route */
-  bool here;
+  bool here, leaves_unit;                      /* whether a forward step of another unit reads it */
 } resident;
 
 typedef struct walk {
@@ -25,17 +26,19 @@ typedef struct walk {
   sn_strategy strategy;
   uint32_t peak_step;
   resident *tensors;
+  uint32_t *unit; /* of PyTorch's graphs, per forward step; SN_NONE: of none */
 } walk;
 
 static void find_route_uses(walk *w) {
   for (uint32_t t = 0; t < w->route->n_tensors; t++)
-    w->tensors[t] = (resident){SN_NONE, SN_NONE, SN_NONE, SN_NONE, SN_NONE, false};
+    w->tensors[t] = (resident){SN_NONE, SN_NONE, SN_NONE, SN_NONE, SN_NONE, false, false};
   for (uint32_t s = 0; s < w->route->n_steps; s++) {
     const sn_step *step = &w->route->steps[s];
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       resident *r = &w->tensors[w->route->accesses[step->first_access + i].tensor];
       if (r->first_use == SN_NONE) r->first_use = s;
       r->last_use = s;
+      if (w->unit && s < w->route->first_backward && w->unit[s] != w->unit[r->first_use]) r->leaves_unit = true;
     }
   }
 }
@@ -84,12 +87,36 @@ static bool is_trained(const walk *w) {
   return w->route->first_backward < w->route->n_steps;
 }
 
+/* Each step of the forward pass has the unit that recompute=units would wrap it in. */
+static sn_status find_units(walk *w, sn_err *err) {
+  sn_units units;
+  uint32_t n = w->route->first_backward;
+  if (!w->route->dialect->eager || !is_trained(w)) return SN_OK;
+  w->unit = malloc(((size_t)n + 1) * sizeof *w->unit);
+  if (!w->unit) return sn_fail_memory(err);
+  if (sn_units_find(w->route, &units, err) != SN_OK) return err->code;
+  for (uint32_t s = 0; s < n; s++) w->unit[s] = SN_NONE;
+  for (uint32_t u = 0; u < units.count; u++)
+    for (uint32_t s = units.first[u]; s < units.first[u + 1]; s++) w->unit[s] = u;
+  sn_units_clear(&units);
+  return SN_OK;
+}
+
+/* A unit makes what it keeps again, but for what goes on to the next, before its own backward steps, which need it. */
+static bool units_remove(const walk *w, uint32_t tensor) {
+  const resident *r = &w->tensors[tensor];
+  const sn_step *peak = &w->route->steps[w->peak_step];
+  if (r->first_use >= w->route->first_backward || w->unit[r->first_use] == SN_NONE || r->leaves_unit) return false;
+  uint32_t forward = w->route->forward_step[peak->layer]; /* none of a step that adds gradients up */
+  return peak->pass != SN_BACKWARD || forward == SN_NONE || w->unit[forward] != w->unit[r->first_use];
+}
+
 /* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */
 static const char *advise_eager(const walk *w, uint32_t tensor) {
   sn_role role = w->route->tensors[tensor].role;
   bool kept = is_trained(w) && (role == SN_VALUE || role == SN_SAVED);
   if (role == SN_PARAMETER_GRADIENT) return "held until the update";
-  if (kept && w->strategy.recompute == SN_RECOMPUTE_NONE) return "recompute=units";
+  if (kept && w->strategy.recompute == SN_RECOMPUTE_NONE && units_remove(w, tensor)) return "recompute=units";
   return kept && w->strategy.offload == SN_OFFLOAD_NONE ? "offload" : "nothing PyTorch has";
 }
 
@@ -170,9 +197,13 @@ sn_status sn_explain_peak(const sn_plan *plan, sn_strategy strategy, uint32_t pe
   walk w = {.plan = plan, .route = plan->route, .strategy = strategy, .peak_step = peak_step};
   w.tensors = malloc(plan->route->n_tensors * sizeof *w.tensors);
   if (!w.tensors) return sn_fail_memory(err);
-  find_route_uses(&w);
-  find_next_uses(&w, go_to_peak(&w));
-  sn_status status = make_rows(&w, arena, rows, count, err);
+  sn_status status = find_units(&w, err);
+  if (status == SN_OK) {
+    find_route_uses(&w);
+    find_next_uses(&w, go_to_peak(&w));
+    status = make_rows(&w, arena, rows, count, err);
+  }
+  free(w.unit);
   free(w.tensors);
   return status;
 }

@@ -156,6 +156,33 @@ static void cache(void **state) {
   sn_run_free(e.run);
 }
 
+static const char *advice_for(const sn_result *r, const char *tensor) {
+  for (uint32_t i = 0; i < r->n_peak; i++)
+    if (strcmp(r->peak[i].tensor, tensor) == 0) return r->peak[i].advice;
+  fail_msg("%s is not there", tensor);
+  return "";
+}
+
+/* VGG-16's peak is in the unit features.17 .. 23, which holds all it keeps again by then; the outputs of POOLs go on to
+ * the next unit. */
+static void units(void **state) {
+  (void)state;
+  static const char *const advice[][2] = {
+      {"features.0.y", "recompute=units"},
+      {"features.4.saved", "recompute=units"},
+      {"features.14.y", "recompute=units"},
+      {"features.4.y", "offload"},
+      {"features.19.y", "offload"},
+      {"features.21.y", "needed by this step"},
+      {"classifier.0.dw", "held until the update"},
+  };
+  explained e = explain("tv_vgg16", 10, "pytorch", 0);
+  assert_string_equal(e.result->steps[e.result->peak_step - 1].layer, "features.22");
+  for (size_t i = 0; i < sizeof advice / sizeof advice[0]; i++)
+    assert_string_equal(advice_for(e.result, advice[i][0]), advice[i][1]);
+  sn_run_free(e.run);
+}
+
 static void rows_add_up(void **state) {
   (void)state;
   static const char *const nets[] = {"lenet", "alexnet", "resnet18", "densenet121"};
@@ -181,9 +208,9 @@ static void rows_add_up(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(liveness),       cmocka_unit_test(offload),  cmocka_unit_test(speed_centric),
-      cmocka_unit_test(memory_centric), cmocka_unit_test(baseline), cmocka_unit_test(cache),
-      cmocka_unit_test(rows_add_up),
+      cmocka_unit_test(liveness),       cmocka_unit_test(offload),     cmocka_unit_test(speed_centric),
+      cmocka_unit_test(memory_centric), cmocka_unit_test(baseline),    cmocka_unit_test(cache),
+      cmocka_unit_test(units),          cmocka_unit_test(rows_add_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
