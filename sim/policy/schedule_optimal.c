@@ -395,6 +395,11 @@ static void fill_sent(sn_optimal *o) {
     }
 }
 
+/* Of a group that is dropped the output alone is there to be sent. */
+static void mark_sent(const group *g, bool kept, bool *away) {
+  for (uint32_t stage = g->first; stage < g->end; stage++) away[stage] = kept || stage + 1 == g->end;
+}
+
 static void emit_sent(const sn_optimal *o, sn_run_list *list, bool *away, uint32_t level, span p, uint32_t m) {
   int64_t ns = sent_row(o, p.s, level)[m];
   uint32_t n = find_choices(o, p.s, level), i = 0;
@@ -402,9 +407,7 @@ static void emit_sent(const sn_optimal *o, sn_run_list *list, bool *away, uint32
   const choice c = o->choices[i];
   const way *w = &c.way;
   for (uint32_t s = p.s; s < w->next; s++) run(list, &o->groups[s], SN_RUN_FORWARD);
-  const group *last = w->next > 0 ? &o->groups[w->next - 1] : NULL; /* of what is dropped, the output alone is there */
-  for (uint32_t stage = c.sends ? last->first : 0; c.sends && stage < last->end; stage++)
-    away[stage] = w->keeping < SN_KEEPINGS || stage + 1 == last->end;
+  if (c.sends) mark_sent(&o->groups[w->next - 1], w->keeping < SN_KEEPINGS, away);
   if (c.then) emit_sent(o, list, away, c.level, (span){w->next, p.t, FIRST}, m - w->bytes);
   if (c.waits) return;
   if (w->keeping < SN_KEEPINGS) {
@@ -486,7 +489,7 @@ static void make_room_to_send(sn_optimal *o, uint64_t bytes, sn_err *err) {
   size_t n = (size_t)o->count + 1;
   o->start = calloc(n, sizeof *o->start);
   o->sent = malloc(n * (SN_OPTIMAL_LEVELS + 1) * o->columns * sizeof *o->sent);
-  o->choices = calloc(2 * n + 2 * SN_KEEPINGS + 1, sizeof *o->choices);
+  o->choices = calloc(2 * n + 2 * (size_t)SN_KEEPINGS + 1, sizeof *o->choices);
   o->level_ns = sn_link_ns(o->link, bytes) / SN_OPTIMAL_LEVELS + 1;
   if (!o->start || !o->sent || !o->choices) sn_fail_memory(err);
 }
