@@ -97,13 +97,14 @@ typedef struct outcome {
   int64_t ns;     /* of forward and backward, with waits */
 } outcome;
 
-enum { MOST_RULES = SN_STRATEGY_DEFAULTS + 3 + SN_STRATEGY_SYSTEMS };
+enum { MORE = 4, MOST_RULES = SN_STRATEGY_DEFAULTS + MORE + SN_STRATEGY_SYSTEMS };
 
 static uint32_t list_rules(sn_strategy rules[MOST_RULES]) {
-  static const char *const more[] = {"liveness+recompute=sqrt", "liveness+recompute=optimal", "liveness+recompute=dtr"};
+  static const char *const more[MORE] = {"liveness+recompute=sqrt", "liveness+recompute=optimal",
+                                         "liveness+recompute=dtr", "liveness+offload+recompute=optimal"};
   uint32_t count = 0;
   for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) rules[count++] = sn_strategy_default(i);
-  for (uint32_t i = 0; i < 3; i++) rules[count++] = parse_strategy(more[i]);
+  for (uint32_t i = 0; i < MORE; i++) rules[count++] = parse_strategy(more[i]);
   for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++)
     if (sn_strategy_system(i).dialect == SN_DIALECT_SUPERNEURONS) rules[count++] = sn_strategy_system(i);
   return count;
@@ -115,6 +116,7 @@ static outcome plan_and_play(const pipeline *p, sn_strategy strategy, uint64_t p
   must(&err);
   const sn_plan_wish wish = {.schedule = schedule,
                              .costs = p->costs,
+                             .link = sn_link_of(&p->device, SN_EXTERNAL_HOST),
                              .strategy = strategy,
                              .workspace = SN_WORKSPACE_NONE,
                              .placement = SN_PLACEMENT_PACKED,
