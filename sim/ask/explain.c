@@ -26,8 +26,12 @@ typedef struct walk {
   sn_strategy strategy;
   uint32_t peak_step;
   resident *tensors;
-  uint32_t *unit; /* of PyTorch's graphs, per forward step; SN_NONE: of none */
+  sn_units units; /* that recompute=units would wrap; of PyTorch's graphs alone */
 } walk;
+
+static uint32_t unit_of(const walk *w, uint32_t step) {
+  return sn_units_of(&w->units, w->route, step);
+}
 
 static void find_route_uses(walk *w) {
   for (uint32_t t = 0; t < w->route->n_tensors; t++)
@@ -38,7 +42,8 @@ static void find_route_uses(walk *w) {
       resident *r = &w->tensors[w->route->accesses[step->first_access + i].tensor];
       if (r->first_use == SN_NONE) r->first_use = s;
       r->last_use = s;
-      if (w->unit && s < w->route->first_backward && w->unit[s] != w->unit[r->first_use]) r->leaves_unit = true;
+      if (w->units.count > 0 && s < w->route->first_backward && unit_of(w, s) != unit_of(w, r->first_use))
+        r->leaves_unit = true;
     }
   }
 }
@@ -87,28 +92,13 @@ static bool is_trained(const walk *w) {
   return w->route->first_backward < w->route->n_steps;
 }
 
-/* Each step of the forward pass has the unit that recompute=units would wrap it in. */
-static sn_status find_units(walk *w, sn_err *err) {
-  sn_units units;
-  uint32_t n = w->route->first_backward;
-  if (!w->route->dialect->eager || !is_trained(w)) return SN_OK;
-  w->unit = malloc(((size_t)n + 1) * sizeof *w->unit);
-  if (!w->unit) return sn_fail_memory(err);
-  if (sn_units_find(w->route, &units, err) != SN_OK) return err->code;
-  for (uint32_t s = 0; s < n; s++) w->unit[s] = SN_NONE;
-  for (uint32_t u = 0; u < units.count; u++)
-    for (uint32_t s = units.first[u]; s < units.first[u + 1]; s++) w->unit[s] = u;
-  sn_units_clear(&units);
-  return SN_OK;
-}
-
 /* A unit makes what it keeps again, but for what goes on to the next, before its own backward steps, which need it. */
 static bool units_remove(const walk *w, uint32_t tensor) {
   const resident *r = &w->tensors[tensor];
-  const sn_step *peak = &w->route->steps[w->peak_step];
-  if (r->first_use >= w->route->first_backward || w->unit[r->first_use] == SN_NONE || r->leaves_unit) return false;
-  uint32_t forward = w->route->forward_step[peak->layer]; /* none of a step that adds gradients up */
-  return peak->pass != SN_BACKWARD || forward == SN_NONE || w->unit[forward] != w->unit[r->first_use];
+  if (r->first_use >= w->route->first_backward || r->leaves_unit) return false;
+  uint32_t unit = unit_of(w, r->first_use);
+  bool backward = w->route->steps[w->peak_step].pass == SN_BACKWARD;
+  return unit < w->units.count && !(backward && unit_of(w, w->peak_step) == unit);
 }
 
 /* What a user of PyTorch can do about a tensor that backward keeps; nothing is to be done about others. */
@@ -197,13 +187,14 @@ sn_status sn_explain_peak(const sn_plan *plan, sn_strategy strategy, uint32_t pe
   walk w = {.plan = plan, .route = plan->route, .strategy = strategy, .peak_step = peak_step};
   w.tensors = malloc(plan->route->n_tensors * sizeof *w.tensors);
   if (!w.tensors) return sn_fail_memory(err);
-  sn_status status = find_units(&w, err);
+  bool wraps = w.route->dialect->eager && is_trained(&w);
+  sn_status status = wraps ? sn_units_find(w.route, &w.units, err) : SN_OK;
   if (status == SN_OK) {
     find_route_uses(&w);
     find_next_uses(&w, go_to_peak(&w));
     status = make_rows(&w, arena, rows, count, err);
   }
-  free(w.unit);
+  sn_units_clear(&w.units);
   free(w.tensors);
   return status;
 }

@@ -4,10 +4,11 @@
 
 #include "sim/device/device.h"
 
+#include <math.h>
 #include <stdint.h>
 
 typedef struct sn_link {
-  double bytes_per_s; /* 0: not known, copies take no time */
+  double bytes_per_s; /* 0: not known, copies take no time but the latency */
   int64_t latency_ns; /* per copy */
 } sn_link;
 
@@ -15,9 +16,10 @@ static inline sn_link sn_link_of(const sn_device *device, sn_external external) 
   return (sn_link){device->link_bandwidth[external], device->link_latency_ns};
 }
 
+/* At most what the engine takes (SN_ENGINE_MAX_NS), and the latency. */
 static inline int64_t sn_link_ns(sn_link link, uint64_t bytes) {
   double ns = link.bytes_per_s > 0 ? (double)bytes / link.bytes_per_s * 1e9 : 0;
-  return link.latency_ns + (int64_t)(ns < 1e17 ? ns + 0.5 : 1e17);
+  return link.latency_ns + llround(fmin(ns, 1e15));
 }
 
 #endif

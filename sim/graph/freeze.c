@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Only the last `*` is ever tried again, so that no pattern takes longer than its length times the name's. */
+/* Only the last `*` is ever tried again, so that no pattern takes longer than its length times the name's. fnmatch(3)
+ * promises no such bound, and brackets, which names may hold, mean something to it. */
 static bool glob_matches(const char *glob, const char *end, const char *name) {
   const char *star = NULL, *resume = NULL;
   while (*name) {

@@ -1,9 +1,9 @@
 /* Simulated device; see the header. */
 #include "sim/play/device_model.h"
 
+#include "sim/device/link.h"
 #include "sim/play/engine.h"
 
-#include <math.h>
 #include <string.h>
 
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
@@ -87,10 +87,9 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
 static sn_status copy(void *self, uint32_t index, sn_err *err) {
   sn_device_model *m = self;
   const sn_instr *i = &m->plan->instrs[index];
-  double share = m->pageable && m->external == SN_EXTERNAL_HOST ? SN_PAGEABLE_SHARE : 1;
-  double seconds = (double)i->bytes / (m->device->link_bandwidth[m->external] * share);
-  int64_t ns = m->device->link_latency_ns + llround(fmin(seconds * 1e9, (double)SN_ENGINE_MAX_NS));
-  return sn_engine_copy(m->engine, i->lane, ns, index, err);
+  sn_link link = sn_link_of(m->device, m->external);
+  if (m->pageable && m->external == SN_EXTERNAL_HOST) link.bytes_per_s *= SN_PAGEABLE_SHARE;
+  return sn_engine_copy(m->engine, i->lane, sn_link_ns(link, i->bytes), index, err);
 }
 
 static sn_status signal_fence(void *self, uint32_t index, sn_err *err) {

@@ -230,17 +230,6 @@ static sn_status rerun_unit(maker *m, const sn_units *units, uint32_t unit, uint
   return status;
 }
 
-/* The unit that the forward of a step's layer belongs to; units->count: none. */
-static uint32_t unit_of(const sn_route *route, const sn_units *units, uint32_t s) {
-  uint32_t forward = route->forward_step[route->steps[s].layer], low = 0, high = units->count;
-  if (forward == SN_NONE || forward >= units->first[units->count]) return units->count;
-  while (high - low > 1) {
-    uint32_t middle = low + (high - low) / 2;
-    *(units->first[middle] <= forward ? &low : &high) = middle;
-  }
-  return low;
-}
-
 /* Backward goes through units in turn, the last first. `again` NULL: all run again. */
 static sn_status make_unit_executions(maker *m, const sn_units *units, const bool *again) {
   const sn_route *route = m->route;
@@ -248,7 +237,7 @@ static sn_status make_unit_executions(maker *m, const sn_units *units, const boo
   sn_status status = SN_OK;
   for (uint32_t s = 0; s < route->n_steps && status == SN_OK; s++) {
     bool backward = s >= route->first_backward && s < route->first_update;
-    uint32_t unit = backward && needs_forward(route, s) ? unit_of(route, units, s) : units->count;
+    uint32_t unit = backward && needs_forward(route, s) ? sn_units_of(units, route, s) : units->count;
     bool enters = unit < next;
     if (enters) next = unit;
     if (enters && (!again || again[unit])) status = rerun_unit(m, units, unit, s);

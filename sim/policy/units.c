@@ -77,3 +77,13 @@ void sn_units_clear(sn_units *units) {
   free(units->first);
   *units = (sn_units){0};
 }
+
+uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step) {
+  uint32_t forward = route->forward_step[route->steps[step].layer], low = 0, high = units->count;
+  if (forward == SN_NONE || forward >= units->first[units->count]) return units->count;
+  while (high - low > 1) {
+    uint32_t middle = low + (high - low) / 2;
+    *(units->first[middle] <= forward ? &low : &high) = middle;
+  }
+  return low;
+}

@@ -24,4 +24,7 @@ typedef struct sn_units {
 sn_status sn_units_find(const sn_route *route, sn_units *units, sn_err *err);
 void sn_units_clear(sn_units *units);
 
+/* The unit that the forward of a step's layer belongs to; units->count: none. O(log units). */
+uint32_t sn_units_of(const sn_units *units, const sn_route *route, uint32_t step);
+
 #endif
