@@ -15,7 +15,8 @@
 
 #include <cmocka.h>
 
-enum { STAGES = SN_STRATEGY_DEFAULTS + 1, OWN = STAGES + 5, USUAL = OWN + SN_STRATEGY_EXECUTED };
+/* sqrt, optimal and dtr; optimal of PyTorch's graph, and with offload. */
+enum { STAGES = SN_STRATEGY_DEFAULTS + 1, WRAPS = STAGES + 3, SENDS, OWN, USUAL = OWN + SN_STRATEGY_EXECUTED };
 
 typedef struct subject {
   const char *net;
@@ -35,9 +36,9 @@ static sn_strategy strategy_of(uint32_t i) {
   if (i >= USUAL) return sn_strategy_system(i - USUAL);
   if (i >= OWN) return sn_strategy_framework(i - OWN);
   sn_strategy optimal = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL};
-  if (i == STAGES + 3) optimal.dialect = SN_DIALECT_PYTORCH;
-  if (i == STAGES + 4) optimal.offload = SN_OFFLOAD_PLANNED;
-  if (i >= STAGES + 3) return optimal;
+  if (i == WRAPS) optimal.dialect = SN_DIALECT_PYTORCH;
+  if (i == SENDS) optimal.offload = SN_OFFLOAD_PLANNED;
+  if (i >= WRAPS) return optimal;
   if (i >= STAGES)
     return (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = (sn_recompute)(SN_RECOMPUTE_SQRT + i - STAGES)};
   return (sn_strategy){.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CHECKPOINTS, .recompute = SN_RECOMPUTE_COST};
@@ -89,7 +90,7 @@ static void conforms(const subject *s) {
   sn_net *net = sn_net_load(path, s->batch, s->image, &err);
   if (!net) fail_msg("%s", err.text);
   sn_run *run = train(net, s);
-  uint64_t moved = 0, again = 0, staged = 0, wrapped = 0;
+  uint64_t moved = 0, again = 0, staged = 0, wrapped = 0, sent = 0;
   double first = run->results[1].loss;
   assert_true(first == first && first < 1e6);
   assert_int_equal(run->n_results, 2 * count_of(s));
@@ -99,7 +100,8 @@ static void conforms(const subject *s) {
     if (m->digest != run->results[1].digest || m->digest == 0)
       fail_msg("%s under %s: loss %.9g, baseline %.9g", s->net, m->strategy, m->loss, first);
     if (i >= STAGES && i < STAGES + 2) staged += m->recomputed_layers;
-    if (i == STAGES + 2) wrapped += m->recomputed_layers;
+    if (i == WRAPS) wrapped += m->recomputed_layers;
+    if (i == SENDS) sent += m->offload_bytes;
     if (strategy_of(i).offload == SN_OFFLOAD_CACHE) moved += m->offload_bytes;
     again += m->recomputed_layers;
   }
@@ -108,6 +110,7 @@ static void conforms(const subject *s) {
   assert_int_equal(run->results[1].persistent.optimizer_state, 4 * sn_optimizer_states(s->optimizer) * net->parameters);
   assert_true(moved > 0 && again > 0); /* the cache had to work, and so had recomputation */
   assert_true(wrapped > 0 || !strstr(s->net, "small_resnet"));
+  assert_true(sent > 0); /* offload with recompute=optimal copies on all of them */
   assert_true(staged > 0 || strcmp(s->net, "lenet") == 0);
   sn_run_free(run);
   sn_net_free(net);

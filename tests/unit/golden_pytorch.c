@@ -6,9 +6,7 @@
  * labels); loss.backward(); step(), the higher peak. bench/pytorch_memory.py asks again. Under MemTracker, as under any
  * dispatch mode, gradients that meet are always added into a third tensor: strategy pytorch-1.7. What is asked without
  * one, by the reference counts that PyTorch itself looks at, is strategy pytorch. */
-#include "tests/unit/pipeline.h"
-
-#include "sim/ask/simulate.h"
+#include "tests/unit/live_of.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -95,20 +93,6 @@ static const struct {
     {"alexnet", 333749344},
 };
 enum { RUNNING = sizeof running / sizeof running[0], RUNNING_BATCH = 16 };
-
-static sn_live live_of(const char *title, const sn_net *net, const char *strategy, sn_iteration iteration) {
-  sn_err err = SN_ERR_INIT;
-  sn_device gpu = load_gpu("h200");
-  sn_strategy s = parse_strategy(strategy);
-  sn_options options = SN_OPTIONS_INIT;
-  options.iteration = iteration;
-  sn_run *run = sn_simulate(title, net, &gpu, &s, 1, &options, &err);
-  must(&err);
-  assert_int_equal(run->n_results, 1);
-  sn_live live = run->results[0].live;
-  sn_run_free(run);
-  return live;
-}
 
 static void check(const row *expected, const char *what, uint64_t ours, uint64_t theirs) {
   if (ours != theirs)

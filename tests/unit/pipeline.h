@@ -15,6 +15,7 @@
 #include "sim/plan/lower.h"
 #include "sim/play/device_model.h"
 #include "sim/policy/schedule.h"
+#include "tests/unit/named_layer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,14 +112,7 @@ static inline void pipeline_close(pipeline *p) {
   sn_net_free(p->net);
 }
 
-/* The layer of a name, and the tensor of a name ("conv1.y"). */
-static inline uint32_t find_layer(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return i;
-  fail_msg("no layer %s", name);
-  return SN_NONE;
-}
-
+/* The tensor of a name ("conv1.y"). */
 static inline uint32_t find_tensor(const sn_route *route, const char *name) {
   char text[SN_TENSOR_NAME];
   for (uint32_t t = 0; t < route->n_tensors; t++)

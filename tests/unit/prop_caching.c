@@ -312,15 +312,19 @@ static uint64_t draw_bytes(uint64_t *dice) {
   return 1 + (uint64_t)prng_below(dice, 300) * MIB;
 }
 
+static void check_fits(pair *p, uint64_t bytes, bool fits, sn_status status, const sn_err *err) {
+  if (status != (fits ? SN_OK : SN_NO_FIT))
+    fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B: %s %s", p->seed, bytes, sn_status_name(status), err->text);
+  p->failures += !fits;
+}
+
 static void take_both(pair *p, uint64_t bytes) {
   sn_err err = SN_ERR_INIT;
   uint64_t address = 0, size = 0;
   uint32_t block;
   bool fits = plain_take(&p->model, bytes, &address, &size);
   sn_status status = sn_caching_take(p->caching, bytes, &block, &err);
-  if (status != (fits ? SN_OK : SN_NO_FIT))
-    fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B: %s %s", p->seed, bytes, sn_status_name(status), err.text);
-  p->failures += !fits;
+  check_fits(p, bytes, fits, status, &err);
   if (!fits) return;
   if (sn_caching_address(p->caching, block) != address || sn_caching_bytes(p->caching, block) != size)
     fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B at %" PRIu64 " (%" PRIu64 "), must be %" PRIu64 " (%" PRIu64 ")",
@@ -342,9 +346,7 @@ static void pass_both(pair *p, uint64_t bytes) {
   uint64_t address = 0, size = 0;
   bool fits = plain_take(&p->model, bytes, &address, &size);
   sn_status status = sn_caching_pass(p->caching, bytes, &err);
-  if (status != (fits ? SN_OK : SN_NO_FIT))
-    fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B: %s %s", p->seed, bytes, sn_status_name(status), err.text);
-  p->failures += !fits;
+  check_fits(p, bytes, fits, status, &err);
   if (fits) plain_give(&p->model, address);
 }
 
@@ -354,9 +356,7 @@ static void keep_both(pair *p, uint64_t bytes) {
   uint64_t address = 0, size = 0;
   bool fits = plain_take(&p->model, bytes, &address, &size);
   sn_status status = sn_caching_keep(p->caching, bytes, &err);
-  if (status != (fits ? SN_OK : SN_NO_FIT))
-    fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B: %s %s", p->seed, bytes, sn_status_name(status), err.text);
-  p->failures += !fits;
+  check_fits(p, bytes, fits, status, &err);
   if (fits) p->kept_bytes += size;
 }
 

@@ -7,11 +7,9 @@
  * The search through all choices knows no loads of units: each choice is a schedule, and its load is counted. */
 #include "base/checked.h"
 #include "models/op.h"
-#include "sim/plan/check.h"
-#include "sim/plan/make.h"
 #include "sim/policy/schedule_checkpoints.h"
 #include "sim/policy/units.h"
-#include "tests/unit/pipeline.h"
+#include "tests/unit/plan_in.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"
 
@@ -214,44 +212,18 @@ static void blocks(void **state) {
 
 /* ---- plans ---- */
 
-static sn_plan *plan_in(const pipeline *p, const char *strategy, uint64_t pool_bytes) {
-  sn_err err = SN_ERR_INIT;
-  sn_strategy s = parse_strategy(strategy);
-  sn_schedule *schedule = schedule_of(p, s.recompute);
-  const sn_plan_wish wish = {.schedule = schedule,
-                             .costs = p->costs,
-                             .strategy = s,
-                             .workspace = SN_WORKSPACE_MAX,
-                             .placement = SN_PLACEMENT_PACKED,
-                             .pool_bytes = pool_bytes};
-  sn_plan *plan = sn_plan_make(&wish, &err);
-  must(&err);
-  sn_check(plan, NULL, &err);
-  must(&err);
-  sn_schedule_free(schedule);
-  return plan;
-}
-
-static int64_t plan_ns(pipeline *p, sn_plan *plan) {
-  p->plan = plan;
-  sn_trace trace = pipeline_play(p, false);
-  int64_t ns = trace.end_ns;
-  sn_trace_clear(&trace);
-  p->plan = NULL;
-  return ns;
-}
-
 /* At the memory of recompute=units never slower, at less never more than there is; how many are faster. */
 static uint32_t compare_with_units(pipeline *p, const char *name) {
-  sn_plan *units = plan_in(p, "pytorch+recompute=units", UINT64_C(1) << 50);
-  sn_plan *whole = plan_in(p, "pytorch", UINT64_C(1) << 50);
-  sn_plan *optimal = plan_in(p, "pytorch+recompute=optimal", units->pool_bytes);
+  sn_plan *units = plan_in(p, "pytorch+recompute=units", UINT64_C(1) << 50, SN_WORKSPACE_MAX);
+  sn_plan *whole = plan_in(p, "pytorch", UINT64_C(1) << 50, SN_WORKSPACE_MAX);
+  sn_plan *optimal = plan_in(p, "pytorch+recompute=optimal", units->pool_bytes, SN_WORKSPACE_MAX);
   int64_t ns = plan_ns(p, optimal), units_ns = plan_ns(p, units), before = ns;
   assert_true(sn_plan_fits(optimal));
   if (ns > units_ns) fail_msg("%s: %" PRId64 " ns, units %" PRId64, name, ns, units_ns);
   uint64_t low = units->pool_bytes, step = whole->pool_bytes > low ? (whole->pool_bytes - low) / 5 : 0;
   for (uint32_t i = 1; i <= 5 && step > 0; i++) {
-    sn_plan *more = plan_in(p, "pytorch+recompute=optimal", i < 5 ? low + i * step : whole->pool_bytes);
+    sn_plan *more =
+        plan_in(p, "pytorch+recompute=optimal", i < 5 ? low + i * step : whole->pool_bytes, SN_WORKSPACE_MAX);
     assert_true(sn_plan_fits(more));
     before = plan_ns(p, more);
     if (before > units_ns) fail_msg("%s: slower with more", name);
@@ -289,10 +261,10 @@ static void plans(void **state) {
 static void golden(void **state) {
   (void)state;
   pipeline p = open_eager("tv_resnet50", 16);
-  sn_plan *units = plan_in(&p, "pytorch+recompute=units", UINT64_C(1) << 50);
-  sn_plan *whole = plan_in(&p, "pytorch", UINT64_C(1) << 50);
+  sn_plan *units = plan_in(&p, "pytorch+recompute=units", UINT64_C(1) << 50, SN_WORKSPACE_MAX);
+  sn_plan *whole = plan_in(&p, "pytorch", UINT64_C(1) << 50, SN_WORKSPACE_MAX);
   uint64_t pool = units->pool_bytes + (whole->pool_bytes - units->pool_bytes) / 8;
-  sn_plan *plan = plan_in(&p, "pytorch+recompute=optimal", pool);
+  sn_plan *plan = plan_in(&p, "pytorch+recompute=optimal", pool, SN_WORKSPACE_MAX);
   char told[400] = "";
   for (uint32_t i = 0, at = SN_NONE; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];

@@ -8,11 +8,9 @@
  * forward step again. */
 #include "base/checked.h"
 #include "sim/memory/pool.h"
-#include "sim/plan/check.h"
-#include "sim/plan/make.h"
 #include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
-#include "tests/unit/pipeline.h"
+#include "tests/unit/plan_in.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
 
@@ -356,31 +354,6 @@ static void nets(void **state) {
 }
 
 /* ---- plans ---- */
-
-static sn_plan *plan_in(const pipeline *p, const char *strategy, uint64_t pool_bytes, sn_workspace workspace) {
-  sn_err err = SN_ERR_INIT;
-  sn_strategy s = parse_strategy(strategy);
-  sn_schedule *schedule = sn_schedule_new(p->route, s.recompute, &err);
-  const sn_plan_wish wish = {.schedule = schedule,
-                             .costs = p->costs,
-                             .strategy = s,
-                             .workspace = workspace,
-                             .placement = SN_PLACEMENT_PACKED,
-                             .pool_bytes = pool_bytes};
-  sn_plan *plan = schedule ? sn_plan_make(&wish, &err) : NULL;
-  must(&err);
-  sn_schedule_free(schedule);
-  return plan;
-}
-
-static int64_t plan_ns(pipeline *p, sn_plan *plan) {
-  p->plan = plan;
-  sn_trace trace = pipeline_play(p, false);
-  int64_t ns = trace.end_ns;
-  sn_trace_clear(&trace);
-  p->plan = NULL;
-  return ns;
-}
 
 /* At the memory of each other rule at most 1 % slower, and it runs with no more than any of them. */
 static void no_slower_than_rules(void **state) {

@@ -3,11 +3,9 @@
  * The table is what MemTracker of PyTorch 2.15.0 says on fake tensors, 2026-11-22, by bench/pytorch_memory.py
  * --precision and bench/pytorch_transformers.py --precision. Where a network has BN or, in bf16, LAYER_NORM, a CPU's
  * kernels keep statistics of two bytes and a GPU's, which are ours, of four: `statistics` are the bytes between. */
-#include "tests/unit/pipeline.h"
+#include "tests/unit/live_of.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
-
-#include "sim/ask/simulate.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -37,26 +35,13 @@ static const row rows[] = {
     {"gpt2", 4, SN_OPTIMIZER_ADAMW, SN_BF16, 4189753428, 401600},
 };
 
-static sn_live live_of(const sn_net *net, sn_iteration iteration) {
-  sn_err err = SN_ERR_INIT;
-  sn_device gpu = load_gpu("h200");
-  sn_strategy s = parse_strategy("pytorch");
-  sn_options options = SN_OPTIONS_INIT;
-  options.iteration = iteration;
-  sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
-  must(&err);
-  assert_int_equal(run->n_results, 1);
-  sn_live live = run->results[0].live;
-  sn_run_free(run);
-  return live;
-}
-
 static void live_bytes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const row *r = &rows[i];
     sn_net *net = load_net(r->net, r->batch);
-    sn_live live = live_of(net, (sn_iteration){.optimizer = r->optimizer, .precision = r->precision});
+    sn_live live =
+        live_of(net->name, net, "pytorch", (sn_iteration){.optimizer = r->optimizer, .precision = r->precision});
     int64_t off = (int64_t)(sn_live_total(&live) - r->total);
     if (off != r->between)
       fail_msg("%s, batch %u, %s: %" PRId64 " off, not %" PRId64, r->net, r->batch, sn_precision_name(r->precision),
@@ -152,12 +137,12 @@ static void check_values(const sn_net *net, const sn_route *wide, const sn_route
 static void check_precisions(const sn_net *net, sn_optimizer optimizer) {
   sn_route *wide = route_in(net, SN_FP32), *tf32 = route_in(net, SN_TF32);
   check_same_route(wide, tf32);
-  sn_live most = live_of(net, (sn_iteration){.optimizer = optimizer});
+  sn_live most = live_of(net->name, net, "pytorch", (sn_iteration){.optimizer = optimizer});
   for (sn_precision p = SN_BF16; p < SN_PRECISION_COUNT; p++) {
     bool amp = sn_precision_is_amp(p);
     sn_route *narrow = route_in(net, p);
     check_values(net, wide, narrow, !amp);
-    sn_live live = live_of(net, (sn_iteration){.optimizer = optimizer, .precision = p});
+    sn_live live = live_of(net->name, net, "pytorch", (sn_iteration){.optimizer = optimizer, .precision = p});
     assert_int_equal(live.parameters, amp ? most.parameters : most.parameters / 2);
     assert_int_equal(live.optimizer / 2, (amp ? most.optimizer : live.optimizer) / 2);
     sn_route_free(narrow);

@@ -7,8 +7,8 @@
  *   SN_SEED, SN_PROP_NETS     of the first network, and how many (default: 1, 20)
  */
 #include "base/arena.h"
-#include "sim/plan/make.h"
 #include "tests/unit/keep_program.h"
+#include "tests/unit/plan_in.h"
 #include "tests/unit/seed.h"
 
 #include <inttypes.h>
@@ -112,17 +112,8 @@ static uint32_t list_rules(sn_strategy rules[MOST_RULES]) {
 
 static outcome plan_and_play(const pipeline *p, sn_strategy strategy, uint64_t pool_bytes) {
   sn_err err = SN_ERR_INIT;
-  sn_schedule *schedule = sn_schedule_new(p->route, strategy.recompute, &err);
-  must(&err);
-  const sn_plan_wish wish = {.schedule = schedule,
-                             .costs = p->costs,
-                             .link = sn_link_of(&p->device, SN_EXTERNAL_HOST),
-                             .strategy = strategy,
-                             .workspace = SN_WORKSPACE_NONE,
-                             .placement = SN_PLACEMENT_PACKED,
-                             .pool_bytes = pool_bytes};
-  sn_plan *plan = sn_plan_make(&wish, &err);
-  must(&err);
+  char name[SN_STRATEGY_TEXT];
+  sn_plan *plan = plan_in(p, sn_strategy_name(strategy, name), pool_bytes, SN_WORKSPACE_NONE);
   sn_trace trace;
   sn_device_model model = {.device = &p->device, .costs = p->costs, .pageable = sn_strategy_is_pageable(strategy)};
   sn_trace_init(&trace, plan, &err);
@@ -133,7 +124,6 @@ static outcome plan_and_play(const pipeline *p, sn_strategy strategy, uint64_t p
     o.ns -= sn_costs_step(p->costs, p->route->steps[s].layer, SN_UPDATE, (uint8_t[2]){0, 0});
   sn_trace_clear(&trace);
   sn_plan_free(plan);
-  sn_schedule_free(schedule);
   return o;
 }
 

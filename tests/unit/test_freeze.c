@@ -1,11 +1,10 @@
 /* Frozen layers (sim/graph/freeze.h): which names a glob holds, what PyTorch's MemTracker counts (PyTorch 2.15.0,
  * torchvision 0.29.2, bench/pytorch_memory.py --freeze, the last of vgg16 with --flat), and what each operation keeps.
  */
-#include "tests/unit/pipeline.h"
+#include "tests/unit/live_of.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
 
-#include "sim/ask/simulate.h"
 #include "sim/graph/freeze.h"
 #include "sim/graph/route.h"
 
@@ -114,21 +113,6 @@ static const row rows[] = {
     {"vit_b_16", "*mlp*", 16, MOMENTUM, 1846296424, 12 * 16},                      /* seeds of 12 fused attentions */
 };
 
-static sn_live live_of(const sn_net *net, sn_iteration iteration) {
-  sn_err err = SN_ERR_INIT;
-  sn_device gpu = load_gpu("h200");
-  sn_strategy s = parse_strategy("pytorch");
-  sn_options options = SN_OPTIONS_INIT;
-  options.iteration = iteration;
-  sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
-  must(&err);
-  assert_int_equal(run->n_results, 1);
-  assert_string_equal(run->freeze, iteration.freeze);
-  sn_live live = run->results[0].live;
-  sn_run_free(run);
-  return live;
-}
-
 static void live_bytes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -136,7 +120,7 @@ static void live_bytes(void **state) {
     sn_net *net = load_net(r->net, r->batch);
     sn_iteration iteration = r->iteration;
     iteration.freeze = r->freeze;
-    sn_live live = live_of(net, iteration);
+    sn_live live = live_of(net->name, net, "pytorch", iteration);
     int64_t off = (int64_t)(sn_live_total(&live) - r->total);
     if (off != r->between) fail_msg("%s, %s: %" PRId64 " off, not %" PRId64, r->net, r->freeze, off, r->between);
     sn_net_free(net);

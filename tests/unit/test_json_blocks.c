@@ -1,12 +1,7 @@
 /* Blocks of JSON networks: what is written out, names, what flows in, what a use gives, and what is refused. */
 #include "models/zoo.h"
+#include "tests/unit/pipeline.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,29 +11,6 @@
   "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"blocks\":{\n" blocks "},\"layers\":[" layers END
 #define END       "{\"name\":\"end\",\"op\":\"FC\",\"channels\":10},{\"name\":\"s\",\"op\":\"SOFTMAX\"}]}"
 #define ACT(name) "{\"name\":\"" name "\",\"op\":\"ACT\"}"
-
-static sn_net *read_net(const char *text) {
-  sn_err err = SN_ERR_INIT;
-  sn_net *net = sn_net_from_json("t.json", text, strlen(text), 2, &err);
-  if (!net) fail_msg("%s", err.text);
-  return net;
-}
-
-static const sn_layer *find(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
-  fail_msg("no layer \"%s\"", name);
-  return NULL;
-}
-
-/* The declared layer that a layer's input comes from, past FORKs. */
-static const char *source(const sn_net *net, const char *name, uint32_t input) {
-  const sn_layer *layer = find(net, name);
-  assert_true(input < layer->n_inputs);
-  const sn_layer *from = &net->layers[sn_layer_input(net, layer, input)->producer];
-  if (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
-  return from->name;
-}
 
 typedef struct edge {
   const char *layer;
@@ -59,7 +31,7 @@ static void example_loads(void **state) {
                                {"join.3.stage1", 1, "relu2.2.stage1"}, {"wider", 0, "relu2.3.stage1"},
                                {"join.1.stage2", 1, "wider"},          {"pool", 0, "relu2.4.stage2"}};
   check_edges(net, edges, sizeof edges / sizeof edges[0]);
-  assert_true(find(net, "conv1.3.stage1")->out.c == 16 && find(net, "conv2.4.stage2")->out.c == 32);
+  assert_true(named(net, "conv1.3.stage1")->out.c == 16 && named(net, "conv2.4.stage2")->out.c == 32);
   assert_int_equal(net->parameters,
                    3 * 16 * 9 + 3 * 2 * (16 * 16 * 9 + 32) + 16 * 32 * 9 + 4 * 2 * (32 * 32 * 9 + 64) + 330);
   sn_net_free(net);
@@ -68,10 +40,11 @@ static void example_loads(void **state) {
 /* Without "repeat" names get no number; a use's name is its last layer, before it too; "input" is what flows in. */
 static void uses(void **state) {
   (void)state;
-  sn_net *net = read_net(NET("\"two\":[" ACT("a") ",{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"a\",\"@in\",\"q\"]}]",
+  sn_net *net = load_net(NET("\"two\":[" ACT("a") ",{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"a\",\"@in\",\"q\"]}]",
                              ACT("q") ",{\"block\":\"two\",\"name\":\"x\",\"input\":\"y\"},"
                                       "{\"block\":\"two\",\"name\":\"y\",\"input\":\"data\",\"repeat\":2},"
-                                      "{\"name\":\"k\",\"op\":\"JOIN\",\"inputs\":[\"x\",\"y\",\"j.1.y\"]},"));
+                                      "{\"name\":\"k\",\"op\":\"JOIN\",\"inputs\":[\"x\",\"y\",\"j.1.y\"]},"),
+                         2);
   static const edge edges[] = {{"a.x", 0, "j.2.y"},   {"j.x", 1, "j.2.y"},   {"a.1.y", 0, "data"}, {"j.1.y", 1, "data"},
                                {"a.2.y", 0, "j.1.y"}, {"j.2.y", 1, "j.1.y"}, {"j.2.y", 2, "q"},    {"k", 0, "j.x"},
                                {"k", 1, "j.2.y"},     {"k", 2, "j.1.y"}};
@@ -95,8 +68,8 @@ static void nested(void **state) {
                                {"fx", 0, "a.again.2.2.x"},
                                {"fy", 0, "a.again.2.y"}};
   check_edges(net, edges, sizeof edges / sizeof edges[0]);
-  assert_true(find(net, "c.first.2.x")->attr.kernel_w == 3 && find(net, "c.first.y")->attr.kernel_w == 1);
-  assert_true(find(net, "c.again.1.1.x")->attr.kernel_w == 2 && find(net, "c.again.2.y")->attr.kernel_h == 1);
+  assert_true(named(net, "c.first.2.x")->attr.kernel_w == 3 && named(net, "c.first.y")->attr.kernel_w == 1);
+  assert_true(named(net, "c.again.1.1.x")->attr.kernel_w == 2 && named(net, "c.again.2.y")->attr.kernel_h == 1);
   sn_net_free(net);
   net = sn_net_load_depth(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/blocks.json", 5, 2, 0, &err);
   if (!net) fail_msg("%s", err.text);
@@ -107,11 +80,12 @@ static void nested(void **state) {
 /* A value can be a size, one of a pair, a flag, a number or a word. */
 static void values(void **state) {
   (void)state;
-  sn_net *net = read_net(
+  sn_net *net = load_net(
       NET("\"b\":[{\"name\":\"c\",\"op\":\"CONV\",\"channels\":4,\"kernel\":\"$k\",\"pad\":[\"$p\",2],\"bias\":\"$b\"},"
           "{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"$m\",\"slope\":\"$s\"}]",
-          "{\"block\":\"b\",\"name\":\"x\",\"with\":{\"k\":[3,5],\"p\":1,\"b\":false,\"m\":\"leaky\",\"s\":0.5}},"));
-  const sn_attr *c = &find(net, "c.x")->attr, *a = &find(net, "a.x")->attr;
+          "{\"block\":\"b\",\"name\":\"x\",\"with\":{\"k\":[3,5],\"p\":1,\"b\":false,\"m\":\"leaky\",\"s\":0.5}},"),
+      2);
+  const sn_attr *c = &named(net, "c.x")->attr, *a = &named(net, "a.x")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 5 && c->pad_h == 1 && c->pad_w == 2 && !c->bias);
   assert_true(a->act == SN_ACT_LEAKY && a->slope == 0.5);
   sn_net_free(net);

@@ -3,43 +3,15 @@
 #include "models/mistakes.h"
 #include "models/op.h"
 #include "models/zoo.h"
+#include "tests/unit/pipeline.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sn_net *read_net(const char *text) {
-  sn_err err = SN_ERR_INIT;
-  sn_net *net = sn_net_from_json("t.json", text, strlen(text), 2, &err);
-  if (!net) fail_msg("%s", err.text);
-  return net;
-}
-
 /* A network of 3x8x8 images around the lines given; they begin on line 2 and stand before the end. */
 #define NET(layers) "{\"snsim_net\":1,\"name\":\"t\",\"input\":[3,8,8],\"layers\":[\n" layers END
 #define END         "\n{\"name\":\"end\",\"op\":\"FC\",\"channels\":10},{\"name\":\"s\",\"op\":\"SOFTMAX\"}]}"
-
-static const sn_layer *find(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
-  fail_msg("no layer \"%s\"", name);
-  return NULL;
-}
-
-/* The declared layer that a layer's input comes from, past FORKs. */
-static const char *source(const sn_net *net, const char *name, uint32_t input) {
-  const sn_layer *layer = find(net, name);
-  assert_true(input < layer->n_inputs);
-  const sn_layer *from = &net->layers[sn_layer_input(net, layer, input)->producer];
-  if (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
-  return from->name;
-}
 
 static void example_loads(void **state) {
   (void)state;
@@ -57,15 +29,16 @@ static void example_loads(void **state) {
 
 static void defaults(void **state) {
   (void)state;
-  sn_net *net = read_net(NET("{\"name\":\"c\",\"op\":\"conv\",\"channels\":4,\"kernel\":3},"
+  sn_net *net = load_net(NET("{\"name\":\"c\",\"op\":\"conv\",\"channels\":4,\"kernel\":3},"
                              "{\"name\":\"p\",\"op\":\"Pool\",\"kernel\":2},{\"name\":\"l\",\"op\":\"LRN\"},"
-                             "{\"name\":\"d\",\"op\":\"DROPOUT\"},"));
-  const sn_attr *c = &find(net, "c")->attr, *p = &find(net, "p")->attr, *l = &find(net, "l")->attr;
+                             "{\"name\":\"d\",\"op\":\"DROPOUT\"},"),
+                         2);
+  const sn_attr *c = &named(net, "c")->attr, *p = &named(net, "p")->attr, *l = &named(net, "l")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 3 && c->stride_h == 1 && c->stride_w == 1);
   assert_true(c->pad_h == 0 && c->pad_w == 0 && c->groups == 1 && c->bias);
   assert_true(p->pool == SN_POOL_MAX && p->stride_h == 1 && p->stride_w == 1 && !p->ceil && !p->global);
   assert_true(l->lrn_size == 5 && l->lrn_alpha == 1e-4 && l->lrn_beta == 0.75 && l->lrn_k == 2);
-  assert_true(find(net, "d")->attr.ratio == 0.5 && find(net, "end")->attr.bias);
+  assert_true(named(net, "d")->attr.ratio == 0.5 && named(net, "end")->attr.bias);
   assert_string_equal(source(net, "c", 0), "data");
   assert_string_equal(source(net, "s", 0), "end");
   sn_net_free(net);
@@ -73,24 +46,26 @@ static void defaults(void **state) {
 
 static void all_keys(void **state) {
   (void)state;
-  sn_net *net = read_net(NET(
-      "{\"name\":\"c\",\"op\":\"CONV\",\"channels\":6,\"kernel\":[3,5],\"stride\":[1,2],\"pad\":[1,2],\"groups\":3,"
-      "\"bias\":false,\"input\":\"data\"},"
-      "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"kernel\":3,\"stride\":2,\"pad\":1,\"ceil\":true},"
-      "{\"name\":\"l\",\"op\":\"LRN\",\"size\":3,\"alpha\":0.5,\"beta\":1,\"k\":1},"
-      "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.25},"
-      "{\"name\":\"cat\",\"op\":\"CONCAT\",\"inputs\":[\"d\",\"late\",\"d\"]},"
-      "{\"name\":\"g\",\"op\":\"POOL\",\"global\":true},{\"name\":\"f\",\"op\":\"FC\",\"channels\":5,\"bias\":false},"
-      "{\"name\":\"late\",\"op\":\"ACT\",\"input\":\"l\"},{\"name\":\"f2\",\"op\":\"FC\",\"channels\":2,\"input\":"
-      "\"f\"},"));
-  const sn_attr *c = &find(net, "c")->attr, *p = &find(net, "p")->attr, *l = &find(net, "l")->attr;
+  sn_net *net = load_net(
+      NET("{\"name\":\"c\",\"op\":\"CONV\",\"channels\":6,\"kernel\":[3,5],\"stride\":[1,2],\"pad\":[1,2],\"groups\":3,"
+          "\"bias\":false,\"input\":\"data\"},"
+          "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"kernel\":3,\"stride\":2,\"pad\":1,\"ceil\":true},"
+          "{\"name\":\"l\",\"op\":\"LRN\",\"size\":3,\"alpha\":0.5,\"beta\":1,\"k\":1},"
+          "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.25},"
+          "{\"name\":\"cat\",\"op\":\"CONCAT\",\"inputs\":[\"d\",\"late\",\"d\"]},"
+          "{\"name\":\"g\",\"op\":\"POOL\",\"global\":true},{\"name\":\"f\",\"op\":\"FC\",\"channels\":5,\"bias\":"
+          "false},"
+          "{\"name\":\"late\",\"op\":\"ACT\",\"input\":\"l\"},{\"name\":\"f2\",\"op\":\"FC\",\"channels\":2,\"input\":"
+          "\"f\"},"),
+      2);
+  const sn_attr *c = &named(net, "c")->attr, *p = &named(net, "p")->attr, *l = &named(net, "l")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 5 && c->stride_h == 1 && c->stride_w == 2);
   assert_true(c->pad_h == 1 && c->pad_w == 2 && c->groups == 3 && !c->bias);
   assert_true(p->pool == SN_POOL_AVERAGE && p->stride_w == 2 && p->pad_h == 1 && p->ceil);
   assert_true(l->lrn_size == 3 && l->lrn_alpha == 0.5 && l->lrn_beta == 1 && l->lrn_k == 1);
-  assert_true(find(net, "d")->attr.ratio == 0.25 && find(net, "g")->attr.global && !find(net, "f")->attr.bias);
+  assert_true(named(net, "d")->attr.ratio == 0.25 && named(net, "g")->attr.global && !named(net, "f")->attr.bias);
   assert_string_equal(source(net, "cat", 1), "late");
-  assert_int_equal(find(net, "cat")->out.c, 18);
+  assert_int_equal(named(net, "cat")->out.c, 18);
   sn_net_free(net);
 }
 
@@ -146,19 +121,20 @@ static void nets_survive_a_file(void **state) {
 /* What PyTorch's networks need: ReLU6, adaptive pools, operators that take their input's storage or do not. */
 static void pytorch_keys(void **state) {
   (void)state;
-  sn_net *net = read_net(
+  sn_net *net = load_net(
       NET("{\"name\":\"r\",\"op\":\"ACT\"},{\"name\":\"s6\",\"op\":\"ACT\",\"mode\":\"relu6\",\"inplace\":true},"
           "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"r\",\"s6\"],\"inplace\":false},"
           "{\"name\":\"d\",\"op\":\"DROPOUT\",\"inplace\":false},{\"name\":\"c\",\"op\":\"CONCAT\",\"inputs\":[\"d\"]},"
           "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":[3,2]},"
-          "{\"name\":\"q\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":1},"));
-  const sn_layer *p = find(net, "p");
-  assert_true(find(net, "r")->attr.act == SN_ACT_RELU && find(net, "r")->attr.inplace == SN_INPLACE_UNSET);
-  assert_true(find(net, "s6")->attr.act == SN_ACT_RELU6 && find(net, "s6")->attr.inplace == SN_INPLACE_YES);
-  assert_true(find(net, "j")->attr.inplace == SN_INPLACE_NO && find(net, "d")->attr.inplace == SN_INPLACE_NO);
+          "{\"name\":\"q\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":1},"),
+      2);
+  const sn_layer *p = named(net, "p");
+  assert_true(named(net, "r")->attr.act == SN_ACT_RELU && named(net, "r")->attr.inplace == SN_INPLACE_UNSET);
+  assert_true(named(net, "s6")->attr.act == SN_ACT_RELU6 && named(net, "s6")->attr.inplace == SN_INPLACE_YES);
+  assert_true(named(net, "j")->attr.inplace == SN_INPLACE_NO && named(net, "d")->attr.inplace == SN_INPLACE_NO);
   assert_true(p->attr.pool == SN_POOL_AVERAGE && p->attr.adaptive_h == 3 && p->attr.adaptive_w == 2);
   assert_true(p->out.h == 3 && p->out.w == 2 && !p->attr.global);
-  assert_true(find(net, "q")->attr.global && find(net, "q")->attr.adaptive_h == 0);
+  assert_true(named(net, "q")->attr.global && named(net, "q")->attr.adaptive_h == 0);
   sn_net_free(net);
 }
 
@@ -166,19 +142,20 @@ static void pytorch_keys(void **state) {
 static void todays_keys(void **state) {
   (void)state;
   sn_net *net =
-      read_net(NET("{\"name\":\"n\",\"op\":\"LAYER_NORM\"},{\"name\":\"g\",\"op\":\"ACT\",\"mode\":\"gelu\"},"
+      load_net(NET("{\"name\":\"n\",\"op\":\"LAYER_NORM\"},{\"name\":\"g\",\"op\":\"ACT\",\"mode\":\"gelu\"},"
                    "{\"name\":\"f\",\"op\":\"FC\",\"channels\":5,\"positions\":true},"
                    "{\"name\":\"p\",\"op\":\"POOL\",\"mode\":\"average\",\"global\":true},"
                    "{\"name\":\"m\",\"op\":\"MUL\",\"inputs\":[\"f\",\"p\"]},{\"name\":\"c\",\"op\":\"SCALE\"},"
-                   "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.1,\"images\":true},"));
-  const sn_layer *n = find(net, "n"), *f = find(net, "f"), *d = find(net, "d");
+                   "{\"name\":\"d\",\"op\":\"DROPOUT\",\"ratio\":0.1,\"images\":true},"),
+               2);
+  const sn_layer *n = named(net, "n"), *f = named(net, "f"), *d = named(net, "d");
   assert_true(n->parameters == 6 && n->statistics_bytes == 2 * 2 * 64 * 4);
   assert_true(f->attr.positions && f->attr.bias && f->out.c == 5 && f->out.h == 8 && f->out.w == 8);
   assert_true(f->parameters == 3 * 5 + 5 && f->macs == 2 * 64 * 15);
-  assert_true(find(net, "m")->out.h == 8 && find(net, "m")->out.c == 5);
-  assert_int_equal(find(net, "c")->parameters, 5);
+  assert_true(named(net, "m")->out.h == 8 && named(net, "m")->out.c == 5);
+  assert_int_equal(named(net, "c")->parameters, 5);
   assert_true(d->attr.images && d->mask_bytes == 2 * 4);
-  assert_true(find(net, "g")->attr.act == SN_ACT_GELU);
+  assert_true(named(net, "g")->attr.act == SN_ACT_GELU);
   sn_net_free(net);
 }
 
@@ -186,7 +163,7 @@ static void todays_keys(void **state) {
 static void sequence_keys(void **state) {
   (void)state;
   sn_net *net =
-      read_net("{\"snsim_net\":1,\"name\":\"t\",\"tokens\":16,\"layers\":["
+      load_net("{\"snsim_net\":1,\"name\":\"t\",\"tokens\":16,\"layers\":["
                "{\"name\":\"e\",\"op\":\"EMBEDDING\",\"vocabulary\":100,\"channels\":12},"
                "{\"name\":\"p\",\"op\":\"POSITION\",\"rows\":32},{\"name\":\"n\",\"op\":\"RMS_NORM\"},"
                "{\"name\":\"q\",\"op\":\"FC\",\"channels\":24,\"positions\":true},"
@@ -194,11 +171,12 @@ static void sequence_keys(void **state) {
                "{\"name\":\"r\",\"op\":\"ROTARY\"},{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"r\",\"p\"]},"
                "{\"name\":\"h\",\"op\":\"FC\",\"channels\":100,\"positions\":true,\"bias\":false,"
                "\"weights_of\":\"e\"},"
-               "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}");
-  const sn_layer *a = find(net, "a");
+               "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}",
+               2);
+  const sn_layer *a = named(net, "a");
   assert_true(a->attr.heads == 4 && a->attr.kv_heads == 2 && a->attr.causal && !a->attr.parts && a->attr.ratio == 0.1);
   assert_true(a->out.c == 12 && a->out.h == 16 && a->out.w == 1);
-  assert_true(find(net, "h")->parameters == 0 && find(net, "h")->macs == 2 * 16 * 1200);
+  assert_true(named(net, "h")->parameters == 0 && named(net, "h")->macs == 2 * 16 * 1200);
   assert_int_equal(net->parameters, 1200 + 32 * 12 + 12 + (12 * 24 + 24));
   assert_true(net->data_bytes == 2 * 16 * 8 && net->values[0].dtype == SN_I64 && net->label_bytes == 2 * 16 * 4);
   sn_net_free(net);
@@ -209,15 +187,15 @@ static void transposed_keys(void **state) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = sn_net_load(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json", 2, 0, &err);
   if (!net) fail_msg("%s", err.text);
-  const sn_layer *a = find(net, "a"), *b = find(net, "b");
+  const sn_layer *a = named(net, "a"), *b = named(net, "b");
   assert_true(a->op == SN_DECONV && a->attr.output_pad_h == 1 && a->attr.output_pad_w == 2 && a->attr.bias);
   assert_true(a->out.c == 6 && a->out.h == 6 && a->out.w == 16); /* 2 x 2 - 2 + 3 + 1, 4 x 3 - 2 + 4 + 2 */
   assert_int_equal(a->parameters, 4 * 3 * 12 + 6);
   assert_true(b->attr.stride_h == 1 && b->attr.output_pad_w == 0 && b->attr.groups == 1 && !b->attr.bias);
   assert_true(b->out.h == 7 && b->out.w == 17);
-  assert_true(find(net, "l")->attr.act == SN_ACT_LEAKY && find(net, "l")->attr.slope == 0.2);
-  assert_true(find(net, "m")->attr.act == SN_ACT_LEAKY && find(net, "m")->attr.slope == 0.01);
-  assert_true(find(net, "t")->attr.act == SN_ACT_TANH && find(net, "s")->attr.act == SN_ACT_SIGMOID);
+  assert_true(named(net, "l")->attr.act == SN_ACT_LEAKY && named(net, "l")->attr.slope == 0.2);
+  assert_true(named(net, "m")->attr.act == SN_ACT_LEAKY && named(net, "m")->attr.slope == 0.01);
+  assert_true(named(net, "t")->attr.act == SN_ACT_TANH && named(net, "s")->attr.act == SN_ACT_SIGMOID);
   sn_net_free(net);
 }
 
@@ -225,12 +203,13 @@ static void repeats(void **state) {
   (void)state;
   /* a  2 x { b  2 x { c  j = c + b + a + @in }  k = j.2 + @in }  z */
   sn_net *net =
-      read_net(NET("{\"name\":\"a\",\"op\":\"ACT\"},"
+      load_net(NET("{\"name\":\"a\",\"op\":\"ACT\"},"
                    "{\"repeat\":2,\"layers\":[{\"name\":\"b\",\"op\":\"ACT\"},"
                    "{\"repeat\":2,\"layers\":[{\"name\":\"c\",\"op\":\"ACT\"},"
                    "{\"name\":\"j\",\"op\":\"JOIN\",\"inputs\":[\"c\",\"b\",\"a\",\"@in\",\"c.1.1\",\"c.1\"]}]},"
                    "{\"name\":\"k\",\"op\":\"JOIN\",\"inputs\":[\"j.2\",\"@in\"]}]},"
-                   "{\"name\":\"z\",\"op\":\"JOIN\",\"inputs\":[\"k.2\",\"j.1.2\",\"@in\"]},"));
+                   "{\"name\":\"z\",\"op\":\"JOIN\",\"inputs\":[\"k.2\",\"j.1.2\",\"@in\"]},"),
+               2);
   static const struct {
     const char *layer;
     uint32_t input;
@@ -250,7 +229,7 @@ static void repeats(void **state) {
 #define R "{\"repeat\":1,\"layers\":["
 static void repeats_eight_deep(void **state) {
   (void)state;
-  sn_net *net = read_net(NET(R R R R R R R R "{\"name\":\"a\",\"op\":\"ACT\"}]}]}]}]}]}]}]}]},"));
+  sn_net *net = load_net(NET(R R R R R R R R "{\"name\":\"a\",\"op\":\"ACT\"}]}]}]}]}]}]}]}]},"), 2);
   assert_string_equal(source(net, "end", 0), "a.1.1.1.1.1.1.1.1");
   sn_net_free(net);
 }
@@ -537,7 +516,7 @@ static void refuses_truncated(void **state) {
     assert_null(sn_net_from_json("t.json", text, bytes, 2, &err));
     assert_int_equal(err.code, SN_BAD_INPUT);
   }
-  sn_net_free(read_net(text));
+  sn_net_free(load_net(text, 2));
 }
 
 static void refuses_missing_file(void **state) {
@@ -557,11 +536,11 @@ static void many_layers(void **state) {
   for (int i = 0; i < LAYERS; i++)
     used += snprintf(text + used, (size_t)(ROOM - used), "{\"name\":\"r%d\",\"op\":\"ACT\"},\n", i);
   snprintf(text + used, (size_t)(ROOM - used), "%s", END);
-  sn_net *net = read_net(text);
+  sn_net *net = load_net(text, 2);
   assert_int_equal(net->n_layers, LAYERS + 3);
   sn_net_free(net);
   free(text);
-  net = read_net(NET("{\"repeat\":400000,\"layers\":[{\"name\":\"x\",\"op\":\"ACT\"}]},"));
+  net = load_net(NET("{\"repeat\":400000,\"layers\":[{\"name\":\"x\",\"op\":\"ACT\"}]},"), 2);
   assert_int_equal(net->n_layers, 400003);
   sn_net_free(net);
 }

@@ -2,16 +2,12 @@
  */
 #include "models/zoo.h"
 #include "models/zoo_internal.h"
+#include "tests/unit/named_layer.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CORPUS SNSIM_SOURCE_DIR "/tests/fuzz/corpus/onnx/"
 
@@ -20,13 +16,6 @@ static sn_net *load(const char *path, uint32_t batch, uint32_t image) {
   sn_net *net = sn_net_load(path, batch, image, &err);
   if (!net) fail_msg("%s: %s", path, err.text);
   return net;
-}
-
-static const sn_layer *find(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
-  fail_msg("%s has no layer %s", net->name, name);
-  return NULL;
 }
 
 static void assert_shape(const sn_layer *layer, uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
@@ -39,21 +28,22 @@ static void assert_shape(const sn_layer *layer, uint32_t n, uint32_t c, uint32_t
 static void convolutions(void **state) {
   (void)state;
   sn_net *net = load(CORPUS "cnn.onnx", 4, 0);
-  const sn_layer *dilated = find(net, "/a/Conv"), *turned = find(net, "/d/ConvTranspose"), *fc = find(net, "/f/Gemm");
+  const sn_layer *dilated = named(net, "/a/Conv"), *turned = named(net, "/d/ConvTranspose"),
+                 *fc = named(net, "/f/Gemm");
   assert_true(dilated->attr.dilation_h == 2 && dilated->attr.pad_w == 2 && !dilated->attr.bias);
   assert_shape(dilated, 4, 4, 8, 8);
-  assert_true(find(net, "/b/BatchNormalization")->op == SN_BN);
-  assert_int_equal(find(net, "/g/InstanceNormalization")->op, SN_GROUP_NORM);
-  assert_shape(find(net, "/ReduceMean"), 4, 4, 1, 1);
-  assert_shape(find(net, "/Mul"), 4, 4, 8, 8);
-  assert_shape(find(net, "/Concat"), 4, 8, 8, 8);
+  assert_true(named(net, "/b/BatchNormalization")->op == SN_BN);
+  assert_int_equal(named(net, "/g/InstanceNormalization")->op, SN_GROUP_NORM);
+  assert_shape(named(net, "/ReduceMean"), 4, 4, 1, 1);
+  assert_shape(named(net, "/Mul"), 4, 4, 8, 8);
+  assert_shape(named(net, "/Concat"), 4, 8, 8, 8);
   assert_true(turned->op == SN_DECONV && turned->parameters == 4 * 2 * 4 + 2);
   assert_shape(turned, 4, 2, 16, 16);
-  assert_int_equal(find(net, "/Sigmoid_1")->attr.act,
+  assert_int_equal(named(net, "/Sigmoid_1")->attr.act,
                    SN_ACT_SILU); /* its product with what it was made of is no layer */
-  assert_true(find(net, "/Resize")->attr.bilinear);
+  assert_true(named(net, "/Resize")->attr.bilinear);
   assert_true(fc->parameters == 8 * 5 + 5 && fc->macs == 4 * 8 * 5);
-  assert_shape(find(net, "loss"), 4, 5, 1, 1);
+  assert_shape(named(net, "loss"), 4, 5, 1, 1);
   sn_net_free(net);
 }
 
@@ -61,13 +51,13 @@ static void check_attention(const char *path, uint32_t batch) {
   sn_net *net = load(path, batch, 0);
   assert_int_equal(net->values[0].dtype, SN_I64);
   assert_int_equal(net->parameters, 11 * 6 + 5 * 6 + 12 + (6 * 18 + 18) + (6 * 6 + 6) + 66);
-  assert_shape(find(net, "/MatMul"), batch, 2, 5, 5);
-  assert_int_equal(find(net, "/MatMul")->macs, batch * 2 * 5 * 5 * 3);
-  assert_int_equal(find(net, "/Softmax")->op, SN_PROBABILITIES);
-  assert_shape(find(net, "/MatMul_1"), batch, 2, 5, 3);
-  assert_int_equal(find(net, "/Erf")->attr.act, SN_ACT_GELU);
-  assert_shape(find(net, "/h/MatMul"), batch, 11, 5, 1);
-  assert_true(find(net, "loss")->attr.positions && net->label_bytes == batch * 5 * 4);
+  assert_shape(named(net, "/MatMul"), batch, 2, 5, 5);
+  assert_int_equal(named(net, "/MatMul")->macs, batch * 2 * 5 * 5 * 3);
+  assert_int_equal(named(net, "/Softmax")->op, SN_PROBABILITIES);
+  assert_shape(named(net, "/MatMul_1"), batch, 2, 5, 3);
+  assert_int_equal(named(net, "/Erf")->attr.act, SN_ACT_GELU);
+  assert_shape(named(net, "/h/MatMul"), batch, 11, 5, 1);
+  assert_true(named(net, "loss")->attr.positions && net->label_bytes == batch * 5 * 4);
   sn_net_free(net);
 }
 
@@ -82,12 +72,12 @@ static void attentions(void **state) {
 static void resized(void **state) {
   (void)state;
   sn_net *net = load(CORPUS "resized.onnx", 4, 0);
-  assert_true(find(net, "/b/BatchNormalization")->op == SN_BN && find(net, "/b/BatchNormalization")->parameters == 8);
-  assert_shape(find(net, "/Resize"), 4, 4, 12, 12);
-  assert_false(find(net, "/Resize")->attr.bilinear);
-  assert_shape(find(net, "/Pad"), 4, 4, 3 + 12 + 4, 1 + 12 + 2);
-  assert_shape(find(net, "/Resize_1"), 4, 4, 28, 30); /* 19 x 1.5 rounded down, 15 x 2 */
-  assert_true(find(net, "/Resize_1")->attr.bilinear);
+  assert_true(named(net, "/b/BatchNormalization")->op == SN_BN && named(net, "/b/BatchNormalization")->parameters == 8);
+  assert_shape(named(net, "/Resize"), 4, 4, 12, 12);
+  assert_false(named(net, "/Resize")->attr.bilinear);
+  assert_shape(named(net, "/Pad"), 4, 4, 3 + 12 + 4, 1 + 12 + 2);
+  assert_shape(named(net, "/Resize_1"), 4, 4, 28, 30); /* 19 x 1.5 rounded down, 15 x 2 */
+  assert_true(named(net, "/Resize_1")->attr.bilinear);
   sn_net_free(net);
 }
 
@@ -283,7 +273,7 @@ static void values_elsewhere(void **state) {
   sn_net *net = import(model.bytes, model.size, &err);
   if (!net) fail_msg("%s", err.text);
   assert_int_equal(net->parameters, 5 * 3 * 3 * 3);
-  assert_shape(find(net, "conv"), 2, 5, 6, 6);
+  assert_shape(named(net, "conv"), 2, 5, 6, 6);
   sn_net_free(net);
   put_elsewhere(&shaped, "shape", 7, two, 1);
   put_pair(&shaped, "Reshape", "turn", (const char *const[]){"y", "shape"}, "z");

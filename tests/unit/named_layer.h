@@ -1,0 +1,35 @@
+/* Layers of a network by name. */
+#ifndef SN_TESTS_NAMED_LAYER_H
+#define SN_TESTS_NAMED_LAYER_H
+
+#include "models/net.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static inline uint32_t find_layer(const sn_net *net, const char *name) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (strcmp(net->layers[i].name, name) == 0) return i;
+  fail_msg("no layer \"%s\"", name);
+  return 0;
+}
+
+static inline const sn_layer *named(const sn_net *net, const char *name) {
+  return &net->layers[find_layer(net, name)];
+}
+
+/* The declared layer that a layer's input comes from, past FORKs. */
+static inline const char *source(const sn_net *net, const char *name, uint32_t input) {
+  const sn_layer *layer = named(net, name);
+  assert_true(input < layer->n_inputs);
+  const sn_layer *from = &net->layers[sn_layer_input(net, layer, input)->producer];
+  if (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
+  return from->name;
+}
+
+#endif
