@@ -85,8 +85,19 @@ def optimizer_of(name, parameters):
     makers = {"sgd": lambda: torch.optim.SGD(parameters, 0.01, foreach=True),
               "momentum": lambda: torch.optim.SGD(parameters, 0.01, momentum=0.9, foreach=True),
               "adam": lambda: torch.optim.Adam(parameters, foreach=True),
-              "adamw": lambda: torch.optim.AdamW(parameters, foreach=True)}
+              "adamw": lambda: torch.optim.AdamW(parameters, foreach=True),
+              "adam8bit": lambda: of_8bit("Adam8bit", parameters),
+              "adamw8bit": lambda: of_8bit("AdamW8bit", parameters)}
     return makers[name]()
+
+
+def of_8bit(name, parameters):
+    try:
+        import bitsandbytes
+    except ImportError as error:
+        fail(4, f"bitsandbytes cannot be imported by this Python: {error}")
+    bitsandbytes.functional.create_dynamic_map = lambda *_, **__: torch.empty(256)  # made of values
+    return getattr(bitsandbytes.optim, name)(parameters)
 
 
 def freeze(net, globs):
@@ -242,7 +253,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--net", type=words_of, default=["tv_resnet50"], help="names and files, parted by commas")
     parser.add_argument("--batch", type=words_of, default=["32"], help="batches, parted by commas")
-    parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw")
+    parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw, adam8bit, adamw8bit")
     parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches an update (default: 1)")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"), default="fp32")
     parser.add_argument("--freeze", type=words_of, default=[], metavar="GLOB,..", help="modules that are not trained")
@@ -255,7 +266,7 @@ def main():
     parser.add_argument("--pytorch-only", action="store_true", help="do not ask snsim to simulate")
     parser.add_argument("--json", action="store_true", help="a line for each comparison")
     options = parser.parse_args()
-    unknown = set(options.optimizer) - {"sgd", "momentum", "adam", "adamw"}
+    unknown = set(options.optimizer) - {"sgd", "momentum", "adam", "adamw", "adam8bit", "adamw8bit"}
     if options.accumulate < 1:
         fail(2, "--accumulate counts from 1")
     if unknown or not all(batch.isdigit() and int(batch) > 0 for batch in options.batch):

@@ -77,7 +77,7 @@ static const sn_option options[] = {
     {"allocators", "pool|cuda|pytorch|pytorch-expandable,..", 0, SN_CMD_SWEEP, "Points",
      "Of pool, cuda, pytorch, pytorch-expandable. Default: pool.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ALLOCATORS])},
-    {"optimizers", "momentum|sgd|adam|adamw,..", 0, SN_CMD_SWEEP, "Points",
+    {"optimizers", "momentum|sgd|adam|adamw|adam8bit|adamw8bit,..", 0, SN_CMD_SWEEP, "Points",
      "What updates parameters. Default: momentum.", sn__parse_list, offsetof(sn_args, axes[SN_AXIS_OPTIMIZERS])},
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
@@ -103,7 +103,7 @@ static const sn_option options[] = {
      sn__parse_external, offsetof(sn_args, external)},
     {"allocator", "pool|cuda|pytorch|pytorch-expandable", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several: which. Default: pool.", sn__parse_allocator, offsetof(sn_args, allocator)},
-    {"optimizer", "momentum|sgd|adam|adamw", 0, SN_CMD_PLOT, "What to draw",
+    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer, offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
@@ -273,12 +273,14 @@ static const sn_option options[] = {
      "How many of the iterations, the first, do not count for times: fewer than --iterations, 0 is allowed. Default: "
      "1.",
      sn__parse_warmup, 0},
-    {"optimizer", "momentum|sgd|adam|adamw", 0,
+    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_THREADS,
      "How",
      "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
-     "two. A GPU trains by the first two.",
+     "two; adam8bit or adamw8bit, two of one byte each, as bitsandbytes has them, which are simulated only. A GPU "
+     "trains "
+     "by the first two.",
      sn__parse_optimizer, offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE,
      "How",

@@ -78,6 +78,13 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   return g->costs ? open_run(s, err) : err->code;
 }
 
+static sn_status check_optimizer(sn_optimizer optimizer, sn_err *err) {
+  if (!sn_optimizer_is_8bit(optimizer)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--optimizer %s is simulated only: no kernel here keeps moments of 8 bits; adam and adamw run",
+                 sn_optimizer_name(optimizer));
+}
+
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
   sn_session *s = calloc(1, sizeof *s);
   if (!s) {
@@ -90,7 +97,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->iteration =
       (sn_iteration){.optimizer = options->machine.hyper.optimizer, .accumulate = options->machine.accumulate};
   s->load = sn_host_load_now();
-  if (open_parts(s, err) == SN_OK) return s;
+  if (check_optimizer(s->iteration.optimizer, err) == SN_OK && open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
   return NULL;
 }

@@ -17,7 +17,10 @@ typedef struct blocks {
   uint32_t n_before, n_made;
 } blocks;
 
-enum { MOST_BEFORE = 11, MOST_MADE = 6 }; /* blocks of a layer: parameters, gradients, buffers; states */
+enum {
+  MOST_BEFORE = 11,
+  MOST_MADE = SN_PARAMETER_TENSORS * SN_OPTIMIZER_PIECES
+}; /* blocks of a layer: parameters, gradients, buffers; states */
 
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
 static void add_buffers(blocks *b, const sn_layer *layer) {
@@ -49,6 +52,18 @@ static void add_made(blocks *b, uint32_t step, uint64_t bytes) {
   b->made[b->n_made++] = (sn_caching_made){step, bytes};
 }
 
+/* What an optimizer keeps of 8 bits begins with the tables that are read for all. */
+static void add_pieces(blocks *b, uint32_t step, uint64_t fp32_bytes, bool *tables) {
+  uint64_t pieces[SN_OPTIMIZER_PIECES];
+  sn_optimizer optimizer = b->options->iteration.optimizer;
+  uint32_t width = sn_precision_parameter_bytes(b->options->iteration.precision);
+  uint32_t count = sn_optimizer_pieces(optimizer, fp32_bytes / sizeof(float), width, pieces);
+  bool narrow = count > sn_optimizer_states(optimizer);
+  for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !*tables; i++) add_made(b, step, SN_OPTIMIZER_TABLE_BYTES);
+  *tables = *tables || narrow;
+  for (uint32_t k = 0; k < count; k++) add_made(b, step, pieces[k]);
+}
+
 /* The workspace of cuBLAS with the first FC; what the optimizer keeps of a parameter with its first update. */
 static void add_state(blocks *b, const sn_device *device) {
   const sn_route *r = b->route;
@@ -57,14 +72,14 @@ static void add_state(blocks *b, const sn_device *device) {
       add_made(b, s, device->blas_workspace_bytes);
       break;
     }
+  bool tables = false;
   for (uint32_t s = 0; s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];
     uint64_t bytes[SN_PARAMETER_TENSORS];
     uint32_t pieces = step->pass == SN_UPDATE ? sn_parameter_tensors(&r->net->layers[step->layer], bytes) : 0;
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
-      for (uint32_t k = 0; k < sn_optimizer_states(b->options->iteration.optimizer) && first_use; k++)
-        add_made(b, s, sn_precision_of_parameters(b->options->iteration.precision, bytes[n]));
+      if (first_use) add_pieces(b, s, bytes[n], &tables);
     }
   }
 }
@@ -75,7 +90,7 @@ static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *
   *b = (blocks){.route = route,
                 .options = options,
                 .before = malloc((MOST_BEFORE * layers + 2) * sizeof *b->before),
-                .made = malloc((MOST_MADE * layers + 1) * sizeof *b->made)};
+                .made = malloc((MOST_MADE * layers + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
   add_parameters(b);
   add_state(b, device);

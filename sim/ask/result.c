@@ -22,7 +22,8 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
   p.parameters = sn_precision_parameter_bytes(precision) * net->parameters;
   uint64_t trained = sn_freeze_trained(iteration.freeze, net) * sn_precision_parameter_bytes(precision);
   p.parameter_gradients = trained;
-  p.optimizer_state = sn_optimizer_states(iteration.optimizer) * trained;
+  p.optimizer_state =
+      sn_optimizer_state_bytes(iteration.optimizer, net, iteration.freeze, sn_precision_parameter_bytes(precision));
   if (d->declared && !sn_iteration_accumulates(iteration)) p.parameter_gradients = 0;
   if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net, iteration.freeze);
   if (iteration.inference) p.parameter_gradients = p.optimizer_state = p.labels = 0;

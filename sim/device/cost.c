@@ -240,7 +240,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
 }
 
 static double update_bytes(const sn_layer *layer, sn_optimizer optimizer, sn_precision precision) {
-  return (double)sn_precision_parameter_bytes(precision) * sn_optimizer_transfers(optimizer) *
+  return (double)sn_optimizer_moved_bytes(optimizer, sn_precision_parameter_bytes(precision)) *
          (double)layer->parameters;
 }
 

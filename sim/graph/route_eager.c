@@ -181,14 +181,13 @@ static void leave_backward(sn__route_maker *b) {
 }
 
 void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
-  sn_optimizer optimizer = b->iteration.optimizer;
-  bool adam = optimizer == SN_OPTIMIZER_ADAM || optimizer == SN_OPTIMIZER_ADAMW;
+  bool at_once = sn_optimizer_at_once(b->iteration.optimizer);
   bool first = b->route->n_steps == b->route->first_update + 1;
   uint64_t all = sn_freeze_trained(b->iteration.freeze, b->net) * sn_precision_parameter_bytes(b->iteration.precision);
-  if (first && adam) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, all);
+  if (first && at_once) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, all);
   use_gradients(b, index);
   if (first) leave_backward(b);
-  if (adam) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);
+  if (at_once) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);
   if (!is_last_update(b, index)) return;
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) use_gradients(b, b->order[i]);
 }

@@ -18,17 +18,16 @@ static void names(void **state) {
   sn_err err = SN_ERR_INIT;
   sn_optimizer kept = SN_OPTIMIZER_ADAM;
   assert_int_equal(sn_optimizer_parse("Adam", &kept, &err), SN_BAD_USAGE);
-  assert_string_equal(err.text, "--optimizer: \"Adam\" is none of: momentum, sgd, adam, adamw");
+  assert_string_equal(err.text, "--optimizer: \"Adam\" is none of: momentum, sgd, adam, adamw, adam8bit, adamw8bit");
   assert_int_equal(kept, SN_OPTIMIZER_ADAM);
 }
 
 /* AlexNet: 8 layers with weights and bias. PyTorch's Adam: 244,403,360 B of parameters twice, and 16 counters. */
 static void bytes_that_stay(void **state) {
   (void)state;
-  static const uint64_t times[SN_OPTIMIZERS] = {1, 0, 2, 2};
-  static const uint64_t counters[SN_OPTIMIZERS] = {0, 0, 64, 64};
+  static const uint64_t times[] = {1, 0, 2, 2}, counters[] = {0, 0, 64, 64};
   sn_net *net = load_net("alexnet", 2);
-  for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
+  for (sn_optimizer o = 0; o <= SN_OPTIMIZER_ADAMW; o++) {
     sn_persistent p = sn_persistent_of(net, SN_DIALECT_SUPERNEURONS, (sn_iteration){.optimizer = o});
     assert_int_equal(p.parameters, 4 * net->parameters);
     assert_int_equal(p.parameter_gradients, p.parameters);
@@ -37,6 +36,63 @@ static void bytes_that_stay(void **state) {
     assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, (sn_iteration){.optimizer = o}).optimizer_state,
                      p.optimizer_state + counters[o]);
   }
+  sn_net_free(net);
+}
+
+/* What bitsandbytes 0.50.2 makes for torchvision's networks (init_state() of its AdamW8bit, all storages), and what
+ * PyTorch's MemTracker counts at the peak of training with it (bench/pytorch_memory.py --optimizer adamw8bit). */
+static void bytes_of_8_bits(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    uint64_t bytes, live; /* live: of 16 images */
+  } cases[] = {{"tv_resnet50", 52237800, 0},
+               {"tv_alexnet", 124125976, 669466080},
+               {"vit_b_16", 176582008, 0},
+               {"tv_mobilenet_v2", 7559736, 0},
+               {"tv_resnet18", 23809640, 454673360}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = load_net(cases[i].net, 16);
+    sn_device gpu = load_gpu("h200");
+    sn_strategy s = parse_strategy("pytorch");
+    sn_options options = SN_OPTIONS_INIT;
+    options.iteration.optimizer = i % 2 ? SN_OPTIMIZER_ADAMW8BIT : SN_OPTIMIZER_ADAM8BIT;
+    for (sn_dialect_id d = 0; d < SN_DIALECTS; d++)
+      assert_int_equal(sn_persistent_of(net, d, options.iteration).optimizer_state, cases[i].bytes);
+    sn_run *run = cases[i].live > 0 ? sn_simulate(net->name, net, &gpu, &s, 1, &options, &err) : NULL;
+    must(&err);
+    if (run) assert_int_equal(sn_live_total(&run->results[0].live), cases[i].live);
+    sn_run_free(run);
+    sn_net_free(net);
+  }
+}
+
+/* A block that is not full has its float too; 4,095 elements are too few; no tables without a tensor of 8 bits. */
+static void pieces(void **state) {
+  (void)state;
+  static const struct {
+    uint64_t elements;
+    uint32_t width, count;
+    uint64_t bytes[SN_OPTIMIZER_PIECES];
+  } cases[] = {{4095, 4, 2, {16380, 16380}},
+               {4095, 2, 2, {16380, 16380}},
+               {4096, 4, 4, {4096, 4096, 64, 64}},
+               {4097, 2, 4, {4097, 4097, 68, 68}}};
+  uint64_t bytes[SN_OPTIMIZER_PIECES];
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_ADAM8BIT, cases[i].elements, cases[i].width, bytes),
+                     cases[i].count);
+    for (uint32_t k = 0; k < cases[i].count; k++) assert_int_equal(bytes[k], cases[i].bytes[k]);
+  }
+  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_MOMENTUM, 5000, 2, bytes), 1);
+  assert_int_equal(bytes[0], 10000);
+  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_SGD, 5000, 4, bytes), 0);
+  sn_net *net = load_net("lenet", 2); /* weights of 500, 25,000, 400,000 and 5,000 elements, and 580 of biases */
+  uint64_t blocks = 98 + 1563 + 20;
+  assert_int_equal(sn_optimizer_state_bytes(SN_OPTIMIZER_ADAM8BIT, net, "", 4),
+                   2 * (UINT64_C(4) * (500 + 580) + 430000 + 4 * blocks) + 2048);
+  assert_int_equal(sn_optimizer_state_bytes(SN_OPTIMIZER_ADAM8BIT, net, "conv2,fc*", 4), UINT64_C(2) * 4 * 520);
   sn_net_free(net);
 }
 
@@ -55,7 +111,7 @@ static void normalized_layers_have_two_tensors(void **state) {
 /* A large layer's update takes as long as its bytes do; forward and backward know nothing of it. */
 static void time_of_updates(void **state) {
   (void)state;
-  static const double transfers[SN_OPTIMIZERS] = {5, 3, 7, 7};
+  static const double transfers[SN_OPTIMIZERS] = {5, 3, 7, 7, 4, 4}; /* the last: 3 and 4 bytes */
   static const uint8_t algo[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
   pipeline p = pipeline_open("alexnet", 2);
   uint32_t fc = 0;
@@ -99,6 +155,8 @@ static void simulated(void **state) {
   assert_int_equal(bytes[SN_OPTIMIZER_MOMENTUM] - bytes[SN_OPTIMIZER_SGD], 4 * net->parameters);
   assert_int_equal(bytes[SN_OPTIMIZER_ADAM] - bytes[SN_OPTIMIZER_MOMENTUM], 4 * net->parameters);
   assert_int_equal(bytes[SN_OPTIMIZER_ADAMW], bytes[SN_OPTIMIZER_ADAM]);
+  assert_true(bytes[SN_OPTIMIZER_ADAM8BIT] < bytes[SN_OPTIMIZER_MOMENTUM]);
+  assert_true(ns[SN_OPTIMIZER_ADAM8BIT] < ns[SN_OPTIMIZER_MOMENTUM]);
   assert_true(ns[SN_OPTIMIZER_SGD] < ns[SN_OPTIMIZER_MOMENTUM]);
   assert_true(ns[SN_OPTIMIZER_MOMENTUM] < ns[SN_OPTIMIZER_ADAM]);
   sn_net_free(net);
@@ -152,6 +210,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names),
       cmocka_unit_test(bytes_that_stay),
+      cmocka_unit_test(bytes_of_8_bits),
+      cmocka_unit_test(pieces),
       cmocka_unit_test(normalized_layers_have_two_tensors),
       cmocka_unit_test(time_of_updates),
       cmocka_unit_test(simulated),
