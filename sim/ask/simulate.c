@@ -18,19 +18,14 @@
 #include "sim/play/device_model.h"
 #include "sim/policy/schedule.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#ifndef SNSIM_VERSION
-#define SNSIM_VERSION "unknown"
-#endif
 
 /* What all strategies of one graph share. */
 typedef struct graph {
   sn_route *route;                       /* NULL: nobody has asked for it */
   sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
+  sn_standing *standing;                 /* of strategies that adapt */
   sn_persistent persistent;
   uint64_t floor;                      /* the pool below which no strategy runs: the largest step with its workspace */
   bool workspace_free;                 /* every step can do without workspace */
@@ -115,13 +110,15 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   sn_workspace workspace = workspace_of(q, strategy);
   g->floor = sn_lower_floor(route, workspace, costs_of(q, strategy));
   g->workspace_free = workspace != SN_WORKSPACE_MAX && sn_lower_is_bare(route, workspace, costs_of(q, strategy));
-  return SN_OK;
+  g->standing = sn_standing_new(route, costs_of(q, strategy), workspace != SN_WORKSPACE_NONE, q->err);
+  return g->standing ? SN_OK : q->err->code;
 }
 
 static void close_question(question *q) {
   sn_corun_plans_clear(&q->corun); /* which look at the graphs */
   for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) {
     for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[g].schedules[i]);
+    sn_standing_free(q->graphs[g].standing);
     sn_costs_free(q->graphs[g].costs);
     sn_route_free(q->graphs[g].route);
   }
@@ -159,6 +156,7 @@ static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, 
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
+      .standing = graph_of(q, strategy)->standing,
       .serve = sn_strategy_adapts(strategy) && has_caching(q, strategy) ? sn_caching_serve : NULL,
       .server = &server,
       .only_fits = only_fits};

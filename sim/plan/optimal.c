@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/plan/duration.h"
+#include "sim/plan/standing.h"
 #include "sim/policy/schedule_checkpoints.h"
 #include "sim/policy/schedule_dtr.h"
 #include "sim/policy/schedule_optimal.h"
@@ -17,15 +18,13 @@ typedef struct search {
   const sn_plan_wish *wish;
   sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err);
   const sn_route *route;
-  sn_stages *stages;
-  sn_dtr_program *program;
+  sn_standing *standing;
   sn_plan *best; /* NULL: none was tried */
   int64_t best_ns;
   uint64_t best_bytes; /* what it needs at least */
   bool fits;           /* the best does */
   bool last_fits;      /* the plan that was tried last */
   uint64_t needed;     /* by the plan that was tried last */
-  uint64_t least_load; /* of all schedules */
   sn_err *err;
 } search;
 
@@ -66,27 +65,34 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   return SN_OK;
 }
 
-/* The same of a schedule, which is used up. Where workspaces adapt, for a little less than the pool too: what fills all
- * of it in bytes often cannot be placed, and then there is a plan without workspaces only. */
-static sn_status consider(search *s, sn_schedule *schedule) {
-  if (!schedule) return s->err->code;
+/* The same. Where workspaces adapt, for a little less than the pool too: what fills all of it in bytes often cannot be
+ * placed, and then there is a plan without workspaces only. */
+static sn_status try_plans(search *s, const sn_schedule *schedule) {
   uint64_t pool = s->wish->pool_bytes;
-  s->least_load = sn_min(s->least_load, sn_schedule_load(schedule));
   sn_status status = SN_OK;
   if (s->wish->workspace == SN_WORKSPACE_DYNAMIC && !s->wish->only_fits)
     status = try_plan(s, schedule, pool - pool / FOR_HOLES);
-  if (status == SN_OK) status = try_plan(s, schedule, pool);
+  return status == SN_OK ? try_plan(s, schedule, pool) : status;
+}
+
+/* The same of a schedule that is used up; NULL: there is none, or an error. */
+static sn_status consider(search *s, sn_schedule *schedule) {
+  if (!schedule) return s->err->code;
+  sn_status status = try_plans(s, schedule);
   sn_schedule_free(schedule);
   return status;
 }
 
+static sn_status consider_standing(search *s, sn_standing_kind kind) {
+  const sn_schedule *schedule = sn_standing_schedule(s->standing, kind, s->err);
+  return schedule ? try_plans(s, schedule) : s->err->code;
+}
+
 /* Re-running nothing, and its load. */
 static sn_status consider_whole(search *s, uint64_t *bytes) {
-  sn_schedule *whole = sn_schedule_new(s->route, SN_RECOMPUTE_NONE, s->err);
-  *bytes = whole ? sn_schedule_load(whole) : 0;
-  if (!whole || *bytes > 0) return consider(s, whole);
-  sn_schedule_free(whole);
-  return sn_fail_memory(s->err);
+  sn_status status = consider_standing(s, SN_STANDING_WHOLE);
+  *bytes = sn_standing_load(s->standing, SN_STANDING_WHOLE);
+  return status;
 }
 
 /* What forward and backward take with the fastest algorithms, each layer once. */
@@ -94,28 +100,11 @@ static bool is_fastest(const search *s) {
   return s->fits && s->best->counts.recomputed_layers == 0 && s->wish->workspace != SN_WORKSPACE_DYNAMIC;
 }
 
-/* ---- whatever the memory ---- */
-
-static sn_status consider_rules(search *s) {
-  static const sn_recompute rules[] = {SN_RECOMPUTE_SPEED, SN_RECOMPUTE_COST, SN_RECOMPUTE_MEMORY, SN_RECOMPUTE_SQRT};
+/* Whatever the memory. */
+static sn_status consider_all_standing(search *s) {
   sn_status status = SN_OK;
-  for (size_t i = 0; i < sizeof rules / sizeof *rules && status == SN_OK; i++)
-    status = consider(s, sn_schedule_new(s->route, rules[i], s->err));
-  return status;
-}
-
-/* The least of the recurrences, in parts of the least of the rules; where that is not possible in whole parts, of all.
- */
-static sn_status consider_least(search *s, uint64_t all_bytes) {
-  sn_optimal *o = sn_optimal_new(s->stages, s->least_load, s->err);
-  if (o && sn_optimal_least(o) == UINT64_MAX) {
-    sn_optimal_free(o);
-    o = sn_optimal_new(s->stages, all_bytes, s->err);
-  }
-  if (!o) return s->err->code;
-  uint64_t least = sn_optimal_least(o);
-  sn_status status = least < UINT64_MAX ? consider(s, sn_optimal_schedule(o, least, s->err)) : SN_OK;
-  sn_optimal_free(o);
+  for (sn_standing_kind k = SN_STANDING_SPEED; k < SN_STANDINGS && status == SN_OK; k++)
+    status = consider_standing(s, k);
   return status;
 }
 
@@ -146,7 +135,8 @@ static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes)
 static sn_status consider_pool(search *s, uint64_t all_bytes) {
   uint64_t pool = s->wish->pool_bytes, workspace = largest_workspace(s);
   uint64_t bytes = sn_min(pool + pool / FOR_ROUNDING, all_bytes);
-  sn_optimal *o = sn_optimal_new(s->stages, bytes, s->err);
+  const sn_stages *stages = sn_standing_stages(s->standing, s->err);
+  sn_optimal *o = stages ? sn_optimal_new(stages, bytes, s->err) : NULL;
   sn_status status = o ? SN_OK : s->err->code;
   int64_t last = -1;
   for (uint64_t part = 0; part <= PARTS && status == SN_OK; part++) {
@@ -161,19 +151,12 @@ static sn_status consider_pool(search *s, uint64_t all_bytes) {
 
 /* ---- dtr ---- */
 
-/* The least that DTR gets through with; without an error there is a program from then on. */
-static sn_status consider_dtr_least(search *s, uint64_t all_bytes) {
-  bool workspace = s->wish->workspace != SN_WORKSPACE_NONE;
-  s->program = sn_schedule_dtr_program(s->route, s->wish->costs, workspace, s->err);
-  uint64_t least = s->program ? sn_schedule_dtr_least(s->program, all_bytes, s->err) : 0;
-  return s->err->code == SN_OK ? consider(s, sn_schedule_dtr(s->route, s->program, least, s->err)) : s->err->code;
-}
-
 /* What DTR does within the pool, and where the plan needs more than there is, within less. */
 static sn_status consider_dtr_budgets(search *s) {
   uint64_t budget = s->wish->pool_bytes;
-  for (int i = 0; i < SHRINKS; i++) {
-    sn_schedule *schedule = sn_schedule_dtr(s->route, s->program, budget, s->err);
+  const sn_dtr_program *program = sn_standing_program(s->standing, s->err);
+  for (int i = 0; i < SHRINKS && program; i++) {
+    sn_schedule *schedule = sn_schedule_dtr(s->route, program, budget, s->err);
     if (!schedule || consider(s, schedule) != SN_OK) break;
     uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
     if (excess == 0 || excess >= budget) break;
@@ -262,7 +245,8 @@ static sn_status consider_sending(search *s, const sn_optimal *o, sn_recompute r
 static sn_status consider_sending_in_pool(search *s, uint64_t all_bytes) {
   static const sn_recompute rules[] = {SN_RECOMPUTE_NONE, SN_RECOMPUTE_SPEED, SN_RECOMPUTE_COST};
   uint64_t pool = sn_min(s->wish->pool_bytes, all_bytes), workspace = largest_workspace(s);
-  sn_optimal *o = sn_optimal_new_sending(s->stages, pool, s->wish->link, s->err);
+  const sn_stages *stages = sn_standing_stages(s->standing, s->err);
+  sn_optimal *o = stages ? sn_optimal_new_sending(stages, pool, s->wish->link, s->err) : NULL;
   sn_status status = o ? SN_OK : s->err->code;
   for (uint64_t part = 0; part <= (workspace > 0 ? PARTS : 0) && status == SN_OK; part++) {
     uint64_t less = workspace / PARTS * part, bytes = pool > less ? pool - less : 0;
@@ -278,11 +262,7 @@ static sn_status look(search *s) {
   uint64_t bytes;
   sn_status status = consider_whole(s, &bytes);
   if (status != SN_OK || is_fastest(s) || (s->fits && s->wish->only_fits)) return status;
-  s->stages = sn_stages_new(s->route, s->wish->costs, s->wish->workspace != SN_WORKSPACE_NONE, s->err);
-  if (!s->stages) return s->err->code;
-  status = consider_rules(s);
-  if (status == SN_OK) status = consider_least(s, bytes);
-  if (status == SN_OK) status = consider_dtr_least(s, bytes);
+  status = consider_all_standing(s);
   if (status == SN_OK && may_send(s)) status = consider_cache(s);
   if (status != SN_OK || !s->fits || s->wish->only_fits) return status;
   status = consider_pool(s, bytes);
@@ -290,18 +270,23 @@ static sn_status look(search *s) {
   return status == SN_OK && may_send(s) ? consider_sending_in_pool(s, bytes) : status;
 }
 
-static sn_plan *answer(search *s, sn_status status) {
-  sn_stages_free(s->stages);
-  sn_dtr_program_free(s->program);
-  if (status == SN_OK) return s->best;
-  sn_plan_free(s->best);
+/* Looks, and takes the best. */
+static sn_plan *answer(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
+                       sn_status (*looking)(search *s), sn_err *err) {
+  const sn_route *route = wish->schedule->route;
+  sn_standing *own = NULL;
+  if (!wish->standing) own = sn_standing_new(route, wish->costs, wish->workspace != SN_WORKSPACE_NONE, err);
+  search s = {.wish = wish, .make = make, .route = route, .standing = own ? own : wish->standing, .err = err};
+  sn_status status = s.standing ? looking(&s) : err->code;
+  sn_standing_free(own);
+  if (status == SN_OK) return s.best;
+  sn_plan_free(s.best);
   return NULL;
 }
 
 sn_plan *sn__plan_optimal(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err),
                           sn_err *err) {
-  search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
-  return answer(&s, s.route->dialect->eager ? look_for_regions(&s) : look(&s));
+  return answer(wish, make, wish->schedule->route->dialect->eager ? look_for_regions : look, err);
 }
 
 /* Whether DTR's least fits decides; then it has the pool. */
@@ -309,11 +294,10 @@ static sn_status look_at_dtr(search *s) {
   uint64_t bytes;
   sn_status status = consider_whole(s, &bytes);
   if (status != SN_OK || s->fits) return status;
-  status = consider_dtr_least(s, bytes);
+  status = consider_standing(s, SN_STANDING_DTR_LEAST);
   return status == SN_OK && s->fits && !s->wish->only_fits ? consider_dtr_budgets(s) : status;
 }
 
 sn_plan *sn__plan_dtr(const sn_plan_wish *wish, sn_plan *(*make)(const sn_plan_wish *wish, sn_err *err), sn_err *err) {
-  search s = {.wish = wish, .make = make, .route = wish->schedule->route, .least_load = UINT64_MAX, .err = err};
-  return answer(&s, look_at_dtr(&s));
+  return answer(wish, make, look_at_dtr, err);
 }
