@@ -3,6 +3,7 @@
 
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
+#include "sim/policy/options.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -380,7 +381,8 @@ static void print_holes(const sn_run *run, FILE *out) {
   sn_measured_pair pair;
   for (uint32_t at = 0; sn_measured_next(run, &at, &pair);) {
     const sn_result *r = pair.measured;
-    if (r->pool_step == 0 || r->pool_hole_bytes < r->reserved_pool_bytes / share) continue;
+    bool first_fit = strcmp(r->placement, sn_placement_name(SN_PLACEMENT_FIRST_FIT)) == 0;
+    if (!first_fit || r->pool_step == 0 || r->pool_hole_bytes < r->reserved_pool_bytes / share) continue;
     if (first)
       fprintf(out, "\nFirst fit leaves holes, which make pools larger than what is ever reserved in them; --placement "
                    "packed leaves few:\n");

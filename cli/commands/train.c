@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "cli/commands/measured.h"
+#include "cli/commands/train_plan.h"
 #include "cli/frame/origins.h"
 #include "cli/frame/out.h"
 #include "cli/frame/question.h"
@@ -57,10 +58,16 @@ void sn_train_prepare(void) {
 }
 
 uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS_STRATEGIES]) {
-  uint32_t count = args->n_strategies ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  uint32_t count = args->n_strategies || args->operand ? args->n_strategies : SN_STRATEGY_DEFAULTS;
   for (uint32_t i = 0; i < count; i++)
     strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
   return count;
+}
+
+/* That it trains by: the strategies', and one from a file. */
+static uint32_t count_plans(const sn_args *args) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  return sn_train_strategies(args, strategies) + (args->operand != NULL);
 }
 
 sn_session_options sn_train_options(const sn_args *args) {
@@ -231,8 +238,9 @@ static sn_status check_strategies(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status check_complete(const sn_args *args, sn_err *err) {
-  if (!args->net || !args->batch)
+static sn_status check_complete(const sn_args *args, const sn_session_options *options, sn_err *err) {
+  sn_optimizer optimizer = options->machine.hyper.optimizer;
+  if (!args->operand && (!args->net || !args->batch))
     return sn_fail(err, SN_BAD_USAGE, "%s is missing; for instance: snsim %s --net lenet --batch 32",
                    args->net ? "--batch" : "--net", args->command->name);
   if (args->n_teams > 0)
@@ -244,17 +252,18 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--warmup %u of --iterations %u leave none to measure; choose fewer, or more",
                    args->warmup, args->iterations);
   const sn_session_options defaults = SN_SESSION_OPTIONS_INIT;
-  if (args->optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
-    return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with --optimizer %s, which has none; leave one out",
-                   sn_optimizer_name(args->optimizer));
+  if (optimizer != SN_OPTIMIZER_MOMENTUM && args->hyper.momentum != defaults.machine.hyper.momentum)
+    return sn_fail(err, SN_BAD_USAGE, "--momentum does not go with %s %s, which has none; leave one out",
+                   args->operand ? "the plan's" : "--optimizer", sn_optimizer_name(optimizer));
   if (args->precision != SN_FP32)
     return sn_fail(
         err, SN_BAD_USAGE,
         "--precision: snsim %s executes fp32 only; leave it out, or ask snsim --precision %s without running",
         args->command->name, sn_precision_name(args->precision));
   if (check_strategies(args, err) != SN_OK || sn_question_check_corun(args, err) != SN_OK) return err->code;
-  if (args->trace && args->n_strategies != 1)
-    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one --strategy: a trace is of one");
+  if (args->trace && count_plans(args) != 1)
+    return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one %s: a trace is of one",
+                   args->operand ? "plan, and no --strategy" : "--strategy");
   if (args->trace && strcmp(args->trace, "-") == 0 && !args->output)
     return sn_fail(err, SN_BAD_USAGE, "--trace - puts the trace where the table goes; give the table a file with -o");
   return check_files(args, err);
@@ -271,6 +280,7 @@ typedef struct shared {
 typedef struct training {
   const sn_args *args;
   const sn_net *net;
+  const sn_plan_file *file;          /* trained by behind the strategies; NULL: none */
   const sn_session_options *options; /* but for what reports */
   shared *shared;
 } training;
@@ -299,10 +309,12 @@ static sn_status write_trace(const sn_args *args, const sn_run *run, const sn_ti
 /* What cannot be trained is left out and noted in the run; where nothing can be, it is the answer. */
 static void train_all(const training *t, sn_session *session, sn_err *err) {
   sn_strategy strategies[SN_ARGS_STRATEGIES];
-  uint32_t count = sn_train_strategies(t->args, strategies), left_out = 0;
+  uint32_t count = count_plans(t->args), n = sn_train_strategies(t->args, strategies), left_out = 0;
   t->shared->run = sn_session_run(session);
   for (uint32_t i = 0; i < count && err->code == SN_OK && !sn_train_interrupted(); i++) {
-    sn_status status = sn_session_add(session, strategies[i], err);
+    sn_status status =
+        i < n ? sn_session_add(session, strategies[i], err)
+              : sn_session_add_plan(session, sn_train_plan_name(t->args), t->file->head.strategy, t->file->plan, err);
     t->shared->finished = sn_session_run(session)->n_results;
     if (status == SN_NO_FIT && ++left_out < count) *err = (sn_err)SN_ERR_INIT;
   }
@@ -311,15 +323,14 @@ static void train_all(const training *t, sn_session *session, sn_err *err) {
 static void train_apart(sn_apart *self, void *user, sn_err *err) {
   const training *t = user;
   sn_timeline *last = NULL;
-  sn_strategy strategies[SN_ARGS_STRATEGIES];
   sn_session_options options = *t->options;
-  sn_train_watch watch = {.args = t->args, .apart = self, .n_strategies = sn_train_strategies(t->args, strategies)};
+  sn_train_watch watch = {.args = t->args, .apart = self, .n_strategies = count_plans(t->args)};
   watch.unit = sn_report_unit(t->net->values[0].dtype == SN_I64);
-  watch.samples = (uint64_t)t->net->batch * (t->args->accumulate ? t->args->accumulate : 1);
+  watch.samples = (uint64_t)t->net->batch * (options.machine.accumulate ? options.machine.accumulate : 1);
   sn_train_attach(&watch, &options);
   options.compare = watch.n_strategies > 1;
   if (t->args->trace) options.visit = keep_last, options.visitor = &last;
-  sn_session *session = sn_session_open(t->args->net, t->net, &options, err);
+  sn_session *session = sn_session_open(t->args->net ? t->args->net : t->net->name, t->net, &options, err);
   if (session) train_all(t, session, err);
   if (last && t->shared->finished > 0) write_trace(t->args, t->shared->run, last, err);
   sn_timeline_free(last);
@@ -327,12 +338,11 @@ static void train_apart(sn_apart *self, void *user, sn_err *err) {
 }
 
 /* The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing was. */
-static sn_run *train(const sn_args *args, const sn_net *net, const sn_session_options *wanted, sn_err *err) {
-  sn_strategy strategies[SN_ARGS_STRATEGIES];
+static sn_run *train(const sn_args *args, const sn_net *net, const sn_plan_file *file, const sn_session_options *wanted,
+                     sn_err *err) {
   sn_session_options options = *wanted;
-  uint32_t most = 2 * sn_train_strategies(args, strategies);
-  options.arena = sn_arena_shared(sizeof(shared) + sn_session_run_bytes(net, most));
-  training t = {.args = args, .net = net, .options = &options};
+  options.arena = sn_arena_shared(sizeof(shared) + sn_session_run_bytes(net, 2 * count_plans(args)));
+  training t = {.args = args, .net = net, .file = file, .options = &options};
   t.shared = options.arena ? sn_arena_alloc(options.arena, 1, sizeof *t.shared) : NULL;
   if (t.shared)
     sn_apart_run(train_apart, &t, err);
@@ -363,25 +373,50 @@ static void say_unsaved(const sn_args *args, const sn_run *run) {
              files->save && files->gradients ? files->gradients : "");
 }
 
-sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
-  if (check_complete(args, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
-  sn_net *net = sn_question_net(args, err);
-  if (!net) return err->code;
+/* What was measured is shown also where a later strategy failed. */
+static void hand_out(const sn_args *args, sn_run *run, bool equal, sn_err *err) {
+  sn_err unprinted = SN_ERR_INIT, unkept = SN_ERR_INIT;
+  if (args->name) run->name = args->name;
+  print(args, run, &unprinted);
+  sn_train_keep(args, run, &unkept);
+  if (err->code == SN_OK) *err = unprinted;
+  if (err->code == SN_OK) *err = unkept;
+  if (err->code == SN_OK && equal) sn_train_judge(run, err);
+}
+
+/* Of a network, and of a plan from a file where there is one. */
+static sn_status answer(const sn_args *args, const sn_net *net, const sn_plan_file *file, sn_session_options *options,
+                        sn_err *err) {
   sn_train_prepare(); /* not before: what is read may be a pipe that nobody writes to */
   options->want_steps = args->steps || !args->no_db;
-  sn_run *run = train(args, net, options, err);
-  if (run && args->name) run->name = args->name;
-  if (run) { /* what was measured is shown also where a later strategy failed */
-    sn_err unprinted = SN_ERR_INIT, unkept = SN_ERR_INIT;
-    print(args, run, &unprinted);
-    sn_train_keep(args, run, &unkept);
-    if (err->code == SN_OK) *err = unprinted;
-    if (err->code == SN_OK) *err = unkept;
-    if (err->code == SN_OK && must_be_equal(args, options)) sn_train_judge(run, err);
-  }
+  sn_run *run = train(args, net, file, options, err);
+  if (run) hand_out(args, run, must_be_equal(args, options), err);
+  if (run && file) sn_train_plan_say(args, file, run);
   say_unsaved(args, run);
   sn_run_free(run);
+  return err->code;
+}
+
+/* It is not stored: a stored run could be made again from what was asked, and this one could not. */
+static sn_status answer_plan(const sn_args *asked, sn_session_options *options, sn_err *err) {
+  sn_args args = *asked;
+  args.no_db = true;
+  sn_plan_file *file = sn_train_plan_open(&args, options, err);
+  if (file && check_complete(&args, options, err) == SN_OK) answer(&args, file->net, file, options, err);
+  sn_plan_file_free(file);
+  return err->code;
+}
+
+static sn_status answer_net(const sn_args *args, sn_session_options *options, sn_err *err) {
+  if (check_complete(args, options, err) != SN_OK || sn_stored_check(args, err) != SN_OK) return err->code;
+  sn_net *net = sn_question_net(args, err);
+  if (net) answer(args, net, NULL, options, err);
   sn_net_free(net);
+  return err->code;
+}
+
+sn_status sn_train_answer(const sn_args *args, sn_session_options *options, sn_err *err) {
+  (args->operand ? answer_plan : answer_net)(args, options, err);
   sn_train_end(err);
   return err->code;
 }

@@ -64,7 +64,8 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   add(&u, "--net", sn_origin_file(args->net));
   add(&u, "--gpu", sn_origin_file(args->gpu));
   add(&u, "--grid", args->grid);
-  add(&u, "FILE", args->command && args->command->bit == SN_CMD_PACK ? args->operand : NULL);
+  const unsigned readers = SN_CMD_PACK | SN_CMD_PLAY | SN_CMD_RUN | SN_CMD_VALIDATE; /* of one file */
+  add(&u, "FILE", args->command && (args->command->bit & readers) ? args->operand : NULL);
   add(&u, "--data", args->data);
   add(&u, "the labels of --data", labels);
   if (!continues(args)) add(&u, "--load-weights", args->files.load);

@@ -120,7 +120,7 @@ static const sn_command commands[] = {
      "table1|table2|table3|table4|table5|fig2|fig8|fig10|fig11|fig12|fig13|singa|corun-table1|corun-table2|corun-"
      "table3|corun-table5|corun-table6|corun-fig3|corun-fig4",
      SN_CMD_REPRODUCE, sn_cli_reproduce},
-    {"run", "snsim run --net NAME --batch N [options]", "train for real, by the plans",
+    {"run", "snsim run --net NAME --batch N | PLAN.json [options]", "train for real, by the plans",
      "Trains a network on the CPU, or a GPU, by obeying the plans of one or several strategies, each from the same "
      "start: every "
      "tensor and scratch byte lies in a pool of exactly the planned size, at its planned address, and copies run on "
@@ -136,12 +136,18 @@ static const sn_command commands[] = {
      "are equal to the first row's to the bit, as they must be. Strategies that cannot be trained, for want of memory "
      "or of a plan, are "
      "named below it with the reason. Ctrl-C ends it after the current step and shows what was measured.\n"
-     "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in that.",
+     "A CPU needs no convolution workspaces; its plans hold oneDNN's scratch instead, and differ from a GPU's in "
+     "that.\n"
+     "PLAN.json: a plan from elsewhere (snsim help check), which is proved first and then obeyed. Network, batch and "
+     "optimizer are the plan's; what kernels need beyond its workspaces lies behind its pool. --strategy adds others "
+     "to compare with. Nothing is stored.",
      "snsim run --net lenet --batch 64 --iterations 20\n"
      "snsim run --net lenet --batch 64 --iterations 200 --data digits-images.idx --learning-rate 0.01\n"
-     "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check",
-     NULL, SN_CMD_RUN, sn_cli_run},
-    {"validate", "snsim validate --net NAME --batch N [options]", "train for real and compare with the prediction",
+     "snsim run --net alexnet --batch 8 --strategy baseline --strategy superneurons --pool 60MiB --check\n"
+     "snsim run plan.json --strategy baseline",
+     "[FILE]", SN_CMD_RUN, sn_cli_run},
+    {"validate", "snsim validate --net NAME --batch N | PLAN.json [options]",
+     "train for real and compare with the prediction",
      "Trains as `snsim run` does, and prints what was predicted for the very same plans beside what was measured: "
      "bytes "
      "of pool and device, live tensors, bytes copied and how fast, time of an iteration and of its stalls, and whether "
@@ -154,7 +160,7 @@ static const sn_command commands[] = {
      "snsim validate --net resnet50 --batch 4\n"
      "snsim validate --net alexnet --batch 16 --iterations 5 --steps --strategy superneurons\n"
      "snsim validate --net resnet50 --batch 32 --backend cuda --deterministic --json",
-     NULL, SN_CMD_VALIDATE, sn_cli_validate},
+     "[FILE]", SN_CMD_VALIDATE, sn_cli_validate},
     {"calibrate", "snsim calibrate --net NAME --batch N [options]", "measure this machine, for exact predictions",
      "Measures this machine while it trains a network: the time of every step by operator, shape and pass (and "
      "convolution algorithm, where there are several), what kernels need as workspace, and copies both ways, alone and "

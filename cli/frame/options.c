@@ -125,13 +125,13 @@ static sn_status take_all(parser *p, sn_err *err) {
   return err->code;
 }
 
-/* `snsim alexnet`: the name of a network where a command should be. */
-static sn_status check_net_as_command(const char *name, sn_err *err) {
+/* `snsim alexnet`: the name of a network where a command should be, or a plan. */
+static sn_status check_net_name(const char *name, const char *wanted, sn_err *err) {
   uint32_t count;
   const sn_zoo_entry *nets = sn_zoo_entries(&count);
   for (uint32_t i = 0; i < count; i++)
     if (strcmp(nets[i].name, name) == 0)
-      return sn_fail(err, SN_BAD_USAGE, "unknown command \"%s\"; a network is given as --net %s", name, name);
+      return sn_fail(err, SN_BAD_USAGE, "unknown %s \"%s\"; a network is given as --net %s", wanted, name, name);
   return SN_OK;
 }
 
@@ -162,7 +162,7 @@ static sn_status check_operands(const parser *p, const sn_command *command, sn_e
 static sn_status set_command(const parser *p, sn_err *err) {
   sn_args *args = p->args;
   if (p->n_operands == 0) return SN_OK;
-  if (check_net_as_command(p->operands[0], err) != SN_OK) return err->code;
+  if (check_net_name(p->operands[0], "command", err) != SN_OK) return err->code;
   const sn_command *command = sn_command_find(p->operands[0], err);
   if (!command) return err->code;
   args->command = command;
@@ -196,13 +196,30 @@ static sn_status check_budget(sn_args *args, sn_err *err) {
   return sn__parse_corun_budget(args->budgets.texts[args->budgets.count - 1], &args->corun.budget_bytes, err);
 }
 
+/* A plan from a file says itself what is trained and how. */
+static sn_status check_plan(const parser *p, sn_err *err) {
+  static const char *const said[] = {"batch", "image", "sequence", "optimizer", "accumulate", "precision"};
+  const sn_args *args = p->args;
+  bool trains = args->command->bit == SN_CMD_RUN || args->command->bit == SN_CMD_VALIDATE;
+  if (!trains || !args->operand || check_net_name(args->operand, "plan", err) != SN_OK) return err->code;
+  for (uint32_t i = 0; i < p->n_options; i++)
+    for (size_t s = 0; p->given[i] && s < sizeof said / sizeof *said; s++)
+      if (strcmp(p->options[i].name, said[s]) == 0)
+        return sn_fail(err, SN_BAD_USAGE,
+                       "--%s does not go with a plan from a file, which says that itself; leave it out", said[s]);
+  if (args->name)
+    return sn_fail(err, SN_BAD_USAGE, "--name does not go with a plan from a file: what it gave is not stored");
+  return SN_OK;
+}
+
 static sn_status check_options(const parser *p, sn_err *err) {
   const sn_args *args = p->args;
   for (uint32_t i = 0; i < p->n_options; i++)
     if (p->given[i] && !takes(p, p->options[i].name))
       return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
                      args->command->name, args->command->name);
-  return check_budget(p->args, err) == SN_OK ? check_name(args, err) : err->code;
+  if (check_budget(p->args, err) != SN_OK || check_name(args, err) != SN_OK) return err->code;
+  return check_plan(p, err);
 }
 
 /* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:

@@ -95,7 +95,6 @@ static bool make_memory(sn_cpu *cpu, play *p) {
   p->pool = p->region + guards / 2;
   touch(p->region, p->plan->pool_bytes + guards);
   touch(p->external, p->plan->external_bytes);
-  if (cpu->check) fill(p->region, p->plan->pool_bytes + guards);
   return true;
 }
 
@@ -136,6 +135,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   p->batch = (uint32_t)(iteration % p->batches);
   p->n_jobs = 0;
   cpu->outcome = (sn_outcome){0};
+  if (cpu->check) fill(p->region, p->plan->pool_bytes + (uint64_t)2 * GUARD_BYTES); /* nothing is left of the last */
   for (uint32_t t = 0; t < p->plan->route->n_tensors; t++) p->place[t] = NULL;
   memset(p->trace->busy_ns, 0, sizeof p->trace->busy_ns);
   memset(p->trace->stall_ns, 0, sizeof p->trace->stall_ns);

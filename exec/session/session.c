@@ -177,19 +177,38 @@ static sn_status execute(sn_session *s, sn_strategy strategy, const sn_plan *pla
   return status;
 }
 
-sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
-  char name[SN_STRATEGY_TEXT];
-  sn_strategy_name(strategy, name);
-  if (s->n_results + 2 > MOST_RESULTS || s->n_failures == MOST_RESULTS)
-    return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
-  sn_plan *plan = sn__session_plan(s, strategy, err);
+static sn_status check_results(const sn_session *s, sn_err *err) {
+  if (s->n_results + 2 <= MOST_RESULTS && s->n_failures < MOST_RESULTS) return SN_OK;
+  return sn_fail(err, SN_BUG, "a session has room for %d results", MOST_RESULTS);
+}
+
+/* The plan, which it takes over, or why there is none. */
+static void add(sn_session *s, const char *name, sn_strategy strategy, sn_plan *plan, sn_err *err) {
   if (plan) check_room(s, plan, err);
   if (plan && err->code == SN_OK)
     execute(s, strategy, plan, err);
   else if (is_its_own(err->code))
     leave_out(s, name, err);
-  if (err->code != SN_OK) sn_err_prefix(err, "strategy %s", name);
   sn_plan_free(plan);
+}
+
+sn_status sn_session_add(sn_session *s, sn_strategy strategy, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  if (check_results(s, err) != SN_OK) return err->code;
+  sn_strategy_name(strategy, name);
+  add(s, name, strategy, sn__session_plan(s, strategy, err), err);
+  if (err->code != SN_OK) sn_err_prefix(err, "strategy %s", name);
+  return err->code;
+}
+
+sn_status sn_session_add_plan(sn_session *s, const char *name, sn_strategy strategy, const sn_plan *plan, sn_err *err) {
+  uint32_t first = s->n_results;
+  if (check_results(s, err) != SN_OK) return err->code;
+  const char *called = sn_arena_text(s->arena, name);
+  if (!called) return sn_fail_memory(err);
+  add(s, name, strategy, sn__session_adopt(s, strategy, plan, err), err);
+  for (uint32_t i = first; i < s->n_results; i++) s->results[i].strategy = called;
+  if (err->code != SN_OK) sn_err_prefix(err, "plan %s", name);
   return err->code;
 }
 

@@ -94,6 +94,13 @@ uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results);
  * `iterations` says how much. SN_BAD_DEVICE, SN_NO_MEMORY; SN_BUG where the plan or its execution is wrong. */
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
 
+/* The same by a plan from elsewhere (sim/plan/read.h), of the graph of `strategy` for the session's iteration, that
+ * sn_check() has let pass; it is looked at during the call only. Addresses, order and copies are the plan's; what the
+ * kernels need beyond its workspaces lies behind its pool, which grows by that. The result is called `name`. On the CPU
+ * only. */
+sn_status sn_session_add_plan(sn_session *session, const char *name, sn_strategy strategy, const sn_plan *plan,
+                              sn_err *err);
+
 /* Co-run strategies that are added from now on run one after another with these numbers of threads; NULL: by their
  * policies again. */
 void sn_session_mix(sn_session *session, const sn_mix *mix);

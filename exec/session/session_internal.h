@@ -50,6 +50,9 @@ sn_costs *sn__session_costs(const sn_session *session, const sn_route *route, sn
 /* A plan of a strategy; NULL after an error. The facts of a co-run plan are the session's until the next one. */
 sn_plan *sn__session_plan(sn_session *session, sn_strategy strategy, sn_err *err);
 
+/* A plan from elsewhere as this machine can execute it; NULL after an error. */
+sn_plan *sn__session_adopt(sn_session *session, sn_strategy strategy, const sn_plan *plan, sn_err *err);
+
 /* What a result of a plan is made from, and what its peak is made of, for pictures and pages. */
 sn_result_source sn__session_source(const sn_session *session, const sn_plan *plan, const sn_trace *trace);
 sn_status sn__session_explain(const sn_session *session, const sn_plan *plan, sn_strategy strategy, sn_result *result,

@@ -4,10 +4,13 @@
 #include "base/checked.h"
 #include "exec/kernel/view.h"
 #include "sim/ask/explain.h"
+#include "sim/plan/check.h"
+#include "sim/plan/lower.h"
 #include "sim/plan/make.h"
 #include "sim/play/device_model.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,11 +91,16 @@ static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
                              .scratch = {s->machine.ops->team_scratch, s->machine.self}};
 }
 
+/* The pool that there is for a plan. */
+static uint64_t limit_of(const sn_session *s) {
+  return s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
+}
+
 sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn__graph *g = open_graph(s, strategy, err);
   if (!g) return NULL;
   sn_schedule **schedule = &g->schedules[strategy.recompute];
-  uint64_t limit = s->options.pool_bytes ? sn_min(s->options.pool_bytes, s->room) : s->room;
+  uint64_t limit = limit_of(s);
   if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, err);
   if (*schedule && sn_strategy_is_corun(strategy)) {
     const sn_corun_question question = question_of(s, g->costs);
@@ -106,6 +114,65 @@ sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
                              .placement = s->options.placement,
                              .pool_bytes = limit};
   return *schedule ? sn_plan_make(&wish, err) : NULL;
+}
+
+/* ---- plans from elsewhere ---- */
+
+/* A copy, of a graph that is the same; NULL: no memory. */
+static sn_plan *copy_of(const sn_plan *plan, const sn_route *route) {
+  sn_plan *copy = malloc(sizeof *copy);
+  if (!copy) return NULL;
+  *copy = *plan;
+  copy->route = route;
+  copy->instrs = malloc((plan->n_instrs + (size_t)1) * sizeof *copy->instrs);
+  copy->use = calloc((size_t)route->n_steps + 1, sizeof *copy->use);
+  if (copy->instrs && copy->use) {
+    memcpy(copy->instrs, plan->instrs, plan->n_instrs * sizeof *copy->instrs);
+    return copy;
+  }
+  sn_plan_free(copy);
+  return NULL;
+}
+
+/* Steps run one after another: all whose workspace is too small for the kernels here share the room behind the pool. */
+static void make_room(sn_plan *plan, const sn_costs *costs) {
+  const uint64_t behind = sn_pool_round(plan->pool_bytes);
+  uint64_t load = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    sn_instr *i = &plan->instrs[n];
+    if (i->kind == SN_ALLOC) load += i->bytes;
+    if (i->kind == SN_RELEASE) load -= i->bytes;
+    if (i->kind != SN_COMPUTE) continue;
+    uint64_t bytes = sn_pool_round(sn_lower_workspace_in(plan->route, costs, i->id, 0, i->algo));
+    if (bytes <= i->bytes) continue;
+    i->offset = behind;
+    i->bytes = bytes;
+    plan->pool_bytes = sn_max(plan->pool_bytes, behind + bytes);
+    plan->reserved_peak = sn_max(plan->reserved_peak, load + bytes);
+  }
+}
+
+sn_plan *sn__session_adopt(sn_session *s, sn_strategy strategy, const sn_plan *made, sn_err *err) {
+  sn_plan *plan = NULL;
+  if (s->options.backend != SN_EXEC_CPU)
+    sn_fail(err, SN_BAD_USAGE, "plans from elsewhere are executed on the CPU only; use --backend cpu");
+  else if (sn_plan_is_corun(made))
+    sn_fail(err, SN_BAD_USAGE, "plans from elsewhere are executed without operations side by side only");
+  const sn__graph *g = err->code == SN_OK ? open_graph(s, strategy, err) : NULL;
+  if (!g) return NULL;
+  if (made->route->n_steps != g->route->n_steps || made->route->n_tensors != g->route->n_tensors)
+    sn_fail(err, SN_BUG, "a plan of another graph than the session's");
+  else if (!(plan = copy_of(made, g->route)))
+    sn_fail_memory(err);
+  if (!plan) return NULL;
+  make_room(plan, g->costs);
+  plan->pool_limit = limit_of(s);
+  plan->external_limit = 0;
+  snprintf(plan->layouts, sizeof plan->layouts, "%s", sn_costs_layouts(g->costs));
+  sn_check_report report = {.use = plan->use};
+  if (sn_check(plan, &report, err) == SN_OK) return plan;
+  sn_plan_free(plan);
+  return NULL;
 }
 
 /* What a machine holds is laid out for its own graph; other graphs have other parts of it. */
