@@ -5,6 +5,12 @@
  *   conv1 bn1 relu1 pool1 | conv .. join relu | conv .. join relu | .. | pool5 fc softmax      a ResNet
  *   conv relu conv relu pool | conv relu conv relu pool | .. | fc relu fc relu fc softmax      VGG
  *
+ * A value that waits for a reader while two blocks end or more has a cut behind it too, and is left out of what goes on
+ * with later ones: every unit that reads it has it for an input.
+ *
+ *   conv bn relu conv bn relu | pool conv bn relu conv bn relu | .. | concat conv .. relu up | ..      U-Net
+ *   embedding .. join | .. | norm .. join norm (the encoder's output) | .. join | .. join | ..         T5
+ *
  * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
  */
 #ifndef SN_SIM_POLICY_UNITS_H
