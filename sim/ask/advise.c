@@ -53,6 +53,17 @@ static bool adapts(const trial *t, sn_strategy strategy) {
          (sn_strategy_has_cache(strategy) || t->options.workspace == SN_WORKSPACE_DYNAMIC);
 }
 
+/* PyTorch's allocator keeps less where there is less, and recompute=optimal with nothing to re-run is no advice: what
+ * is seen then is the strategy without it. */
+static bool reruns_nothing(const sn_combination *c) {
+  return is_eager(c->strategy) && c->strategy.recompute == SN_RECOMPUTE_OPTIMAL && c->result->recomputed_layers == 0;
+}
+
+static void try_given(trial *t, sn_strategy strategy, uint64_t memory_bytes) {
+  const sn_combination *less = try_one(t, strategy, memory_bytes);
+  if (less && reruns_nothing(less)) t->advice->n_all--;
+}
+
 /* Less and less memory, in whole MiB, and last the least. */
 static void try_less(trial *t, const sn_combination *whole) {
   const uint64_t mib = UINT64_C(1) << 20;
@@ -61,9 +72,9 @@ static void try_less(trial *t, const sn_combination *whole) {
   for (uint64_t i = SN_ADVISE_LIMITS - 1; i > 0 && least < most && t->err->code == SN_OK; i--) {
     uint64_t limit = sn_ceil_div(least + (most - least) / SN_ADVISE_LIMITS * i, mib) * mib;
     if (limit >= last) continue;
-    try_one(t, whole->strategy, last = limit);
+    try_given(t, whole->strategy, last = limit);
   }
-  if (least < last && t->err->code == SN_OK) try_one(t, whole->strategy, least);
+  if (least < last && t->err->code == SN_OK) try_given(t, whole->strategy, least);
 }
 
 static sn_status try_workspace(trial *t, const sn_net *net, const sn_strategy *strategies, uint32_t count) {

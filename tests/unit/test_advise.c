@@ -198,11 +198,32 @@ static void other_graphs_have_a_bound(void **state) {
   sn_net_free(net);
 }
 
+/* PyTorch's allocator takes less where there is less. recompute=optimal that has nothing to re-run there is no row. */
+static void optimal_re_runs(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("mobilenet_v3_large", 64);
+  sn_device device = load_gpu("k40c");
+  const sn_options options = SN_OPTIONS_INIT;
+  const sn_strategy asked[] = {parse_strategy("pytorch"), parse_strategy("pytorch+recompute=optimal")};
+  sn_advice *advice = sn_advise(net, &device, asked, 2, &options, &err);
+  must(&err);
+  uint32_t limited = 0;
+  for (uint32_t i = 0; i < advice->n_all; i++) {
+    if (!advice->all[i].limited) continue;
+    assert_true(advice->all[i].result->recomputed_layers > 0);
+    limited++;
+  }
+  assert_true(limited > 0);
+  assert_true(sn_strategy_same(advice->best->strategy, asked[0]));
+  sn_advice_free(advice);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(front_is_complete_and_nothing_else),
-      cmocka_unit_test(tries_every_strategy_once),
-      cmocka_unit_test(strategies_can_be_chosen),
+      cmocka_unit_test(front_is_complete_and_nothing_else), cmocka_unit_test(tries_every_strategy_once),
+      cmocka_unit_test(strategies_can_be_chosen),           cmocka_unit_test(optimal_re_runs),
       cmocka_unit_test(other_graphs_have_a_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
