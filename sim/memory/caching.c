@@ -33,7 +33,7 @@ typedef enum state { SPARE, TAKEN, KEPT, FREE, UNMAPPED } state;
 typedef sn__block block;
 
 typedef struct request {
-  uint64_t bytes, segment_bytes;
+  uint64_t bytes;
   uint8_t pool;
 } request;
 
@@ -273,11 +273,14 @@ static sn_status unmap_pages(sn_caching *c, uint32_t number, sn_err *err) {
 /* ---- taking ---- */
 
 static request request_of(uint64_t bytes) {
-  request r = {.bytes = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK, .segment_bytes = SMALL_SEGMENT, .pool = SMALL};
-  if (r.bytes <= MOST_SMALL) return r;
-  r.pool = LARGE;
-  r.segment_bytes = r.bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r.bytes, ROUND_OWN) * ROUND_OWN;
-  return r;
+  uint64_t whole = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK;
+  return (request){.bytes = whole, .pool = whole <= MOST_SMALL ? SMALL : LARGE};
+}
+
+/* Of the segment that the driver is asked for. */
+static uint64_t segment_bytes(const request *r) {
+  if (r->pool == SMALL) return SMALL_SEGMENT;
+  return r->bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r->bytes, ROUND_OWN) * ROUND_OWN;
 }
 
 static uint64_t most_split(const sn_caching *c) {
@@ -290,25 +293,26 @@ static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
   return b->bytes + (more ? c->blocks[b->after].bytes : 0);
 }
 
-/* The smallest free block that is large enough; of expandable segments, one whose successor can become less large is
- * passed over, so that what can grow is kept for what needs it. 0: none. */
-static uint32_t best_fit(const sn_caching *c, const request *r) {
-  const sn__bins *free = &c->free[r->pool];
-  uint32_t number = sn__bins_find(free, c->blocks, r->bytes);
-  while (number && c->options.expandable_segments) {
-    uint32_t next = sn__bins_next(free, c->blocks, number);
-    if (!next || expandable_bytes(c, &c->blocks[next]) >= expandable_bytes(c, &c->blocks[number])) break;
-    number = next;
-  }
+/* Of expandable segments: from the smallest that is large enough on, a free block whose successor can become less large
+ * is passed over, so that what can grow is kept for what needs it. */
+static uint32_t pass_over(const sn_caching *c, const request *r, uint32_t number) {
+  for (uint32_t next; (next = sn__bins_next(&c->free[r->pool], c->blocks, number)); number = next)
+    if (expandable_bytes(c, &c->blocks[next]) >= expandable_bytes(c, &c->blocks[number])) break;
   return number;
 }
 
-/* The number of a free block that the request may have, which is still put; 0: none. */
+/* Where blocks from max_split_bytes on are not cut: whether the request must leave a free block of `bytes` alone. */
+static bool is_refused(const sn_caching *c, const request *r, uint64_t bytes) {
+  uint64_t most = c->options.max_split_bytes;
+  return r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+}
+
+/* The number of the smallest free block that is large enough, where the request may have it, which is still put; 0:
+ * none. */
 static uint32_t find_free(const sn_caching *c, const request *r) {
-  uint32_t number = best_fit(c, r);
-  if (!number) return 0;
-  uint64_t most = most_split(c), bytes = c->blocks[number].bytes;
-  bool refused = r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  uint32_t number = sn__bins_find(&c->free[r->pool], c->blocks, r->bytes);
+  if (number && c->options.expandable_segments) number = pass_over(c, r, number);
+  bool refused = number && c->options.max_split_bytes && is_refused(c, r, c->blocks[number].bytes);
   return refused ? 0 : number;
 }
 
@@ -316,9 +320,10 @@ static uint32_t find_free(const sn_caching *c, const request *r) {
 static uint32_t find_new(sn_caching *c, const request *r, sn_err *err) {
   if (err->code != SN_OK) return 0;
   if (c->options.expandable_segments) return expand(c, r, err);
-  if (!is_left(c, r->segment_bytes)) return 0;
-  reserve(c, r->segment_bytes);
-  return new_segment(c, r->pool, r->segment_bytes, FREE, err);
+  uint64_t bytes = segment_bytes(r);
+  if (!is_left(c, bytes)) return 0;
+  reserve(c, bytes);
+  return new_segment(c, r->pool, bytes, FREE, err);
 }
 
 /* Of a free block that is a segment, or of its pages. */
@@ -386,7 +391,7 @@ static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, sn_e
 /* A block that is not put, from the driver, to which what is free goes back where it has too little; 0 where that does
  * not help, or with an error. */
 static uint32_t find_or_retry(sn_caching *c, const request *r, sn_err *err) {
-  if (c->asking) c->asking(c->watcher, c->figures.reserved_bytes + r->segment_bytes);
+  if (c->asking) c->asking(c->watcher, c->figures.reserved_bytes + segment_bytes(r));
   uint32_t found = find_new(c, r, err);
   if (!found && give_uncut(c, r, err)) found = find_new(c, r, err);
   if (!found && err->code == SN_OK && give_all(c, err) == SN_OK) found = find_new(c, r, err);

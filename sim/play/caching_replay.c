@@ -167,14 +167,16 @@ static uint32_t step_of(const replay *r) {
   return r->iteration > 0 ? r->script->requests[r->next_request].step : SN_NONE;
 }
 
+static void note_failure(replay *r, uint64_t bytes) {
+  r->result.fits = false;
+  r->result.failed_iteration = r->iteration;
+  r->result.failed_step = step_of(r);
+  r->result.failed_bytes = bytes;
+}
+
 /* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `peak`: what it was before. */
 static sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
-  if (status == SN_NO_FIT) {
-    r->result.fits = false;
-    r->result.failed_iteration = r->iteration;
-    r->result.failed_step = step_of(r);
-    r->result.failed_bytes = bytes;
-  }
+  if (status == SN_NO_FIT) note_failure(r, bytes);
   if (r->figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
   if (r->search && r->search->asking) note_asked(r->search);
   return status;
