@@ -168,29 +168,31 @@ static site *visit(fitter *f, uint32_t value, sn_err *err) {
   return fill(f, s, value, err) == SN_OK && s->value ? s : NULL;
 }
 
-/* What a value needs. A network that is not there, and one for which the strategy has no plan (recomputation of a chain
- * that is too long), fit nowhere; *why says which. */
-static sn_status ask(fitter *f, uint32_t value, bool only_fits, sn_need *need, const char **why, sn_err *err) {
+/* What a value needs, and with `binding` why. A network that is not there, and one for which the strategy has no plan
+ * (recomputation of a chain that is too long), fit nowhere; *why_not says which. */
+static sn_status ask(fitter *f, uint32_t value, sn_need *need, sn_binding *binding, const char **why_not, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
+  uint64_t memory = f->device->memory_bytes;
   *need = (sn_need){.slack_bytes = INT64_MIN};
-  *why = f->refusal.text;
+  *why_not = f->refusal.text;
   if (f->refused && value >= f->refused) return SN_OK;
   const site *s = visit(f, value, err);
-  *why = s ? NULL : f->reason.text;
+  *why_not = s ? NULL : f->reason.text;
   if (!s) return err->code;
-  sn_status (*look)(sn_planner *, sn_strategy, uint64_t, sn_need *, sn_err *) =
-      only_fits ? sn_planner_fits : sn_planner_need;
-  if (look(s->planner, f->strategy, f->device->memory_bytes, need, &reason) == SN_OK) return err->code;
+  sn_status status = binding ? sn_planner_binding(s->planner, f->strategy, memory, f->arena, binding, &reason)
+                             : sn_planner_fits(s->planner, f->strategy, memory, need, &reason);
+  if (status == SN_OK && binding) *need = binding->need;
+  if (status == SN_OK) return err->code;
   if (!is_refusal(&reason)) return sn_fail(err, reason.code, "%s", reason.text);
   f->refused = value;
   f->refusal = reason;
-  *why = f->refusal.text;
+  *why_not = f->refusal.text;
   return SN_OK;
 }
 
 static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
-  const char *why;
-  return ask(user, value, true, need, &why, err);
+  const char *why_not;
+  return ask(user, value, need, NULL, &why_not, err);
 }
 
 /* ---- answers ---- */
@@ -208,7 +210,7 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
 static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
   uint32_t value = a->search.value ? a->search.value + 1 : f->knob->low;
   const char *why = "it is the largest there is";
-  if (value <= f->knob->high && ask(f, value, false, need, &why, err) != SN_OK) return err->code;
+  if (value <= f->knob->high && ask(f, value, need, &a->binding, &why, err) != SN_OK) return err->code;
   if (why) {
     a->end = sn_arena_text(f->arena, why);
     a->search.tried_to = a->search.value;
@@ -219,9 +221,7 @@ static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err
   a->next_device_bytes = need->device_bytes;
   a->next_host_bytes = need->host_bytes;
   if (need->guessed) a->search.proved = false;
-  const site *s = visit(f, value, err);
-  if (!s) return sn_fail(err, SN_BUG, "the network of value %u is gone", value);
-  return sn_planner_binding(s->planner, a->strategy, f->device->memory_bytes, f->arena, &a->binding, err);
+  return SN_OK;
 }
 
 /* Where networks grow they grow evenly: three small ones tell at which value they become too large to try, so that the
@@ -307,18 +307,16 @@ const sn_fit_answer *sn_fit_best(const sn_fit *fit) {
 /* ---- the least memory ---- */
 
 static sn_status find_least(sn_planner *planner, sn_arena *arena, sn_memory_answer *a, sn_err *err) {
-  sn_need less;
   sn_result *result = sn_arena_alloc(arena, 1, sizeof *result);
   if (!result) return sn_fail_memory(err);
   if (sn_planner_least(planner, a->strategy, &a->memory_bytes, err) != SN_OK) return err->code;
   bool none = a->memory_bytes == 0;
   uint64_t below = none ? SN_MEMORY_ALL : a->memory_bytes - SN_POOL_BLOCK; /* a pool has a block at least */
-  if (sn_planner_fits(planner, a->strategy, below, &less, err) != SN_OK ||
-      sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
+  if (sn_planner_binding(planner, a->strategy, below, arena, &a->binding, err) != SN_OK ||
       sn_planner_result(planner, a->strategy, none ? SN_MEMORY_ALL : a->memory_bytes, arena, result, err) != SN_OK)
     return err->code;
   a->result = result;
-  a->verified = result->fits != none && !less.fits;
+  a->verified = result->fits != none && !a->binding.need.fits;
   return SN_OK;
 }
 

@@ -7,9 +7,10 @@
  *   ... fit->answers[i].value, fit->answers[i].result->images_per_second ...
  *   sn_fit_free(fit);
  *
- * A knob makes a network for every value from `low` to `high`. Whether one fits is known from its plan alone (every
- * plan is checked, none is played), and what does not depend on the strategy is made once for all of them. Memory grows
- * nearly evenly with a knob, so secant steps find the boundary in a handful of plans.
+ * A knob makes a network for every value from `low` to `high`. Whether one fits is known from its plan, or ahead of it
+ * where the plan could say nothing else (sim/ask/need.h); answers, and what stops the next, are of plans that are
+ * checked. What does not depend on the strategy is made once for all of them. Memory grows nearly evenly with a knob,
+ * so secant steps find the boundary in a handful of values.
  *
  * Nearly is not always. The pool's luck with holes makes some values fail although larger ones fit. So every value is
  * tried from the boundary up to the first one whose tensors alone do not fit (sn_need.slack_bytes), and some beyond: in
@@ -60,9 +61,9 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err);
 /* What the search found about one strategy. */
 typedef struct sn_fit_search {
   uint32_t value;                /* 0: none in the knob's range */
-  uint32_t tried_from, tried_to; /* every value in this range was planned; `value` is the last of them that fits */
+  uint32_t tried_from, tried_to; /* every value in this range was tried; `value` is the last of them that fits */
   bool proved;                   /* at tried_to the tensors alone do not fit, or the knob ends */
-  uint32_t misfits;              /* values below `value` that were planned and do not fit; 0: nothing spoke against
+  uint32_t misfits;              /* values below `value` that were tried and do not fit; 0: nothing spoke against
                                     "whatever is smaller fits too" */
   uint32_t misfit;               /* the largest of them */
   uint32_t plans;

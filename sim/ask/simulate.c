@@ -270,6 +270,10 @@ static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t 
   return status;
 }
 
+static bool is_host_limited(const question *q) {
+  return q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
+}
+
 /* sn_planner_least() */
 static sn_status least_memory(question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
   bool found = true;
@@ -277,8 +281,7 @@ static sn_status least_memory(question *q, sn_strategy strategy, const sn_result
   if (has_caching(q, strategy)) return least_with_caching(q, strategy, memory_bytes);
   sn_status status = open_graph(q, strategy);
   if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
-  bool limited = q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
-  if (status == SN_OK && limited) status = least_pool_with_host(q, strategy, &pool, &found);
+  if (status == SN_OK && is_host_limited(q)) status = least_pool_with_host(q, strategy, &pool, &found);
   *memory_bytes = found ? resident_bytes(q, strategy) + pool : 0;
   return status;
 }
@@ -492,44 +495,55 @@ sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t mem
   return make_plan(&planner->q, strategy, only_fits);
 }
 
-static sn_status find_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
-                           sn_need *need, sn_err *err) {
-  sn_plan *plan = sn_planner_plan(planner, strategy, memory_bytes, only_fits, err);
-  if (!plan) return err->code;
-  uint64_t fixed = resident_bytes(&planner->q, strategy), limit = planner->q.options->pool_bytes;
-  bool cache = sn_strategy_has_cache(strategy);
-  uint64_t tensors = cache ? sn_lower_floor(plan->route, SN_WORKSPACE_NONE, NULL)
-                           : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
-  int64_t room = (int64_t)memory_bytes - (int64_t)fixed;
-  if (limit > 0 && room > (int64_t)limit) room = (int64_t)limit;
-  *need = (sn_need){.fits = sn_plan_fits(plan),
-                    .device_bytes = fixed + plan->pool_bytes,
-                    .host_bytes = planner->q.options->external == SN_EXTERNAL_HOST ? plan->external_bytes : 0,
-                    .slack_bytes = room - (int64_t)tensors};
-  int64_t outside = (int64_t)plan->external_limit - (int64_t)plan->external_bytes;
-  if (plan->external_limit > 0 && outside < need->slack_bytes) {
-    need->guessed = cache;
-    need->slack_bytes = outside;
-  }
-  sn_status status = SN_OK;
-  if (has_caching(&planner->q, strategy)) {
-    sn_caching_need caching;
-    status = find_caching_need(&planner->q, strategy, plan, &caching, NULL);
-    need->fits = caching.fits;
-    need->device_bytes = caching.device_bytes;
-  }
-  sn_plan_free(plan);
+static sn_need_wish need_wish(question *q, sn_strategy strategy) {
+  return (sn_need_wish){.strategy = strategy,
+                        .schedule = schedule_of(q, strategy),
+                        .memory_bytes = q->memory_bytes,
+                        .resident_bytes = resident_bytes(q, strategy),
+                        .pool_limit = q->options->pool_bytes,
+                        .floor = graph_of(q, strategy)->floor,
+                        .on_host = q->options->external == SN_EXTERNAL_HOST};
+}
+
+static sn_status tell_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_need *need) {
+  const sn_need_wish wish = need_wish(q, strategy);
+  sn_caching_need caching;
+  sn_need_tell(&wish, plan, need);
+  if (!has_caching(q, strategy)) return SN_OK;
+  sn_status status = find_caching_need(q, strategy, plan, &caching, NULL);
+  need->fits = caching.fits;
+  need->device_bytes = caching.device_bytes;
   return status;
 }
 
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
                           sn_err *err) {
-  return find_need(planner, strategy, memory_bytes, false, need, err);
+  sn_plan *plan = sn_planner_plan(planner, strategy, memory_bytes, false, err);
+  sn_status status = plan ? tell_need(&planner->q, strategy, plan, need) : err->code;
+  sn_plan_free(plan);
+  return status;
+}
+
+/* Whether a plan is to be made at all to know if it fits. */
+static sn_status foresee(question *q, sn_strategy strategy, sn_need *need, bool *known) {
+  *known = false;
+  if (is_host_limited(q) || is_lucky(strategy) || has_caching(q, strategy) || sn_strategy_adapts(strategy) ||
+      sn_strategy_is_corun(strategy) || !schedule_of(q, strategy))
+    return q->err->code;
+  const sn_need_wish wish = need_wish(q, strategy);
+  return sn_need_foresee(&wish, need, known, q->err);
 }
 
 sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
                           sn_err *err) {
-  sn_status status = find_need(planner, strategy, memory_bytes, true, need, err);
+  question *q = &planner->q;
+  bool known;
+  q->err = err;
+  q->memory_bytes = memory_bytes;
+  if (foresee(q, strategy, need, &known) != SN_OK || known) return err->code;
+  sn_plan *plan = make_plan(q, strategy, true);
+  sn_status status = plan ? tell_need(q, strategy, plan, need) : err->code;
+  sn_plan_free(plan);
   need->device_bytes = need->host_bytes = 0;
   return status;
 }
@@ -539,27 +553,12 @@ sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *
   return least_memory(&planner->q, strategy, NULL, memory_bytes);
 }
 
-/* What a step makes in the place of what it reads takes no bytes of its own. */
-static uint64_t step_bytes(const sn_route *route, const sn_step *step, bool whole_blocks) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
-    uint64_t tensor = route->tensors[route->accesses[step->first_access + i].tensor].bytes;
-    bool taken = false;
-    for (uint32_t p = 0; p < step->n_permits; p++) taken |= route->permits[step->first_permit + p].to == i;
-    if (!taken) bytes += whole_blocks ? sn_pool_round(tensor) : tensor;
-  }
-  return bytes;
-}
-
 sn_status sn_planner_bound(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
   question *q = &planner->q;
   q->err = err;
   if (open_graph(q, strategy) != SN_OK) return err->code;
-  const sn_route *route = graph_of(q, strategy)->route;
-  uint64_t most = 0;
-  for (uint32_t s = 0; s < route->n_steps; s++)
-    most = sn_max(most, step_bytes(route, &route->steps[s], !has_caching(q, strategy)));
-  *memory_bytes = resident_bytes(q, strategy) + most;
+  uint64_t step = sn_need_of_largest_step(graph_of(q, strategy)->route, !has_caching(q, strategy));
+  *memory_bytes = resident_bytes(q, strategy) + step;
   return SN_OK;
 }
 
@@ -590,7 +589,8 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .host_bytes = plan->external_bytes,
                           .host_memory_bytes = plan->external_limit};
   if (!binding->layer) sn_fail_memory(err);
-  if (binding->layer) sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
+  if (binding->layer && tell_need(&planner->q, strategy, plan, &binding->need) == SN_OK)
+    sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
   sn_plan_free(plan);
   return err->code;
 }

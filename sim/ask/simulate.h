@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "models/net.h"
+#include "sim/ask/need.h"
 #include "sim/ask/run.h"
 #include "sim/device/device.h"
 #include "sim/plan/high_water.h"
@@ -55,17 +56,9 @@ sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_
 void sn_planner_free(sn_planner *planner);
 
 /* What a strategy needs, from its plan alone. */
-typedef struct sn_need {
-  bool fits;
-  uint64_t device_bytes; /* sn_result.peak_device_bytes */
-  uint64_t host_bytes;   /* sn_result.host_bytes */
-  int64_t slack_bytes;   /* what would be left (below 0: missing) if only the tensors of the fullest moment counted -
-                            under the cache: of the largest step - and no hole or workspace: below 0 no plan fits. Or
-                            what is left of the host's memory, where that is less */
-  bool guessed; /* slack is the host's under a cache, which another value may leave more of: below 0 is no proof */
-} sn_need;
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
-/* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is placed but where that decides. */
+/* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned, placed or proved but where
+ * that decides. */
 sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
 /* The least usable memory of a device with which the strategy runs; options->pool_bytes is not looked at. Every
@@ -87,6 +80,7 @@ sn_status sn_planner_result(sn_planner *planner, sn_strategy strategy, uint64_t 
 /* What keeps a plan from fitting into less: the tensors of its fullest step where they alone are too large, else what
  * sets its pool. */
 typedef struct sn_binding {
+  sn_need need; /* of the plan */
   sn_cause cause;
   uint32_t step; /* from 1 */
   const char *layer, *pass;

@@ -39,6 +39,31 @@ static void expect_fits(const trial *t, sn_strategy strategy, uint64_t memory_by
              need.fits ? "fits" : "does not fit");
 }
 
+/* Asked whether it fits, the planner says what the plan does, though often without one. */
+static void expect_foreseen(const trial *t, sn_strategy strategy, uint64_t memory_bytes) {
+  sn_err err = SN_ERR_INIT;
+  sn_need need, sooner;
+  char name[SN_STRATEGY_TEXT];
+  if (sn_planner_need(t->planner, strategy, memory_bytes, &need, &err) != SN_OK ||
+      sn_planner_fits(t->planner, strategy, memory_bytes, &sooner, &err) != SN_OK)
+    fail_msg("%s", err.text);
+  if (sooner.fits != need.fits || sooner.slack_bytes != need.slack_bytes || sooner.guessed != need.guessed)
+    fail_msg("SN_SEED=%" PRIu64 " SN_PROP_NETS=1: %s, workspace %s, in %" PRIu64 " bytes: foreseen are %d and %" PRId64
+             " bytes of slack, planned %d and %" PRId64,
+             t->seed, sn_strategy_name(strategy, name), sn_workspace_name(t->workspace), memory_bytes, sooner.fits,
+             sooner.slack_bytes, need.fits, need.slack_bytes);
+}
+
+/* From half of the least to half as much again. */
+static void try_foreseeing(const trial *t, sn_strategy strategy, uint64_t least) {
+  for (int i = 0; i < TRIES; i++) {
+    uint64_t more = SN_POOL_BLOCK * prng_from(t->dice, 0, (uint32_t)(least / SN_POOL_BLOCK));
+    expect_foreseen(t, strategy, least / 2 + more);
+  }
+  expect_foreseen(t, strategy, least);
+  expect_foreseen(t, strategy, least - 1);
+}
+
 /* A narrow cache may by luck run with less (sim/ask/simulate.h). */
 static void try_around(const trial *t, sn_strategy strategy, uint64_t least) {
   expect_fits(t, strategy, least, true, least);
@@ -65,6 +90,7 @@ static void check_workspace(trial *t, const sn_net *net, const sn_device *device
     assert_int_equal(r->fits, r->least_device_bytes <= device->memory_bytes);
     assert_true(memory->answers[i].result->fits);
     try_around(t, strategies[i], r->least_device_bytes);
+    try_foreseeing(t, strategies[i], r->least_device_bytes);
   }
   sn_memory_free(memory);
   sn_run_free(run);

@@ -1,0 +1,62 @@
+/* Need; see the header. */
+#include "sim/ask/need.h"
+
+#include "base/checked.h"
+#include "sim/ask/result.h"
+#include "sim/plan/fullest.h"
+#include "sim/plan/lower.h"
+
+/* Of memory and pool once so many bytes are in it. */
+static int64_t slack(const sn_need_wish *w, uint64_t tensors) {
+  int64_t room = (int64_t)w->memory_bytes - (int64_t)w->resident_bytes, limit = (int64_t)w->pool_limit;
+  return (limit > 0 && room > limit ? limit : room) - (int64_t)tensors;
+}
+
+static uint64_t largest_step(const sn_route *route) {
+  return sn_lower_floor(route, SN_WORKSPACE_NONE, NULL);
+}
+
+void sn_need_tell(const sn_need_wish *w, const sn_plan *plan, sn_need *need) {
+  bool cache = sn_strategy_has_cache(w->strategy);
+  uint64_t tensors = cache ? largest_step(plan->route) : plan->use[sn_result_peak(plan, plan->use)].tensor_bytes;
+  *need = (sn_need){.fits = sn_plan_fits(plan),
+                    .device_bytes = w->resident_bytes + plan->pool_bytes,
+                    .host_bytes = w->on_host ? plan->external_bytes : 0,
+                    .slack_bytes = slack(w, tensors)};
+  int64_t outside = (int64_t)plan->external_limit - (int64_t)plan->external_bytes;
+  if (plan->external_limit == 0 || outside >= need->slack_bytes) return;
+  need->guessed = cache;
+  need->slack_bytes = outside;
+}
+
+sn_status sn_need_foresee(const sn_need_wish *w, sn_need *need, bool *known, sn_err *err) {
+  bool cache = sn_strategy_has_cache(w->strategy);
+  uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes), tensors = 0;
+  uint64_t pool = w->pool_limit > 0 ? sn_min(w->pool_limit, left) : left;
+  sn_status status = SN_OK;
+  if (cache)
+    tensors = largest_step(w->schedule->route);
+  else
+    status = sn_fullest_bytes(w->schedule, w->strategy, &tensors, err);
+  *need = (sn_need){.fits = cache && pool >= w->floor, .slack_bytes = slack(w, tensors)};
+  *known = cache || need->slack_bytes < 0;
+  return status;
+}
+
+/* What a step makes in the place of what it reads takes no bytes of its own. */
+static uint64_t step_bytes(const sn_route *route, const sn_step *step, bool whole_blocks) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    uint64_t tensor = route->tensors[route->accesses[step->first_access + i].tensor].bytes;
+    bool taken = false;
+    for (uint32_t p = 0; p < step->n_permits; p++) taken |= route->permits[step->first_permit + p].to == i;
+    if (!taken) bytes += whole_blocks ? sn_pool_round(tensor) : tensor;
+  }
+  return bytes;
+}
+
+uint64_t sn_need_of_largest_step(const sn_route *route, bool whole_blocks) {
+  uint64_t most = 0;
+  for (uint32_t s = 0; s < route->n_steps; s++) most = sn_max(most, step_bytes(route, &route->steps[s], whole_blocks));
+  return most;
+}
