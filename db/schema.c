@@ -510,10 +510,13 @@ static const char resizing[] = "ALTER TABLE calibrations ADD COLUMN resize_ns RE
 /* Layers that are not trained; before, none were frozen. */
 static const char freezes[] = "ALTER TABLE runs ADD COLUMN freeze TEXT NOT NULL DEFAULT '';";
 
+/* How far the samples of a timing are apart; 0: nobody kept it. */
+static const char spreads[] = "ALTER TABLE timings ADD COLUMN spread_ns INTEGER NOT NULL DEFAULT 0;";
+
 static const char *const migrations[] = {
-    version_1,        version_2,  sweep_tables, pool_columns, net_names,        host_memory, names_and_failures,
-    least_memory,     placements, graphs,       origins,      optimizers,       iterations,  corun_columns,
-    swept_iterations, teams,      speeds,       precisions,   swept_precisions, resizing,    freezes};
+    version_1,  version_2,  sweep_tables,     pool_columns, net_names,  host_memory,   names_and_failures, least_memory,
+    placements, graphs,     origins,          optimizers,   iterations, corun_columns, swept_iterations,   teams,
+    speeds,     precisions, swept_precisions, resizing,     freezes,    spreads};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -230,7 +230,7 @@ static const sn__column timing_columns[] = {
     COLUMN(sn_timing, shape),  COLUMN(sn_timing, op),         COLUMN(sn_timing, pass),
     COLUMN(sn_timing, kernel), COLUMN(sn_timing, algo),       COLUMN(sn_timing, workspace_bytes),
     COLUMN(sn_timing, ns),     COLUMN(sn_timing, formula_ns), COLUMN(sn_timing, samples),
-    COLUMN(sn_timing, part),   COLUMN(sn_timing, threads),
+    COLUMN(sn_timing, part),   COLUMN(sn_timing, threads),    COLUMN(sn_timing, spread_ns),
 };
 
 static const sn__column point_columns[] = {

@@ -133,6 +133,7 @@ static sn_status print_json(const sn_calibration *c, FILE *out, sn_err *err) {
     sn_json_put_count(&o, "threads", t->threads);
     sn_json_put_count(&o, "workspace_bytes", t->workspace_bytes);
     sn_json_put_count(&o, "ns", (uint64_t)t->ns);
+    sn_json_put_count(&o, "spread_ns", (uint64_t)t->spread_ns);
     sn_json_put_count(&o, "formula_ns", (uint64_t)t->formula_ns);
     sn_json_put_count(&o, "samples", t->samples);
     sn_json_end(&o, i ? ",\n" : "\n", false, "", out, err);

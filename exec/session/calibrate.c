@@ -251,14 +251,16 @@ static void join_equals(calibrator *c) {
   qsort(c->timings, c->n_timings, sizeof *c->timings, sn_timing_compare);
   for (uint32_t i = 0; i < c->n_timings;) {
     sn_timing joined = c->timings[i];
-    double sum = 0;
+    double sum = 0, spread = 0;
     uint32_t n = 0, samples_in_all = 0;
     for (; i < c->n_timings && sn_timing_compare(&joined, &c->timings[i]) == 0; i++, n++) {
       sum += (double)c->timings[i].ns;
+      spread += (double)c->timings[i].spread_ns;
       samples_in_all += c->timings[i].samples;
       joined.workspace_bytes = sn_max(joined.workspace_bytes, c->timings[i].workspace_bytes);
     }
     joined.ns = llround(sum / n);
+    joined.spread_ns = llround(spread / n);
     joined.samples = samples_in_all;
     c->timings[kept++] = joined;
   }

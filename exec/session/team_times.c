@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
   FORWARD,
@@ -16,6 +15,7 @@ enum {
   PLACES,     /* operations that a layer may have */
   ROUNDS = 3, /* times that an operation is played with each count of threads */
   KEPT_SAMPLES = 48,
+  KEPT_RUNS = 512,
   MOST_COUNTS = SN_TEAM_COUNTS + 3
 };
 
@@ -23,6 +23,12 @@ typedef struct samples {
   uint32_t count;
   int64_t ns[KEPT_SAMPLES];
 } samples;
+
+/* An iteration of operations one after another. */
+typedef struct serial_run {
+  uint32_t pass; /* of the mix */
+  int64_t ns;    /* from the begin of the first to the end of the last */
+} serial_run;
 
 typedef struct run_of_one {
   int64_t begin_ns, end_ns;
@@ -33,16 +39,19 @@ typedef struct run_of_one {
 struct sn__team_times {
   const sn_net *net;
   uint32_t cores, counts[MOST_COUNTS], n_counts;
-  sn_mix mix;           /* that is played */
-  uint32_t n_mixes;     /* so far */
-  samples *samples;     /* [count][layer x PLACES + ..] */
-  int64_t *ns;          /* the same: medians, when all are there; 0: not measured */
-  int64_t *gaps;        /* of an iteration: between operations on different teams */
-  bool paired;          /* what is played is 2xH */
-  run_of_one *ops;      /* of an iteration of it */
-  sn__team_run *beside; /* those of them that ran beside others */
-  double interference[KEPT_SAMPLES], resize_ns[KEPT_SAMPLES]; /* of iterations */
-  uint32_t n_interference, n_resizes;
+  sn_mix mix;         /* that is played */
+  uint32_t n_mixes;   /* so far */
+  samples *samples;   /* [count][layer x PLACES + ..] */
+  int64_t *ns;        /* the same: medians, when all are there; 0: not measured */
+  int64_t *spread_ns; /* the same: between the quartiles */
+  size_t *order;      /* places of operations, as they run one after another */
+  uint32_t n_order, n_runs;
+  serial_run runs[KEPT_RUNS];
+  bool paired;                       /* what is played is 2xH */
+  run_of_one *ops;                   /* of an iteration of it */
+  sn__team_run *beside;              /* those of them that ran beside others */
+  double interference[KEPT_SAMPLES]; /* of iterations */
+  uint32_t n_interference;
 };
 
 static size_t places(const sn__team_times *t) {
@@ -88,11 +97,12 @@ sn__team_times *sn__team_times_new(const sn_net *net, uint32_t cores, const uint
     size_t all = places(t);
     t->samples = calloc(t->n_counts * all, sizeof *t->samples);
     t->ns = calloc(t->n_counts * all, sizeof *t->ns);
-    t->gaps = calloc(all, sizeof *t->gaps);
+    t->spread_ns = calloc(t->n_counts * all, sizeof *t->spread_ns);
+    t->order = calloc(all, sizeof *t->order);
     t->ops = calloc(all, sizeof *t->ops);
     t->beside = calloc(all, sizeof *t->beside);
   }
-  if (t && t->samples && t->ns && t->gaps && t->ops && t->beside) return t;
+  if (t && t->samples && t->ns && t->spread_ns && t->order && t->ops && t->beside) return t;
   sn__team_times_free(t);
   sn_fail_memory(err);
   return NULL;
@@ -102,7 +112,8 @@ void sn__team_times_free(sn__team_times *t) {
   if (!t) return;
   free(t->samples);
   free(t->ns);
-  free(t->gaps);
+  free(t->spread_ns);
+  free(t->order);
   free(t->ops);
   free(t->beside);
   free(t);
@@ -224,23 +235,23 @@ static bool counts_here(const sn__team_times *t, uint32_t threads) {
   return (threads == t->cores) == (t->mix.pass < t->n_counts);
 }
 
-/* All operations of a mix are on one lane, so one after another. */
+/* All operations of a mix are on one lane, so one after another, in every mix in the same order. */
 static void visit_mix(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
-  uint32_t n_gaps = 0;
-  const sn_instr *before = NULL;
+  int64_t begin_ns = 0, end_ns = 0;
+  t->n_order = 0;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
-    if (instr->kind != SN_COMPUTE) continue;
+    if (instr->kind != SN_COMPUTE || t->n_order == places(t)) continue;
     const sn_step *step = &plan->route->steps[instr->id];
     uint32_t count = plan->teams[instr->team].count;
-    const sn_span *span = &trace->spans[i];
-    samples *s = &t->samples[first_of(t, count) + place_of(step->layer, step->pass, (sn_step_part)instr->part)];
-    if (counts_here(t, count) && s->count < KEPT_SAMPLES) s->ns[s->count++] = span->end_ns - span->begin_ns;
-    if (before && before->team != instr->team && n_gaps < places(t))
-      t->gaps[n_gaps++] = span->begin_ns - trace->spans[before - plan->instrs].end_ns;
-    before = instr;
+    size_t place = place_of(step->layer, step->pass, (sn_step_part)instr->part);
+    samples *s = &t->samples[first_of(t, count) + place];
+    if (t->n_order == 0) begin_ns = trace->spans[i].begin_ns;
+    end_ns = trace->spans[i].end_ns;
+    t->order[t->n_order++] = place;
+    if (counts_here(t, count) && s->count < KEPT_SAMPLES) s->ns[s->count++] = end_ns - trace->spans[i].begin_ns;
   }
-  if (n_gaps > 0 && t->n_resizes < KEPT_SAMPLES) t->resize_ns[t->n_resizes++] = (double)median_ns(t->gaps, n_gaps);
+  if (t->n_runs < KEPT_RUNS) t->runs[t->n_runs++] = (serial_run){t->mix.pass, end_ns - begin_ns};
 }
 
 void sn__team_times_visit(sn__team_times *t, const sn_plan *plan, const sn_trace *trace) {
@@ -255,7 +266,9 @@ static void find_medians(sn__team_times *t) {
     samples *s = &t->samples[i];
     if (s->count == 0) continue;
     int64_t median = median_ns(s->ns, s->count);
+    uint32_t quarter = (s->count - 1) / 4;
     t->ns[i] = median > 0 ? median : 1;
+    t->spread_ns[i] = s->ns[s->count - 1 - quarter] - s->ns[quarter];
   }
 }
 
@@ -285,21 +298,38 @@ sn_status sn__team_times_measure(sn__team_times *t, sn_session *session, sn_err 
 
 /* ---- what was found ---- */
 
-/* 0 where there are none. */
-static double median_of(const double *of_iterations, uint32_t n) {
-  double sorted[KEPT_SAMPLES];
+/* Sorts them. 0 where there are none. */
+static double median_of(double *of_iterations, uint32_t n) {
   if (n == 0) return 0;
-  memcpy(sorted, of_iterations, n * sizeof *sorted);
-  qsort(sorted, n, sizeof *sorted, compare_real);
-  return sorted[n / 2];
+  qsort(of_iterations, n, sizeof *of_iterations, compare_real);
+  return of_iterations[n / 2];
 }
 
-double sn__team_times_interference(const sn__team_times *t) {
+double sn__team_times_interference(sn__team_times *t) {
   return median_of(t->interference, t->n_interference);
 }
 
+/* What an iteration took beyond its operations' times. */
+static int64_t lost_ns(const sn__team_times *t, const serial_run *run) {
+  const sn_mix mix = {t->counts, t->n_counts, run->pass};
+  int64_t ns = run->ns;
+  for (uint32_t op = 0; op < t->n_order; op++) ns -= t->ns[first_of(t, sn_mix_threads(&mix, op)) + t->order[op]];
+  return ns;
+}
+
+/* The median over iterations of mixes, or of those on all cores. */
+static double median_lost_ns(const sn__team_times *t, bool mixed) {
+  double lost[KEPT_RUNS];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < t->n_runs; i++)
+    if ((t->runs[i].pass >= t->n_counts) == mixed) lost[n++] = (double)lost_ns(t, &t->runs[i]);
+  return median_of(lost, n);
+}
+
 double sn__team_times_resize_ns(const sn__team_times *t) {
-  return fmin(fmax(0, median_of(t->resize_ns, t->n_resizes)), SN_MAX_RESIZE_NS);
+  if (t->n_order < 2) return 0;
+  double ns = (median_lost_ns(t, true) - median_lost_ns(t, false)) / (t->n_order - 1); /* each changes the team */
+  return fmin(fmax(0, ns), SN_MAX_RESIZE_NS);
 }
 
 uint32_t sn__team_times_most(const sn__team_times *t) {
@@ -318,6 +348,7 @@ static sn_timing timing_of(const sn__team_times *t, const sn_cores *cores, sn_op
                      .kernel = SN_CONV_KERNELS,
                      .algo = SN_CONV_ALGOS,
                      .ns = t->ns[count * places(t) + place],
+                     .spread_ns = t->spread_ns[count * places(t) + place],
                      .formula_ns = sn_scaling_ns(cores, &law, t->counts[count]),
                      .samples = t->samples[count * places(t) + place].count,
                      .part = part,

@@ -4,7 +4,8 @@
  * Operations run one after another in mixes (sim/policy/mix.h), each behind one on another team, so that they find the
  * caches as co-run plans leave them, and teams asleep; with all cores, on which most of a plan's operations are, behind
  * others on all of them. The time of an operation with so many threads is the median of at least three samples. What
- * lies between two operations on different teams is what another team takes: its median.
+ * another team takes is what a mix takes beyond these times, for each of its changes, more than operations that all run
+ * on all cores: the team that is woken, and what an operation on all cores then does not find in its caches.
  *
  * Then `2xH`, H half of the cores, runs what it can on both halves at once; interference is the beta of the device's
  * law (sim/device/cores.h) with which operations side by side take as long as they took: a median over operations, and
@@ -40,9 +41,9 @@ void sn__team_times_visit(sn__team_times *times, const sn_plan *plan, const sn_t
 const sn_mix *sn__team_times_next_mix(sn__team_times *times);
 
 /* 0 .. SN_MAX_INTERFERENCE */
-double sn__team_times_interference(const sn__team_times *times);
+double sn__team_times_interference(sn__team_times *times);
 
-/* 0 .. SN_MAX_RESIZE_NS; 0 where it was not measured */
+/* 0 .. SN_MAX_RESIZE_NS, known when all mixes were played */
 double sn__team_times_resize_ns(const sn__team_times *times);
 
 /* The most timings that there can be, and one after another of those that there are. */

@@ -21,9 +21,15 @@ typedef struct sn__measured_op {
   uint32_t part; /* sn_step_part */
 } sn__measured_op;
 
-/* `ns` and `share`, [1 .. threads], hold what the law says. True where the shape was measured: with one thread, and
+/* The times of an operation by its number of threads, [1 .. threads]. */
+typedef struct sn__measured_ns {
+  int64_t *ns, *spread_ns; /* spread: of the samples, as far as T is theirs */
+  uint16_t *share;
+} sn__measured_ns;
+
+/* `ns` and `share` hold what the law says, `spread_ns` zeros. True where the shape was measured: with one thread, and
  * another count at least. O(threads). */
-bool sn__measured_times(const sn_calibration *calibration, const sn__measured_op *op, uint32_t threads, int64_t *ns,
-                        uint16_t *share);
+bool sn__measured_times(const sn_calibration *calibration, const sn__measured_op *op, uint32_t threads,
+                        sn__measured_ns times);
 
 #endif

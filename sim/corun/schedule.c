@@ -29,7 +29,8 @@ typedef struct maker {
 /* Another schedule must end before that. */
 static int64_t cutoff_ns(const maker *m) {
   if (!m->found) return INT64_MAX;
-  bool is_serial = m->policy.kind == SN_POLICY_WORKERS && m->policy.workers == 1;
+  bool is_serial =
+      m->policy.kind == SN_POLICY_WORKERS && m->policy.workers == 1 && m->policy.threads == m->problem->cores->count;
   return m->best->end_ns - (m->keeps_serial && is_serial ? m->best->end_ns / SN_CORUN_GAIN : 0);
 }
 
@@ -103,9 +104,11 @@ static int compare(const void *a, const void *b) {
   return (x->order > y->order) - (x->order < y->order);
 }
 
-/* 2, 4, .. C threads, and 1.5 C and 2 C; all of which there are times for. Returns how many. */
+/* 2, 4, .. C threads, and 1.5 C and 2 C; all of which there are times for. Workers that are executed, maybe on two
+ * cores, may have one. Returns how many. */
 static uint32_t list_threads(const sn__problem *p, uint32_t threads[SN_MAX_CORES]) {
   uint32_t c = p->cores->count, n = 0;
+  if (p->cores->pinned) threads[n++] = 1;
   for (uint32_t t = 2; t < c; t += 2) threads[n++] = t;
   threads[n++] = c;
   if (3 * c / 2 > c && 3 * c / 2 <= p->times->max_threads) threads[n++] = 3 * c / 2;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "sim/corun/climb.h"
+#include "sim/corun/kinds.h"
 #include "sim/corun/measured.h"
 #include "sim/device/scaling.h"
 
@@ -57,10 +58,10 @@ static uint32_t find_kind(maker *m, sn_op op, sn_pass pass, sn_step_part part) {
 static bool find_times(maker *m, const sn_step *step, sn_step_part part, const char *shape, sn_time_class *c) {
   const sn_cores *cores = &m->device->cores;
   uint32_t most = m->times->max_threads;
-  int64_t *ns = sn_arena_alloc(m->times->arena, 2 * ((size_t)most + 1), sizeof *ns);
+  int64_t *ns = sn_arena_alloc(m->times->arena, 3 * ((size_t)most + 1), sizeof *ns);
   uint16_t *share = sn_arena_alloc(m->times->arena, (size_t)most + 1, sizeof *share);
   if (!ns || !share) return false;
-  int64_t *predicted = ns + most + 1;
+  int64_t *predicted = ns + most + 1, *spread_ns = predicted + most + 1;
   sn_scaling law =
       sn_scaling_of(cores, m->route->net, step->layer, step->pass, sn_step_part_kernel(part), m->optimizer);
   for (uint32_t p = 1; p <= most; p++) {
@@ -68,7 +69,8 @@ static bool find_times(maker *m, const sn_step *step, sn_step_part part, const c
     share[p] = (uint16_t)sn_scaling_share(cores, &law, p);
   }
   const sn__measured_op op = {shape, m->route->net->layers[step->layer].op, step->pass, part};
-  bool measured = m->calibration && sn__measured_times(m->calibration, &op, most, ns, share);
+  bool measured =
+      m->calibration && sn__measured_times(m->calibration, &op, most, (sn__measured_ns){ns, spread_ns, share});
   sn_climb climb = sn_climb_up(ns, cores->count, m->interval);
   sn_climb_predict(&climb, ns, most, predicted);
   *c = (sn_time_class){.layer = step->layer,
@@ -78,6 +80,7 @@ static bool find_times(maker *m, const sn_step *step, sn_step_part part, const c
                        .accuracy = sn_climb_accuracy(&climb, ns, predicted),
                        .ns = ns,
                        .predicted = predicted,
+                       .spread_ns = spread_ns,
                        .share = share};
   return true;
 }
@@ -133,7 +136,7 @@ static bool add_operations(maker *m) {
 }
 
 /* n_k, steps and accuracy of all. */
-static void sum_up(maker *m) {
+static bool sum_up(maker *m) {
   sn_times *t = m->times;
   double accuracy = 0;
   for (uint32_t i = 0; i < t->n_classes; i++) {
@@ -148,6 +151,7 @@ static void sum_up(maker *m) {
   }
   if (m->device->cores.tile > 1) t->profile_steps *= 2;
   t->accuracy = t->n_ops > 0 ? accuracy / t->n_ops : 1;
+  return t->measured_ops == 0 || sn__kinds_choose(t, m->route, m->kinds, m->device->cores.resize_ns, m->interval);
 }
 
 static bool begin(maker *m) {
@@ -186,10 +190,7 @@ sn_times *sn_times_new(const sn_route *route, const sn_device *device, sn_optimi
   maker m = {
       .route = route, .device = device, .optimizer = optimizer, .interval = interval, .calibration = calibration};
   if (check(device, interval, err) != SN_OK) return NULL;
-  if (begin(&m) && add_operations(&m)) {
-    sum_up(&m);
-    return m.times;
-  }
+  if (begin(&m) && add_operations(&m) && sum_up(&m)) return m.times;
   sn_times_free(m.times);
   sn_fail_memory(err);
   return NULL;

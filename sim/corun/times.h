@@ -6,7 +6,8 @@
  *   class    operations of one shape (sn_timing_shape() and part): they take the same time
  *   kind     classes of one operator, pass and part
  *
- * The threads of all instances of a kind, n_k, are the best count of its class that takes longest with one thread.
+ * The threads of all instances of a kind, n_k, are the best count of its class that takes longest with one thread;
+ * where times were measured, what makes all operations one after another fastest (sim/corun/kinds.h).
  *
  * O(operations + classes x cores).
  */
@@ -34,6 +35,7 @@ typedef struct sn_time_class {
   double accuracy;          /* of `predicted`: sn_climb_accuracy() */
   const int64_t *ns;        /* [1 .. max_threads]: T */
   const int64_t *predicted; /* [1 .. max_threads]: from the samples */
+  const int64_t *spread_ns; /* [1 .. max_threads]: how far what was measured is apart; 0 where `ns` is the law's */
   const uint16_t *share;    /* [1 .. max_threads]: u in 1/1024 */
 } sn_time_class;
 
@@ -42,7 +44,7 @@ typedef struct sn_time_kind {
   sn_pass pass;
   sn_step_part part;
   uint32_t threads;   /* n_k */
-  uint32_t largest;   /* the class that decided it */
+  uint32_t largest;   /* the class that takes longest with one thread */
   uint32_t instances; /* of all classes */
 } sn_time_kind;
 

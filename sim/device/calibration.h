@@ -45,6 +45,7 @@ typedef struct sn_timing {
   uint32_t samples;         /* 0: an algorithm that the library offers and that failed when it was run */
   uint32_t part;            /* sn_step_part, below SN_TIMING_PARTS; 0 where threads is */
   uint32_t threads;         /* of the team it was measured on; 0: a whole step, on all the machine */
+  int64_t spread_ns;        /* of a team: how far the quartiles of the samples are apart; else 0 */
 } sn_timing;
 
 typedef struct sn_neighbour sn_neighbour;

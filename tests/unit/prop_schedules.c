@@ -272,7 +272,7 @@ static void bounded_workers(void **state) {
     for (uint32_t k = 1; k <= 4; k *= 2)
       for (uint32_t threads = 1; threads <= 2 * cores; threads++) {
         bool tried = (threads < cores && threads % 2 == 0) || threads == cores || threads == 3 * cores / 2 ||
-                     threads == 2 * cores;
+                     threads == 2 * cores || (threads == 1 && c->cores.pinned);
         if (!tried || (c->cores.pinned && k * threads > cores)) continue;
         int64_t end = check_bounds(c, k, threads, budget);
         if (end < fastest) fastest = end;

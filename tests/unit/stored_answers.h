@@ -29,11 +29,11 @@ static inline void put_run(sn_store *store, sn_err *err) {
 static inline void put_calibration(sn_store *store, sn_err *err) {
   static const sn_timing timings[] = {
       {"CONV 4x1x28x28 to 20x24x24 5x5 s1x1 p0x0 g1 bias", SN_CONV, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 4096,
-       90000, 80000, 5, 0, 0},
+       90000, 80000, 5, 0, 0, 0},
       {"CONV 4x1x28x28 to 20x24x24 5x5 s1x1 p0x0 g1 bias", SN_CONV, SN_BACKWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 8192,
-       190000, 180000, 5, 0, 0},
-      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 9000, 8000, 5, 0, 0},
-      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_BACKWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 7000, 6000, 5, 1, 2}};
+       190000, 180000, 5, 0, 0, 0},
+      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_FORWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 9000, 8000, 5, 0, 0, 0},
+      {"FC 4x500x1x1 to 10x1x1 bias", SN_FC, SN_BACKWARD, SN_CONV_KERNELS, SN_CONV_ALGOS, 0, 7000, 6000, 5, 1, 2, 300}};
   sn_calibration c = {.name = "mine",
                       .backend = "cpu",
                       .hardware = "h",
