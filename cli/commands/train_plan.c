@@ -10,6 +10,7 @@ static const char *refusal(const sn_args *args, const sn_plan_head *head) {
   const sn_iteration *iteration = &head->options.iteration;
   if (args->backend != SN_EXEC_CPU) return "plans from files are executed on the CPU only, by --backend cpu";
   if (sn_strategy_is_simulated(head->strategy)) return "nothing executes the graph of its strategy";
+  if (sn_strategy_is_corun(head->strategy)) return "its operations run side by side, and here one after another";
   if (iteration->inference) return "it is of a network that is only run, and here it is trained";
   if (iteration->precision != SN_FP32) return "its numbers have two bytes or TF32, and fp32 is executed only";
   if (*sn_iteration_freeze(*iteration)) return "it does not train all layers, and here all are trained";
@@ -27,7 +28,7 @@ sn_plan_file *sn_train_plan_open(const sn_args *args, sn_session_options *option
   if (!file) return NULL;
   const char *why = refusal(args, &file->head);
   if (why)
-    sn_fail(err, SN_BAD_USAGE, "%.300s: %s; snsim play times any plan", args->operand, why);
+    sn_fail(err, SN_BAD_USAGE, "%.300s: %s; snsim check proves any plan", args->operand, why);
   else if (prove(args, file, err) == SN_OK) {
     options->machine.hyper.optimizer = file->head.options.iteration.optimizer;
     options->machine.accumulate = file->head.options.iteration.accumulate;

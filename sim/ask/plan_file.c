@@ -208,10 +208,14 @@ static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *are
 }
 
 sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeline **timeline, sn_err *err) {
+  *timeline = NULL;
+  if (sn_plan_is_corun(file->plan)) {
+    sn_fail(err, SN_BAD_USAGE, "plans of operations side by side (+corun) are checked, but not played");
+    return NULL;
+  }
   sn_arena *arena = sn_arena_new();
   sn_run *run = arena ? sn_arena_alloc(arena, 1, sizeof *run) : NULL;
   sn_result *result = arena ? sn_arena_alloc(arena, 1, sizeof *result) : NULL;
-  *timeline = NULL;
   if (!run || !result) {
     sn_fail_memory(err);
   } else if (play(file, device, arena, result, timeline, err) == SN_OK) {

@@ -11,13 +11,14 @@
 
 #define MOST_BYTES (UINT64_C(1) << 53) /* up to here numbers of JSON are whole */
 
-enum { FORMAT = 1, MOST_IMAGE = 65536 };
+enum { FORMAT = 1, MOST_IMAGE = 65536, MOST_TEAMS = 4096 };
 
 typedef struct reader {
   const sn_json *doc;
   const sn_route *route;
   sn_plan *plan;
   sn_err *err;
+  bool corun; /* operations have cores of their own */
 } reader;
 
 /* ---- what it is a plan of ---- */
@@ -93,9 +94,9 @@ static void read_words(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   READ_WORD("allocator", sn_allocator_parse, &head->options.allocator);
   READ_WORD("optimizer", sn_optimizer_parse, &head->options.iteration.optimizer);
   READ_WORD("precision", sn_precision_parse, &head->options.iteration.precision);
-  if (err->code == SN_OK && sn_strategy_is_corun(head->strategy))
-    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "strategy"), err,
-                 "plans of operations side by side (+corun) are written, but not read");
+  if (err->code == SN_OK && sn_strategy_is_corun(head->strategy) != sn_json_has(root, "cores"))
+    sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, sn_json_has(root, "cores") ? "cores" : "strategy"), err,
+                 "plans of operations side by side, and no others, have a strategy with +corun and \"cores\"");
 }
 
 static void read_numbers(const sn_json *doc, sn_plan_head *head, sn_err *err) {
@@ -214,7 +215,7 @@ static sn_status check_lists(const reader *r) {
 
 /* Keys of one kind of instruction, and the lanes that it may be on. */
 typedef struct form {
-  const char *keys[10];
+  const char *keys[12]; /* of co-run plans all, of others those ahead of "part" */
   bool lanes[SN_PLAIN_LANES];
 } form;
 
@@ -222,7 +223,7 @@ static const form forms[SN_INSTR_KINDS] = {
     [SN_ALLOC] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, true}},
     [SN_RELEASE] = {{"do", "lane", "at_step", "tensor", "offset", "bytes"}, {true, false, false}},
     [SN_COMPUTE] = {{"do", "lane", "at_step", "step", "recompute", "forward", "backward_data", "backward_filter",
-                     "workspace"},
+                     "workspace", "part", "cores"},
                     {true, false, false}},
     [SN_COPY_OUT] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, true, false}},
     [SN_COPY_IN] = {{"do", "lane", "at_step", "tensor", "external_offset", "bytes"}, {false, false, true}},
@@ -281,10 +282,55 @@ static uint8_t read_algo(const reader *r, const cJSON *item, const char *key) {
   return (uint8_t)read_name(r, item, key, SN_CONV_ALGOS, algo_name);
 }
 
+static const char *part_name(uint32_t part) {
+  return sn_step_part_name((sn_step_part)part);
+}
+
+/* Its number among the plan's teams, where it is new as the last. */
+static sn_status add_team(const reader *r, const cJSON *item, sn_team team, uint16_t *index) {
+  sn_plan *plan = r->plan;
+  uint32_t i = plan->n_teams;
+  while (i > 0 && (plan->teams[i - 1].first != team.first || plan->teams[i - 1].count != team.count ||
+                   plan->teams[i - 1].slot != team.slot))
+    i--;
+  if (i == 0) {
+    if (plan->n_teams == MOST_TEAMS)
+      return sn_json_fail(r->doc, item, r->err, "more than %d different teams of cores", MOST_TEAMS);
+    plan->teams[plan->n_teams] = team;
+    i = ++plan->n_teams;
+  }
+  *index = (uint16_t)(i - 1);
+  return SN_OK;
+}
+
+/* {"first", "count", "slot"}, or {"count", "slot": "any"}. */
+static sn_status read_team(const reader *r, const cJSON *item, sn_instr *instr) {
+  static const char *const keys[] = {"count", "slot", "first"};
+  uint64_t first = 0, count = 0, slot = SN_SLOT_ANY;
+  const cJSON *cores = cJSON_GetObjectItemCaseSensitive(item, "cores");
+  if (!cJSON_IsObject(cores)) return sn_json_fail(r->doc, item, r->err, "\"cores\" is to be an object");
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive(cores, "slot");
+  bool any = cJSON_IsString(of) && strcmp(of->valuestring, "any") == 0;
+  sn_json_only(r->doc, cores, keys, any ? 2 : 3, r->err);
+  sn_json_count(r->doc, cores, "count", 1, UINT16_MAX, &count, r->err);
+  if (!any) sn_json_count(r->doc, cores, "first", 0, UINT16_MAX, &first, r->err);
+  if (!any) sn_json_count(r->doc, cores, "slot", 0, SN_SLOT_SECOND, &slot, r->err);
+  if (r->err->code != SN_OK) return r->err->code;
+  const sn_team team = {(uint16_t)first, (uint16_t)count, (uint8_t)slot};
+  return add_team(r, cores, team, &instr->team);
+}
+
+static sn_status read_part(const reader *r, const cJSON *item, sn_instr *instr) {
+  if (!r->corun) return SN_OK;
+  if (sn_json_has(item, "part")) instr->part = (uint8_t)read_name(r, item, "part", SN_STEP_PARTS, part_name);
+  return r->err->code == SN_OK ? read_team(r, item, instr) : r->err->code;
+}
+
 static sn_status read_compute(const reader *r, const cJSON *item, sn_instr *instr) {
   static const char *const keys[] = {"offset", "bytes"};
   const cJSON *workspace = cJSON_GetObjectItemCaseSensitive(item, "workspace");
-  if (read_id(r, item, "step", 1, r->route->n_steps, instr) != SN_OK) return r->err->code;
+  if (read_id(r, item, "step", 1, r->route->n_steps, instr) != SN_OK || read_part(r, item, instr) != SN_OK)
+    return r->err->code;
   const sn_step *step = &r->route->steps[instr->id];
   bool forward = step->pass == SN_FORWARD;
   if (sn_json_has(item, "recompute")) sn_json_bool(r->doc, item, "recompute", &instr->rerun, r->err);
@@ -326,10 +372,11 @@ static sn_status read_instr(const reader *r, const cJSON *item, sn_instr *instr)
   uint32_t kind = read_name(r, item, "do", SN_INSTR_KINDS, kind_name);
   if (r->err->code != SN_OK) return r->err->code;
   size_t n_keys = 0;
-  while (n_keys < 10 && forms[kind].keys[n_keys]) n_keys++;
+  while (n_keys < 12 && forms[kind].keys[n_keys] && (r->corun || strcmp(forms[kind].keys[n_keys], "part") != 0))
+    n_keys++;
   if (sn_json_only(r->doc, item, forms[kind].keys, n_keys, r->err) != SN_OK) return r->err->code;
-  uint32_t lane = read_name(r, item, "lane", SN_PLAIN_LANES, lane_name);
-  if (r->err->code == SN_OK && !forms[kind].lanes[lane])
+  uint32_t lane = read_name(r, item, "lane", r->corun ? SN_LANES : SN_PLAIN_LANES, lane_name);
+  if (r->err->code == SN_OK && !forms[kind].lanes[sn_lane_computes((sn_lane)lane) ? SN_LANE_COMPUTE : lane])
     return sn_json_fail(r->doc, item, r->err, "%s does not go on lane %s", kind_name(kind), lane_name(lane));
   if (sn_json_has(item, "at_step")) {
     sn_json_count(r->doc, item, "at_step", 1, r->route->n_steps, &step, r->err);
@@ -348,6 +395,20 @@ static void fill_steps(sn_plan *plan) {
     if (instr->kind == SN_COMPUTE && !instr->rerun) next = instr->id;
     if (instr->step == SN_NONE) instr->step = next;
   }
+}
+
+/* The device's, which operations of a co-run plan have parts of. */
+static sn_status read_cores(reader *r) {
+  const cJSON *root = sn_json_root(r->doc);
+  uint64_t cores = 0, slots = 1;
+  r->corun = sn_json_has(root, "cores");
+  if (!r->corun) return SN_OK;
+  sn_json_count(r->doc, root, "cores", 1, SN_MAX_CORES, &cores, r->err);
+  read_count(r->doc, "slots", 1, SN_SLOT_ANY, &slots, r->err);
+  r->plan->cores = (uint16_t)cores;
+  r->plan->slots = (uint16_t)slots;
+  r->plan->teams = calloc(MOST_TEAMS, sizeof *r->plan->teams);
+  return r->plan->teams ? r->err->code : sn_fail_memory(r->err);
 }
 
 static sn_status read_instrs(reader *r) {
@@ -425,7 +486,7 @@ sn_plan *sn_plan_read(const sn_json *doc, const sn_route *route, sn_err *err) {
   plan->use = calloc((size_t)route->n_steps + 1, sizeof *plan->use);
   if (!plan->use)
     sn_fail_memory(err);
-  else if (check_lists(&r) == SN_OK && read_instrs(&r) == SN_OK)
+  else if (check_lists(&r) == SN_OK && read_cores(&r) == SN_OK && read_instrs(&r) == SN_OK)
     read_sizes(&r);
   if (err->code == SN_OK) return plan;
   sn_plan_free(plan);

@@ -71,6 +71,32 @@ static void comes_back(void **state) {
   }
 }
 
+/* Plans of operations side by side are checked and not played: tensors, steps and instructions come back. */
+static void corun_comes_back(void **state) {
+  static const char *const coruns[] = {"liveness+corun=path", "liveness+corun=s1234", "liveness+corun=2x136"};
+  sn_device device = load_gpu("knl7250");
+  (void)state;
+  for (size_t s = 0; s < sizeof coruns / sizeof *coruns; s++) {
+    size_t bytes, again_bytes;
+    sn_err err = SN_ERR_INIT;
+    sn_options options = SN_OPTIONS_INIT;
+    sn_timeline *timeline;
+    char *text = written(s == 0 ? "tv_resnet18" : "lenet", coruns[s], &device, &bytes);
+    sn_plan_file *file = sn_plan_file_parse("p.json", text, bytes, &err);
+    must(&err);
+    sn_plan_file_check(file, NULL, &device, &err);
+    must(&err);
+    assert_true(sn_plan_is_corun(file->plan));
+    char *again = text_of(file->plan, coruns[s], &device, &options, &again_bytes);
+    assert_string_equal(strstr(text, "\"tensors\""), strstr(again, "\"tensors\""));
+    assert_null(sn_plan_file_play(file, &device, &timeline, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+    free(again);
+    free(text);
+    sn_plan_file_free(file);
+  }
+}
+
 /* What snsim says of its own plan is what it says of the same plan from a file. */
 static void plays_the_same(void **state) {
   (void)state;
@@ -109,15 +135,14 @@ static void plays_the_same(void **state) {
 }
 
 /* A damaged plan is refused where the checker refuses it, with its line; none passes that it would not let pass. */
-static void refuses_damage(void **state) {
-  (void)state;
-  sn_device device = load_gpu("k40c");
+static void refuse_damage(const char *strategy, const char *gpu) {
+  sn_device device = load_gpu(gpu);
   sn_options options = SN_OPTIONS_INIT;
   uint64_t dice = first_seed(7);
   unsigned refused = 0, passed = 0;
   size_t bytes;
   sn_err err = SN_ERR_INIT;
-  char *text = written("lenet", "liveness+offload+recompute=speed", &device, &bytes);
+  char *text = written("lenet", strategy, &device, &bytes);
   sn_plan_file *whole = sn_plan_file_parse("p.json", text, bytes, &err);
   sn_plan_file_check(whole, NULL, &device, &err);
   must(&err);
@@ -127,7 +152,7 @@ static void refuses_damage(void **state) {
     sn_err verdict = SN_ERR_INIT, why = SN_ERR_INIT;
     sn_check(&changed, NULL, &verdict);
     size_t damaged_bytes;
-    char *damaged = text_of(&changed, "liveness+offload+recompute=speed", &device, &options, &damaged_bytes);
+    char *damaged = text_of(&changed, strategy, &device, &options, &damaged_bytes);
     sn_plan_file *file = sn_plan_file_parse("p.json", damaged, damaged_bytes, &why);
     if (file) sn_plan_file_check(file, NULL, &device, &why);
     if (verdict.code != SN_OK) {
@@ -145,9 +170,16 @@ static void refuses_damage(void **state) {
   free(text);
 }
 
+static void refuses_damage(void **state) {
+  (void)state;
+  refuse_damage("liveness+offload+recompute=speed", "k40c");
+  refuse_damage("liveness+corun=path", "knl7250");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(comes_back),
+      cmocka_unit_test(corun_comes_back),
       cmocka_unit_test(plays_the_same),
       cmocka_unit_test(refuses_damage),
   };
