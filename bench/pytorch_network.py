@@ -30,6 +30,15 @@ class Scale(nn.Module):
         return self.weight * x
 
 
+class Times(nn.Module):
+    def __init__(self, slope):
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x):
+        return x * self.slope
+
+
 class RmsNorm(nn.Module):
     def __init__(self, channels):
         super().__init__()
@@ -312,6 +321,8 @@ class Network(nn.Module):
 
     def activation(self, layer):
         mode, in_place = layer["mode"], self.in_place(layer)
+        if mode == "times":
+            return Times(layer["slope"])
         if mode == "leaky":
             return nn.LeakyReLU(layer["slope"], inplace=in_place)
         if mode in ACTIVATIONS:

@@ -3,13 +3,15 @@ pytorch_memory.py's way, on fake tensors and without a GPU.
 
     python3 bench/pytorch_transformers.py --net gpt2 --batch 4 --sequence 1024 --optimizer adamw
     python3 bench/pytorch_transformers.py --net bert_base --batch 32 --sequence 512
+    python3 bench/pytorch_transformers.py --net llama --layers 4 --batch 4 --lora '8:*q_proj,*v_proj' --optimizer adamw8bit
 
 Needs transformers (PyPI) beside what pytorch_memory.py needs; weights are random. Attention is PyTorch's fused kernel for a
 CPU, told that it is causal instead of given a mask, and without dropout, which that kernel has not; on a GPU it keeps 16
-bytes more a layer, the seeds. What stays different: buffers, numbers of positions, and the cosines and sines that
+bytes more a layer, the seeds. With --lora Hugging Face's peft puts the adapters in. What stays different: buffers, numbers of positions, and the cosines and sines that
 Llama's layers share. Exit codes as pytorch_memory.py's.
 """
 import argparse
+import fnmatch
 import json
 import os
 import sys
@@ -50,6 +52,18 @@ def network(name, layers):
     memory.fail(2, f"{name} is none of gpt2, bert_base, llama, t5_base")
 
 
+def adapted(net, lora):
+    try:
+        import peft
+    except ImportError as error:
+        memory.fail(4, f"peft cannot be imported by this Python: {error}")
+    torch.nn.Module.to = lambda module, *_, **__: module  # all is where and what it should be; fake tensors cannot move
+    rank, _, globs = lora.partition(":")
+    targets = "|".join(fnmatch.translate(glob) for glob in globs.split(",")) if globs else "all-linear"
+    config = peft.LoraConfig(r=int(rank), target_modules=targets)
+    return peft.get_peft_model(net, config, autocast_adapter_dtype=False).base_model.model
+
+
 def measure(options):
     F.dropout, F.scaled_dot_product_attention = memory.dropout, attention
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
@@ -57,9 +71,12 @@ def measure(options):
     with memory.FakeTensorMode():
         with made_in(options.precision):
             net, each = network(options.net, options.layers)
+            if options.lora:
+                net = adapted(net, options.lora)
         CAUSAL[0] = each
-        update = memory.optimizer_of(options.optimizer, net.train().parameters())
+        update = memory.optimizer_of(options.optimizer, [p for p in net.train().parameters() if p.requires_grad])
         tracker = memory.Tracker()
+        tracker.leave_alone(p for p in net.parameters() if not p.requires_grad)
         tracker.track_external(net, update)
         with tracker:
             tokens = torch.zeros(options.batch, options.sequence, dtype=torch.int64)
@@ -85,7 +102,7 @@ def simulate(options):
     depth = f"llama:layers={options.layers}" if options.net == "llama" else options.net
     answer = memory.ask(options.snsim, "--net", depth, "--batch", str(options.batch), "--sequence", str(options.sequence),
                         "--optimizer", options.optimizer, "--precision", options.precision, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
-                        "--no-db", "--json")
+                        "--no-db", "--json", *(["--lora", options.lora] if options.lora else []))
     result = answer["results"][0]
     return {key: result["live_at_peak"][key] for key in memory.COMPONENTS} | {"total": result["live_peak_bytes"]}
 
@@ -96,7 +113,8 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
     parser.add_argument("--layers", type=int, default=None, help="of llama (default: 2); the others have 12")
-    parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw"))
+    parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw", "adam8bit", "adamw8bit"))
+    parser.add_argument("--lora", metavar="R:GLOB,..", help="adapters of rank R beside the modules that match")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"))
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
     parser.add_argument("--json", action="store_true")

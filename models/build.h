@@ -33,7 +33,7 @@ typedef struct sn_conv {
 
 typedef struct sn_act {
   sn_act_mode mode;
-  double slope; /* of SN_ACT_LEAKY */
+  double slope; /* of SN_ACT_LEAKY and SN_ACT_TIMES */
 } sn_act;
 
 typedef struct sn_pooling {

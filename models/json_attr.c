@@ -287,9 +287,11 @@ static void read_inplace(const reader *r, sn_attr *a) {
 
 static void read_act(const reader *r, sn_attr *a) {
   a->act = (sn_act_mode)read_word(r, "mode", sn_act_names(), SN_ACT_MODES);
-  a->slope = a->act == SN_ACT_LEAKY ? 0.01 : 0;
-  if (a->act != SN_ACT_LEAKY && has(r, "slope") && !r->m->failed)
-    MISTAKE(r->m, r->layer, "an ACT of mode \"%s\" has no \"slope\"; \"leaky\" has", sn_act_names()[a->act]);
+  bool sloped = a->act == SN_ACT_LEAKY || a->act == SN_ACT_TIMES;
+  a->slope = a->act == SN_ACT_LEAKY ? 0.01 : a->act == SN_ACT_TIMES ? 1 : 0;
+  if (!sloped && has(r, "slope") && !r->m->failed)
+    MISTAKE(r->m, r->layer, "an ACT of mode \"%s\" has no \"slope\"; \"leaky\" and \"times\" have",
+            sn_act_names()[a->act]);
   read_number(r, "slope", &a->slope);
   read_inplace(r, a);
 }

@@ -135,7 +135,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_POOL) put_pool(o, a);
   if (op == SN_LRN) put_lrn(o, a);
   if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);
-  if (op == SN_ACT && a->act == SN_ACT_LEAKY) put_number(o, "slope", a->slope);
+  if (op == SN_ACT && (a->act == SN_ACT_LEAKY || a->act == SN_ACT_TIMES)) put_number(o, "slope", a->slope);
   if (op == SN_DROPOUT) put_number(o, "ratio", a->ratio);
   if (op == SN_DROPOUT && a->images) put_flag(o, "images", true);
   if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);

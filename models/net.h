@@ -76,6 +76,7 @@ typedef enum sn_act_mode {
   SN_ACT_SOFTPLUS,    /* log(1 + exp(x)) */
   SN_ACT_MISH,        /* x tanh(softplus(x)) */
   SN_ACT_GELU_NEW,    /* GELU by a tanh, made of simple operations as GPT-2's authors wrote it */
+  SN_ACT_TIMES,       /* slope x */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -124,7 +125,7 @@ typedef struct sn_attr {
   sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */
   uint32_t lrn_size;               /* [LRN] window across channels */
   double lrn_alpha, lrn_beta, lrn_k;
-  double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more */
+  double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more, and SN_ACT_TIMES */
   double ratio; /* [DROPOUT, ATTENTION: of probabilities] share of elements dropped, 0 <= ratio < 1 */
   bool images;  /* [DROPOUT] drops whole images: stochastic depth */
 } sn_attr;
@@ -143,10 +144,19 @@ typedef struct sn_shape {
   uint32_t n, c, h, w;
 } sn_shape;
 
+/* Whether a layer's parameters are trained. */
+typedef enum sn_tuning {
+  SN_TUNED,         /* yes, where nobody freezes them (sim/graph/freeze.h) */
+  SN_TUNED_IF_SAID, /* of a network with adapters: only where somebody says what is frozen, and it is not this */
+  SN_TUNED_NEVER,   /* behind an adapter */
+  SN_TUNED_ALWAYS   /* an adapter's own */
+} sn_tuning;
+
 typedef struct sn_layer {
   const char *name; /* unique in the net */
   sn_op op;
   sn_attr attr;
+  sn_tuning tuning;
   uint32_t first_input, n_inputs;   /* net->inputs[first_input ..]: value ids */
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */
@@ -178,6 +188,7 @@ typedef struct sn_net {
   uint64_t parameters;    /* trainable elements in all */
   uint64_t macs;          /* multiply-adds of one forward of the whole batch */
   uint64_t data_bytes;    /* the input batch */
+  bool adapted;           /* it has adapters: not all that has parameters is SN_TUNED */
   uint64_t label_bytes;   /* one 4-byte label an image, or a position */
   struct sn_arena *arena;
 } sn_net;

@@ -76,7 +76,7 @@ const char *const *sn_act_names(void) {
       [SN_ACT_GELU] = "gelu",           [SN_ACT_SILU] = "silu",
       [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
       [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish",
-      [SN_ACT_GELU_NEW] = "gelu_new"};
+      [SN_ACT_GELU_NEW] = "gelu_new",   [SN_ACT_TIMES] = "times"};
   return modes;
 }
 
@@ -242,6 +242,8 @@ static sn_status dropout_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_
 
 static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
+  if (a->act == SN_ACT_TIMES && !isfinite(a->slope))
+    return sn_fail(err, SN_BAD_INPUT, "slope %g is no number", a->slope);
   if (a->act != SN_ACT_LEAKY || (isfinite(a->slope) && a->slope >= 0)) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT, "slope %g is not 0 or more: backward takes the sign of x from the output",
                  a->slope);

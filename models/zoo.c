@@ -5,9 +5,11 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "models/lora.h"
 #include "models/zoo_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const sn_zoo_entry entries[] = {
@@ -177,8 +179,30 @@ static sn_net *unknown(const char *name, sn_err *err) {
   return NULL;
 }
 
+const char *sn_net_lora(const char *spec) {
+  const char *found = strstr(spec, SN_NET_ADAPTED);
+  return found ? found + sizeof SN_NET_ADAPTED - 1 : NULL;
+}
+
+/* Without its adapters. */
+static size_t plain_length(const char *spec) {
+  const char *lora = sn_net_lora(spec);
+  return lora ? (size_t)(lora - spec) - (sizeof SN_NET_ADAPTED - 1) : strlen(spec);
+}
+
+char *sn_net_plain(const char *spec) {
+  return strndup(spec, plain_length(spec));
+}
+
+char *sn_net_adapt(const char *spec, const char *lora) {
+  size_t room = strlen(spec) + sizeof SN_NET_ADAPTED + strlen(lora);
+  char *text = malloc(room);
+  if (text) snprintf(text, room, "%s%s%s", spec, SN_NET_ADAPTED, lora);
+  return text;
+}
+
 bool sn_net_is_sequence(const char *spec) {
-  size_t length = strcspn(spec, ":");
+  size_t length = strcspn(spec, ":+");
   for (size_t i = 0; i < ENTRY_COUNT; i++)
     if (strlen(entries[i].name) == length && strncmp(spec, entries[i].name, length) == 0)
       return entries[i].build == sn__zoo_gpt2 || entries[i].build == sn__zoo_bert ||
@@ -186,14 +210,18 @@ bool sn_net_is_sequence(const char *spec) {
   return false;
 }
 
+static bool ends_in(const char *text, size_t length, const char *end) {
+  return length >= strlen(end) && strncmp(text + length - strlen(end), end, strlen(end)) == 0;
+}
+
 bool sn_net_is_file(const char *spec) {
-  size_t length = strlen(spec);
-  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0) || sn__net_is_onnx(spec);
+  size_t length = plain_length(spec);
+  return memchr(spec, '/', length) || ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx");
 }
 
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room) {
   if (sn_net_is_file(spec) && *name)
-    snprintf(text, room, "%s (%s)", spec, name);
+    snprintf(text, room, "%s (%.*s)", spec, (int)sn_min(plain_length(name), SN_NET_NAME), name);
   else
     snprintf(text, room, "%s", spec);
   return text;
@@ -253,7 +281,7 @@ static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}, 
 const char *sn_net_depth_name(const char *spec) {
   char name[LONGEST];
   if (sn_net_is_file(spec)) return "repeat";
-  split(spec, name, sizeof name);
+  snprintf(name, sizeof name, "%.*s", (int)sn_min(strcspn(spec, ":+"), sizeof name), spec);
   for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
     if (strcmp(name, depths[i].family) == 0) return depths[i].key;
   return NULL;
@@ -289,8 +317,24 @@ static sn_net *load_deep(const char *name, const char *parameters, uint32_t dept
   return NULL;
 }
 
+static sn_net *load_adapted(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
+  sn_lora lora;
+  char *plain = sn_net_plain(spec);
+  if (!plain) sn_fail_memory(err);
+  if (!plain || sn_lora_parse(sn_net_lora(spec), &lora, err) != SN_OK) {
+    free(plain);
+    return NULL;
+  }
+  sn_net *net = sn_net_load_depth(plain, depth, batch, image, err);
+  sn_net *with = net ? sn_lora_apply(net, &lora, err) : NULL;
+  sn_net_free(net);
+  free(plain);
+  return with;
+}
+
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   char name[LONGEST];
+  if (sn_net_lora(spec)) return load_adapted(spec, depth, batch, image, err);
   if (sn_net_is_file(spec)) return load_file(spec, depth, batch, image, err);
   const char *parameters = split(spec, name, sizeof name);
   return depth ? load_deep(name, parameters, depth, batch, image, err) : load_zoo(name, parameters, batch, image, err);

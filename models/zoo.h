@@ -28,7 +28,8 @@ typedef struct sn_zoo_entry {
 const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
 
 /* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a network as JSON or ONNX
- * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx"; docs/networks.md). image is height and width; 0 means the
+ * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx"; docs/networks.md); "+lora=8" or "+lora=8:GLOB,.." behind it
+ * gives it adapters (models/lora.h). image is height and width; 0 means the
  * network's own size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the
  * network cannot have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
@@ -46,6 +47,15 @@ char *sn_net_title(const char *spec, const char *name, char *text, size_t room);
 
 /* Whether `image` is the length of sequences of tokens: of GPT-2, BERT and Llama. */
 bool sn_net_is_sequence(const char *spec);
+
+#define SN_NET_ADAPTED "+lora="
+
+/* What stands behind "+lora=" of `spec`; NULL: it has no adapters. */
+const char *sn_net_lora(const char *spec);
+
+/* `spec` without its adapters, and with others; the caller frees them. NULL: out of memory. */
+char *sn_net_plain(const char *spec);
+char *sn_net_adapt(const char *spec, const char *lora);
 
 /* Whether sn_net_load() takes `spec` for the path of a file. */
 bool sn_net_is_file(const char *spec);

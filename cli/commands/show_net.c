@@ -68,6 +68,10 @@ static void print_totals(const sn_net *net, const uint64_t *kept, FILE *out) {
           "backward\n",
           net->n_layers - forks, net->parameters, (double)net->parameters * sizeof(float) / MIB,
           (double)net->macs / 1e6, (double)all / MIB);
+  uint64_t trained = sn_freeze_trained(NULL, net);
+  if (net->adapted)
+    fprintf(out, "%" PRIu64 " parameters are trained, those of adapters: %.4f %%\n", trained,
+            100.0 * (double)trained / (double)net->parameters);
 }
 
 static sn_status print_table(const sn_route *r, const sn_out *out, sn_err *err) {
@@ -100,6 +104,9 @@ static bool is_json(const sn_args *args) {
 
 sn_status sn_cli_show_net(const sn_args *args, sn_err *err) {
   if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim show-net --net lenet");
+  if (is_json(args) && sn_net_lora(args->net))
+    return sn_fail(err, SN_BAD_USAGE,
+                   "a network's file holds no adapters: write it without --lora, and give --lora with --net FILE");
   sn_out out;
   sn_net *net = sn_net_load(args->net, args->batch ? args->batch : 1, args->image, err);
   sn_route *route =

@@ -61,7 +61,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   uses u = {.count = 0};
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
   char *labels = args->data ? sn_batches_labels(args->data) : NULL;
-  add(&u, "--net", sn_origin_file(args->net));
+  add(&u, "--net", sn_origin_file(args->plain_net));
   add(&u, "--gpu", sn_origin_file(args->gpu));
   add(&u, "--grid", args->grid);
   const unsigned readers = SN_CMD_PACK | SN_CMD_PLAY | SN_CMD_RUN | SN_CMD_VALIDATE; /* of one file */

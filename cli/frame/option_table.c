@@ -298,6 +298,11 @@ static const sn_option options[] = {
      "backward "
      "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
+    {"lora", "R|R:GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_GRAPH | SN_CMD_SHOW_NET, "How",
+     "LoRA: adapters of rank R beside all FCs but the network's output, or beside those of these names, such as "
+     "8:'*q_proj,*v_proj'. They alone are trained, unless --freeze says what is not. --net NET+lora=R:GLOB,.. is the "
+     "same. Of PyTorch's strategies.",
+     sn__parse_lora, offsetof(sn_args, lora)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",
      "The network is only run, not trained: forward operations alone, no gradients, no optimizer, nothing kept for "
      "backward.",

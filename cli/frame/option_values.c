@@ -2,6 +2,7 @@
 #include "cli/frame/option_values.h"
 
 #include "base/units.h"
+#include "models/lora.h"
 #include "models/net.h"
 #include "sim/ask/fit.h"
 #include "sim/ask/workers.h"
@@ -232,14 +233,21 @@ sn_status sn__parse_precision(const char *what, const char *text, void *place, s
   return sn_precision_parse(text, place, err);
 }
 
+sn_status sn__parse_lora(const char *what, const char *text, void *place, sn_err *err) {
+  sn_lora lora;
+  (void)what;
+  *(const char **)place = text;
+  return sn_lora_parse(text, &lora, err);
+}
+
 /* Given several times, it adds up. */
 sn_status sn__parse_freeze(const char *what, const char *text, void *place, sn_err *err) {
   char *all = place;
   size_t used = strlen(all);
   (void)what;
-  if (sn_freeze_check_text(text, err) != SN_OK) return err->code;
-  snprintf(all + used, SN_FREEZE_TEXT + 2 - used, "%s%s", used ? "," : "", text);
-  return sn_freeze_check_text(all, err);
+  if (sn_globs_check_text("--freeze", text, err) != SN_OK) return err->code;
+  snprintf(all + used, SN_GLOBS_TEXT + 2 - used, "%s%s", used ? "," : "", text);
+  return sn_globs_check_text("--freeze", all, err);
 }
 
 sn_status sn__parse_init(const char *what, const char *text, void *place, sn_err *err) {

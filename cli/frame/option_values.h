@@ -35,6 +35,7 @@ sn__parse sn__parse_placement;
 sn__parse sn__parse_optimizer;
 sn__parse sn__parse_precision;
 sn__parse sn__parse_freeze;
+sn__parse sn__parse_lora;
 sn__parse sn__parse_init;
 sn__parse sn__parse_dialect;
 sn__parse sn__parse_order;

@@ -1,6 +1,7 @@
 /* The parser of the command line; see the header. One pass over argv, O(arguments * options). */
 #include "cli/frame/options.h"
 
+#include "base/checked.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/frame/option_values.h"
@@ -222,6 +223,25 @@ static sn_status check_options(const parser *p, sn_err *err) {
   return check_plan(p, err);
 }
 
+/* Adapters are a part of what the network is called; its file is called so without them. */
+static sn_status take_lora(sn_args *args, sn_err *err) {
+  const char *own = args->net ? sn_net_lora(args->net) : NULL;
+  size_t length = args->net ? strlen(args->net) : 0;
+  args->plain_net = args->net;
+  if (!args->net || (!own && !args->lora)) return SN_OK;
+  if (own && args->lora)
+    return sn_fail(err, SN_BAD_USAGE, "--lora: the network has adapters by its name already; give one or the other");
+  if (own) length = (size_t)(own - args->net) - strlen(SN_NET_ADAPTED);
+  int plain = snprintf(args->plain_text, sizeof args->plain_text, "%.*s", (int)sn_min(length, SN_ARGS_NET), args->net);
+  int whole = snprintf(args->net_text, sizeof args->net_text, "%.*s%s%s", plain, args->net, SN_NET_ADAPTED,
+                       own ? own : args->lora);
+  if (plain >= SN_ARGS_NET || whole >= SN_ARGS_NET)
+    return sn_fail(err, SN_BAD_USAGE, "--net: with its adapters a name has fewer than %d bytes", SN_ARGS_NET);
+  args->plain_net = args->plain_text;
+  args->net = args->net_text;
+  return SN_OK;
+}
+
 /* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:
  * sn_question_net(). */
 static sn_status take_sequence(sn_args *args, sn_err *err) {
@@ -254,7 +274,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
-  return check_options(&p, err) == SN_OK ? take_sequence(args, err) : err->code;
+  if (check_options(&p, err) != SN_OK || take_lora(args, err) != SN_OK) return err->code;
+  return take_sequence(args, err);
 }
 
 sn_status sn_args_database(const sn_args *args, char *path, size_t room, sn_err *err) {

@@ -28,7 +28,7 @@
 #include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80, SN_ARGS_NET = 4400 };
 
 typedef struct sn_args_bytes {
   bool given;
@@ -49,8 +49,11 @@ struct sn_command;
 
 typedef struct sn_args {
   const struct sn_command *command;
-  const char *operand; /* the command's first operand, or NULL */
-  const char *net, *gpu;
+  const char *operand;   /* the command's first operand, or NULL */
+  const char *net, *gpu; /* net: with its adapters, "gpt2+lora=8" */
+  const char *plain_net; /* without them */
+  const char *lora;      /* as given; NULL: not */
+  char net_text[SN_ARGS_NET], plain_text[SN_ARGS_NET];
   uint32_t batch, image;          /* 0: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */
@@ -70,7 +73,7 @@ typedef struct sn_args {
   sn_precision precision;
   uint32_t accumulate; /* batches an update; 0: not given */
   bool inference;
-  char freeze[SN_FREEZE_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
+  char freeze[SN_GLOBS_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
   sn_corun_options corun;
   bool check, shared_link, steps, explain, json, no_db, help, version;
   const char *plan, *db, *output; /* NULL: not given */

@@ -22,7 +22,7 @@ sn_run sn_origins_with(const sn_args *args, const sn_run *run, sn_origins *origi
   sn_run whole = *run;
   char *labels = args->data ? sn_batches_labels(args->data) : NULL;
   origins->count = 0;
-  add(origins, "network", sn_origin_file(args->net));
+  add(origins, "network", sn_origin_file(args->plain_net));
   add(origins, "GPU profile", sn_origin_file(args->gpu));
   add(origins, "data", args->data);
   add(origins, "labels", labels);

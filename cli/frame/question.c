@@ -85,7 +85,7 @@ static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
   if (args->n_strategies > 0) return;
-  bool narrow = !sn_precision_is_wide(args->precision) || *args->freeze;
+  bool narrow = !sn_precision_is_wide(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
   for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !narrow; i++) sn_question_add(q, sn_strategy_shown(i));
   for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && narrow; i++) sn_question_add(q, sn_strategy_framework(i));
 }
@@ -106,15 +106,16 @@ sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
 }
 
 static sn_status check_freeze(const sn_args *args, sn_err *err) {
-  const sn_iteration asked = {.freeze = args->freeze};
+  bool lora = args->net && sn_net_lora(args->net);
+  const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
   char name[SN_STRATEGY_TEXT];
   if (*args->freeze && args->inference)
     return sn_fail(err, SN_BAD_USAGE, "--freeze does not go with --inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --freeze: %s; try --strategy pytorch",
-                     sn_strategy_name(args->strategies[i], name), why);
+      return sn_fail(err, SN_BAD_USAGE, "--strategy %s does not go with --%s: %s; try --strategy pytorch",
+                     sn_strategy_name(args->strategies[i], name), lora ? "lora" : "freeze", why);
   }
   return SN_OK;
 }

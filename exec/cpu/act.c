@@ -1,6 +1,6 @@
 /* CPU kernels of ACT, by oneDNN where it has the mode. Backward takes the derivative from y where that tells it: of a
  * ReLU, leaky or not, only the sign of x matters, which y has too, and those of tanh and sigmoid are 1 - y y and y (1 -
- * y). All curved modes take it from x. ELU and hardsigmoid are loops of ours: ELU's derivative is y + 1 below 0,
+ * y). All curved modes take it from x. ELU, hardsigmoid and times are loops of ours: ELU's derivative is y + 1 below 0,
  * whether the dialect has backward read y or x, from which y is then made again, so that all dialects have the same
  * bits. */
 #include "exec/cpu/cpu.h"
@@ -22,7 +22,7 @@ static const dnnl_alg_kind_t kinds[SN_ACT_MODES] = {[SN_ACT_RELU] = dnnl_eltwise
                                                     [SN_ACT_GELU_NEW] = dnnl_eltwise_gelu_tanh};
 
 static bool is_loop(sn_act_mode mode) {
-  return mode == SN_ACT_ELU || mode == SN_ACT_HARDSIGMOID;
+  return mode == SN_ACT_ELU || mode == SN_ACT_HARDSIGMOID || mode == SN_ACT_TIMES;
 }
 
 /* Whether backward can take x in place of y, and whether it must. */
@@ -30,30 +30,32 @@ static bool takes_either(sn_act_mode mode) {
   return mode != SN_ACT_TANH && mode != SN_ACT_SIGMOID;
 }
 static bool takes_x(sn_act_mode mode) {
-  return mode > SN_ACT_ELU;
+  return mode > SN_ACT_ELU && mode != SN_ACT_TIMES;
 }
 
-static float of_loop(sn_act_mode mode, float x) {
-  if (mode == SN_ACT_ELU) return x > 0 ? x : expm1f(x);
+static float of_loop(const sn_attr *a, float x) {
+  if (a->act == SN_ACT_TIMES) return (float)a->slope * x;
+  if (a->act == SN_ACT_ELU) return x > 0 ? x : expm1f(x);
   return fminf(fmaxf(x + 3, 0), 6) / 6;
 }
 
-static float derivative_of_loop(sn_act_mode mode, const sn_call *call, uint64_t i) {
-  if (mode == SN_ACT_HARDSIGMOID) return call->x[0][i] > -3 && call->x[0][i] < 3 ? 1.0f / 6 : 0;
-  const float y = call->y[0] ? call->y[0][i] : of_loop(mode, call->x[0][i]);
+static float derivative_of_loop(const sn_attr *a, const sn_call *call, uint64_t i) {
+  if (a->act == SN_ACT_TIMES) return (float)a->slope;
+  if (a->act == SN_ACT_HARDSIGMOID) return call->x[0][i] > -3 && call->x[0][i] < 3 ? 1.0f / 6 : 0;
+  const float y = call->y[0] ? call->y[0][i] : of_loop(a, call->x[0][i]);
   return y > 0 ? 1 : y + 1;
 }
 
-static void loop_forward(const sn_call *call, sn_act_mode mode) {
+static void loop_forward(const sn_call *call, const sn_attr *a) {
   const uint64_t count = sn__count(sn__call_layer(call)->out);
 #pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) call->y[0][i] = of_loop(mode, call->x[0][i]);
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = of_loop(a, call->x[0][i]);
 }
 
-static void loop_backward(const sn_call *call, sn_act_mode mode) {
+static void loop_backward(const sn_call *call, const sn_attr *a) {
   const uint64_t count = sn__count(sn__call_layer(call)->out);
 #pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
-  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->dy[0][i] * derivative_of_loop(mode, call, i);
+  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = call->dy[0][i] * derivative_of_loop(a, call, i);
 }
 
 static float alpha_of(const sn_attr *a) {
@@ -84,7 +86,7 @@ sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_act_mode mode = sn__call_layer(call)->attr.act;
   float *const tensors[] = {call->x[0], call->y[0]};
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
-  loop_forward(call, mode);
+  loop_forward(call, &sn__call_layer(call)->attr);
   return SN_OK;
 }
 
@@ -93,6 +95,6 @@ sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   assert((call->y[0] || takes_either(mode)) && (call->x[0] || !takes_x(mode)));
   float *const tensors[] = {call->y[0] && !takes_x(mode) ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
-  loop_backward(call, mode);
+  loop_backward(call, &sn__call_layer(call)->attr);
   return SN_OK;
 }

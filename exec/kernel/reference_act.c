@@ -55,6 +55,8 @@ static double act(const sn_attr *a, double x) {
     return x * tanh(softplus(x));
   case SN_ACT_GELU_NEW:
     return x / 2 * (1 + gelu_new_inner(x));
+  case SN_ACT_TIMES:
+    return a->slope * x;
   case SN_ACT_MODES:
     break;
   }
@@ -100,6 +102,8 @@ static double act_derivative(const sn_attr *a, double x) {
     return mish_derivative(x);
   case SN_ACT_GELU_NEW:
     return gelu_new_derivative(x);
+  case SN_ACT_TIMES:
+    return a->slope;
   case SN_ACT_MODES:
     break;
   }

@@ -78,7 +78,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   return g->costs ? open_run(s, err) : err->code;
 }
 
-static sn_status check_optimizer(sn_optimizer optimizer, sn_err *err) {
+static sn_status check_executable(const sn_net *net, sn_optimizer optimizer, sn_err *err) {
+  if (net->adapted)
+    return sn_fail(err, SN_BAD_USAGE, "adapters are simulated only, and all layers are trained here; leave out +lora");
   if (!sn_optimizer_is_8bit(optimizer)) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
                  "--optimizer %s is simulated only: no kernel here keeps moments of 8 bits; adam and adamw run",
@@ -97,7 +99,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->iteration =
       (sn_iteration){.optimizer = options->machine.hyper.optimizer, .accumulate = options->machine.accumulate};
   s->load = sn_host_load_now();
-  if (check_optimizer(s->iteration.optimizer, err) == SN_OK && open_parts(s, err) == SN_OK) return s;
+  if (check_executable(net, s->iteration.optimizer, err) == SN_OK && open_parts(s, err) == SN_OK) return s;
   sn_session_close(s);
   return NULL;
 }

@@ -294,8 +294,11 @@ sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err) {
 }
 
 /* Notes what is in the file; where the grid's text knew it, it must be the same still. */
-static sn_status note_file(sn_grid *grid, const char *path, uint32_t known, sn_err *err) {
+static sn_status note_file(sn_grid *grid, const char *spec, uint32_t known, sn_err *err) {
   uint64_t digest = 0;
+  const char *lora = sn_net_lora(spec), *path = spec;
+  if (lora) path = sn_arena_print(grid->arena, "%.*s", (int)(lora - spec - (ptrdiff_t)strlen(SN_NET_ADAPTED)), spec);
+  if (!path) return sn_fail_memory(err);
   if (!is_file(path)) return SN_OK;
   if (sn_grid_digest(path, &digest, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < grid->n_files; i++) {
@@ -318,6 +321,7 @@ static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
 /* The strategies of a sweep that names none: those that every one of its precisions has. */
 static void add_strategies(sn_grid *grid) {
   bool narrow = false;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) narrow = narrow || sn_net_lora(grid->nets[i]);
   for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS]; i++)
     narrow = narrow || !sn_precision_is_wide(precision_of(grid, i));
   for (uint32_t i = 0; i < (narrow ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS); i++) {

@@ -69,7 +69,11 @@ static sn_net *load_net(const sn_plan_file *file, const char *spec, sn_err *err)
 static sn_status find_net(sn_plan_file *file, const char *given, sn_err *err) {
   sn_err why = SN_ERR_INIT;
   if (given) {
-    file->net = load_net(file, given, err);
+    const char *lora = sn_net_lora(file->head.net);
+    char *adapted = lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : strdup(given);
+    file->net = adapted ? load_net(file, adapted, err) : NULL;
+    if (!adapted) sn_fail_memory(err);
+    free(adapted);
     if (!file->net || strcmp(file->net->name, file->head.net) == 0) return err->code;
     char text[200];
     snprintf(text, sizeof text, "the plan is of another network than --net, which calls itself \"%.100s\"",

@@ -20,7 +20,7 @@
 struct sn_replay {
   const sn_run *run;
   const sn_calibration *calibration; /* NULL: none was used */
-  const char *spec;                  /* of the net */
+  char *spec;                        /* of the net */
   uint32_t image;                    /* 0: its own */
   sn_net *net;
   sn_device device;
@@ -62,7 +62,9 @@ static const char *spec_of(const sn_run *run) {
 /* Images of another size than the network's own were asked for with --image, or sequences of another length. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
-  const char *spec = r->spec = net ? net : spec_of(run);
+  const char *given = net ? net : spec_of(run), *lora = sn_net_lora(run->net);
+  const char *spec = r->spec = lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : strdup(given);
+  if (!spec) return sn_fail_memory(err);
   r->net = sn_net_load(spec, run->batch, 0, err);
   bool tokens = r->net && r->net->values[0].dtype == SN_I64;
   if (r->net && r->net->layers[0].out.h != run->image_height && (tokens || run->image_height == run->image_width)) {
@@ -153,6 +155,7 @@ sn_replay *sn_replay_open(const sn_run *run, const char *net, const char *gpu, c
 void sn_replay_free(sn_replay *replay) {
   if (!replay) return;
   sn_net_free(replay->net);
+  free(replay->spec);
   free(replay);
 }
 

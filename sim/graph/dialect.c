@@ -153,6 +153,7 @@ static const sn_dialect explicit_graph = {
                                .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
                                .scratch = 2},                                                                          \
     [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                          \
+    [SN_FORM_TIMES] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},                       \
     [SN_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW},                                                  \
     [SN_FORM_BROADCAST_MUL] = {.reads = {SN_DY, SN_ALL_X}, .gradient = SN_GRAD_NEW, .scratch = 1},                     \
     [SN_SCALE] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .scratch = 1},                                      \
@@ -252,7 +253,11 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
 
 /* ReLU and what is known by its sign, among them ELU, whose derivative below 0 is y + 1. */
 static bool is_curved(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU;
+  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU && layer->attr.act != SN_ACT_TIMES;
+}
+
+static bool is_times(const sn_layer *layer) {
+  return layer->op == SN_ACT && layer->attr.act == SN_ACT_TIMES;
 }
 
 static bool is_broadcast(const sn_net *net, const sn_layer *layer) {
@@ -265,7 +270,7 @@ static bool is_smooth(const sn_layer *layer) {
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
-  if (is_smooth(layer) || is_curved(layer)) return false;
+  if (is_smooth(layer) || is_curved(layer) || is_times(layer)) return false;
   uint32_t producer = sn_layer_input(net, layer, 0)->producer;
   while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
   sn_op op = net->layers[producer].op;
@@ -281,6 +286,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (is_smooth(layer)) return SN_FORM_SMOOTH_ACT;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_GELU_NEW) return SN_FORM_COMPOSED_GELU;
   if (is_curved(layer)) return SN_FORM_CURVED_ACT;
+  if (is_times(layer)) return SN_FORM_TIMES;
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;

@@ -1,5 +1,6 @@
-/* Freeze: layers whose parameters are not trained (requires_grad_(False) in PyTorch), by globs over layers' names,
- * parted by commas: "conv1,bn1,layer?.*". In a glob `*` stands for any characters, `?` for one byte.
+/* Freeze: layers whose parameters are not trained (requires_grad_(False) in PyTorch), by globs over layers' names
+ * (models/globs.h); NULL and "" freeze nothing. Of a network with adapters (models/lora.h) all but these is frozen,
+ * unless globs say what is.
  *
  * A frozen parameter has no gradient and no optimizer state. Backward goes down to the first layer that is trained:
  * what lies before has no gradients, and keeps nothing. Behind it a frozen layer hands a gradient on; then an FC keeps
@@ -10,20 +11,17 @@
 #define SN_SIM_GRAPH_FREEZE_H
 
 #include "base/err.h"
+#include "models/globs.h"
 #include "models/net.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-
-enum { SN_FREEZE_TEXT = 1000 }; /* bytes of all globs with their commas, at most */
-
-/* NULL and "" freeze nothing. Time: the text's length times the name's. */
-bool sn_freeze_matches(const char *freeze, const char *name);
 
 /* The layer has parameters of its own, and they are trained. */
 static inline bool sn_freeze_trains(const char *freeze, const sn_layer *layer) {
-  return layer->parameters > 0 && !sn_freeze_matches(freeze, layer->name);
+  if (layer->parameters == 0 || layer->tuning == SN_TUNED_NEVER) return false;
+  if (layer->tuning == SN_TUNED_IF_SAID && (!freeze || !*freeze)) return false;
+  return layer->tuning == SN_TUNED_ALWAYS || !sn_globs_match(freeze, layer->name);
 }
 
 /* The same of parameters that it has or shares (sn_attr.weights_of). */
@@ -34,9 +32,6 @@ static inline bool sn_freeze_trains_shared(const char *freeze, const sn_net *net
 
 /* Trainable elements that are trained. */
 uint64_t sn_freeze_trained(const char *freeze, const sn_net *net);
-
-/* Globs as they may be written: SN_BAD_USAGE for an empty one, control characters, and what is no UTF-8. */
-sn_status sn_freeze_check_text(const char *freeze, sn_err *err);
 
 /* SN_BAD_USAGE where a glob holds for no layer with parameters (with the name that is nearest), or where all of them
  * are frozen. */

@@ -332,13 +332,20 @@ static bool keeps_input(const sn__route_maker *b, uint32_t index) {
   return (op != SN_FC && op != SN_SCALE) || !b->route->dialect->eager || sn__route_trains(b, index);
 }
 
+/* What an RMS_NORM makes of its input is kept for the gradient of its factors alone. */
+static uint32_t kept_count(const sn__route_maker *b, uint32_t index, sn_saving saving) {
+  bool frozen = saving == SN_SAVES_RMS && !sn__route_trains(b, index);
+  return frozen ? 1 : sn_saving_count(saving);
+}
+
 void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {
   const sn_op_rule *rule = sn__route_rule(b, index);
   uint32_t inputs = operand == SN_ALL_X ? b->net->layers[index].n_inputs : 0;
   for (uint32_t i = 0; i < inputs; i++)
     if (keeps_factor(b, index, i)) sn__route_access(b, operand_of(b, index, i), SN_READ);
   if (inputs > 0 || (operand == SN_X && !keeps_input(b, index))) return;
-  uint32_t tensor = operand_tensor(b, index, operand), count = operand == SN_KEPT ? sn_saving_count(rule->saves) : 1;
+  uint32_t tensor = operand_tensor(b, index, operand),
+           count = operand == SN_KEPT ? kept_count(b, index, rule->saves) : 1;
   for (uint32_t i = 0; i < count; i++) sn__route_access(b, tensor + i, operand_mode(rule, operand));
 }
 
@@ -566,7 +573,7 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
 }
 
 static sn_route *make_route(const sn_net *net, const wish *w, sn_err *err) {
-  if (sn__route_check(w->dialect, w->order, w->iteration, err) != SN_OK) return NULL;
+  if (sn__route_check(net, w->dialect, w->order, w->iteration, err) != SN_OK) return NULL;
   sn_arena *arena = sn_arena_new();
   sn_route *route = arena ? fill(arena, net, w, err) : NULL;
   if (!arena) sn_fail_memory(err);

@@ -2,6 +2,7 @@
 #include "sim/graph/route_internal.h"
 
 typedef struct wish {
+  const sn_net *net;
   sn_dialect_id dialect;
   sn_order order;
   sn_iteration iteration;
@@ -43,13 +44,15 @@ static sn_status check_precision(wish w, sn_err *err) {
 }
 
 static sn_status check_freeze(wish w, sn_err *err) {
-  if (!*sn_iteration_freeze(w.iteration) || sn_dialect_of(w.dialect)->eager) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "the dialect %s trains all layers: pytorch can freeze some",
-                 sn_dialect_of(w.dialect)->name);
+  bool some = *sn_iteration_freeze(w.iteration) || w.net->adapted;
+  if (!some || sn_dialect_of(w.dialect)->eager) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "the dialect %s trains all layers: pytorch can %s", sn_dialect_of(w.dialect)->name,
+                 w.net->adapted ? "train adapters alone" : "freeze some");
 }
 
-sn_status sn__route_check(sn_dialect_id dialect, sn_order order, sn_iteration iteration, sn_err *err) {
-  const wish w = {dialect, order, iteration};
+sn_status sn__route_check(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
+                          sn_err *err) {
+  const wish w = {net, dialect, order, iteration};
   if (check_order(w, err) != SN_OK || check_precision(w, err) != SN_OK) return err->code;
   return check_freeze(w, err);
 }

@@ -74,8 +74,9 @@ static inline uint32_t sn__route_input(const sn__route_maker *b, const sn_layer 
   return b->net->inputs[layer->first_input + i];
 }
 
-/* SN_BAD_USAGE for an order, a precision or frozen layers that the dialect does not have. */
-sn_status sn__route_check(sn_dialect_id dialect, sn_order order, sn_iteration iteration, sn_err *err);
+/* SN_BAD_USAGE for an order, a precision, frozen layers or adapters that the dialect does not have. */
+sn_status sn__route_check(const sn_net *net, sn_dialect_id dialect, sn_order order, sn_iteration iteration,
+                          sn_err *err);
 
 bool sn__route_has_backward(const sn__route_maker *b, uint32_t layer);
 void sn__route_access_operand(sn__route_maker *b, uint32_t layer, sn_operand operand);

@@ -81,7 +81,7 @@ static void read_freeze(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   sn_err why = SN_ERR_INIT;
   const char *text = sn_json_has(root, "freeze") ? sn_json_text(doc, root, "freeze", err) : NULL;
-  if (text && sn_freeze_check_text(text, &why) != SN_OK)
+  if (text && sn_globs_check_text("--freeze", text, &why) != SN_OK)
     sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "freeze"), err, "%s", why.text);
   head->options.iteration.freeze = text;
 }

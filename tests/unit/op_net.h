@@ -147,7 +147,7 @@ static inline sn_attr deconv_attr(uint32_t channels, uint32_t kernel_h, uint32_t
 }
 
 static inline sn_attr act_attr(sn_act_mode mode) {
-  return (sn_attr){.act = mode, .slope = mode == SN_ACT_LEAKY ? 0.2 : 0};
+  return (sn_attr){.act = mode, .slope = mode == SN_ACT_LEAKY ? 0.2 : mode == SN_ACT_TIMES ? -1.5 : 0};
 }
 
 static inline sn_attr pool_attr(sn_pool_mode mode, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {

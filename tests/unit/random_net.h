@@ -136,6 +136,7 @@ static inline sn_attr random_net_today_attr(uint64_t *dice, sn_op op, sn_shape i
   bool other = prng_chance(dice, 50);
   uint32_t kv_heads = prng_from(dice, 1, 2), each = prng_from(dice, 1, 2);
   if (op == SN_ACT && other) a = (sn_attr){.act = (sn_act_mode)prng_below(dice, SN_ACT_MODES)};
+  if (a.act == SN_ACT_TIMES) a.slope = 0.5;
   if (op == SN_FC && other) a.positions = true;
   if (op == SN_DROPOUT && other) a.images = true;
   if (op == SN_POSITION) a.rows = other ? in.h * in.w : 2;

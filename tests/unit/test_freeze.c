@@ -32,35 +32,35 @@ static void globs(void **state) {
       {"**a**", "bab", true},         {"a", "", false},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-    if (sn_freeze_matches(cases[i].freeze, cases[i].name) != cases[i].holds)
+    if (sn_globs_match(cases[i].freeze, cases[i].name) != cases[i].holds)
       fail_msg("\"%s\" and \"%s\"", cases[i].freeze, cases[i].name);
-  assert_false(sn_freeze_matches(NULL, "conv1"));
+  assert_false(sn_globs_match(NULL, "conv1"));
 }
 
 /* A matcher that tries every `*` again would be at this for longer than the universe is old. */
 static void hostile_glob(void **state) {
   (void)state;
-  char glob[SN_FREEZE_TEXT + 1], name[4001];
-  for (size_t i = 0; i < SN_FREEZE_TEXT; i++) glob[i] = i % 2 ? 'a' : '*';
-  glob[SN_FREEZE_TEXT - 1] = 'b';
-  glob[SN_FREEZE_TEXT] = '\0';
+  char glob[SN_GLOBS_TEXT + 1], name[4001];
+  for (size_t i = 0; i < SN_GLOBS_TEXT; i++) glob[i] = i % 2 ? 'a' : '*';
+  glob[SN_GLOBS_TEXT - 1] = 'b';
+  glob[SN_GLOBS_TEXT] = '\0';
   memset(name, 'a', sizeof name - 1);
   name[sizeof name - 1] = '\0';
   clock_t begin = clock();
-  assert_false(sn_freeze_matches(glob, name));
+  assert_false(sn_globs_match(glob, name));
   assert_true(clock() - begin < CLOCKS_PER_SEC);
 }
 
 static void refused(const char *freeze, const sn_net *net, const char *words) {
   sn_err err = SN_ERR_INIT;
-  if (sn_freeze_check_text(freeze, &err) == SN_OK) sn_freeze_check(freeze, net, &err);
+  if (sn_globs_check_text("--freeze", freeze, &err) == SN_OK) sn_freeze_check(freeze, net, &err);
   assert_int_equal(err.code, SN_BAD_USAGE);
   if (!strstr(err.text, words)) fail_msg("\"%s\": %s", freeze, err.text);
 }
 
 static void refusals(void **state) {
   (void)state;
-  char longest[SN_FREEZE_TEXT + 2];
+  char longest[SN_GLOBS_TEXT + 2];
   sn_net *net = load_net("tv_resnet18", 1);
   memset(longest, '*', sizeof longest - 1);
   longest[sizeof longest - 1] = '\0';

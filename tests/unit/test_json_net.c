@@ -334,10 +334,10 @@ static const struct bad_net {
     {NET("{\"name\":\"a\",\"op\":\"POOL\",\"adaptive\":0},"), "\"adaptive\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"snake\"},"),
      "\"mode\" is \"relu\", \"relu6\", \"leaky\", \"tanh\", \"sigmoid\", \"elu\", \"gelu\", \"silu\", \"hardswish\", "
-     "\"hardsigmoid\", \"softplus\", \"mish\" or \"gelu_new\", not \"snake\""},
+     "\"hardsigmoid\", \"softplus\", \"mish\", \"gelu_new\" or \"times\", not \"snake\""},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"sigmoyd\"},"), "not \"sigmoyd\" (did you mean \"sigmoid\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"tanh\",\"slope\":1},"),
-     "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" has"},
+     "an ACT of mode \"tanh\" has no \"slope\"; \"leaky\" and \"times\" have"},
     {NET("{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"leaky\",\"slope\":-1},"), "slope -1 is not 0 or more"},
     {NET("{\"name\":\"a\",\"op\":\"DECONV\",\"channels\":4,\"kernel\":3,\"output_pad\":1},"),
      "t.json:2: layer \"a\": output_pad 1 is not smaller than stride 1"},
@@ -424,7 +424,7 @@ static const struct bad_net all_at_once[] = {
          "{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\",\"slope\":1},"),
      "t.json: 2 mistakes:\n"
      "  t.json:2: layer \"a.4\": kernel 2x2 is larger than its padded input 1x1\n"
-     "  t.json:3: layer \"b\": an ACT of mode \"relu\" has no \"slope\"; \"leaky\" has"},
+     "  t.json:3: layer \"b\": an ACT of mode \"relu\" has no \"slope\"; \"leaky\" and \"times\" have"},
     /* ends are looked at where no layer and no input is lost */
     {NET("{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\",\"input\":\"data\"},\n"
          "{\"name\":\"c\",\"op\":\"ACT\",\"input\":\"data\",\"inplace\":1},"),

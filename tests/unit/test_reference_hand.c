@@ -177,6 +177,7 @@ static void acts_by_hand(void **state) {
       {SN_ACT_GELU_NEW,
        {-0.0454023059f, -0.15428599f, 0.34571401f, 1.95459769f},
        {-0.0860992566f, 0.132630096f, 0.867369904f, 1.08609926f}},
+      {SN_ACT_TIMES, {3, 0.75f, -0.75f, -3}, {-1.5f, -1.5f, -1.5f, -1.5f}},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     sn_net *net = op_net(SN_ACT, act_attr(cases[n].mode), (sn_shape){1, 4, 1, 1}, 1);
