@@ -16,7 +16,15 @@
 
 enum { SN__ONNX_RANK = 8, SN__ONNX_VALUES = 64 };
 
-typedef enum sn__onnx_type { SN__ONNX_FLOAT = 1, SN__ONNX_INT32 = 6, SN__ONNX_INT64 = 7 } sn__onnx_type;
+typedef enum sn__onnx_type {
+  SN__ONNX_FLOAT = 1,
+  SN__ONNX_INT32 = 6,
+  SN__ONNX_INT64 = 7,
+  SN__ONNX_BOOL = 9,
+  SN__ONNX_HALF = 10,
+  SN__ONNX_DOUBLE = 11,
+  SN__ONNX_BFLOAT16 = 16
+} sn__onnx_type;
 
 /* An initializer, a constant, or an input of the graph. */
 typedef struct sn__onnx_tensor {
@@ -28,8 +36,14 @@ typedef struct sn__onnx_tensor {
   const int64_t *values;
   uint32_t n_floats; /* at most SN__ONNX_RANK, else 0 */
   double floats[SN__ONNX_RANK];
-  bool elsewhere; /* its values are in another file */
-  bool computed;  /* from shapes of the network as it is asked for, not as it was exported */
+  bool elsewhere;        /* its values are in another file */
+  bool computed;         /* from shapes of the network as it is asked for, not as it was exported */
+  bool parameter;        /* of floats in the file, or made of such: it is trained */
+  bool shapeless;        /* of dimensions that are not known */
+  int64_t rows, columns; /* of the table whose rows it holds; 0: of none */
+  uint32_t *reader;      /* of a matrix in the file: the layer that looks it up first, 0: none does; NULL: it is none */
+  bool random;           /* from 0 to 1, drawn anew in each iteration */
+  double keep;           /* share of ones in it, which are random; 0: it is no such mask */
 } sn__onnx_tensor;
 
 typedef struct sn__onnx_attribute {
@@ -46,6 +60,7 @@ typedef struct sn__onnx_node {
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;
+  bool needed; /* for what is trained */
 } sn__onnx_node;
 
 typedef struct sn__onnx_model {

@@ -12,6 +12,7 @@ sn_status sn__onnx_transpose(sn__importer *m) {
   const int64_t *order = sn__onnx_ints(m, "perm", UINT32_MAX, &n);
   int64_t dims[SN__ONNX_RANK] = {0};
   if (!v) return m->err->code;
+  if (v->kind == SN__ONNX_CONSTANT && v->constant->shapeless) return sn__onnx_give_constant(m, v->constant);
   for (uint32_t i = 0; i < v->rank; i++) {
     int64_t axis = n == 0 ? v->rank - 1 - i : i < n ? order[i] : -1;
     if (axis < 0 || axis >= v->rank) return sn__onnx_fail(m, "perm is no order of its axes");
@@ -120,9 +121,14 @@ sn_status sn__onnx_concat(sn__importer *m) {
       continue;
     }
     model = v;
-    inputs[n++] = v->rank == 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+    n++;
   }
   if (!model) return sn__onnx_fail(m, "it puts constants together");
+  for (uint32_t i = 0; constants == 0 && i < n; i++) {
+    const sn__onnx_value *v = sn__onnx_operand(m, i);
+    if (!v) return m->err->code;
+    inputs[i] = v->rank == 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+  }
   if (constants == 0)
     return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, inputs, n));
   if (constants > 1 || n > 1 || model->rank != 3 || axis != 1 || side != model->dims[1] + 1)
@@ -178,17 +184,60 @@ sn_status sn__onnx_split(sn__importer *m) {
   return m->err->code;
 }
 
+/* A list of parts, which SequenceAt takes out of it. */
+sn_status sn__onnx_split_later(sn__importer *m) {
+  sn_status status = sn__onnx_alias(m);
+  if (status == SN_OK) sn__onnx_mark_sequence(m);
+  return status;
+}
+
+/* Parts of one length, which is given, or of those listed. */
+sn_status sn__onnx_part_of_split(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
+  if (!v || !v->sequence || !at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1)
+    return sn__onnx_fail(m, "only parts of a split are known");
+  const sn__onnx_node *here = m->node;
+  uint32_t n;
+  m->node = v->sequence;
+  const int64_t *parts = sn__onnx_ints(m, "split", 1, &n);
+  int64_t axis = sn__onnx_int(m, "axis", 0), side = sn__onnx_dim(v, axis), first = 0, index = at->constant->values[0];
+  m->node = here;
+  if (m->err->code != SN_OK) return m->err->code;
+  bool listed = n > 1, known = n > 0 && index >= 0 && (!listed || index < n) && index <= SN_MAX_DIM;
+  int64_t count = !known ? 0 : listed ? parts[index] : parts[0];
+  if (known && !listed && count > 0 && count <= SN_MAX_DIM) first = index * count;
+  for (int64_t i = 0; known && listed && i < index; i++) first += sn__onnx_whole(m, parts[i]);
+  if (count < 1 || count > side || first > side - count)
+    return sn__onnx_fail(m, "it has no part %lld", (long long)index);
+  return sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
+}
+
+/* All numbers of a list in some order: as_strided(). */
+static sn_status gather_all(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *at) {
+  int64_t dims[SN__ONNX_RANK];
+  memcpy(dims, at->dims, sizeof dims);
+  if (dims[0] == m->exported_batch) dims[0] = m->batch;
+  return sn__onnx_give(m, 0, v->layer, at->rank, dims);
+}
+
 /* Tokens in a table, or one of the numbers along an axis. */
 sn_status sn__onnx_gather(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
   int64_t axis = sn__onnx_int(m, "axis", 0);
   if (v && at && v->kind == SN__ONNX_CONSTANT && v->rank == 2 && at->kind == SN__ONNX_LAYER && at->rank == 2) {
-    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]), .channels = sn__onnx_whole(m, v->dims[1])};
+    uint32_t *reader = v->constant->reader;
+    bool tied = reader && m->b->layers[*reader].op == SN_EMBEDDING;
+    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]),
+                       .channels = sn__onnx_whole(m, v->dims[1]),
+                       .weights_of = tied ? *reader : 0};
     const int64_t dims[] = {at->dims[0], at->dims[1], v->dims[1]};
-    return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_EMBEDDING, &a, &at->layer, 1), 3, dims);
+    uint32_t table = sn__onnx_add(m, "", SN_EMBEDDING, &a, &at->layer, 1);
+    if (reader && *reader == 0 && table != SN_NONE) *reader = table;
+    return sn__onnx_give(m, 0, table, 3, dims);
   }
   v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
+  if (at && v->rank == 1 && at->kind == SN__ONNX_CONSTANT && at->rank > 1) return gather_all(m, v, at);
   if (!at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1 || v->rank < 2)
     return sn__onnx_fail(m, "only tokens in a table and one of an axis are known");
   if (axis < 0) axis += v->rank;

@@ -24,6 +24,9 @@ typedef struct sn__onnx_value {
   uint32_t rank;
   int64_t dims[SN__ONNX_RANK];
   const sn__onnx_tensor *constant; /* SN__ONNX_CONSTANT */
+  bool needed;                     /* for what is trained; before it is known what it is */
+  const sn__onnx_node *sequence;   /* that cuts the layer into parts, of which this is the list; else NULL */
+  bool half;                       /* part of an operator made of several nodes (models/onnx_compose.c) */
 } sn__onnx_value;
 
 /* Nodes of one operator that cannot be imported for one reason ("": the operator has no rule). */
@@ -39,6 +42,7 @@ typedef struct sn__importer {
   sn_builder *b;
   sn_err *err;
   uint32_t batch;
+  bool tokens;            /* the batch is numbers of them */
   int64_t exported_batch; /* of the file; 0: it is a name there */
   sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */
   sn__onnx_value *values;
@@ -70,7 +74,11 @@ sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer);
 
 /* What the node's n-th output is. */
 sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t rank, const int64_t *dims);
-sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant);
+sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant); /* its first */
+sn_status sn__onnx_give_constant_as(sn__importer *m, uint32_t n, const sn__onnx_tensor *constant);
+/* Of the node's first output, which was given. */
+void sn__onnx_mark_half(sn__importer *m, bool half);
+void sn__onnx_mark_sequence(sn__importer *m);
 
 /* Whole numbers from an attribute or, where there is none, from the n-th input; NULL and 0 where neither is there. */
 const int64_t *sn__onnx_ints(sn__importer *m, const char *attribute, uint32_t n, uint32_t *count);
@@ -91,7 +99,14 @@ uint32_t sn__onnx_whole(sn__importer *m, int64_t value);
 /* A place in a list of `side`, from its end where below 0, as slices have it. */
 int64_t sn__onnx_within(int64_t at, int64_t side);
 
-/* Rules of models/onnx_arrange.c and models/onnx_fold.c. */
+/* A value of the network that cannot be trained further: a constant, or the tokens themselves. */
+bool sn__onnx_is_fixed(const sn__importer *m, const sn__onnx_value *v);
+/* All of its dimensions are 1. */
+bool sn__onnx_is_single(const sn__onnx_value *v);
+/* Whether a value keeps its dimensions where a constant is added to it, or multiplied by it. */
+bool sn__onnx_takes(const sn__onnx_value *v, const sn__onnx_value *constant);
+
+/* Rules of models/onnx_arrange.c, models/onnx_fold.c and models/onnx_compose.c. */
 sn_status sn__onnx_transpose(sn__importer *m);
 sn_status sn__onnx_reshape(sn__importer *m);
 sn_status sn__onnx_flatten(sn__importer *m);
@@ -100,19 +115,33 @@ sn_status sn__onnx_unsqueeze(sn__importer *m);
 sn_status sn__onnx_concat(sn__importer *m);
 sn_status sn__onnx_slice(sn__importer *m);
 sn_status sn__onnx_split(sn__importer *m);
+sn_status sn__onnx_split_later(sn__importer *m);
+sn_status sn__onnx_part_of_split(sn__importer *m);
 sn_status sn__onnx_gather(sn__importer *m);
 sn_status sn__onnx_pad(sn__importer *m);
 sn_status sn__onnx_resize(sn__importer *m);
 sn_status sn__onnx_shape_rule(sn__importer *m);
-sn_status sn__onnx_only_constants_rule(sn__importer *m);
 sn_status sn__onnx_expand_rule(sn__importer *m);
 sn_status sn__onnx_constant_rule(sn__importer *m);
 /* Of a constant, whose numbers stay known where they are few. */
 sn_status sn__onnx_transpose_constant(sn__importer *m, const sn__onnx_tensor *from, const int64_t *dims);
 sn_status sn__onnx_reshape_constant(sn__importer *m, const sn__onnx_tensor *from);
-/* Where all inputs are constants the output is one; its numbers are known where they are few and whole. False: they are
- * not. */
+/* Whether the operator can be computed ahead, and is where all its inputs are fixed: the output is a constant, whose
+ * numbers are known where they are few and whole. */
+bool sn__onnx_folds(const sn__onnx_node *node);
+/* False: not all inputs are fixed. */
 bool sn__onnx_fold(sn__importer *m);
+/* A constant of which nothing else is known. */
+sn_status sn__onnx_give_unknown(sn__importer *m);
+
+sn_status sn__onnx_power(sn__importer *m);
+sn_status sn__onnx_compare(sn__importer *m);
+sn_status sn__onnx_where(sn__importer *m);
+sn_status sn__onnx_random(sn__importer *m);
+sn_status sn__onnx_attention(sn__importer *m);
+/* Whether an input is part of an operator made of several nodes; then what the node at hand adds to it. */
+bool sn__onnx_is_part(sn__importer *m);
+sn_status sn__onnx_compose(sn__importer *m);
 
 typedef sn_status (*sn__onnx_rule)(sn__importer *m);
 /* What the node at hand becomes. */

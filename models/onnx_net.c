@@ -65,8 +65,12 @@ const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n) {
 
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
   const sn__onnx_value *v = sn__onnx_input(m, n);
-  if (v && v->kind == SN__ONNX_LAYER) return v;
-  sn__onnx_fail(m, "its input %" PRIu32 " %s", n + 1, v ? "is a constant, not a value of the network" : "is missing");
+  if (v && v->kind == SN__ONNX_LAYER && !v->half && !v->sequence) return v;
+  if (v && (v->half || v->sequence))
+    sn__onnx_fail(m, "%s",
+                  v->half ? "a power is known in RMSNorm and GELU alone" : "its input is a sequence of values");
+  else
+    sn__onnx_fail(m, "its input %" PRIu32 " %s", n + 1, v ? "is a constant, not a value of the network" : "is missing");
   return NULL;
 }
 
@@ -190,12 +194,29 @@ sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t ra
 }
 
 sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {
-  if (!constant || m->err->code != SN_OK) return sn__onnx_fail(m, "it has no value that can be read");
-  if (m->node->n_outputs < 1) return sn__onnx_fail(m, "it has no output");
-  sn__onnx_value *v = find(m, m->node->outputs[0]);
+  return sn__onnx_give_constant_as(m, 0, constant);
+}
+
+sn_status sn__onnx_give_constant_as(sn__importer *m, uint32_t n, const sn__onnx_tensor *constant) {
+  if (m->err->code != SN_OK) return m->err->code;
+  if (!constant) return sn__onnx_fail(m, "it has no value that can be read");
+  if (n >= m->node->n_outputs) return sn__onnx_fail(m, "it has no output");
+  sn__onnx_value *v = find(m, m->node->outputs[n]);
   *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = constant->rank, .constant = constant};
   memcpy(v->dims, constant->dims, sizeof v->dims);
   return SN_OK;
+}
+
+void sn__onnx_mark_half(sn__importer *m, bool half) {
+  find(m, m->node->outputs[0])->half = half;
+}
+
+void sn__onnx_mark_sequence(sn__importer *m) {
+  find(m, m->node->outputs[0])->sequence = m->node;
+}
+
+bool sn__onnx_is_fixed(const sn__importer *m, const sn__onnx_value *v) {
+  return v->kind == SN__ONNX_CONSTANT || (v->kind == SN__ONNX_LAYER && v->layer == SN_DATA_LAYER && m->tokens);
 }
 
 /* ---- what cannot be imported ---- */
@@ -263,6 +284,15 @@ static sn_status report_refused(sn__importer *m) {
 
 /* ---- the graph ---- */
 
+/* Floats of the file are trained. */
+static sn_status mark_parameter(sn__importer *m, sn__onnx_tensor *t) {
+  t->parameter = t->type == SN__ONNX_FLOAT || t->type == SN__ONNX_HALF || t->type == SN__ONNX_DOUBLE ||
+                 t->type == SN__ONNX_BFLOAT16;
+  if (!t->parameter || t->rank != 2) return SN_OK;
+  t->reader = sn_arena_alloc(m->arena, 1, sizeof *t->reader);
+  return t->reader ? SN_OK : sn_fail_memory(m->err);
+}
+
 static sn_status name_values(sn__importer *m) {
   const sn__onnx_model *g = &m->model;
   uint64_t all = (uint64_t)g->n_inputs + g->n_initializers;
@@ -275,6 +305,7 @@ static sn_status name_values(sn__importer *m) {
   for (uint32_t i = 0; i < g->n_initializers; i++) {
     const sn__onnx_tensor *t = &g->initializers[i];
     m->values[n] = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = t->rank, .constant = t};
+    if (mark_parameter(m, &g->initializers[i])) return m->err->code;
     memcpy(m->values[n].dims, t->dims, sizeof t->dims);
     sn__names_add(&m->names, t->name, n++);
   }
@@ -294,6 +325,10 @@ static sn_status check_model(sn__importer *m) {
   return SN_OK;
 }
 
+static bool is_known(const sn__onnx_node *node) {
+  return sn__onnx_rule_of(node) || (!*node->domain && sn__onnx_folds(node));
+}
+
 /* Nothing can be mapped where the input is wrong; operators that have no rule are listed all the same. */
 static void add_unknown(sn__importer *m) {
   sn_err list = SN_ERR_INIT, *input = m->err;
@@ -302,7 +337,7 @@ static void add_unknown(sn__importer *m) {
   for (uint32_t i = 0; i < m->model.n_nodes && list.code == SN_OK; i++) {
     m->node = &m->model.nodes[i];
     m->name = m->node->name;
-    if (!sn__onnx_rule_of(m->node)) refuse(m);
+    if (!is_known(m->node)) refuse(m);
   }
   report_refused(m);
   m->err = input;
@@ -313,20 +348,44 @@ static void add_unknown(sn__importer *m) {
   sn_fail(input, SN_BAD_INPUT, "%.150s; %s", reason, list.text);
 }
 
-/* The one input that is no initializer. */
+static bool is_whole(const sn__onnx_tensor *in) {
+  return in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32 || in->type == SN__ONNX_BOOL;
+}
+
+/* The batch: of the inputs that are no initializers the one of floats, else the first. */
 static const sn__onnx_tensor *find_input(sn__importer *m) {
   const sn__onnx_tensor *found = NULL;
+  char first[SHOWN], second[SHOWN];
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
-    const sn__onnx_value *v = find(m, m->model.inputs[i].name);
-    if (v->kind == SN__ONNX_CONSTANT) continue;
-    if (found) {
-      sn_fail(m->err, SN_BAD_INPUT, "it has more than one input; export it with one, masks and the like made inside");
+    const sn__onnx_tensor *in = &m->model.inputs[i];
+    if (find(m, in->name)->kind == SN__ONNX_CONSTANT) continue;
+    if (found && !is_whole(found) && !is_whole(in)) {
+      sn_fail(m->err, SN_BAD_INPUT,
+              "it has two inputs of floats, \"%s\" and \"%s\"; export the part behind one of them",
+              clean(found->name, first, sizeof first), clean(in->name, second, sizeof second));
       return NULL;
     }
-    found = &m->model.inputs[i];
+    if (!found || (is_whole(found) && !is_whole(in))) found = in;
   }
   if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
   return found;
+}
+
+/* The other inputs: tokens of a second half are those of the batch; masks, kinds and positions of tokens are constants.
+ */
+static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
+  const sn__onnx_value same = *find(m, batch->name);
+  for (uint32_t i = 0; i < m->model.n_inputs; i++) {
+    const sn__onnx_tensor *in = &m->model.inputs[i];
+    sn__onnx_value *v = find(m, in->name);
+    if (v->kind != SN__ONNX_UNKNOWN) continue;
+    *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = in->rank, .constant = in};
+    memcpy(v->dims, in->dims, sizeof v->dims);
+    if (m->tokens && in->rank == 2 && strstr(in->name, "input_ids"))
+      *v = same;
+    else if (m->tokens && in->rank == 2)
+      memcpy(v->dims, same.dims, sizeof v->dims);
+  }
 }
 
 /* Sides that are names, not numbers, are `image`. */
@@ -337,7 +396,8 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   if (!in) return m->err->code;
   if (m->batch < 1 || m->batch > SN_MAX_DIM)
     return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
-  bool tokens = in->type == SN__ONNX_INT64 || in->type == SN__ONNX_INT32;
+  bool tokens = is_whole(in);
+  m->tokens = tokens;
   if (in->rank < 2 || in->rank > 4 || (tokens && in->rank != 2))
     return sn_fail(m->err, SN_BAD_INPUT, "its input has %" PRIu32 " dimensions; images have 2 to 4, tokens 2",
                    in->rank);
@@ -359,6 +419,7 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
   v->dims[0] = m->batch;
   for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[tokens ? i : i - 1];
+  give_others(m, in);
   return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
 }
 
@@ -386,13 +447,35 @@ static void lose_outputs(sn__importer *m) {
   for (uint32_t i = 0; i < m->node->n_outputs; i++) find(m, m->node->outputs[i])->kind = SN__ONNX_LOST;
 }
 
+static void need(sn__importer *m, const char *name) {
+  sn__onnx_value *v = find(m, name);
+  if (v) v->needed = true;
+}
+
+/* Marks what the first output is made of: the others, and what is made for them, are not trained. Where the graph has
+ * no such output all is looked at. */
+static void mark_needed(sn__importer *m) {
+  const sn__onnx_model *g = &m->model;
+  bool known = g->n_outputs > 0 && find(m, g->outputs[0].name);
+  if (known) need(m, g->outputs[0].name);
+  for (uint32_t i = g->n_nodes; i-- > 0;) {
+    const sn__onnx_node *node = &g->nodes[i];
+    bool needed = !known;
+    for (uint32_t k = 0; k < node->n_outputs; k++) needed = needed || find(m, node->outputs[k])->needed;
+    g->nodes[i].needed = needed;
+    for (uint32_t k = 0; needed && k < node->n_inputs; k++) need(m, node->inputs[k]);
+  }
+}
+
 static sn_status map_nodes(sn__importer *m, const sn__names *taken, const char *const *names) {
+  mark_needed(m);
   for (uint32_t i = 0; i < m->model.n_nodes && m->err->code == SN_OK; i++) {
     m->node = &m->model.nodes[i];
+    if (!m->node->needed) continue;
     m->name = layer_name(m, taken, names, i);
     m->extra = 0;
     if (!m->name) return sn_fail_memory(m->err);
-    bool known = sn__onnx_rule_of(m->node) != NULL, looked_at = known && has_all_inputs(m);
+    bool known = is_known(m->node), looked_at = known && has_all_inputs(m);
     if (looked_at) sn__onnx_map(m);
     if (looked_at && m->err->code == SN_OK) continue;
     lose_outputs(m);

@@ -107,13 +107,19 @@ static uint32_t pad_window(sn__importer *m, sn_attr *a, uint32_t x, bool flat) {
   return sn__onnx_add(m, "pad", SN_PAD, &pad, &x, 1);
 }
 
+/* Of floats in the file; zeros that the graph makes are none. */
+static bool has_bias(sn__importer *m) {
+  const sn__onnx_value *bias = sn__onnx_input(m, 2);
+  return bias && bias->kind == SN__ONNX_CONSTANT && bias->constant->parameter;
+}
+
 static sn_status convolve(sn__importer *m, sn_op op) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0), *weights = sn__onnx_input(m, 1);
   if (!v) return m->err->code;
   if (!weights || weights->kind != SN__ONNX_CONSTANT || weights->rank != v->rank || v->rank < 3)
     return sn__onnx_fail(m, "its weights are no constant of as many dimensions as its input");
   bool flat = v->rank == 3, turned = op == SN_DECONV;
-  sn_attr a = {.groups = sn__onnx_whole(m, sn__onnx_int(m, "group", 1)), .bias = m->node->n_inputs > 2};
+  sn_attr a = {.groups = sn__onnx_whole(m, sn__onnx_int(m, "group", 1)), .bias = has_bias(m)};
   uint32_t own = sn__onnx_whole(m, weights->dims[turned ? 1 : 0]);
   a.channels = turned ? sn__onnx_whole(m, (int64_t)own * a.groups) : own;
   read_window(m, &a, weights->dims[2], sn__onnx_dim(weights, 3), flat);
@@ -186,8 +192,13 @@ static sn_status reduce_mean(sn__importer *m) {
 
 /* ---- products with weights ---- */
 
-static sn_status linear(sn__importer *m, const sn__onnx_value *v, int64_t channels, bool bias) {
-  const sn_attr a = {.channels = sn__onnx_whole(m, channels), .bias = bias, .positions = true};
+/* By the table of an EMBEDDING too: tied weights. */
+static sn_status linear(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *weights, int64_t channels,
+                        bool bias) {
+  const uint32_t *reader = weights->constant->reader;
+  bool tied = reader && !bias && m->b->layers[*reader].op == SN_EMBEDDING;
+  const sn_attr a = {
+      .channels = sn__onnx_whole(m, channels), .bias = bias, .positions = true, .weights_of = tied ? *reader : 0};
   uint32_t x = sn__onnx_positions(m, v, -1);
   return sn__onnx_give_changed(m, v, -1, channels, sn__onnx_add(m, "", SN_FC, &a, &x, 1));
 }
@@ -200,7 +211,7 @@ static sn_status gemm(sn__importer *m) {
     return sn__onnx_fail(m, "its second input is no matrix of weights");
   if (weights->dims[turned ? 1 : 0] != sn__onnx_dim(v, -1))
     return sn__onnx_fail(m, "its weights have another number of rows than its input has columns");
-  return linear(m, v, weights->dims[turned ? 0 : 1], m->node->n_inputs > 2);
+  return linear(m, v, weights, weights->dims[turned ? 0 : 1], has_bias(m));
 }
 
 /* As many matrices of the last two dimensions as the others make. */
@@ -212,7 +223,8 @@ static sn_status matmul(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0), *second = sn__onnx_input(m, 1);
   if (!v) return m->err->code;
   if (second && second->kind == SN__ONNX_CONSTANT) {
-    if (second->rank == 2 && second->dims[0] == sn__onnx_dim(v, -1)) return linear(m, v, second->dims[1], false);
+    if (second->rank == 2 && second->dims[0] == sn__onnx_dim(v, -1))
+      return linear(m, v, second, second->dims[1], false);
     return sn__onnx_fail(m, "its weights are no matrix with as many rows as its input has columns");
   }
   second = sn__onnx_operand(m, 1);
@@ -316,22 +328,55 @@ static sn_status softmax(sn__importer *m) {
   return last ? sn__onnx_alias(m) : add_same(m, SN_PROBABILITIES, &(sn_attr){0});
 }
 
-static bool is_single(const sn__onnx_value *v) {
+bool sn__onnx_is_single(const sn__onnx_value *v) {
   for (uint32_t i = 0; i < v->rank; i++)
     if (v->dims[i] != 1) return false;
+  return v->kind != SN__ONNX_CONSTANT || !v->constant->shapeless;
+}
+
+/* Of the batch there may be as many as the file was exported with. */
+bool sn__onnx_takes(const sn__onnx_value *v, const sn__onnx_value *constant) {
+  for (uint32_t i = 0; i < constant->rank; i++) {
+    int64_t side = constant->dims[constant->rank - 1 - i];
+    if (side != 1 && (i >= v->rank || (i + 1 < v->rank && side != v->dims[v->rank - 1 - i]))) return false;
+  }
   return true;
+}
+
+/* What is neither trained nor of another size changes nothing and keeps nothing. */
+static sn_status take_mask(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *mask) {
+  if (sn__onnx_takes(v, mask)) return sn__onnx_give_same(m, v, v->layer);
+  return sn__onnx_fail(m,
+                       "it has a constant of other dimensions than its operand; export it with the sizes you ask for");
+}
+
+/* Rows of a table: of the axis that is as long as a row. */
+static sn_status add_looked_up(sn__importer *m, const sn__onnx_value *v, const sn__onnx_tensor *table) {
+  int64_t axis = v->rank - 1;
+  while (axis > 0 && v->dims[axis] != table->columns) axis--;
+  if (axis == 0) return sn__onnx_fail(m, "no sum with rows of a table");
+  if (table->reader && *table->reader) return sn__onnx_give_same(m, v, v->layer); /* the same again */
+  uint32_t x = sn__onnx_positions(m, v, axis);
+  const sn_attr a = {.rows = sn__onnx_whole(m, table->rows)};
+  uint32_t layer = sn__onnx_add(m, "", SN_POSITION, &a, &x, 1);
+  if (table->reader && layer != SN_NONE) *table->reader = layer;
+  return sn__onnx_give_same(m, v, layer);
 }
 
 /* A bias: of a CONV or FC that has none it is theirs, else of positions, a row for each. */
 static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
   uint64_t all = 1;
+  if (sn__onnx_is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
+  if (!constant->constant->parameter) return take_mask(m, v, constant);
+  if (constant->constant->rows > 0) return add_looked_up(m, v, constant->constant);
+  if (constant->constant->shapeless) return sn__onnx_fail(m, "no sum of one shape");
+  if (m->b->layers[v->layer].op == SN_MATMUL) return take_mask(m, v, constant); /* scores of attention */
   for (uint32_t i = 0; i < constant->rank; i++)
     if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all))
       return sn__onnx_fail(m, "no sum of one shape");
-  if (is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
   sn_layer *maker = &m->b->layers[v->layer];
   sn_shape s = sn__onnx_shape(m, v->layer);
-  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr.bias && all == s.c) {
+  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr.bias && !maker->attr.weights_of && all == s.c) {
     maker->attr.bias = true;
     return sn__onnx_give_same(m, v, v->layer);
   }
@@ -368,14 +413,29 @@ static sn_status add(sn__importer *m) {
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, both, 2));
 }
 
+/* A number for each of the value's is a dropout, one an image is stochastic depth. */
+static sn_status drop(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *mask) {
+  bool images = true, all = mask->rank == v->rank;
+  for (uint32_t i = 1; i < mask->rank; i++) {
+    images = images && mask->dims[i] == 1;
+    all = all && mask->dims[i] == v->dims[i];
+  }
+  if (!images && !all) return sn__onnx_fail(m, "only random masks of values or whole images are known");
+  const sn_attr a = {.ratio = 1 - mask->constant->keep, .images = !all};
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_DROPOUT, &a, &v->layer, 1));
+}
+
 static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant) {
-  if (is_single(constant)) return sn__onnx_give_same(m, v, v->layer);
   uint64_t all = 1;
+  if (sn__onnx_is_single(constant) && constant->constant->keep == 0) return sn__onnx_give_same(m, v, v->layer);
+  if (!constant->constant->parameter)
+    return constant->constant->keep > 0 ? drop(m, v, constant) : take_mask(m, v, constant);
   for (uint32_t i = 0; i < constant->rank; i++)
     if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all)) all = 0;
-  uint32_t x = all == (uint64_t)sn__onnx_dim(v, -1) ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
-  if (x != SN_NONE && all != sn__onnx_shape(m, x).c)
-    return sn__onnx_fail(m, "no product with a factor for each channel");
+  bool last = all == (uint64_t)sn__onnx_dim(v, -1), each = v->rank > 1 && v->rank <= 4 && all == (uint64_t)v->dims[1];
+  if (!last && !each) return take_mask(m, v, constant); /* such as angles of a rotary embedding */
+  uint32_t x = last ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
+  if (x == v->layer && m->b->layers[x].op == SN_RMS_NORM) return sn__onnx_give_same(m, v, x); /* its factors */
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_SCALE, &(sn_attr){0}, &x, 1));
 }
 
@@ -409,10 +469,12 @@ static sn_status multiply(sn__importer *m) {
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_MUL, &(sn_attr){0}, both, 2));
 }
 
-/* By or less a number, which changes no size. */
+/* By or less a number or a mask, which changes no size. */
 static sn_status shift(sn__importer *m) {
-  const sn__onnx_value *other = sn__onnx_input(m, 1);
-  if (other && other->kind == SN__ONNX_CONSTANT && is_single(other)) return sn__onnx_alias(m);
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *other = sn__onnx_input(m, 1);
+  if (!v) return m->err->code;
+  if (other && other->kind == SN__ONNX_CONSTANT && (sn__onnx_is_single(other) || !other->constant->parameter))
+    return take_mask(m, v, other);
   return sn__onnx_fail(m, "only a single number is known as its second input");
 }
 
@@ -463,9 +525,12 @@ static const struct {
     {"Unsqueeze", sn__onnx_unsqueeze},
     {"Identity", sn__onnx_alias},
     {"Cast", sn__onnx_alias},
+    {"CastLike", sn__onnx_alias},
     {"Concat", sn__onnx_concat},
     {"Slice", sn__onnx_slice},
     {"Split", sn__onnx_split},
+    {"SplitToSequence", sn__onnx_split_later},
+    {"SequenceAt", sn__onnx_part_of_split},
     {"Gather", sn__onnx_gather},
     {"Pad", sn__onnx_pad},
     {"Resize", sn__onnx_resize},
@@ -474,24 +539,25 @@ static const struct {
     {"Erf", gelu_by_erf},
     {"Expand", sn__onnx_expand_rule},
     {"Shape", sn__onnx_shape_rule},
-    {"Mod", sn__onnx_only_constants_rule},
-    {"Sqrt", sn__onnx_only_constants_rule},
-    {"Equal", sn__onnx_only_constants_rule},
-    {"Where", sn__onnx_only_constants_rule},
-    {"ConstantOfShape", sn__onnx_only_constants_rule},
+    {"Neg", sn__onnx_alias},
+    {"Pow", sn__onnx_power},
+    {"Where", sn__onnx_where},
+    {"Attention", sn__onnx_attention},
+    {"RandomUniformLike", sn__onnx_random},
+    {"Equal", sn__onnx_compare},
+    {"Less", sn__onnx_compare},
+    {"LessOrEqual", sn__onnx_compare},
+    {"Greater", sn__onnx_compare},
+    {"GreaterOrEqual", sn__onnx_compare},
+    {"IsNaN", sn__onnx_compare},
+    {"IsInf", sn__onnx_compare},
 };
 
-/* Operators whose rules see constants only where not all inputs are. */
-static bool folds(const char *op) {
-  static const char *const names[] = {"Add", "Sub", "Mul", "Div", "Concat", "Gather", "Slice"};
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (strcmp(op, names[i]) == 0) return true;
-  return false;
-}
-
 sn_status sn__onnx_map(sn__importer *m) {
-  if (folds(m->node->op) && sn__onnx_fold(m)) return m->err->code;
-  return sn__onnx_rule_of(m->node)(m);
+  if (sn__onnx_folds(m->node) && sn__onnx_fold(m)) return m->err->code;
+  if (sn__onnx_is_part(m)) return sn__onnx_compose(m);
+  sn__onnx_rule rule = sn__onnx_rule_of(m->node);
+  return rule ? rule(m) : sn__onnx_fail(m, "it is known of constants only");
 }
 
 sn__onnx_rule sn__onnx_rule_of(const sn__onnx_node *node) {

@@ -81,6 +81,37 @@ static void resized(void **state) {
   sn_net_free(net);
 }
 
+/* Tokens, a mask and kinds of tokens; what is made of the last two and of positions alone is no layer. */
+static void several_inputs(void **state) {
+  (void)state;
+  for (uint32_t batch = 1; batch <= 3; batch += 2) {
+    sn_net *net = load(CORPUS "masked.onnx", batch, 0);
+    assert_int_equal(named(net, "/t/Gather")->op, SN_EMBEDDING);
+    assert_true(named(net, "/Add")->op == SN_POSITION && named(net, "/Add")->attr.rows == 2);
+    assert_true(named(net, "/Add_1")->op == SN_POSITION && named(net, "/Add_1")->attr.rows == 9);
+    assert_int_equal(named(net, "/n/Pow")->op, SN_RMS_NORM);
+    assert_true(named(net, "/Pow")->op == SN_ACT && named(net, "/Pow")->attr.act == SN_ACT_GELU_NEW);
+    assert_true(named(net, "/Mul_5")->op == SN_DROPOUT && named(net, "/Mul_5")->attr.images);
+    assert_true(named(net, "/Mul_5")->attr.ratio == 0.25);
+    assert_shape(named(net, "/MatMul"), batch, 2, 5, 5);
+    assert_shape(named(net, "loss"), batch, 11, 5, 1); /* of the first output; nothing makes the second */
+    assert_int_equal(net->parameters, (11 + 2 + 9) * 6 + 6 + (6 * 18 + 18) + (6 * 12 + 12) + (12 * 6 + 6) + 11 * 6);
+    sn_net_free(net);
+  }
+}
+
+/* Attention as one operator, a split by way of a sequence, constants that are attributes. */
+static void fused_attention(void **state) {
+  (void)state;
+  sn_net *net = load(CORPUS "fused.onnx", 3, 0);
+  const sn_layer *attention = named(net, "node_scaled_dot_product_attention");
+  assert_true(attention->op == SN_ATTENTION && attention->attr.causal && attention->attr.heads == 2);
+  assert_shape(attention, 3, 6, 5, 1);
+  assert_int_equal(net->parameters, 11 * 6 + (6 * 18 + 18) + (6 * 11 + 11));
+  assert_int_equal(net->n_layers, 1 + 1 + 1 + 1 + 3 + 1 + 1 + 1); /* with a FORK behind the FC */
+  sn_net_free(net);
+}
+
 static char *read_file(const char *path, size_t *size) {
   static char bytes[1 << 16];
   FILE *file = fopen(path, "rb");
@@ -102,7 +133,8 @@ static sn_net *import(const void *bytes, size_t size, sn_err *err) {
 
 static void cut_short(void **state) {
   (void)state;
-  static const char *const paths[] = {CORPUS "cnn.onnx", CORPUS "attend.onnx", CORPUS "resized.onnx"};
+  static const char *const paths[] = {CORPUS "cnn.onnx", CORPUS "attend.onnx", CORPUS "resized.onnx",
+                                      CORPUS "masked.onnx"};
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
     size_t size;
     const char *bytes = read_file(paths[i], &size);
@@ -198,9 +230,9 @@ static void wrong_graphs(void **state) {
   refuses(&graph, 0, "of opset 0");
   message two = graph;
   put_input(&two, "mask");
-  refuses(&two, 17, "it has more than one input");
+  refuses(&two, 17, "it has two inputs of floats, \"x\" and \"mask\"");
   put_node(&two, "Loop", "turns", "x", "w");
-  refuses(&two, 17, "made inside; operators that cannot be imported: Loop (1, first \"turns\"); describe");
+  refuses(&two, 17, "behind one of them; operators that cannot be imported: Loop (1, first \"turns\"); describe");
   message cycle = graph;
   put_node(&cycle, "Relu", "second", "z", "w");
   put_node(&cycle, "Relu", "third", "w", "z");
@@ -292,13 +324,30 @@ static void all_refusals(void **state) {
   put_node(&graph, "Conv", "third", "x", "d");
   put_node(&graph, "Loop", "loop", "d", "e");
   put_node(&graph, "Sqrt", "root", "x", "f");
-  put_output(&graph, "e");
   refuses(
       &graph, 17,
       "operators that cannot be imported: Conv (2, first \"first\": its weights are no constant of as many dimensions "
       "as its input), Loop (1, first \"loop\"), Sqrt (1, first \"root\": it is known of constants only); describe");
   for (char op[] = "Loop_A"; op[5] <= 'Z'; op[5]++) put_node(&graph, op, "more", "x", op);
   refuses(&graph, 17, " more nodes; describe these parts as a network file");
+}
+
+/* A power outside RMSNorm and GELU, and what is left out where a constant ought to be. */
+static void loose_parts(void **state) {
+  (void)state;
+  static const uint64_t one[] = {1};
+  message graph = {.size = 0}, left_out = {.size = 0};
+  put_input(&graph, "x");
+  put_elsewhere(&graph, "two", 1, one, 1);
+  message power = graph;
+  put_pair(&power, "Pow", "power", (const char *const[]){"x", "two"}, "y");
+  refuses(&power, 17, "node \"power\" (Pow): only the powers of RMSNorm and GELU are known, 2 and 3");
+  put_pair(&left_out, "Concat", "nothing", (const char *const[]){"", ""}, "y");
+  message both = graph;
+  memcpy(both.bytes + both.size, left_out.bytes, left_out.size);
+  both.size += left_out.size;
+  put_node(&both, "Relu", "relu", "y", "z");
+  refuses(&both, 17, "node \"relu\" (Relu): its input 1 is a constant, not a value of the network");
 }
 
 static void wrong_bytes(void **state) {
@@ -328,7 +377,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convolutions),     cmocka_unit_test(attentions),   cmocka_unit_test(cut_short),
       cmocka_unit_test(wrong_graphs),     cmocka_unit_test(wrong_bytes),  cmocka_unit_test(resized),
-      cmocka_unit_test(values_elsewhere), cmocka_unit_test(all_refusals),
+      cmocka_unit_test(values_elsewhere), cmocka_unit_test(all_refusals), cmocka_unit_test(several_inputs),
+      cmocka_unit_test(fused_attention),  cmocka_unit_test(loose_parts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
