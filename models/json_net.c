@@ -121,10 +121,16 @@ static const char *read_name(sn__mistakes *m) {
 
 /* Channels, height and width; `image` in place of the last two, 0: the file's. False: they are wrong. */
 static bool read_sides(sn__mistakes *m, uint32_t image, uint64_t side[3]) {
-  const cJSON *root = sn_json_root(m->doc), *input = sn_json_array(m->doc, root, "input", &m->at);
+  const cJSON *root = sn_json_root(m->doc), *input = cJSON_GetObjectItemCaseSensitive(root, "input");
   m->failed = false;
-  sn__mistakes_note(m, root);
-  if (!input) return false;
+  if (!input) {
+    MISTAKE(m, root, "\"input\" is missing: [channels, height, width] of an image; of sequences give \"tokens\"");
+    return false;
+  }
+  if (!cJSON_IsArray(input)) {
+    MISTAKE(m, input, "\"input\" must be a list: [channels, height, width]");
+    return false;
+  }
   const cJSON *at = input->child;
   for (int i = 0; i < 3 && at; i++, at = at->next)
     if (sn_json_item_count(m->doc, at, "input", 1, SN_MAX_DIM, &side[i], &m->at)) sn__mistakes_note(m, at);

@@ -87,7 +87,7 @@ static void *room_for(reader *r, size_t items, size_t size) {
   return room;
 }
 
-static const char *text_of(reader *r, const field *f) {
+static char *text_of(reader *r, const field *f) {
   size_t length = (size_t)(f->bytes.end - f->bytes.at);
   if (f->wire != BYTES || memchr(f->bytes.at, 0, length)) {
     fail(r, f->bytes.at ? f->bytes.at : r->start, "a name is broken");
@@ -185,6 +185,14 @@ static void read_tensor(reader *r, span s, sn__onnx_tensor *t) {
 
 /* ---- nodes ---- */
 
+/* The first message of that number in another; empty where there is none. */
+static span member(reader *r, span s, uint32_t number) {
+  span found = {s.end, s.end};
+  for (field f; next(r, &s, &f);)
+    if (f.number == number && f.wire == BYTES) found = f.bytes;
+  return found;
+}
+
 static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
   enum { NAME = 1, FLOAT, INT, TEXT, TENSOR, INTS = 8 };
   int64_t listed[SN__ONNX_VALUES] = {0};
@@ -216,11 +224,33 @@ static const char **read_names(reader *r, span s, uint32_t number, uint32_t *n) 
   return names;
 }
 
+/* The last but one of "['', 'features', 'features.1', 'conv2d']": the last one is the operation. */
+static const char *innermost(char *list) {
+  char *end = list + strlen(list), *from = NULL;
+  for (int seen = 0; end > list && seen < 3;)
+    if (*--end == '\'') seen++, from = end;
+  if (!from || end == list) return "";
+  *from = '\0';
+  char *quote = strrchr(list, '\'');
+  return quote ? quote + 1 : "";
+}
+
+/* Where PyTorch's exporter says which module a node is of. */
+static void read_module(reader *r, span s, sn__onnx_node *node) {
+  enum { KEY = 1, VALUE };
+  static const char wanted[] = "pkg.torch.onnx.name_scopes";
+  span key = member(r, s, KEY);
+  field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
+  if ((size_t)(key.end - key.at) != sizeof wanted - 1 || memcmp(key.at, wanted, sizeof wanted - 1) != 0) return;
+  char *list = text_of(r, &value);
+  node->module = list ? innermost(list) : "";
+}
+
 static void read_node(reader *r, span s, sn__onnx_node *node) {
-  enum { INPUT = 1, OUTPUT, NAME, OP, ATTRIBUTE, DOMAIN = 7 };
+  enum { INPUT = 1, OUTPUT, NAME, OP, ATTRIBUTE, DOMAIN = 7, METADATA = 9 };
   uint32_t many = count(r, s, ATTRIBUTE);
   sn__onnx_attribute *attributes = room_for(r, many, sizeof *attributes);
-  node->name = node->op = node->domain = "";
+  node->name = node->op = node->domain = node->module = "";
   node->inputs = read_names(r, s, INPUT, &node->n_inputs);
   node->outputs = read_names(r, s, OUTPUT, &node->n_outputs);
   node->attributes = attributes;
@@ -228,6 +258,7 @@ static void read_node(reader *r, span s, sn__onnx_node *node) {
     if (f.number == NAME) node->name = text_of(r, &f);
     if (f.number == OP) node->op = text_of(r, &f);
     if (f.number == DOMAIN) node->domain = text_of(r, &f);
+    if (f.number == METADATA && f.wire == BYTES) read_module(r, f.bytes, node);
     if (f.number == ATTRIBUTE && f.wire == BYTES && node->n_attributes < many)
       read_attribute(r, f.bytes, &attributes[node->n_attributes++]);
   }
@@ -240,14 +271,6 @@ const sn__onnx_attribute *sn__onnx_find(const sn__onnx_node *node, const char *n
 }
 
 /* ---- inputs and outputs of the graph ---- */
-
-/* The first message of that number in another; empty where there is none. */
-static span member(reader *r, span s, uint32_t number) {
-  span found = {s.end, s.end};
-  for (field f; next(r, &s, &f);)
-    if (f.number == number && f.wire == BYTES) found = f.bytes;
-  return found;
-}
 
 static void read_input(reader *r, span s, sn__onnx_tensor *t) {
   enum { NAME = 1, TYPE, TENSOR_TYPE = 1, ELEMENT = 1, SHAPE, DIM = 1, VALUE = 1 };

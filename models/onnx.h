@@ -57,6 +57,7 @@ typedef struct sn__onnx_attribute {
 
 typedef struct sn__onnx_node {
   const char *name, *op, *domain;
+  const char *module; /* of PyTorch, "features.1.0", that the node was exported from; "" where that is not known */
   uint32_t n_inputs, n_outputs, n_attributes;
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;

@@ -423,7 +423,18 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
 }
 
-/* Names of layers are the nodes', or the operators' where nodes have none; those that stand twice get a number. */
+/* What a node is called: its module and what was done there, "features.1.0/conv2d", where PyTorch's exporter says the
+ * module; else as in the file, or its operator. */
+static const char *node_name(sn__importer *m, const sn__onnx_node *node) {
+  char text[SHOWN * 2], module[SHOWN * 2];
+  const char *own = *node->name ? node->name : node->op;
+  clean(own, text, sizeof text);
+  if (!*node->module) return sn_arena_text(m->arena, text);
+  const char *done = strncmp(text, "node_", 5) == 0 && text[5] ? text + 5 : text;
+  return sn_arena_print(m->arena, "%s/%s", clean(node->module, module, sizeof module), done);
+}
+
+/* Those that stand twice get a number. */
 static const char *layer_name(sn__importer *m, const sn__names *taken, const char *const *names, uint32_t i) {
   if (sn__names_find(taken, names[i]) == i) return names[i];
   return sn_arena_print(m->arena, "%s.%" PRIu32, names[i], i);
@@ -492,9 +503,7 @@ static sn_status map_all(sn__importer *m) {
   if (!names) return sn_fail_memory(m->err);
   if (sn__names_init(&taken, n, m->err)) return m->err->code;
   for (uint32_t i = 0; i < n && m->err->code == SN_OK; i++) {
-    char text[SHOWN * 2];
-    const sn__onnx_node *node = &m->model.nodes[i];
-    names[i] = sn_arena_text(m->arena, clean(*node->name ? node->name : node->op, text, sizeof text));
+    names[i] = node_name(m, &m->model.nodes[i]);
     if (!names[i])
       sn_fail_memory(m->err);
     else

@@ -140,10 +140,14 @@ static uint32_t collect(const sn_binding *b, remedy *remedies) {
 static void print_cause(const sn_binding *b, FILE *out) {
   static const char *const texts[SN_CAUSES] = {
       [SN_CAUSE_HOLES] = "its tensors would fit, but the holes between those that are placed do not hold the next one",
-      [SN_CAUSE_WORKSPACE] =
-          "its tensors would fit, but not the workspace beside them: --workspace dynamic takes what is left",
       [SN_CAUSE_RESIDENT] = "context, parameters with gradients and momentum, and input leave nothing for tensors"};
+  char workspace[SN_UNIT_TEXT];
   if (texts[b->cause]) fprintf(out, "%s\n", texts[b->cause]);
+  if (b->cause == SN_CAUSE_WORKSPACE)
+    fprintf(out,
+            "its tensors would fit, but not the workspace of %s beside them: where it is not PyTorch's, --workspace "
+            "dynamic takes what is left\n",
+            sn_print_bytes(b->workspace_bytes, workspace));
 }
 
 /* "what would move it: recompute, 364.00 MiB; cache, 142.38 MiB. The step itself needs 317.77 MiB." */

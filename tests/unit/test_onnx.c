@@ -332,6 +332,40 @@ static void all_refusals(void **state) {
   refuses(&graph, 17, " more nodes; describe these parts as a network file");
 }
 
+/* A node's name with the module that it is of, whatever the list looks like. */
+static void named_by_module(void **state) {
+  (void)state;
+  static const struct {
+    const char *scopes, *name;
+  } cases[] = {{"['', 'stage', 'stage.1', 'relu_3']", "stage.1/relu_3"},
+               {"['', 'relu_3']", "node_relu_3"},
+               {"stage", "node_relu_3"},
+               {"'''", "node_relu_3"},
+               {"", "node_relu_3"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    message node = {.size = 0}, entry = {.size = 0}, graph = {.size = 0}, model = {.size = 0}, version = {.size = 0};
+    sn_err err = SN_ERR_INIT;
+    put_text(&node, 1, "x");
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "node_relu_3");
+    put_text(&node, 4, "Relu");
+    put_text(&entry, 1, "pkg.torch.onnx.name_scopes");
+    put_text(&entry, 2, cases[i].scopes);
+    put_message(&node, 9, &entry);
+    put_input(&graph, "x");
+    put_message(&graph, 1, &node);
+    put_node(&graph, "GlobalAveragePool", "pool", "y", "z");
+    put_output(&graph, "z");
+    put_number(&version, 2, 17);
+    put_message(&model, 8, &version);
+    put_message(&model, 7, &graph);
+    sn_net *net = import(model.bytes, model.size, &err);
+    if (!net) fail_msg("%s", err.text);
+    assert_int_equal(named(net, cases[i].name)->op, SN_ACT);
+    sn_net_free(net);
+  }
+}
+
 /* A power outside RMSNorm and GELU, and what is left out where a constant ought to be. */
 static void loose_parts(void **state) {
   (void)state;
@@ -378,7 +412,7 @@ int main(void) {
       cmocka_unit_test(convolutions),     cmocka_unit_test(attentions),   cmocka_unit_test(cut_short),
       cmocka_unit_test(wrong_graphs),     cmocka_unit_test(wrong_bytes),  cmocka_unit_test(resized),
       cmocka_unit_test(values_elsewhere), cmocka_unit_test(all_refusals), cmocka_unit_test(several_inputs),
-      cmocka_unit_test(fused_attention),  cmocka_unit_test(loose_parts),
+      cmocka_unit_test(fused_attention),  cmocka_unit_test(loose_parts),  cmocka_unit_test(named_by_module),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
