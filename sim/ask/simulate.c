@@ -527,8 +527,8 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 /* Whether a plan is to be made at all to know if it fits. */
 static sn_status foresee(question *q, sn_strategy strategy, sn_need *need, bool *known) {
   *known = false;
-  if (is_host_limited(q) || is_lucky(strategy) || has_caching(q, strategy) || sn_strategy_adapts(strategy) ||
-      sn_strategy_is_corun(strategy) || !schedule_of(q, strategy))
+  if (is_host_limited(q) || is_lucky(strategy) || sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy) ||
+      (has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !schedule_of(q, strategy))
     return q->err->code;
   const sn_need_wish wish = need_wish(q, strategy);
   return sn_need_foresee(&wish, need, known, q->err);

@@ -454,6 +454,20 @@ static void random_routes(void **state) {
   }
 }
 
+/* Asked whether it fits, about where it does, the planner says what the plan does, though not always with one. */
+static void expect_foreseen(sn_planner *planner, sn_strategy strategy, uint64_t enough, uint64_t seed) {
+  sn_err err = SN_ERR_INIT;
+  for (uint64_t part = 1; part <= 8; part++) {
+    sn_need need, sooner;
+    char name[SN_STRATEGY_TEXT];
+    sn_planner_need(planner, strategy, enough / 8 * part, &need, &err);
+    sn_planner_fits(planner, strategy, enough / 8 * part, &sooner, &err);
+    if (err.code != SN_OK || sooner.fits != need.fits || sooner.slack_bytes != need.slack_bytes)
+      fail_msg("SN_SEED=%" PRIu64 " %s, %" PRIu64 " eighths: %s", seed, sn_strategy_name(strategy, name), part,
+               err.text);
+  }
+}
+
 /* Plans of every framework are proved when they are made, with hardly any memory and with all there is. */
 static void plan_all(const sn_net *net, const sn_device *device, uint64_t seed) {
   sn_err err = SN_ERR_INIT;
@@ -468,6 +482,7 @@ static void plan_all(const sn_net *net, const sn_device *device, uint64_t seed) 
     sn_planner_need(planner, strategy, SN_MEMORY_ALL, &much, &err);
     if (err.code != SN_OK) fail_msg("SN_SEED=%" PRIu64 " %s: %s", seed, sn_strategy_name(strategy, name), err.text);
     assert_true(much.fits && !little.fits);
+    expect_foreseen(planner, strategy, much.device_bytes, seed);
   }
   sn_planner_free(planner);
 }
