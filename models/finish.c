@@ -237,7 +237,7 @@ static sn_status add_to_total(uint64_t part, uint64_t limit, uint64_t *total) {
 }
 
 typedef struct totals {
-  uint64_t bytes, parameters, macs, labels;
+  uint64_t bytes, parameters, macs, labels, wide_labels;
 } totals;
 
 static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t bytes, totals *t) {
@@ -256,6 +256,14 @@ static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t b
   if (add_to_total(layer->macs, SN_MAX_NET_MACS, &t->macs))
     return sn_fail(f->err, SN_BAD_INPUT, "the network needs more than %" PRIu64 " multiply-adds", SN_MAX_NET_MACS);
   return SN_OK;
+}
+
+/* Of classes a number a position, else a target of the input's shape. */
+static void add_labels(const sn_layer *layer, uint64_t bytes, totals *t) {
+  bool target = layer->attr.loss == SN_LOSS_MSE;
+  uint64_t positions = (uint64_t)layer->out.n * layer->out.h * layer->out.w;
+  t->labels = sn_max(t->labels, target ? bytes : 4 * positions);
+  t->wide_labels = sn_max(t->wide_labels, target ? bytes : 8 * positions);
 }
 
 static bool reads_batch(const finisher *f, const sn_layer *layer) {
@@ -327,8 +335,7 @@ static sn_status infer_all(finisher *f, totals *t) {
     }
     for (uint32_t k = 0; k < layer->n_outputs; k++) f->values[layer->first_output + k].dtype = tokens ? SN_I64 : SN_F32;
     if (add_totals(f, layer, tokens ? 2 * bytes : bytes, t)) return f->err->code;
-    if (layer->op == SN_SOFTMAX)
-      t->labels = sn_max(t->labels, UINT64_C(4) * layer->out.n * layer->out.h * layer->out.w);
+    if (layer->op == SN_SOFTMAX) add_labels(layer, bytes, t);
   }
   return SN_OK;
 }
@@ -351,6 +358,7 @@ static sn_net *make_net(finisher *f, const totals *t) {
                   .macs = t->macs,
                   .data_bytes = f->values[0].bytes,
                   .label_bytes = t->labels,
+                  .wide_label_bytes = t->wide_labels,
                   .arena = b->arena};
   b->arena = NULL; /* it is the net's now */
   return net;

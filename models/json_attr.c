@@ -28,7 +28,7 @@ static const struct {
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
     {SN_DROPOUT, {COMMON, "ratio", "inplace", "images"}},
-    {SN_SOFTMAX, {COMMON, "positions"}},
+    {SN_SOFTMAX, {COMMON, "positions", "loss"}},
     {SN_JOIN, {COMMON, "inplace"}},
     {SN_CONCAT, {COMMON}},
     {SN_MUL, {COMMON}},
@@ -285,6 +285,13 @@ static void read_inplace(const reader *r, sn_attr *a) {
   a->inplace = inplace ? SN_INPLACE_YES : SN_INPLACE_NO;
 }
 
+static void read_softmax(const reader *r, sn_attr *a) {
+  read_flag(r, "positions", &a->positions);
+  a->loss = (sn_loss)read_word(r, "loss", sn_loss_names(), SN_LOSSES);
+  if (a->loss == SN_LOSS_MSE && has(r, "positions"))
+    MISTAKE(r->m, r->layer, "a SOFTMAX of loss \"mse\" has no \"positions\": it is of every number");
+}
+
 static void read_act(const reader *r, sn_attr *a) {
   a->act = (sn_act_mode)read_word(r, "mode", sn_act_names(), SN_ACT_MODES);
   bool sloped = a->act == SN_ACT_LEAKY || a->act == SN_ACT_TIMES;
@@ -443,7 +450,7 @@ void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_at
     read_inplace(r, a);
     break;
   case SN_SOFTMAX:
-    read_flag(r, "positions", &a->positions);
+    read_softmax(r, a);
     break;
   case SN_EMBEDDING:
     read_embedding(r, a);

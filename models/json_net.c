@@ -263,7 +263,7 @@ const char *sn_net_mistakes(const char *spec, uint32_t batch, uint32_t image, co
                             size_t room) {
   sn_err reason = SN_ERR_INIT;
   sn__mistakes m = {.count = 0};
-  bool json = sn_net_is_file(spec) && !sn__net_is_onnx(spec), several = strchr(err->text, '\n') != NULL;
+  bool json = sn_net_is_file(spec) && !sn_net_is_onnx(spec), several = strchr(err->text, '\n') != NULL;
   if (json && several) sn_net_free(read_and_free(sn_json_load(spec, &reason), spec, 0, batch, image, &m, &reason));
   sn__mistakes_print(&m, out, room);
   /* Under the same heading, which may have a prefix, it is the same list. */

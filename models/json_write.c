@@ -126,6 +126,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (convolves || op == SN_GROUP_NORM) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
   if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
+  if (op == SN_SOFTMAX && a->loss != SN_LOSS_CROSS_ENTROPY) put_text(o, "loss", sn_loss_names()[a->loss]);
   if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
   if (op == SN_POSITION) put_number(o, "rows", a->rows);

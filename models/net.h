@@ -35,7 +35,7 @@ typedef enum sn_op {
   SN_LRN,
   SN_BN,
   SN_DROPOUT,
-  SN_SOFTMAX,    /* with cross-entropy loss: the end of a net */
+  SN_SOFTMAX,    /* with cross-entropy loss, or another one without a softmax: the end of a net */
   SN_JOIN,       /* element-wise add of two or more */
   SN_FORK,       /* one value to several consumers */
   SN_CONCAT,     /* one or more along channels; of one it is a copy */
@@ -80,6 +80,12 @@ typedef enum sn_act_mode {
   SN_ACT_MODES
 } sn_act_mode;
 
+typedef enum sn_loss {
+  SN_LOSS_CROSS_ENTROPY, /* of classes, the channels */
+  SN_LOSS_MSE,           /* the mean square of the difference to a target of the same shape */
+  SN_LOSSES
+} sn_loss;
+
 typedef enum sn_side { SN_SIDE_CHANNELS, SN_SIDE_HEIGHT, SN_SIDE_WIDTH, SN_SIDES } sn_side;
 
 /* Whether the network's author has the output take the storage of the (first) input. Unset: as the dialect has it. */
@@ -122,6 +128,7 @@ typedef struct sn_attr {
   bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
   uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
   sn_act_mode act;                 /* [ACT] */
+  sn_loss loss;                    /* [SOFTMAX] */
   sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */
   uint32_t lrn_size;               /* [LRN] window across channels */
   double lrn_alpha, lrn_beta, lrn_k;
@@ -184,12 +191,13 @@ typedef struct sn_net {
   uint32_t n_layers, n_values; /* DATA and FORKs included; layers[0] is DATA */
   const sn_layer *layers;
   const sn_value *values;
-  const uint32_t *inputs; /* value ids, layer by layer */
-  uint64_t parameters;    /* trainable elements in all */
-  uint64_t macs;          /* multiply-adds of one forward of the whole batch */
-  uint64_t data_bytes;    /* the input batch */
-  bool adapted;           /* it has adapters: not all that has parameters is SN_TUNED */
-  uint64_t label_bytes;   /* one 4-byte label an image, or a position */
+  const uint32_t *inputs;    /* value ids, layer by layer */
+  uint64_t parameters;       /* trainable elements in all */
+  uint64_t macs;             /* multiply-adds of one forward of the whole batch */
+  uint64_t data_bytes;       /* the input batch */
+  bool adapted;              /* it has adapters: not all that has parameters is SN_TUNED */
+  uint64_t label_bytes;      /* one 4-byte label an image, or a position; of a SOFTMAX of SN_LOSS_MSE a target */
+  uint64_t wide_label_bytes; /* the same where labels have 8 bytes, as PyTorch's */
   struct sn_arena *arena;
 } sn_net;
 

@@ -42,6 +42,7 @@ typedef struct sn__importer {
   sn_builder *b;
   sn_err *err;
   uint32_t batch;
+  sn_loss loss;
   bool tokens;            /* the batch is numbers of them */
   int64_t exported_batch; /* of the file; 0: it is a name there */
   sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */

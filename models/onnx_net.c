@@ -523,8 +523,9 @@ static sn_status add_loss(sn__importer *m) {
   m->node = &loss;
   m->name = "loss";
   uint64_t classes = (uint64_t)sn__onnx_dim(v, v->rank == 3 ? -1 : 1);
-  uint32_t end = v->rank > 1 ? sn__onnx_as(m, v, classes, 0, 1) : v->layer;
-  const sn_attr attr = {.positions = m->err->code == SN_OK && sn__onnx_shape(m, end).h > 1};
+  bool whole = v->rank < 2 || m->loss == SN_LOSS_MSE;
+  uint32_t end = whole ? v->layer : sn__onnx_as(m, v, classes, 0, 1);
+  const sn_attr attr = {.loss = m->loss, .positions = !whole && end != SN_NONE && sn__onnx_shape(m, end).h > 1};
   sn__onnx_add(m, "", SN_SOFTMAX, &attr, &end, 1);
   if (m->err->code == SN_BAD_INPUT) sn_err_prefix(m->err, "the loss behind its first output");
   return m->err->code;
@@ -542,10 +543,10 @@ static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const 
   return net;
 }
 
-sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, uint32_t batch, uint32_t image,
-                          sn_err *err) {
+sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_loss loss, uint32_t batch,
+                          uint32_t image, sn_err *err) {
   const char *slash = strrchr(path, '/');
-  sn__importer m = {.arena = sn_arena_new(), .err = err, .batch = batch};
+  sn__importer m = {.arena = sn_arena_new(), .err = err, .batch = batch, .loss = loss};
   sn_net *net = NULL;
   if (m.arena)
     net = import(&m, bytes, size, slash ? slash + 1 : path, image);
@@ -559,7 +560,7 @@ sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, uint
   return net;
 }
 
-static sn_net *import_mapped(const char *path, int file, uint32_t batch, uint32_t image, sn_err *err) {
+static sn_net *import_mapped(const char *path, int file, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err) {
   struct stat about;
   if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) {
     sn_fail(err, SN_BAD_INPUT, "%.180s: is empty, or no file", path);
@@ -572,23 +573,18 @@ static sn_net *import_mapped(const char *path, int file, uint32_t batch, uint32_
     return NULL;
   }
   posix_madvise(bytes, size, POSIX_MADV_RANDOM); /* nothing of the weights ahead; it may as well fail */
-  sn_net *net = sn__net_from_onnx(path, bytes, size, batch, image, err);
+  sn_net *net = sn__net_from_onnx(path, bytes, size, loss, batch, image, err);
   munmap(bytes, size);
   return net;
 }
 
-sn_net *sn__net_from_onnx_file(const char *path, uint32_t batch, uint32_t image, sn_err *err) {
+sn_net *sn__net_from_onnx_file(const char *path, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err) {
   int file = open(path, O_RDONLY);
   if (file < 0) {
     sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
     return NULL;
   }
-  sn_net *net = import_mapped(path, file, batch, image, err);
+  sn_net *net = import_mapped(path, file, loss, batch, image, err);
   close(file);
   return net;
-}
-
-bool sn__net_is_onnx(const char *path) {
-  size_t length = strlen(path);
-  return length >= 5 && strcmp(path + length - 5, ".onnx") == 0;
 }

@@ -80,6 +80,11 @@ const char *const *sn_act_names(void) {
   return modes;
 }
 
+const char *const *sn_loss_names(void) {
+  static const char *const loss_names[] = {[SN_LOSS_CROSS_ENTROPY] = "cross_entropy", [SN_LOSS_MSE] = "mse", NULL};
+  return loss_names;
+}
+
 const char *const *sn_side_names(void) {
   static const char *const axes[SN_SIDES] = {"channels", "height", "width"};
   return axes;
@@ -251,7 +256,7 @@ static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
 
 static sn_status softmax_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
-  if ((in.h == 1 && in.w == 1) || a->positions) return SN_OK;
+  if ((in.h == 1 && in.w == 1) || a->positions || a->loss == SN_LOSS_MSE) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
                  "SOFTMAX classifies whole images, but its input is %" PRIu32 "x%" PRIu32
                  " pixels; put an FC or a global POOL before it",

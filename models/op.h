@@ -32,6 +32,8 @@ sn_op sn_op_by_name(const char *name);
 
 /* Names of an ACT's modes in JSON networks, by sn_act_mode. */
 const char *const *sn_act_names(void);
+/* Of a SOFTMAX's losses, by sn_loss. */
+const char *const *sn_loss_names(void);
 /* Of the axes of an image, by sn_side. */
 const char *const *sn_side_names(void);
 

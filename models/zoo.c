@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "models/lora.h"
+#include "models/op.h"
 #include "models/zoo_internal.h"
 
 #include <stdio.h>
@@ -214,8 +215,19 @@ static bool ends_in(const char *text, size_t length, const char *end) {
   return length >= strlen(end) && strncmp(text + length - strlen(end), end, strlen(end)) == 0;
 }
 
+const char *sn_net_file_end(const char *spec) {
+  static const char mark[] = ".onnx:loss=";
+  const char *end = spec + plain_length(spec), *found = NULL;
+  for (const char *at = strstr(spec, mark); at && at < end; at = strstr(at + 1, mark)) found = at;
+  return found ? found + strlen(".onnx") : end;
+}
+
+bool sn_net_is_onnx(const char *spec) {
+  return ends_in(spec, (size_t)(sn_net_file_end(spec) - spec), ".onnx");
+}
+
 bool sn_net_is_file(const char *spec) {
-  size_t length = plain_length(spec);
+  size_t length = (size_t)(sn_net_file_end(spec) - spec);
   return memchr(spec, '/', length) || ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx");
 }
 
@@ -227,9 +239,24 @@ char *sn_net_title(const char *spec, const char *name, char *text, size_t room) 
   return text;
 }
 
+static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {
+  const char *end = sn_net_file_end(spec), *name = *end ? end + strlen(":loss=") : sn_loss_names()[0];
+  sn_loss loss = 0;
+  while (loss < SN_LOSSES && strcmp(name, sn_loss_names()[loss]) != 0) loss++;
+  if (loss == SN_LOSSES) {
+    sn_fail(err, SN_BAD_USAGE, "the loss \"%.40s\" is neither cross_entropy nor mse", name);
+    return NULL;
+  }
+  char *path = strndup(spec, (size_t)(end - spec));
+  if (!path) sn_fail_memory(err);
+  sn_net *net = path ? sn__net_from_onnx_file(path, loss, batch, image, err) : NULL;
+  free(path);
+  return net;
+}
+
 /* A file may be right at its own image size and not at another, which is then the caller's fault. */
 static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
-  if (sn__net_is_onnx(path)) return sn__net_from_onnx_file(path, batch, image, err);
+  if (sn_net_is_onnx(path)) return load_onnx(path, batch, image, err);
   sn_net *net = sn__net_from_file(path, depth, batch, image, err);
   if (net || !image || err->code != SN_BAD_INPUT) return net;
   sn_err reason = SN_ERR_INIT; /* of the file itself: what was said of it with the other images stands */

@@ -28,8 +28,8 @@ typedef struct sn_zoo_entry {
 const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
 
 /* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a network as JSON or ONNX
- * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx"; docs/networks.md); "+lora=8" or "+lora=8:GLOB,.." behind it
- * gives it adapters (models/lora.h). image is height and width; 0 means the
+ * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx", behind which ":loss=mse" names a loss; docs/networks.md);
+ * "+lora=8" or "+lora=8:GLOB,.." behind it gives it adapters (models/lora.h). image is height and width; 0 means the
  * network's own size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the
  * network cannot have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
@@ -57,8 +57,11 @@ const char *sn_net_lora(const char *spec);
 char *sn_net_plain(const char *spec);
 char *sn_net_adapt(const char *spec, const char *lora);
 
-/* Whether sn_net_load() takes `spec` for the path of a file. */
+/* Whether sn_net_load() takes `spec` for the path of a file, and of an ONNX file. */
 bool sn_net_is_file(const char *spec);
+bool sn_net_is_onnx(const char *spec);
+/* Where the path of a file ends in `spec`: behind an ONNX file's may stand its loss, ":loss=mse". */
+const char *sn_net_file_end(const char *spec);
 
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);

@@ -67,10 +67,9 @@ sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, 
 sn_net *sn__net_from_file(const char *path, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
 
 /* The same from an ONNX file, or from its bytes, `path` standing in errors; weights are not read. */
-sn_net *sn__net_from_onnx_file(const char *path, uint32_t batch, uint32_t image, sn_err *err);
-sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, uint32_t batch, uint32_t image,
-                          sn_err *err);
-bool sn__net_is_onnx(const char *path);
+sn_net *sn__net_from_onnx_file(const char *path, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err);
+sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_loss loss, uint32_t batch,
+                          uint32_t image, sn_err *err);
 
 /* A builder for square images, named after the entry; NULL and SN_BAD_USAGE where there are parameters. A family need
  * not look: a builder that is NULL is accepted everywhere, and sn_builder_finish() keeps the error. */

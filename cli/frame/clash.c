@@ -60,8 +60,8 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   char database[PATH_ROOM], sidecars[SIDECARS][PATH_ROOM + ENDING_ROOM];
   uses u = {.count = 0};
   sn_err reason = SN_ERR_INIT; /* told where the database is needed */
-  char *labels = args->data ? sn_batches_labels(args->data) : NULL;
-  add(&u, "--net", sn_origin_file(args->plain_net));
+  char *labels = args->data ? sn_batches_labels(args->data) : NULL, *net = sn_origin_net(args->plain_net);
+  add(&u, "--net", net);
   add(&u, "--gpu", sn_origin_file(args->gpu));
   add(&u, "--grid", args->grid);
   const unsigned readers = SN_CMD_PACK | SN_CMD_PLAY | SN_CMD_RUN | SN_CMD_VALIDATE; /* of one file */
@@ -81,6 +81,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   add(&u, "--output", written(args->output));
   compare(&u, err);
   free(labels);
+  free(net);
   return err->code;
 }
 

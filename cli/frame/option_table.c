@@ -132,6 +132,10 @@ static const sn_option options[] = {
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
+    {"loss", "LOSS", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH, "What to train",
+     "Behind an ONNX file's first output: cross_entropy, of each position where there are several, or mse. Default: "
+     "cross_entropy. `--net mine.onnx:loss=mse` says the same, also in sweeps.",
+     sn__parse_text, offsetof(sn_args, loss)},
     {"sequence", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_GRAPH,

@@ -257,6 +257,21 @@ static sn_status take_sequence(sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+/* Goes the way of a network's parameters: "mine.onnx:loss=mse". */
+static sn_status take_loss(sn_args *args, sn_err *err) {
+  if (!args->loss) return SN_OK;
+  const char *end = args->net ? sn_net_file_end(args->net) : NULL;
+  if (!end || !sn_net_is_onnx(args->net) || *end == ':')
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--loss is of an ONNX file, which has none of its own; a network file says it at its SOFTMAX");
+  int length = snprintf(args->loss_text, sizeof args->loss_text, "%.*s:loss=%s%s",
+                        (int)sn_min((size_t)(end - args->net), SN_ARGS_NET), args->net, args->loss, end);
+  if (length < 0 || length >= SN_ARGS_NET)
+    return sn_fail(err, SN_BAD_USAGE, "--net: with its loss a name has fewer than %d bytes", SN_ARGS_NET);
+  args->net = args->loss_text;
+  return SN_OK;
+}
+
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
   *args = (sn_args){.command = sn_command_table(&count),
@@ -274,7 +289,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
-  if (check_options(&p, err) != SN_OK || take_lora(args, err) != SN_OK) return err->code;
+  if (check_options(&p, err) != SN_OK || take_loss(args, err) != SN_OK || take_lora(args, err) != SN_OK)
+    return err->code;
   return take_sequence(args, err);
 }
 

@@ -50,10 +50,11 @@ struct sn_command;
 typedef struct sn_args {
   const struct sn_command *command;
   const char *operand;   /* the command's first operand, or NULL */
-  const char *net, *gpu; /* net: with its adapters, "gpt2+lora=8" */
-  const char *plain_net; /* without them */
+  const char *net, *gpu; /* net: with its loss and adapters, "mine.onnx:loss=mse+lora=8" */
+  const char *plain_net; /* without adapters */
   const char *lora;      /* as given; NULL: not */
-  char net_text[SN_ARGS_NET], plain_text[SN_ARGS_NET];
+  const char *loss;      /* the same, behind an ONNX file's first output */
+  char net_text[SN_ARGS_NET], plain_text[SN_ARGS_NET], loss_text[SN_ARGS_NET];
   uint32_t batch, image;          /* 0: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */

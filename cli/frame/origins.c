@@ -3,6 +3,7 @@
 
 #include "base/path.h"
 #include "exec/data/batch.h"
+#include "models/zoo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,10 @@ const char *sn_origin_file(const char *name) {
   return is_path ? name : NULL;
 }
 
+char *sn_origin_net(const char *net) {
+  return net && sn_net_is_file(net) ? strndup(net, (size_t)(sn_net_file_end(net) - net)) : NULL;
+}
+
 static void add(sn_origins *o, const char *what, const char *path) {
   const char *real = path ? sn_path_real(path) : NULL;
   if (real) o->all[o->count++] = (sn_origin){what, real};
@@ -20,14 +25,15 @@ static void add(sn_origins *o, const char *what, const char *path) {
 
 sn_run sn_origins_with(const sn_args *args, const sn_run *run, sn_origins *origins) {
   sn_run whole = *run;
-  char *labels = args->data ? sn_batches_labels(args->data) : NULL;
+  char *labels = args->data ? sn_batches_labels(args->data) : NULL, *net = sn_origin_net(args->plain_net);
   origins->count = 0;
-  add(origins, "network", sn_origin_file(args->plain_net));
+  add(origins, "network", net);
   add(origins, "GPU profile", sn_origin_file(args->gpu));
   add(origins, "data", args->data);
   add(origins, "labels", labels);
   add(origins, "weights", args->files.load);
   free(labels);
+  free(net);
   whole.n_origins = origins->count;
   whole.origins = origins->all;
   return whole;

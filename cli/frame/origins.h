@@ -24,8 +24,10 @@ typedef struct sn_origins {
 sn_run sn_origins_with(const sn_args *args, const sn_run *run, sn_origins *origins);
 void sn_origins_free(sn_origins *origins);
 
-/* The file behind a name of a network or GPU, which is a path as sn_net_load() and sn_device_load() have it; else NULL.
- */
+/* The file behind the name of a GPU, which is a path as sn_device_load() has it; else NULL. */
 const char *sn_origin_file(const char *name);
+/* The file behind the name of a network, without what sn_net_load() lets stand behind its path; to be freed, NULL where
+ * there is none. */
+char *sn_origin_net(const char *net);
 
 #endif

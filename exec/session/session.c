@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "base/units.h"
+#include "models/op.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -87,6 +88,14 @@ static sn_status check_executable(const sn_net *net, sn_optimizer optimizer, sn_
                  sn_optimizer_name(optimizer));
 }
 
+static sn_status check_losses(const sn_net *net, sn_err *err) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr.loss != SN_LOSS_CROSS_ENTROPY)
+      return sn_fail(err, SN_BAD_USAGE, "layer \"%.80s\": its loss, %s, is simulated only; cross_entropy runs",
+                     net->layers[i].name, sn_loss_names()[net->layers[i].attr.loss]);
+  return SN_OK;
+}
+
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
   sn_session *s = calloc(1, sizeof *s);
   if (!s) {
@@ -99,7 +108,9 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->iteration =
       (sn_iteration){.optimizer = options->machine.hyper.optimizer, .accumulate = options->machine.accumulate};
   s->load = sn_host_load_now();
-  if (check_executable(net, s->iteration.optimizer, err) == SN_OK && open_parts(s, err) == SN_OK) return s;
+  if (check_executable(net, s->iteration.optimizer, err) == SN_OK && check_losses(net, err) == SN_OK &&
+      open_parts(s, err) == SN_OK)
+    return s;
   sn_session_close(s);
   return NULL;
 }

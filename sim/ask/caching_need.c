@@ -45,7 +45,7 @@ static void add_parameters(blocks *b) {
   }
   b->before[b->n_before++] = sn_precision_data_bytes(precision, net);
   if (b->options->iteration.inference) return;
-  b->before[b->n_before++] = b->route->dialect->eager ? 2 * net->label_bytes : net->label_bytes;
+  b->before[b->n_before++] = b->route->dialect->eager ? net->wide_label_bytes : net->label_bytes;
 }
 
 static void add_made(blocks *b, uint32_t step, uint64_t bytes) {

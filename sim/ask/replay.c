@@ -51,19 +51,28 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
   return SN_OK;
 }
 
-/* A network's file is where it was, whatever folder this is; else as it was given. */
-static const char *spec_of(const sn_run *run) {
-  for (uint32_t i = 0; i < run->n_origins; i++)
-    if (strcmp(run->origins[i].what, "network") == 0 && access(run->origins[i].path, R_OK) == 0)
-      return run->origins[i].path;
-  return run->net;
+/* A network's file is where it was, whatever folder this is; else as it was given. What stands behind its path stays.
+ * The caller frees it; NULL: out of memory. */
+static char *spec_of(const sn_run *run) {
+  const char *behind = sn_net_file_end(run->net);
+  for (uint32_t i = 0; i < run->n_origins; i++) {
+    const char *path = run->origins[i].path;
+    if (strcmp(run->origins[i].what, "network") != 0 || access(path, R_OK) != 0) continue;
+    size_t room = strlen(path) + strlen(behind) + 1;
+    char *spec = malloc(room);
+    if (spec) snprintf(spec, room, "%s%s", path, behind);
+    return spec;
+  }
+  return strdup(run->net);
 }
 
 /* Images of another size than the network's own were asked for with --image, or sequences of another length. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
-  const char *given = net ? net : spec_of(run), *lora = sn_net_lora(run->net);
-  const char *spec = r->spec = lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : strdup(given);
+  const char *lora = sn_net_lora(run->net);
+  char *given = net ? strdup(net) : spec_of(run);
+  char *spec = r->spec = given && lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : given;
+  if (spec != given) free(given);
   if (!spec) return sn_fail_memory(err);
   r->net = sn_net_load(spec, run->batch, 0, err);
   bool tokens = r->net && r->net->values[0].dtype == SN_I64;

@@ -18,7 +18,7 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
   const sn_dialect *d = sn_dialect_of(dialect);
   sn_precision precision = iteration.precision;
   sn_persistent p = {.input_batch = sn_precision_data_bytes(precision, net),
-                     .labels = d->eager ? 2 * net->label_bytes : net->label_bytes};
+                     .labels = d->eager ? net->wide_label_bytes : net->label_bytes};
   p.parameters = sn_precision_parameter_bytes(precision) * net->parameters;
   uint64_t trained = sn_freeze_trained(iteration.freeze, net) * sn_precision_parameter_bytes(precision);
   p.parameter_gradients = trained;

@@ -117,6 +117,7 @@ static const sn_dialect explicit_graph = {
     [SN_BN] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},                  \
     [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_MASK},                       \
     [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LOSS, .scratch = 1},                   \
+    [SN_FORM_MSE] = {.reads = {SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LOSS},                                \
     [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
     [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS},                                                                         \
     [SN_FORM_AVERAGE_POOL] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                        \
@@ -289,6 +290,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (is_times(layer)) return SN_FORM_TIMES;
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
+  if (layer->op == SN_SOFTMAX && layer->attr.loss == SN_LOSS_MSE) return SN_FORM_MSE;
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
   bool bends = layer->attr.act == SN_ACT_LEAKY || layer->attr.act == SN_ACT_ELU;
@@ -353,8 +355,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return layer->statistics_bytes / 2;
   case SN_SAVES_INDICES:
     return 2 * output_bytes;
-  case SN_SAVES_LOSS:
-    return 2 * sizeof(float);
+  case SN_SAVES_LOSS: /* PyTorch's mean of squares is a number in a storage as large as the squares */
+    return layer->attr.loss == SN_LOSS_MSE ? output_bytes + sizeof(float) : 2 * sizeof(float);
   case SN_SAVES_LRN:
     return index > 0 ? output_bytes : output_bytes / layer->out.c * (layer->out.c + layer->attr.lrn_size - 1);
   }

@@ -58,7 +58,7 @@ typedef enum sn_saving {
   SN_SAVES_AS_OUTPUT,     /* a mask, a norm: as large as the output */
   SN_SAVES_MASK,          /* what is dropped: sn_layer.mask_bytes */
   SN_SAVES_INDICES,       /* one 64-bit index an element of the output */
-  SN_SAVES_LOSS,          /* the loss and its gradient, a number each */
+  SN_SAVES_LOSS,          /* the loss and its gradient, a number each; a mean square's storage is larger */
   SN_SAVES_ROWS,          /* mean and inverse deviation: two tensors, a float a position */
   SN_SAVES_GROUPS,        /* the same, a float a group of channels and image */
   SN_SAVES_RMS,           /* inverse root mean square, a float a position, and what it makes of the input */
@@ -97,6 +97,7 @@ typedef enum sn_form {
   SN_FORM_PARTS,               /* an attention in parts */
   SN_FORM_DROPPED_PARTS,       /* that drops probabilities */
   SN_FORM_BROADCAST_MUL,       /* by a factor that is smaller */
+  SN_FORM_MSE,                 /* a loss that keeps its input and the targets, which are there anyway */
   SN_FORMS
 } sn_form;
 

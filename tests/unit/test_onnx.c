@@ -126,7 +126,7 @@ static sn_net *import(const void *bytes, size_t size, sn_err *err) {
   void *copy = malloc(size + (size == 0));
   assert_non_null(copy);
   memcpy(copy, bytes, size);
-  sn_net *net = sn__net_from_onnx("t.onnx", copy, size, 2, 0, err);
+  sn_net *net = sn__net_from_onnx("t.onnx", copy, size, SN_LOSS_CROSS_ENTROPY, 2, 0, err);
   free(copy);
   return net;
 }
@@ -332,6 +332,29 @@ static void all_refusals(void **state) {
   refuses(&graph, 17, " more nodes; describe these parts as a network file");
 }
 
+static void losses(void **state) {
+  (void)state;
+  sn_net *net = load(CORPUS "cnn.onnx:loss=mse", 4, 0);
+  assert_int_equal(named(net, "loss")->attr.loss, SN_LOSS_MSE);
+  assert_true(net->label_bytes == 4 * 5 * 4 && net->wide_label_bytes == 4 * 5 * 4);
+  sn_net_free(net);
+  net = load(CORPUS "cnn.onnx:loss=cross_entropy", 4, 0);
+  assert_int_equal(named(net, "loss")->attr.loss, SN_LOSS_CROSS_ENTROPY);
+  assert_true(net->label_bytes == 4 * 4 && net->wide_label_bytes == 4 * 8);
+  sn_net_free(net);
+  net = load(CORPUS "attend.onnx:loss=mse", 2, 0); /* of all that is there, whatever its dimensions */
+  assert_int_equal(net->label_bytes, 2 * 5 * 11 * 4);
+  sn_net_free(net);
+  static const char *const wrong[] = {"bce", "", "mse ", "mse:loss=mse"};
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    char spec[300];
+    sn_err err = SN_ERR_INIT;
+    snprintf(spec, sizeof spec, "%scnn.onnx:loss=%s", CORPUS, wrong[i]);
+    assert_null(sn_net_load(spec, 4, 0, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+  }
+}
+
 /* A node's name with the module that it is of, whatever the list looks like. */
 static void named_by_module(void **state) {
   (void)state;
@@ -413,6 +436,7 @@ int main(void) {
       cmocka_unit_test(wrong_graphs),     cmocka_unit_test(wrong_bytes),  cmocka_unit_test(resized),
       cmocka_unit_test(values_elsewhere), cmocka_unit_test(all_refusals), cmocka_unit_test(several_inputs),
       cmocka_unit_test(fused_attention),  cmocka_unit_test(loose_parts),  cmocka_unit_test(named_by_module),
+      cmocka_unit_test(losses),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
