@@ -3,6 +3,7 @@
 
 #include "sim/memory/pack.h"
 #include "sim/plan/check.h"
+#include "sim/plan/duration.h"
 #include "sim/plan/fill.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/optimal.h"
@@ -73,18 +74,18 @@ static uint32_t least_blocks(const sn_plan_wish *w) {
   return lives > s->route->n_tensors ? lives : s->route->n_tensors;
 }
 
-static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
+/* Whether placing a plan would be in vain; one of a cache may yet change. */
+static sn_status is_too_slow(const sn_plan_wish *w, const sn_plan *plan, bool *slow, sn_err *err) {
+  int64_t ns = 0;
+  bool asked = w->most_ns > 0 && !sn_strategy_has_cache(w->strategy);
+  sn_status status = asked ? sn_plan_duration(plan, w->costs, w->link, &ns, err) : SN_OK;
+  *slow = asked && ns > w->most_ns;
+  return status;
+}
+
+/* Places one that counts bytes. NULL after an error. */
+static sn_plan *place_counted(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
-  if (least_blocks(w) > SN_PACK_MOST) return lower_in(w, err);
-  sn_plan *plan = count_in(w, w->pool_bytes, cache, err);
-  if (plan && plan->given_up) {
-    sn_plan_free(plan);
-    plan = lower_in(w, err);
-    if (!plan || is_within(w, plan)) return place(w, plan, (sn_place_goal){.enough = w->pool_bytes}, err);
-    sn_plan_free(plan);
-    plan = count_in(w, w->pool_bytes, false, err);
-  }
-  if (!plan) return NULL;
   bool fits = is_within(w, plan), bytes_fit = plan->reserved_peak <= w->pool_bytes;
   bool sure = cache && (!bytes_fit || (w->only_fits && !w->external_limit)); /* which of the two it is shows at once */
   if (!fits && (sure || !sn_place_can(plan))) {
@@ -95,6 +96,25 @@ static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
   if (fits || !bytes_fit) return w->only_fits ? plan : place_well(w, plan, err);
   if (cache) return squeeze(w, plan, err);
   return dynamic ? squeeze_workspaces(w, plan, err) : place_well(w, plan, err);
+}
+
+static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
+  bool cache = sn_strategy_has_cache(w->strategy);
+  if (least_blocks(w) > SN_PACK_MOST) return lower_in(w, err);
+  sn_plan *plan = count_in(w, w->pool_bytes, cache, err);
+  if (plan && plan->given_up) {
+    sn_plan_free(plan);
+    plan = lower_in(w, err);
+    if (!plan || is_within(w, plan)) return place(w, plan, (sn_place_goal){.enough = w->pool_bytes}, err);
+    sn_plan_free(plan);
+    plan = count_in(w, w->pool_bytes, false, err);
+  }
+  bool slow = false;
+  if (plan && is_too_slow(w, plan, &slow, err) != SN_OK) {
+    sn_plan_free(plan);
+    return NULL;
+  }
+  return !plan || slow ? plan : place_counted(w, plan, err);
 }
 
 /* Of the schedule that is given. */

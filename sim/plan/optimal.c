@@ -23,8 +23,8 @@ typedef struct search {
   int64_t best_ns;
   uint64_t best_bytes; /* what it needs at least */
   bool fits;           /* the best does */
-  bool last_fits;      /* the plan that was tried last */
-  uint64_t needed;     /* by the plan that was tried last */
+  bool last_is_enough; /* of the schedule that was considered last the plan fits, or is slower than the best */
+  uint64_t needed;     /* by that plan; where it is slower, at least; 0: it was not made */
   sn_err *err;
 } search;
 
@@ -39,6 +39,7 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   sn_plan_wish wish = *s->wish;
   wish.schedule = schedule;
   wish.pool_bytes = pool_bytes;
+  wish.most_ns = s->fits ? s->best_ns : 0;
   sn_plan *plan = s->make(&wish, s->err);
   if (!plan) return s->err->code;
   plan->pool_limit = s->wish->pool_bytes;
@@ -54,8 +55,8 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
     return s->err->code;
   }
   bool better = is_better(s, ns, fits, bytes);
-  s->needed = plan->pool_bytes;
-  s->last_fits = fits;
+  s->needed = wish.most_ns > 0 && ns > wish.most_ns ? plan->reserved_peak : plan->pool_bytes;
+  s->last_is_enough = fits;
   sn_plan_free(better ? s->best : plan);
   if (!better) return SN_OK;
   s->best = plan;
@@ -65,11 +66,23 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   return SN_OK;
 }
 
-/* The same. Where workspaces adapt, for a little less than the pool too: what fills all of it in bytes often cannot be
- * placed, and then there is a plan without workspaces only. */
+/* With the fastest algorithms, and no waits, it takes longer than the best. */
+static bool is_slower(const search *s, const sn_schedule *schedule) {
+  bool workspace = s->wish->workspace != SN_WORKSPACE_NONE;
+  int64_t ns = 0;
+  for (uint32_t e = 0; e < schedule->n_executions && s->fits && ns <= s->best_ns; e++)
+    ns += sn_stages_step_ns(s->route, s->wish->costs, workspace, schedule->executions[e].step);
+  return s->fits && ns > s->best_ns;
+}
+
+/* Its plan, where it may be better. Where workspaces adapt, for a little less than the pool too: what fills all of it
+ * in bytes often cannot be placed, and then there is a plan without workspaces only. */
 static sn_status try_plans(search *s, const sn_schedule *schedule) {
   uint64_t pool = s->wish->pool_bytes;
   sn_status status = SN_OK;
+  s->needed = 0;
+  s->last_is_enough = is_slower(s, schedule);
+  if (s->last_is_enough) return SN_OK;
   if (s->wish->workspace == SN_WORKSPACE_DYNAMIC && !s->wish->only_fits)
     status = try_plan(s, schedule, pool - pool / FOR_HOLES);
   return status == SN_OK ? try_plan(s, schedule, pool) : status;
@@ -81,6 +94,14 @@ static sn_status consider(search *s, sn_schedule *schedule) {
   sn_status status = try_plans(s, schedule);
   sn_schedule_free(schedule);
   return status;
+}
+
+/* Memory less by what the plan tried last needs too much; false: there is nothing to take off. */
+static bool shrink(const search *s, uint64_t *bytes) {
+  uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
+  if (excess == 0 || excess >= *bytes) return false;
+  *bytes -= excess;
+  return true;
 }
 
 static sn_status consider_standing(search *s, sn_standing_kind kind) {
@@ -124,9 +145,7 @@ static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes)
   for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
     if (sn_optimal_ns(o, bytes) == INT64_MAX) break;
     status = consider(s, sn_optimal_schedule(o, bytes, s->err));
-    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
-    if (excess == 0 || excess >= bytes) break;
-    bytes -= excess;
+    if (!shrink(s, &bytes)) break;
   }
   return status;
 }
@@ -157,10 +176,7 @@ static sn_status consider_dtr_budgets(search *s) {
   const sn_dtr_program *program = sn_standing_program(s->standing, s->err);
   for (int i = 0; i < SHRINKS && program; i++) {
     sn_schedule *schedule = sn_schedule_dtr(s->route, program, budget, s->err);
-    if (!schedule || consider(s, schedule) != SN_OK) break;
-    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
-    if (excess == 0 || excess >= budget) break;
-    budget -= excess;
+    if (!schedule || consider(s, schedule) != SN_OK || !shrink(s, &budget)) break;
   }
   return s->err->code;
 }
@@ -180,7 +196,7 @@ static sn_status consider_regions(search *s, const sn_checkpoints *c, uint64_t a
     sn_schedule *schedule = sn_checkpoints_schedule(c, bytes, s->err);
     if (!schedule) return s->err->code;
     status = consider(s, schedule);
-    if (s->last_fits) break;
+    if (s->last_is_enough) break;
     uint64_t excess = s->needed > pool ? s->needed - pool : 0;
     bytes -= sn_min(bytes, sn_max(excess, bytes / FOR_SEGMENTS));
   }
@@ -234,9 +250,7 @@ static sn_status consider_sending(search *s, const sn_optimal *o, sn_recompute r
   for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
     if (o && sn_optimal_ns(o, bytes) == INT64_MAX) break;
     status = consider(s, send_within(s, o, rule, bytes));
-    uint64_t excess = s->needed > s->wish->pool_bytes ? s->needed - s->wish->pool_bytes : 0;
-    if (excess == 0 || excess >= bytes) break;
-    bytes -= excess;
+    if (!shrink(s, &bytes)) break;
   }
   return status;
 }

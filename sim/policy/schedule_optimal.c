@@ -3,23 +3,13 @@
 
 #include "base/checked.h"
 #include "sim/memory/pool.h"
+#include "sim/policy/stage_groups.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NEVER (INT64_MAX / 4) /* sums of it stay above it */
-
-/* Stages first .. end - 1 of all, run as one. */
-typedef struct group {
-  uint32_t first, end;
-  int64_t forward_ns, backward_ns;
-  uint64_t output_bytes, gradient_bytes;
-  bool reads_output, reads_input, needs_input; /* as of a stage */
-  uint64_t drop_load, pass_load, keep_load;
-  sn_keeping keeping[SN_KEEPINGS];
-  uint32_t n_keepings;
-} group;
 
 /* What a row is about: the first pass, or stages that run again where the output of the last is there, or is not. */
 typedef enum pass { FIRST, THERE, GONE } pass;
@@ -32,7 +22,7 @@ typedef struct span {
 
 struct sn_optimal {
   const sn_stages *stages;
-  group *groups;
+  sn_group *groups;
   uint32_t count;
   uint64_t unit;    /* bytes */
   uint32_t columns; /* memory is counted from 0 to columns - 1 units */
@@ -75,17 +65,26 @@ static int64_t *best_row(const sn_optimal *o, uint32_t s, uint32_t t) {
   return (o->groups[t].reads_output ? o->best : o->there) + index_of(o, s, t);
 }
 
-/* What is possible with m is possible with more. */
-static uint32_t first_possible(const sn_optimal *o, const int64_t *row) {
+/* The least memory in which a row takes no more than `ns`; the columns: none. With more memory it takes no longer. */
+static uint32_t first_within(const sn_optimal *o, const int64_t *row, int64_t ns) {
   uint32_t low = 0, high = o->columns;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
-    if (row[middle] < NEVER)
+    if (row[middle] <= ns)
       high = middle;
     else
       low = middle + 1;
   }
   return low;
+}
+
+static uint32_t first_possible(const sn_optimal *o, const int64_t *row) {
+  return first_within(o, row, NEVER - 1);
+}
+
+/* What it takes with all memory. */
+static int64_t least_of(const sn_optimal *o, const int64_t *row) {
+  return row ? row[o->columns - 1] : 0;
 }
 
 /* ---- the recurrences ---- */
@@ -108,29 +107,34 @@ static size_t left(const sn_optimal *o, const way *w, size_t m) {
   return sn_min(m + w->freed - w->bytes, o->columns - 1);
 }
 
-/* row[m] = min(row[m], what w takes with m), where it drops with `again` for what it dropped; NULL: it keeps. */
+/* row[m] = min(row[m], what w takes with m), where it drops with `again` for what it dropped; NULL: it keeps. Where the
+ * row is within what w takes at best, nothing is to be gained. */
 static void improve(const sn_optimal *o, int64_t *row, const way *w, const int64_t *then, const int64_t *again) {
-  size_t possible = w->bytes + first_possible(o, then), from = w->least, gain = w->freed;
+  int64_t best = w->ns + least_of(o, then) + least_of(o, again);
+  size_t from = w->least, gain = w->freed, end = o->columns;
+  if (from >= end || row[from] <= best) return;
+  end = first_within(o, row, best);
+  size_t possible = w->bytes + first_possible(o, then);
   if (possible > from + gain) from = possible - gain;
   if (again && first_possible(o, again) > from) from = first_possible(o, again);
   gain = gain > w->bytes ? gain - w->bytes : 0;
   size_t full = gain < o->columns ? o->columns - gain : 0; /* from here on what is behind has all there is */
-  for (size_t m = from; m < full; m++)
+  for (size_t m = from; m < sn_min(full, end); m++)
     row[m] = lesser(row[m], w->ns + then[m + w->freed - w->bytes] + (again ? again[m] : 0));
-  for (size_t m = sn_max(from, full); m < o->columns; m++)
+  for (size_t m = sn_max(from, full); m < end; m++)
     row[m] = lesser(row[m], w->ns + then[o->columns - 1] + (again ? again[m] : 0));
 }
 
 /* There while stages run: gradients, and a_t where it is read. */
 static uint64_t waiting(const sn_optimal *o, span p) {
   if (p.pass == FIRST) return 0;
-  const group *g = &o->groups[p.t];
+  const sn_group *g = &o->groups[p.t];
   return g->gradient_bytes + (p.pass == THERE && g->reads_output ? g->output_bytes : 0);
 }
 
 /* Stage s by itself, kept in one way. */
 static way keep(const sn_optimal *o, span p, int keeping) {
-  const group *g = &o->groups[p.s];
+  const sn_group *g = &o->groups[p.s];
   const sn_keeping *k = &g->keeping[keeping];
   uint64_t forward = keeping == SN_KEEPS_INPUT ? g->drop_load : g->keep_load;
   bool frees = p.s > 0 && keeping == SN_KEEPS_ALL && !g->reads_input && !o->groups[p.s - 1].reads_output;
@@ -145,7 +149,7 @@ static way keep(const sn_optimal *o, span p, int keeping) {
 /* From what was dropped up to stage k - 2 (or nothing: k - 1 is s) to what is dropped up to k - 1. */
 static void drop_one(const sn_optimal *o, span p, way *w, uint64_t *load) {
   uint32_t dropped = w->next;
-  const group *g = &o->groups[dropped];
+  const sn_group *g = &o->groups[dropped];
   *load = sn_max(*load, (dropped > p.s ? g->pass_load : g->drop_load) + waiting(o, p));
   w->next = dropped + 1;
   w->bytes = units(o, g->output_bytes);
@@ -157,7 +161,7 @@ static way drop_none(span p) {
   return (way){.next = p.s, .keeping = SN_KEEPINGS};
 }
 
-static bool is_kept(const group *g, int keeping) {
+static bool is_kept(const sn_group *g, int keeping) {
   return keeping != SN_KEEPS_INPUT && (uint32_t)keeping < g->n_keepings;
 }
 
@@ -165,7 +169,7 @@ static bool is_kept(const group *g, int keeping) {
  * back. */
 static way end(const sn_optimal *o, span p, int keeping) {
   way w = keep(o, p, keeping);
-  const group *g = &o->groups[p.s];
+  const sn_group *g = &o->groups[p.s];
   if (p.pass != THERE) return w;
   w.ns -= g->forward_ns;
   w.least = units(o, g->keeping[keeping].backward_load);
@@ -173,7 +177,7 @@ static way end(const sn_optimal *o, span p, int keeping) {
 }
 
 /* Whether the last stage may keep so. */
-static bool may_end(const group *g, pass during, int keeping) {
+static bool may_end(const sn_group *g, pass during, int keeping) {
   return during == THERE ? keeping == SN_KEEPS_INPUT : (uint32_t)keeping < g->n_keepings;
 }
 
@@ -183,7 +187,7 @@ static bool comes_back_first(const sn_optimal *o, span p) {
 }
 
 static way back_first(const sn_optimal *o, span p) {
-  const group *g = &o->groups[p.t];
+  const sn_group *g = &o->groups[p.t];
   const sn_keeping *k = &g->keeping[SN_KEEPS_INPUT];
   return (way){
       .next = p.t, .least = units(o, k->backward_load), .ns = k->remake_ns + g->backward_ns, .keeping = SN_KEEPS_INPUT};
@@ -200,7 +204,7 @@ static void improve_by(const sn_optimal *o, int64_t *row, const way *w, const in
 }
 
 static void fill_row(sn_optimal *o, span p) {
-  const group *g = &o->groups[p.s];
+  const sn_group *g = &o->groups[p.s];
   int64_t *row = row_of(o, p);
   for (uint32_t m = 0; m < o->columns; m++) row[m] = NEVER;
   for (int k = 0; k < SN_KEEPINGS; k++) {
@@ -242,12 +246,12 @@ static void fill(sn_optimal *o) {
 
 /* ---- the way back ---- */
 
-static void run(sn_run_list *list, const group *g, sn_run how) {
+static void run(sn_run_list *list, const sn_group *g, sn_run how) {
   for (uint32_t i = g->first; i < g->end; i++) sn_run_list_add(list, i, how);
 }
 
 /* Backward of stages run as one, the last first. All but the last run again where only the input was kept. */
-static void run_back(sn_run_list *list, const group *g, int keeping) {
+static void run_back(sn_run_list *list, const sn_group *g, int keeping) {
   static const sn_run runs[SN_KEEPINGS] = {SN_RUN_BACKWARD, SN_RUN_REMAKE, SN_RUN_CHEAP};
   for (uint32_t i = g->first; keeping == SN_KEEPS_INPUT && i + 1 < g->end; i++) sn_run_list_add(list, i, SN_RUN_AGAIN);
   sn_run_list_add(list, g->end - 1, runs[keeping]);
@@ -353,7 +357,7 @@ static uint32_t add_both(const sn_optimal *o, uint32_t n, choice c, int64_t end,
 
 /* All choices of a stage. Sent out or not, nothing is given back early: whether a_{s-1} is there is not known. */
 static uint32_t find_choices(const sn_optimal *o, uint32_t s, uint32_t level) {
-  const group *g = &o->groups[s];
+  const sn_group *g = &o->groups[s];
   span p = {s, o->count - 1, FIRST};
   int64_t end_ns = end_of_copies(o, s, level);
   uint32_t n = 0, queue = queue_of(o, s, level), input = s > 0 ? units(o, o->groups[s - 1].output_bytes) : 0;
@@ -383,6 +387,15 @@ static int64_t choice_ns(const choice *c, uint32_t m) {
   return lesser(ns, NEVER);
 }
 
+/* row[m] = min(row[m], what the choice takes with m), where that may be less. */
+static void improve_sent(const sn_optimal *o, int64_t *row, const choice *c) {
+  uint32_t needed = c->queue + c->way.least, from = needed > c->way.bytes ? needed : c->way.bytes;
+  int64_t best = c->way.ns + least_of(o, c->then) + least_of(o, c->again);
+  if (from >= o->columns || row[from] <= best) return;
+  uint32_t end = first_within(o, row, best);
+  for (uint32_t m = from; m < end; m++) row[m] = lesser(row[m], choice_ns(c, m));
+}
+
 static void fill_sent(sn_optimal *o) {
   for (uint32_t s = 0; s < o->count; s++) o->start[s + 1] = o->start[s] + o->groups[s].forward_ns;
   for (uint32_t s = o->count; s-- > 0;)
@@ -390,13 +403,12 @@ static void fill_sent(sn_optimal *o) {
       int64_t *row = sent_row(o, s, level);
       uint32_t n = find_choices(o, s, level);
       for (uint32_t m = 0; m < o->columns; m++) row[m] = NEVER;
-      for (uint32_t i = 0; i < n; i++)
-        for (uint32_t m = 0; m < o->columns; m++) row[m] = lesser(row[m], choice_ns(&o->choices[i], m));
+      for (uint32_t i = 0; i < n; i++) improve_sent(o, row, &o->choices[i]);
     }
 }
 
 /* Of a group that is dropped the output alone is there to be sent. */
-static void mark_sent(const group *g, bool kept, bool *away) {
+static void mark_sent(const sn_group *g, bool kept, bool *away) {
   for (uint32_t stage = g->first; stage < g->end; stage++) away[stage] = kept || stage + 1 == g->end;
 }
 
@@ -420,60 +432,7 @@ static void emit_sent(const sn_optimal *o, sn_run_list *list, bool *away, uint32
   emit(o, list, dropped, m);
 }
 
-/* ---- groups ---- */
-
-static group group_of(const sn_stages *all, uint32_t first, uint32_t end) {
-  const sn_stage *last = &all->stages[end - 1];
-  group g = {.first = first, .end = end, .output_bytes = last->output_bytes, .n_keepings = SN_KEEPINGS};
-  g.gradient_bytes = last->gradient_bytes;
-  g.reads_output = last->reads_output;
-  g.reads_input = all->stages[first].reads_input;
-  uint64_t waiting = g.gradient_bytes + (g.reads_output ? g.output_bytes : 0);
-  uint64_t before[SN_KEEPINGS] = {0}; /* kept of the stages up to here */
-  uint64_t inside = 0;                /* their outputs, while they run */
-  for (uint32_t i = first; i < end; i++) {
-    const sn_stage *s = &all->stages[i];
-    g.forward_ns += s->forward_ns;
-    g.backward_ns += s->backward_ns;
-    g.drop_load = sn_max(g.drop_load, i > first ? s->pass_load : s->drop_load);
-    g.pass_load = sn_max(g.pass_load, s->pass_load);
-    g.needs_input = g.needs_input || s->needs_input || end - first > 1;
-    g.keep_load = sn_max(g.keep_load, inside + s->keep_load);
-    for (int k = 0; k < SN_KEEPINGS; k++) {
-      bool alone = end - first == 1, whole = k == SN_KEEPS_INPUT && i + 1 < end;
-      int own = (uint32_t)k < s->n_keepings ? k : SN_KEEPS_ALL;
-      const sn_keeping *keeping = &s->keeping[whole ? SN_KEEPS_ALL : own];
-      sn_keeping *sum = &g.keeping[k];
-      sum->backward_load = sn_max(sum->backward_load, before[k] + keeping->backward_load);
-      sum->bytes += k == SN_KEEPS_INPUT ? 0 : keeping->bytes;
-      sum->remake_ns += whole ? s->forward_ns : keeping->remake_ns;
-      before[k] += s->keeping[k == SN_KEEPS_INPUT ? SN_KEEPS_ALL : own].bytes;
-      if (alone && (uint32_t)k >= s->n_keepings) g.n_keepings = s->n_keepings;
-      if (!alone && k == SN_KEEPS_INPUT)
-        sum->backward_load = sn_max(sum->backward_load, inside + s->keep_load + waiting);
-    }
-    inside += s->keeping[SN_KEEPS_ALL].bytes;
-  }
-  return g;
-}
-
-/* Every stage by itself; where they are too many, neighbours together, those of least bytes first. */
-static sn_status make_groups(sn_optimal *o, sn_err *err) {
-  const sn_stages *all = o->stages;
-  uint64_t total = 0, part = 0;
-  o->groups = calloc((size_t)all->count + 1, sizeof *o->groups);
-  if (!o->groups) return sn_fail_memory(err);
-  for (uint32_t i = 0; i < all->count; i++) total += all->stages[i].keeping[SN_KEEPS_ALL].bytes;
-  uint64_t enough = all->count > SN_OPTIMAL_STAGES ? 2 * total / SN_OPTIMAL_STAGES : 0;
-  for (uint32_t i = 0, first = 0; i < all->count; i++) {
-    part += all->stages[i].keeping[SN_KEEPS_ALL].bytes;
-    if (part < enough && i + 1 < all->count) continue;
-    o->groups[o->count++] = group_of(all, first, i + 1);
-    first = i + 1;
-    part = 0;
-  }
-  return SN_OK;
-}
+/* ---- from stages to rows ---- */
 
 /* Short chains have time for finer units, at most as fine as the blocks that all sizes are made of. */
 static void set_unit(sn_optimal *o, uint64_t bytes) {
@@ -503,7 +462,8 @@ static sn_optimal *make(const sn_stages *stages, uint64_t bytes, const sn_link *
   o->stages = stages;
   o->sends = link != NULL;
   if (link) o->link = *link;
-  if (make_groups(o, err) == SN_OK) {
+  o->groups = sn__stage_groups(stages, SN_OPTIMAL_STAGES, &o->count, err);
+  if (o->groups) {
     bool reads = false;
     for (uint32_t i = 0; i < o->count; i++) reads = reads || o->groups[i].reads_output;
     set_unit(o, bytes);
@@ -515,7 +475,7 @@ static sn_optimal *make(const sn_stages *stages, uint64_t bytes, const sn_link *
     if (!o->first || !o->there || !o->gone || !o->best) sn_fail_memory(err);
     if (link) make_room_to_send(o, bytes, err);
   }
-  if (err->code == SN_OK) {
+  if (o->groups && err->code == SN_OK) {
     fill(o);
     if (link) fill_sent(o);
     return o;
