@@ -25,7 +25,7 @@ typedef struct adviser {
 /* Those asked for, else all that there are to try. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
   if (args->n_strategies) return;
-  uint32_t count = args->for_pytorch ? SN_STRATEGY_PYTORCH : SN_ADVISE_STRATEGIES;
+  uint32_t count = args->for_pytorch ? SN_STRATEGY_PYTORCH : sn_advise_count(q->net);
   q->n_strategies = 0;
   for (uint32_t i = 0; i < count; i++)
     sn_question_add(q, args->for_pytorch ? sn_strategy_framework(i) : sn_advise_strategy(i));

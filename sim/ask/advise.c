@@ -9,9 +9,16 @@
 
 sn_strategy sn_advise_strategy(uint32_t index) {
   if (index == 0) return (sn_strategy){.liveness = SN_LIVENESS_NONE};
+  if (index == SN_ADVISE_STRATEGIES - 1)
+    return (sn_strategy){
+        .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_PLANNED, .recompute = SN_RECOMPUTE_OPTIMAL};
   return (sn_strategy){.liveness = SN_LIVENESS_FULL,
                        .offload = (sn_offload)((index - 1) / (SN_RECOMPUTE_COST + 1)),
                        .recompute = (sn_recompute)((index - 1) % (SN_RECOMPUTE_COST + 1))};
+}
+
+uint32_t sn_advise_count(const sn_net *net) {
+  return net->n_layers <= SN_ADVISE_LAYERS ? SN_ADVISE_STRATEGIES : SN_ADVISE_STRATEGIES - 1;
 }
 
 typedef struct trial {
@@ -47,6 +54,11 @@ static bool is_eager(sn_strategy strategy) {
   return sn_dialect_of(strategy.dialect)->eager;
 }
 
+/* It has workspaces of its own choice: cuDNN's in PyTorch, or those that the planner weighs against what is kept. */
+static bool chooses_workspaces(sn_strategy strategy) {
+  return is_eager(strategy) || sn_strategy_adapts(strategy);
+}
+
 static bool adapts(const trial *t, sn_strategy strategy) {
   if (is_eager(strategy)) return t->options.pool_bytes == 0 && sn_strategy_adapts(strategy);
   return t->options.pool_bytes == 0 &&
@@ -80,7 +92,7 @@ static void try_less(trial *t, const sn_combination *whole) {
 static sn_status try_workspace(trial *t, const sn_net *net, const sn_strategy *strategies, uint32_t count) {
   t->planner = sn_planner_new(net, t->device, &t->options, t->err);
   for (uint32_t i = 0; i < count && t->err->code == SN_OK; i++) {
-    if (is_eager(strategies[i]) && t->options.workspace != SN_WORKSPACE_DYNAMIC) continue; /* cuDNN chooses */
+    if (chooses_workspaces(strategies[i]) && t->options.workspace != SN_WORKSPACE_DYNAMIC) continue;
     const sn_combination *whole = try_one(t, strategies[i], t->device->memory_bytes);
     if (whole && whole->result->fits && adapts(t, strategies[i])) try_less(t, whole);
   }
@@ -155,7 +167,7 @@ sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strate
                      const sn_options *options, sn_err *err) {
   sn_strategy all[SN_ADVISE_STRATEGIES];
   for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) all[i] = sn_advise_strategy(i);
-  if (n_strategies == 0) strategies = all, n_strategies = SN_ADVISE_STRATEGIES;
+  if (n_strategies == 0) strategies = all, n_strategies = sn_advise_count(net);
   sn_arena *arena = sn_arena_new();
   sn_advice *advice = arena ? make(net, device, strategies, n_strategies, options, arena, err) : NULL;
   if (!arena) sn_fail_memory(err);

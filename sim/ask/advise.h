@@ -27,8 +27,10 @@
 #include <stdint.h>
 
 /* baseline, and liveness with every offload (none, conv, checkpoints, cache) and every recompute (none, speed, memory,
- * cost). Limits of memory: the least, and others evenly up to what the combination takes of all. */
-enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4, SN_ADVISE_LIMITS = 6 };
+ * cost); and liveness+offload+recompute=optimal, which takes up to a second a plan for networks of SN_ADVISE_LAYERS,
+ * and is not tried for larger ones where no strategy is named. Limits of memory: the least, and others evenly up to
+ * what the combination takes of all. */
+enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4 + 1, SN_ADVISE_LAYERS = 1000, SN_ADVISE_LIMITS = 6 };
 
 typedef struct sn_combination {
   sn_strategy strategy;
@@ -49,12 +51,15 @@ typedef struct sn_advice {
   struct sn_arena *arena;
 } sn_advice;
 
-/* The strategies tried where none are named, by number below SN_ADVISE_STRATEGIES. */
+/* The strategies tried where none are named, by number below sn_advise_count(). */
 sn_strategy sn_advise_strategy(uint32_t index);
+/* Of so many for a network; at most SN_ADVISE_STRATEGIES. */
+uint32_t sn_advise_count(const sn_net *net);
 
-/* Tries `strategies`, or all where there are none (0), each with every workspace; those of PyTorch, where cuDNN takes
- * what it takes, once, as dynamic. options->workspace and
- * options->want_.. are not looked at; a pool of a given size (options->pool_bytes) leaves nothing to adapt to. */
+/* Tries `strategies`, or those where there are none (0), each with every workspace; once, as dynamic, those of PyTorch,
+ * where cuDNN takes what it takes, and recompute=optimal, which weighs workspaces against what is kept.
+ * options->workspace and options->want_.. are not looked at; a pool of a given size (options->pool_bytes) leaves
+ * nothing to adapt to. */
 sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
                      const sn_options *options, sn_err *err);
 void sn_advice_free(sn_advice *advice);

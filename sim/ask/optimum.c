@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 static const sn_strategy optimal = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL};
+static const sn_strategy sending = {
+    .liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_PLANNED, .recompute = SN_RECOMPUTE_OPTIMAL};
 static const sn_strategy dtr = {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_DTR};
 
 /* From what keeps most to what keeps least. */
@@ -39,14 +41,23 @@ static const sn_result *ask(finder *f, sn_strategy strategy, uint64_t memory_byt
   return NULL;
 }
 
+static const sn_result *ask_fitting(finder *f, sn_strategy strategy, uint64_t memory_bytes) {
+  const sn_result *result = ask(f, strategy, memory_bytes);
+  return result && result->fits ? result : NULL;
+}
+
 /* The same where two rules take the same. */
-static const sn_result *ask_best(finder *f, uint32_t rule) {
-  const sn_optimum_rule *all = f->found->rules;
+static void ask_best(finder *f, uint32_t rule) {
+  sn_optimum_rule *all = f->found->rules;
   uint64_t bytes = all[rule].result->peak_device_bytes;
-  for (uint32_t i = 0; i < rule; i++)
-    if (all[i].result->peak_device_bytes == bytes) return all[i].best;
-  const sn_result *best = ask(f, optimal, bytes);
-  return best && best->fits ? best : NULL;
+  for (uint32_t i = 0; i < rule; i++) {
+    if (all[i].result->peak_device_bytes != bytes) continue;
+    all[rule].best = all[i].best;
+    all[rule].sent = all[i].sent;
+    return;
+  }
+  all[rule].best = ask_fitting(f, optimal, bytes);
+  all[rule].sent = ask_fitting(f, sending, bytes);
 }
 
 static sn_status ask_rules(finder *f, uint64_t memory_bytes) {
@@ -54,7 +65,7 @@ static sn_status ask_rules(finder *f, uint64_t memory_bytes) {
     sn_optimum_rule *rule = &f->found->rules[i];
     rule->strategy = rules[i];
     rule->result = ask(f, rules[i], memory_bytes);
-    if (rule->result) rule->best = ask_best(f, i);
+    if (rule->result) ask_best(f, i);
   }
   return f->err->code;
 }

@@ -1,5 +1,5 @@
 /* Optimum: how far the rules that drop and send out tensors are from recompute=optimal, which takes the least time
- * there is for re-running within a memory.
+ * there is for re-running within a memory, and from liveness+offload+recompute=optimal, which also sends out.
  *
  *   time |o                  o  a rule: what it needs, and its time
  *        | \     o
@@ -32,6 +32,7 @@ typedef struct sn_optimum_rule {
   sn_strategy strategy;
   const sn_result *result;
   const sn_result *best; /* the optimum with what the rule takes of the device; NULL: it does not run with that */
+  const sn_result *sent; /* the same of what may send tensors out too; never NULL where `best` is not */
 } sn_optimum_rule;
 
 typedef struct sn_optimum_line {

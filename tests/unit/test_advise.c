@@ -156,6 +156,18 @@ static void tries_every_strategy_once(void **state) {
   }
 }
 
+/* What takes long to plan is left out where there are many layers. */
+static void large_networks_have_fewer(void **state) {
+  (void)state;
+  sn_net *small = load_net("resnet152", 1), *large = load_net("resnet:n3=100", 1);
+  assert_int_equal(sn_advise_count(small), SN_ADVISE_STRATEGIES);
+  assert_int_equal(sn_advise_count(large), SN_ADVISE_STRATEGIES - 1);
+  for (uint32_t i = 0; i < sn_advise_count(large); i++) assert_false(sn_strategy_adapts(sn_advise_strategy(i)));
+  assert_true(sn_strategy_adapts(sn_advise_strategy(SN_ADVISE_STRATEGIES - 1)));
+  sn_net_free(small);
+  sn_net_free(large);
+}
+
 /* Only what is asked for is tried. */
 static void strategies_can_be_chosen(void **state) {
   (void)state;
@@ -222,8 +234,11 @@ static void optimal_re_runs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(front_is_complete_and_nothing_else), cmocka_unit_test(tries_every_strategy_once),
-      cmocka_unit_test(strategies_can_be_chosen),           cmocka_unit_test(optimal_re_runs),
+      cmocka_unit_test(front_is_complete_and_nothing_else),
+      cmocka_unit_test(tries_every_strategy_once),
+      cmocka_unit_test(large_networks_have_fewer),
+      cmocka_unit_test(strategies_can_be_chosen),
+      cmocka_unit_test(optimal_re_runs),
       cmocka_unit_test(other_graphs_have_a_bound),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
