@@ -90,6 +90,25 @@ static const subject subjects[] = {
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
+/* Of 18 and 20 operations. */
+static const subject larger[] = {
+    {"long",
+     NET("long", "[3, 64, 64]",
+         CONV("c1", 32, 3) L("ACT", "r1", "") CONV("c2", 32, 3) L("ACT", "r2", "") CONV("c3", 32, 3) L("ACT", "r3", "")
+             CONV("c4", 32, 3)),
+     32},
+    {"skips",
+     NET("skips", "[3, 64, 64]",
+         CONV("c0", 32, 3) L("ACT", "r0", "") CONV("c1", 32, 5) L("CONCAT", "s", OF("c1", "r0")) CONV("c2", 16, 1)
+             L("ACT", "r2", "")),
+     32},
+    {"residuals",
+     NET("residuals", "[3, 64, 64]",
+         CONV("c1", 32, 3) L("ACT", "r1", "") CONV("c2", 32, 3) L("JOIN", "j", OF("c2", "r1")) L("ACT", "r2", "")
+             CONV("c3", 32, 3) L("ACT", "r3", "")),
+     32},
+};
+
 /* ---- what a strategy makes of one ---- */
 
 typedef struct outcome {
@@ -215,6 +234,30 @@ static void program_and_search_agree(void **state) {
   print_message("%u answers, %.1f %% of them those of the search; copies help in %u of %u networks\n", asked,
                 100.0 * equal / asked, copied, n_nets);
   assert_true(equal >= 0.95 * asked && copied > 0);
+}
+
+/* The same of larger ones, in memories between the largest step and what liveness takes. */
+static void larger_agree(void **state) {
+  (void)state;
+  sn_strategy rules[MOST_RULES];
+  uint32_t n_rules = list_rules(rules);
+  for (size_t n = 0; n < sizeof larger / sizeof *larger; n++) {
+    pipeline p = pipeline_open(larger[n].text, larger[n].batch);
+    small_graph g = small_graph_of(p.route, p.costs, &p.device);
+    assert_true(g.n_steps >= 18 && g.n_steps <= 20);
+    uint64_t low = floor_of(&g), most = plan_and_play(&p, parse_strategy("liveness"), UINT64_C(1) << 40).bytes;
+    for (uint64_t part = 2; part <= 4; part++) {
+      uint64_t memory = low + (most - low) * part / 5;
+      int64_t search = small_graph_search(&g, memory), program = keep_program_solve(&g, memory, false, INT64_MAX);
+      double ratio = (double)program / (double)search;
+      if (ratio < 1 - KEEP_GAP || ratio > 1 + KEEP_GAP)
+        fail_msg("%s: %" PRId64 " ns by the program, %" PRId64 " by the search", larger[n].name, program, search);
+      assert_true((double)keep_program_solve(&g, memory, true, INT64_MAX) <= (double)search * (1 + KEEP_GAP));
+    }
+    check_rule(&p, &g, rules[n_rules * n / 3], (low + most) / 2, n);
+    check_rule(&p, &g, parse_strategy("liveness+offload+recompute=optimal"), (low + most) / 2, n);
+    pipeline_close(&p);
+  }
 }
 
 /* ---- the tables ---- */
@@ -402,7 +445,7 @@ static void print_tables(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(program_and_search_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(program_and_search_agree), cmocka_unit_test(larger_agree)};
   const char *nets = getenv("SN_PROP_NETS");
   const struct CMUnitTest table[] = {cmocka_unit_test(print_tables)};
   if (argc > 1 && strcmp(argv[1], "--table") == 0) return cmocka_run_group_tests(table, NULL, NULL);
