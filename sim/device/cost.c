@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/device/scaling.h"
+#include "sim/device/twins.h"
 
 #include <assert.h>
 #include <math.h>
@@ -222,11 +223,36 @@ static double add_casts(layer_cost *cost, const sn_net *net, const sn_layer *lay
   return forward + parameters;
 }
 
-static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device) {
+/* Lists of its own where it has those of another layer. */
+static bool copy_lists(sn_costs *costs, layer_cost *cost) {
+  const conv_list *lists = cost->conv;
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    const conv_list *list = &lists[k];
+    sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)list->n_all + list->count, sizeof *room);
+    if (!room) return false;
+    memcpy(room, list->all, list->n_all * sizeof *room);
+    memcpy(room + list->n_all, list->choices, list->count * sizeof *room);
+    cost->conv[k] = (conv_list){room, room + list->n_all, list->n_all, list->count};
+  }
+  return cost->conv != NULL;
+}
+
+/* What its twin costs, where values have one width. */
+static bool add_twin(sn_costs *costs, uint32_t index, uint32_t twin) {
+  layer_cost *cost = &costs->layers[index];
+  *cost = costs->layers[twin];
+  return !cost->conv || copy_lists(costs, cost);
+}
+
+static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
+                      sn__twins *twins) {
   const sn_layer *layer = &net->layers[index];
   layer_cost *cost = &costs->layers[index];
   if (layer->op == SN_DATA) return true;
   if (device->cores.count > 0) return add_layer_on_cores(costs, net, index, device);
+  uint32_t twin = w->made ? 0 : sn__twins_find(twins, net, index);
+  if (twin > 0) return add_twin(costs, index, twin);
   sn_shape input = sn_layer_input_shape(net, layer, 0);
   double x = width_of(w->taken, net->inputs[layer->first_input]), y = width_of(w->made, layer->first_output);
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
@@ -297,7 +323,8 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
     costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof *costs->layers);
   }
   bool good = costs && costs->layers;
-  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device);
+  sn__twins twins = {{0}};
+  for (uint32_t i = 0; good && i < net->n_layers; i++) good = add_layer(costs, net, i, &widths, device, &twins);
   sn_widths_clear(&widths);
   if (good) sn_costs_set_optimizer(costs, net, device, SN_OPTIMIZER_MOMENTUM);
   if (!good)
@@ -310,20 +337,6 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
     return costs;
   sn_arena_free(arena);
   return NULL;
-}
-
-static bool copy_lists(sn_costs *costs, layer_cost *cost) {
-  const conv_list *lists = cost->conv;
-  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
-    const conv_list *list = &lists[k];
-    sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)list->n_all + list->count, sizeof *room);
-    if (!room) return false;
-    memcpy(room, list->all, list->n_all * sizeof *room);
-    memcpy(room + list->n_all, list->choices, list->count * sizeof *room);
-    cost->conv[k] = (conv_list){room, room + list->n_all, list->n_all, list->count};
-  }
-  return cost->conv != NULL;
 }
 
 sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {

@@ -266,6 +266,57 @@ static void all_steps(void **state) {
   pipeline_close(&p);
 }
 
+static void must_cost_the_same(const sn_costs *costs, uint32_t layer, const sn_costs *alone) {
+  uint8_t smallest[2] = {SN_NO_ALGO, SN_NO_ALGO};
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
+    uint32_t n, n_alone;
+    const sn_conv_choice *choices = sn_costs_conv(costs, layer, kernel, &n);
+    const sn_conv_choice *choices_alone = sn_costs_conv(alone, 1, kernel, &n_alone);
+    assert_int_equal(n, n_alone);
+    for (uint32_t i = 0; i < n; i++) {
+      assert_int_equal(choices[i].algo, choices_alone[i].algo);
+      assert_int_equal(choices[i].workspace, choices_alone[i].workspace);
+      assert_int_equal(choices[i].ns, choices_alone[i].ns);
+    }
+  }
+  for (sn_pass pass = 0; pass < SN_PASSES; pass++)
+    assert_int_equal(sn_costs_step(costs, layer, pass, smallest), sn_costs_step(alone, 1, pass, smallest));
+}
+
+/* Layers that are alike, or only nearly, cost what each costs alone, and one can be measured without the other. */
+static void layers_alike(void **state) {
+  (void)state;
+  static const sn_conv convs[] = {{.channels = 16, .kernel = 3, .pad = 1},
+                                  {.channels = 16, .kernel = 3, .kernel_wide = 1, .pad = 1},
+                                  {.channels = 16, .kernel = 3, .pad = 1},
+                                  {.channels = 16, .kernel = 1, .kernel_wide = 3, .pad_wide = 1},
+                                  {.channels = 16, .kernel = 3, .pad = 1, .no_bias = true},
+                                  {.channels = 16, .kernel = 1, .kernel_wide = 3, .pad_wide = 1}};
+  enum { CONVS = sizeof convs / sizeof convs[0] };
+  sn_err err = SN_ERR_INIT;
+  sn_device device = load_gpu("k40c");
+  sn_builder *b = sn_builder_new("alike", 4, 16, 32, 32, &err);
+  uint32_t x = SN_DATA_LAYER;
+  for (uint32_t i = 0; i < CONVS; i++) x = sn_build_conv(b, x, convs[i], "conv%u", i);
+  x = sn_build_pool(b, x, (sn_pooling){.global = true}, "pool");
+  sn_build_softmax(b, x, "softmax");
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  must(&err);
+  sn_costs *costs = sn_costs_new(net, &device, &err);
+  must(&err);
+  for (uint32_t i = 0; i < CONVS; i++) {
+    sn_net *one = one_conv((geometry){4, 16, 32, convs[i]});
+    sn_costs *alone = sn_costs_new(one, &device, &err);
+    must(&err);
+    if (i == 2) sn_costs_set_algorithm(costs, 1, SN_CONV_FORWARD, SN_IMPLICIT_GEMM, 0, 1);
+    must_cost_the_same(costs, i + 1, alone);
+    sn_costs_free(alone);
+    sn_net_free(one);
+  }
+  sn_costs_free(costs);
+  sn_net_free(net);
+}
+
 static void endless_iteration(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -284,6 +335,7 @@ int main(void) {
       cmocka_unit_test(winograd_workspace), cmocka_unit_test(gemm_workspace),  cmocka_unit_test(times_scale),
       cmocka_unit_test(absurd_sizes),       cmocka_unit_test(algorithm_names), cmocka_unit_test(conv_steps),
       cmocka_unit_test(memory_bound_steps), cmocka_unit_test(all_steps),       cmocka_unit_test(endless_iteration),
+      cmocka_unit_test(layers_alike),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
