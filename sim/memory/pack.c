@@ -37,15 +37,15 @@ enum { FIRST_FIT, BY_LOAD, BY_LOAD_LAST, BY_AREA, BY_SIZE, BY_LENGTH, BY_BEGIN, 
 
 typedef struct packer {
   const sn_block *blocks;
-  uint32_t count;  /* of them */
-  uint32_t active; /* that have a life and bytes: the others are placed nowhere */
-  uint32_t *lower, *upper;
-  uint64_t *most;         /* per block: the largest load over its life */
-  uint32_t *by_size;      /* active blocks, the largest first: where every order begins */
-  uint64_t *keys;         /* per block: what is sorted by */
-  uint32_t *spare;        /* room to sort */
-  uint32_t *stack;        /* blocks, one resting on the other */
-  layout layouts[ORDERS]; /* by the orders, as far as they are tried; of more than MOST_KEPT blocks only the first */
+  uint32_t count;          /* of them */
+  uint32_t active;         /* that have a life and bytes: the others are placed nowhere */
+  uint32_t *lower, *upper; /* per active block, as ranks */
+  uint64_t *most;          /* per active block: the largest load over its life */
+  uint32_t *by_size;       /* active blocks, the largest first: where every order begins */
+  uint64_t *keys;          /* per block: what is sorted by */
+  uint32_t *spare;         /* room to sort */
+  uint32_t *stack;         /* blocks, one resting on the other */
+  layout layouts[ORDERS];  /* by the orders, as far as they are tried; of more than MOST_KEPT blocks only the first */
   layout *now, next;
   bool memory_out;
   uint64_t *best; /* offsets */
@@ -129,9 +129,10 @@ static uint64_t largest_load(const uint64_t *tree, uint32_t n, uint32_t lower, u
   return most;
 }
 
-/* `tree` is zeroed, of 2n. Sums wrap where a block ends, which takes away what it added. */
+/* `tree` has room for 2n. Sums wrap where a block ends, which takes away what it added. */
 static void find_loads(packer *p, uint64_t *tree, uint32_t n) {
   uint64_t *load = tree + n;
+  memset(load, 0, n * sizeof *load);
   for (uint32_t b = 0; b < p->count; b++) {
     if (!is_active(&p->blocks[b])) continue;
     load[p->lower[b]] += p->blocks[b].bytes;
@@ -150,9 +151,10 @@ static bool measure(packer *p, uint64_t *bound) {
   uint32_t n = take_times(p);
   uint64_t *times = n > 0 ? NULL : calloc(2 * (size_t)p->active, sizeof *times);
   if (times) n = rank_times(p, times);
-  uint64_t *tree = n > 0 ? calloc(2 * (size_t)n, sizeof *tree) : NULL;
+  uint64_t *tree = n > 0 ? malloc(2 * (size_t)n * sizeof *tree) : NULL;
   if (tree) find_loads(p, tree, n);
-  for (uint32_t b = 0; tree && b < p->count; b++) *bound = sn_max(*bound, p->most[b]);
+  for (uint32_t b = 0; tree && b < p->count; b++)
+    if (is_active(&p->blocks[b])) *bound = sn_max(*bound, p->most[b]);
   bool good = tree != NULL;
   free(times);
   free(tree);
@@ -163,8 +165,8 @@ static bool measure(packer *p, uint64_t *bound) {
 
 static bool layout_init(layout *l, uint32_t count) {
   size_t n = (size_t)count + 1;
-  *l = (layout){.order = calloc(n, sizeof *l->order),
-                .position = calloc(n, sizeof *l->position),
+  *l = (layout){.order = malloc(n * sizeof *l->order),
+                .position = malloc(n * sizeof *l->position),
                 .offset = calloc(n, sizeof *l->offset),
                 .by = NONE,
                 .hints = malloc(HINTS * sizeof *l->hints)};
@@ -211,16 +213,20 @@ static uint64_t block_key(const packer *p, uint32_t block, int by) {
   }
 }
 
-/* Sorts blocks by falling keys, those with equal ones staying as they are: eight bits after another, from the
- * lowest that they differ in on. */
-static void sort_by(packer *p, uint32_t *order, int by) {
+/* Blocks by falling keys, those with equal ones staying as they are. */
+static void sort_few(const uint64_t *keys, uint32_t *order, uint32_t n) {
+  for (uint32_t i = 1; i < n; i++) {
+    uint32_t block = order[i], at = i;
+    for (; at > 0 && keys[order[at - 1]] < keys[block]; at--) order[at] = order[at - 1];
+    order[at] = block;
+  }
+}
+
+/* The same of many: eight bits after another, from the lowest of those on that they `differ` in. */
+static void sort_many(packer *p, uint32_t *order, uint64_t differ) {
   enum { DIGITS = 256 };
   uint32_t n = p->active, *from = order, *to = p->spare;
-  uint64_t *keys = p->keys, differ = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    keys[order[i]] = block_key(p, order[i], by);
-    differ |= keys[order[i]] ^ keys[order[0]];
-  }
+  const uint64_t *keys = p->keys;
   int shift = differ ? __builtin_ctzll(differ) : 64;
   for (; shift < 64 && differ >> shift > 0; shift += 8) {
     uint32_t begin[DIGITS] = {0}, sum = 0;
@@ -237,6 +243,19 @@ static void sort_by(packer *p, uint32_t *order, int by) {
     from = sorted;
   }
   if (from != order) memcpy(order, from, n * sizeof *order);
+}
+
+static void sort_by(packer *p, uint32_t *order, int by) {
+  enum { FEW = 64 };
+  uint64_t *keys = p->keys, differ = 0;
+  for (uint32_t i = 0; i < p->active; i++) {
+    keys[order[i]] = block_key(p, order[i], by);
+    differ |= keys[order[i]] ^ keys[order[0]];
+  }
+  if (p->active <= FEW)
+    sort_few(keys, order, p->active);
+  else
+    sort_many(p, order, differ);
 }
 
 static void sort_by_size(packer *p) {
@@ -512,13 +531,13 @@ static bool try_moves(packer *p, int by, const sn_pack_limits *limits, uint32_t 
 
 static bool packer_init(packer *p) {
   size_t n = (size_t)p->count + 1;
-  p->lower = calloc(n, sizeof *p->lower);
-  p->upper = calloc(n, sizeof *p->upper);
-  p->most = calloc(n, sizeof *p->most);
-  p->by_size = calloc(n, sizeof *p->by_size);
-  p->keys = calloc(n, sizeof *p->keys);
-  p->spare = calloc(n, sizeof *p->spare);
-  p->stack = calloc(n, sizeof *p->stack);
+  p->lower = malloc(n * sizeof *p->lower);
+  p->upper = malloc(n * sizeof *p->upper);
+  p->most = malloc(n * sizeof *p->most);
+  p->by_size = malloc(n * sizeof *p->by_size);
+  p->keys = malloc(n * sizeof *p->keys);
+  p->spare = malloc(n * sizeof *p->spare);
+  p->stack = malloc(n * sizeof *p->stack);
   return turn_to(p, FIRST_FIT) && p->lower && p->upper && p->most && p->by_size && p->keys && p->spare && p->stack;
 }
 

@@ -151,19 +151,28 @@ static uint32_t spots_to(const sn__run *run, uint64_t offset) {
   return low;
 }
 
+/* Behind all that are there, or where its offset belongs. */
+static uint32_t run_for(const sn__shelf *shelf, uint64_t offset) {
+  uint32_t last = shelf->n_runs - 1;
+  const sn__run *run = &shelf->runs[shelf->sorted[last]];
+  return run->spots[0].offset <= offset ? last : run_at(shelf, offset);
+}
+
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   uint32_t at = 0;
   if (shelf->n_runs == 0)
     add_run(shelf, 0);
   else
-    at = run_at(shelf, spot.offset);
+    at = run_for(shelf, spot.offset);
   if (shelf->runs[shelf->sorted[at]].n == RUN) {
     split_run(shelf, at);
     if (shelf->runs[shelf->sorted[at + 1]].spots[0].offset <= spot.offset) at++;
   }
   sn__run *run = &shelf->runs[shelf->sorted[at]];
-  uint32_t i = spots_to(run, spot.offset);
-  memmove(&run->spots[i + 1], &run->spots[i], (run->n++ - i) * sizeof *run->spots);
+  bool last = run->n == 0 || run->spots[run->n - 1].offset <= spot.offset;
+  uint32_t i = last ? run->n : spots_to(run, spot.offset);
+  if (!last) memmove(&run->spots[i + 1], &run->spots[i], (run->n - i) * sizeof *run->spots);
+  run->n++;
   run->spots[i] = spot;
   if (run->n == 1) {
     note_run(run);
