@@ -13,7 +13,7 @@ static int64_t slack(const sn_need_wish *w, uint64_t tensors) {
 }
 
 static uint64_t largest_step(const sn_route *route) {
-  return sn_lower_floor(route, SN_WORKSPACE_NONE, NULL);
+  return sn_lower_floor(route, SN_WORKSPACE_NONE, NULL, NULL);
 }
 
 void sn_need_tell(const sn_need_wish *w, const sn_plan *plan, sn_need *need) {

@@ -88,7 +88,8 @@ static uint64_t pool_of(const question *q, sn_strategy strategy) {
 static sn_status open_question(question *q) {
   q->memory_bytes = q->device->memory_bytes;
   q->model = sn_costs_new_in(q->net, q->device, q->options->iteration.precision, q->err);
-  if (q->model) sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
+  if (q->model && sn_costs_optimizer(q->model) != q->options->iteration.optimizer)
+    sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
   q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;
   if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
   return q->costs ? SN_OK : q->err->code;
@@ -108,8 +109,8 @@ static sn_status open_graph(question *q, sn_strategy strategy) {
   if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
   sn_workspace workspace = workspace_of(q, strategy);
-  g->floor = sn_lower_floor(route, workspace, costs_of(q, strategy));
-  g->workspace_free = workspace != SN_WORKSPACE_MAX && sn_lower_is_bare(route, workspace, costs_of(q, strategy));
+  g->floor = sn_lower_floor(route, workspace, costs_of(q, strategy), &g->workspace_free);
+  g->workspace_free = g->workspace_free && workspace != SN_WORKSPACE_MAX;
   g->standing = sn_standing_new(route, costs_of(q, strategy), workspace != SN_WORKSPACE_NONE, q->err);
   return g->standing ? SN_OK : q->err->code;
 }

@@ -13,10 +13,6 @@ bool sn_pool_copy(sn_pool *copy, const sn_pool *pool) {
   return sn_ordered_copy(&copy->holes, &pool->holes);
 }
 
-uint64_t sn_pool_round(uint64_t bytes) {
-  return sn_ceil_div(bytes, SN_POOL_BLOCK) * SN_POOL_BLOCK;
-}
-
 static void raise_top(sn_pool *pool, uint64_t top) {
   pool->top = top;
   if (top <= pool->high_water) return;

@@ -8,6 +8,7 @@
 #ifndef SN_SIM_MEMORY_POOL_H
 #define SN_SIM_MEMORY_POOL_H
 
+#include "base/checked.h"
 #include "base/err.h"
 #include "base/ordered.h"
 
@@ -31,7 +32,9 @@ void sn_pool_clear(sn_pool *pool);
 bool sn_pool_copy(sn_pool *copy, const sn_pool *pool);
 
 /* Whole blocks that hold `bytes`. */
-uint64_t sn_pool_round(uint64_t bytes);
+static inline uint64_t sn_pool_round(uint64_t bytes) {
+  return sn_ceil_div(bytes, SN_POOL_BLOCK) * SN_POOL_BLOCK;
+}
 
 /* Reserves `bytes` (rounded to whole blocks) at the lowest hole that ends at or below `limit`. False where none does.
  */

@@ -40,8 +40,8 @@ typedef struct checker {
   uint32_t *fences; /* per fence and lane: what its lane was behind when it signalled */
   bool *signalled;
   state *states;
-  uint32_t *clocks[USES]; /* per tensor and lane: the last such use */
-  uint32_t *needs;        /* per access of the route: the version it needs */
+  uint32_t *clocks; /* per tensor, kind of use and lane: the last such use */
+  uint32_t *needs;  /* per access of the route: the version it needs */
   sn__regions pool, external;
   uint32_t next_step;
   /* of a co-run plan, else NULL and empty */
@@ -75,12 +75,13 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
 
 /* One a lane. */
 static uint32_t *clocks_of(const checker *c, use_kind use, uint32_t tensor) {
-  return &c->clocks[use][(size_t)tensor * c->n_lanes];
+  return &c->clocks[((size_t)tensor * USES + use) * c->n_lanes];
 }
 
 static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
-  for (uint32_t l = 0; l < c->n_lanes; l++)
-    if (clocks[l] > c->known[lane].of[l]) return false;
+  const uint32_t *known = c->known[lane].of;
+  for (uint32_t l = 0, n = c->n_lanes; l < n; l++)
+    if (clocks[l] > known[l]) return false;
   return true;
 }
 
@@ -154,8 +155,9 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
   t->reserved = i->bytes;
   t->version = 0;
   for (use_kind use = TOUCHED; use <= WROTE; use++) {
-    memset(clocks_of(c, use, i->id), 0, c->n_lanes * sizeof(uint32_t));
-    note_use(c, i, use);
+    uint32_t *clocks = clocks_of(c, use, i->id);
+    for (uint32_t l = 0; l < c->n_lanes; l++) clocks[l] = 0;
+    note(c, i, clocks);
   }
   c->live_bytes += bytes;
   c->live_tensors++;
@@ -169,11 +171,12 @@ static sn_status check_release(checker *c, const sn_instr *i) {
   if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
   if (i->offset != t->offset || i->bytes != t->reserved)
     return reject(c, SN_RULE_MEMORY, "%s is not what lies there", name(c, i->id, text));
-  if (!behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
+  uint32_t *clocks = clocks_of(c, TOUCHED, i->id);
+  if (!behind(c, i->lane, clocks))
     return reject(c, SN_RULE_FENCES, "%s is released while another lane may still use it", name(c, i->id, text));
-  note_use(c, i, TOUCHED);
+  note(c, i, clocks);
   lane_clocks touched = {{0}};
-  memcpy(touched.of, clocks_of(c, TOUCHED, i->id), c->n_lanes * sizeof(uint32_t));
+  for (uint32_t l = 0; l < c->n_lanes; l++) touched.of[l] = clocks[l];
   sn__regions_release(&c->pool, t->offset, touched.of);
   t->resident = false;
   c->live_bytes -= c->route->tensors[i->id].bytes;
@@ -186,11 +189,12 @@ static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writ
   state *t = &c->states[tensor];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, SN_RULE_VALUES, "%s is not on the device", name(c, tensor, text));
-  if (!behind(c, i->lane, clocks_of(c, writes ? TOUCHED : WROTE, tensor)))
+  uint32_t *touched = clocks_of(c, TOUCHED, tensor), *wrote = clocks_of(c, WROTE, tensor);
+  if (!behind(c, i->lane, writes ? touched : wrote))
     return reject(c, SN_RULE_FENCES, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
                   writes ? "written" : "read");
-  note(c, i, clocks_of(c, TOUCHED, tensor));
-  if (writes) note(c, i, clocks_of(c, WROTE, tensor));
+  note(c, i, touched);
+  if (writes) note(c, i, wrote);
   return SN_OK;
 }
 
@@ -421,11 +425,8 @@ static bool make_room(checker *c) {
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(route->n_tensors, sizeof *c->states);
   c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
-  bool good = c->fences && c->signalled && c->states && c->needs;
-  for (use_kind use = TOUCHED; use < USES; use++) {
-    c->clocks[use] = calloc((size_t)route->n_tensors * c->n_lanes, sizeof(uint32_t));
-    good = good && c->clocks[use];
-  }
+  c->clocks = calloc((size_t)route->n_tensors * USES * c->n_lanes, sizeof *c->clocks);
+  bool good = c->fences && c->signalled && c->states && c->needs && c->clocks;
   if (!good || !sn_plan_is_corun(c->plan)) return good;
   c->objects = calloc((size_t)route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
   c->done = calloc((size_t)route->n_steps * SN_STEP_PARTS, sizeof *c->done);
@@ -440,7 +441,7 @@ static void clear(checker *c) {
   free(c->signalled);
   free(c->states);
   free(c->needs);
-  for (use_kind use = TOUCHED; use < USES; use++) free(c->clocks[use]);
+  free(c->clocks);
   free(c->objects);
   free(c->done);
 }

@@ -16,15 +16,8 @@ void sn__lanes_clear(sn__lanes *l) {
   for (sn_lane lane = 0; lane < SN_LANES; lane++) free(l->of[lane].fences);
 }
 
-sn_status sn__lanes_add(sn__lanes *l, sn_instr instr) {
-  if (l->plan->n_instrs == l->room &&
-      sn__grow((void **)&l->plan->instrs, &l->room, sizeof *l->plan->instrs, l->err) != SN_OK)
-    return l->err->code;
-  if (instr.kind != SN_COMPUTE) instr.algo[0] = instr.algo[1] = SN_NO_ALGO;
-  l->plan->instrs[l->plan->n_instrs++] = instr;
-  sn__lane_state *lane = &l->of[instr.lane];
-  lane->known[instr.lane] = ++lane->clock;
-  return SN_OK;
+sn_status sn__lanes_grow(sn__lanes *l) {
+  return sn__grow((void **)&l->plan->instrs, &l->room, sizeof *l->plan->instrs, l->err);
 }
 
 sn_status sn__lanes_signal(sn__lanes *l, sn_lane on, uint32_t step) {
@@ -52,9 +45,8 @@ static sn__fence *fence_after(sn__lane_state *lane, uint32_t clock) {
   return low < lane->n_fences ? &lane->fences[low] : NULL;
 }
 
-sn_status sn__lanes_order(sn__lanes *l, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step) {
+sn_status sn__lanes_wait(sn__lanes *l, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step) {
   sn__lane_state *after = &l->of[lane];
-  if (lane == other || after->known[other] >= clock) return SN_OK;
   if (!fence_after(&l->of[other], clock)) {
     sn_status status = sn__lanes_signal(l, other, step);
     if (status != SN_OK) return status;

@@ -35,14 +35,31 @@ typedef struct sn__lanes {
 
 void sn__lanes_clear(sn__lanes *lanes);
 
+/* Room for one more instruction. */
+sn_status sn__lanes_grow(sn__lanes *lanes);
+
 /* Appends an instruction, whose lane, kind, step and what belongs to its kind are set. */
-sn_status sn__lanes_add(sn__lanes *lanes, sn_instr instr);
+static inline sn_status sn__lanes_add(sn__lanes *lanes, sn_instr instr) {
+  sn_plan *plan = lanes->plan;
+  if (plan->n_instrs == lanes->room && sn__lanes_grow(lanes) != SN_OK) return lanes->err->code;
+  if (instr.kind != SN_COMPUTE) instr.algo[0] = instr.algo[1] = SN_NO_ALGO;
+  plan->instrs[plan->n_instrs++] = instr;
+  sn__lane_state *lane = &lanes->of[instr.lane];
+  lane->known[instr.lane] = ++lane->clock;
+  return SN_OK;
+}
 
 /* Signals a new fence. */
 sn_status sn__lanes_signal(sn__lanes *lanes, sn_lane on, uint32_t step);
 
-/* Makes what `lane` does next come after instruction number `clock` of lane `other`, or of each; 0: after nothing. */
-sn_status sn__lanes_order(sn__lanes *lanes, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step);
+/* Waits for instruction number `clock` of lane `other`, which `lane` is not behind yet. */
+sn_status sn__lanes_wait(sn__lanes *lanes, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step);
+
+/* Makes what `lane` does next come after instruction number `clock` of lane `other`, or of each; 0: after nothing. What
+ * a lane has done itself it is behind. */
+static inline sn_status sn__lanes_order(sn__lanes *lanes, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step) {
+  return lanes->of[lane].known[other] >= clock ? SN_OK : sn__lanes_wait(lanes, lane, other, clock, step);
+}
 sn_status sn__lanes_order_all(sn__lanes *lanes, sn_lane lane, const uint32_t clocks[SN_LANES], uint32_t step);
 
 /* Room for one more of *items, which are of `size` bytes; *room is how many there is room for. */

@@ -53,9 +53,10 @@ static sn_status begin_step(lowering *l, uint32_t step) {
 }
 
 /* [SN] 3.5: the fastest algorithm whose workspace fits in the bytes left; its workspace raises *workspace. */
-static uint8_t pick_algo(const lowering *l, uint32_t layer, sn_conv_kernel kernel, uint64_t left, uint64_t *workspace) {
+static uint8_t pick_algo(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint64_t left,
+                         uint64_t *workspace) {
   uint32_t count;
-  const sn_conv_choice *choices = sn_costs_conv(l->costs, layer, kernel, &count);
+  const sn_conv_choice *choices = sn_costs_conv(costs, layer, kernel, &count);
   uint32_t pick = 0;
   while (pick + 1 < count && choices[pick].workspace > left) pick++;
   *workspace = sn_max(*workspace, choices[pick].workspace);
@@ -63,66 +64,58 @@ static uint8_t pick_algo(const lowering *l, uint32_t layer, sn_conv_kernel kerne
 }
 
 /* Where the workspace is a tensor of its own, the algorithms are the fastest. */
-static void pick_fastest(const lowering *l, const sn_step *step, uint8_t algo[2]) {
+static void pick_fastest(const sn_costs *costs, const sn_step *step, uint8_t algo[2]) {
   uint64_t workspace = 0;
   if (step->kernel == SN_DATA_GRADIENT)
-    algo[0] = pick_algo(l, step->layer, SN_CONV_BACKWARD_DATA, UINT64_MAX, &workspace);
+    algo[0] = pick_algo(costs, step->layer, SN_CONV_BACKWARD_DATA, UINT64_MAX, &workspace);
   else if (step->kernel == SN_FILTER_GRADIENT)
-    algo[1] = pick_algo(l, step->layer, SN_CONV_BACKWARD_FILTER, UINT64_MAX, &workspace);
+    algo[1] = pick_algo(costs, step->layer, SN_CONV_BACKWARD_FILTER, UINT64_MAX, &workspace);
   else if (step->pass == SN_FORWARD)
-    algo[0] = pick_algo(l, step->layer, SN_CONV_FORWARD, UINT64_MAX, &workspace);
+    algo[0] = pick_algo(costs, step->layer, SN_CONV_FORWARD, UINT64_MAX, &workspace);
 }
 
 /* Picks algorithms for `left` bytes; returns the workspace they need. */
-static uint64_t pick_algos(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
+static uint64_t pick_algos(const sn_route *route, const sn_costs *costs, const sn_step *step, uint64_t left,
+                           uint8_t algo[2]) {
   uint64_t workspace = 0;
-  algo[0] = algo[1] = SN_NO_ALGO;
-  if (!sn_op_of(&l->route->net->layers[step->layer])->convolves || step->pass == SN_UPDATE || step->kernel == SN_CAST)
-    return 0;
-  if (l->route->dialect->by_kernel) {
-    pick_fastest(l, step, algo);
+  if (route->dialect->by_kernel) {
+    pick_fastest(costs, step, algo);
   } else if (step->pass == SN_FORWARD) {
-    algo[0] = pick_algo(l, step->layer, SN_CONV_FORWARD, left, &workspace);
+    algo[0] = pick_algo(costs, step->layer, SN_CONV_FORWARD, left, &workspace);
   } else {
-    algo[0] = pick_algo(l, step->layer, SN_CONV_BACKWARD_DATA, left, &workspace);
-    algo[1] = pick_algo(l, step->layer, SN_CONV_BACKWARD_FILTER, left, &workspace);
+    algo[0] = pick_algo(costs, step->layer, SN_CONV_BACKWARD_DATA, left, &workspace);
+    algo[1] = pick_algo(costs, step->layer, SN_CONV_BACKWARD_FILTER, left, &workspace);
   }
   return workspace;
 }
 
-/* With what the back end's kernels need in any case. */
-static uint64_t workspace_of(const lowering *l, const sn_step *step, uint64_t left, uint8_t algo[2]) {
-  return sn_max(pick_algos(l, step, left, algo), sn_costs_scratch(l->costs, step->layer, step->pass));
+uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uint32_t index, uint64_t left,
+                               uint8_t algo[2]) {
+  const sn_step *step = &route->steps[index];
+  uint64_t workspace = 0;
+  algo[0] = algo[1] = SN_NO_ALGO;
+  if (step->pass != SN_UPDATE && step->kernel != SN_CAST && sn_op_of(&route->net->layers[step->layer])->convolves)
+    workspace = pick_algos(route, costs, step, left, algo);
+  return sn_max(workspace, sn_costs_scratch(costs, step->layer, step->pass));
 }
 
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step) {
-  const lowering l = {.route = route, .costs = costs};
   uint8_t algo[2];
-  return workspace_of(&l, &route->steps[step], workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
+  return sn_lower_workspace_in(route, costs, step, workspace == SN_WORKSPACE_MAX ? UINT64_MAX : 0, algo);
 }
 
-uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uint32_t step, uint64_t left,
-                               uint8_t algo[2]) {
-  const lowering l = {.route = route, .costs = costs};
-  return workspace_of(&l, &route->steps[step], left, algo);
-}
-
-uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
-  uint64_t most = 0;
+uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs, bool *bare) {
+  uint64_t most = 0, largest = 0;
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
     uint64_t bytes = costs ? sn_pool_round(sn_lower_workspace(route, workspace, costs, s)) : 0;
+    largest = sn_max(largest, bytes);
     for (uint32_t i = 0; i < step->n_accesses; i++)
       bytes += sn_pool_round(route->tensors[route->accesses[step->first_access + i].tensor].bytes);
     most = sn_max(most, bytes);
   }
+  if (bare) *bare = largest == 0;
   return most;
-}
-
-bool sn_lower_is_bare(const sn_route *route, sn_workspace workspace, const sn_costs *costs) {
-  bool bare = true;
-  for (uint32_t s = 0; s < route->n_steps && bare; s++) bare = sn_lower_workspace(route, workspace, costs, s) == 0;
-  return bare;
 }
 
 static uint64_t bytes_left(const lowering *l) {
@@ -175,11 +168,12 @@ typedef struct preparation {
 } preparation;
 
 /* Books what the step reads, what it makes and its workspace. SN_NO_FIT: not with the holes that the cache has left. */
-static sn_status prepare(lowering *l, const sn_step *step, preparation *p) {
+static sn_status prepare(lowering *l, uint32_t index, preparation *p) {
+  const sn_step *step = &l->route->steps[index];
   sn_status status = book_reads(l, step);
   if (status == SN_OK) status = book_writes(l, step);
   if (status != SN_OK) return status;
-  p->workspace = workspace_of(l, step, bytes_left(l), p->algo);
+  p->workspace = sn_lower_workspace_in(l->route, l->costs, index, bytes_left(l), p->algo);
   p->offset = 0;
   return p->workspace > 0 ? sn__emit_workspace(&l->emit, p->workspace, &p->offset) : SN_OK;
 }
@@ -203,12 +197,12 @@ static sn_status execute(lowering *l, const sn_execution *x) {
   preparation p;
   sn__emit_lock(&l->emit, step);
   uint64_t hits = counts->cache_hits, misses = counts->cache_misses;
-  sn_status status = prepare(l, step, &p);
+  sn_status status = prepare(l, x->step, &p);
   if (status == SN_NO_FIT) {
     counts->cache_hits = hits; /* a touch is counted where it succeeds */
     counts->cache_misses = misses;
     status = sn__emit_pack(&l->emit);
-    if (status == SN_OK) status = prepare(l, step, &p);
+    if (status == SN_OK) status = prepare(l, x->step, &p);
   }
   if (status == SN_OK) status = sn__emit_settle(&l->emit);
   if (status == SN_OK) status = sn__emit_compute(&l->emit, x->step, x->rerun, p.algo, p.offset, p.workspace);

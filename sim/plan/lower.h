@@ -43,10 +43,7 @@ uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uin
                                uint8_t algo[2]);
 
 /* The pool without which no step runs: the most that one step's tensors take, each in whole blocks, and the workspace
- * it needs where `costs` are given. */
-uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs);
-
-/* No step needs a workspace. */
-bool sn_lower_is_bare(const sn_route *route, sn_workspace workspace, const sn_costs *costs);
+ * it needs where `costs` are given. *bare, unless NULL: no step needs a workspace. */
+uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_costs *costs, bool *bare);
 
 #endif

@@ -158,10 +158,21 @@ static bool can_leave(const places *p, uint32_t tensor) {
   return (role == SN_VALUE || role == SN_SAVED) && p->first_backward[tensor] != SN_NONE;
 }
 
+/* Those of a network without branches are in order already. */
+static void sort_unless_sorted(sn_swap *swaps, uint32_t count, int (*compare_swaps)(const void *, const void *)) {
+  for (uint32_t i = 1; i < count; i++)
+    if (compare_swaps(&swaps[i - 1], &swaps[i]) > 0) {
+      qsort(swaps, count, sizeof *swaps, compare_swaps);
+      return;
+    }
+}
+
+/* What is released first is mostly fetched last. */
 static void sort(sn_swaps *swaps) {
-  for (uint32_t i = 0; i < swaps->count; i++) swaps->by_fetch[i] = swaps->by_release[i];
-  qsort(swaps->by_release, swaps->count, sizeof *swaps->by_release, compare_release);
-  qsort(swaps->by_fetch, swaps->count, sizeof *swaps->by_fetch, compare_fetch);
+  uint32_t n = swaps->count;
+  sort_unless_sorted(swaps->by_release, n, compare_release);
+  for (uint32_t i = 0; i < n; i++) swaps->by_fetch[i] = swaps->by_release[n - 1 - i];
+  sort_unless_sorted(swaps->by_fetch, n, compare_fetch);
 }
 
 static void choose(const places *p, const policy *rule, sn_swaps *swaps) {

@@ -59,12 +59,13 @@ static void fill(const sn_route *route, sn_liveness liveness, const uses *u, sn_
 
 sn_status sn_residency_make(const sn_route *route, sn_liveness liveness, sn_residency *residency, sn_err *err) {
   size_t tensors = route->n_tensors;
-  uses u = {calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(uint32_t))};
+  bool by_use = liveness == SN_LIVENESS_TAKE_OVER || liveness == SN_LIVENESS_GRADIENTS;
+  uses u = {calloc(by_use ? tensors : 1, sizeof(bool)), calloc(by_use ? tensors : 1, sizeof(uint32_t))};
   *residency =
       (sn_residency){calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(bool)), calloc(tensors, sizeof(uint32_t))};
   bool good = u.at_branch && u.last_step && residency->held && residency->stays && residency->takes;
   if (good) {
-    find_uses(route, &u);
+    if (by_use) find_uses(route, &u);
     fill(route, liveness, &u, residency);
   }
   free(u.at_branch);

@@ -71,7 +71,7 @@ static void nets(void **state) {
     pipeline p = open_random(&dice);
     sn_schedule *whole = sn_schedule_new(p.route, SN_RECOMPUTE_NONE, &err);
     must(&err);
-    uint64_t most = sn_schedule_load(whole), least = sn_lower_floor(p.route, SN_WORKSPACE_NONE, NULL);
+    uint64_t most = sn_schedule_load(whole), least = sn_lower_floor(p.route, SN_WORKSPACE_NONE, NULL, NULL);
     for (int i = 0; i < 3; i++) {
       uint64_t thousandths = prng_below(&dice, 1000);
       uint64_t pool_bytes = least + (most - least) / 1000 * thousandths;
