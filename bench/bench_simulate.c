@@ -4,7 +4,7 @@
  *
  * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
  * 9), without the store: all 13 rows of inception_v4, one row of PyTorch's beside one of liveness,
- * superneurons on ResNets from 10^3 to 10^5 layers; of one network alone where it is named. The last column is the
+ * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named. The last column is the
  * process's largest resident set so far, so read it downwards.
  */
 #include "models/zoo.h"
@@ -37,7 +37,9 @@ static const question questions[] = {
     {"resnet:n1=6,n2=32,n3=800,n4=6", 1, "superneurons"},
     {"resnet:n1=6,n2=32,n3=800,n4=6", 16, "superneurons"},
     {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, "superneurons"},
+    {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, "pytorch"},
     {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, NULL},
+    {"resnet:n1=6,n2=32,n3=90865,n4=6", 1, "superneurons"},
 };
 
 static double now_ms(void) {
