@@ -174,16 +174,17 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
 
 enum { MARKED_STEPS = 120, MEASURED_POINTS = 40 };
 
-/* What tells a curve's run from the others: net, batch, GPU and precision where not all have the same, else the run's
- * number. */
+/* What tells a curve's run from the others: net, batch, GPU, precision and what is frozen where not all have the same,
+ * else the run's number. */
 static void put_run(FILE *out, const frame *f, const sn_run *run) {
-  bool net = false, batch = false, gpu = false, precision = false;
+  bool net = false, batch = false, gpu = false, precision = false, freeze = false;
   for (unsigned i = 0; i < f->chart->n_curves; i++) {
     const sn_run *other = f->chart->curves[i].run;
     net = net || strcmp(other->net, run->net) != 0;
     batch = batch || other->batch != run->batch;
     gpu = gpu || strcmp(other->gpu, run->gpu) != 0;
     precision = precision || strcmp(other->precision, run->precision) != 0;
+    freeze = freeze || strcmp(other->freeze, run->freeze) != 0;
   }
   if (net) sn__put_text(out, run->net, 24);
   if (batch) fprintf(out, "%sbatch %" PRIu32, net ? ", " : "", run->batch);
@@ -192,7 +193,10 @@ static void put_run(FILE *out, const frame *f, const sn_run *run) {
     sn__put_text(out, run->gpu, 16);
   }
   if (precision) fprintf(out, "%s%s", net || batch || gpu ? ", " : "", run->precision);
-  if (!net && !batch && !gpu && !precision) fprintf(out, "run %" PRId64, run->id);
+  if (freeze) fputs(net || batch || gpu || precision ? ", " : "", out);
+  if (freeze && *run->freeze) fputs("frozen: ", out);
+  if (freeze) sn__put_text(out, *run->freeze ? run->freeze : "all trained", 24);
+  if (!net && !batch && !gpu && !precision && !freeze) fprintf(out, "run %" PRId64, run->id);
   fputs(": ", out);
 }
 

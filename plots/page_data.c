@@ -228,6 +228,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_text("allocator", run->allocator, out);
   write_text("optimizer", run->optimizer, out);
   write_text("precision", run->precision, out);
+  write_text("freeze", run->freeze, out);
   write_count("accumulate", run->accumulate, out);
   write_bool("inference", run->inference, out);
   write_bool("shared_link", run->shared_link, out);
