@@ -21,6 +21,7 @@ MOST = int(os.environ.get("SN_FAULTS", "24"))
 ITERATIONS = 2
 LENET = ["--net", "lenet", "--batch", "4", "--iterations", str(ITERATIONS), "--threads", "2", "--json"]
 STRATEGIES = ["--strategy", "baseline,liveness+offload"]
+PLAN = "plan.json"  # what it gives is not stored
 COMMANDS = (
     ["run", *LENET, *STRATEGIES],
     ["validate", *LENET, *STRATEGIES],
@@ -28,6 +29,7 @@ COMMANDS = (
     ["run", *LENET, *STRATEGIES, "--data", "digits-images.idx"],
     ["run", *LENET, *STRATEGIES, "--load-weights", "w", "--save-weights", "v",
      "--save-gradients", "g"],
+    ["validate", "--iterations", str(ITERATIONS), "--threads", "2", "--strategy", "baseline", "--check", "--json", PLAN],
 )
 
 
@@ -86,6 +88,8 @@ def fault(done, folder, arguments, expected):
         return None if done.returncode else "what is printed is no JSON"  # printing was cut short, which is said
     if not found.items() <= results(expected).items() or (done.returncode == 0 and len(found) < len(results(expected))):
         return f"another result: {found}"
+    if PLAN in arguments:
+        return None
     shown = start(folder, ["show", "2", "--db", "f.db", "--json"])
     if shown.returncode == 0 and results(shown.stdout) != found:
         return "what is stored is not what is printed"
@@ -100,6 +104,7 @@ def main():
             return 77
         start(folder, ["run", *LENET, "--no-db", "--strategy", "baseline", "--save-weights", "w"])
         start(folder, ["simulate", "--net", "lenet", "--batch", "1", "--strategy", "baseline", "--db", "base.db"])
+        start(folder, ["--net", "lenet", "--batch", "4", "--strategy", "liveness+offload", "--plan", PLAN, "--no-db"])
         subprocess.run([SOURCE / "scripts/draw-digits", "--count", "40"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         for arguments in COMMANDS:
             processes, expected = count(folder, arguments)
