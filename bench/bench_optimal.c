@@ -178,7 +178,7 @@ static sn_status against_superneurons(const subject *s, sn_err *err) {
   bench b;
   double from = cpu_ms();
   if (open_bench(&b, s, err) == SN_OK) {
-    uint64_t floor = sn_lower_floor(b.route, SN_WORKSPACE_DYNAMIC, b.costs);
+    uint64_t floor = sn_lower_floor(b.route, SN_WORKSPACE_DYNAMIC, b.costs, NULL);
     outcome least = outcome_in(&b, superneurons, floor, err),
             most = outcome_in(&b, superneurons, UINT64_C(1) << 42, err);
     printf("| %s | %" PRIu32 " |", s->net, s->batch);
