@@ -20,12 +20,17 @@ static bool is_same_attr(const sn_attr *a, const sn_attr *b) {
   return memcmp(one, other, sizeof *a) == 0;
 }
 
+static bool have_same_inputs(const sn_net *net, const sn_layer *a, const sn_layer *b) {
+  if (a->n_inputs != b->n_inputs) return false;
+  for (uint32_t i = 0; i < a->n_inputs; i++)
+    if (!is_same_shape(sn_layer_input_shape(net, a, i), sn_layer_input_shape(net, b, i))) return false;
+  return true;
+}
+
 static bool are_twins(const sn_net *net, const sn_layer *a, const sn_layer *b) {
-  return a->op == b->op && a->n_inputs == b->n_inputs && a->n_outputs == b->n_outputs &&
-         a->parameters == b->parameters && a->macs == b->macs && a->mask_bytes == b->mask_bytes &&
-         a->statistics_bytes == b->statistics_bytes && is_same_shape(a->out, b->out) &&
-         is_same_shape(sn_layer_input_shape(net, a, 0), sn_layer_input_shape(net, b, 0)) &&
-         is_same_attr(&a->attr, &b->attr);
+  return a->op == b->op && a->n_outputs == b->n_outputs && a->parameters == b->parameters && a->macs == b->macs &&
+         a->mask_bytes == b->mask_bytes && a->statistics_bytes == b->statistics_bytes &&
+         is_same_shape(a->out, b->out) && have_same_inputs(net, a, b) && is_same_attr(&a->attr, &b->attr);
 }
 
 uint32_t sn__twins_find(sn__twins *twins, const sn_net *net, uint32_t layer) {
