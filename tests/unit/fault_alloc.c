@@ -208,7 +208,10 @@ static void find_memory(scenario *s) {
 static void advise(scenario *s) {
   const sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .placement = SN_PLACEMENT_FIRST_FIT};
   sn_net *net = make_batch(s, 1, &s->err);
-  sn_advice *advice = net ? sn_advise(net, &s->gpu, NULL, 0, &options, &s->err) : NULL;
+  sn_strategy
+      rules[SN_ADVISE_STRATEGIES - 1]; /* without the last, recompute=optimal, whose plans have their own test */
+  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES - 1; i++) rules[i] = sn_advise_strategy(i);
+  sn_advice *advice = net ? sn_advise(net, &s->gpu, rules, SN_ADVISE_STRATEGIES - 1, &options, &s->err) : NULL;
   if (advice) snprintf(s->found, sizeof s->found, "%u %u", advice->n_front, advice->front[0]);
   sn_advice_free(advice);
   sn_net_free(net);
