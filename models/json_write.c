@@ -142,11 +142,8 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);
 }
 
-/* The layer whose output this is, or a copy of whose output a FORK made. */
 static const char *source_of(const sn_net *net, const sn_layer *layer, uint32_t i) {
-  const sn_layer *from = &net->layers[sn_layer_input(net, layer, i)->producer];
-  while (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
-  return from->name;
+  return net->layers[sn_layer_source(net, layer, i)].name;
 }
 
 static void put_inputs(object *o, const sn_net *net, const sn_layer *layer) {

@@ -91,14 +91,6 @@ typedef struct adapter {
   uint32_t *at, *out; /* of a declared layer: its number in the new network, and that of its output */
 } adapter;
 
-/* The declared layer whose output this is, or a copy of whose output a FORK made. */
-static uint32_t source_of(const sn_net *net, uint32_t value) {
-  uint32_t producer = net->values[value].producer;
-  while (net->layers[producer].op == SN_FORK)
-    producer = net->values[net->inputs[net->layers[producer].first_input]].producer;
-  return producer;
-}
-
 static uint32_t add(adapter *a, sn_op op, const sn_attr *attr, const uint32_t *inputs, uint32_t n, const sn_layer *of,
                     const char *suffix) {
   char name[SN__MAX_NAME + 20];
@@ -127,8 +119,7 @@ static void add_layer(adapter *a, uint32_t index, uint32_t *inputs) {
   const sn_layer *layer = &a->net->layers[index];
   sn_attr attr = layer->attr;
   if (attr.weights_of != 0) attr.weights_of = a->at[attr.weights_of];
-  for (uint32_t i = 0; i < layer->n_inputs; i++)
-    inputs[i] = a->out[source_of(a->net, a->net->inputs[layer->first_input + i])];
+  for (uint32_t i = 0; i < layer->n_inputs; i++) inputs[i] = a->out[sn_layer_source(a->net, layer, i)];
   uint32_t made = add(a, layer->op, &attr, inputs, layer->n_inputs, layer, "");
   tune(a, made, SN_TUNED_IF_SAID);
   if (a->out[index] != a->at[index]) add_adapter(a, layer, inputs[0], made);

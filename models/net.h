@@ -210,5 +210,11 @@ static inline const sn_value *sn_layer_input(const sn_net *net, const sn_layer *
 static inline sn_shape sn_layer_input_shape(const sn_net *net, const sn_layer *layer, uint32_t i) {
   return net->layers[sn_layer_input(net, layer, i)->producer].out;
 }
+/* The declared layer whose output the i-th input is, or a copy of whose output FORKs made. */
+static inline uint32_t sn_layer_source(const sn_net *net, const sn_layer *layer, uint32_t i) {
+  uint32_t source = sn_layer_input(net, layer, i)->producer;
+  while (net->layers[source].op == SN_FORK) source = sn_layer_input(net, &net->layers[source], 0)->producer;
+  return source;
+}
 
 #endif

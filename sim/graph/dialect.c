@@ -272,9 +272,7 @@ static bool is_smooth(const sn_layer *layer) {
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
   if (is_smooth(layer) || is_curved(layer) || is_times(layer)) return false;
-  uint32_t producer = sn_layer_input(net, layer, 0)->producer;
-  while (net->layers[producer].op == SN_FORK) producer = sn_layer_input(net, &net->layers[producer], 0)->producer;
-  sn_op op = net->layers[producer].op;
+  sn_op op = net->layers[sn_layer_source(net, layer, 0)].op;
   return op == SN_CONV || op == SN_DECONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
 

@@ -109,19 +109,12 @@ static void add_backward(sn__route_maker *b, uint32_t index) {
 
 /* ---- the stack ---- */
 
-/* The layer whose value an input is, through FORKs. */
-static uint32_t maker_of(const sn_net *net, const sn_layer *layer, uint32_t i) {
-  uint32_t maker = sn_layer_input(net, layer, i)->producer;
-  while (net->layers[maker].op == SN_FORK) maker = sn_layer_input(net, &net->layers[maker], 0)->producer;
-  return maker;
-}
-
 /* Per layer: how many gradients with respect to what it makes are to come. */
 static void count_readers(const sn__route_maker *b, uint32_t *waits_for) {
   const sn_net *net = b->net;
   for (uint32_t i = 1; i < net->n_layers; i++) {
     const sn_layer *layer = &net->layers[i];
-    for (uint32_t n = 0; n < layer->n_inputs && layer->op != SN_FORK; n++) waits_for[maker_of(net, layer, n)]++;
+    for (uint32_t n = 0; n < layer->n_inputs && layer->op != SN_FORK; n++) waits_for[sn_layer_source(net, layer, n)]++;
   }
 }
 
@@ -136,7 +129,7 @@ static void run_stack(sn__route_maker *b, uint32_t *waits_for, uint32_t *stack) 
     const sn_layer *layer = &net->layers[index];
     add_backward(b, index);
     for (uint32_t n = 0; n < layer->n_inputs; n++) {
-      uint32_t maker = maker_of(net, layer, n);
+      uint32_t maker = sn_layer_source(net, layer, n);
       if (--waits_for[maker] == 0 && maker != 0 && sn__route_has_backward(b, maker)) stack[depth++] = maker;
     }
   }

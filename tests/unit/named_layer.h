@@ -23,13 +23,10 @@ static inline const sn_layer *named(const sn_net *net, const char *name) {
   return &net->layers[find_layer(net, name)];
 }
 
-/* The declared layer that a layer's input comes from, past FORKs. */
 static inline const char *source(const sn_net *net, const char *name, uint32_t input) {
   const sn_layer *layer = named(net, name);
   assert_true(input < layer->n_inputs);
-  const sn_layer *from = &net->layers[sn_layer_input(net, layer, input)->producer];
-  if (from->op == SN_FORK) from = &net->layers[sn_layer_input(net, from, 0)->producer];
-  return from->name;
+  return net->layers[sn_layer_source(net, layer, input)].name;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include "tests/unit/live_of.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
+#include "tests/unit/step_text.h"
 
 #include "sim/graph/freeze.h"
 #include "sim/graph/route.h"
@@ -136,18 +137,6 @@ static const char small[] = "{\"snsim_net\":1,\"name\":\"small\",\"input\":[4,4,
                             "{\"name\":\"mul\",\"op\":\"MUL\",\"inputs\":[\"conv\",\"front\"]},"
                             "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":8},"
                             "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
-
-static void check_step(const sn_route *r, uint32_t s, const char *expected) {
-  char text[400], name[SN_TENSOR_NAME];
-  const sn_step *step = &r->steps[s];
-  int used = snprintf(text, sizeof text, "%s %s", r->net->layers[step->layer].name, sn_pass_name(step->pass));
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
-    sn_access a = r->accesses[step->first_access + i];
-    used += snprintf(text + used, sizeof text - (size_t)used, " %s:%c", sn_tensor_name(r, a.tensor, name, sizeof name),
-                     "rwm"[a.mode]);
-  }
-  assert_string_equal(text, expected);
-}
 
 /* front has no backward; conv keeps its input though it is frozen, fc does not, and of mul's operands the one that
  * needs no gradient is kept. */

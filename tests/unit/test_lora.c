@@ -1,6 +1,7 @@
 /* LoRA (models/lora.h): what is put into a network, who is trained, what Hugging Face's peft 0.21.2 makes of its
  * modules under PyTorch 2.15.0's MemTracker (bench/pytorch_transformers.py --lora), and what is refused. */
 #include "tests/unit/pipeline.h"
+#include "tests/unit/step_text.h"
 
 #include "models/lora.h"
 #include "models/zoo.h"
@@ -46,25 +47,6 @@ static void parameters(void **state) {
   }
 }
 
-static const sn_layer *find(const sn_net *net, const char *name) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (strcmp(net->layers[i].name, name) == 0) return &net->layers[i];
-  fail_msg("no layer %s", name);
-  return NULL;
-}
-
-static void check_step(const sn_route *r, uint32_t s, const char *expected) {
-  char text[400], name[SN_TENSOR_NAME];
-  const sn_step *step = &r->steps[s];
-  int used = snprintf(text, sizeof text, "%s %s", r->net->layers[step->layer].name, sn_pass_name(step->pass));
-  for (uint32_t i = 0; i < step->n_accesses; i++) {
-    sn_access a = r->accesses[step->first_access + i];
-    used += snprintf(text + used, sizeof text - (size_t)used, " %s:%c", sn_tensor_name(r, a.tensor, name, sizeof name),
-                     "rwm"[a.mode]);
-  }
-  assert_string_equal(text, expected);
-}
-
 /* Only the factors keep their inputs; backward ends at the adapter, since what is before it is frozen. */
 static void steps(void **state) {
   (void)state;
@@ -80,9 +62,9 @@ static void steps(void **state) {
   const uint32_t count = sizeof expected / sizeof expected[0];
   sn_err err = SN_ERR_INIT;
   sn_net *net = load_sequence("lenet+lora=8", 2, 0);
-  const sn_layer *scale = find(net, "fc1.lora_scale");
+  const sn_layer *scale = named(net, "fc1.lora_scale");
   assert_true(scale->op == SN_ACT && scale->attr.act == SN_ACT_TIMES && scale->attr.slope == 1);
-  assert_int_equal(find(net, "fc1.lora_A")->parameters, 8 * 800);
+  assert_int_equal(named(net, "fc1.lora_A")->parameters, 8 * 800);
   sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
   must(&err);
   assert_int_equal(route->n_steps, route->first_backward + count + 1);
@@ -191,7 +173,7 @@ static void same_but_for_adapters(void **state) {
   sn_net *net = sn_lora_apply(plain, &lora, &err);
   must(&err);
   for (uint32_t i = 0; i < plain->n_layers; i++) {
-    const sn_layer *was = &plain->layers[i], *is = find(net, was->name);
+    const sn_layer *was = &plain->layers[i], *is = named(net, was->name);
     assert_int_equal(is->op, was->op);
     assert_memory_equal(&is->out, &was->out, sizeof was->out);
     assert_int_equal(is->parameters, was->parameters);
