@@ -195,7 +195,9 @@ char *sn_net_plain(const char *spec) {
   return strndup(spec, plain_length(spec));
 }
 
-char *sn_net_adapt(const char *spec, const char *lora) {
+char *sn_net_adapt_like(const char *spec, const char *like) {
+  const char *lora = sn_net_lora(like);
+  if (!lora || sn_net_lora(spec)) return strdup(spec);
   size_t room = strlen(spec) + sizeof SN_NET_ADAPTED + strlen(lora);
   char *text = malloc(room);
   if (text) snprintf(text, room, "%s%s%s", spec, SN_NET_ADAPTED, lora);

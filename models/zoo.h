@@ -53,9 +53,10 @@ bool sn_net_is_sequence(const char *spec);
 /* What stands behind "+lora=" of `spec`; NULL: it has no adapters. */
 const char *sn_net_lora(const char *spec);
 
-/* `spec` without its adapters, and with others; the caller frees them. NULL: out of memory. */
+/* `spec` without its adapters, and with those of `like` where it has none; the caller frees them. NULL: out of memory.
+ */
 char *sn_net_plain(const char *spec);
-char *sn_net_adapt(const char *spec, const char *lora);
+char *sn_net_adapt_like(const char *spec, const char *like);
 
 /* Whether sn_net_load() takes `spec` for the path of a file, and of an ONNX file. */
 bool sn_net_is_file(const char *spec);

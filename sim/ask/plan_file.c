@@ -69,8 +69,7 @@ static sn_net *load_net(const sn_plan_file *file, const char *spec, sn_err *err)
 static sn_status find_net(sn_plan_file *file, const char *given, sn_err *err) {
   sn_err why = SN_ERR_INIT;
   if (given) {
-    const char *lora = sn_net_lora(file->head.net);
-    char *adapted = lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : strdup(given);
+    char *adapted = sn_net_adapt_like(given, file->head.net);
     file->net = adapted ? load_net(file, adapted, err) : NULL;
     if (!adapted) sn_fail_memory(err);
     free(adapted);

@@ -69,10 +69,7 @@ static char *spec_of(const sn_run *run) {
 /* Images of another size than the network's own were asked for with --image, or sequences of another length. */
 static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   const sn_run *run = r->run;
-  const char *lora = sn_net_lora(run->net);
-  char *given = net ? strdup(net) : spec_of(run);
-  char *spec = r->spec = given && lora && !sn_net_lora(given) ? sn_net_adapt(given, lora) : given;
-  if (spec != given) free(given);
+  char *spec = r->spec = net ? sn_net_adapt_like(net, run->net) : spec_of(run);
   if (!spec) return sn_fail_memory(err);
   r->net = sn_net_load(spec, run->batch, 0, err);
   bool tokens = r->net && r->net->values[0].dtype == SN_I64;
