@@ -25,10 +25,10 @@ typedef struct adviser {
 /* Those asked for, else all that there are to try. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
   if (args->n_strategies) return;
-  uint32_t count = args->for_pytorch ? SN_STRATEGY_PYTORCH : sn_advise_count(q->net);
+  sn_strategy all[SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN];
+  uint32_t count = args->for_pytorch ? SN_STRATEGY_PYTORCH : sn_advise_all(q->net, &q->device, &q->options, all);
   q->n_strategies = 0;
-  for (uint32_t i = 0; i < count; i++)
-    sn_question_add(q, args->for_pytorch ? sn_strategy_framework(i) : sn_advise_strategy(i));
+  for (uint32_t i = 0; i < count; i++) sn_question_add(q, args->for_pytorch ? sn_strategy_framework(i) : all[i]);
   if (args->for_pytorch)
     sn_question_add(
         q,

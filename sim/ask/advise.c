@@ -21,6 +21,17 @@ uint32_t sn_advise_count(const sn_net *net) {
   return net->n_layers <= SN_ADVISE_LAYERS ? SN_ADVISE_STRATEGIES : SN_ADVISE_STRATEGIES - 1;
 }
 
+uint32_t sn_advise_all(const sn_net *net, const sn_device *device, const sn_options *options, sn_strategy *all) {
+  uint32_t count = sn_advise_count(net);
+  for (uint32_t i = 0; i < count; i++) all[i] = sn_advise_strategy(i);
+  if (device->cores.count == 0 || options->iteration.accumulate > 1) return count;
+  sn_strategy path = {.liveness = SN_LIVENESS_FULL, .corun = {.kind = SN_POLICY_PATH}};
+  all[count++] = path;
+  path.recompute = SN_RECOMPUTE_SPEED;
+  all[count++] = path;
+  return count;
+}
+
 typedef struct trial {
   const sn_device *device;
   sn_options options;
@@ -165,9 +176,8 @@ static sn_advice *make(const sn_net *net, const sn_device *device, const sn_stra
 
 sn_advice *sn_advise(const sn_net *net, const sn_device *device, const sn_strategy *strategies, uint32_t n_strategies,
                      const sn_options *options, sn_err *err) {
-  sn_strategy all[SN_ADVISE_STRATEGIES];
-  for (uint32_t i = 0; i < SN_ADVISE_STRATEGIES; i++) all[i] = sn_advise_strategy(i);
-  if (n_strategies == 0) strategies = all, n_strategies = sn_advise_count(net);
+  sn_strategy all[SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN];
+  if (n_strategies == 0) strategies = all, n_strategies = sn_advise_all(net, device, options, all);
   sn_arena *arena = sn_arena_new();
   sn_advice *advice = arena ? make(net, device, strategies, n_strategies, options, arena, err) : NULL;
   if (!arena) sn_fail_memory(err);

@@ -30,7 +30,7 @@
  * cost); and liveness+offload+recompute=optimal, which takes up to a second a plan for networks of SN_ADVISE_LAYERS,
  * and is not tried for larger ones where no strategy is named. Limits of memory: the least, and others evenly up to
  * what the combination takes of all. */
-enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4 + 1, SN_ADVISE_LAYERS = 1000, SN_ADVISE_LIMITS = 6 };
+enum { SN_ADVISE_STRATEGIES = 1 + 4 * 4 + 1, SN_ADVISE_CORUN = 2, SN_ADVISE_LAYERS = 1000, SN_ADVISE_LIMITS = 6 };
 
 typedef struct sn_combination {
   sn_strategy strategy;
@@ -51,10 +51,14 @@ typedef struct sn_advice {
   struct sn_arena *arena;
 } sn_advice;
 
-/* The strategies tried where none are named, by number below sn_advise_count(). */
+/* The strategies tried where none are named, by number below sn_advise_count(), on every device. */
 sn_strategy sn_advise_strategy(uint32_t index);
 /* Of so many for a network; at most SN_ADVISE_STRATEGIES. */
 uint32_t sn_advise_count(const sn_net *net);
+/* All that are tried on a device, their number: those made of cores have two more where nothing accumulates, which put
+ * operations side by side, with all kept and with what recompute=speed drops. Room for SN_ADVISE_STRATEGIES +
+ * SN_ADVISE_CORUN. */
+uint32_t sn_advise_all(const sn_net *net, const sn_device *device, const sn_options *options, sn_strategy *all);
 
 /* Tries `strategies`, or those where there are none (0), each with every workspace; once, as dynamic, those of PyTorch,
  * where cuDNN takes what it takes, and recompute=optimal, which weighs workspaces against what is kept.

@@ -210,6 +210,27 @@ static void other_graphs_have_a_bound(void **state) {
   sn_net_free(net);
 }
 
+/* On cores, `path` is faster than all that run one operation after another, and with recomputation the leaner. */
+static void cores_run_side_by_side(void **state) {
+  (void)state;
+  sn_net *net = load_net("inception_v3", 16);
+  sn_device device = load_gpu("knl7250");
+  sn_options options = SN_OPTIONS_INIT;
+  sn_strategy all[SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN];
+  assert_int_equal(sn_advise_all(net, &device, &options, all), SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN);
+  options.iteration.accumulate = 2;
+  assert_int_equal(sn_advise_all(net, &device, &options, all), SN_ADVISE_STRATEGIES);
+  options.iteration.accumulate = 1;
+  sn_advice *advice = advise_all(net, &device, &options);
+  check_front(advice);
+  check_best(advice);
+  assert_true(sn_strategy_is_corun(advice->best->strategy));
+  const sn_combination *second = &advice->all[advice->front[1]];
+  assert_true(sn_strategy_is_corun(second->strategy) && second->strategy.recompute == SN_RECOMPUTE_SPEED);
+  sn_advice_free(advice);
+  sn_net_free(net);
+}
+
 /* PyTorch's allocator takes less where there is less. recompute=optimal that has nothing to re-run there is no row. */
 static void optimal_re_runs(void **state) {
   (void)state;
@@ -238,6 +259,7 @@ int main(void) {
       cmocka_unit_test(tries_every_strategy_once),
       cmocka_unit_test(large_networks_have_fewer),
       cmocka_unit_test(strategies_can_be_chosen),
+      cmocka_unit_test(cores_run_side_by_side),
       cmocka_unit_test(optimal_re_runs),
       cmocka_unit_test(other_graphs_have_a_bound),
   };
