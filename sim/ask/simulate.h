@@ -57,8 +57,8 @@ void sn_planner_free(sn_planner *planner);
 
 /* What a strategy needs, from its plan alone. */
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
-/* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned, placed or proved but where
- * that decides. */
+/* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned or placed but where that
+ * decides. */
 sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
 /* The least usable memory of a device with which the strategy runs; options->pool_bytes is not looked at. Every

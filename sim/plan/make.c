@@ -124,7 +124,7 @@ static sn_plan *make(const sn_plan_wish *wish, sn_err *err) {
   sn_plan *plan = packed ? make_packed(wish, err) : lower_in(wish, err);
   if (!plan) return NULL;
   plan->external_limit = wish->external_limit;
-  if (wish->only_fits || sn_check(plan, NULL, err) == SN_OK) return plan;
+  if (sn_check(plan, NULL, err) == SN_OK) return plan;
   sn_plan_free(plan);
   return NULL;
 }

@@ -45,7 +45,7 @@ typedef struct sn_plan_wish {
    * bytes say that. Of recompute=optimal only. */
   sn_status (*serve)(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes);
   void *server;
-  bool only_fits;  /* sn_plan_fits() is all that is asked: placed is only what that depends on, and nothing is proved */
+  bool only_fits;  /* sn_plan_fits() is all that is asked: placed is only what that depends on */
   int64_t most_ns; /* a plan that takes longer need not be placed; 0: all are */
 } sn_plan_wish;
 
