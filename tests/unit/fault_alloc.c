@@ -401,6 +401,10 @@ static void plan_optimally(scenario *s) {
   plan_with(s, "liveness+recompute=optimal");
 }
 
+static void plan_sending(scenario *s) {
+  plan_with(s, "liveness+offload+recompute=optimal");
+}
+
 static void plan_by_dtr(scenario *s) {
   plan_with(s, "liveness+recompute=dtr");
 }
@@ -563,6 +567,7 @@ static void packing(void **state) {
 static void recomputation(void **state) {
   fail_each(*state, replay_dtr, 40);
   fail_each(*state, plan_optimally, 40);
+  fail_each(*state, plan_sending, 40);
   fail_each(*state, plan_by_dtr, 20);
 }
 
