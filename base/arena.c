@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <stdalign.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +20,15 @@ typedef struct block {
   alignas(max_align_t) unsigned char bytes[];
 } block;
 
+/* Lies in the arena itself. */
+typedef struct adopted {
+  struct adopted *next;
+  void *memory;
+} adopted;
+
 struct sn_arena {
   block *newest;
+  adopted *adopted;
   size_t mapped; /* bytes of the mapping that it lies in, of a shared one */
 };
 
@@ -55,6 +61,7 @@ void sn_arena_free(sn_arena *arena) {
     munmap(arena, arena->mapped);
     return;
   }
+  for (const adopted *a = arena->adopted; a; a = a->next) free(a->memory);
   for (block *b = arena->newest, *next; b; b = next) {
     next = b->next;
     free(b);
@@ -85,18 +92,31 @@ void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size) {
   return take(b, bytes);
 }
 
+bool sn_arena_adopt(sn_arena *arena, void *memory) {
+  adopted *a = arena->mapped ? NULL : sn_arena_alloc(arena, 1, sizeof *a);
+  if (!a) return false;
+  *a = (adopted){.next = arena->adopted, .memory = memory};
+  arena->adopted = a;
+  return true;
+}
+
 char *sn_arena_text(sn_arena *arena, const char *text) {
   size_t bytes = strlen(text) + 1;
   char *copy = sn_arena_alloc(arena, bytes, 1);
   return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
+/* Most texts are names, which are printed once. */
 char *sn_arena_vprint(sn_arena *arena, const char *format, va_list args) {
+  char name[128];
   va_list again;
   va_copy(again, args);
-  int length = vsnprintf(NULL, 0, format, args);
+  int length = vsnprintf(name, sizeof name, format, args);
   char *text = length < 0 ? NULL : sn_arena_alloc(arena, (size_t)length + 1, 1);
-  if (text) vsnprintf(text, (size_t)length + 1, format, again);
+  if (text && (size_t)length < sizeof name)
+    memcpy(text, name, (size_t)length + 1);
+  else if (text)
+    vsnprintf(text, (size_t)length + 1, format, again);
   va_end(again);
   return text;
 }

@@ -7,6 +7,7 @@
 #define SN_BASE_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct sn_arena sn_arena;
@@ -19,6 +20,10 @@ sn_arena *sn_arena_shared(size_t bytes);
 
 /* Room for `count` items of `size` bytes, zeroed; a count of zero still returns a valid pointer. */
 void *sn_arena_alloc(sn_arena *arena, size_t count, size_t size);
+
+/* Takes over what malloc() or realloc() has given; free() is the arena's then. False where it is out of memory, or
+ * shared: the memory stays the caller's. */
+bool sn_arena_adopt(sn_arena *arena, void *memory);
 
 /* A copy of `text`, or the printed text. NULL: out of memory. */
 char *sn_arena_text(sn_arena *arena, const char *text);

@@ -9,6 +9,13 @@ def pair(value):
     return value if isinstance(value, list) else [value, value]
 
 
+def of_axes(axes, value, otherwise=1):
+    """A number for each axis; in a network of volumes two are of each plane by itself (docs/networks.md)."""
+    if not isinstance(value, list):
+        return [value] * axes
+    return [otherwise] * (axes - len(value)) + value
+
+
 class LayerNorm(nn.LayerNorm):
     """Over the channels of each position; the permuted tensors are views."""
 
@@ -212,7 +219,7 @@ def drop_images(x, ratio, training):
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid, "gelu": nn.GELU, "softplus": nn.Softplus, "silu": nn.SiLU,
                "hardswish": nn.Hardswish, "hardsigmoid": nn.Hardsigmoid, "mish": nn.Mish,
                "gelu_new": lambda: nn.GELU(approximate="tanh")}
-AXES = {"channels": 1, "height": 2, "width": 3}
+AXES = {"channels": 1, "height": 2, "width": -1}  # volumes have a depth between
 
 
 def reshape(x, layer):
@@ -229,11 +236,19 @@ def resize(x, layer):
     return nn.functional.interpolate(x, mode=layer["mode"], **size)
 
 
+def cut(x, layer):
+    first, step = layer["first"], layer.get("step", 1)
+    taken = [slice(None)] * x.ndim
+    taken[AXES[layer["axis"]]] = slice(first, first + (layer["count"] - 1) * step + 1, step)
+    x = x[tuple(taken)]
+    return x.flip(AXES[layer["axis"]]) if layer.get("turned") else x
+
+
 ARRANGEMENTS = {
     "PROBABILITIES": lambda x, layer: x.softmax(AXES[layer["axis"]]),
     "RESHAPE": reshape,
     "TRANSPOSE": lambda x, layer: x.permute(0, *(AXES[axis] for axis in layer["axes"])),
-    "SLICE": lambda x, layer: x.narrow(AXES[layer["axis"]], layer["first"], layer["count"]),
+    "SLICE": cut,
     "PAD": pad,
     "RESIZE": resize,
 }
@@ -250,6 +265,7 @@ class Network(nn.Module):
         self.dropout = dropout
         self.layers = [layer for layer in network["layers"] if layer["op"] != "SOFTMAX"]
         self.ends = [layer["input"] for layer in network["layers"] if layer["op"] == "SOFTMAX"]
+        self.squares = any(layer.get("loss") == "mse" for layer in network["layers"])
         self.op = {layer["name"]: layer["op"] for layer in self.layers} | {"data": "DATA"}
         self.readers = {name: 0 for name in self.op}
         for layer in network["layers"]:
@@ -266,7 +282,7 @@ class Network(nn.Module):
                 shapes[layer["name"]] = list(self.run(layer, module, given).shape[1:])
         del self.made
         self.members = nn.ModuleList(modules)
-        self.end_channels = [shapes[name][0] for name in self.ends]
+        self.end_shapes = [shapes[name] for name in self.ends]
         self.each = any(layer.get("positions") for layer in network["layers"] if layer["op"] == "SOFTMAX")
         self.positions = shapes[self.ends[0]][1:] if self.each else ()
 
@@ -282,15 +298,8 @@ class Network(nn.Module):
 
     def module(self, layer, shape):
         op = layer["op"]
-        if op == "CONV":
-            return nn.Conv2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
-                             padding=pair(layer["pad"]), groups=layer["groups"], bias=layer["bias"],
-                             dilation=pair(layer.get("dilation", 1)))
-        if op == "DECONV":
-            return nn.ConvTranspose2d(shape[0], layer["channels"], pair(layer["kernel"]), stride=pair(layer["stride"]),
-                                      padding=pair(layer["pad"]), output_padding=pair(layer["output_pad"]),
-                                      groups=layer["groups"], bias=layer["bias"],
-                                      dilation=pair(layer.get("dilation", 1)))
+        if op in ("CONV", "DECONV"):
+            return self.convolution(layer, shape)
         if op == "GROUP_NORM":
             return nn.GroupNorm(layer["groups"], shape[0])
         if layer.get("weights_of"):
@@ -310,19 +319,33 @@ class Network(nn.Module):
         if op == "FC":
             return nn.Linear(torch.Size(shape).numel(), layer["channels"], bias=layer["bias"])
         if op == "BN":
-            return nn.BatchNorm2d(shape[0])
+            return (nn.BatchNorm3d if len(shape) == 4 else nn.BatchNorm2d)(shape[0])
         if op == "LRN":
             return nn.LocalResponseNorm(layer["size"], layer["alpha"], layer["beta"], layer["k"])
         if op == "ACT":
             return self.activation(layer)
         if op == "POOL":
-            return self.pool(layer)
+            return self.pool(layer, len(shape) - 1)
         return nn.Identity()
+
+    @staticmethod
+    def convolution(layer, shape):
+        axes = len(shape) - 1
+        window = dict(stride=of_axes(axes, layer["stride"]), padding=of_axes(axes, layer["pad"], 0), groups=layer["groups"],
+                      bias=layer["bias"], dilation=of_axes(axes, layer.get("dilation", 1)))
+        if layer["op"] == "CONV":
+            maker = nn.Conv3d if axes == 3 else nn.Conv2d
+        else:
+            maker = nn.ConvTranspose3d if axes == 3 else nn.ConvTranspose2d
+            window["output_padding"] = of_axes(axes, layer["output_pad"], 0)
+        return maker(shape[0], layer["channels"], of_axes(axes, layer["kernel"]), **window)
 
     def activation(self, layer):
         mode, in_place = layer["mode"], self.in_place(layer)
         if mode == "times":
             return Times(layer["slope"])
+        if mode == "prelu":
+            return nn.PReLU(layer["slopes"])
         if mode == "leaky":
             return nn.LeakyReLU(layer["slope"], inplace=in_place)
         if mode in ACTIVATIONS:
@@ -332,14 +355,17 @@ class Network(nn.Module):
         return (nn.ReLU6 if mode == "relu6" else nn.ReLU)(inplace=in_place)
 
     @staticmethod
-    def pool(layer):
-        average = layer["mode"] == "average"
+    def pool(layer, axes):
+        average, deep = layer["mode"] == "average", axes == 3
         size = 1 if layer.get("global") else layer.get("adaptive")
         if size:
-            return (nn.AdaptiveAvgPool2d if average else nn.AdaptiveMaxPool2d)(size)
-        window = dict(kernel_size=pair(layer["kernel"]), stride=pair(layer["stride"]), padding=pair(layer["pad"]),
-                      ceil_mode=layer["ceil"])
-        return nn.AvgPool2d(**window, count_include_pad=False) if average else nn.MaxPool2d(**window)
+            adaptive = ((nn.AdaptiveMaxPool2d, nn.AdaptiveAvgPool2d), (nn.AdaptiveMaxPool3d, nn.AdaptiveAvgPool3d))
+            return adaptive[deep][average](of_axes(axes, size, None))
+        window = dict(kernel_size=of_axes(axes, layer["kernel"]), stride=of_axes(axes, layer["stride"]),
+                      padding=of_axes(axes, layer["pad"], 0), ceil_mode=layer["ceil"])
+        if average:
+            return (nn.AvgPool3d if deep else nn.AvgPool2d)(**window, count_include_pad=False)
+        return (nn.MaxPool3d if deep else nn.MaxPool2d)(**window, dilation=of_axes(axes, layer.get("dilation", 1)))
 
     def run(self, layer, module, given):
         op = layer["op"]
@@ -380,4 +406,4 @@ class Network(nn.Module):
                 if left[name] == 0:
                     del values[name]
             values[layer["name"]] = self.run(layer, module, given)
-        return [values[name] if self.each else values[name].flatten(1) for name in self.ends]
+        return [values[name] if self.each or self.squares else values[name].flatten(1) for name in self.ends]

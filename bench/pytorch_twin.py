@@ -5,6 +5,9 @@ gradient, and with --times how long an iteration takes.
     python3 bench/pytorch_twin.py --net models/examples/small_resnet.json --batch 64 --weights mine.safetensors
     python3 bench/pytorch_twin.py --net lenet,alexnet,vgg16 --batch 64,16,4 --times 9 --markdown
 
+Of networks with adapters (--net gpt2+lora=8) and with --freeze both train what snsim trains. Adapters' second factors, which are 0 at
+first, are drawn here, for nothing would come through them to the first ones.
+
 snsim draws the weights (--weights takes a file instead) and leaves its gradients in a file (`snsim run --save-weights
 --save-gradients`). PyTorch runs a network made of the layers that `snsim graph --json` has, in float32, and once more in
 float64, from which both are measured: the error of a gradient is the norm of the difference over the norm of the gradient in
@@ -113,11 +116,13 @@ def synthetic(stream, count, below):
     return (numbers(key_of(key_of(SEED, stream), 0), count) % numpy.uint64(below)).astype(numpy.int64)
 
 
-def synthetic_pixels(count):
-    bits = numbers(key_of(key_of(SEED, PIXELS), 0), count)
+def normal(stream, shape):
+    """The same of nearly normal numbers: pixels, and targets."""
+    bits = numbers(key_of(key_of(SEED, stream), 0), int(numpy.prod(shape)))
     low = numpy.uint64(0xFFFF)
     total = sum(((bits >> numpy.uint64(shift)) & low).astype(numpy.int64) for shift in (0, 16, 32, 48))
-    return (total - 131070).astype(numpy.float32) * numpy.float32(numpy.float32(1.7320508) / numpy.float32(65536))
+    return ((total - 131070).astype(numpy.float32) * numpy.float32(numpy.float32(1.7320508) / numpy.float32(65536))).reshape(
+        shape)
 
 
 # ---- files ----
@@ -134,16 +139,30 @@ def read_tensors(path):
             for name, t in header.items()}
 
 
+def write_tensors(path, tensors):
+    header, at = {}, 0
+    for name, values in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [at, at + values.nbytes]}
+        at += values.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for values in tensors.values():
+            file.write(numpy.ascontiguousarray(values, "<f4").tobytes())
+
+
 class Question:
     """A network, a batch of it, and where the files of both sides lie."""
 
     def __init__(self, options, net, batch, folder):
         self.options, self.net, self.batch, self.folder = options, net, batch, folder
-        graph = ["graph", "--net", net, "--json", *self.size()]
+        self.narrow = "+lora=" in net or bool(options.freeze)
+        graph = ["graph", "--net", net, "--json", "--dialect", "pytorch", *self.size()]
         self.network = json.loads(self.snsim(graph))["network"]
         shape = Network(self.network)
-        self.classes = min(shape.end_channels)
-        self.drawn = "tokens" in self.network or shape.each  # a file has images with a label each
+        self.classes = 0 if shape.squares else min(channels for channels, *_ in shape.end_shapes)
+        # a file has images with a label each
+        self.drawn = "tokens" in self.network or shape.each or shape.squares or len(self.network["input"]) > 3
         if self.drawn:
             self.images, self.labels = self.draw(shape)
             return
@@ -154,15 +173,17 @@ class Question:
         numpy.save(self.path("labels.npy"), self.labels)
 
     def draw(self, shape):
-        """The batch that snsim draws."""
-        labels = synthetic(LABELS, self.batch * int(numpy.prod(shape.positions, dtype=int)), self.classes)
-        labels = labels.reshape(self.batch, *shape.positions)
+        """The batch that snsim draws. Of several ends all have the same labels, or targets."""
+        if self.classes:
+            labels = synthetic(LABELS, self.batch * int(numpy.prod(shape.positions, dtype=int)), self.classes)
+            labels = labels.reshape(self.batch, *shape.positions)
+        else:
+            labels = normal(LABELS, (self.batch, *shape.end_shapes[0]))
         if "tokens" in self.network:
             rows = min(layer["vocabulary"] for layer in self.network["layers"] if layer["op"] == "EMBEDDING")
             tokens = self.network["tokens"]
             return synthetic(PIXELS, self.batch * tokens, rows).reshape(self.batch, 1, tokens, 1), labels
-        return synthetic_pixels(self.batch * int(numpy.prod(self.network["input"]))).reshape(
-            self.batch, *self.network["input"]), labels
+        return normal(PIXELS, (self.batch, *self.network["input"])), labels
 
     def size(self):
         """Images or sequences of another size than the network's own."""
@@ -178,6 +199,7 @@ class Question:
     def run(self, strategy, iterations, *more):
         """`snsim run` on the batch."""
         data = [] if self.drawn else ["--data", self.path("images.npy")]
+        data += ["--freeze", self.options.freeze] if self.options.freeze else []
         return ["run", "--net", self.net, "--batch", str(self.batch), *self.size(), "--strategy", strategy, "--iterations",
                 str(iterations), "--threads", str(self.options.threads), "--seed", str(SEED), *data, "--no-db", "--json", *more]
 
@@ -185,7 +207,8 @@ class Question:
         """The first batch in snsim's order."""
         if self.drawn:
             data = torch.from_numpy(self.images)
-            return data if "tokens" in self.network else data.to(dtype), torch.from_numpy(self.labels)
+            labels = torch.from_numpy(self.labels)
+            return (data if "tokens" in self.network else data.to(dtype)), (labels if self.classes else labels.to(dtype))
         key = key_of(key_of(SEED, ORDER), 0)
         order = [place(key, self.batch, i) for i in range(self.batch)]
         return torch.from_numpy(self.images[order]).to(dtype), torch.from_numpy(self.labels[order])
@@ -199,7 +222,7 @@ class Dropout:
 
     def __call__(self, x, layer, training):
         scale = 1 / numpy.float32(1 - layer["ratio"])
-        shape = (len(x), 1, 1, 1) if layer.get("images") else tuple(x.shape)
+        shape = (len(x), *[1] * (x.ndim - 1)) if layer.get("images") else tuple(x.shape)
         mask = kept(SEED, self.index[layer["name"]], 0, layer["ratio"], shape) * scale
         return x * torch.from_numpy(mask).to(x.dtype)
 
@@ -217,14 +240,20 @@ def make_network(question, weights, dtype):
 
 
 def loss_of(net, images, labels):
-    return sum(F.cross_entropy(end, labels) for end in net(images))
+    of = F.mse_loss if net.squares else F.cross_entropy
+    return sum(of(end, labels) for end in net(images))
 
 
-def gradients_of(question, weights, dtype):
+def gradients_of(question, weights, trained, dtype):
+    """The loss, and the gradients of what is trained."""
     net, named = make_network(question, weights, dtype)
+    if not trained <= set(named):
+        fail(3, f"{question.net}: gradients of other names: {sorted(trained - set(named))[:3]}")
+    for name, values in named.items():
+        values.requires_grad_(name in trained)
     loss = loss_of(net, *question.batch_of(dtype))
     loss.backward()
-    return loss.item(), {name: values.grad.numpy() for name, values in named.items()}
+    return loss.item(), {name: named[name].grad.numpy() for name in named if name in trained}
 
 
 # ---- comparing ----
@@ -234,18 +263,30 @@ def distance(a, b):
     return float(numpy.linalg.norm(a.astype(numpy.float64).ravel() - b.astype(numpy.float64).ravel()))
 
 
+def open_adapters(path):
+    """Draws the second factors of adapters in a file of weights; whether there are any."""
+    weights, random = read_tensors(path), numpy.random.default_rng(SEED)
+    second = [name for name in weights if name.endswith(".lora_B.weight")]
+    for name in second:
+        weights[name] = random.standard_normal(weights[name].shape, dtype=numpy.float32) * numpy.float32(0.02)
+    if second:
+        write_tensors(path, weights)
+    return bool(second)
+
+
 def compare(question):
     options = question.options
     weights_path = options.weights or question.path("weights.safetensors")
     gradients_path = question.path("gradients.safetensors")
     given = ["--load-weights", options.weights] if options.weights else ["--save-weights", weights_path]
-    run = question.run("liveness", 1, "--learning-rate", "0", "--save-gradients", gradients_path, *given)
-    loss = json.loads(question.snsim(run))["results"][0]["loss"]
+    run = question.run("pytorch" if question.narrow else "liveness", 1, "--learning-rate", "0", "--save-gradients",
+                       gradients_path)
+    loss = json.loads(question.snsim(run + given))["results"][0]["loss"]
+    if not options.weights and open_adapters(weights_path):
+        loss = json.loads(question.snsim(run + ["--load-weights", weights_path]))["results"][0]["loss"]
     weights, ours = read_tensors(weights_path), read_tensors(gradients_path)
-    exact_loss, exact = gradients_of(question, weights, torch.float64)
-    torch_loss, theirs = gradients_of(question, weights, torch.float32)
-    if set(ours) != set(theirs):
-        fail(3, f"{question.net}: gradients of other names: {sorted(set(ours) ^ set(theirs))[:3]}")
+    exact_loss, exact = gradients_of(question, weights, set(ours), torch.float64)
+    torch_loss, theirs = gradients_of(question, weights, set(ours), torch.float32)
     norms = {name: numpy.linalg.norm(values.ravel()) for name, values in exact.items()}
     counted = [name for name in exact if norms[name] > SMALLEST * max(norms.values())]
     errors = {side: {name: distance(values[name], exact[name]) / norms[name] for name in counted}
@@ -276,7 +317,8 @@ def time_pytorch(pipe, question, weights_path, channels_last):
     net, _ = make_network(question, read_tensors(weights_path), torch.float32)
     images, labels = question.batch_of(torch.float32)
     if channels_last:
-        net, images = net.to(memory_format=torch.channels_last), images.contiguous(memory_format=torch.channels_last)
+        last = torch.channels_last_3d if images.ndim == 5 else torch.channels_last
+        net, images = net.to(memory_format=last), images.contiguous(memory_format=last)
     net.dropout = lambda x, layer, training: F.dropout(x, layer["ratio"], training)  # its own, which costs what it costs
     update = torch.optim.SGD(net.parameters(), 0.001, momentum=0.9, weight_decay=0.0005)
     while iterations := pipe.recv():
@@ -347,8 +389,8 @@ def print_row(row):
     loss, ours, theirs = row["loss"], row["snsim"], row["pytorch"]
     print(f"{row['net']}, batch {row['batch']}, {row['threads']} threads: {row['tensors']} gradients"
           + (f", {row['left_out']} of them 0 but for rounding and left out" if row["left_out"] else ""))
-    print(f"  loss             snsim {loss['snsim']:.7f}   PyTorch {loss['pytorch']:.7f}   float64 {loss['float64']:.7f}   "
-          f"ln(classes) {numpy.log(row['classes']):.4f}")
+    print(f"  loss             snsim {loss['snsim']:.7f}   PyTorch {loss['pytorch']:.7f}   float64 {loss['float64']:.7f}"
+          + (f"   ln(classes) {numpy.log(row['classes']):.4f}" if row["classes"] else ""))
     print(f"  median error     snsim {ours['median']:.2e}   PyTorch {theirs['median']:.2e}   "
           f"ratio {ours['median'] / theirs['median']:.2f}")
     print(f"  largest error    snsim {ours['largest']:.2e} ({ours['largest_of']})   PyTorch {theirs['largest']:.2e} "
@@ -414,6 +456,7 @@ def read_options():
     parser.add_argument("--batch", type=words_of, default=["8"], help="one for all, or one for each network")
     parser.add_argument("--image", type=int, help="height and width, as snsim's --image")
     parser.add_argument("--sequence", type=int, help="tokens of a sequence, as snsim's --sequence")
+    parser.add_argument("--freeze", metavar="GLOB,..", help="layers that are not trained, as snsim's --freeze")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--weights", metavar="FILE", help="weights to start from, as snsim's --load-weights")
     parser.add_argument("--times", type=int, default=0, metavar="N", help="also times, of N pairs")

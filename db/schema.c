@@ -513,10 +513,17 @@ static const char freezes[] = "ALTER TABLE runs ADD COLUMN freeze TEXT NOT NULL 
 /* How far the samples of a timing are apart; 0: nobody kept it. */
 static const char spreads[] = "ALTER TABLE timings ADD COLUMN spread_ns INTEGER NOT NULL DEFAULT 0;";
 
+/* What the kernels of a shape take; before, those of one net were in the context of all. */
+static const char kernels[] = "ALTER TABLE calibrations ADD COLUMN kernel_bytes INTEGER NOT NULL DEFAULT 0;";
+
+/* Of volumes; before there were images alone. */
+static const char volumes[] = "ALTER TABLE runs ADD COLUMN image_depth INTEGER NOT NULL DEFAULT 0;";
+
 static const char *const migrations[] = {
-    version_1,  version_2,  sweep_tables,     pool_columns, net_names,  host_memory,   names_and_failures, least_memory,
-    placements, graphs,     origins,          optimizers,   iterations, corun_columns, swept_iterations,   teams,
-    speeds,     precisions, swept_precisions, resizing,     freezes,    spreads};
+    version_1,          version_2,     sweep_tables,     pool_columns, net_names, host_memory,
+    names_and_failures, least_memory,  placements,       graphs,       origins,   optimizers,
+    iterations,         corun_columns, swept_iterations, teams,        speeds,    precisions,
+    swept_precisions,   resizing,      freezes,          spreads,      kernels,   volumes};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -97,6 +97,7 @@ typedef enum sn__kind {
 #define SN__MOST_NS (INT64_C(1) << 52)
 /* A pebibyte: more than any device or workspace has. */
 #define SN__MOST_DEVICE_BYTES (UINT64_C(1) << 50)
+#define SN__MOST_KERNEL_BYTES (UINT64_C(1) << 30) /* of a shape */
 
 typedef struct sn__column {
   const char *name;

@@ -148,7 +148,8 @@ sn_status sn_sweep_delete(sn_store *store, int64_t *id, sn_err *err) {
   "SELECT id, created, version, grid, n_points, sessions,"                                                             \
   "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id),"                                                        \
   "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id AND fits),"                                               \
-  "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id AND failure <> '')"                                       \
+  "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id AND failure <> ''),"                                      \
+  "  coalesce(CASE WHEN json_valid(grid) THEN json_extract(grid, '$.freeze') END, '')"                                 \
   " FROM sweeps"
 
 static const char *take_text(sqlite3_stmt *statement, int at, sn_arena *arena) {
@@ -161,12 +162,13 @@ static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_sweep_li
   *line = (sn_sweep_line){.id = sqlite3_column_int64(statement, 0),
                           .created = take_text(statement, 1, arena),
                           .version = take_text(statement, 2, arena),
-                          .grid = take_text(statement, 3, arena)};
+                          .grid = take_text(statement, 3, arena),
+                          .freeze = take_text(statement, 9, arena)};
   uint32_t *const counts[] = {&line->n_points, &line->sessions, &line->n_stored, &line->n_fit, &line->n_failed};
   for (int i = 0; i < 5; i++)
     if (sn__column_count(statement, 4 + i, counts[i]) != SQLITE_OK)
       return sn__store_damaged(store, "a count of a sweep is none", err);
-  return line->created && line->version && line->grid ? SN_OK : sn_fail_memory(err);
+  return line->created && line->version && line->grid && line->freeze ? SN_OK : sn_fail_memory(err);
 }
 
 static sn_status get_head(sn_store *store, int64_t id, sn_sweep *sweep, sn_err *err) {
@@ -184,6 +186,17 @@ static sn_status get_head(sn_store *store, int64_t id, sn_sweep *sweep, sn_err *
   return err->code;
 }
 
+/* What all points share is kept once. */
+static sn_status finish_rows(sn_store *store, const sn_sweep_line *head, sn_sweep_row *rows, uint32_t count,
+                             sn_err *err) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (rows[i].point < 1 || rows[i].point > head->n_points)
+      return sn__store_damaged(store, "a sweep has points beyond its grid", err);
+    rows[i].freeze = head->freeze;
+  }
+  return SN_OK;
+}
+
 static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *arena, sn_err *err) {
   sn_sweep *sweep = sn_arena_alloc(arena, 1, sizeof *sweep);
   void *rows = NULL;
@@ -197,12 +210,7 @@ static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *
     return NULL;
   sweep->rows = rows;
   assert(rows || sweep->n_rows == 0);
-  for (uint32_t i = 0; i < sweep->n_rows; i++)
-    if (sweep->rows[i].point < 1 || sweep->rows[i].point > sweep->head.n_points) {
-      sn__store_damaged(store, "a sweep has points beyond its grid", err);
-      return NULL;
-    }
-  return sweep;
+  return finish_rows(store, &sweep->head, rows, sweep->n_rows, err) == SN_OK ? sweep : NULL;
 }
 
 static sn_sweep *get(sn_store *store, int64_t id, bool want_rows, sn_err *err) {

@@ -31,6 +31,7 @@ typedef struct sn_sweep_row {
   uint32_t accumulate; /* batches an update */
   bool inference;      /* the network is run, not trained */
   const char *precision;
+  const char *freeze;        /* layers that are not trained at any point of the sweep, "": none; kept in its grid */
   uint64_t pool_limit_bytes; /* 0: all that the device has left */
   uint32_t batch;
   const char *strategy;
@@ -51,7 +52,7 @@ bool sn_sweep_row_beats(const sn_sweep_row *row, const sn_sweep_row *best);
 
 typedef struct sn_sweep_line {
   int64_t id;
-  const char *created, *version, *grid; /* grid: its text */
+  const char *created, *version, *grid, *freeze; /* grid: its text; freeze: of it, "": none */
   uint32_t n_points, n_stored, n_fit, n_failed;
   uint32_t sessions; /* how often it was begun or gone on with */
 } sn_sweep_line;

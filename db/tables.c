@@ -44,6 +44,7 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, batch),
     COLUMN(sn_run, image_height),
     COLUMN(sn_run, image_width),
+    COLUMN(sn_run, image_depth),
     COLUMN(sn_run, pool_limit_bytes),
     COLUMN(sn_run, host_memory_bytes),
     COLUMN(sn_run, workspace),
@@ -208,6 +209,7 @@ static const sn__column calibration_columns[] = {
     COLUMN(sn_calibration, libraries),
     NAMED("memory_bytes", sn_calibration, profile.memory_bytes),
     NAMED("context_bytes", sn_calibration, profile.context_bytes),
+    NAMED("kernel_bytes", sn_calibration, profile.kernel_bytes),
     AMOUNT_AS("flops", sn_calibration, profile.flops),
     AMOUNT_AS("memory_bandwidth", sn_calibration, profile.memory_bandwidth),
     NAMED("launch_ns", sn_calibration, profile.launch_ns),
@@ -306,6 +308,7 @@ static bool calibration_obeys(const void *row) {
   return p->flops > 0 && p->memory_bandwidth > 0 && p->link_bandwidth[SN_EXTERNAL_HOST] > 0 &&
          p->launch_ns <= MOST_LATENCY_NS && p->link_latency_ns <= MOST_LATENCY_NS &&
          p->memory_bytes <= SN__MOST_DEVICE_BYTES && p->context_bytes <= SN__MOST_DEVICE_BYTES &&
+         p->kernel_bytes <= SN__MOST_KERNEL_BYTES &&
          (c->cores.count == 0 || (c->cores.count >= SN_MIN_CORES && c->cores.count <= SN_MAX_CORES)) &&
          c->cores.neighbour <= SN_MAX_INTERFERENCE && c->cores.resize_ns <= SN_MAX_RESIZE_NS;
 }
@@ -325,6 +328,7 @@ static bool timing_obeys(const void *row) {
 #define CALIBRATION_RULE                                                                                               \
   "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
   " AND link_latency_ns <= 1000000000 AND memory_bytes <= 1125899906842624 AND context_bytes <= 1125899906842624"      \
+  " AND kernel_bytes <= 1073741824"                                                                                    \
   " AND (cores = 0 OR cores BETWEEN 2 AND 256) AND interference <= 100 AND resize_ns <= 1000000000"
 #define TIMING_RULE "workspace_bytes <= 1125899906842624 AND part < 3 AND threads <= 256"
 

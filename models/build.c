@@ -102,6 +102,19 @@ sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channe
   return b;
 }
 
+sn_builder *sn_builder_new_volumes(const char *net_name, uint32_t batch, uint32_t channels, uint32_t planes,
+                                   uint32_t height, uint32_t width, sn_err *err) {
+  const uint64_t rows = (uint64_t)planes * height;
+  sn_builder *b = sn_builder_new(net_name, batch, channels, (uint32_t)rows, width, err);
+  if (!b) return NULL;
+  b->planes = planes;
+  if (rows <= SN_MAX_DIM) return b;
+  b->bad_layer = SN_DATA_LAYER;
+  sn_fail(&b->err, SN_BAD_INPUT, "volumes of %" PRIu32 " planes of %" PRIu32 " rows have more than %u rows together",
+          planes, height, SN_MAX_DIM);
+  return b;
+}
+
 sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err) {
   sn_builder *b = sn_builder_new(net_name, batch, 1, tokens, 1, err);
   if (b) b->tokens = true;
@@ -134,6 +147,9 @@ static sn_attr attr_of(sn_conv conv) {
                    .stride_w = conv.stride ? conv.stride : 1,
                    .pad_h = conv.pad,
                    .pad_w = conv.kernel_wide ? conv.pad_wide : conv.pad,
+                   .kernel_d = conv.kernel_deep,
+                   .stride_d = conv.stride_deep,
+                   .pad_d = conv.pad_deep,
                    .output_pad_h = conv.output_pad,
                    .output_pad_w = conv.output_pad,
                    .groups = conv.groups ? conv.groups : 1,

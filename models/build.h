@@ -22,12 +22,15 @@
 
 typedef struct sn_builder sn_builder;
 
-/* Square window unless `wide` is set: kernel x wide means height x width, with padding pad x pad_wide. */
+/* Square window unless `wide` is set: kernel x wide means height x width, with padding pad x pad_wide. It sees one
+ * plane of a volume at a time unless `deep` is set, which is along the planes what kernel, stride and pad are along
+ * rows. */
 typedef struct sn_conv {
   uint32_t channels, kernel, stride, pad; /* stride 0 means 1 */
   uint32_t kernel_wide, pad_wide;         /* width of a 1x7 or 7x1 window; kernel_wide 0: square, pad on all sides */
-  uint32_t groups;                        /* 0 means 1 */
-  uint32_t output_pad;                    /* of sn_build_deconv() */
+  uint32_t kernel_deep, stride_deep, pad_deep;
+  uint32_t groups;     /* 0 means 1 */
+  uint32_t output_pad; /* of sn_build_deconv() */
   bool no_bias;
 } sn_conv;
 
@@ -45,6 +48,10 @@ typedef struct sn_pooling {
 /* NULL only when out of memory; a batch or size of zero or beyond the limits is a sticky error. */
 sn_builder *sn_builder_new(const char *net_name, uint32_t batch, uint32_t channels, uint32_t height, uint32_t width,
                            sn_err *err);
+
+/* The same for a batch of volumes, each of `planes` images of that height and width. */
+sn_builder *sn_builder_new_volumes(const char *net_name, uint32_t batch, uint32_t channels, uint32_t planes,
+                                   uint32_t height, uint32_t width, sn_err *err);
 
 /* The same for a batch of token sequences. */
 sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err);

@@ -15,6 +15,7 @@ struct sn_builder {
   const char *name;
   bool tokens; /* the batch is numbers of tokens */
   sn_shape data;
+  uint32_t planes;  /* of the batch's volumes; 0: it is images */
   sn_layer *layers; /* declared layers; their first_input points into inputs */
   uint32_t *inputs; /* declared layers, not yet values */
   uint32_t n_layers, room_layers;

@@ -34,8 +34,10 @@ typedef struct finisher {
   uint32_t *pending;   /* inputs of a layer not yet produced */
   uint32_t *order;     /* layers in topological order */
   sn_shape *in_shapes; /* of the layer at hand */
+  uint32_t *in_planes;
+  bool *broken; /* declared layers that sn__builder_break() was called for */
   uint32_t n_layers, n_values, n_inputs;
-  sn_layer *layers;
+  sn_layer *layers; /* the builder's own, with room for FORKs: they are too large to stand twice */
   sn_value *values;
   uint32_t *inputs;
 } finisher;
@@ -117,17 +119,20 @@ static sn_status reserve(finisher *f) {
     return sn_fail(f->err, SN_BAD_INPUT, "the network has more than %u layers, FORKs included", SN_MAX_LAYERS);
   f->n_layers = b->n_layers + forks;
   f->n_inputs = b->n_inputs + forks;
-  f->layers = sn_arena_alloc(b->arena, f->n_layers, sizeof *f->layers);
+  f->layers = realloc(b->layers, f->n_layers * sizeof *f->layers);
+  if (f->layers) f->b->layers = f->layers;
   f->values = sn_arena_alloc(b->arena, f->n_values, sizeof *f->values);
   f->inputs = sn_arena_alloc(b->arena, f->n_inputs, sizeof *f->inputs);
   assert(b->n_layers > 0); /* DATA is always there */
   f->fork = calloc(b->n_layers, sizeof *f->fork);
   f->next = calloc(b->n_layers, sizeof *f->next);
+  f->broken = calloc(b->n_layers, sizeof *f->broken);
   f->pending = calloc(f->n_layers, sizeof *f->pending);
   f->order = calloc(f->n_layers, sizeof *f->order);
   f->in_shapes = calloc((size_t)b->n_inputs + 1, sizeof *f->in_shapes);
-  if (f->layers && f->values && f->inputs && f->fork && f->next && f->pending && f->order && f->in_shapes) return SN_OK;
-  return sn_fail_memory(f->err);
+  f->in_planes = calloc((size_t)b->n_inputs + 1, sizeof *f->in_planes);
+  bool good = f->layers && f->values && f->inputs && f->fork && f->next && f->broken && f->pending && f->order;
+  return good && f->in_shapes && f->in_planes ? SN_OK : sn_fail_memory(f->err);
 }
 
 static sn_status name_fork(finisher *f, uint32_t producer, const char **name) {
@@ -147,8 +152,8 @@ static void connect(finisher *f, uint32_t value, uint32_t consumer, uint32_t inp
 static sn_status place_layers(finisher *f) {
   const sn_builder *b = f->b;
   uint32_t fork = b->n_layers, value = b->n_layers, input = b->n_inputs;
-  memcpy(f->layers, b->layers, b->n_layers * sizeof *f->layers);
   for (uint32_t i = 0; i < b->n_layers; i++) {
+    f->broken[i] = f->layers[i].first_output == SN_NONE;
     f->layers[i].first_output = i;
     f->layers[i].n_outputs = 1;
     f->values[i] = (sn_value){.producer = i, .consumer = SN_NONE};
@@ -297,13 +302,25 @@ static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) 
   return SN_OK;
 }
 
+static sn_status infer_shape(finisher *f, sn_layer *layer, sn_err *err) {
+  if (sn_op_take_planes(layer->op, &layer->attr, f->in_shapes, f->in_planes, layer->n_inputs, err) ||
+      sn_op_shape(layer->op, &layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err))
+    return err->code;
+  layer->planes = sn_op_planes(layer->op, &layer->attr);
+  return SN_OK;
+}
+
 static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *err) {
-  for (uint32_t k = 0; k < layer->n_inputs; k++)
-    f->in_shapes[k] = f->layers[f->values[f->inputs[layer->first_input + k]].producer].out;
-  if (layer->op == SN_DATA)
+  for (uint32_t k = 0; k < layer->n_inputs; k++) {
+    const sn_layer *producer = &f->layers[f->values[f->inputs[layer->first_input + k]].producer];
+    f->in_shapes[k] = producer->out;
+    f->in_planes[k] = producer->planes;
+  }
+  if (layer->op == SN_DATA) {
     layer->out = f->b->data;
-  else
-    sn_op_shape(layer->op, &layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err);
+    layer->planes = f->b->planes;
+  } else
+    infer_shape(f, layer, err);
   if (err->code == SN_OK) sn_shape_bytes(layer->out, bytes, err);
   if (err->code == SN_OK) sn_op_measure(layer, f->in_shapes[0], err);
   if (err->code == SN_OK) check_tokens(f, layer, err);
@@ -314,7 +331,7 @@ static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *er
 /* Nothing is known of a broken layer, nor of what stands behind one. */
 static bool is_known(const finisher *f, uint32_t layer) {
   const sn_layer *l = &f->layers[layer];
-  if (layer < f->b->n_layers && f->b->layers[layer].first_output == SN_NONE) return false;
+  if (layer < f->b->n_layers && f->broken[layer]) return false;
   for (uint32_t k = 0; k < l->n_inputs; k++)
     if (f->layers[f->values[f->inputs[l->first_input + k]].producer].out.n == 0) return false;
   return true;
@@ -343,10 +360,11 @@ static sn_status infer_all(finisher *f, totals *t) {
 static sn_net *make_net(finisher *f, const totals *t) {
   sn_builder *b = f->b;
   sn_net *net = sn_arena_alloc(b->arena, 1, sizeof *net);
-  if (!net) {
+  if (!net || !sn_arena_adopt(b->arena, f->layers)) {
     sn_fail_memory(f->err);
     return NULL;
   }
+  b->layers = NULL; /* they are the net's now */
   *net = (sn_net){.name = b->name,
                   .batch = b->data.n,
                   .n_layers = f->n_layers,
@@ -360,7 +378,7 @@ static sn_net *make_net(finisher *f, const totals *t) {
                   .label_bytes = t->labels,
                   .wide_label_bytes = t->wide_labels,
                   .arena = b->arena};
-  b->arena = NULL; /* it is the net's now */
+  b->arena = NULL;
   return net;
 }
 
@@ -390,7 +408,8 @@ sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
     net = finish(&f);
     *bad_layer = f.bad_layer;
     sn__names_free(&f.names);
-    free(f.uses), free(f.fork), free(f.next), free(f.pending), free(f.order), free(f.in_shapes);
+    free(f.uses), free(f.fork), free(f.next), free(f.broken), free(f.pending), free(f.order), free(f.in_shapes);
+    free(f.in_planes);
   }
   sn__builder_free(b);
   return net;

@@ -23,8 +23,8 @@ static const struct {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "dilation", "groups", "bias"}},
     {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "dilation", "groups", "bias"}},
     {SN_FC, {COMMON, "channels", "bias", "positions", "weights_of"}},
-    {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "ceil", "global", "adaptive"}},
-    {SN_ACT, {COMMON, "mode", "slope", "inplace"}},
+    {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "dilation", "ceil", "global", "adaptive"}},
+    {SN_ACT, {COMMON, "mode", "slope", "slopes", "inplace"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
     {SN_BN, {COMMON}},
     {SN_DROPOUT, {COMMON, "ratio", "inplace", "images"}},
@@ -46,7 +46,7 @@ static const struct {
     {SN_MATMUL, {COMMON, "turn_first", "turn_second"}},
     {SN_RESHAPE, {COMMON, "shape"}},
     {SN_TRANSPOSE, {COMMON, "axes"}},
-    {SN_SLICE, {COMMON, "axis", "first", "count"}},
+    {SN_SLICE, {COMMON, "axis", "first", "count", "step", "turned"}},
     {SN_PAD, {COMMON, "pad", "output_pad"}},
     {SN_RESIZE, {COMMON, "mode", "size", "scale"}},
 };
@@ -197,26 +197,51 @@ static void may_size(const reader *r, const char *key, uint32_t low, uint32_t *o
   if (has(r, key)) read_size(r, key, low, out);
 }
 
-/* 3 or [3, 5]: height and width. */
-static void read_pair(const reader *r, const char *key, uint32_t low, uint32_t *h, uint32_t *w) {
-  const cJSON *item = required(r, key);
-  if (!item) return;
-  if (!cJSON_IsArray(item)) {
-    item_size(r, item, key, low, h);
-    *w = *h;
-    return;
-  }
-  const cJSON *first = item->child, *second = first ? first->next : NULL;
-  if (!second || second->next) {
-    MISTAKE(r->m, item, "\"%s\" must be one number or two: [height, width]", key);
-    return;
-  }
-  item_size(r, first, key, low, h);
-  item_size(r, second, key, low, w);
+/* A size along each axis; `depth` NULL: planes have none. */
+typedef struct extent {
+  uint32_t *depth, *height, *width;
+} extent;
+
+static void fail_extent(const reader *r, const cJSON *list, const char *key, bool deep) {
+  if (deep)
+    MISTAKE(r->m, list,
+            "\"%s\" must be one number, or three: [depth, height, width]; two, [height, width], are of each "
+            "plane by itself",
+            key);
+  else
+    MISTAKE(r->m, list, "\"%s\" must be one number or two: [height, width]%s", key,
+            !r->list->volumes && cJSON_GetArraySize(list) == 3
+                ? "; three are of volumes, whose \"input\" is [channels, depth, height, width]"
+                : "");
 }
 
-static void may_pair(const reader *r, const char *key, uint32_t low, uint32_t *h, uint32_t *w) {
-  if (has(r, key)) read_pair(r, key, low, h, w);
+/* 3 or [3, 5]: height and width. In a network of volumes 3 is the depth, too, and [1, 3, 5] begins with it. */
+static void read_extent(const reader *r, const char *key, uint32_t low, extent e) {
+  const cJSON *item = required(r, key);
+  const bool deep = e.depth && r->list->volumes;
+  if (!item) return;
+  if (!cJSON_IsArray(item)) {
+    item_size(r, item, key, low, e.height);
+    *e.width = *e.height;
+    if (deep) *e.depth = *e.height;
+    return;
+  }
+  const int count = cJSON_GetArraySize(item);
+  const cJSON *at = item->child;
+  if (count != 2 && !(count == 3 && deep)) {
+    fail_extent(r, item, key, deep);
+    return;
+  }
+  if (count == 3) {
+    item_size(r, at, key, low, e.depth);
+    at = at->next;
+  }
+  item_size(r, at, key, low, e.height);
+  item_size(r, at->next, key, low, e.width);
+}
+
+static void may_extent(const reader *r, const char *key, uint32_t low, extent e) {
+  if (has(r, key)) read_extent(r, key, low, e);
 }
 
 static void read_flag(const reader *r, const char *key, bool *out) {
@@ -234,9 +259,10 @@ static void read_number(const reader *r, const char *key, double *out) {
 
 static void read_window(const reader *r, sn_attr *a) {
   a->stride_h = a->stride_w = 1;
-  read_pair(r, "kernel", 1, &a->kernel_h, &a->kernel_w);
-  may_pair(r, "stride", 1, &a->stride_h, &a->stride_w);
-  may_pair(r, "pad", 0, &a->pad_h, &a->pad_w);
+  read_extent(r, "kernel", 1, (extent){&a->kernel_d, &a->kernel_h, &a->kernel_w});
+  may_extent(r, "stride", 1, (extent){&a->stride_d, &a->stride_h, &a->stride_w});
+  may_extent(r, "pad", 0, (extent){&a->pad_d, &a->pad_h, &a->pad_w});
+  may_extent(r, "dilation", 1, (extent){&a->dilation_d, &a->dilation_h, &a->dilation_w});
 }
 
 static void read_conv(const reader *r, sn_attr *a) {
@@ -245,9 +271,9 @@ static void read_conv(const reader *r, sn_attr *a) {
   read_size(r, "channels", 1, &a->channels);
   read_window(r, a);
   may_size(r, "groups", 1, &a->groups);
-  may_pair(r, "dilation", 1, &a->dilation_h, &a->dilation_w);
   read_flag(r, "bias", &a->bias);
-  may_pair(r, "output_pad", 0, &a->output_pad_h, &a->output_pad_w); /* of a DECONV */
+  /* of a DECONV */
+  may_extent(r, "output_pad", 0, (extent){&a->output_pad_d, &a->output_pad_h, &a->output_pad_w});
 }
 
 static void read_fc(const reader *r, sn_attr *a) {
@@ -300,6 +326,10 @@ static void read_act(const reader *r, sn_attr *a) {
     MISTAKE(r->m, r->layer, "an ACT of mode \"%s\" has no \"slope\"; \"leaky\" and \"times\" have",
             sn_act_names()[a->act]);
   read_number(r, "slope", &a->slope);
+  if (a->act == SN_ACT_PRELU)
+    a->slopes = 1, may_size(r, "slopes", 1, &a->slopes);
+  else if (has(r, "slopes") && !r->m->failed)
+    MISTAKE(r->m, r->layer, "an ACT of mode \"%s\" has no \"slopes\"; \"prelu\" has", sn_act_names()[a->act]);
   read_inplace(r, a);
 }
 
@@ -312,14 +342,14 @@ static void read_dropout(const reader *r, sn_attr *a) {
 
 /* Output of one pixel is what a global POOL has. */
 static void read_adaptive(const reader *r, sn_attr *a) {
-  read_pair(r, "adaptive", 1, &a->adaptive_h, &a->adaptive_w);
-  a->global = a->adaptive_h == 1 && a->adaptive_w == 1;
-  if (a->global) a->adaptive_h = a->adaptive_w = 0;
+  read_extent(r, "adaptive", 1, (extent){&a->adaptive_d, &a->adaptive_h, &a->adaptive_w});
+  a->global = a->adaptive_h == 1 && a->adaptive_w == 1 && a->adaptive_d == (r->list->volumes ? 1 : 0);
+  if (a->global) a->adaptive_d = a->adaptive_h = a->adaptive_w = 0;
 }
 
 static void read_pool(const reader *r, sn_attr *a) {
-  static const char *const modes[] = {"max", "average"}, *const window[] = {"adaptive", "kernel", "stride", "pad",
-                                                                            "ceil"};
+  static const char *const modes[] = {"max", "average"}, *const window[] = {"adaptive", "kernel",   "stride",
+                                                                            "pad",      "dilation", "ceil"};
   a->pool = read_word(r, "mode", modes, 2) ? SN_POOL_AVERAGE : SN_POOL_MAX;
   read_flag(r, "global", &a->global);
   bool global = a->global, adaptive = has(r, window[0]) && !global;
@@ -371,6 +401,8 @@ static void read_slice(const reader *r, sn_attr *a) {
   read_axis(r, a);
   read_size(r, "count", 1, &a->count);
   may_size(r, "first", 0, &a->first);
+  may_size(r, "step", 1, &a->step);
+  read_flag(r, "turned", &a->turned);
 }
 
 static void read_matmul(const reader *r, sn_attr *a) {
@@ -408,8 +440,8 @@ static void read_transpose(const reader *r, sn_attr *a) {
 }
 
 static void read_pad(const reader *r, sn_attr *a) {
-  may_pair(r, "pad", 0, &a->pad_h, &a->pad_w);
-  may_pair(r, "output_pad", 0, &a->output_pad_h, &a->output_pad_w);
+  may_extent(r, "pad", 0, (extent){NULL, &a->pad_h, &a->pad_w});
+  may_extent(r, "output_pad", 0, (extent){NULL, &a->output_pad_h, &a->output_pad_w});
 }
 
 static void read_resize(const reader *r, sn_attr *a) {
@@ -418,7 +450,7 @@ static void read_resize(const reader *r, sn_attr *a) {
   if (has(r, "size") == has(r, "scale") && (has(r, "size") || !r->guessed))
     MISTAKE(r->m, r->layer, "a RESIZE has either \"size\" or \"scale\"");
   may_size(r, "scale", 1, &a->scale);
-  may_pair(r, "size", 1, &a->shape[SN_SIDE_HEIGHT], &a->shape[SN_SIDE_WIDTH]);
+  may_extent(r, "size", 1, (extent){NULL, &a->shape[SN_SIDE_HEIGHT], &a->shape[SN_SIDE_WIDTH]});
 }
 
 void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_attr *a) {

@@ -53,12 +53,14 @@ typedef struct sn__json_list {
   bool known[SN__MAX_BLOCKS];
   uint32_t depth;          /* set by the caller: how often the repeat of the depth is written out; 0: as it says */
   const cJSON *depth_item; /* the repeat of the depth: the one marked so, or the only one; NULL: none */
+  bool volumes;            /* set by the caller: the batch is volumes, so that sizes have a depth */
   bool incomplete;         /* items that are neither a layer nor a repeat were left out */
   sn__names names;
 } sn__json_list;
 
-/* Reads a list that is zeroed, but for `depth` and `mistakes`, from the array "layers" of the document. Of a layer only
- * the name is looked at. O(n log n) in the layers written out. False: it was given up, or there is no list. */
+/* Reads a list that is zeroed, but for `depth`, `volumes` and `mistakes`, from the array "layers" of the document. Of a
+ * layer only the name is looked at. O(n log n) in the layers written out. False: it was given up, or there is no list.
+ */
 bool sn__json_list_read(sn__json_list *list);
 void sn__json_list_free(sn__json_list *list);
 

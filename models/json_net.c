@@ -119,8 +119,11 @@ static const char *read_name(sn__mistakes *m) {
   return "unnamed";
 }
 
-/* Channels, height and width; `image` in place of the last two, 0: the file's. False: they are wrong. */
-static bool read_sides(sn__mistakes *m, uint32_t image, uint64_t side[3]) {
+enum { CHANNELS, DEPTH, HEIGHT, WIDTH, INPUT_SIDES };
+
+/* Channels, depth, height and width, depth 0 where the file gives none; `image` in place of the last two, 0: the
+ * file's. False: they are wrong. */
+static bool read_sides(sn__mistakes *m, uint32_t image, uint64_t side[INPUT_SIDES]) {
   const cJSON *root = sn_json_root(m->doc), *input = cJSON_GetObjectItemCaseSensitive(root, "input");
   m->failed = false;
   if (!input) {
@@ -131,14 +134,20 @@ static bool read_sides(sn__mistakes *m, uint32_t image, uint64_t side[3]) {
     MISTAKE(m, input, "\"input\" must be a list: [channels, height, width]");
     return false;
   }
+  const int count = cJSON_GetArraySize(input);
   const cJSON *at = input->child;
-  for (int i = 0; i < 3 && at; i++, at = at->next)
+  for (int i = 0; i < INPUT_SIDES && at; i++, at = at->next) {
+    if (i == DEPTH && count != INPUT_SIDES) i++;
     if (sn_json_item_count(m->doc, at, "input", 1, SN_MAX_DIM, &side[i], &m->at)) sn__mistakes_note(m, at);
-  if (cJSON_GetArraySize(input) != 3) MISTAKE(m, input, "\"input\" must be three numbers: [channels, height, width]");
-  if (!m->failed && image && side[1] != side[2])
-    MISTAKE(m, input, "its images of %ux%u are not square; change \"input\" instead", (unsigned)side[1],
-            (unsigned)side[2]);
-  if (image) side[1] = side[2] = image;
+  }
+  if (count != 3 && count != INPUT_SIDES)
+    MISTAKE(m, input,
+            "\"input\" must be three numbers: [channels, height, width]; of volumes four: [channels, depth, height, "
+            "width]");
+  if (!m->failed && image && side[HEIGHT] != side[WIDTH])
+    MISTAKE(m, input, "its images of %ux%u are not square; change \"input\" instead", (unsigned)side[HEIGHT],
+            (unsigned)side[WIDTH]);
+  if (image) side[HEIGHT] = side[WIDTH] = image;
   return !m->failed;
 }
 
@@ -162,14 +171,22 @@ static bool tell(void *context, uint32_t layer, const char *text) {
   return sn__mistakes_go_on(r->m);
 }
 
+static sn_builder *new_builder(const char *name, uint32_t batch, const uint64_t side[INPUT_SIDES], sn_err *err) {
+  const uint32_t channels = (uint32_t)side[CHANNELS], planes = (uint32_t)side[DEPTH], height = (uint32_t)side[HEIGHT],
+                 width = (uint32_t)side[WIDTH];
+  return planes > 0 ? sn_builder_new_volumes(name, batch, channels, planes, height, width, err)
+                    : sn_builder_new(name, batch, channels, height, width, err);
+}
+
 /* The builder with its batch, which is broken where the file does not say what it is. */
 static bool begin(reader *r, uint32_t batch, uint32_t image) {
   const char *name = read_name(r->m);
-  uint64_t side[3] = {1, 1, 1}, tokens = 1;
+  uint64_t side[INPUT_SIDES] = {[CHANNELS] = 1, [HEIGHT] = 1, [WIDTH] = 1}, tokens = 1;
   bool sequences = sn_json_has(sn_json_root(r->m->doc), "tokens");
   bool known = sequences ? read_tokens(r->m, image, &tokens) : read_sides(r->m, image, side);
   r->b = sequences ? sn_builder_new_tokens(name, batch, (uint32_t)tokens, &r->m->at)
-                   : sn_builder_new(name, batch, (uint32_t)side[0], (uint32_t)side[1], (uint32_t)side[2], &r->m->at);
+                   : new_builder(name, batch, side, &r->m->at);
+  r->list.volumes = side[DEPTH] > 0;
   if (!r->b) return false;
   r->b->mistaken = tell;
   r->b->context = r;

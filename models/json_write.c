@@ -12,6 +12,7 @@
 typedef struct object {
   cJSON *json;
   bool lost;
+  bool volumes; /* of a network of volumes */
 } object;
 
 static void put(object *o, const char *key, cJSON *item) {
@@ -39,10 +40,34 @@ static void put_pair(object *o, const char *key, uint32_t h, uint32_t w) {
     put(o, key, cJSON_CreateIntArray((const int[]){(int)h, (int)w}, 2));
 }
 
+/* In a network of volumes with the depth. */
+static void put_extent(object *o, const char *key, uint32_t d, uint32_t h, uint32_t w) {
+  if (!o->volumes || (d == h && h == w))
+    put_pair(o, key, h, w);
+  else
+    put(o, key, cJSON_CreateIntArray((const int[]){(int)d, (int)h, (int)w}, 3));
+}
+
+static uint32_t or_one(uint32_t size) {
+  return size > 0 ? size : 1;
+}
+
 static void put_window(object *o, const sn_attr *a) {
-  put_pair(o, "kernel", a->kernel_h, a->kernel_w);
-  put_pair(o, "stride", a->stride_h, a->stride_w);
-  put_pair(o, "pad", a->pad_h, a->pad_w);
+  put_extent(o, "kernel", or_one(a->kernel_d), a->kernel_h, a->kernel_w);
+  put_extent(o, "stride", or_one(a->stride_d), a->stride_h, a->stride_w);
+  put_extent(o, "pad", a->pad_d, a->pad_h, a->pad_w);
+  if (a->dilation_d > 1 || a->dilation_h > 1 || a->dilation_w > 1)
+    put_extent(o, "dilation", or_one(a->dilation_d), or_one(a->dilation_h), or_one(a->dilation_w));
+}
+
+/* Without a depth of its own it is of each plane by itself. */
+static void put_adaptive(object *o, const sn_attr *a) {
+  if (a->adaptive_d > 0)
+    put_extent(o, "adaptive", a->adaptive_d, a->adaptive_h, a->adaptive_w);
+  else if (o->volumes)
+    put(o, "adaptive", cJSON_CreateIntArray((const int[]){(int)a->adaptive_h, (int)a->adaptive_w}, 2));
+  else
+    put_pair(o, "adaptive", a->adaptive_h, a->adaptive_w);
 }
 
 static void put_pool(object *o, const sn_attr *a) {
@@ -50,7 +75,7 @@ static void put_pool(object *o, const sn_attr *a) {
   if (a->global)
     put_flag(o, "global", true);
   else if (a->adaptive_h)
-    put_pair(o, "adaptive", a->adaptive_h, a->adaptive_w);
+    put_adaptive(o, a);
   else {
     put_window(o, a);
     put_flag(o, "ceil", a->ceil);
@@ -79,6 +104,8 @@ static void put_slice(object *o, const sn_attr *a) {
   put_text(o, "axis", sn_side_names()[a->axis]);
   put_number(o, "first", a->first);
   put_number(o, "count", a->count);
+  if (a->step > 1) put_number(o, "step", a->step);
+  if (a->turned) put_flag(o, "turned", true);
 }
 
 static void put_matmul(object *o, const sn_attr *a) {
@@ -120,9 +147,8 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   bool convolves = sn_op_table[op].convolves;
   if (convolves || op == SN_FC) put_number(o, "channels", a->channels);
   if (convolves) put_window(o, a);
-  if (op == SN_DECONV || op == SN_PAD) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
-  if (convolves && (a->dilation_h > 1 || a->dilation_w > 1))
-    put_pair(o, "dilation", a->dilation_h > 1 ? a->dilation_h : 1, a->dilation_w > 1 ? a->dilation_w : 1);
+  if (op == SN_DECONV) put_extent(o, "output_pad", a->output_pad_d, a->output_pad_h, a->output_pad_w);
+  if (op == SN_PAD) put_pair(o, "output_pad", a->output_pad_h, a->output_pad_w);
   if (convolves || op == SN_GROUP_NORM) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
   if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
@@ -137,6 +163,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_LRN) put_lrn(o, a);
   if (op == SN_ACT) put_text(o, "mode", sn_act_names()[a->act]);
   if (op == SN_ACT && (a->act == SN_ACT_LEAKY || a->act == SN_ACT_TIMES)) put_number(o, "slope", a->slope);
+  if (op == SN_ACT && a->act == SN_ACT_PRELU) put_number(o, "slopes", a->slopes);
   if (op == SN_DROPOUT) put_number(o, "ratio", a->ratio);
   if (op == SN_DROPOUT && a->images) put_flag(o, "images", true);
   if (a->inplace != SN_INPLACE_UNSET) put_flag(o, "inplace", a->inplace == SN_INPLACE_YES);
@@ -169,8 +196,13 @@ static sn_status end(object *o, const char *before, FILE *out, sn_err *err) {
   return SN_OK;
 }
 
+/* Those of one plane are volumes, too: a DECONV may make more of them. */
+static bool has_volumes(const sn_net *net) {
+  return net->layers[0].planes > 0;
+}
+
 static sn_status write_layer(const sn_net *net, const sn_layer *layer, const char *before, FILE *out, sn_err *err) {
-  object o = {.json = cJSON_CreateObject()};
+  object o = {.json = cJSON_CreateObject(), .volumes = has_volumes(net)};
   put_text(&o, "name", layer->name);
   put_text(&o, "op", sn_op_of(layer)->name);
   put_inputs(&o, net, layer);
@@ -189,6 +221,9 @@ sn_status sn_net_write_json(const sn_net *net, FILE *out, sn_err *err) {
   fprintf(out, "{\"snsim_net\":1,\"name\":%s,", name);
   if (net->values[0].dtype == SN_I64)
     fprintf(out, "\"tokens\":%" PRIu32 ",\"layers\":[", in.h);
+  else if (has_volumes(net))
+    fprintf(out, "\"input\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"layers\":[", in.c,
+            net->layers[0].planes, sn_layer_rows(&net->layers[0]), in.w);
   else
     fprintf(out, "\"input\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "],\"layers\":[", in.c, in.h, in.w);
   cJSON_free(name);

@@ -142,8 +142,10 @@ static sn_builder *begin(const sn_net *net, const sn_lora *lora, sn_err *err) {
   char name[SN__MAX_NAME + SN_LORA_TEXT + 40];
   snprintf(name, sizeof name, "%.*s+lora=%" PRIu32 "%s%s", SN__MAX_NAME, net->name, lora->rank, *lora->globs ? ":" : "",
            lora->globs);
-  return net->values[0].dtype == SN_I64 ? sn_builder_new_tokens(name, in.n, in.h, err)
-                                        : sn_builder_new(name, in.n, in.c, in.h, in.w, err);
+  const uint32_t planes = net->layers[0].planes;
+  if (net->values[0].dtype == SN_I64) return sn_builder_new_tokens(name, in.n, in.h, err);
+  if (planes > 0) return sn_builder_new_volumes(name, in.n, in.c, planes, sn_layer_rows(&net->layers[0]), in.w, err);
+  return sn_builder_new(name, in.n, in.c, in.h, in.w, err);
 }
 
 static sn_net *apply(adapter *a, uint32_t *inputs, sn_err *err) {

@@ -1,7 +1,7 @@
 /* Names of layers, to find them by text; internal to models/. Add all, sort once, then look up.
  *
- * A sorted list, not a hash table: no choice of names makes it slower than O(n log n), whoever wrote the file. The
- * texts are looked at, never copied, and must outlive the list. */
+ * A sorted list in buckets, not a hash table: no choice of names makes it slower than O(n log n), whoever wrote the
+ * file. The texts are looked at, never copied, and must outlive the list. */
 #ifndef SN_MODELS_NAMES_H
 #define SN_MODELS_NAMES_H
 
@@ -19,6 +19,9 @@ typedef struct sn__name {
 typedef struct sn__names {
   sn__name *items;
   uint32_t count;
+  sn__name *sorted; /* room to sort them in; NULL: they are */
+  uint32_t *first;  /* per bucket, and behind the last: its first item */
+  uint32_t shift;   /* of a key, which leaves its bucket */
 } sn__names;
 
 /* Room for `room` names; sn__names_free() frees it and is fine on a zeroed list. */

@@ -9,7 +9,8 @@
  * 1). Only the output of SOFTMAX has no consumer. Layers are in declaration order; the order of training is the route's
  * (sim/graph/route.h). A value is a float32 tensor of images, channels, height and width; the batch may be 64-bit
  * numbers of tokens instead. A sequence is an image of one column: its positions are rows, the numbers of each position
- * its channels. How a framework lays the axes out makes no difference to sizes.
+ * its channels. A volume is an image whose planes lie one below the other: its height is planes times rows, and the
+ * layer that makes it says how many planes there are. How a framework lays the axes out makes no difference to sizes.
  */
 #ifndef SN_MODELS_NET_H
 #define SN_MODELS_NET_H
@@ -77,6 +78,7 @@ typedef enum sn_act_mode {
   SN_ACT_MISH,        /* x tanh(softplus(x)) */
   SN_ACT_GELU_NEW,    /* GELU by a tanh, made of simple operations as GPT-2's authors wrote it */
   SN_ACT_TIMES,       /* slope x */
+  SN_ACT_PRELU,       /* x, below 0 times a parameter: one for all, or one a channel */
   SN_ACT_MODES
 } sn_act_mode;
 
@@ -100,10 +102,13 @@ typedef struct sn_attr {
   uint32_t output_pad_h;           /* [DECONV] rows of the output beyond the last window's, fewer than stride_h; [PAD]
                                     * rows behind, beside pad_h */
   uint32_t output_pad_w;           /* [DECONV, PAD] columns */
-  uint32_t dilation_h, dilation_w; /* [CONV, DECONV] steps from one row of the window to the next; 0 is 1 */
-  uint32_t groups;                 /* [CONV, DECONV, GROUP_NORM] >= 1 */
-  bool bias;                       /* [CONV, DECONV, FC] */
-  bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
+  uint32_t dilation_h, dilation_w; /* [CONV, DECONV, POOL: a maximum] from one row of the window to the next; 0: 1 */
+  uint32_t kernel_d, stride_d, pad_d, output_pad_d, dilation_d; /* [as those above but PAD] along the planes of a
+                                                                 * volume; 0, but of pads, is 1 */
+  uint32_t planes;              /* of the volume that is its first input, set by the builder; 0: an image */
+  uint32_t groups;              /* [CONV, DECONV, GROUP_NORM] >= 1 */
+  bool bias;                    /* [CONV, DECONV, FC] */
+  bool positions;               /* [FC, SOFTMAX] of each position, not of the whole image */
   uint32_t weights_of;          /* [EMBEDDING, FC] the EMBEDDING or FC, as declared, whose table it takes; 0: its own */
   uint32_t rows;                /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
                                  * is added to the scores by distance (below); 0: none */
@@ -118,6 +123,8 @@ typedef struct sn_attr {
   sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */
   sn_side axis;                 /* [PROBABILITIES, SLICE] along it */
   uint32_t first, count;        /* [SLICE] along the axis */
+  uint32_t step;                /* [SLICE] from one to the next; 0 is 1 */
+  bool turned;                  /* [SLICE] the last one first; a copy, while others may be views */
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
                                  * of the channels, 0 is 1 */
@@ -127,7 +134,9 @@ typedef struct sn_attr {
   bool ceil;                    /* [POOL] output size rounds up */
   bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
   uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
+  uint32_t adaptive_d;             /* [POOL] planes of the output then; 0: those of the input */
   sn_act_mode act;                 /* [ACT] */
+  uint32_t slopes;                 /* [ACT] of SN_ACT_PRELU: 1, or as many as there are channels */
   sn_loss loss;                    /* [SOFTMAX] */
   sn_inplace inplace;              /* [ACT, JOIN, DROPOUT] */
   uint32_t lrn_size;               /* [LRN] window across channels */
@@ -167,6 +176,7 @@ typedef struct sn_layer {
   uint32_t first_input, n_inputs;   /* net->inputs[first_input ..]: value ids */
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */
+  uint32_t planes;                  /* of the volume that each output is, among its rows; 0: an image */
   uint64_t parameters;              /* trainable elements */
   uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, ATTENTION, MATMUL */
   uint64_t mask_bytes;              /* DROPOUT: one byte an element, of whole images 4 an image */
@@ -210,6 +220,15 @@ static inline const sn_value *sn_layer_input(const sn_net *net, const sn_layer *
 static inline sn_shape sn_layer_input_shape(const sn_net *net, const sn_layer *layer, uint32_t i) {
   return net->layers[sn_layer_input(net, layer, i)->producer].out;
 }
+/* Rows of an output: of one plane where it is a volume. */
+static inline uint32_t sn_layer_rows(const sn_layer *layer) {
+  return layer->planes > 1 ? layer->out.h / layer->planes : layer->out.h;
+}
+/* An ACT that has parameters. */
+static inline bool sn_layer_is_prelu(const sn_layer *layer) {
+  return layer->op == SN_ACT && layer->attr.act == SN_ACT_PRELU;
+}
+
 /* The declared layer whose output the i-th input is, or a copy of whose output FORKs made. */
 static inline uint32_t sn_layer_source(const sn_net *net, const sn_layer *layer, uint32_t i) {
   uint32_t source = sn_layer_input(net, layer, i)->producer;

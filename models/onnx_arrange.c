@@ -127,7 +127,7 @@ sn_status sn__onnx_concat(sn__importer *m) {
   for (uint32_t i = 0; constants == 0 && i < n; i++) {
     const sn__onnx_value *v = sn__onnx_operand(m, i);
     if (!v) return m->err->code;
-    inputs[i] = v->rank == 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+    inputs[i] = v->rank >= 4 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
   }
   if (constants == 0)
     return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, inputs, n));
@@ -137,12 +137,15 @@ sn_status sn__onnx_concat(sn__importer *m) {
   return sn__onnx_give_changed(m, model, axis, side, sn__onnx_add(m, "", SN_TOKEN, &(sn_attr){0}, &x, 1));
 }
 
+static uint32_t cut_as(sn__importer *m, const char *what, const sn__onnx_value *v, int64_t axis, const sn_attr *a) {
+  uint32_t x = v->rank == 5 && axis == 1 ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, axis);
+  return sn__onnx_add(m, what, SN_SLICE, a, &x, 1);
+}
+
 /* `count` from `first` on along an axis. */
 static uint32_t cut(sn__importer *m, const char *what, const sn__onnx_value *v, int64_t axis, int64_t first,
                     int64_t count) {
-  const sn_attr a = {.first = sn__onnx_whole(m, first), .count = sn__onnx_whole(m, count)};
-  uint32_t x = sn__onnx_positions(m, v, axis);
-  return sn__onnx_add(m, what, SN_SLICE, &a, &x, 1);
+  return cut_as(m, what, v, axis, &(sn_attr){.first = sn__onnx_whole(m, first), .count = sn__onnx_whole(m, count)});
 }
 
 int64_t sn__onnx_within(int64_t at, int64_t side) {
@@ -150,18 +153,44 @@ int64_t sn__onnx_within(int64_t at, int64_t side) {
   return at > side ? side : at;
 }
 
+/* From `start` on every step-th up to `end`, which is left out; a step below 0 goes down, the last one first. False
+ * where that is nothing, or no slice. */
+static bool read_slice(int64_t start, int64_t end, int64_t step, int64_t side, sn_attr *a) {
+  if (step == 0 || step > SN_MAX_DIM || step < -(int64_t)SN_MAX_DIM || side > SN_MAX_DIM) return false;
+  bool down = step < 0;
+  int64_t first = sn__onnx_within(start, side), behind = sn__onnx_within(end, side), every = down ? -step : step;
+  if (down && first == side) first = side - 1;
+  if (down && end < 0 && end < -side) behind = -1;
+  int64_t way = down ? first - behind : behind - first, count = way > 0 ? (way - 1) / every + 1 : 0;
+  *a = (sn_attr){.first = (uint32_t)(down ? first - (count - 1) * every : first),
+                 .count = (uint32_t)count,
+                 .step = every > 1 && count > 1 ? (uint32_t)every : 0,
+                 .turned = down && count > 1};
+  return count > 0;
+}
+
+/* An axis after the other. */
 sn_status sn__onnx_slice(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
+  const sn__onnx_value *given = sn__onnx_operand(m, 0);
   uint32_t n, n_ends, n_axes, n_steps;
   const int64_t *starts = sn__onnx_ints(m, "starts", 1, &n), *ends = sn__onnx_ints(m, "ends", 2, &n_ends);
   const int64_t *axes = sn__onnx_ints(m, "axes", 3, &n_axes), *steps = sn__onnx_ints(m, "steps", 4, &n_steps);
-  if (!v || m->err->code != SN_OK) return m->err->code;
-  if (n != 1 || n_ends != 1 || (n_steps > 0 && steps[0] != 1))
-    return sn__onnx_fail(m, "only one axis and steps of 1 are known");
-  int64_t axis = n_axes > 0 ? axes[0] : 0, side = sn__onnx_dim(v, axis);
-  int64_t first = sn__onnx_within(starts[0], side), behind = sn__onnx_within(ends[0], side);
-  if (first == 0 && behind == side) return sn__onnx_alias(m);
-  return sn__onnx_give_changed(m, v, axis, behind - first, cut(m, "", v, axis, first, behind - first));
+  if (!given || m->err->code != SN_OK) return m->err->code;
+  if (n == 0 || n_ends != n || (n_axes > 0 && n_axes != n) || (n_steps > 0 && n_steps != n))
+    return sn__onnx_fail(m, "its starts, ends, axes and steps are not as many");
+  sn__onnx_value v = *given;
+  for (uint32_t i = 0; i < n && v.layer != SN_NONE; i++) {
+    int64_t axis = n_axes > 0 ? axes[i] : i;
+    if (axis < 0) axis += v.rank;
+    if (axis < 0 || axis >= v.rank) return sn__onnx_fail(m, "it has no such axis");
+    sn_attr a;
+    if (!read_slice(starts[i], ends[i], n_steps > 0 ? steps[i] : 1, v.dims[axis], &a))
+      return sn__onnx_fail(m, "it takes nothing");
+    if (a.count == v.dims[axis] && !a.turned) continue;
+    v.layer = cut_as(m, v.layer == given->layer ? "" : "slice", &v, axis, &a);
+    v.dims[axis] = a.count;
+  }
+  return sn__onnx_give(m, 0, v.layer, v.rank, v.dims);
 }
 
 sn_status sn__onnx_split(sn__importer *m) {

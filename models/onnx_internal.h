@@ -1,10 +1,11 @@
 /* Turning an ONNX graph into a network: values and what the operators' rules (models/onnx_ops.c) do with them; internal
  * to models/.
  *
- * A value of ONNX has any number of dimensions; ours have images, channels, height and width. What counts is how many
- * numbers an image has: a rule says as which channels, height and width it wants to see its operand, and where that is
- * another shape than the operand's, a RESHAPE stands between. Transpositions, reshapes and the like of ONNX are no
- * layers then, only other dimensions.
+ * A value of ONNX has any number of dimensions; ours have images, channels, height and width, or volumes with planes,
+ * too. What counts is how many numbers an image has: a rule says as which channels, height and width it wants to see
+ * its operand, and where that is another shape than the operand's, a RESHAPE stands between. Transpositions, reshapes
+ * and the like of ONNX are no layers then, only other dimensions. An image is never seen as a volume, which no RESHAPE
+ * makes.
  */
 #ifndef SN_MODELS_ONNX_INTERNAL_H
 #define SN_MODELS_ONNX_INTERNAL_H
@@ -36,6 +37,12 @@ typedef struct sn__onnx_refusal {
   uint32_t count;
 } sn__onnx_refusal;
 
+/* What a layer makes. */
+typedef struct sn__onnx_made {
+  sn_shape shape;
+  uint32_t planes;
+} sn__onnx_made;
+
 typedef struct sn__importer {
   sn__onnx_model model;
   sn_arena *arena;
@@ -47,8 +54,8 @@ typedef struct sn__importer {
   int64_t exported_batch; /* of the file; 0: it is a name there */
   sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */
   sn__onnx_value *values;
-  sn_shape *shapes;             /* of layers */
-  uint32_t room;                /* of shapes */
+  sn__onnx_made *made;          /* by layers */
+  uint32_t room;                /* of made */
   const sn__onnx_node *node;    /* at hand */
   const char *name;             /* of its layer */
   uint32_t extra;               /* layers that it has beside */
@@ -59,6 +66,8 @@ typedef struct sn__importer {
 /* Why the node at hand cannot be imported. */
 sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The value of that name; NULL where the graph has none. */
+sn__onnx_value *sn__onnx_named(const sn__importer *m, const char *name);
 /* The node's n-th input; NULL where it is left out. Whether it is a layer's, or fails. */
 const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n);
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n);
@@ -71,7 +80,13 @@ uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr
                       uint32_t n_inputs);
 /* The operand seen as so many channels, rows and columns, one of them 0: what is left. */
 uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w);
+/* The same with planes, h rows each, and as what another layer makes. */
+uint32_t sn__onnx_as_volume(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t planes, uint64_t h,
+                            uint64_t w);
+uint32_t sn__onnx_as_layer(sn__importer *m, const sn__onnx_value *v, uint32_t layer);
 sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer);
+uint32_t sn__onnx_planes(const sn__importer *m, uint32_t layer);         /* 1 of an image */
+bool sn__onnx_keep(sn__importer *m, uint32_t layer, sn__onnx_made made); /* of a new one; false: no memory */
 
 /* What the node's n-th output is. */
 sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t rank, const int64_t *dims);
@@ -91,12 +106,14 @@ sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t 
 sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t layer);
 sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer);
 sn_status sn__onnx_alias(sn__importer *m);
-/* Channels, rows and columns as they stand, of two to four dimensions; or those along an axis as channels, all else as
- * rows. */
+/* Channels, rows and columns as they stand, of two to four dimensions, of five with planes; or those along an axis as
+ * channels, all else as rows. */
 uint32_t sn__onnx_image(sn__importer *m, const sn__onnx_value *v);
 uint32_t sn__onnx_positions(sn__importer *m, const sn__onnx_value *v, int64_t axis);
 /* A number that sn_attr can hold; 0 where it fails. */
 uint32_t sn__onnx_whole(sn__importer *m, int64_t value);
+/* Its third operand is floats in the file; zeros that the graph makes are none. */
+bool sn__onnx_has_bias(sn__importer *m);
 /* A place in a list of `side`, from its end where below 0, as slices have it. */
 int64_t sn__onnx_within(int64_t at, int64_t side);
 
@@ -107,7 +124,14 @@ bool sn__onnx_is_single(const sn__onnx_value *v);
 /* Whether a value keeps its dimensions where a constant is added to it, or multiplied by it. */
 bool sn__onnx_takes(const sn__onnx_value *v, const sn__onnx_value *constant);
 
-/* Rules of models/onnx_arrange.c, models/onnx_fold.c and models/onnx_compose.c. */
+/* Rules of models/onnx_window.c, models/onnx_arrange.c, models/onnx_fold.c and models/onnx_compose.c. */
+sn_status sn__onnx_conv(sn__importer *m);
+sn_status sn__onnx_deconv(sn__importer *m);
+sn_status sn__onnx_max_pool(sn__importer *m);
+sn_status sn__onnx_average_pool(sn__importer *m);
+sn_status sn__onnx_global_max_pool(sn__importer *m);
+sn_status sn__onnx_global_average_pool(sn__importer *m);
+sn_status sn__onnx_reduce_mean(sn__importer *m);
 sn_status sn__onnx_transpose(sn__importer *m);
 sn_status sn__onnx_reshape(sn__importer *m);
 sn_status sn__onnx_flatten(sn__importer *m);

@@ -1,21 +1,18 @@
-/* Networks from ONNX files: values, layers and the graph's ends; see models/onnx_internal.h. The rules of operators are
- * in models/onnx_ops.c.
+/* Networks from ONNX files: the graph from its input to its loss; see models/onnx_internal.h. Values and layers are in
+ * models/onnx_values.c, the rules of operators in models/onnx_ops.c.
  *
  *   bytes -> sn__onnx_model -> which operators have no rule? -> node by node, as the file has them -> loss -> builder
  *
  * Nodes must be sorted, as the format wants: what reads a value that is not there yet is an error, so cycles are. */
 #include "models/onnx_internal.h"
 
-#include "base/checked.h"
 #include "base/utf8.h"
-#include "models/op.h"
 #include "models/zoo.h"
 #include "models/zoo_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,183 +37,6 @@ static const char *clean(const char *name, char *out, size_t room) {
   }
   out[used] = '\0';
   return out;
-}
-
-sn_status sn__onnx_fail(sn__importer *m, const char *format, ...) {
-  char reason[300];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(reason, sizeof reason, format, args);
-  va_end(args);
-  return sn_fail(m->err, SN_BAD_INPUT, "%s", reason);
-}
-
-/* ---- values ---- */
-
-static sn__onnx_value *find(const sn__importer *m, const char *name) {
-  uint32_t index = sn__names_find(&m->names, name);
-  return index == SN_NONE ? NULL : &m->values[index];
-}
-
-const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n) {
-  if (n >= m->node->n_inputs || !*m->node->inputs[n]) return NULL;
-  return find(m, m->node->inputs[n]);
-}
-
-const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
-  const sn__onnx_value *v = sn__onnx_input(m, n);
-  if (v && v->kind == SN__ONNX_LAYER && !v->half && !v->sequence) return v;
-  if (v && (v->half || v->sequence))
-    sn__onnx_fail(m, "%s",
-                  v->half ? "a power is known in RMSNorm and GELU alone" : "its input is a sequence of values");
-  else
-    sn__onnx_fail(m, "its input %" PRIu32 " %s", n + 1, v ? "is a constant, not a value of the network" : "is missing");
-  return NULL;
-}
-
-static uint64_t product(const int64_t *dims, uint32_t rank) {
-  uint64_t all = 1;
-  for (uint32_t i = 0; i < rank; i++)
-    if (dims[i] < 1 || !sn_mul(all, (uint64_t)dims[i], &all) || all > SN_MAX_NET_BYTES) return 0;
-  return all;
-}
-
-uint64_t sn__onnx_numbers(const sn__importer *m, const sn__onnx_value *v) {
-  return product(v->dims, v->rank) / m->batch;
-}
-
-int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis) {
-  if (axis < 0) axis += v->rank;
-  return axis >= 0 && axis < v->rank ? v->dims[axis] : 1;
-}
-
-const int64_t *sn__onnx_ints(sn__importer *m, const char *attribute, uint32_t n, uint32_t *count) {
-  const sn__onnx_attribute *a = sn__onnx_find(m->node, attribute);
-  *count = a ? a->n_ints : 0;
-  if (a) return a->ints;
-  const sn__onnx_value *v = n < m->node->n_inputs ? sn__onnx_input(m, n) : NULL;
-  if (!v) return NULL;
-  if (v->kind != SN__ONNX_CONSTANT || (v->constant->n_values == 0 && product(v->dims, v->rank) > 0)) {
-    sn__onnx_fail(m, "its input %" PRIu32 " is %s; export it with fixed shapes", n + 1,
-                  v->kind != SN__ONNX_CONSTANT ? "computed by the network"
-                  : v->constant->elsewhere     ? "in another file"
-                                               : "no short list of numbers");
-    return NULL;
-  }
-  *count = v->constant->n_values;
-  return v->constant->values;
-}
-
-int64_t sn__onnx_int(const sn__importer *m, const char *attribute, int64_t otherwise) {
-  const sn__onnx_attribute *a = sn__onnx_find(m->node, attribute);
-  return a ? a->i : otherwise;
-}
-
-/* ---- layers ---- */
-
-sn_shape sn__onnx_shape(const sn__importer *m, uint32_t layer) {
-  return m->shapes[layer];
-}
-
-static bool keep_shape(sn__importer *m, uint32_t layer, sn_shape shape) {
-  if (layer >= m->room) {
-    uint32_t room = 2 * layer + 64;
-    sn_shape *wider = realloc(m->shapes, room * sizeof *wider);
-    if (!wider) {
-      sn_fail_memory(m->err);
-      return false;
-    }
-    m->shapes = wider;
-    m->room = room;
-  }
-  m->shapes[layer] = shape;
-  return true;
-}
-
-uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr *attr, const uint32_t *inputs,
-                      uint32_t n_inputs) {
-  enum { MOST = 64 };
-  sn_shape of[MOST], out;
-  sn_err reason = SN_ERR_INIT;
-  if (m->err->code != SN_OK) return SN_NONE;
-  if (n_inputs > MOST) {
-    sn__onnx_fail(m, "it has more than %d inputs", MOST);
-    return SN_NONE;
-  }
-  for (uint32_t i = 0; i < n_inputs; i++) {
-    if (inputs[i] == SN_NONE) return SN_NONE;
-    of[i] = m->shapes[inputs[i]];
-  }
-  if (sn_op_shape(op, attr, of, n_inputs, &out, &reason) != SN_OK) {
-    sn__onnx_fail(m, "%s", reason.text);
-    return SN_NONE;
-  }
-  const char *name = m->name;
-  if (*what) name = sn_arena_print(m->arena, "%s/%s%" PRIu32, m->name, what, ++m->extra);
-  uint32_t layer = name ? sn_build_layer(m->b, op, attr, inputs, n_inputs, name) : SN_NONE;
-  if (layer == SN_NONE && (m->b->err.code == SN_OK || m->b->err.code == SN_NO_MEMORY)) sn_fail_memory(m->err);
-  if (layer == SN_NONE) sn__onnx_fail(m, "%s", m->b->err.text);
-  return layer != SN_NONE && keep_shape(m, layer, out) ? layer : SN_NONE;
-}
-
-uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w) {
-  uint64_t sides[3] = {c, h, w}, all = sn__onnx_numbers(m, v), given = 1;
-  for (int i = 0; i < 3; i++)
-    if (sides[i] > 0 && !sn_mul(given, sides[i], &given)) given = UINT64_MAX;
-  for (int i = 0; i < 3; i++)
-    if (sides[i] == 0 && given <= all && all % given == 0) sides[i] = all / given, given = all;
-  bool fits = given == all;
-  for (int i = 0; i < 3; i++) fits = fits && sides[i] >= 1 && sides[i] <= SN_MAX_DIM;
-  if (!fits) {
-    sn__onnx_fail(m, "%" PRIu64 " numbers an image are not %" PRIu64 " x %" PRIu64 " x %" PRIu64, all, c, h, w);
-    return SN_NONE;
-  }
-  sn_shape now = m->shapes[v->layer];
-  if (now.c == sides[0] && now.h == sides[1] && now.w == sides[2]) return v->layer;
-  const sn_attr attr = {.shape = {(uint32_t)sides[0], (uint32_t)sides[1], (uint32_t)sides[2]}};
-  return sn__onnx_add(m, "view", SN_RESHAPE, &attr, &v->layer, 1);
-}
-
-/* ---- what nodes give ---- */
-
-sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t rank, const int64_t *dims) {
-  if (m->err->code != SN_OK || layer == SN_NONE) return m->err->code;
-  if (n >= m->node->n_outputs || rank > SN__ONNX_RANK)
-    return sn__onnx_fail(m, "it has too few outputs or too many dimensions");
-  sn__onnx_value *v = find(m, m->node->outputs[n]);
-  sn_shape s = m->shapes[layer];
-  *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = layer, .rank = rank};
-  memcpy(v->dims, dims, rank * sizeof *dims);
-  uint64_t all = product(v->dims, v->rank);
-  if (all > 0 && all % m->batch == 0 && all / m->batch == (uint64_t)s.c * s.h * s.w) return SN_OK;
-  return sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " would make it; export it with that batch",
-                       m->batch);
-}
-
-sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {
-  return sn__onnx_give_constant_as(m, 0, constant);
-}
-
-sn_status sn__onnx_give_constant_as(sn__importer *m, uint32_t n, const sn__onnx_tensor *constant) {
-  if (m->err->code != SN_OK) return m->err->code;
-  if (!constant) return sn__onnx_fail(m, "it has no value that can be read");
-  if (n >= m->node->n_outputs) return sn__onnx_fail(m, "it has no output");
-  sn__onnx_value *v = find(m, m->node->outputs[n]);
-  *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = constant->rank, .constant = constant};
-  memcpy(v->dims, constant->dims, sizeof v->dims);
-  return SN_OK;
-}
-
-void sn__onnx_mark_half(sn__importer *m, bool half) {
-  find(m, m->node->outputs[0])->half = half;
-}
-
-void sn__onnx_mark_sequence(sn__importer *m) {
-  find(m, m->node->outputs[0])->sequence = m->node;
-}
-
-bool sn__onnx_is_fixed(const sn__importer *m, const sn__onnx_value *v) {
-  return v->kind == SN__ONNX_CONSTANT || (v->kind == SN__ONNX_LAYER && v->layer == SN_DATA_LAYER && m->tokens);
 }
 
 /* ---- what cannot be imported ---- */
@@ -358,7 +178,7 @@ static const sn__onnx_tensor *find_input(sn__importer *m) {
   char first[SHOWN], second[SHOWN];
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
     const sn__onnx_tensor *in = &m->model.inputs[i];
-    if (find(m, in->name)->kind == SN__ONNX_CONSTANT) continue;
+    if (sn__onnx_named(m, in->name)->kind == SN__ONNX_CONSTANT) continue;
     if (found && !is_whole(found) && !is_whole(in)) {
       sn_fail(m->err, SN_BAD_INPUT,
               "it has two inputs of floats, \"%s\" and \"%s\"; export the part behind one of them",
@@ -374,10 +194,10 @@ static const sn__onnx_tensor *find_input(sn__importer *m) {
 /* The other inputs: tokens of a second half are those of the batch; masks, kinds and positions of tokens are constants.
  */
 static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
-  const sn__onnx_value same = *find(m, batch->name);
+  const sn__onnx_value same = *sn__onnx_named(m, batch->name);
   for (uint32_t i = 0; i < m->model.n_inputs; i++) {
     const sn__onnx_tensor *in = &m->model.inputs[i];
-    sn__onnx_value *v = find(m, in->name);
+    sn__onnx_value *v = sn__onnx_named(m, in->name);
     if (v->kind != SN__ONNX_UNKNOWN) continue;
     *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = in->rank, .constant = in};
     memcpy(v->dims, in->dims, sizeof v->dims);
@@ -388,39 +208,51 @@ static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
   }
 }
 
-/* Sides that are names, not numbers, are `image`. */
+enum { CHANNELS, PLANES, HEIGHT, WIDTH, SIDES };
+
+/* Which side dimension `i` of the input is; tokens stand in rows. */
+static int place_of(uint32_t i, uint32_t rank, bool tokens) {
+  if (tokens) return HEIGHT;
+  return i == 1 ? CHANNELS : rank == 5 ? (int)i - 1 : (int)i;
+}
+
+/* Sides that are names, not numbers, are `image`, but for the planes of a volume. */
 static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   const sn__onnx_tensor *in = find_input(m);
   char name[SHOWN];
-  uint32_t side[3] = {1, 1, 1}; /* channels, height, width */
+  uint32_t side[SIDES] = {1, 1, 1, 1};
   if (!in) return m->err->code;
   if (m->batch < 1 || m->batch > SN_MAX_DIM)
     return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
   bool tokens = is_whole(in);
   m->tokens = tokens;
-  if (in->rank < 2 || in->rank > 4 || (tokens && in->rank != 2))
-    return sn_fail(m->err, SN_BAD_INPUT, "its input has %" PRIu32 " dimensions; images have 2 to 4, tokens 2",
-                   in->rank);
+  if (in->rank < 2 || in->rank > 5 || (tokens && in->rank != 2))
+    return sn_fail(m->err, SN_BAD_INPUT,
+                   "its input has %" PRIu32 " dimensions; images have 2 to 4, volumes 5, tokens 2", in->rank);
   m->exported_batch = in->dims[0];
+  const bool volumes = in->rank == 5;
   for (uint32_t i = 1; i < in->rank; i++) {
-    bool free_side = i >= 2 || tokens;
+    bool free_side = i >= (volumes ? 3 : 2) || tokens;
     int64_t dim = image && free_side ? image : in->dims[i];
     if (dim < 1 || dim > SN_MAX_DIM)
       return sn_fail(m->err, SN_BAD_INPUT, "dimension %" PRIu32 " of its input is %s; %s", i + 1,
                      dim < 1 ? "not a number" : "too large",
                      free_side ? "give --image or --sequence" : "fix it in the export");
-    side[tokens ? i : i - 1] = (uint32_t)dim;
+    side[place_of(i, in->rank, tokens)] = (uint32_t)dim;
   }
   clean(*m->model.graph ? m->model.graph : title, name, sizeof name);
-  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[1], m->err)
-                : sn_builder_new(name, m->batch, side[0], side[1], side[2], m->err);
+  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[HEIGHT], m->err)
+         : volumes
+             ? sn_builder_new_volumes(name, m->batch, side[CHANNELS], side[PLANES], side[HEIGHT], side[WIDTH], m->err)
+             : sn_builder_new(name, m->batch, side[CHANNELS], side[HEIGHT], side[WIDTH], m->err);
   if (!m->b) return m->err->code;
-  sn__onnx_value *v = find(m, in->name);
+  if (m->b->err.code != SN_OK) return sn_fail(m->err, m->b->err.code, "%s", m->b->err.text);
+  sn__onnx_value *v = sn__onnx_named(m, in->name);
   *v = (sn__onnx_value){.kind = SN__ONNX_LAYER, .layer = SN_DATA_LAYER, .rank = in->rank};
   v->dims[0] = m->batch;
-  for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[tokens ? i : i - 1];
+  for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[place_of(i, in->rank, tokens)];
   give_others(m, in);
-  return keep_shape(m, SN_DATA_LAYER, (sn_shape){m->batch, side[0], side[1], side[2]}) ? SN_OK : m->err->code;
+  return sn__onnx_keep(m, SN_DATA_LAYER, (sn__onnx_made){m->b->data, m->b->planes}) ? SN_OK : m->err->code;
 }
 
 /* What a node is called: its module and what was done there, "features.1.0/conv2d", where PyTorch's exporter says the
@@ -455,11 +287,11 @@ static bool has_all_inputs(sn__importer *m) {
 }
 
 static void lose_outputs(sn__importer *m) {
-  for (uint32_t i = 0; i < m->node->n_outputs; i++) find(m, m->node->outputs[i])->kind = SN__ONNX_LOST;
+  for (uint32_t i = 0; i < m->node->n_outputs; i++) sn__onnx_named(m, m->node->outputs[i])->kind = SN__ONNX_LOST;
 }
 
 static void need(sn__importer *m, const char *name) {
-  sn__onnx_value *v = find(m, name);
+  sn__onnx_value *v = sn__onnx_named(m, name);
   if (v) v->needed = true;
 }
 
@@ -467,12 +299,12 @@ static void need(sn__importer *m, const char *name) {
  * no such output all is looked at. */
 static void mark_needed(sn__importer *m) {
   const sn__onnx_model *g = &m->model;
-  bool known = g->n_outputs > 0 && find(m, g->outputs[0].name);
+  bool known = g->n_outputs > 0 && sn__onnx_named(m, g->outputs[0].name);
   if (known) need(m, g->outputs[0].name);
   for (uint32_t i = g->n_nodes; i-- > 0;) {
     const sn__onnx_node *node = &g->nodes[i];
     bool needed = !known;
-    for (uint32_t k = 0; k < node->n_outputs; k++) needed = needed || find(m, node->outputs[k])->needed;
+    for (uint32_t k = 0; k < node->n_outputs; k++) needed = needed || sn__onnx_named(m, node->outputs[k])->needed;
     g->nodes[i].needed = needed;
     for (uint32_t k = 0; needed && k < node->n_inputs; k++) need(m, node->inputs[k]);
   }
@@ -517,7 +349,7 @@ static sn_status map_all(sn__importer *m) {
 
 /* A loss behind the first output; the others are not trained. */
 static sn_status add_loss(sn__importer *m) {
-  const sn__onnx_value *v = m->model.n_outputs > 0 ? find(m, m->model.outputs[0].name) : NULL;
+  const sn__onnx_value *v = m->model.n_outputs > 0 ? sn__onnx_named(m, m->model.outputs[0].name) : NULL;
   if (!v || v->kind != SN__ONNX_LAYER) return sn_fail(m->err, SN_BAD_INPUT, "its first output is made by no node");
   static const sn__onnx_node loss = {.name = "loss", .op = "loss", .domain = ""};
   m->node = &loss;
@@ -555,7 +387,7 @@ sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_l
   if (!net && err->code == SN_BAD_INPUT) sn_err_prefix(err, "%.180s", path);
   sn__builder_free(m.b);
   sn__names_free(&m.names);
-  free(m.shapes);
+  free(m.made);
   sn_arena_free(m.arena);
   return net;
 }

@@ -29,10 +29,12 @@ static sn_status add_same(sn__importer *m, sn_op op, const sn_attr *attr) {
   return v ? sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, attr, &v->layer, 1)) : m->err->code;
 }
 
-/* Channels, rows and columns as they stand: of two to four dimensions. */
 uint32_t sn__onnx_image(sn__importer *m, const sn__onnx_value *v) {
-  if (v->rank > 4) sn__onnx_fail(m, "its input has %u dimensions; at most 4 are known", v->rank);
-  return sn__onnx_as(m, v, (uint64_t)sn__onnx_dim(v, 1), (uint64_t)sn__onnx_dim(v, 2), (uint64_t)sn__onnx_dim(v, 3));
+  uint64_t sides[5] = {1, 1, 1, 1, 1};
+  for (uint32_t i = 0; i < v->rank && i < 5; i++) sides[i] = (uint64_t)v->dims[i];
+  if (v->rank > 5) sn__onnx_fail(m, "its input has %u dimensions; at most 5 are known", v->rank);
+  return v->rank == 5 ? sn__onnx_as_volume(m, v, sides[1], sides[2], sides[3], sides[4])
+                      : sn__onnx_as(m, v, sides[1], sides[2], sides[3]);
 }
 
 /* The numbers along one axis as channels, all else as rows. */
@@ -43,8 +45,9 @@ uint32_t sn__onnx_positions(sn__importer *m, const sn__onnx_value *v, int64_t ax
 sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t layer) {
   if (layer == SN_NONE) return m->err->code;
   sn_shape s = sn__onnx_shape(m, layer);
-  const int64_t dims[] = {s.n, s.c, s.h, s.w};
-  return sn__onnx_give(m, 0, layer, v->rank, dims);
+  const uint32_t planes = v->rank == 5 ? sn__onnx_planes(m, layer) : 1;
+  const int64_t image[] = {s.n, s.c, s.h, s.w}, volume[] = {s.n, s.c, planes, s.h / planes, s.w};
+  return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image);
 }
 
 sn_status sn__onnx_give_changed(sn__importer *m, const sn__onnx_value *v, int64_t axis, int64_t side, uint32_t layer) {
@@ -61,133 +64,9 @@ uint32_t sn__onnx_whole(sn__importer *m, int64_t value) {
   return value < 0 || value > SN_MAX_DIM ? 0 : (uint32_t)value;
 }
 
-/* The i-th of a list, which an attribute may have left out. */
-static uint32_t pick(sn__importer *m, const int64_t *list, uint32_t count, uint32_t i, uint32_t otherwise) {
-  return i < count ? sn__onnx_whole(m, list[i]) : otherwise;
-}
-
-/* ---- windows ---- */
-
-static void read_window(sn__importer *m, sn_attr *a, int64_t kernel_h, int64_t kernel_w, bool flat) {
-  uint32_t n;
-  const int64_t *list = sn__onnx_ints(m, "kernel_shape", UINT32_MAX, &n);
-  a->kernel_h = pick(m, list, n, 0, sn__onnx_whole(m, kernel_h));
-  a->kernel_w = flat ? 1 : pick(m, list, n, 1, sn__onnx_whole(m, kernel_w));
-  list = sn__onnx_ints(m, "strides", UINT32_MAX, &n);
-  a->stride_h = pick(m, list, n, 0, 1);
-  a->stride_w = flat ? 1 : pick(m, list, n, 1, 1);
-  list = sn__onnx_ints(m, "dilations", UINT32_MAX, &n);
-  a->dilation_h = pick(m, list, n, 0, 1);
-  a->dilation_w = flat ? 1 : pick(m, list, n, 1, 1);
-}
-
-/* Rows and columns put around ahead of it, where the two sides differ; else `a` takes them. */
-static uint32_t pad_window(sn__importer *m, sn_attr *a, uint32_t x, bool flat) {
-  uint32_t n;
-  const int64_t *pads = sn__onnx_ints(m, "pads", UINT32_MAX, &n);
-  const sn__onnx_attribute *automatic = sn__onnx_find(m->node, "auto_pad");
-  if (automatic && strncmp(automatic->text, "SAME", 4) == 0)
-    sn__onnx_fail(m, "auto_pad is not known; export it with pads");
-  uint32_t axes = flat ? 1 : 2, before[2] = {0}, behind[2] = {0};
-  for (uint32_t i = 0; i < axes; i++) {
-    before[i] = pick(m, pads, n, i, 0);
-    behind[i] = pick(m, pads, n, axes + i, 0);
-  }
-  if (before[0] == behind[0] && before[1] == behind[1]) {
-    a->pad_h = before[0];
-    a->pad_w = before[1];
-    return x;
-  }
-  sn_attr pad = {0};
-  for (uint32_t i = 0; i < axes; i++) {
-    uint32_t both = before[i] < behind[i] ? before[i] : behind[i];
-    *(i ? &pad.pad_w : &pad.pad_h) = both;
-    *(i ? &pad.output_pad_w : &pad.output_pad_h) = before[i] + behind[i] - 2 * both;
-  }
-  return sn__onnx_add(m, "pad", SN_PAD, &pad, &x, 1);
-}
-
-/* Of floats in the file; zeros that the graph makes are none. */
-static bool has_bias(sn__importer *m) {
+bool sn__onnx_has_bias(sn__importer *m) {
   const sn__onnx_value *bias = sn__onnx_input(m, 2);
   return bias && bias->kind == SN__ONNX_CONSTANT && bias->constant->parameter;
-}
-
-static sn_status convolve(sn__importer *m, sn_op op) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0), *weights = sn__onnx_input(m, 1);
-  if (!v) return m->err->code;
-  if (!weights || weights->kind != SN__ONNX_CONSTANT || weights->rank != v->rank || v->rank < 3)
-    return sn__onnx_fail(m, "its weights are no constant of as many dimensions as its input");
-  bool flat = v->rank == 3, turned = op == SN_DECONV;
-  sn_attr a = {.groups = sn__onnx_whole(m, sn__onnx_int(m, "group", 1)), .bias = has_bias(m)};
-  uint32_t own = sn__onnx_whole(m, weights->dims[turned ? 1 : 0]);
-  a.channels = turned ? sn__onnx_whole(m, (int64_t)own * a.groups) : own;
-  read_window(m, &a, weights->dims[2], sn__onnx_dim(weights, 3), flat);
-  uint32_t x = sn__onnx_image(m, v), n;
-  x = pad_window(m, &a, x, flat);
-  const int64_t *list = sn__onnx_ints(m, "output_padding", UINT32_MAX, &n);
-  a.output_pad_h = pick(m, list, n, 0, 0);
-  a.output_pad_w = flat ? 0 : pick(m, list, n, 1, 0);
-  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", op, &a, &x, 1));
-}
-
-static sn_status conv(sn__importer *m) {
-  return convolve(m, SN_CONV);
-}
-
-static sn_status deconv(sn__importer *m) {
-  return convolve(m, SN_DECONV);
-}
-
-static sn_status pool(sn__importer *m, sn_pool_mode mode, bool global) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
-  if (!v) return m->err->code;
-  sn_attr a = {.pool = mode, .global = global, .ceil = sn__onnx_int(m, "ceil_mode", 0) != 0};
-  bool flat = v->rank == 3;
-  uint32_t x = sn__onnx_image(m, v);
-  if (!global) read_window(m, &a, 0, 0, flat);
-  if (!global && (a.dilation_h > 1 || a.dilation_w > 1)) return sn__onnx_fail(m, "a pool with dilations is not known");
-  if (!global) x = pad_window(m, &a, x, flat);
-  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", SN_POOL, &a, &x, 1));
-}
-
-static sn_status max_pool(sn__importer *m) {
-  return pool(m, SN_POOL_MAX, false);
-}
-
-static sn_status average_pool(sn__importer *m) {
-  return pool(m, SN_POOL_AVERAGE, false);
-}
-
-static sn_status global_max_pool(sn__importer *m) {
-  return pool(m, SN_POOL_MAX, true);
-}
-
-static sn_status global_average_pool(sn__importer *m) {
-  return pool(m, SN_POOL_AVERAGE, true);
-}
-
-/* Over all axes but the first and one other, its channels. */
-static sn_status reduce_mean(sn__importer *m) {
-  const sn__onnx_value *v = sn__onnx_operand(m, 0);
-  uint32_t n, reduced = 0, left = 0, rank = 0;
-  const int64_t *axes = sn__onnx_ints(m, "axes", 1, &n);
-  if (!v || m->err->code != SN_OK) return m->err->code;
-  for (uint32_t i = 0; i < n; i++) {
-    int64_t axis = axes[i] < 0 ? axes[i] + v->rank : axes[i];
-    if (axis >= 1 && axis < v->rank) reduced |= 1u << axis;
-  }
-  int64_t channels = 1, dims[SN__ONNX_RANK] = {v->dims[0]};
-  bool keeps = sn__onnx_int(m, "keepdims", 1) != 0;
-  for (uint32_t i = 1; i < v->rank; i++) {
-    bool gone = reduced >> i & 1;
-    if (!gone) left++, channels = v->dims[i];
-    if (keeps || !gone) dims[++rank] = gone ? 1 : v->dims[i];
-  }
-  if (left != 1) return sn__onnx_fail(m, "a mean that leaves other than the images' channels is not known");
-  uint32_t x = sn__onnx_as(m, v, (uint64_t)channels, 0, 1);
-  const sn_attr a = {.pool = SN_POOL_AVERAGE, .global = true};
-  return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_POOL, &a, &x, 1), rank + 1, dims);
 }
 
 /* ---- products with weights ---- */
@@ -211,7 +90,7 @@ static sn_status gemm(sn__importer *m) {
     return sn__onnx_fail(m, "its second input is no matrix of weights");
   if (weights->dims[turned ? 1 : 0] != sn__onnx_dim(v, -1))
     return sn__onnx_fail(m, "its weights have another number of rows than its input has columns");
-  return linear(m, v, weights, weights->dims[turned ? 0 : 1], has_bias(m));
+  return linear(m, v, weights, weights->dims[turned ? 0 : 1], sn__onnx_has_bias(m));
 }
 
 /* As many matrices of the last two dimensions as the others make. */
@@ -313,6 +192,20 @@ static sn_status activation(sn__importer *m) {
   return add_same(m, SN_ACT, &a);
 }
 
+/* One slope for all, or one a channel; before opset 9 a plain list of these. */
+static sn_status prelu(sn__importer *m) {
+  const sn__onnx_value *v = sn__onnx_operand(m, 0), *slopes = sn__onnx_input(m, 1);
+  if (!v) return m->err->code;
+  if (!slopes || slopes->kind != SN__ONNX_CONSTANT) return sn__onnx_fail(m, "its slopes are no constant");
+  int64_t channels = sn__onnx_dim(v, 1), behind = m->model.opset < 9 && slopes->rank == 1 ? 0 : (int64_t)v->rank - 2;
+  bool one = sn__onnx_is_single(slopes), each = !one && sn__onnx_dim(slopes, -1 - behind) == channels;
+  for (uint32_t i = 0; each && i < slopes->rank; i++) each = slopes->dims[i] == 1 || i + 1 + behind == slopes->rank;
+  if (!one && !each) return sn__onnx_fail(m, "its slopes are neither one nor one a channel");
+  const sn_attr a = {.act = SN_ACT_PRELU, .slopes = one ? 1 : sn__onnx_whole(m, channels)};
+  uint32_t x = sn__onnx_image(m, v);
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_ACT, &a, &x, 1));
+}
+
 static sn_status dropout(sn__importer *m) {
   const sn__onnx_attribute *ratio = sn__onnx_find(m->node, "ratio");
   const sn__onnx_value *v = sn__onnx_input(m, 1);
@@ -408,8 +301,7 @@ static sn_status add(sn__importer *m) {
   if (!v) return m->err->code;
   if (other->kind == SN__ONNX_CONSTANT) return add_constant(m, v, other);
   if (!same_dims(v, other)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
-  sn_shape s = sn__onnx_shape(m, v->layer);
-  const uint32_t both[] = {v->layer, sn__onnx_as(m, other, s.c, s.h, s.w)};
+  const uint32_t both[] = {v->layer, sn__onnx_as_layer(m, other, v->layer)};
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, both, 2));
 }
 
@@ -432,7 +324,7 @@ static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, 
     return constant->constant->keep > 0 ? drop(m, v, constant) : take_mask(m, v, constant);
   for (uint32_t i = 0; i < constant->rank; i++)
     if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all)) all = 0;
-  bool last = all == (uint64_t)sn__onnx_dim(v, -1), each = v->rank > 1 && v->rank <= 4 && all == (uint64_t)v->dims[1];
+  bool last = all == (uint64_t)sn__onnx_dim(v, -1), each = v->rank > 1 && v->rank <= 5 && all == (uint64_t)v->dims[1];
   if (!last && !each) return take_mask(m, v, constant); /* such as angles of a rotary embedding */
   uint32_t x = last ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
   if (x == v->layer && m->b->layers[x].op == SN_RMS_NORM) return sn__onnx_give_same(m, v, x); /* its factors */
@@ -462,10 +354,9 @@ static sn_status multiply(sn__importer *m) {
     const sn__onnx_value *swapped = v;
     v = other, other = swapped;
   }
-  sn_shape s = sn__onnx_shape(m, v->layer);
   bool same = same_dims(v, other);
   const uint32_t both[] = {same ? v->layer : sn__onnx_image(m, v),
-                           same ? sn__onnx_as(m, other, s.c, s.h, s.w) : sn__onnx_image(m, other)};
+                           same ? sn__onnx_as_layer(m, other, v->layer) : sn__onnx_image(m, other)};
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_MUL, &(sn_attr){0}, both, 2));
 }
 
@@ -484,13 +375,13 @@ static const struct {
   const char *op;
   sn__onnx_rule rule;
 } rules[] = {
-    {"Conv", conv},
-    {"ConvTranspose", deconv},
-    {"MaxPool", max_pool},
-    {"AveragePool", average_pool},
-    {"GlobalMaxPool", global_max_pool},
-    {"GlobalAveragePool", global_average_pool},
-    {"ReduceMean", reduce_mean},
+    {"Conv", sn__onnx_conv},
+    {"ConvTranspose", sn__onnx_deconv},
+    {"MaxPool", sn__onnx_max_pool},
+    {"AveragePool", sn__onnx_average_pool},
+    {"GlobalMaxPool", sn__onnx_global_max_pool},
+    {"GlobalAveragePool", sn__onnx_global_average_pool},
+    {"ReduceMean", sn__onnx_reduce_mean},
     {"Gemm", gemm},
     {"MatMul", matmul},
     {"BatchNormalization", batch_norm},
@@ -501,6 +392,7 @@ static const struct {
     {"LRN", lrn},
     {"Relu", activation},
     {"LeakyRelu", activation},
+    {"PRelu", prelu},
     {"Tanh", activation},
     {"Sigmoid", activation},
     {"Elu", activation},

@@ -1,9 +1,7 @@
 /* Operator table, shape rules and parameter counts: what every operator is, in one row and one short function each.
  *
- * The rows are the table of the reference, section 1 ([SN] is Wang et al., PPoPP 2018). Output sizes of windows are
- * floor((in + 2 pad - kernel) / stride) + 1; a POOL with `ceil` rounds up and drops a last window that would start
- * beyond the input and its leading padding, as Caffe and PyTorch do. A DECONV makes an output of which its input would
- * be the windows: (in - 1) stride - 2 pad + kernel + output_pad. All functions take constant time per input.
+ * The rows are the table of the reference, section 1 ([SN] is Wang et al., PPoPP 2018). Operators with windows are in
+ * models/op_window.c, others in op_sequence.c and op_arrange.c. All functions take constant time per input.
  * Left out: time (sim/ has the cost model) and workspace (a property of algorithm and device). */
 #include "models/op.h"
 
@@ -16,50 +14,52 @@
 #include <string.h>
 #include <strings.h>
 
+enum { PLACES = 40 }; /* room for "16777216x16777216x16777216" */
+
 /* name, then yes or no: checkpoint, many inputs, offloaded in the paper, offloaded with offload=checkpoints, ends
- * offloads, convolves, shifts. */
+ * offloads, convolves, shifts, volumes. */
 #define OP_ROWS(ROW)                                                                                                   \
-  ROW(DATA, 1, 0, 0, 0, 0, 0, 0)                                                                                       \
-  ROW(CONV, 1, 0, 1, 0, 1, 1, 0)                                                                                       \
-  ROW(FC, 1, 0, 0, 0, 1, 0, 0)                                                                                         \
-  ROW(POOL, 0, 0, 0, 0, 0, 0, 0)                                                                                       \
-  ROW(ACT, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
-  ROW(LRN, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
-  ROW(BN, 0, 0, 0, 0, 0, 0, 1)                                                                                         \
-  ROW(DROPOUT, 0, 0, 0, 0, 0, 0, 0)                                                                                    \
-  ROW(SOFTMAX, 1, 0, 0, 0, 0, 0, 0)                                                                                    \
-  ROW(JOIN, 1, 1, 0, 1, 0, 0, 0)                                                                                       \
-  ROW(FORK, 1, 0, 0, 1, 0, 0, 0)                                                                                       \
-  ROW(CONCAT, 1, 1, 0, 1, 0, 0, 0)                                                                                     \
-  ROW(DECONV, 1, 0, 1, 0, 1, 1, 0)                                                                                     \
-  ROW(MUL, 1, 1, 0, 1, 0, 0, 0)                                                                                        \
-  ROW(SCALE, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
-  ROW(LAYER_NORM, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
-  ROW(RMS_NORM, 0, 0, 0, 0, 0, 0, 0)                                                                                   \
-  ROW(EMBEDDING, 1, 0, 0, 0, 0, 0, 0)                                                                                  \
-  ROW(POSITION, 0, 0, 0, 0, 0, 0, 0)                                                                                   \
-  ROW(TOKEN, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
-  ROW(TAKE, 0, 0, 0, 0, 0, 0, 0)                                                                                       \
-  ROW(ATTENTION, 1, 1, 0, 0, 0, 0, 0)                                                                                  \
-  ROW(ROTARY, 0, 0, 0, 0, 0, 0, 0)                                                                                     \
-  ROW(PROBABILITIES, 0, 0, 0, 0, 0, 0, 0)                                                                              \
-  ROW(GROUP_NORM, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
-  ROW(MATMUL, 1, 1, 0, 0, 0, 0, 0)                                                                                     \
-  ROW(RESHAPE, 0, 0, 0, 0, 0, 0, 0)                                                                                    \
-  ROW(TRANSPOSE, 0, 0, 0, 0, 0, 0, 0)                                                                                  \
-  ROW(SLICE, 0, 0, 0, 0, 0, 0, 0)                                                                                      \
-  ROW(PAD, 0, 0, 0, 0, 0, 0, 0)                                                                                        \
-  ROW(RESIZE, 0, 0, 0, 0, 0, 0, 0)
+  ROW(DATA, 1, 0, 0, 0, 0, 0, 0, 1)                                                                                    \
+  ROW(CONV, 1, 0, 1, 0, 1, 1, 0, 1)                                                                                    \
+  ROW(FC, 1, 0, 0, 0, 1, 0, 0, 1)                                                                                      \
+  ROW(POOL, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                    \
+  ROW(ACT, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                     \
+  ROW(LRN, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                     \
+  ROW(BN, 0, 0, 0, 0, 0, 0, 1, 1)                                                                                      \
+  ROW(DROPOUT, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
+  ROW(SOFTMAX, 1, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
+  ROW(JOIN, 1, 1, 0, 1, 0, 0, 0, 1)                                                                                    \
+  ROW(FORK, 1, 0, 0, 1, 0, 0, 0, 1)                                                                                    \
+  ROW(CONCAT, 1, 1, 0, 1, 0, 0, 0, 1)                                                                                  \
+  ROW(DECONV, 1, 0, 1, 0, 1, 1, 0, 1)                                                                                  \
+  ROW(MUL, 1, 1, 0, 1, 0, 0, 0, 1)                                                                                     \
+  ROW(SCALE, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                   \
+  ROW(LAYER_NORM, 0, 0, 0, 0, 0, 0, 1, 1)                                                                              \
+  ROW(RMS_NORM, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                \
+  ROW(EMBEDDING, 1, 0, 0, 0, 0, 0, 0, 0)                                                                               \
+  ROW(POSITION, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                \
+  ROW(TOKEN, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                   \
+  ROW(TAKE, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                    \
+  ROW(ATTENTION, 1, 1, 0, 0, 0, 0, 0, 0)                                                                               \
+  ROW(ROTARY, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(PROBABILITIES, 0, 0, 0, 0, 0, 0, 0, 1)                                                                           \
+  ROW(GROUP_NORM, 0, 0, 0, 0, 0, 0, 1, 1)                                                                              \
+  ROW(MATMUL, 1, 1, 0, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(RESHAPE, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                 \
+  ROW(TRANSPOSE, 0, 0, 0, 0, 0, 0, 0, 0)                                                                               \
+  ROW(SLICE, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                   \
+  ROW(PAD, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                     \
+  ROW(RESIZE, 0, 0, 0, 0, 0, 0, 0, 0)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
-#define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts)                                       \
-  [SN_##name] = {#name, checkpoint, many, paper, joints, ends, convolves, shifts},
+#define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts, volumes)                              \
+  [SN_##name] = {#name, checkpoint, many, paper, joints, ends, convolves, shifts, volumes},
     OP_ROWS(INFO_ROW)
 #undef INFO_ROW
 };
 
 static const char *const names[SN_OP_COUNT] = {
-#define NAME_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts) [SN_##name] = #name,
+#define NAME_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts, volumes) [SN_##name] = #name,
     OP_ROWS(NAME_ROW)
 #undef NAME_ROW
 };
@@ -76,7 +76,8 @@ const char *const *sn_act_names(void) {
       [SN_ACT_GELU] = "gelu",           [SN_ACT_SILU] = "silu",
       [SN_ACT_HARDSWISH] = "hardswish", [SN_ACT_HARDSIGMOID] = "hardsigmoid",
       [SN_ACT_SOFTPLUS] = "softplus",   [SN_ACT_MISH] = "mish",
-      [SN_ACT_GELU_NEW] = "gelu_new",   [SN_ACT_TIMES] = "times"};
+      [SN_ACT_GELU_NEW] = "gelu_new",   [SN_ACT_TIMES] = "times",
+      [SN_ACT_PRELU] = "prelu"};
   return modes;
 }
 
@@ -124,107 +125,9 @@ sn_status sn__check_range(const char *what, uint32_t value, uint32_t low, sn_err
   return sn_fail(err, SN_BAD_INPUT, "%s %" PRIu32 " is not from %" PRIu32 " to %u", what, value, low, SN_MAX_DIM);
 }
 
-static sn_status check_window_ranges(const sn_attr *a, sn_err *err) {
-  if (sn__check_range("kernel", a->kernel_h, 1, err) || sn__check_range("kernel", a->kernel_w, 1, err) ||
-      sn__check_range("stride", a->stride_h, 1, err) || sn__check_range("stride", a->stride_w, 1, err) ||
-      sn__check_range("pad", a->pad_h, 0, err) || sn__check_range("dilation", a->dilation_h, 0, err) ||
-      sn__check_range("dilation", a->dilation_w, 0, err))
-    return err->code;
-  return sn__check_range("pad", a->pad_w, 0, err);
-}
-
-/* Rows from a window's first to its last, as far apart as `dilation` says. */
-static uint64_t reach(uint32_t kernel, uint32_t dilation) {
-  return dilation > 1 ? (kernel - UINT64_C(1)) * dilation + 1 : kernel;
-}
-
-static sn_status check_window(const sn_attr *a, sn_shape in, sn_err *err) {
-  if (check_window_ranges(a, err)) return err->code;
-  uint32_t h = in.h + 2 * a->pad_h, w = in.w + 2 * a->pad_w;
-  uint64_t high = reach(a->kernel_h, a->dilation_h), wide = reach(a->kernel_w, a->dilation_w);
-  if (high > h || wide > w)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "kernel %" PRIu64 "x%" PRIu64 "%s is larger than its padded input %" PRIu32 "x%" PRIu32, high, wide,
-                   high > a->kernel_h || wide > a->kernel_w ? ", dilated," : "", h, w);
-  return SN_OK;
-}
-
-/* Windows along one side that check_window() has passed. */
-static uint32_t window_count(uint32_t in, uint64_t kernel, uint32_t stride, uint32_t pad, bool ceil) {
-  uint32_t way = (uint32_t)(in + 2 * pad - kernel);
-  uint32_t steps = way / stride + (ceil && way % stride != 0);
-  if ((uint64_t)steps * stride >= (uint64_t)in + pad && ceil) steps--;
-  return steps + 1;
-}
-
-static sn_status check_channels(const sn_attr *a, sn_err *err) {
-  return sn__check_range("channels", a->channels, 1, err) ? err->code : sn__check_range("groups", a->groups, 1, err);
-}
-
-static sn_status check_groups(const sn_attr *a, sn_shape in, sn_err *err) {
-  if (in.c % a->groups == 0 && a->channels % a->groups == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_INPUT,
-                 "groups %" PRIu32 " does not divide its %" PRIu32 " input and %" PRIu32 " output channels", a->groups,
-                 in.c, a->channels);
-}
-
-static sn_status conv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
-  if (check_channels(a, err) || check_window(a, in, err) || check_groups(a, in, err)) return err->code;
-  *out =
-      (sn_shape){in.n, a->channels, window_count(in.h, reach(a->kernel_h, a->dilation_h), a->stride_h, a->pad_h, false),
-                 window_count(in.w, reach(a->kernel_w, a->dilation_w), a->stride_w, a->pad_w, false)};
-  return SN_OK;
-}
-
-/* One side of a DECONV's output. */
-static sn_status deconv_side(uint32_t in, uint64_t kernel, uint32_t stride, uint32_t pad, uint32_t output_pad,
-                             uint32_t *out, sn_err *err) {
-  int64_t side = ((int64_t)in - 1) * stride + (int64_t)kernel + output_pad - 2 * (int64_t)pad;
-  if (output_pad >= stride)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "output_pad %" PRIu32 " is not smaller than stride %" PRIu32 ": another input would fit", output_pad,
-                   stride);
-  if (side < 1 || side > SN_MAX_DIM)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "its output has %" PRId64 " rows or columns, (%" PRIu32 " - 1) x %" PRIu32 " + %" PRIu64
-                   " + %" PRIu32 " - 2 x %" PRIu32 ", which is not from 1 to %u",
-                   side, in, stride, kernel, output_pad, pad, SN_MAX_DIM);
-  *out = (uint32_t)side;
-  return SN_OK;
-}
-
-static sn_status deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
-  if (check_channels(a, err) || check_window_ranges(a, err) || check_groups(a, in, err)) return err->code;
-  *out = (sn_shape){.n = in.n, .c = a->channels};
-  uint64_t high = reach(a->kernel_h, a->dilation_h), wide = reach(a->kernel_w, a->dilation_w);
-  if (deconv_side(in.h, high, a->stride_h, a->pad_h, a->output_pad_h, &out->h, err)) return err->code;
-  return deconv_side(in.w, wide, a->stride_w, a->pad_w, a->output_pad_w, &out->w, err);
-}
-
 static sn_status fc_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = (sn_shape){in.n, a->channels, a->positions ? in.h : 1, a->positions ? in.w : 1};
   return sn__check_range("channels", a->channels, 1, err);
-}
-
-static sn_status adaptive_shape(const sn_attr *a, sn_shape *out, sn_err *err) {
-  out->h = a->adaptive_h;
-  out->w = a->adaptive_w;
-  return sn__check_range("adaptive", out->h, 1, err) ? err->code : sn__check_range("adaptive", out->w, 1, err);
-}
-
-static sn_status pool_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
-  *out = (sn_shape){in.n, in.c, 1, 1};
-  if (a->global) return SN_OK;
-  if (a->adaptive_h || a->adaptive_w) return adaptive_shape(a, out, err);
-  if (check_window(a, in, err)) return err->code;
-  if (a->pad_h >= a->kernel_h || a->pad_w >= a->kernel_w)
-    return sn_fail(err, SN_BAD_INPUT,
-                   "pad %" PRIu32 "x%" PRIu32 " is not smaller than kernel %" PRIu32 "x%" PRIu32
-                   ": a window would see padding only",
-                   a->pad_h, a->pad_w, a->kernel_h, a->kernel_w);
-  out->h = window_count(in.h, a->kernel_h, a->stride_h, a->pad_h, a->ceil);
-  out->w = window_count(in.w, a->kernel_w, a->stride_w, a->pad_w, a->ceil);
-  return SN_OK;
 }
 
 static sn_status lrn_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
@@ -247,6 +150,9 @@ static sn_status dropout_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_
 
 static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
+  if (a->act == SN_ACT_PRELU && a->slopes != 1 && a->slopes != in.c)
+    return sn_fail(err, SN_BAD_INPUT, "slopes %" PRIu32 " is neither 1 nor the number of its channels, %" PRIu32,
+                   a->slopes, in.c);
   if (a->act == SN_ACT_TIMES && !isfinite(a->slope))
     return sn_fail(err, SN_BAD_INPUT, "slope %g is no number", a->slope);
   if (a->act != SN_ACT_LEAKY || (isfinite(a->slope) && a->slope >= 0)) return SN_OK;
@@ -254,13 +160,22 @@ static sn_status act_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
                  a->slope);
 }
 
+/* "28x28", of a volume "16x28x28". */
+static const char *print_places(sn_shape shape, uint32_t planes, char *text, size_t room) {
+  if (planes > 1)
+    snprintf(text, room, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, planes, shape.h / planes, shape.w);
+  else
+    snprintf(text, room, "%" PRIu32 "x%" PRIu32, shape.h, shape.w);
+  return text;
+}
+
 static sn_status softmax_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   *out = in;
   if ((in.h == 1 && in.w == 1) || a->positions || a->loss == SN_LOSS_MSE) return SN_OK;
+  char places[PLACES];
   return sn_fail(err, SN_BAD_INPUT,
-                 "SOFTMAX classifies whole images, but its input is %" PRIu32 "x%" PRIu32
-                 " pixels; put an FC or a global POOL before it",
-                 in.h, in.w);
+                 "SOFTMAX classifies whole images, but its input is %s pixels; put an FC or a global POOL before it",
+                 print_places(in, a->planes, places, sizeof places));
 }
 
 /* The first input that differs from input 0 in height, width or, with `channels`, in channels; count where none does */
@@ -272,23 +187,25 @@ static uint32_t odd_one(const sn_shape *inputs, uint32_t count, bool channels) {
   return i;
 }
 
-static sn_status fail_unequal(const char *what, const sn_shape *inputs, uint32_t i, sn_err *err) {
+static sn_status fail_unequal(const char *what, const sn_attr *a, const sn_shape *inputs, uint32_t i, sn_err *err) {
+  char first[PLACES], odd[PLACES];
+  uint32_t planes = inputs[i].h == 1 ? 0 : a->planes; /* a MUL's second input may be an image */
   return sn_fail(err, SN_BAD_INPUT,
-                 "%s: input 1 is %" PRIu32 "x%" PRIu32 "x%" PRIu32 ", input %" PRIu32 " is %" PRIu32 "x%" PRIu32
-                 "x%" PRIu32 " (channels x height x width)",
-                 what, inputs[0].c, inputs[0].h, inputs[0].w, i + 1, inputs[i].c, inputs[i].h, inputs[i].w);
+                 "%s: input 1 is %" PRIu32 "x%s, input %" PRIu32 " is %" PRIu32 "x%s (channels x %sheight x width)",
+                 what, inputs[0].c, print_places(inputs[0], a->planes, first, sizeof first), i + 1, inputs[i].c,
+                 print_places(inputs[i], planes, odd, sizeof odd), a->planes > 1 ? "depth x " : "");
 }
 
-static sn_status join_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+static sn_status join_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
   *out = inputs[0];
   uint32_t odd = odd_one(inputs, count, true);
-  return odd == count ? SN_OK : fail_unequal("JOIN adds tensors of one shape", inputs, odd, err);
+  return odd == count ? SN_OK : fail_unequal("JOIN adds tensors of one shape", a, inputs, odd, err);
 }
 
-static sn_status concat_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+static sn_status concat_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
   *out = inputs[0];
   uint32_t odd = odd_one(inputs, count, false);
-  if (odd != count) return fail_unequal("CONCAT needs one height and width", inputs, odd, err);
+  if (odd != count) return fail_unequal("CONCAT needs one height and width", a, inputs, odd, err);
   for (uint32_t i = 1; i < count; i++) {
     if (inputs[i].c > SN_MAX_DIM - out->c)
       return sn_fail(err, SN_BAD_INPUT, "CONCAT has more than %u channels", SN_MAX_DIM);
@@ -301,12 +218,12 @@ static bool broadcasts(uint32_t factor, uint32_t side) {
   return factor == side || factor == 1;
 }
 
-static sn_status mul_shape(const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
+static sn_status mul_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err) {
   *out = inputs[0];
   if (count > 2) return sn_fail(err, SN_BAD_INPUT, "MUL takes two inputs, not %" PRIu32, count);
   sn_shape x = inputs[0], factor = inputs[1];
   if (broadcasts(factor.c, x.c) && broadcasts(factor.h, x.h) && broadcasts(factor.w, x.w)) return SN_OK;
-  return fail_unequal("MUL multiplies by a tensor of the same shape, or with sides of 1", inputs, 1, err);
+  return fail_unequal("MUL multiplies by a tensor of the same shape, or with sides of 1", a, inputs, 1, err);
 }
 
 static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
@@ -317,18 +234,66 @@ static sn_status check_input_count(sn_op op, uint32_t count, sn_err *err) {
   return sn_fail(err, SN_BAD_INPUT, "%s takes %s, not %" PRIu32, names[op], wanted, count);
 }
 
+static uint32_t planes_at_least_one(uint32_t planes) {
+  return planes > 1 ? planes : 1;
+}
+
+/* What an operator that takes volumes does along one axis only. */
+static bool sees_rows_of_volume(sn_op op, const sn_attr *a) {
+  return (op == SN_SLICE || op == SN_PROBABILITIES) && a->axis == SN_SIDE_HEIGHT;
+}
+
+static bool is_pixel(sn_shape shape) {
+  return shape.h == 1 && shape.w == 1;
+}
+
+sn_status sn_op_take_planes(sn_op op, sn_attr *attr, const sn_shape *inputs, const uint32_t *planes, uint32_t n_inputs,
+                            sn_err *err) {
+  attr->planes = n_inputs > 0 ? planes[0] : 0;
+  for (uint32_t i = 0; i < n_inputs; i++) {
+    if (planes[i] > 1 && (!sn_op_table[op].volumes || sees_rows_of_volume(op, attr)))
+      return sn_fail(err, SN_BAD_INPUT,
+                     "%s%s takes images, but its input is a volume of %" PRIu32
+                     " planes; a RESHAPE before it makes an image of one",
+                     names[op], sn_op_table[op].volumes ? " along the height" : "", planes[i]);
+    bool same = planes_at_least_one(planes[i]) == planes_at_least_one(planes[0]);
+    if (!same && !(op == SN_MUL && planes[i] <= 1 && is_pixel(inputs[i])))
+      return sn_fail(err, SN_BAD_INPUT,
+                     "%s takes volumes of one depth: input 1 has %" PRIu32 " planes, input %" PRIu32 " has %" PRIu32,
+                     names[op], planes_at_least_one(planes[0]), i + 1, planes_at_least_one(planes[i]));
+  }
+  return SN_OK;
+}
+
+uint32_t sn_op_planes(sn_op op, const sn_attr *attr) {
+  switch (op) {
+  case SN_CONV:
+    return sn__conv_planes(attr);
+  case SN_DECONV:
+    return sn__deconv_planes(attr);
+  case SN_POOL:
+    return sn__pool_planes(attr);
+  case SN_FC:
+    return attr->positions ? attr->planes : 0;
+  case SN_RESHAPE:
+    return 0;
+  default:
+    return attr->planes;
+  }
+}
+
 sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uint32_t n_inputs, sn_shape *out,
                       sn_err *err) {
   if (check_input_count(op, n_inputs, err)) return err->code;
   switch (op) {
   case SN_CONV:
-    return conv_shape(attr, inputs[0], out, err);
+    return sn__conv_shape(attr, inputs[0], out, err);
   case SN_DECONV:
-    return deconv_shape(attr, inputs[0], out, err);
+    return sn__deconv_shape(attr, inputs[0], out, err);
   case SN_FC:
     return fc_shape(attr, inputs[0], out, err);
   case SN_POOL:
-    return pool_shape(attr, inputs[0], out, err);
+    return sn__pool_shape(attr, inputs[0], out, err);
   case SN_LRN:
     return lrn_shape(attr, inputs[0], out, err);
   case SN_DROPOUT:
@@ -336,13 +301,13 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
   case SN_SOFTMAX:
     return softmax_shape(attr, inputs[0], out, err);
   case SN_JOIN:
-    return join_shape(inputs, n_inputs, out, err);
+    return join_shape(attr, inputs, n_inputs, out, err);
   case SN_CONCAT:
-    return concat_shape(inputs, n_inputs, out, err);
+    return concat_shape(attr, inputs, n_inputs, out, err);
   case SN_ACT:
     return act_shape(attr, inputs[0], out, err);
   case SN_MUL:
-    return mul_shape(inputs, n_inputs, out, err);
+    return mul_shape(attr, inputs, n_inputs, out, err);
   case SN_EMBEDDING:
     return sn__embedding_shape(attr, inputs[0], out, err);
   case SN_POSITION:
@@ -389,7 +354,7 @@ sn_status sn__fail_too_large(const char *what, sn_err *err) {
   return sn_fail(err, SN_BAD_INPUT, "%s beyond what can be counted; make the layer smaller", what);
 }
 
-static sn_status set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err) {
+sn_status sn__set_weights(sn_layer *layer, const uint64_t *weights, size_t count, uint64_t positions, sn_err *err) {
   const uint64_t most = SN_MAX_NET_BYTES / sizeof(float);
   if (!sn__product_within(weights, count, most, &layer->parameters))
     return sn__fail_too_large("it has parameters", err);
@@ -400,23 +365,10 @@ static sn_status set_weights(sn_layer *layer, const uint64_t *weights, size_t co
   return SN_OK;
 }
 
-static sn_status measure_conv(sn_layer *layer, sn_shape in, sn_err *err) {
-  const sn_attr *a = &layer->attr;
-  const uint64_t weights[] = {a->channels, in.c / a->groups, a->kernel_h, a->kernel_w};
-  return set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
-}
-
-/* Each input is multiplied by the whole window, also by what of it falls into the padding. */
-static sn_status measure_deconv(sn_layer *layer, sn_shape in, sn_err *err) {
-  const sn_attr *a = &layer->attr;
-  const uint64_t weights[] = {in.c, a->channels / a->groups, a->kernel_h, a->kernel_w};
-  return set_weights(layer, weights, 4, (uint64_t)in.n * in.h * in.w, err);
-}
-
 static sn_status measure_fc(sn_layer *layer, sn_shape in, sn_err *err) {
   bool each = layer->attr.positions;
   const uint64_t weights[] = {layer->attr.channels, in.c, each ? 1 : in.h, each ? 1 : in.w};
-  return set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
+  return sn__set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
 sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
@@ -425,9 +377,9 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
   if (sn_shape_bytes(layer->out, &bytes, err)) return err->code; /* so that plain products of `out` cannot overflow */
   switch (layer->op) {
   case SN_CONV:
-    return measure_conv(layer, input, err);
+    return sn__conv_measure(layer, input, err);
   case SN_DECONV:
-    return measure_deconv(layer, input, err);
+    return sn__deconv_measure(layer, input, err);
   case SN_FC:
     return measure_fc(layer, input, err);
   case SN_BN:
@@ -458,6 +410,9 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     return SN_OK;
   case SN_ATTENTION:
     return sn__attention_measure(layer, err);
+  case SN_ACT:
+    layer->parameters = sn_layer_is_prelu(layer) ? layer->attr.slopes : 0;
+    return SN_OK;
   case SN_DROPOUT:
     layer->mask_bytes = layer->attr.images ? layer->out.n * sizeof(float) : bytes / sizeof(float);
     return SN_OK;

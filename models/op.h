@@ -17,6 +17,7 @@ typedef struct sn_op_info {
   bool ends_offload;   /* its forward start releases what was offloaded before it: CONV, FC ([SN] 3.3.1), DECONV */
   bool convolves;      /* by convolution algorithms, with workspaces: CONV, DECONV */
   bool shifts;         /* two parameters a channel, the second half added: norms */
+  bool volumes;        /* its inputs may be volumes, not only images */
 } sn_op_info;
 
 extern const sn_op_info sn_op_table[SN_OP_COUNT];
@@ -36,6 +37,13 @@ const char *const *sn_act_names(void);
 const char *const *sn_loss_names(void);
 /* Of the axes of an image, by sn_side. */
 const char *const *sn_side_names(void);
+
+/* Ahead of sn_op_shape(): sets the planes of its input among an operator's attributes. `planes` has those of every
+ * input, 0 of an image. SN_BAD_INPUT where it takes no volumes, or not these together. */
+sn_status sn_op_take_planes(sn_op op, sn_attr *attr, const sn_shape *inputs, const uint32_t *planes, uint32_t n_inputs,
+                            sn_err *err);
+/* Behind it: planes of the output, 0 of an image. */
+uint32_t sn_op_planes(sn_op op, const sn_attr *attr);
 
 /* Output shape of an operator from its attributes and input shapes. SN_BAD_INPUT with the reason ("kernel 11x11 is
  * larger than its padded input 5x5"), without the layer's name: the caller adds it. */

@@ -3,6 +3,7 @@
 #include "models/op_internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static uint32_t side(sn_shape shape, sn_side axis) {
   return axis == SN_SIDE_CHANNELS ? shape.c : axis == SN_SIDE_HEIGHT ? shape.h : shape.w;
@@ -93,9 +94,13 @@ sn_status sn__transpose_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_e
 
 sn_status sn__slice_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
   uint32_t sides[SN_SIDES] = {in.c, in.h, in.w}, whole = sides[a->axis];
-  if (a->count < 1 || a->count > whole || a->first > whole - a->count)
-    return sn_fail(err, SN_BAD_INPUT, "it takes %" PRIu32 " from number %" PRIu32 " on, but there are %" PRIu32,
-                   a->count, a->first, whole);
+  uint64_t reach = a->count < 1 ? 0 : (a->count - UINT64_C(1)) * (a->step > 1 ? a->step : 1) + 1;
+  if (a->count < 1 || reach > whole || a->first > whole - reach) {
+    char every[24] = "";
+    if (a->step > 1) snprintf(every, sizeof every, ", %" PRIu32 " apart,", a->step);
+    return sn_fail(err, SN_BAD_INPUT, "it takes %" PRIu32 "%s from number %" PRIu32 " on, but there are %" PRIu32,
+                   a->count, every, a->first, whole);
+  }
   sides[a->axis] = a->count;
   *out = shape_of(in.n, sides);
   return SN_OK;

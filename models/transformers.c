@@ -23,18 +23,47 @@ static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, const char *prefix, u
   return sn_build_inplace(b, x, SN_INPLACE_NO);
 }
 
-static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tokens, uint32_t most,
-                         const char *parameters, sn_err *err) {
-  if (parameters) return sn__zoo_begin(entry, batch, 1, 1, parameters, err);
-  if (tokens <= most) return sn_builder_new_tokens(entry->name, batch, tokens, err);
+/* Sizes behind "name:", by these keys. `entries` are rows of the first table: words, of ViT classes; `places`
+ * positions, of ViT the side of a patch. */
+typedef struct sizes {
+  uint32_t layers, hidden, heads, ffn, entries, places;
+} sizes;
+enum { SIZES = sizeof(sizes) / sizeof(uint32_t) };
+
+/* Those of the entry, but for what the parameters say; between the two FCs of a block are 4 hidden features unless they
+ * say something else. */
+static sn_status read_sizes(const sn_zoo_entry *entry, const char *parameters, const char *const names[SIZES],
+                            sizes *of, sn_err *err) {
+  const sn__transformer *own = entry->config;
+  const sn__zoo_keys keys = {.names = names, .count = SIZES, .high = 1000000};
+  uint32_t values[SIZES] = {own->layers, own->hidden, own->heads, 0, of->entries, of->places};
+  if (sn__zoo_parameters(entry, parameters, &keys, values, err) != SN_OK) return err->code;
+  *of = (sizes){values[0], values[1], values[2], values[3] ? values[3] : 4 * values[1], values[4], values[5]};
+  if (of->hidden % of->heads == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: heads must divide hidden, and %" PRIu32 " do not divide %" PRIu32, entry->name,
+                 of->heads, of->hidden);
+}
+
+static const char *full_name(const sn_zoo_entry *entry, const char *parameters, char *name) {
+  snprintf(name, SN_NET_NAME, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
+  return name;
+}
+
+/* Of a network that reads tokens, which has a table of positions. */
+static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tokens, const char *parameters, sizes *of,
+                         sn_err *err) {
+  static const char *const names[SIZES] = {"layers", "hidden", "heads", "ffn", "vocabulary", "positions"};
+  char name[SN_NET_NAME];
+  if (read_sizes(entry, parameters, names, of, err) != SN_OK) return NULL;
+  if (tokens <= of->places) return sn_builder_new_tokens(full_name(entry, parameters, name), batch, tokens, err);
   sn_fail(err, SN_BAD_USAGE, "%s has positions for %" PRIu32 " tokens, not %" PRIu32 "; give a shorter --sequence",
-          entry->name, most, tokens);
+          full_name(entry, parameters, name), of->places, tokens);
   return NULL;
 }
 
 /* -- GPT-2 -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
   uint32_t y = sn_build_layer_norm(b, x, "h.%u.ln_1", i);
   y = sn_build_fc_positions(b, y, 3 * net->hidden, "h.%u.attn.c_attn", i);
   const sn_attention attention = {.heads = net->heads, .causal = true, .drop = 0.1};
@@ -43,7 +72,7 @@ static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sn__transformer *net
   y = sn_build_dropout(b, y, 0.1, "h.%u.attn.resid_dropout", i);
   x = add(b, y, x, "h", i, 1);
   y = sn_build_layer_norm(b, x, "h.%u.ln_2", i);
-  y = sn_build_fc_positions(b, y, 4 * net->hidden, "h.%u.mlp.c_fc", i);
+  y = sn_build_fc_positions(b, y, net->ffn, "h.%u.mlp.c_fc", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU_NEW}, "h.%u.mlp.act", i);
   y = sn_build_fc_positions(b, y, net->hidden, "h.%u.mlp.c_proj", i);
   y = sn_build_dropout(b, y, 0.1, "h.%u.mlp.dropout", i);
@@ -51,22 +80,21 @@ static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sn__transformer *net
 }
 
 sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  const uint32_t vocabulary = 50257, positions = 1024;
-  const sn__transformer *net = entry->config;
-  sn_builder *b = begin(entry, batch, image, positions, parameters, err);
-  uint32_t table = sn_build_embedding(b, vocabulary, net->hidden, "wte");
-  uint32_t x = sn_build_position(b, table, positions, "wpe");
+  sizes net = {.entries = 50257, .places = 1024};
+  sn_builder *b = begin(entry, batch, image, parameters, &net, err);
+  uint32_t table = sn_build_embedding(b, net.entries, net.hidden, "wte");
+  uint32_t x = sn_build_position(b, table, net.places, "wpe");
   x = sn_build_dropout(b, x, 0.1, "drop");
-  for (unsigned i = 0; i < net->layers; i++) x = gpt2_block(b, x, net, i);
+  for (unsigned i = 0; i < net.layers; i++) x = gpt2_block(b, x, &net, i);
   x = sn_build_layer_norm(b, x, "ln_f");
-  x = sn_build_linear(b, x, vocabulary, table, "lm_head");
+  x = sn_build_linear(b, x, net.entries, table, "lm_head");
   sn_build_softmax_positions(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
 }
 
 /* -- BERT --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t bert_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+static uint32_t bert_block(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
   uint32_t qkv[3];
   qkv[0] = sn_build_fc_positions(b, x, net->hidden, "encoder.layer.%u.attention.self.query", i);
   qkv[1] = sn_build_fc_positions(b, x, net->hidden, "encoder.layer.%u.attention.self.key", i);
@@ -77,7 +105,7 @@ static uint32_t bert_block(sn_builder *b, uint32_t x, const sn__transformer *net
   y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.attention.output.dropout", i);
   y = add(b, y, x, "encoder.layer", i, 1);
   x = sn_build_layer_norm(b, y, "encoder.layer.%u.attention.output.LayerNorm", i);
-  y = sn_build_fc_positions(b, x, 4 * net->hidden, "encoder.layer.%u.intermediate.dense", i);
+  y = sn_build_fc_positions(b, x, net->ffn, "encoder.layer.%u.intermediate.dense", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layer.%u.intermediate.act", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layer.%u.output.dense", i);
   y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.output.dropout", i);
@@ -86,17 +114,17 @@ static uint32_t bert_block(sn_builder *b, uint32_t x, const sn__transformer *net
 }
 
 sn_net *sn__zoo_bert(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  const uint32_t vocabulary = 30522, positions = 512, segments = 2;
-  const sn__transformer *net = entry->config;
-  sn_builder *b = begin(entry, batch, image, positions, parameters, err);
-  uint32_t x = sn_build_embedding(b, vocabulary, net->hidden, "embeddings.word_embeddings");
+  const uint32_t segments = 2;
+  sizes net = {.entries = 30522, .places = 512};
+  sn_builder *b = begin(entry, batch, image, parameters, &net, err);
+  uint32_t x = sn_build_embedding(b, net.entries, net.hidden, "embeddings.word_embeddings");
   x = sn_build_position(b, x, segments, "embeddings.token_type_embeddings");
-  x = sn_build_position(b, x, positions, "embeddings.position_embeddings");
+  x = sn_build_position(b, x, net.places, "embeddings.position_embeddings");
   x = sn_build_layer_norm(b, x, "embeddings.LayerNorm");
   x = sn_build_dropout(b, x, 0.1, "embeddings.dropout");
-  for (unsigned i = 0; i < net->layers; i++) x = bert_block(b, x, net, i);
+  for (unsigned i = 0; i < net.layers; i++) x = bert_block(b, x, &net, i);
   x = sn_build_take(b, x, "pooler.first");
-  x = sn_build_fc(b, x, net->hidden, "pooler.dense");
+  x = sn_build_fc(b, x, net.hidden, "pooler.dense");
   x = sn_build_act(b, x, (sn_act){.mode = SN_ACT_TANH}, "pooler.activation");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
@@ -105,7 +133,7 @@ sn_net *sn__zoo_bert(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
 /* -- ViT ---------------------------------------------------------------------------------------------------------- */
 
 /* nn.MultiheadAttention lays its three projections out one behind the other: a copy. */
-static uint32_t vit_block(sn_builder *b, uint32_t x, const sn__transformer *net, unsigned i) {
+static uint32_t vit_block(sn_builder *b, uint32_t x, const sizes *net, unsigned i) {
   uint32_t y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_1", i);
   y = sn_build_fc_positions(b, y, 3 * net->hidden, "encoder.layers.%u.self_attention.in_proj", i);
   y = sn_build_concat(b, &y, 1, "encoder.layers.%u.self_attention.contiguous", i);
@@ -113,29 +141,33 @@ static uint32_t vit_block(sn_builder *b, uint32_t x, const sn__transformer *net,
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.self_attention.out_proj", i);
   x = add(b, y, x, "encoder.layers", i, 1);
   y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_2", i);
-  y = sn_build_fc_positions(b, y, 4 * net->hidden, "encoder.layers.%u.mlp.0", i);
+  y = sn_build_fc_positions(b, y, net->ffn, "encoder.layers.%u.mlp.0", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layers.%u.mlp.1", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.mlp.3", i);
   return add(b, x, y, "encoder.layers", i, 2);
 }
 
 sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  const uint32_t patch = 16;
-  const sn__transformer *net = entry->config;
+  static const char *const names[SIZES] = {"layers", "hidden", "heads", "ffn", "classes", "patch"};
+  sizes net = {.entries = 1000, .places = 16};
+  if (read_sizes(entry, parameters, names, &net, err) != SN_OK) return NULL;
+  const uint32_t patch = net.places;
+  char name[SN_NET_NAME];
+  full_name(entry, parameters, name);
   if (image % patch != 0) {
     sn_fail(err, SN_BAD_USAGE, "%s cuts images into patches of %" PRIu32 "x%" PRIu32 ", which do not fill %" PRIu32,
-            entry->name, patch, patch, image);
+            name, patch, patch, image);
     return NULL;
   }
-  sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
-  const sn_conv patches = {.channels = net->hidden, .kernel = patch, .stride = patch};
+  sn_builder *b = sn_builder_new(name, batch, 3, image, image, err);
+  const sn_conv patches = {.channels = net.hidden, .kernel = patch, .stride = patch};
   uint32_t x = sn_build_conv(b, SN_DATA_LAYER, patches, "conv_proj");
   x = sn_build_token(b, x, "class_token");
   x = sn_build_position(b, x, (image / patch) * (image / patch) + 1, "encoder.pos_embedding");
-  for (unsigned i = 0; i < net->layers; i++) x = vit_block(b, x, net, i);
+  for (unsigned i = 0; i < net.layers; i++) x = vit_block(b, x, &net, i);
   x = sn_build_layer_norm(b, x, "encoder.ln");
   x = sn_build_take(b, x, "first");
-  x = sn_build_fc(b, x, 1000, "heads.head");
+  x = sn_build_fc(b, x, net.entries, "heads.head");
   sn_build_softmax(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
 }
@@ -165,37 +197,49 @@ static uint32_t llama_block(sn_builder *b, uint32_t x, const uint32_t *of, unsig
   return add(b, x, y, "layers", i, 2);
 }
 
-/* "7b", "13b" and "70b" stand for their parameters; NULL: `parameters` is not one of them. Table 1 of the paper. */
-static const uint32_t *llama_of_size(const char *parameters) {
+/* "7b", "13b" and "70b" stand for their parameters, and others may follow: "70b,layers=4". The defaults are those of
+ * 7B. Returns what follows, or NULL. Table 1 of the paper. */
+static const char *take_llama_size(const char *parameters, uint32_t *of) {
   static const struct {
     const char *name;
     uint32_t of[LLAMA_KEYS];
-  } sizes[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}},
+  } known[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}},
                {"13b", {40, 5120, 40, 40, 13824, 32000}},
                {"70b", {80, 8192, 64, 8, 28672, 32000}}};
-  for (size_t i = 0; parameters && i < sizeof sizes / sizeof sizes[0]; i++)
-    if (strcmp(parameters, sizes[i].name) == 0) return sizes[i].of;
-  return parameters ? NULL : sizes[0].of;
+  size_t length = parameters ? strcspn(parameters, ",") : 0, found = 0, count = sizeof known / sizeof known[0];
+  while (found < count && (strlen(known[found].name) != length || strncmp(known[found].name, parameters, length) != 0))
+    found++;
+  memcpy(of, known[found % count].of, sizeof known->of);
+  if (!parameters || found == count) return parameters;
+  return parameters[length] ? parameters + length + 1 : NULL;
+}
+
+/* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
+static sn_status read_llama(const sn_zoo_entry *entry, const char *parameters, uint32_t *of, sn_err *err) {
+  static const char *const names[LLAMA_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
+  static const sn__zoo_keys keys = {.names = names, .count = LLAMA_KEYS, .high = 1000000};
+  const char *others = take_llama_size(parameters, of);
+  if (of[KV_HEADS] == of[HEADS]) of[KV_HEADS] = 0;
+  if (sn__zoo_parameters(entry, others, &keys, of, err) != SN_OK) return err->code;
+  if (of[KV_HEADS] == 0) of[KV_HEADS] = of[HEADS];
+  return SN_OK;
 }
 
 static sn_status check_llama(const uint32_t *of, sn_err *err) {
-  if (of[HIDDEN] % of[HEADS] == 0 && of[HEADS] % of[KV_HEADS] == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE,
-                 "llama: heads %" PRIu32 " must divide hidden %" PRIu32 ", and kv_heads %" PRIu32 " divide heads",
-                 of[HEADS], of[HIDDEN], of[KV_HEADS]);
+  if (of[HIDDEN] % of[HEADS] != 0)
+    return sn_fail(err, SN_BAD_USAGE, "llama: heads must divide hidden, and %" PRIu32 " do not divide %" PRIu32,
+                   of[HEADS], of[HIDDEN]);
+  if (of[HEADS] % of[KV_HEADS] != 0)
+    return sn_fail(err, SN_BAD_USAGE, "llama: kv_heads must divide heads, and %" PRIu32 " do not divide %" PRIu32,
+                   of[KV_HEADS], of[HEADS]);
+  return SN_OK;
 }
 
 sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  static const char *const names[LLAMA_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
-  static const sn__zoo_keys keys = {.names = names, .count = LLAMA_KEYS, .high = 1000000};
-  const uint32_t *size = llama_of_size(parameters);
   uint32_t of[LLAMA_KEYS];
-  memcpy(of, size ? size : llama_of_size(NULL), sizeof of);
-  if (!size && sn__zoo_parameters(entry, parameters, &keys, of, err) != SN_OK) return NULL;
-  if (check_llama(of, err) != SN_OK) return NULL;
+  if (read_llama(entry, parameters, of, err) != SN_OK || check_llama(of, err) != SN_OK) return NULL;
   char name[SN_NET_NAME];
-  snprintf(name, sizeof name, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
-  sn_builder *b = sn_builder_new_tokens(name, batch, image, err);
+  sn_builder *b = sn_builder_new_tokens(full_name(entry, parameters, name), batch, image, err);
   uint32_t x = sn_build_embedding(b, of[VOCABULARY], of[HIDDEN], "embed_tokens");
   for (unsigned i = 0; i < of[LAYERS]; i++) x = llama_block(b, x, of, i);
   x = sn_build_rms_norm(b, x, "norm");

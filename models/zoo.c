@@ -9,6 +9,7 @@
 #include "models/op.h"
 #include "models/zoo_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,12 @@ static const sn_zoo_entry entries[] = {
     {"tv_densenet121", "torchvision's DenseNet-121", 224, sn__zoo_tv_densenet, (const uint32_t[]){6, 12, 24, 16}},
     {"tv_mobilenet_v2", "torchvision's MobileNetV2", 224, sn__zoo_tv_mobilenet_v2, NULL},
     {"tv_squeezenet1_1", "torchvision's SqueezeNet 1.1", 224, sn__zoo_tv_squeezenet, NULL},
+    {"tv_r3d_18", "torchvision's R3D-18 (CVPR 2018), clips of 16 frames: tv_r3d_18:frames=32", 112, sn__zoo_tv_video,
+     &(const sn__video){SN__VIDEO_CUBE, SN__VIDEO_CUBE}},
+    {"tv_mc3_18", "torchvision's MC3-18 (CVPR 2018), 3x3x3 in the first stage only: tv_mc3_18:frames=32", 112,
+     sn__zoo_tv_video, &(const sn__video){SN__VIDEO_CUBE, SN__VIDEO_PLANE}},
+    {"tv_r2plus1d_18", "torchvision's R(2+1)D-18 (CVPR 2018), 1x3x3 and 3x1x1: tv_r2plus1d_18:frames=32", 112,
+     sn__zoo_tv_video, &(const sn__video){SN__VIDEO_SPLIT, SN__VIDEO_SPLIT}},
     {"resnext50_32x4d", "ResNeXt-50 (CVPR 2017), 32 groups", 224, sn__zoo_tv_resnet,
      &(const sn__resnet){.units = {3, 4, 6, 3}, .groups = 32, .group_width = 4}},
     {"resnext101_32x8d", "ResNeXt-101 (CVPR 2017), 32 groups", 224, sn__zoo_tv_resnet,
@@ -86,23 +93,26 @@ static const sn_zoo_entry entries[] = {
     {"convnext_base", "ConvNeXt-B (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 128, 0.5}},
     {"convnext_large", "ConvNeXt-L (CVPR 2022)", 224, sn__zoo_convnext, &(const sn__convnext){{3, 3, 27, 3}, 192, 0.5}},
     {"unet", "U-Net (MICCAI 2015), padded, with batch norms; two classes a pixel", 512, sn__zoo_unet, NULL},
-    {"vit_b_16", "ViT-B/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){12, 768, 12}},
+    {"vit_b_16", "ViT-B/16 (ICLR 2021); also vit_b_16:layers=12,hidden=768,heads=12,ffn=3072,classes=1000,patch=16",
+     224, sn__zoo_vit, &(const sn__transformer){12, 768, 12}},
     {"vit_l_16", "ViT-L/16 (ICLR 2021)", 224, sn__zoo_vit, &(const sn__transformer){24, 1024, 16}},
     {"swin_t", "Swin-T (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 6, 2}, 96, 0.2}},
     {"swin_s", "Swin-S (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 18, 2}, 96, 0.3}},
     {"swin_b", "Swin-B (ICCV 2021)", 224, sn__zoo_swin, &(const sn__swin){{2, 2, 18, 2}, 128, 0.5}},
-    {"bert_base", "BERT-base (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
+    {"bert_base", "BERT-base (NAACL 2019) without a head, 512 tokens; takes what gpt2 takes", 512, sn__zoo_bert,
      &(const sn__transformer){12, 768, 12}},
     {"bert_large", "BERT-large (NAACL 2019) without a head, 512 tokens", 512, sn__zoo_bert,
      &(const sn__transformer){24, 1024, 16}},
-    {"gpt2", "GPT-2 (2019), 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){12, 768, 12}},
+    {"gpt2",
+     "GPT-2 (2019), 1,024 tokens; also gpt2:layers=12,hidden=768,heads=12,ffn=3072,vocabulary=50257,positions=1024",
+     1024, sn__zoo_gpt2, &(const sn__transformer){12, 768, 12}},
     {"gpt2_medium", "GPT-2 medium, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){24, 1024, 16}},
     {"gpt2_large", "GPT-2 large, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){36, 1280, 20}},
     {"gpt2_xl", "GPT-2 XL, 1,024 tokens", 1024, sn__zoo_gpt2, &(const sn__transformer){48, 1600, 25}},
     {"t5_base", "T5-base (JMLR 2020), 512 tokens to 512 tokens", 512, sn__zoo_t5,
      &(const sn__transformer){12, 768, 12}},
     {"llama",
-     "Llama 2 (2023), 4,096 tokens: llama:7b, 13b, 70b, "
+     "Llama 2 (2023), 4,096 tokens: llama:7b, 13b, 70b, 70b,layers=8, "
      "llama:layers=32,hidden=4096,heads=32,kv_heads=32,ffn=11008,vocabulary=32000",
      4096, sn__zoo_llama, NULL},
 };
@@ -204,13 +214,18 @@ char *sn_net_adapt_like(const char *spec, const char *like) {
   return text;
 }
 
-bool sn_net_is_sequence(const char *spec) {
+/* The entry that a name with its parameters and adapters is of. */
+static const sn_zoo_entry *find(const char *spec) {
   size_t length = strcspn(spec, ":+");
   for (size_t i = 0; i < ENTRY_COUNT; i++)
-    if (strlen(entries[i].name) == length && strncmp(spec, entries[i].name, length) == 0)
-      return entries[i].build == sn__zoo_gpt2 || entries[i].build == sn__zoo_bert ||
-             entries[i].build == sn__zoo_llama || entries[i].build == sn__zoo_t5;
-  return false;
+    if (strlen(entries[i].name) == length && strncmp(spec, entries[i].name, length) == 0) return &entries[i];
+  return NULL;
+}
+
+bool sn_net_is_sequence(const char *spec) {
+  const sn_zoo_entry *entry = find(spec);
+  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_bert || entry->build == sn__zoo_llama ||
+                   entry->build == sn__zoo_t5);
 }
 
 static bool ends_in(const char *text, size_t length, const char *end) {
@@ -231,6 +246,31 @@ bool sn_net_is_onnx(const char *spec) {
 bool sn_net_is_file(const char *spec) {
   size_t length = (size_t)(sn_net_file_end(spec) - spec);
   return memchr(spec, '/', length) || ends_in(spec, length, ".json") || ends_in(spec, length, ".onnx");
+}
+
+static sn_status print_spec(char *text, sn_err *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+static sn_status print_spec(char *text, sn_err *err, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(text, SN_NET_SPEC, format, args);
+  va_end(args);
+  if (length >= 0 && length < SN_NET_SPEC) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--net: with its loss and adapters a name has fewer than %d bytes", SN_NET_SPEC);
+}
+
+sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err *err) {
+  const char *end = sn_net_file_end(spec);
+  if (!sn_net_is_onnx(spec) || *end == ':')
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--loss is of an ONNX file, which has none of its own; a network file says it at its SOFTMAX");
+  return print_spec(text, err, "%.*s:loss=%s%s", (int)sn_min((size_t)(end - spec), SN_NET_SPEC), spec, loss, end);
+}
+
+sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err) {
+  if (sn_net_lora(spec))
+    return sn_fail(err, SN_BAD_USAGE, "--lora: the network has adapters by its name already; give one or the other");
+  return print_spec(text, err, "%s%s%s", spec, SN_NET_ADAPTED, lora);
 }
 
 char *sn_net_title(const char *spec, const char *name, char *text, size_t room) {
@@ -305,14 +345,17 @@ sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *er
 }
 
 /* The parameter of a family that makes it deeper. */
-static const struct { const char *family, *key; } depths[] = {{"resnet", "n3"}, {"resnet_cifar", "n"}};
+static const struct {
+  sn_net *(*build)(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err);
+  const char *key;
+} depths[] = {{sn__zoo_resnet_any, "n3"}, {sn__zoo_resnet_cifar, "n"}, {sn__zoo_llama, "layers"},
+              {sn__zoo_gpt2, "layers"},   {sn__zoo_bert, "layers"},    {sn__zoo_vit, "layers"}};
 
 const char *sn_net_depth_name(const char *spec) {
-  char name[LONGEST];
   if (sn_net_is_file(spec)) return "repeat";
-  snprintf(name, sizeof name, "%.*s", (int)sn_min(strcspn(spec, ":+"), sizeof name), spec);
-  for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)
-    if (strcmp(name, depths[i].family) == 0) return depths[i].key;
+  const sn_zoo_entry *entry = find(spec);
+  for (size_t i = 0; entry && i < sizeof depths / sizeof depths[0]; i++)
+    if (entry->build == depths[i].build) return depths[i].key;
   return NULL;
 }
 
@@ -338,11 +381,10 @@ static sn_net *load_deep(const char *name, const char *parameters, uint32_t dept
   sn_net *known = load_zoo(name, parameters, batch, image, err);
   sn_net_free(known);
   if (known)
-    sn_fail(
-        err, SN_BAD_USAGE,
-        "network \"%s\" has a fixed depth; give \"resnet\", whose n3 is its depth, \"resnet_cifar\", whose n is, or a "
-        "JSON file with a repeat",
-        name);
+    sn_fail(err, SN_BAD_USAGE,
+            "network \"%s\" has a fixed depth; give \"resnet\", whose n3 is its depth, \"resnet_cifar\", whose n is, "
+            "\"llama\", \"gpt2\", \"bert_base\" or \"vit_b_16\", whose layers are, or a JSON file with a repeat",
+            name);
   return NULL;
 }
 

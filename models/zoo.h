@@ -34,11 +34,11 @@ const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
  * network cannot have, SN_BAD_INPUT with file and line for a bad file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
 
-/* The same at another depth: the parameter n3 of "resnet", n of "resnet_cifar", or how often the repeat of a JSON
- * network is written out (docs/networks.md says which). depth 0 is sn_net_load(). SN_BAD_USAGE for a network of a fixed
- * depth. */
+/* The same at another depth: the parameter n3 of "resnet", n of "resnet_cifar", layers of "llama", "gpt2" and their
+ * like, or how often the repeat of a JSON network is written out (docs/networks.md says which). depth 0 is
+ * sn_net_load(). SN_BAD_USAGE for a network of a fixed depth. */
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err);
-/* What a depth is called: "n3", "n", "repeat"; NULL for a network of the zoo that has none. */
+/* What a depth is called: "n3", "n", "layers", "repeat"; NULL for a network of the zoo that has none. */
 const char *sn_net_depth_name(const char *spec);
 
 /* What people read of a network: `spec` as given, and behind a file the name it gives itself, "mine.json
@@ -63,6 +63,13 @@ bool sn_net_is_file(const char *spec);
 bool sn_net_is_onnx(const char *spec);
 /* Where the path of a file ends in `spec`: behind an ONNX file's may stand its loss, ":loss=mse". */
 const char *sn_net_file_end(const char *spec);
+
+enum { SN_NET_SPEC = 4400 }; /* bytes of a network with its loss and adapters, as options give them, and the 0 */
+
+/* `spec` with a loss (":loss=mse") or adapters ("+lora=8") into text[SN_NET_SPEC]. SN_BAD_USAGE, naming the option,
+ * where it can have none, has them already, or is too long. */
+sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err *err);
+sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err);
 
 /* From JSON text already in memory, `file` standing in errors, or from a file. What sn_net_load() does for a path. */
 sn_net *sn_net_from_json(const char *file, const char *text, uint64_t bytes, uint32_t batch, sn_err *err);

@@ -41,8 +41,19 @@ typedef struct sn__convnext {
   double drop;                 /* share of images that skip the last unit */
 } sn__convnext;
 
+/* What a convolution of a video network sees. */
+typedef enum sn__video_window {
+  SN__VIDEO_CUBE,  /* 3x3x3 */
+  SN__VIDEO_PLANE, /* 1x3x3, one frame at a time */
+  SN__VIDEO_SPLIT  /* 1x3x3, then 3x1x1 */
+} sn__video_window;
+
+typedef struct sn__video {
+  sn__video_window first, others; /* of the first stage, and of the other three */
+} sn__video;
+
 typedef struct sn__transformer {
-  uint32_t layers, hidden, heads;
+  uint32_t layers, hidden, heads; /* unless parameters say others */
 } sn__transformer;
 
 typedef struct sn__swin {
@@ -96,6 +107,7 @@ SN__FAMILY(tv_inception_v3);
 SN__FAMILY(tv_densenet); /* config: uint32_t[4], layers per dense block */
 SN__FAMILY(tv_mobilenet_v2);
 SN__FAMILY(tv_squeezenet);
+SN__FAMILY(tv_video);     /* config: sn__video */
 SN__FAMILY(mobilenet_v3); /* config: sn__mobilenet_v3 */
 SN__FAMILY(efficientnet); /* config: sn__efficientnet */
 SN__FAMILY(convnext);     /* config: sn__convnext */

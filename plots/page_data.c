@@ -217,6 +217,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_count("batch", run->batch, out);
   write_count("image_height", run->image_height, out);
   write_count("image_width", run->image_width, out);
+  write_count("image_depth", run->image_depth, out);
   write_text("gpu", run->gpu, out);
   write_text("device", run->device, out);
   write_count("memory", run->memory_bytes, out);

@@ -104,6 +104,9 @@ void sn__sweep_put_iteration(FILE *out, const sn__sweep_chart *chart) {
   if (chart->of_accumulates || row->accumulate > 1)
     fprintf(out, ", %" PRIu32 " batch%s an update", row->accumulate, row->accumulate == 1 ? "" : "es");
   if (chart->of_precisions || strcmp(row->precision, "fp32") != 0) fprintf(out, ", %s", row->precision);
+  if (!*row->freeze) return;
+  fputs(", frozen: ", out);
+  sn__put_text(out, row->freeze, 48);
 }
 
 /* What every picture has, unless it is said otherwise, is told only where there is room for it. */
@@ -114,7 +117,7 @@ static void put_setting(FILE *out, const char *what, const char *value, const ch
 static void put_settings(FILE *out, const sn__sweep_chart *chart) {
   const sn_sweep_row *row = chart->rows[0];
   bool plain = strcmp(row->optimizer, "momentum") == 0 && row->accumulate == 1 && !row->inference &&
-               strcmp(row->precision, "fp32") == 0;
+               strcmp(row->precision, "fp32") == 0 && !*row->freeze;
   bool roomy = plain && !chart->of_precisions && !chart->of_optimizers && !chart->of_accumulates;
   put_setting(out, "workspace", row->workspace, "dynamic", roomy);
   put_setting(out, "external memory", row->external, "host", roomy || row->shared_link);

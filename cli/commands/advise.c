@@ -17,22 +17,30 @@
 
 typedef struct adviser {
   const sn_args *args;
+  bool for_pytorch; /* asked for, or all there is for such training */
   sn_question question;
   sn_advice *advice;
   sn_splits *splits;
 } adviser;
 
+static void add_pytorch(sn_question *q) {
+  for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH; i++) sn_question_add(q, sn_strategy_framework(i));
+  sn_question_add(
+      q, (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL, .dialect = SN_DIALECT_PYTORCH});
+}
+
 /* Those asked for, else all that there are to try. */
-static void choose_strategies(const sn_args *args, sn_question *q) {
-  if (args->n_strategies) return;
-  sn_strategy all[SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN];
-  uint32_t count = args->for_pytorch ? SN_STRATEGY_PYTORCH : sn_advise_all(q->net, &q->device, &q->options, all);
+static void choose_strategies(adviser *a) {
+  sn_question *q = &a->question;
+  if (a->args->n_strategies) return;
   q->n_strategies = 0;
-  for (uint32_t i = 0; i < count; i++) sn_question_add(q, args->for_pytorch ? sn_strategy_framework(i) : all[i]);
-  if (args->for_pytorch)
-    sn_question_add(
-        q,
-        (sn_strategy){.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_OPTIMAL, .dialect = SN_DIALECT_PYTORCH});
+  if (a->for_pytorch) {
+    add_pytorch(q);
+    return;
+  }
+  sn_strategy all[SN_ADVISE_STRATEGIES + SN_ADVISE_CORUN];
+  uint32_t count = sn_advise_all(q->net, &q->device, &q->options, all);
+  for (uint32_t i = 0; i < count; i++) sn_question_add(q, all[i]);
 }
 
 /* Which algorithms PyTorch has is cuDNN's choice. */
@@ -307,7 +315,7 @@ static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
   if (print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
   print_best(a, p->stream);
   if (err->code == SN_OK) sn_advise_print_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, p, err);
-  if (err->code == SN_OK && a->args->for_pytorch) print_calls(a, p->stream, err);
+  if (err->code == SN_OK && a->for_pytorch) print_calls(a, p->stream, err);
   sn_prose_close(&prose);
 }
 
@@ -315,7 +323,7 @@ static sn_status answer(adviser *a, sn_err *err) {
   sn_out out;
   const sn_question *q = &a->question;
   sn_out_progress("trying every combination ...");
-  choose_strategies(a->args, &a->question);
+  choose_strategies(a);
   a->advice = sn_advise(q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
   if (a->advice) a->splits = sn_advise_splits(q, err);
   sn_out_progress(NULL);
@@ -330,11 +338,17 @@ static sn_status answer(adviser *a, sn_err *err) {
 }
 
 sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
-  adviser a = {.args = args};
+  bool framework = sn_question_is_of_pytorch(args);
+  adviser a = {.args = args, .for_pytorch = args->for_pytorch || (framework && args->n_strategies == 0)};
   if (args->front && (args->for_pytorch || args->n_strategies > 0 || args->inference))
     return sn_fail(err, SN_BAD_USAGE,
                    "--front compares rules of training that it chooses; --for, --strategy and --inference "
                    "do not go with it");
+  if (args->front && framework)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--front compares strategies that train every layer, without autocast; without it, advise knows what PyTorch "
+        "can do");
   if ((args->output && sn_plot_check_path(args->output, err) != SN_OK) ||
       sn_question_load(args, &a.question, err) != SN_OK)
     return err->code;

@@ -71,8 +71,11 @@ static uint32_t count_teams(const sn_calibration *c) {
 static void print_device(const sn_calibration *c, FILE *out) {
   const sn_device *p = &c->profile;
   fprintf(out, "%s: %s; %s\n\n", c->name, c->hardware, c->libraries);
-  fprintf(out, "  memory           %.0f MiB, of which %.1f MiB are taken by kernels and libraries\n",
-          (double)p->memory_bytes / MIB, (double)p->context_bytes / MIB);
+  fprintf(out, "  memory           %.0f MiB, of which %.1f MiB are taken by libraries", (double)p->memory_bytes / MIB,
+          (double)p->context_bytes / MIB);
+  if (p->kernel_bytes > 0)
+    fprintf(out, ", %.2f by kernels of each shape of CONV, DECONV or FC", (double)p->kernel_bytes / MIB);
+  fputs("\n", out);
   fprintf(out, "  convolutions     %.3f TFLOP/s\n", p->flops / 1e12);
   fprintf(out, "  moving steps     %.1f GB/s\n", p->memory_bandwidth / 1e9);
   fprintf(out, "  shortest step    %.1f us\n", (double)p->launch_ns / 1e3);
@@ -102,6 +105,7 @@ static void put_fit(sn_json_object *o, const sn_calibration *c) {
   sn_json_put_text(o, "libraries", c->libraries);
   sn_json_put_count(o, "memory_bytes", p->memory_bytes);
   sn_json_put_count(o, "context_bytes", p->context_bytes);
+  sn_json_put_count(o, "kernel_bytes", p->kernel_bytes);
   sn_json_put_real(o, "flops", p->flops);
   sn_json_put_real(o, "memory_bytes_per_s", p->memory_bandwidth);
   sn_json_put_count(o, "launch_ns", (uint64_t)p->launch_ns);

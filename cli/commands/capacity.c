@@ -20,6 +20,9 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
   sn_shape in = net->layers[0].out;
   if (net->values[0].dtype == SN_I64)
     fprintf(out, ", batch %" PRIu32 " of %" PRIu32 " tokens", net->batch, in.h);
+  else if (net->layers[0].planes > 0)
+    fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32 "x%" PRIu32, net->batch, net->layers[0].planes,
+            sn_layer_rows(&net->layers[0]), in.w);
   else
     fprintf(out, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, net->batch, in.h, in.w);
 }
@@ -52,7 +55,9 @@ static bool asks_pytorch(const sn_question *q) {
 void sn_capacity_print_context(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   fprintf(out, "context %s", sn_print_bytes(q->device.context_bytes, text));
-  if (asks_pytorch(q)) fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_context(&q->device, true), text));
+  if (asks_pytorch(q)) fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_bare_context(&q->device, true), text));
+  if (q->device.kernel_bytes)
+    fprintf(out, " and %s a shape of CONV, DECONV or FC", sn_print_bytes(q->device.kernel_bytes, text));
 }
 
 void sn_capacity_print_where(const sn_question *q, FILE *out) {

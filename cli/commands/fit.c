@@ -10,8 +10,11 @@ static sn_status refuse(bool given, const char *option, const char *question, co
 
 static sn_status check_max(const sn_args *args, sn_err *err) {
   bool batch = strcmp(args->max, "batch") == 0, image = strcmp(args->max, "image") == 0;
+  bool sequence = strcmp(args->max, "sequence") == 0;
+  const char *size = args->sequence ? "--sequence" : "--image";
   if (refuse(batch && args->batch, "--batch", "--max batch", "the batch is what is looked for", err) != SN_OK ||
-      refuse(image && args->image, "--image", "--max image", "the image is what is looked for", err) != SN_OK)
+      refuse(image && args->image, size, "--max image", "the image is what is looked for", err) != SN_OK ||
+      refuse(sequence && args->image, size, "--max sequence", "the sequence is what is looked for", err) != SN_OK)
     return err->code;
   if (!batch && !args->batch)
     return sn_fail(err, SN_BAD_USAGE, "--batch is missing; for instance: snsim fit --max %s --net %s --batch 16",
@@ -47,7 +50,7 @@ sn_status sn_cli_fit(const sn_args *args, sn_err *err) {
   int questions = !!args->max + !!args->min + !!args->which;
   if (questions != 1)
     return sn_fail(err, SN_BAD_USAGE,
-                   "%s of --max batch|depth|image, --min memory and --which gpu; snsim help fit tells more",
+                   "%s of --max batch|depth|image|sequence, --min memory and --which gpu; snsim help fit tells more",
                    questions ? "fit answers only one" : "fit needs one");
   if (!args->net)
     return sn_fail(err, SN_BAD_USAGE, "--net is missing; for instance: snsim fit --max batch --net resnet50");

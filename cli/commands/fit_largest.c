@@ -1,4 +1,5 @@
-/* `snsim fit --max batch|depth|image`: the largest that fits, strategy by strategy, and what stops the next. */
+/* `snsim fit --max batch|depth|image|sequence`: the largest that fits, strategy by strategy, and what stops the next.
+ */
 #include "base/units.h"
 #include "cli/commands/capacity.h"
 #include "cli/commands/fit.h"
@@ -31,6 +32,7 @@ static void print_heading(const asked *a, FILE *out) {
            depth ? ")" : "");
   sn_capacity_print_net(what, a->args->net, a->name, out);
   if (a->spec.kind != SN_KNOB_BATCH) fprintf(out, ", batch %" PRIu32, a->args->batch);
+  if (a->knob.step > 1) fprintf(out, ", in steps of %" PRIu32, a->knob.step);
   if (a->args->sequence)
     fprintf(out, ", sequences of %" PRIu32 " tokens", a->args->sequence);
   else if (a->args->image)
@@ -120,7 +122,7 @@ static void print_proof(const asked *a, FILE *out) {
 static sn_status print_stop(const asked *a, const sn_fit_answer *x, const sn_out *out, sn_err *err) {
   char name[SN_STRATEGY_TEXT], binding[300], tensors[SN_UNIT_TEXT];
   if (!x->has_next) return SN_OK;
-  uint32_t next = x->result ? x->search.value + 1 : a->knob.low;
+  uint32_t next = sn_knob_next(&a->knob, x->result ? x->search.value : 0);
   fprintf(out->stream, "\n%s: %s %" PRIu32 " is stopped at step %" PRIu32 ", %s: %" PRIu32 " tensor%s, %s\n",
           sn_strategy_name(x->strategy, name), knob_name(a), next, x->binding.step,
           sn_table_clean(sn_capacity_binding(&x->binding, binding, sizeof binding)), x->binding.n_tensors,
@@ -210,6 +212,7 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
   sn_capacity_put_where(&o, &a->question);
   sn_json_put_text(&o, "workspace", sn_workspace_name(a->args->workspace));
   sn_json_put_text(&o, "maximize", knob_name(a));
+  sn_json_put_count(&o, "step", a->knob.step);
   if (a->spec.kind != SN_KNOB_BATCH) sn_json_put_count(&o, "batch", a->args->batch);
   if (a->args->image) sn_json_put_count(&o, "image", a->args->image);
   sn_json_put_text(&o, "version", SNSIM_VERSION);

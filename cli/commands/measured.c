@@ -64,6 +64,13 @@ static void add_verdict(sn_table *table, const sn_run *run, const sn_result *r) 
 }
 
 /* Printing knows two kinds of "no number"; the store knows one. */
+static void add_accuracy(sn_table *table, double accuracy) {
+  if (accuracy < 0)
+    sn_table_cell(table, "-");
+  else
+    sn_table_cell(table, "%.1f", 100 * accuracy);
+}
+
 static void add_loss(sn_table *table, double loss) {
   if (isnan(loss))
     sn_table_cell(table, "nan");
@@ -114,7 +121,7 @@ static sn_status print_measured(const sn_run *run, const sn_out *out, sn_err *er
     sn_table_cell(table, "%.2f", (double)r->stall_ns / 1e6);
     sn_table_cell(table, "%.2f", r->images_per_second);
     add_loss(table, r->loss);
-    sn_table_cell(table, "%.1f", 100 * r->accuracy);
+    add_accuracy(table, r->accuracy);
     add_verdict(table, run, r);
   }
   sn_status status = sn_out_table(out, table, err);
@@ -429,6 +436,7 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   sn_measured_pair pair;
   bool drawn = strcmp(run->data, "synthetic") == 0;
   sn_table_print_clean(out->stream, run->net);
+  if (*run->freeze) sn_table_printf(out->stream, ", frozen: %s", run->freeze);
   fprintf(out->stream, ", batch %" PRIu32 ", ", run->batch);
   if (run->accumulate > 1) fprintf(out->stream, "%" PRIu32 " such batches an update, ", run->accumulate);
   fprintf(out->stream, "%" PRIu64 " iterations, ", run->iterations);

@@ -39,7 +39,7 @@ static void put_measured(sn_json_object *o, const sn_run *run, const sn_result *
   sn_json_put_count(o, "stall_ns", (uint64_t)m->stall_ns);
   sn_json_put_real(o, "images_per_second", m->images_per_second);
   sn_json_put_real(o, "loss", m->loss);
-  sn_json_put_real(o, "accuracy", m->accuracy);
+  if (m->accuracy >= 0) sn_json_put_real(o, "accuracy", m->accuracy);
   sn_json_put_bool(o, "bit_equal_to_baseline", sn_measured_equal(run, m));
   sn_json_put_real(o, "largest_relative_difference", m->difference);
 }
@@ -93,6 +93,7 @@ sn_status sn_measured_json(const sn_run *run, bool steps, FILE *out, sn_err *err
   sn_json_put_count(&head, "memory_bytes", run->memory_bytes);
   sn_json_put_text(&head, "optimizer", run->optimizer);
   sn_json_put_count(&head, "accumulate", run->accumulate);
+  if (*run->freeze) sn_json_put_text(&head, "freeze", run->freeze);
   sn_json_put_text(&head, "data", run->data);
   sn_json_put_text(&head, "costs", run->costs);
   sn_json_put_count(&head, "iterations", run->iterations);

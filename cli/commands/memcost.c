@@ -84,7 +84,7 @@ static sn_status print_json(const cost *c, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "net", c->args->net);
   sn_json_put_text(&o, "net_name", c->net->name);
   sn_json_put_count(&o, "batch", c->net->batch);
-  sn_json_put_count(&o, "image_height", c->net->layers[0].out.h);
+  sn_json_put_count(&o, "image_height", sn_layer_rows(&c->net->layers[0]));
   sn_json_put_count(&o, "image_width", c->net->layers[0].out.w);
   sn_json_put_text(&o, "gpu", c->device->name);
   sn_json_put_count(&o, "match_range", c->args->match_range);

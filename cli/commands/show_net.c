@@ -50,7 +50,11 @@ static void put_layer(sn_table *table, const sn_layer *layer, uint64_t kept) {
   snprintf(name, sizeof name, "%s", layer->name);
   sn_table_cell(table, "%s", sn_table_clean(name));
   sn_table_cell(table, "%s", sn_op_of(layer)->name);
-  sn_table_cell(table, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, layer->out.c, layer->out.h, layer->out.w);
+  if (layer->planes > 0)
+    sn_table_cell(table, "%" PRIu32 "x%" PRIu32 "x%" PRIu32 "x%" PRIu32, layer->out.c, layer->planes,
+                  sn_layer_rows(layer), layer->out.w);
+  else
+    sn_table_cell(table, "%" PRIu32 "x%" PRIu32 "x%" PRIu32, layer->out.c, layer->out.h, layer->out.w);
   put_count(table, layer->parameters);
   put_scaled(table, layer->macs, 1e6);
   put_scaled(table, kept, MIB);
@@ -87,8 +91,9 @@ static sn_status print_table(const sn_route *r, const sn_out *out, sn_err *err) 
   uint64_t *kept = find_kept(r);
   if (!kept) return sn_fail_memory(err);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  sn_table_printf(out->stream, "%s, batch %" PRIu32 ", float32; output: channels x height x width of one image\n\n",
-                  net->name, net->batch);
+  sn_table_printf(out->stream, "%s, batch %" PRIu32 ", float32; output: channels x %s of one %s\n\n", net->name,
+                  net->batch, net->layers[0].planes > 0 ? "depth x height x width" : "height x width",
+                  net->layers[0].planes > 0 ? "volume" : "image");
   for (uint32_t i = 0; i < net->n_layers; i++)
     if (net->layers[i].op != SN_FORK) put_layer(table, &net->layers[i], kept[i]);
   if (sn_out_table(out, table, err) == SN_OK) print_totals(net, kept, out->stream);

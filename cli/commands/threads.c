@@ -175,7 +175,7 @@ static sn_status print_json(const answer *a, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "net", a->args->net);
   sn_json_put_text(&o, "net_name", a->net->name);
   sn_json_put_count(&o, "batch", a->net->batch);
-  sn_json_put_count(&o, "image_height", a->net->layers[0].out.h);
+  sn_json_put_count(&o, "image_height", sn_layer_rows(&a->net->layers[0]));
   sn_json_put_count(&o, "image_width", a->net->layers[0].out.w);
   sn_json_put_text(&o, "gpu", a->device->name);
   sn_json_put_text(&o, "optimizer", sn_optimizer_name(a->args->optimizer));

@@ -58,9 +58,10 @@ void sn_train_prepare(void) {
 }
 
 uint32_t sn_train_strategies(const sn_args *args, sn_strategy strategies[SN_ARGS_STRATEGIES]) {
-  uint32_t count = args->n_strategies || args->operand ? args->n_strategies : SN_STRATEGY_DEFAULTS;
+  const bool own = args->n_strategies || args->operand, narrow = sn_question_is_of_pytorch(args);
+  uint32_t count = own ? args->n_strategies : narrow ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS;
   for (uint32_t i = 0; i < count; i++)
-    strategies[i] = args->n_strategies ? args->strategies[i] : sn_strategy_default(i);
+    strategies[i] = own ? args->strategies[i] : narrow ? sn_strategy_framework(i) : sn_strategy_default(i);
   return count;
 }
 
@@ -83,6 +84,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.machine.hyper = args->hyper;
   options.machine.hyper.optimizer = args->optimizer;
   options.pool_bytes = args->pool.bytes;
+  options.freeze = args->freeze;
   options.placement = args->placement;
   options.corun = args->corun;
   options.strict_pool = true;
@@ -260,7 +262,9 @@ static sn_status check_complete(const sn_args *args, const sn_session_options *o
         err, SN_BAD_USAGE,
         "--precision: snsim %s executes fp32 only; leave it out, or ask snsim --precision %s without running",
         args->command->name, sn_precision_name(args->precision));
-  if (check_strategies(args, err) != SN_OK || sn_question_check_corun(args, err) != SN_OK) return err->code;
+  if (check_strategies(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK ||
+      sn_question_check_corun(args, err) != SN_OK)
+    return err->code;
   if (args->trace && count_plans(args) != 1)
     return sn_fail(err, SN_BAD_USAGE, "--trace needs exactly one %s: a trace is of one",
                    args->operand ? "plan, and no --strategy" : "--strategy");

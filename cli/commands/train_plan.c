@@ -13,7 +13,6 @@ static const char *refusal(const sn_args *args, const sn_plan_head *head) {
   if (sn_strategy_is_corun(head->strategy)) return "its operations run side by side, and here one after another";
   if (iteration->inference) return "it is of a network that is only run, and here it is trained";
   if (iteration->precision != SN_FP32) return "its numbers have two bytes or TF32, and fp32 is executed only";
-  if (*sn_iteration_freeze(*iteration)) return "it does not train all layers, and here all are trained";
   return NULL;
 }
 
@@ -32,6 +31,7 @@ sn_plan_file *sn_train_plan_open(const sn_args *args, sn_session_options *option
   else if (prove(args, file, err) == SN_OK) {
     options->machine.hyper.optimizer = file->head.options.iteration.optimizer;
     options->machine.accumulate = file->head.options.iteration.accumulate;
+    options->freeze = file->head.options.iteration.freeze;
     return file;
   }
   sn_plan_file_free(file);

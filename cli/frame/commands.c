@@ -41,7 +41,8 @@ static const sn_command commands[] = {
      "snsim --net ./mine.json --batch 8 --gpu ./my-gpu.json --memory 8GiB",
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
     {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
-     "With --max, the largest batch, depth or image with which a network fits on a GPU: that one fits, the next does "
+     "With --max, the largest batch, depth, image or sequence with which a network fits on a GPU: that one fits, the "
+     "next does "
      "not, "
      "and every value between it and the first whose tensors alone do not fit was planned as well, since the holes of "
      "a "
@@ -55,11 +56,15 @@ static const sn_command commands[] = {
      "those that are already placed; \"(workspace)\": a convolution's; \"(resident)\": parameters and input leave "
      "nothing; \"(host memory)\": what is sent out takes more of the host's than there is. Below it stand the tensors "
      "of that step and what would take them away.\n"
-     "The depth is n3 of \"resnet\" and the repeat of a JSON network; where it has several, the one with \"depth\": "
-     "true. The exit status is 1 where nothing fits; the message then says what would.",
+     "The depth is n3 of \"resnet\", the layers of \"llama\" and \"gpt2\" and the repeat of a JSON network; where it "
+     "has several, "
+     "the "
+     "one with \"depth\": true. Where patches, windows or what is halved have to fill an image, only such sizes are "
+     "tried. The exit status is 1 where nothing fits; the message then says what would.",
      "snsim fit --max batch --net resnet152 --gpu k40c\n"
      "snsim fit --max depth --net resnet:n1=6,n2=32,n4=6 --batch 16 --strategy superneurons\n"
      "snsim fit --max image --net resnet50 --batch 8 --memory 8GiB --margin 5% --explain\n"
+     "snsim fit --max sequence --net llama:layers=16,hidden=2048,heads=16,ffn=5632 --batch 1 --gpu rtx4090\n"
      "snsim fit --min memory --net vgg16 --batch 64 --json\n"
      "snsim fit --which gpu --net inception_v4 --batch 64 --strategy liveness",
      NULL, SN_CMD_FIT, sn_cli_fit},

@@ -22,6 +22,7 @@ static const sn_field run_fields[] = {
     FIELD(sn_run, batch),
     FIELD(sn_run, image_height),
     FIELD(sn_run, image_width),
+    FIELD(sn_run, image_depth),
     FIELD(sn_run, gpu),
     FIELD(sn_run, memory_bytes),
     FIELD(sn_run, memory_nominal),

@@ -10,9 +10,8 @@ enum { WIDTH = 80, OPTION_COLUMN = 26 };
 const char sn_help_purpose[] =
     "snsim answers before anyone buys GPU hours: will this network train on this GPU, which memory strategy makes it "
     "fit, and what does that cost in time and traffic? It knows convolutional networks and transformers (GPT-2, BERT, "
-    "ViT, Swin, T5, Llama), and yours from JSON or ONNX; it trains them by SGD, Adam or AdamW on one GPU, in float32 "
-    "or "
-    "PyTorch's mixed precision.";
+    "ViT, Swin, T5, Llama), and yours from JSON or ONNX; it trains them by SGD, Adam or AdamW on one GPU, in "
+    "float32, in numbers of two bytes, or in PyTorch's mixed precision.";
 const char sn_help_statuses[] = "0  done\n1  nothing that was asked for fits\n2  the command line is wrong\n"
                                 "3  a file is wrong, or cannot be read or written\n4  a device or the machine failed\n"
                                 "5  a bug in snsim: please report it\n"

@@ -264,6 +264,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "batch", run->batch);
   sn_json_put_count(o, "image_height", run->image_height);
   sn_json_put_count(o, "image_width", run->image_width);
+  if (run->image_depth) sn_json_put_count(o, "image_depth", run->image_depth);
   sn_json_put_text(o, "gpu", run->gpu);
   sn_json_put_count(o, "layers", run->layers);
   sn_json_put_count(o, "steps", run->n_steps);

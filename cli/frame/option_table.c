@@ -6,8 +6,10 @@
 #include "cli/frame/option_values.h"
 
 static const sn_option options[] = {
-    {"max", "batch|depth|image", 0, SN_CMD_FIT, "What to find",
-     "The largest that fits: batch; depth (n3 of resnet, the repeat of a JSON network); image (height and width).",
+    {"max", "batch|depth|image|sequence", 0, SN_CMD_FIT, "What to find",
+     "The largest that fits: batch; depth (n3 of resnet, layers of llama and gpt2, the repeat of a JSON network); "
+     "image (height "
+     "and width); sequence (tokens).",
      sn__parse_max, offsetof(sn_args, max)},
     {"min", "memory", 0, SN_CMD_FIT, "What to find",
      "memory: the least usable memory of a device with which it runs, to the block of 1 KiB.", sn__parse_min,
@@ -82,8 +84,8 @@ static const sn_option options[] = {
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
     {"precisions", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
-     "Bytes of what is trained. With one of two bytes, PyTorch's strategies are the default. Default: fp32.",
-     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
+     "Bytes of what is trained. With amp-.., PyTorch's strategies are the default. Default: fp32.", sn__parse_list,
+     offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points",
      "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_POOLS])},
@@ -132,9 +134,12 @@ static const sn_option options[] = {
      "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
      "then has other parameters, which is said; behind a global POOL it has not.",
      sn__parse_size, offsetof(sn_args, image)},
-    {"loss", "LOSS", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SHOW_NET | SN_CMD_GRAPH, "What to train",
+    {"loss", "LOSS", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_SHOW_NET | SN_CMD_GRAPH | SN_CMD_RUN |
+         SN_CMD_VALIDATE,
+     "What to train",
      "Behind an ONNX file's first output: cross_entropy, of each position where there are several, or mse. Default: "
-     "cross_entropy. `--net mine.onnx:loss=mse` says the same, also in sweeps.",
+     "cross_entropy. `--net mine.onnx:loss=mse` says the same, and in a sweep's --nets of one file.",
      sn__parse_text, offsetof(sn_args, loss)},
     {"sequence", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
@@ -202,7 +207,8 @@ static const sn_option options[] = {
      "Copies out and in share the bandwidth of one direction.", sn__parse_switch, offsetof(sn_args, shared_link)},
     {"strategy", "S,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "A strategy of `snsim list strategies`, or several parted by commas; may be given several times. Default: the "
-     "13 of SuperNeurons; simulate and fit ask about pytorch as well.",
+     "13 of SuperNeurons; simulate and fit ask about pytorch as well. With --freeze, --lora or --precision amp-..: "
+     "PyTorch's four.",
      sn__parse_strategy, 0},
     {"strategy", "S,..", 0, SN_CMD_ADVISE, "How",
      "Strategies to choose among, parted by commas; may be given several times. Default: baseline, and liveness with "
@@ -294,15 +300,18 @@ static const sn_option options[] = {
     {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH, "How",
      "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores), two (bf16, fp16), or by operation, "
-     "as "
-     "PyTorch's autocast has it (amp-bf16, amp-fp16). Two bytes are of PyTorch's strategies.",
+     "as PyTorch's autocast has it (amp-bf16, amp-fp16), of PyTorch's strategies. Published systems have four.",
      sn__parse_precision, offsetof(sn_args, precision)},
-    {"freeze", "GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_GRAPH, "How",
+    {"freeze", "GLOB,..", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "
      "backward "
      "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
-    {"lora", "R|R:GLOB,..", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_GRAPH | SN_CMD_SHOW_NET, "How",
+    {"lora", "R|R:GLOB,..", 0,
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_SHOW_NET | SN_CMD_RUN |
+         SN_CMD_VALIDATE,
+     "How",
      "LoRA: adapters of rank R beside all FCs but the network's output, or beside those of these names, such as "
      "8:'*q_proj,*v_proj'. They alone are trained, unless --freeze says what is not. --net NET+lora=R:GLOB,.. is the "
      "same. Of PyTorch's strategies.",

@@ -199,7 +199,8 @@ static sn_status check_budget(sn_args *args, sn_err *err) {
 
 /* A plan from a file says itself what is trained and how. */
 static sn_status check_plan(const parser *p, sn_err *err) {
-  static const char *const said[] = {"batch", "image", "sequence", "optimizer", "accumulate", "precision"};
+  static const char *const said[] = {"batch",      "image",     "sequence", "optimizer",
+                                     "accumulate", "precision", "freeze",   "lora"};
   const sn_args *args = p->args;
   bool trains = args->command->bit == SN_CMD_RUN || args->command->bit == SN_CMD_VALIDATE;
   if (!trains || !args->operand || check_net_name(args->operand, "plan", err) != SN_OK) return err->code;
@@ -223,23 +224,21 @@ static sn_status check_options(const parser *p, sn_err *err) {
   return check_plan(p, err);
 }
 
-/* Adapters are a part of what the network is called; its file is called so without them. */
+/* Adapters are a part of what the network is called; its file is called so without them. A sweep's networks get theirs
+ * in its grid. */
 static sn_status take_lora(sn_args *args, sn_err *err) {
   const char *own = args->net ? sn_net_lora(args->net) : NULL;
-  size_t length = args->net ? strlen(args->net) : 0;
   args->plain_net = args->net;
-  if (!args->net || (!own && !args->lora)) return SN_OK;
-  if (own && args->lora)
-    return sn_fail(err, SN_BAD_USAGE, "--lora: the network has adapters by its name already; give one or the other");
-  if (own) length = (size_t)(own - args->net) - strlen(SN_NET_ADAPTED);
-  int plain = snprintf(args->plain_text, sizeof args->plain_text, "%.*s", (int)sn_min(length, SN_ARGS_NET), args->net);
-  int whole = snprintf(args->net_text, sizeof args->net_text, "%.*s%s%s", plain, args->net, SN_NET_ADAPTED,
-                       own ? own : args->lora);
-  if (plain >= SN_ARGS_NET || whole >= SN_ARGS_NET)
-    return sn_fail(err, SN_BAD_USAGE, "--net: with its adapters a name has fewer than %d bytes", SN_ARGS_NET);
+  if (args->net && args->lora) {
+    args->net = args->net_text;
+    return sn_net_add_lora(args->plain_net, args->lora, args->net_text, err);
+  }
+  if (!own) return SN_OK;
+  size_t length = (size_t)(own - args->net) - strlen(SN_NET_ADAPTED);
+  int plain = snprintf(args->plain_text, SN_NET_SPEC, "%.*s", (int)sn_min(length, SN_NET_SPEC), args->net);
   args->plain_net = args->plain_text;
-  args->net = args->net_text;
-  return SN_OK;
+  if (plain < SN_NET_SPEC) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "--net: a name has fewer than %d bytes", SN_NET_SPEC);
 }
 
 /* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:
@@ -259,17 +258,10 @@ static sn_status take_sequence(sn_args *args, sn_err *err) {
 
 /* Goes the way of a network's parameters: "mine.onnx:loss=mse". */
 static sn_status take_loss(sn_args *args, sn_err *err) {
-  if (!args->loss) return SN_OK;
-  const char *end = args->net ? sn_net_file_end(args->net) : NULL;
-  if (!end || !sn_net_is_onnx(args->net) || *end == ':')
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--loss is of an ONNX file, which has none of its own; a network file says it at its SOFTMAX");
-  int length = snprintf(args->loss_text, sizeof args->loss_text, "%.*s:loss=%s%s",
-                        (int)sn_min((size_t)(end - args->net), SN_ARGS_NET), args->net, args->loss, end);
-  if (length < 0 || length >= SN_ARGS_NET)
-    return sn_fail(err, SN_BAD_USAGE, "--net: with its loss a name has fewer than %d bytes", SN_ARGS_NET);
-  args->net = args->loss_text;
-  return SN_OK;
+  if (!args->loss || args->command->bit == SN_CMD_SWEEP) return SN_OK;
+  if (sn_net_add_loss(args->net ? args->net : "", args->loss, args->loss_text, err) == SN_OK)
+    args->net = args->loss_text;
+  return err->code;
 }
 
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {

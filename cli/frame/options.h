@@ -17,6 +17,7 @@
 #include "cli/frame/out.h"
 #include "exec/session/calibrate.h"
 #include "exec/session/session.h"
+#include "models/zoo.h"
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
@@ -28,7 +29,7 @@
 #include <stdio.h>
 
 /* More than there are different strategies; the same one twice counts once. */
-enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80, SN_ARGS_NET = 4400 };
+enum { SN_ARGS_STRATEGIES = 32, SN_ARGS_OPERANDS = 8, SN_ARGS_LISTS = 64, SN_ARGS_NAME = 80 };
 
 typedef struct sn_args_bytes {
   bool given;
@@ -54,7 +55,7 @@ typedef struct sn_args {
   const char *plain_net; /* without adapters */
   const char *lora;      /* as given; NULL: not */
   const char *loss;      /* the same, behind an ONNX file's first output */
-  char net_text[SN_ARGS_NET], plain_text[SN_ARGS_NET], loss_text[SN_ARGS_NET];
+  char net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
   uint32_t batch, image;          /* 0: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */

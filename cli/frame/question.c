@@ -34,7 +34,10 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
     device->memory_bytes = args->memory.bytes;
     device->memory_nominal = false;
   }
-  if (args->context.given) device->context_bytes = device->library_context_bytes = args->context.bytes;
+  if (args->context.given) {
+    device->context_bytes = device->library_context_bytes = args->context.bytes;
+    device->kernel_bytes = 0;
+  }
   if (args->host_memory.given) device->host_memory_bytes = args->host_memory.bytes;
   *margin_bytes = margin_of(args, device->memory_bytes);
   if (*margin_bytes >= device->memory_bytes)
@@ -80,14 +83,18 @@ void sn_question_add(sn_question *q, sn_strategy strategy) {
   if (!sn_strategy_refuses(strategy, q->options.iteration)) q->strategies[q->n_strategies++] = strategy;
 }
 
+bool sn_question_is_of_pytorch(const sn_args *args) {
+  return sn_precision_is_amp(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
+}
+
 /* Of those that nobody named, the ones that can be asked for this. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
   if (args->n_strategies > 0) return;
-  bool narrow = !sn_precision_is_wide(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
-  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !narrow; i++) sn_question_add(q, sn_strategy_shown(i));
-  for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && narrow; i++) sn_question_add(q, sn_strategy_framework(i));
+  bool framework = sn_question_is_of_pytorch(args);
+  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !framework; i++) sn_question_add(q, sn_strategy_shown(i));
+  for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && framework; i++) sn_question_add(q, sn_strategy_framework(i));
 }
 
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
@@ -105,7 +112,7 @@ sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {
                  option);
 }
 
-static sn_status check_freeze(const sn_args *args, sn_err *err) {
+sn_status sn_question_check_freeze(const sn_args *args, sn_err *err) {
   bool lora = args->net && sn_net_lora(args->net);
   const sn_iteration asked = {.freeze = lora ? "*" : args->freeze};
   char name[SN_STRATEGY_TEXT];
@@ -140,7 +147,7 @@ static sn_status check_iteration(const sn_args *args, sn_err *err) {
   if (args->inference && args->accumulate > 1)
     return sn_fail(err, SN_BAD_USAGE,
                    "--accumulate does not go with --inference, which updates nothing; leave one out");
-  if (check_precision(args, err) != SN_OK || check_freeze(args, err) != SN_OK) return err->code;
+  if (check_precision(args, err) != SN_OK || sn_question_check_freeze(args, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++) {
     const char *why = sn_strategy_refuses(args->strategies[i], asked);
     if (why)
@@ -203,8 +210,8 @@ static void tell_image(const sn_net *net, const sn_net *own) {
     sn_out_say("--image %" PRIu32
                " changes the network: %.80s sees the whole image; %s parameters in all, not the %s of "
                "%" PRIu32 "x%" PRIu32,
-               net->layers[0].out.h, other->name, sn_print_count(net->parameters, here),
-               sn_print_count(own->parameters, there), own->layers[0].out.h, own->layers[0].out.w);
+               sn_layer_rows(&net->layers[0]), other->name, sn_print_count(net->parameters, here),
+               sn_print_count(own->parameters, there), sn_layer_rows(&own->layers[0]), own->layers[0].out.w);
 }
 
 sn_net *sn_question_net(const sn_args *args, sn_err *err) {

@@ -131,15 +131,22 @@ const char *sn_report_run_unit(const sn_run *run) {
   return sn_report_unit(of_sequences(run));
 }
 
+static void print_batch(const sn_run *run, FILE *f) {
+  fprintf(f, ", batch %" PRIu32 " of ", run->batch);
+  if (of_sequences(run)) {
+    fprintf(f, "%" PRIu32 " tokens", run->image_height);
+    return;
+  }
+  if (run->image_depth) fprintf(f, "%" PRIu32 "x", run->image_depth);
+  fprintf(f, "%" PRIu32 "x%" PRIu32, run->image_height, run->image_width);
+}
+
 static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
-  if (of_sequences(run))
-    fprintf(f, ", batch %" PRIu32 " of %" PRIu32 " tokens", run->batch, run->image_height);
-  else
-    fprintf(f, ", batch %" PRIu32 " of %" PRIu32 "x%" PRIu32, run->batch, run->image_height, run->image_width);
+  print_batch(run, f);
   if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
   if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
   if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);

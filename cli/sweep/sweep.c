@@ -23,7 +23,8 @@ enum { PATH_ROOM = 4096 };
 static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->shared_link ||
              args->host_memory.given || args->placement_given || args->inference || args->accumulate > 0 ||
-             args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision != SN_FP32;
+             *args->freeze || args->lora || args->loss || args->optimizer != SN_OPTIMIZER_MOMENTUM ||
+             args->precision != SN_FP32;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -84,6 +85,7 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   grid->host_memory_bytes = args->host_memory.bytes;
   grid->placement = args->placement;
   grid->inference = args->inference;
+  grid->freeze = args->freeze;
   return err->code;
 }
 
@@ -95,7 +97,7 @@ static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
     sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);
-  if (err->code == SN_OK) return grid;
+  if (err->code == SN_OK && sn_grid_specify_nets(grid, args->loss, args->lora, err) == SN_OK) return grid;
   sn_grid_free(grid);
   return NULL;
 }

@@ -174,6 +174,7 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
   fprintf(out, "%" PRIu32 " fit", h->n_fit);
   if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
   if (sweep->n_rows > 0 && sweep->rows[0].inference) fputs("; run and not trained", out);
+  if (*h->freeze) fprintf(out, "; frozen: %s", h->freeze);
   if (one_precision(sweep)) fprintf(out, "; %s", one_precision(sweep));
   fputs("\n\n", out);
 }
@@ -283,11 +284,12 @@ static void put_row(put *p, const sn_sweep_row *r) {
   put_text(p, "dialect", dialect_of(r->strategy));
   put_text(p, "precision", r->precision);
   put_count(p, "largest_load_bytes", r->largest_load_bytes);
+  put_text(p, "freeze", r->freeze);
 }
 
 static void print_csv(const sn_sweep *sweep, FILE *out) {
   put names = {.heads = true, .out = out};
-  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = "", .strategy = ""});
+  put_row(&names, &(const sn_sweep_row){.net = "", .gpu = "", .strategy = "", .freeze = ""});
   sn_csv_end(out);
   for (uint32_t i = 0; i < sweep->n_rows; i++) {
     put line = {.out = out};

@@ -25,6 +25,7 @@ static const uint32_t nobody = UINT32_MAX, finished = UINT32_MAX - 1;
 typedef struct helper {
   uint32_t threads; /* 0: takes no part (yet, or any more) */
   uint32_t held;
+  uint32_t turn; /* of the group that it was given last; the number of all: it has had none */
   int64_t heard; /* ms */
 } helper;
 
@@ -35,7 +36,8 @@ typedef struct run {
   helper *helpers;
   uint32_t n_helpers, threads; /* of all helpers */
   uint32_t *holder;            /* per group */
-  uint32_t next;               /* no group before it is nobody's */
+  uint32_t next;               /* turn: no group before it is nobody's */
+  uint32_t fresh;              /* turn: the first of the families from it on have been given to nobody */
   uint32_t waiting, left;      /* groups: nobody's; not finished */
   uint32_t computed, total;    /* by this session; there were to do */
   uint32_t buffered;           /* finished groups not stored yet */
@@ -161,17 +163,44 @@ static uint32_t ahead(const run *r) {
   return r->waiting >= 8 * r->threads ? SN_WORKERS_AHEAD : r->waiting >= 2 * r->threads ? 2 : 1;
 }
 
+static bool is_nobodys(const run *r, uint32_t turn) {
+  return r->holder[sn_grid_group_at(r->job->grid, turn)] == nobody;
+}
+
+/* The first turn that is nobody's from there on and before `end`, or `end`. */
+static uint32_t find_turn(const run *r, uint32_t turn, uint32_t end) {
+  while (turn < end && !is_nobodys(r, turn)) turn++;
+  return turn;
+}
+
+/* The end of the family that a turn belongs to. */
+static uint32_t end_of_family(const run *r, uint32_t turn) {
+  uint32_t size = sn_grid_family_size(r->job->grid);
+  return (turn / size + 1) * size;
+}
+
+/* A helper goes on with the family that it is at, then takes up one that nobody is at, then joins others. */
+static uint32_t choose_turn(run *r, const helper *h) {
+  uint32_t n_groups = r->job->grid->n_groups, end = h->turn < n_groups ? end_of_family(r, h->turn) : n_groups;
+  uint32_t turn = find_turn(r, h->turn, end);
+  if (turn < end) return turn;
+  turn = find_turn(r, r->fresh, n_groups);
+  r->fresh = turn < n_groups ? end_of_family(r, turn) : n_groups;
+  return turn < n_groups ? turn : (r->next = find_turn(r, r->next, n_groups));
+}
+
 static void give(run *r, uint32_t number) {
   helper *h = &r->helpers[number];
   while (r->waiting > 0 && h->held < h->threads * ahead(r)) {
-    while (r->holder[r->next] != nobody) r->next++;
-    r->holder[r->next] = number;
+    h->turn = choose_turn(r, h);
+    uint32_t group = sn_grid_group_at(r->job->grid, h->turn);
+    r->holder[group] = number;
     r->waiting--;
     h->held++;
     if (number == 0)
-      sn_workers_give(r->workers, r->next);
+      sn_workers_give(r->workers, group);
     else
-      sn_ranks_send(r->job->ranks, number, SN_SWEEP_WORK, &r->next, sizeof r->next);
+      sn_ranks_send(r->job->ranks, number, SN_SWEEP_WORK, &group, sizeof group);
   }
 }
 
@@ -227,8 +256,8 @@ static void lose(run *r, uint32_t number) {
     r->holder[g] = nobody;
     r->waiting++;
     h->held--;
-    if (g < r->next) r->next = g;
   }
+  r->next = 0;
   r->threads -= h->threads;
   h->threads = 0;
   sn_ranks_lose(r->job->ranks, number);
@@ -319,6 +348,7 @@ static sn_status open_run(run *r) {
   r->points = calloc((size_t)BUFFERED * r->n_strategies, sizeof *r->points);
   r->rows = calloc((size_t)BUFFERED * r->n_strategies, sizeof *r->rows);
   if (!r->helpers || !r->holder || !r->points || !r->rows) return sn_fail_memory(r->err);
+  for (uint32_t i = 0; i < r->n_helpers; i++) r->helpers[i].turn = job->grid->n_groups;
   r->helpers[0].threads = r->threads = job->jobs;
   r->workers = sn_workers_new(job->grid, job->jobs, r->err);
   if (!r->workers) return r->err->code;

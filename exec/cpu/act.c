@@ -1,8 +1,8 @@
 /* CPU kernels of ACT, by oneDNN where it has the mode. Backward takes the derivative from y where that tells it: of a
  * ReLU, leaky or not, only the sign of x matters, which y has too, and those of tanh and sigmoid are 1 - y y and y (1 -
- * y). All curved modes take it from x. ELU, hardsigmoid and times are loops of ours: ELU's derivative is y + 1 below 0,
- * whether the dialect has backward read y or x, from which y is then made again, so that all dialects have the same
- * bits. */
+ * y). All curved modes take it from x. ELU, hardsigmoid and times are loops of ours, PReLU is in prelu.c: ELU's
+ * derivative is y + 1 below 0, whether the dialect has backward read y or x, from which y is then made again, so that
+ * all dialects have the same bits. */
 #include "exec/cpu/cpu.h"
 
 #include <assert.h>
@@ -65,14 +65,14 @@ static float alpha_of(const sn_attr *a) {
 sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
   const sn_attr *a = &k->net->layers[index].attr;
-  if (is_loop(a->act)) return SN_OK;
+  if (is_loop(a->act) || a->act == SN_ACT_PRELU) return SN_OK;
   const int backward_args[] = {takes_either(a->act) ? DNNL_ARG_SRC : DNNL_ARG_DST, DNNL_ARG_DIFF_DST,
                                DNNL_ARG_DIFF_SRC};
   sn__cpu_layer *made = &k->layers[index];
   const float alpha = alpha_of(a), beta = a->act == SN_ACT_RELU6 ? 6 : 0;
   dnnl_eltwise_desc_t forward, backward;
   dnnl_memory_desc_t x;
-  if (sn__dnnl_image(&x, k->net->layers[index].out, 1, err)) return err->code;
+  if (sn__dnnl_image(&x, k->net->layers[index].out, 0, 1, err)) return err->code;
   dnnl_status_t status =
       dnnl_eltwise_forward_desc_init(&forward, dnnl_forward_training, kinds[a->act], &x, alpha, beta);
   if (status == dnnl_success) status = dnnl_eltwise_backward_desc_init(&backward, kinds[a->act], &x, &x, alpha, beta);
@@ -85,6 +85,10 @@ sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
 sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_act_mode mode = sn__call_layer(call)->attr.act;
   float *const tensors[] = {call->x[0], call->y[0]};
+  if (mode == SN_ACT_PRELU) {
+    sn__cpu_prelu_forward(call, sn__output_layout(k, call->layer));
+    return SN_OK;
+  }
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
   loop_forward(call, &sn__call_layer(call)->attr);
   return SN_OK;
@@ -92,6 +96,10 @@ sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
 
 sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_act_mode mode = sn__call_layer(call)->attr.act;
+  if (mode == SN_ACT_PRELU) {
+    sn__cpu_prelu_backward(call, sn__output_layout(k, call->layer));
+    return SN_OK;
+  }
   assert((call->y[0] || takes_either(mode)) && (call->x[0] || !takes_x(mode)));
   float *const tensors[] = {call->y[0] && !takes_x(mode) ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);

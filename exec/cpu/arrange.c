@@ -7,7 +7,8 @@
 
 typedef struct lines {
   sn__move move;
-  uint64_t count, length, apart; /* apart: in the input */
+  uint64_t count, length;
+  int64_t apart; /* in the input */
 } lines;
 
 static lines lines_of(const sn_call *call) {
@@ -16,7 +17,7 @@ static lines lines_of(const sn_call *call) {
   const sn__move move = sn__move_of(layer, sn__call_input(call, 0));
   const bool columns = out.w == 1;
   const uint64_t length = columns ? out.h : out.w;
-  return (lines){move, sn__count(out) / length, length, move.stride[columns ? 2 : 3]};
+  return (lines){move, sn__count(out) / length, length, (int64_t)move.stride[columns ? 2 : 3]};
 }
 
 static void take(const lines *l, const float *x, float *y) {
@@ -24,7 +25,7 @@ static void take(const lines *l, const float *x, float *y) {
   for (uint64_t line = 0; line < l->count; line++) {
     const float *from = x + sn__moved(&l->move, line * l->length);
     float *to = y + line * l->length;
-    for (uint64_t i = 0; i < l->length; i++) to[i] = from[i * l->apart];
+    for (uint64_t i = 0; i < l->length; i++) to[i] = from[(int64_t)i * l->apart];
   }
 }
 
@@ -33,7 +34,7 @@ static void put_back(const lines *l, const float *dy, float *dx) {
   for (uint64_t line = 0; line < l->count; line++) {
     const float *from = dy + line * l->length;
     float *to = dx + sn__moved(&l->move, line * l->length);
-    for (uint64_t i = 0; i < l->length; i++) to[i * l->apart] = from[i];
+    for (uint64_t i = 0; i < l->length; i++) to[(int64_t)i * l->apart] = from[i];
   }
 }
 

@@ -353,7 +353,7 @@ static void run(const sn_call *call) {
                     .images = table ? layer->out.n : 1};
     if (table) open_table(call, u, scratch);
     for (uint32_t n = u.image; n < u.image + u.images; n++) run_image(call, &a, u, n, scratch);
-    if (table && call->pass == SN_BACKWARD) close_table(call, u, scratch);
+    if (table && call->pass == SN_BACKWARD && call->gradients) close_table(call, u, scratch);
   }
 }
 

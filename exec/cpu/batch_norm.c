@@ -226,8 +226,10 @@ ALWAYS_INLINE void backward(const sn_call *call, const channels *c, uint32_t wid
   for (uint32_t l = 0; l < c->together; l++) {
     const uint32_t channel = c->first + l;
     const double inverse = (double)saved_deviation(call, all)[channel];
-    call->gradients[channel] = (float)(products[l] * inverse);
-    call->gradients[all + channel] = (float)sums[l];
+    if (call->gradients) {
+      call->gradients[channel] = (float)(products[l] * inverse);
+      call->gradients[all + channel] = (float)sums[l];
+    }
     of.a[l] = (float)(sums[l] / m);
     of.b[l] = (float)(products[l] * inverse * inverse / m);
   }

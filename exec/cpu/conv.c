@@ -2,9 +2,9 @@
  * one by weights and bias; sums over the batch are in an order that the number of threads gives. Blocked values have
  * kernels of their own, which want blocked weights: where these last otherwise they are reordered. What has no such
  * kernel is done plain, by unfolding the image and multiplying matrices (im2col), and blocked sides are reordered.
- * Weights are kept as (outputs, inputs, height, width), with the groups in front where there are any. Biases of a
- * DECONV are added and summed by loops of ours. The gradient with respect to the input batch, which nobody needs, is
- * not computed. */
+ * Weights are kept as (outputs, inputs, height, width), with the groups in front where there are any, and of volumes
+ * with the planes ahead of the height. Biases of a DECONV are added and summed by loops of ours. The gradient with
+ * respect to the input batch, which nobody needs, is not computed. */
 #include "exec/cpu/cpu.h"
 
 #include <omp.h>
@@ -22,47 +22,57 @@ typedef struct descriptors {
 /* A layer as a convolution: a DECONV is that from its output to its input, an FC of each position one of windows of one
  * element. */
 typedef struct convolution {
-  sn_attr attr;
+  sn__sides side;
   sn_shape x, y;
-  bool bias;
+  dnnl_dim_t groups;
+  bool bias, volumes, is_fc;
 } convolution;
 
 static convolution convolution_of(const sn__cpu *k, uint32_t index) {
   const sn_layer *layer = &k->net->layers[index];
-  sn_shape in = sn_layer_input_shape(k->net, layer, 0);
-  convolution c = {layer->attr, in, layer->out, layer->attr.bias};
-  if (layer->op == SN_DECONV) return (convolution){layer->attr, layer->out, in, false};
-  if (layer->op == SN_FC) c.attr.kernel_h = c.attr.kernel_w = c.attr.stride_h = c.attr.stride_w = c.attr.groups = 1;
-  return c;
+  const sn_attr *a = &layer->attr;
+  const sn_shape in = sn_layer_input_shape(k->net, layer, 0), out = layer->out;
+  if (layer->op == SN_FC)
+    return (convolution){sn__sides_of(&(sn_attr){0}, in, 0, out, 0), in, out, 1, a->bias, false, true};
+  const bool volumes = sn__minds_planes(layer);
+  if (layer->op == SN_DECONV)
+    return (convolution){sn__sides_of(a, out, layer->planes, in, a->planes), out, in, a->groups, false, volumes, false};
+  return (convolution){sn__sides_of(a, in, a->planes, out, layer->planes), in, out, a->groups, a->bias, volumes, false};
 }
 
-static sn_status describe_weights(dnnl_memory_desc_t *w, const convolution *c, dnnl_format_tag_t whole_tag,
-                                  dnnl_format_tag_t parts_tag, sn_err *err) {
-  const dnnl_dim_t groups = c->attr.groups, inputs = c->x.c / groups, outputs = c->y.c / groups;
-  const dnnl_dims_t whole = {outputs, inputs, c->attr.kernel_h, c->attr.kernel_w},
-                    parts = {groups, outputs, inputs, c->attr.kernel_h, c->attr.kernel_w};
-  return sn__dnnl_check(groups == 1 ? dnnl_memory_desc_init_by_tag(w, 4, whole, dnnl_f32, whole_tag)
-                                    : dnnl_memory_desc_init_by_tag(w, 5, parts, dnnl_f32, parts_tag),
-                        "describe weights", err);
-}
-
-static sn_status plain_weights(dnnl_memory_desc_t *w, const convolution *c, sn_err *err) {
-  return describe_weights(w, c, dnnl_oihw, dnnl_goihw, err);
+/* As they lie in files, or as the kernel wants them. */
+static sn_status describe_weights(dnnl_memory_desc_t *w, const convolution *c, bool plain, sn_err *err) {
+  static const dnnl_format_tag_t tags[2][2] = {{dnnl_oihw, dnnl_goihw}, {dnnl_oidhw, dnnl_goidhw}};
+  const bool parts = c->groups > 1;
+  dnnl_dims_t dims;
+  int n = 0;
+  if (parts) dims[n++] = c->groups;
+  dims[n++] = c->y.c / c->groups;
+  dims[n++] = c->x.c / c->groups;
+  if (c->volumes) dims[n++] = c->side.planes.kernel;
+  dims[n++] = c->side.rows.kernel;
+  dims[n++] = c->side.columns.kernel;
+  return sn__dnnl_check(
+      dnnl_memory_desc_init_by_tag(w, n, dims, dnnl_f32, plain ? tags[c->volumes][parts] : dnnl_format_tag_any),
+      "describe weights", err);
 }
 
 /* Values in blocks of so many channels; weights plain where both are, else as the kernel wants them. */
 static sn_status describe(shapes *t, const convolution *c, uint32_t x_block, uint32_t y_block, sn_err *err) {
-  bool plain = x_block == 1 && y_block == 1;
-  if (sn__dnnl_image(&t->x, c->x, x_block, err) || sn__dnnl_image(&t->y, c->y, y_block, err) ||
-      (plain ? plain_weights(&t->w, c, err)
-             : describe_weights(&t->w, c, dnnl_format_tag_any, dnnl_format_tag_any, err)))
+  const bool plain = x_block == 1 && y_block == 1;
+  if (sn__dnnl_image(&t->x, c->x, c->volumes ? c->side.planes.in : 0, x_block, err) ||
+      sn__dnnl_image(&t->y, c->y, c->volumes ? c->side.planes.out : 0, y_block, err) ||
+      describe_weights(&t->w, c, plain, err))
     return err->code;
   return c->bias ? sn__dnnl_tensor(&t->b, 1, (const dnnl_dims_t){c->y.c}, err) : SN_OK;
 }
 
-static sn_status make_descriptors(descriptors *d, const shapes *t, const sn_attr *a, sn_err *err) {
-  const dnnl_dims_t stride = {a->stride_h, a->stride_w}, pad = {a->pad_h, a->pad_w},
-                    gaps = {sn__dilation(a->dilation_h) - 1, sn__dilation(a->dilation_w) - 1};
+static sn_status make_descriptors(descriptors *d, const shapes *t, const convolution *c, sn_err *err) {
+  const sn__side *p = &c->side.planes, *r = &c->side.rows, *l = &c->side.columns;
+  const dnnl_dims_t strides = {p->stride, r->stride, l->stride}, pads = {p->pad, r->pad, l->pad},
+                    holes = {p->dilation - 1, r->dilation - 1, l->dilation - 1};
+  const dnnl_dim_t *const stride = strides + !c->volumes, *const pad = pads + !c->volumes,
+                          *const gaps = holes + !c->volumes; /* images have no planes */
   const dnnl_alg_kind_t direct = dnnl_convolution_direct;
   dnnl_status_t status = dnnl_dilated_convolution_forward_desc_init(&d->forward, dnnl_forward_training, direct, &t->x,
                                                                     &t->w, &t->b, &t->y, stride, gaps, pad, pad);
@@ -94,7 +104,7 @@ sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block,
   shapes t = {0};
   *native = true;
   if (describe(&t, &c, turned ? y_block : x_block, turned ? x_block : y_block, err) ||
-      make_descriptors(&d, &t, &c.attr, err))
+      make_descriptors(&d, &t, &c, err))
     return err->code;
   sn_status status = ask(k, &d.forward, NULL, &forward, native, err);
   if (status == SN_OK && *native) status = ask(k, &d.weights, forward, &weights, native, err);
@@ -148,10 +158,9 @@ static sn_status make(sn__cpu *k, const convolution *c, uint32_t x_block, uint32
                       sn__cpu_layer *layer, bool native, sn_err *err) {
   descriptors d;
   shapes kernel = {0}, given = {0};
-  if (describe(&kernel, c, native ? x_block : 1, native ? y_block : 1, err) ||
-      make_descriptors(&d, &kernel, &c->attr, err) || describe(&given, c, x_block, y_block, err) ||
-      plain_weights(&layer->plain, c, err) ||
-      (k->lasting && native && !c->attr.positions && choose_weights(k, &d, layer, err)))
+  if (describe(&kernel, c, native ? x_block : 1, native ? y_block : 1, err) || make_descriptors(&d, &kernel, c, err) ||
+      describe(&given, c, x_block, y_block, err) || describe_weights(&layer->plain, c, true, err) ||
+      (k->lasting && native && !c->is_fc && choose_weights(k, &d, layer, err)))
     return err->code;
   given.w = layer->lasting.ndims > 0 ? layer->lasting : layer->plain;
   return make_trio(k, &d, &given, c->bias, made, err);

@@ -6,8 +6,9 @@
  *
  * Layouts (layout.c). A value of the net, and its gradient, lies plain, (n, c, h, w), or blocked, (n, c / B, h, w, B):
  * then B channels of a pixel stand together, as many as a vector register holds. B divides the channels, so both take
- * the same bytes, and channels k B to l B of an image lie at the same place. Weights last for a whole training as
- * forward and their gradient both want them, where that takes no more bytes.
+ * the same bytes, and channels k B to l B of an image lie at the same place. Of a volume h counts the rows of all
+ * planes, so that only windows mind them. Weights last for a whole training as forward and their gradient both want
+ * them, where that takes no more bytes.
  */
 #ifndef SN_EXEC_CPU_CPU_H
 #define SN_EXEC_CPU_CPU_H
@@ -75,8 +76,8 @@ sn_status sn__dnnl_check(dnnl_status_t status, const char *what, sn_err *err);
 
 /* A dense float32 tensor of n_dims dimensions, the last one contiguous. */
 sn_status sn__dnnl_tensor(dnnl_memory_desc_t *desc, int n_dims, const dnnl_dims_t dims, sn_err *err);
-/* Channels in blocks of so many; 1: plain. */
-sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape shape, uint32_t block, sn_err *err);
+/* Channels in blocks of so many; 1: plain. `planes` of a volume, which lie one below the other; 0: an image. */
+sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape shape, uint32_t planes, uint32_t block, sn_err *err);
 
 /* Chooses k->layouts. */
 sn_status sn__layouts_choose(sn__cpu *k, sn_err *err);
@@ -111,6 +112,8 @@ sn_status sn__cpu_pool_backward(sn__cpu *k, const sn_call *call, sn_err *err);
  * how the values lie; JOIN, FORK and CONCAT do the same with blocked ones, SOFTMAX has none. */
 void sn__cpu_bn_forward(const sn_call *call, uint32_t block);
 void sn__cpu_bn_backward(const sn_call *call, uint32_t block);
+void sn__cpu_prelu_forward(const sn_call *call, uint32_t block); /* an ACT with parameters */
+void sn__cpu_prelu_backward(const sn_call *call, uint32_t block);
 void sn__cpu_lrn_forward(const sn_call *call, uint32_t block);
 void sn__cpu_lrn_backward(const sn_call *call, uint32_t block);
 uint64_t sn__cpu_lrn_scratch(const sn_layer *layer, bool backward, int threads);

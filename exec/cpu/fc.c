@@ -43,7 +43,7 @@ sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
   dnnl_memory_desc_t x, y, w, w_turned, y_turned, biases, image;
   if (describe(&x, n, i, false, err) || describe(&y, n, o, false, err) || describe(&w, o, i, false, err) ||
       describe(&w_turned, i, o, true, err) || describe(&y_turned, o, n, true, err) ||
-      describe(&biases, 1, o, false, err) || sn__dnnl_image(&image, in, block, err))
+      describe(&biases, 1, o, false, err) || sn__dnnl_image(&image, in, 0, block, err))
     return err->code;
   const product forward = {&x, &w_turned, layer->attr.bias ? &biases : NULL, &y, {&image, NULL, NULL}},
                 backward = {&y, &w, NULL, &x, {NULL, NULL, &image}},

@@ -90,7 +90,7 @@ static void channel_gradients(const sn_call *call, const groups *g, uint32_t c) 
 void sn__cpu_group_norm_backward(const sn_call *call, uint32_t block) {
   (void)block;
   const groups g = groups_of(call);
-  const uint32_t channels = sn__call_layer(call)->out.c;
+  const uint32_t channels = call->gradients ? sn__call_layer(call)->out.c : 0;
   const uint64_t count = call->dx[0] ? g.count : 0;
 #pragma omp parallel for schedule(static) if (g.count * g.size >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < count; i++) backward_group(call, &g, i);

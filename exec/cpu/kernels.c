@@ -1,8 +1,8 @@
 /* CPU kernels: making, choosing and running them, and the module's table; see exec/machine/cpu_kernels.h. What an
- * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, batch_norm.c, row_norm.c (LAYER_NORM, RMS_NORM),
- * lrn.c, softmax.c, product.c (MUL, SCALE), attention.c (and ROTARY), tokens.c (EMBEDDING, POSITION, TOKEN, TAKE),
- * group_norm.c, matrix.c (MATMUL, PROBABILITIES), resize.c (and PAD), arrange.c (RESHAPE, TRANSPOSE, SLICE), update.c
- * and loops.c (all others); layout.c says how values lie, primitive.c wraps oneDNN. */
+ * operator does is in conv.c (CONV, DECONV), fc.c, pool.c, act.c, prelu.c, batch_norm.c, row_norm.c (LAYER_NORM,
+ * RMS_NORM), lrn.c, softmax.c, product.c (MUL, SCALE), attention.c (and ROTARY), tokens.c (EMBEDDING, POSITION, TOKEN,
+ * TAKE), group_norm.c, matrix.c (MATMUL, PROBABILITIES), resize.c (and PAD), arrange.c (RESHAPE, TRANSPOSE, SLICE),
+ * update.c and loops.c (all others); layout.c says how values lie, primitive.c wraps oneDNN. */
 #include "exec/cpu/cpu.h"
 
 #include "base/build_id.h"
@@ -13,8 +13,6 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { OTHER_THREADS = 3 }; /* copies in and out, and who prepares batches */
 
 /* Operators on oneDNN. */
 static const struct {
@@ -105,12 +103,6 @@ static sn_status prepare(sn__cpu *k, uint32_t index, sn_err *err) {
   return err->code;
 }
 
-static sn_status prepare_all(sn__cpu *k, sn_err *err) {
-  for (uint32_t i = 0; i < k->net->n_layers; i++)
-    if (prepare(k, i, err) != SN_OK) return err->code;
-  return SN_OK;
-}
-
 /* What a run needs, beside primitives. */
 static sn_status make_room(sn__cpu *k, sn_err *err) {
   k->positions = calloc(largest_plane(k->net) * k->block + 1, sizeof *k->positions);
@@ -167,14 +159,6 @@ static sn__cpu *make_bare(const sn_net *net, unsigned threads, bool lasting, sn_
   return NULL;
 }
 
-static sn__cpu *make_kernels(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
-  sn__cpu *k = make_bare(net, threads, lasting, err);
-  if (k && sn__cpu_try_threads((unsigned)k->threads - 1 + OTHER_THREADS, err) == SN_OK && prepare_all(k, err) == SN_OK)
-    return k;
-  free_kernels(k);
-  return NULL;
-}
-
 static sn__cpu *share(const sn__cpu *k, sn_err *err) {
   sn__cpu *other = malloc(sizeof *other);
   if (!other) {
@@ -212,7 +196,8 @@ static sn_status check_workspace(const sn__cpu *k, const sn_call *call, sn_err *
 
 static sn_status check_labels(const sn_call *call, sn_err *err) {
   sn_shape s = sn__call_layer(call)->out;
-  for (uint64_t i = 0; i < s.n * sn__plane(s); i++)
+  const uint64_t labels = sn__has_targets(sn__call_layer(call)) ? 0 : s.n * sn__plane(s);
+  for (uint64_t i = 0; i < labels; i++)
     if (call->labels[i] < 0 || (uint32_t)call->labels[i] >= s.c)
       return sn_fail(err, SN_BAD_INPUT,
                      "label %" PRId32 " of image %" PRIu64 " is not one of the %" PRIu32
@@ -268,7 +253,6 @@ static const char *version_of(const sn__cpu *k) {
 extern SN_MODULE_TABLE const sn_cpu_table sn_cpu_module;
 const sn_cpu_table sn_cpu_module = {
     .head = {sn_build_id},
-    .make = make_kernels,
     .make_bare = make_bare,
     .prepare = prepare,
     .share = share,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* What the last window sees beyond the image and its leading padding; negative where it ends before the image does. */
-static dnnl_dim_t trailing_pad(uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t in) {
-  return (dnnl_dim_t)(out - 1) * stride + kernel - in - pad;
+static dnnl_dim_t trailing_pad(const sn__side *s) {
+  return (dnnl_dim_t)(s->out - 1) * s->stride + s->kernel - s->in - s->pad;
 }
 
 sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
@@ -18,17 +18,22 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
   sn__cpu_layer *made = &k->layers[index];
   sn_shape in = sn_layer_input_shape(k->net, layer, 0), out = layer->out;
-  sn__pooling p = sn__pooling_of(&layer->attr, in);
+  const sn__sides p = sn__pool_sides(layer, in);
   uint32_t x_block = sn__input_layout(k, index, 0), y_block = sn__output_layout(k, index);
   if (sn__plane(out) == 1) y_block = x_block; /* one pixel lies as it would plain */
-  if (layer->attr.pool == SN_POOL_MAX || p.uneven_h || x_block != y_block) return SN_OK;
-  const dnnl_dims_t stride = {p.stride_h, p.stride_w}, kernel = {p.kernel_h, p.kernel_w}, pad = {p.pad_h, p.pad_w};
-  const dnnl_dims_t trailing = {trailing_pad(out.h, p.kernel_h, p.stride_h, p.pad_h, in.h),
-                                trailing_pad(out.w, p.kernel_w, p.stride_w, p.pad_w, in.w)};
+  if (layer->attr.pool == SN_POOL_MAX || p.uneven || x_block != y_block) return SN_OK;
+  const bool volumes = sn__minds_planes(layer);
+  const sn__side *d = &p.planes, *r = &p.rows, *c = &p.columns;
+  const dnnl_dims_t strides = {d->stride, r->stride, c->stride}, kernels = {d->kernel, r->kernel, c->kernel},
+                    pads = {d->pad, r->pad, c->pad}, ends = {trailing_pad(d), trailing_pad(r), trailing_pad(c)};
+  const dnnl_dim_t *const stride = strides + !volumes, *const kernel = kernels + !volumes, *const pad = pads + !volumes,
+                          *const trailing = ends + !volumes; /* images have no planes */
   const dnnl_alg_kind_t average = dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_desc_t forward, backward;
   dnnl_memory_desc_t x, y;
-  if (sn__dnnl_image(&x, in, x_block, err) || sn__dnnl_image(&y, out, y_block, err)) return err->code;
+  if (sn__dnnl_image(&x, in, volumes ? d->in : 0, x_block, err) ||
+      sn__dnnl_image(&y, out, volumes ? d->out : 0, y_block, err))
+    return err->code;
   dnnl_status_t status =
       dnnl_pooling_forward_desc_init(&forward, dnnl_forward_training, average, &x, &y, stride, kernel, pad, trailing);
   if (status == dnnl_success)
@@ -42,7 +47,7 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
 /* Sizes of a POOL in loops of ours. They take `lanes` channels of an image at a time, which begin at the same place
  * whether they lie in a block or plain. */
 typedef struct windows {
-  sn__pooling p;
+  sn__sides p;
   sn_shape in, out;
   bool average;
   uint32_t x_block, y_block, lanes; /* lanes: the larger */
@@ -55,86 +60,120 @@ typedef struct stride {
 
 enum { MOST_LANES = 16 };
 
+/* Into each() three times, so that lanes and strides are constants where they can be. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* The number of a window's first pixel of a row. */
+static inline uint64_t pixel_at(const windows *m, int64_t plane, int64_t row, int64_t column) {
+  return (uint64_t)((plane * m->p.rows.in + row) * m->in.w + column);
+}
+
 /* Largest elements, or means, of the window in every channel. */
-static inline void window_top(const float *x, stride sx, uint32_t lanes, uint32_t width, sn__span rows,
-                              sn__span columns, float *top) {
-  const float *first = x + ((uint64_t)rows.from * width + (uint64_t)columns.from) * sx.pixel;
+ALWAYS_INLINE void window_top(const windows *m, const float *x, stride sx, uint32_t lanes, const sn__area *w,
+                              float *top) {
+  const float *first = x + pixel_at(m, w->planes.from, w->rows.from, w->columns.from) * sx.pixel;
   for (uint32_t l = 0; l < lanes; l++) top[l] = first[l * sx.lane];
-  for (int64_t y = rows.from; y < rows.to; y++)
-    for (int64_t i = columns.from; i < columns.to; i++) {
-      const float *at = x + ((uint64_t)y * width + (uint64_t)i) * sx.pixel;
+  const uint64_t over = (uint64_t)w->columns.step * sx.pixel;
+  for (int64_t z = w->planes.from; z < w->planes.to; z += w->planes.step)
+    for (int64_t y = w->rows.from; y < w->rows.to; y += w->rows.step) {
+      const float *at = x + pixel_at(m, z, y, w->columns.from) * sx.pixel;
+      for (int64_t i = w->columns.from; i < w->columns.to; i += w->columns.step, at += over) {
 #pragma omp simd
-      for (uint32_t l = 0; l < lanes; l++) top[l] = at[l * sx.lane] > top[l] ? at[l * sx.lane] : top[l];
+        for (uint32_t l = 0; l < lanes; l++) top[l] = at[l * sx.lane] > top[l] ? at[l * sx.lane] : top[l];
+      }
     }
 }
 
-static inline void window_mean(const float *x, stride sx, uint32_t lanes, uint32_t width, sn__span rows,
-                               sn__span columns, float *mean) {
-  float count = (float)((rows.to - rows.from) * (columns.to - columns.from));
+ALWAYS_INLINE void window_mean(const windows *m, const float *x, stride sx, uint32_t lanes, const sn__area *w,
+                               float *mean) {
+  const float count = (float)sn__area_count(w);
   for (uint32_t l = 0; l < lanes; l++) mean[l] = 0;
-  for (int64_t y = rows.from; y < rows.to; y++)
-    for (int64_t i = columns.from; i < columns.to; i++) {
-      const float *at = x + ((uint64_t)y * width + (uint64_t)i) * sx.pixel;
+  for (int64_t z = w->planes.from; z < w->planes.to; z++)
+    for (int64_t y = w->rows.from; y < w->rows.to; y++)
+      for (int64_t i = w->columns.from; i < w->columns.to; i++) {
+        const float *at = x + pixel_at(m, z, y, i) * sx.pixel;
 #pragma omp simd
-      for (uint32_t l = 0; l < lanes; l++) mean[l] += at[l * sx.lane];
-    }
+        for (uint32_t l = 0; l < lanes; l++) mean[l] += at[l * sx.lane];
+      }
   for (uint32_t l = 0; l < lanes; l++) mean[l] /= count;
 }
 
-/* In every channel the first element of the window that is `top`, row by row; of what is not a number the first. */
-static inline void window_find(const float *x, stride sx, uint32_t lanes, uint32_t width, sn__span rows,
-                               sn__span columns, const float *top, int32_t *found) {
-  for (uint32_t l = 0; l < lanes; l++) found[l] = (int32_t)(rows.from * width + columns.from);
-  for (int64_t y = rows.to - 1; y >= rows.from; y--)
-    for (int64_t i = columns.to - 1; i >= columns.from; i--) {
-      int32_t pixel = (int32_t)(y * width + i);
-      const float *at = x + (uint64_t)pixel * sx.pixel;
+/* The last position that a span has. */
+static inline int64_t last_of(sn__span s) {
+  return s.from + (sn__span_count(s) - 1) * s.step;
+}
+
+/* In every channel the first element of the window that is `top`, as they lie; of what is not a number the first. */
+ALWAYS_INLINE void window_find(const windows *m, const float *x, stride sx, uint32_t lanes, const sn__area *w,
+                               const float *top, int32_t *found) {
+  for (uint32_t l = 0; l < lanes; l++) found[l] = (int32_t)pixel_at(m, w->planes.from, w->rows.from, w->columns.from);
+  const int64_t plane = last_of(w->planes), row = last_of(w->rows), column = last_of(w->columns);
+  const int32_t step = (int32_t)w->columns.step;
+  for (int64_t z = plane; z >= w->planes.from; z -= w->planes.step)
+    for (int64_t y = row; y >= w->rows.from; y -= w->rows.step) {
+      int32_t pixel = (int32_t)pixel_at(m, z, y, column);
+      for (int64_t i = column; i >= w->columns.from; i -= step, pixel -= step) {
+        const float *at = x + (uint64_t)pixel * sx.pixel;
 #pragma omp simd
-      for (uint32_t l = 0; l < lanes; l++) found[l] = at[l * sx.lane] == top[l] ? pixel : found[l];
+        for (uint32_t l = 0; l < lanes; l++) found[l] = at[l * sx.lane] == top[l] ? pixel : found[l];
+      }
     }
 }
 
-/* All of this is inlined into each() three times, so that lanes and strides are constants where they can be. */
+/* Goes from window to window as y lies. */
+typedef struct walk {
+  const sn__sides *p;
+  uint32_t plane, row, column;
+  sn__area area;
+} walk;
+
+ALWAYS_INLINE walk begin(const windows *m) {
+  return (walk){.p = &m->p, .area = sn__pool_area(&m->p, 0, 0, 0)};
+}
+
+ALWAYS_INLINE void go_on(walk *w) {
+  if (++w->column == w->p->columns.out) {
+    w->column = 0;
+    if (++w->row == w->p->rows.out) {
+      w->row = 0;
+      w->area.planes = sn__pool_span(w->p, &w->p->planes, ++w->plane);
+    }
+    w->area.rows = sn__pool_span(w->p, &w->p->rows, w->row);
+  }
+  w->area.columns = sn__pool_span(w->p, &w->p->columns, w->column);
+}
 
 /* `indices`: where each maximum is, for a graph that keeps them, in the order of y; else NULL. */
-static inline void lanes_forward(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x, float *y,
+ALWAYS_INLINE void lanes_forward(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x, float *y,
                                  int64_t *indices) {
-  for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
-    for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
-      uint64_t at = ((uint64_t)oy * m->out.w + ox) * sy.pixel;
-      float of[MOST_LANES];
-      int32_t found[MOST_LANES];
-      if (m->average)
-        window_mean(x, sx, lanes, m->in.w, rows, columns, of);
-      else
-        window_top(x, sx, lanes, m->in.w, rows, columns, of);
-      for (uint32_t l = 0; l < lanes; l++) y[at + l * sy.lane] = of[l];
-      if (!indices) continue;
-      window_find(x, sx, lanes, m->in.w, rows, columns, of, found);
-      for (uint32_t l = 0; l < lanes; l++) indices[at + l * sy.lane] = found[l];
-    }
+  walk w = begin(m);
+  for (uint64_t at = 0; at < sn__plane(m->out) * sy.pixel; at += sy.pixel, go_on(&w)) {
+    float of[MOST_LANES];
+    int32_t found[MOST_LANES];
+    if (m->average)
+      window_mean(m, x, sx, lanes, &w.area, of);
+    else
+      window_top(m, x, sx, lanes, &w.area, of);
+    for (uint32_t l = 0; l < lanes; l++) y[at + l * sy.lane] = of[l];
+    if (!indices) continue;
+    window_find(m, x, sx, lanes, &w.area, of, found);
+    for (uint32_t l = 0; l < lanes; l++) indices[at + l * sy.lane] = found[l];
   }
 }
 
-static inline void lanes_find(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x, const float *y,
+ALWAYS_INLINE void lanes_find(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x, const float *y,
                               int64_t *indices) {
-  for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
-    for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
-      uint64_t at = ((uint64_t)oy * m->out.w + ox) * sy.pixel;
-      float top[MOST_LANES];
-      int32_t found[MOST_LANES];
-      for (uint32_t l = 0; l < lanes; l++) top[l] = y[at + l * sy.lane];
-      window_find(x, sx, lanes, m->in.w, rows, columns, top, found);
-      for (uint32_t l = 0; l < lanes; l++) indices[at + l * sy.lane] = found[l];
-    }
+  walk w = begin(m);
+  for (uint64_t at = 0; at < sn__plane(m->out) * sy.pixel; at += sy.pixel, go_on(&w)) {
+    float top[MOST_LANES];
+    int32_t found[MOST_LANES];
+    for (uint32_t l = 0; l < lanes; l++) top[l] = y[at + l * sy.lane];
+    window_find(m, x, sx, lanes, &w.area, top, found);
+    for (uint32_t l = 0; l < lanes; l++) indices[at + l * sy.lane] = found[l];
   }
 }
 
-static inline void lanes_scatter(const windows *m, uint32_t lanes, stride sx, stride sy, const int64_t *indices,
+ALWAYS_INLINE void lanes_scatter(const windows *m, uint32_t lanes, stride sx, stride sy, const int64_t *indices,
                                  const float *dy, float *dx) {
   uint64_t count = sn__plane(m->out);
   for (uint64_t i = 0; i < count; i++)
@@ -144,36 +183,33 @@ static inline void lanes_scatter(const windows *m, uint32_t lanes, stride sx, st
     }
 }
 
-static inline void window_spread(float *dx, stride sx, uint32_t lanes, uint32_t width, sn__span rows, sn__span columns,
+ALWAYS_INLINE void window_spread(const windows *m, float *dx, stride sx, uint32_t lanes, const sn__area *w,
                                  const float *dy) {
-  float count = (float)((rows.to - rows.from) * (columns.to - columns.from)), share[MOST_LANES];
+  float count = (float)sn__area_count(w), share[MOST_LANES];
   for (uint32_t l = 0; l < lanes; l++) share[l] = dy[l] / count;
-  for (int64_t y = rows.from; y < rows.to; y++)
-    for (int64_t i = columns.from; i < columns.to; i++) {
-      float *at = dx + ((uint64_t)y * width + (uint64_t)i) * sx.pixel;
+  for (int64_t z = w->planes.from; z < w->planes.to; z++)
+    for (int64_t y = w->rows.from; y < w->rows.to; y++)
+      for (int64_t i = w->columns.from; i < w->columns.to; i++) {
+        float *at = dx + pixel_at(m, z, y, i) * sx.pixel;
 #pragma omp simd
-      for (uint32_t l = 0; l < lanes; l++) at[l * sx.lane] += share[l];
-    }
+        for (uint32_t l = 0; l < lanes; l++) at[l * sx.lane] += share[l];
+      }
 }
 
-static inline void lanes_backward(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x,
+ALWAYS_INLINE void lanes_backward(const windows *m, uint32_t lanes, stride sx, stride sy, const float *x,
                                   const float *y, const float *dy, float *dx) {
-  for (uint32_t oy = 0; oy < m->out.h; oy++) {
-    sn__span rows = sn__pool_rows(&m->p, oy, m->in.h);
-    for (uint32_t ox = 0; ox < m->out.w; ox++) {
-      sn__span columns = sn__pool_columns(&m->p, ox, m->in.w);
-      uint64_t at = ((uint64_t)oy * m->out.w + ox) * sy.pixel;
-      float of[MOST_LANES], top[MOST_LANES];
-      int32_t found[MOST_LANES];
-      for (uint32_t l = 0; l < lanes; l++) of[l] = dy[at + l * sy.lane];
-      if (m->average) {
-        window_spread(dx, sx, lanes, m->in.w, rows, columns, of);
-        continue;
-      }
-      for (uint32_t l = 0; l < lanes; l++) top[l] = y[at + l * sy.lane];
-      window_find(x, sx, lanes, m->in.w, rows, columns, top, found);
-      for (uint32_t l = 0; l < lanes; l++) dx[(uint64_t)found[l] * sx.pixel + l * sx.lane] += of[l];
+  walk w = begin(m);
+  for (uint64_t at = 0; at < sn__plane(m->out) * sy.pixel; at += sy.pixel, go_on(&w)) {
+    float of[MOST_LANES], top[MOST_LANES];
+    int32_t found[MOST_LANES];
+    for (uint32_t l = 0; l < lanes; l++) of[l] = dy[at + l * sy.lane];
+    if (m->average) {
+      window_spread(m, dx, sx, lanes, &w.area, of);
+      continue;
     }
+    for (uint32_t l = 0; l < lanes; l++) top[l] = y[at + l * sy.lane];
+    window_find(m, x, sx, lanes, &w.area, top, found);
+    for (uint32_t l = 0; l < lanes; l++) dx[(uint64_t)found[l] * sx.pixel + l * sx.lane] += of[l];
   }
 }
 
@@ -187,7 +223,7 @@ typedef struct job {
   int64_t *indices;
 } job;
 
-static inline void run_lanes(const windows *m, const job *j, uint32_t lanes, stride sx, stride sy) {
+ALWAYS_INLINE void run_lanes(const windows *m, const job *j, uint32_t lanes, stride sx, stride sy) {
   if (j->task == FORWARD) lanes_forward(m, lanes, sx, sy, j->x, j->made, j->indices);
   if (j->task == FIND) lanes_find(m, lanes, sx, sy, j->x, j->y, j->indices);
   assert(j->dy || j->task == FORWARD || j->task == FIND);
@@ -218,7 +254,7 @@ static windows windows_of(const sn__cpu *k, const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   sn_shape in = sn__call_input(call, 0);
   uint32_t x = sn__input_layout(k, call->layer, 0), y = sn__output_layout(k, call->layer);
-  return (windows){.p = sn__pooling_of(&layer->attr, in),
+  return (windows){.p = sn__pool_sides(layer, in),
                    .in = in,
                    .out = layer->out,
                    .average = layer->attr.pool == SN_POOL_AVERAGE,

@@ -16,10 +16,17 @@ sn_status sn__dnnl_tensor(dnnl_memory_desc_t *desc, int n_dims, const dnnl_dims_
   return sn__dnnl_check(dnnl_memory_desc_init_by_strides(desc, n_dims, dims, dnnl_f32, NULL), "describe a tensor", err);
 }
 
-sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape s, uint32_t block, sn_err *err) {
-  const dnnl_format_tag_t tag = block == 16 ? dnnl_nChw16c : block == 8 ? dnnl_nChw8c : dnnl_nchw;
-  const dnnl_dims_t dims = {s.n, s.c, s.h, s.w};
-  return sn__dnnl_check(dnnl_memory_desc_init_by_tag(desc, 4, dims, dnnl_f32, tag), "describe an image", err);
+sn_status sn__dnnl_image(dnnl_memory_desc_t *desc, sn_shape s, uint32_t planes, uint32_t block, sn_err *err) {
+  const dnnl_dims_t image = {s.n, s.c, s.h, s.w}, volume = {s.n, s.c, planes, planes > 0 ? s.h / planes : 0, s.w};
+  const dnnl_format_tag_t image_tag = block == 16  ? dnnl_nChw16c
+                                      : block == 8 ? dnnl_nChw8c
+                                                   : dnnl_nchw,
+                          volume_tag = block == 16  ? dnnl_nCdhw16c
+                                       : block == 8 ? dnnl_nCdhw8c
+                                                    : dnnl_ncdhw;
+  return sn__dnnl_check(planes > 0 ? dnnl_memory_desc_init_by_tag(desc, 5, volume, dnnl_f32, volume_tag)
+                                   : dnnl_memory_desc_init_by_tag(desc, 4, image, dnnl_f32, image_tag),
+                        "describe an image", err);
 }
 
 /* The memory object has no data yet; sn__primitive_run() gives it some. */

@@ -127,6 +127,6 @@ static void scale_gradients(const sn_call *call, uint32_t block) {
 }
 
 void sn__cpu_scale_backward(const sn_call *call, uint32_t block) {
-  scale_gradients(call, block);
+  if (call->gradients) scale_gradients(call, block);
   if (call->dx[0]) scale(call, block, call->dy[0], call->dx[0]);
 }

@@ -148,11 +148,12 @@ void sn__cpu_row_norm_backward(const sn_call *call, uint32_t block) {
   (void)block;
   const sn_shape s = sn__call_layer(call)->out;
   const uint64_t tiles = call->dx[0] ? s.n * tiles_an_image(s) : 0;
+  const uint32_t channels = call->gradients ? s.c : 0;
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < tiles; i++) {
     const tile t = tile_of(s, i);
     backward_tile(call, &t);
   }
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
-  for (uint32_t c = 0; c < s.c; c++) channel_gradients(call, s, c);
+  for (uint32_t c = 0; c < channels; c++) channel_gradients(call, s, c);
 }

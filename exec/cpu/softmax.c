@@ -1,4 +1,5 @@
-/* CPU kernels of SOFTMAX with its loss, of whole images or of each position; oneDNN has no loss. Values are plain. Of
+/* CPU kernels of SOFTMAX with its loss, of whole images or of each position, and of the mean square that may stand in
+ * their place; oneDNN has no loss. Values are plain. Of
  * whole images the classes lie together. Of positions they lie a plane apart: then some neighbouring positions are a
  * tile, and loops go over classes, and inside over the tile. Threads share images or tiles; losses are summed in their
  * order.
@@ -103,18 +104,8 @@ static void positions_forward(const sn_call *call, sn_shape s) {
   *call->loss = loss / ((double)s.n * (double)sn__plane(s));
 }
 
-void sn__cpu_softmax_forward(const sn_call *call, uint32_t block) {
-  (void)block;
-  const sn_shape s = sn__call_layer(call)->out;
-  if (sn__plane(s) == 1)
-    images_forward(call, s);
-  else
-    positions_forward(call, s);
-}
-
-/* dx = (y - truth) / rows; dx may lie where y does. */
-void sn__cpu_softmax_backward(const sn_call *call, uint32_t block) {
-  (void)block;
+/* dx = (y - truth) / rows */
+static void classes_backward(const sn_call *call) {
   const sn_shape s = sn__call_layer(call)->out;
   const uint64_t plane = sn__plane(s), planes = (uint64_t)s.n * s.c;
   const float share = 1 / (float)(s.n * plane);
@@ -125,4 +116,59 @@ void sn__cpu_softmax_backward(const sn_call *call, uint32_t block) {
     float *dx = call->dx[0] + i * plane;
     for (uint64_t p = 0; p < plane; p++) dx[p] = (y[p] - (labels[p] == class ? 1.0f : 0.0f)) * share;
   }
+}
+
+/* ---- mean squares: y holds the differences, but where backward reads x they are made again ---- */
+
+enum { RUN = 4096 }; /* numbers whose squares a thread adds up, runs in their order */
+
+static void squares_forward(const sn_call *call) {
+  const float *x = call->x[0], *targets = sn__call_targets(call);
+  float *y = call->y[0];
+  const uint64_t count = sn__count(sn__call_layer(call)->out), runs = sn_ceil_div(count, RUN);
+  double loss = 0;
+#pragma omp parallel for ordered schedule(static, 1) if (count >= SN__WORTH_THREADS)
+  for (uint64_t r = 0; r < runs; r++) {
+    const uint64_t end = sn_min(count, (r + 1) * RUN);
+    double of_run = 0;
+#pragma omp simd reduction(+ : of_run)
+    for (uint64_t i = r * RUN; i < end; i++) {
+      const float difference = x[i] - targets[i];
+      y[i] = difference;
+      of_run += (double)difference * (double)difference;
+    }
+#pragma omp ordered
+    loss += of_run;
+  }
+  *call->loss = loss / (double)count;
+}
+
+static void squares_backward(const sn_call *call) {
+  const float *x = call->x[0], *y = call->y[0], *targets = sn__call_targets(call);
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+  const float share = 2 / (float)count;
+#pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
+  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = (y ? y[i] : x[i] - targets[i]) * share;
+}
+
+/* ---- both ---- */
+
+void sn__cpu_softmax_forward(const sn_call *call, uint32_t block) {
+  (void)block;
+  const sn_shape s = sn__call_layer(call)->out;
+  if (sn__has_targets(sn__call_layer(call)))
+    squares_forward(call);
+  else if (sn__plane(s) == 1)
+    images_forward(call, s);
+  else
+    positions_forward(call, s);
+}
+
+/* dx may lie where y does. */
+void sn__cpu_softmax_backward(const sn_call *call, uint32_t block) {
+  (void)block;
+  if (sn__has_targets(sn__call_layer(call)))
+    squares_backward(call);
+  else
+    classes_backward(call);
 }

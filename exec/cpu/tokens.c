@@ -45,8 +45,7 @@ void sn__cpu_position_forward(const sn_call *call, uint32_t block) {
           call->x[0][i * plane + p] + call->parameters[sn__position_row(layer, p) * s.c + i % s.c];
 }
 
-void sn__cpu_position_backward(const sn_call *call, uint32_t block) {
-  (void)block;
+static void position_gradients(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   const sn_shape s = layer->out;
   const uint64_t plane = sn__plane(s);
@@ -56,7 +55,13 @@ void sn__cpu_position_backward(const sn_call *call, uint32_t block) {
     for (uint64_t n = 0; n < s.n; n++)
       for (uint64_t p = 0; p < plane; p++)
         call->gradients[sn__position_row(layer, p) * s.c + c] += call->dy[0][(n * s.c + c) * plane + p];
-  if (call->dx[0] && call->dx[0] != call->dy[0]) memcpy(call->dx[0], call->dy[0], sn__count(s) * sizeof(float));
+}
+
+void sn__cpu_position_backward(const sn_call *call, uint32_t block) {
+  (void)block;
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+  if (call->gradients) position_gradients(call);
+  if (call->dx[0] && call->dx[0] != call->dy[0]) memcpy(call->dx[0], call->dy[0], count * sizeof(float));
 }
 
 void sn__cpu_token_forward(const sn_call *call, uint32_t block) {
@@ -82,7 +87,7 @@ void sn__cpu_token_backward(const sn_call *call, uint32_t block) {
       sum += call->dy[0][i * plane];
       if (call->dx[0]) memcpy(call->dx[0] + i * (plane - 1), call->dy[0] + i * plane + 1, (plane - 1) * sizeof(float));
     }
-    call->gradients[c] = (float)sum;
+    if (call->gradients) call->gradients[c] = (float)sum;
   }
 }
 

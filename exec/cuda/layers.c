@@ -46,18 +46,19 @@ static sn_status open_conv(const sn__cuda *m, const sn_layer *layer, sn_shape in
 
 /* Averages leave padding out; the gradient of a maximum is summed in a fixed order. */
 static sn_status open_pool(const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
-  sn__pooling p = sn__pooling_of(&layer->attr, in);
-  if (p.uneven_h)
+  const sn__sides p = sn__pool_sides(layer, in);
+  const sn__side *rows = &p.rows, *columns = &p.columns;
+  if (p.uneven)
     return sn_fail(
         err, SN_BAD_DEVICE,
         "the windows of this adaptive POOL differ in size (%ux%u to %ux%u), which cuDNN has no kernel for; use an "
         "image whose size its output divides, or run it on the CPU",
-        in.h, in.w, p.uneven_h, p.uneven_w);
+        in.h, in.w, rows->out, columns->out);
   cudnnPoolingMode_t mode =
       layer->attr.pool == SN_POOL_MAX ? CUDNN_POOLING_MAX_DETERMINISTIC : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
   if (CUDNN(cudnnCreatePoolingDescriptor(&l->pool)) != SN_OK) return err->code;
-  return CUDNN(cudnnSetPooling2dDescriptor(l->pool, mode, CUDNN_PROPAGATE_NAN, (int)p.kernel_h, (int)p.kernel_w,
-                                           (int)p.pad_h, (int)p.pad_w, (int)p.stride_h, (int)p.stride_w));
+  return CUDNN(cudnnSetPooling2dDescriptor(l->pool, mode, CUDNN_PROPAGATE_NAN, (int)rows->kernel, (int)columns->kernel,
+                                           (int)rows->pad, (int)columns->pad, (int)rows->stride, (int)columns->stride));
 }
 
 /* Chunks of four images begin at addresses that are as aligned as cuDNN may ask for. */
@@ -82,10 +83,13 @@ static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
 /* Operators, and forms of them, that came after this back end; NULL: none of those. */
 static const char *newer_form(const sn_layer *layer) {
   const sn_attr *a = &layer->attr;
+  if (layer->planes > 0) return "volumes";
   if (layer->op > SN_DECONV) return sn_op_of(layer)->name;
   if (sn_op_of(layer)->convolves && (a->dilation_h > 1 || a->dilation_w > 1)) return "a dilated convolution";
+  if (layer->op == SN_POOL && (a->dilation_h > 1 || a->dilation_w > 1)) return "a dilated POOL";
   if (layer->op == SN_FC && a->positions) return "an FC of each position";
   if (layer->op == SN_SOFTMAX && a->positions) return "a SOFTMAX of each position";
+  if (layer->op == SN_SOFTMAX && a->loss == SN_LOSS_MSE) return "a loss by mean squares";
   if (layer->op == SN_DROPOUT && a->images) return "a DROPOUT of whole images";
   return NULL;
 }

@@ -19,17 +19,19 @@
 
 typedef struct sn_batch {
   const float *data;     /* n c h w of the net's DATA; of a net of tokens 64-bit numbers lie there */
-  const int32_t *labels; /* one class an image, or a position where the net's loss is of each */
+  const int32_t *labels; /* one class an image, or a position where the net's loss is of each; of a net whose loss is a
+                          * mean square floats lie there, a target for each number that goes into it */
 } sn_batch;
 
 typedef struct sn_batches sn_batches;
 
-/* Pixels with mean 0 and variance 1, or tokens evenly from the vocabulary; labels evenly from the net's classes. */
+/* Pixels with mean 0 and variance 1, or tokens evenly from the vocabulary; labels evenly from the net's classes, or
+ * targets with mean 0 and variance 1. The net's losses are of one kind. */
 sn_batches *sn_batches_synthetic(const sn_net *net, uint64_t seed, sn_err *err);
 
 /* A labelled image set, which is read through once here and batch by batch later. SN_BAD_FILE, SN_BAD_INPUT with the
  * path: not a known form, images of another shape than the net's, a label that is no class of the net, fewer images
- * than a batch; a net of tokens, or with a label a position. */
+ * than a batch; a net of tokens, with a label a position, or without classes. */
 sn_batches *sn_batches_open(const char *path, const sn_net *net, uint64_t seed, sn_err *err);
 
 /* The second file of a set whose labels lie beside its images, by the name of the first; to be freed. NULL where the

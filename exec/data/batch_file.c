@@ -115,13 +115,19 @@ static sn_status check_labels(const image_source *s, const sn_net *net, sn_err *
   return SN_OK;
 }
 
-/* One label an image is what a set has. */
+/* What a net wants that no set has, with its one label an image; NULL: nothing. */
+static const char *more_wanted(const sn_net *net) {
+  if (net->values[0].dtype == SN_I64) return "takes tokens";
+  if (sn__class_count(net) == 0) return "has no classes but a mean square for its loss";
+  return net->label_bytes > (uint64_t)net->batch * sizeof(int32_t) ? "wants a label a position" : NULL;
+}
+
 static sn_status check_net(const image_source *s, const sn_net *net, sn_err *err) {
-  if (net->values[0].dtype == SN_I64 || net->label_bytes > (uint64_t)net->batch * sizeof(int32_t))
+  if (more_wanted(net))
     return sn_fail(
         err, SN_BAD_INPUT,
         "%.300s: is an image set with a label an image, and %.60s %s; leave --data out for a synthetic batch", s->path,
-        net->name, net->values[0].dtype == SN_I64 ? "takes tokens" : "wants a label a position");
+        net->name, more_wanted(net));
   if (check_images(s, net, err) != SN_OK || check_labels(s, net, err) != SN_OK) return err->code;
   if (s->set.count < net->batch)
     return sn_fail(err, SN_BAD_INPUT, "%.300s: holds %" PRIu64 " images, fewer than one batch of %" PRIu32, s->path,

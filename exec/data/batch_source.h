@@ -18,7 +18,7 @@ enum { SN__SOURCE_TEXT = 160 };
 typedef struct sn__source {
   void *self;
   char name[SN__SOURCE_TEXT];
-  /* Writes the images and labels of one batch of the net. */
+  /* Writes the images and labels, or targets, of one batch of the net. */
   sn_status (*fill)(void *self, uint64_t iteration, float *data, int32_t *labels, sn_err *err);
   void (*close)(void *self);
 } sn__source;
@@ -29,7 +29,8 @@ sn_status sn__source_file(const char *path, const sn_net *net, uint64_t seed, sn
 /* Of no source, {0}, too. */
 void sn__source_close(sn__source *source);
 
-/* Labels are below this: the channels of the net's SOFTMAX layer, the fewest where it has several. */
+/* Labels are below this: the channels of the net's SOFTMAX layer, the fewest where it has several; 0: its losses are
+ * mean squares, which have targets. */
 uint32_t sn__class_count(const sn_net *net);
 
 /* Streams of random numbers beyond the layers' own (exec/kernel/state.c). */

@@ -1,5 +1,5 @@
-/* Synthetic batches: pixels, or tokens, and labels are counter-based random numbers (exec/data/random.h), a function of
- * seed and iteration. */
+/* Synthetic batches: pixels, or tokens, and labels, or targets, are counter-based random numbers (exec/data/random.h),
+ * a function of seed and iteration. */
 #include "exec/data/batch_source.h"
 #include "exec/data/random.h"
 
@@ -8,7 +8,7 @@
 
 typedef struct synthetic {
   uint64_t seed, n_data, n_labels; /* pixels or tokens of a batch, and labels */
-  uint32_t classes, vocabulary;    /* vocabulary 0: it is of pixels */
+  uint32_t classes, vocabulary;    /* classes 0: labels are targets; vocabulary 0: it is of pixels */
 } synthetic;
 
 /* The fewest rows of a table that is looked up in; 0: none is. */
@@ -26,10 +26,13 @@ static sn_status fill(void *self, uint64_t iteration, float *data, int32_t *labe
   uint64_t pixel_key = sn__random_key(sn__random_key(s->seed, SN__STREAM_PIXELS), iteration),
            label_key = sn__random_key(sn__random_key(s->seed, SN__STREAM_LABELS), iteration);
   int64_t *tokens = (int64_t *)(void *)data;
+  float *targets = (float *)(void *)labels;
   for (uint64_t i = 0; i < s->n_data && s->vocabulary > 0; i++)
     tokens[i] = (int64_t)(sn__random(pixel_key, i) % s->vocabulary);
   for (uint64_t i = 0; i < s->n_data && s->vocabulary == 0; i++) data[i] = sn__random_normal(pixel_key, i);
-  for (uint64_t i = 0; i < s->n_labels; i++) labels[i] = (int32_t)(sn__random(label_key, i) % s->classes);
+  for (uint64_t i = 0; i < s->n_labels && s->classes > 0; i++)
+    labels[i] = (int32_t)(sn__random(label_key, i) % s->classes);
+  for (uint64_t i = 0; i < s->n_labels && s->classes == 0; i++) targets[i] = sn__random_normal(label_key, i);
   return SN_OK;
 }
 

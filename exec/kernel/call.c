@@ -70,6 +70,12 @@ uint32_t sn_call_owner(const sn_net *net, uint32_t layer) {
   return net->layers[layer].attr.weights_of ? net->layers[layer].attr.weights_of : layer;
 }
 
+bool sn_call_trains(const sn_route *route, uint32_t layer) {
+  uint32_t owner = sn_call_owner(route->net, layer);
+  if (route->net->layers[owner].parameters == 0) return false;
+  return !route->dialect->eager || route->weight_gradient[owner] != SN_NONE;
+}
+
 bool *sn_call_find_adders(const sn_route *route) {
   const sn_net *net = route->net;
   bool *adds = calloc(net->n_layers, sizeof *adds);
@@ -90,13 +96,14 @@ bool *sn_call_find_adders(const sn_route *route) {
 }
 
 uint64_t sn_call_own_bytes(const sn_route *route, const sn_step *step, const bool *adds) {
-  if (!sn__call_is_backward(step) || !adds[step->layer]) return 0;
+  if (!sn__call_is_backward(step) || !adds[step->layer] || !sn_call_trains(route, step->layer)) return 0;
   return route->net->layers[sn_call_owner(route->net, step->layer)].parameters * sizeof(float);
 }
 
 uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches, const bool *adds) {
   uint32_t owner = sn_call_owner(route->net, step->layer);
-  if (batches < 2 || !sn__call_is_backward(step) || route->weight_gradient[owner] != SN_NONE || adds[step->layer])
+  if (batches < 2 || !sn__call_is_backward(step) || route->weight_gradient[owner] != SN_NONE || adds[step->layer] ||
+      !sn_call_trains(route, step->layer))
     return 0;
   return route->net->layers[owner].parameters * sizeof(float);
 }

@@ -46,15 +46,16 @@ typedef struct sn_call {
   void *saved[3];             /* what forward saves for backward in the dialect's graph; NULL: nothing, or nowhere */
   uint64_t saved_bytes;       /* of the last of them */
   float *parameters;          /* weights, then bias; BN: gamma, then beta. NULL: none */
-  float *gradients;
+  float *gradients;           /* NULL: none, or they are frozen (the reference kernels make them all) */
   float *states[SN_OPTIMIZER_STATES]; /* what the optimizer keeps, each like the parameters: momentum or the gradients'
                                        * moment; the moment of their squares. NULL: not kept */
   float *statistics; /* BN: running mean, running variance, saved mean, saved 1/sqrt(variance + eps), c floats each */
   float ceiling;     /* BN: what is cut off above, besides what is below 0, of y forward and of dy by y backward
                       * (exec/kernel/rectify.h); 0: nothing. The reference kernels cut nothing */
-  const int32_t *labels; /* SOFTMAX: one class an image, or a position, image by image */
-  double *loss;          /* SOFTMAX forward writes the batch's mean cross-entropy here */
-  void *workspace;       /* in the pool, at the planned address */
+  const int32_t
+      *labels;     /* SOFTMAX: one class an image, or a position, image by image; of SN_LOSS_MSE targets, floats */
+  double *loss;    /* SOFTMAX forward writes the batch's mean cross-entropy, or mean square, here */
+  void *workspace; /* in the pool, at the planned address */
   uint64_t workspace_bytes;
 } sn_call;
 
@@ -73,6 +74,10 @@ void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *st
 
 /* The layer whose parameters a layer uses: mostly its own. */
 uint32_t sn_call_owner(const sn_net *net, uint32_t layer);
+
+/* Whether a layer uses parameters, its own or another's, that are trained: frozen ones (sim/graph/freeze.h), of eager
+ * dialects alone, have no gradients. */
+bool sn_call_trains(const sn_route *route, uint32_t layer);
 
 /* Per layer: whether another one's backward has made the gradients of the parameters that it uses, so that its own are
  * added to them. To be freed; NULL: no memory. */

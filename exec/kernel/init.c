@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char *const names[SN_INITS] = {"small-end", "he", "pytorch"};
-static const float end_share = 0.1f, table_deviation = 0.02f;
+static const float end_share = 0.1f, table_deviation = 0.02f, first_slope = 0.25f;
 
 sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err) {
   for (int i = 0; i < SN_INITS; i++)
@@ -25,10 +25,11 @@ sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err) {
 static uint64_t fan_in(const sn_net *net, const sn_layer *layer, sn_init init) {
   sn_shape x = sn_layer_input_shape(net, layer, 0);
   const sn_attr *a = &layer->attr;
-  uint64_t window = (uint64_t)a->kernel_h * a->kernel_w;
+  uint64_t window = (uint64_t)(a->kernel_d > 0 ? a->kernel_d : 1) * a->kernel_h * a->kernel_w;
+  uint64_t apart = (uint64_t)(a->stride_d > 0 ? a->stride_d : 1) * a->stride_h * a->stride_w;
   if (layer->op == SN_DECONV && init == SN_INIT_PYTORCH) return a->channels / a->groups * window;
-  if (layer->op == SN_DECONV) return sn_ceil_div(x.c / a->groups * window, (uint64_t)a->stride_h * a->stride_w);
-  if (layer->op == SN_CONV) return (uint64_t)x.c / a->groups * a->kernel_h * a->kernel_w;
+  if (layer->op == SN_DECONV) return sn_ceil_div(x.c / a->groups * window, apart);
+  if (layer->op == SN_CONV) return x.c / a->groups * window;
   return (uint64_t)x.c * (a->positions ? 1 : (uint64_t)x.h * x.w);
 }
 
@@ -50,6 +51,11 @@ static void draw_even(uint64_t key, float limit, float *p, uint64_t count) {
   for (uint64_t i = 0; i < count; i++) p[i] = limit * ((float)(sn__random(key, i) >> 40) * 0x1p-23f - 1);
 }
 
+/* Of an adapter's two factors the second, whose product with the first is 0 at first. */
+static bool is_second_factor(const sn_net *net, const sn_layer *layer) {
+  return layer->tuning == SN_TUNED_ALWAYS && net->layers[sn_layer_source(net, layer, 0)].tuning == SN_TUNED_ALWAYS;
+}
+
 void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed, float *p) {
   const sn_layer *layer = &net->layers[index];
   uint64_t key = sn__random_key(seed, index), biases = layer->attr.bias ? layer->attr.channels : 0,
@@ -58,8 +64,16 @@ void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed
     draw_normal(key, table_deviation, p, layer->parameters);
     return;
   }
+  if (sn_layer_is_prelu(layer)) {
+    for (uint64_t i = 0; i < layer->parameters; i++) p[i] = first_slope;
+    return;
+  }
   double inputs = (double)fan_in(net, layer, init);
-  if (init == SN_INIT_PYTORCH) {
+  if (is_second_factor(net, layer)) {
+    memset(p, 0, layer->parameters * sizeof *p);
+    return;
+  }
+  if (init == SN_INIT_PYTORCH || layer->tuning == SN_TUNED_ALWAYS) {
     draw_even(key, (float)(1 / sqrt(inputs)), p, layer->parameters);
     return;
   }

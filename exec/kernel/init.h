@@ -5,9 +5,9 @@
  *   he         mean 0 and variance 2 / f, nearly normal (He et al. 2015); biases 0
  *   pytorch    PyTorch's defaults: weights and biases evenly from -1 / sqrt(f) to 1 / sqrt(f)
  *
- * Everywhere norms have gamma 1 and beta 0, SCALE has 1, tables of EMBEDDING, POSITION and TOKEN have deviation 0.02 as
- * GPT-2's, and BN has running mean 0 and running variance 1. Layer i
- * draws from stream i of the seed.
+ * Everywhere norms have gamma 1 and beta 0, SCALE has 1, slopes of PReLU are 0.25, tables of EMBEDDING, POSITION and
+ * TOKEN have deviation 0.02 as GPT-2's, and BN has running mean 0 and running variance 1. Layer i draws from stream i
+ * of the seed.
  */
 #ifndef SN_EXEC_KERNEL_INIT_H
 #define SN_EXEC_KERNEL_INIT_H

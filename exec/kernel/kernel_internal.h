@@ -29,49 +29,103 @@ static inline uint64_t sn__weights(const sn_layer *layer) {
   return layer->parameters - (layer->attr.bias ? layer->attr.channels : 0);
 }
 
-/* A window along one side: it starts at input position `start`, maybe in the padding, and covers from .. to - 1 of the
- * real positions. */
+/* A SOFTMAX of SN_LOSS_MSE: what its input should be, as many numbers. They lie where labels do. */
+static inline bool sn__has_targets(const sn_layer *layer) {
+  return layer->op == SN_SOFTMAX && layer->attr.loss == SN_LOSS_MSE;
+}
+static inline const float *sn__call_targets(const sn_call *call) {
+  return (const float *)(const void *)call->labels;
+}
+
+/* From one row or column of a window to the next. */
+static inline uint32_t sn__dilation(uint32_t given) {
+  return given > 1 ? given : 1;
+}
+
+/* A window along one side: it starts at input position `start`, maybe in the padding, and covers of the real positions
+ * every `step`-th from .. to - 1. */
 typedef struct sn__span {
-  int64_t start, from, to;
+  int64_t start, from, to, step;
 } sn__span;
 
 static inline sn__span sn__window(int64_t out, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t in) {
-  sn__span s = {.start = out * stride - pad};
+  sn__span s = {.start = out * stride - pad, .step = 1};
   s.from = s.start > 0 ? s.start : 0;
   s.to = s.start + kernel < in ? s.start + kernel : in;
   return s;
 }
 
-/* The windows of a POOL, global or not. Those of an adaptive one are ordinary ones where the output's size divides the
- * input's; where it does not, they differ in size and `uneven_h`, `uneven_w` hold the output's size (models/net.h). */
-typedef struct sn__pooling {
-  uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w;
-  uint32_t uneven_h, uneven_w; /* both 0: the windows are those above */
-} sn__pooling;
-
-static inline sn__pooling sn__pooling_of(const sn_attr *a, sn_shape in) {
-  if (a->global) return (sn__pooling){in.h, in.w, 1, 1, 0, 0, 0, 0};
-  if (!a->adaptive_h)
-    return (sn__pooling){a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h, a->pad_w, 0, 0};
-  if (in.h % a->adaptive_h || in.w % a->adaptive_w)
-    return (sn__pooling){.uneven_h = a->adaptive_h, .uneven_w = a->adaptive_w};
-  uint32_t h = in.h / a->adaptive_h, w = in.w / a->adaptive_w;
-  return (sn__pooling){h, w, h, w, 0, 0, 0, 0};
+static inline int64_t sn__span_count(sn__span s) {
+  return s.step > 1 ? (s.to - s.from + s.step - 1) / s.step : s.to - s.from;
 }
 
-/* Window `out` of `outs` uneven ones along a side of `in` positions. */
-static inline sn__span sn__uneven_window(int64_t out, uint32_t outs, uint32_t in) {
-  int64_t from = out * in / outs, to = ((out + 1) * in + outs - 1) / outs;
-  return (sn__span){from, from, to};
+/* What looks through windows, along one side. */
+typedef struct sn__side {
+  uint32_t in, out, kernel, stride, pad, dilation;
+} sn__side;
+
+typedef struct sn__sides {
+  sn__side planes, rows, columns; /* of an image a single plane */
+  bool uneven;                    /* windows of an adaptive POOL that differ in size: kernel, stride, pad say nothing */
+} sn__sides;
+
+static inline sn__side sn__side_of(uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad,
+                                   uint32_t dilation) {
+  return (sn__side){in, out, kernel > 0 ? kernel : 1, stride > 0 ? stride : 1, pad, sn__dilation(dilation)};
 }
 
-static inline sn__span sn__pool_rows(const sn__pooling *p, int64_t out, uint32_t in) {
-  return p->uneven_h ? sn__uneven_window(out, p->uneven_h, in)
-                     : sn__window(out, p->kernel_h, p->stride_h, p->pad_h, in);
+/* Whether a CONV, DECONV or POOL looks at volumes or makes them. */
+static inline bool sn__minds_planes(const sn_layer *layer) {
+  return layer->attr.planes > 0 || layer->planes > 0;
 }
-static inline sn__span sn__pool_columns(const sn__pooling *p, int64_t out, uint32_t in) {
-  return p->uneven_h ? sn__uneven_window(out, p->uneven_w, in)
-                     : sn__window(out, p->kernel_w, p->stride_w, p->pad_w, in);
+
+/* `planes` of what the windows look at, `made` of what they make; 0: an image. */
+static inline sn__sides sn__sides_of(const sn_attr *a, sn_shape in, uint32_t planes, sn_shape out, uint32_t made) {
+  if (planes == 0) planes = 1;
+  if (made == 0) made = 1;
+  return (sn__sides){.planes = sn__side_of(planes, made, a->kernel_d, a->stride_d, a->pad_d, a->dilation_d),
+                     .rows =
+                         sn__side_of(in.h / planes, out.h / made, a->kernel_h, a->stride_h, a->pad_h, a->dilation_h),
+                     .columns = sn__side_of(in.w, out.w, a->kernel_w, a->stride_w, a->pad_w, a->dilation_w)};
+}
+
+/* Of a POOL, global or not. The windows of an adaptive one are ordinary ones where the output's size divides the
+ * input's along every side (models/net.h). */
+static inline sn__sides sn__pool_sides(const sn_layer *layer, sn_shape in) {
+  const sn_attr *a = &layer->attr;
+  sn__sides s = sn__sides_of(a, in, a->planes, layer->out, layer->planes);
+  sn__side *const sides[] = {&s.planes, &s.rows, &s.columns};
+  for (int i = 0; i < 3 && (a->global || a->adaptive_h); i++) {
+    const uint32_t part = sides[i]->in / sides[i]->out;
+    s.uneven = s.uneven || sides[i]->in % sides[i]->out > 0;
+    *sides[i] = sn__side_of(sides[i]->in, sides[i]->out, part, part, 0, 1);
+  }
+  return s;
+}
+
+/* Window `out` of a POOL along a side. A dilated one that starts in the padding sees the image some steps later. */
+static inline sn__span sn__pool_span(const sn__sides *p, const sn__side *side, int64_t out) {
+  const int64_t in = side->in, outs = side->out;
+  if (p->uneven) return (sn__span){out * in / outs, out * in / outs, ((out + 1) * in + outs - 1) / outs, 1};
+  const int64_t step = side->dilation, reach = (side->kernel - INT64_C(1)) * step + 1;
+  sn__span s = {.start = out * side->stride - side->pad, .step = step};
+  s.from = s.start >= 0 ? s.start : step > 1 ? (s.start % step + step) % step : 0;
+  s.to = s.start + reach < in ? s.start + reach : in;
+  return s;
+}
+
+/* One window of a POOL. */
+typedef struct sn__area {
+  sn__span planes, rows, columns;
+} sn__area;
+
+static inline sn__area sn__pool_area(const sn__sides *p, uint32_t plane, uint32_t row, uint32_t column) {
+  return (sn__area){sn__pool_span(p, &p->planes, plane), sn__pool_span(p, &p->rows, row),
+                    sn__pool_span(p, &p->columns, column)};
+}
+
+static inline int64_t sn__area_count(const sn__area *a) {
+  return sn__span_count(a->planes) * sn__span_count(a->rows) * sn__span_count(a->columns);
 }
 
 /* Dropout: element i of a mask is the i-th number (exec/data/random.h) from a start that seed, layer and iteration
@@ -129,7 +183,8 @@ static inline sn__rows sn__rows_of(const sn_layer *layer) {
   return (sn__rows){(uint64_t)s.n * s.c * s.h, s.w, 1};
 }
 
-/* Where numbers go or come from: (n, c, h, w) of `shape` is number first + n stride[0] + c stride[1] + .. */
+/* Where numbers go or come from: (n, c, h, w) of `shape` is number first + n stride[0] + c stride[1] + .., modulo 2^64:
+ * a stride may go down. */
 typedef struct sn__move {
   sn_shape shape;
   uint64_t first, stride[1 + SN_SIDES];
@@ -155,7 +210,12 @@ static inline sn__move sn__move_of(const sn_layer *layer, sn_shape in) {
     const int of = layer->op == SN_TRANSPOSE && axis > 0 ? 1 + (int)layer->attr.axes[axis - 1] : axis;
     move.stride[axis] = from.stride[of];
   }
-  if (layer->op == SN_SLICE) move.first = layer->attr.first * from.stride[1 + layer->attr.axis];
+  if (layer->op == SN_SLICE) {
+    const sn_attr *a = &layer->attr;
+    uint64_t *stride = &move.stride[1 + a->axis], step = *stride * (a->step > 1 ? a->step : 1);
+    move.first = a->first * *stride + (a->turned ? (a->count - 1) * step : 0);
+    *stride = a->turned ? 0 - step : step;
+  }
   return move;
 }
 
@@ -164,12 +224,8 @@ bool sn__call_reads(const sn_route *route, const sn_step *step, uint32_t tensor)
 
 /* A step of the layer itself, no sum and no view. */
 static inline bool sn__call_is_backward(const sn_step *step) {
-  return step->pass == SN_BACKWARD && (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT);
-}
-
-/* From one row or column of a window to the next. */
-static inline uint32_t sn__dilation(uint32_t given) {
-  return given > 1 ? given : 1;
+  return step->pass == SN_BACKWARD &&
+         (step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT || step->kernel == SN_DATA_GRADIENT);
 }
 
 /* ROTARY: heads, and by how much pair i of a head's d channels is turned at position p. */

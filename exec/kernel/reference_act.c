@@ -57,6 +57,7 @@ static double act(const sn_attr *a, double x) {
     return x / 2 * (1 + gelu_new_inner(x));
   case SN_ACT_TIMES:
     return a->slope * x;
+  case SN_ACT_PRELU: /* below */
   case SN_ACT_MODES:
     break;
   }
@@ -104,20 +105,56 @@ static double act_derivative(const sn_attr *a, double x) {
     return gelu_new_derivative(x);
   case SN_ACT_TIMES:
     return a->slope;
+  case SN_ACT_PRELU: /* below */
   case SN_ACT_MODES:
     break;
   }
   return NAN;
 }
 
+/* The slope, among an ACT's parameters, of element i. */
+static uint64_t slope_of(const sn_layer *layer, uint64_t i) {
+  return layer->attr.slopes == 1 ? 0 : i / sn__plane(layer->out) % layer->out.c;
+}
+
+/* x > 0 ? x : slope x, whose derivative by the slope is x where that is not above 0. */
+static void prelu_forward(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  for (uint64_t i = 0; i < sn__count(layer->out); i++) {
+    const double x = call->x[0][i];
+    call->y[0][i] = (float)(x > 0 ? x : call->parameters[slope_of(layer, i)] * x);
+  }
+}
+
+static void prelu_backward(const sn_call *call) {
+  const sn_layer *layer = sn__call_layer(call);
+  const uint64_t count = sn__count(layer->out);
+  for (uint32_t s = 0; s < layer->attr.slopes; s++) {
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+      if (slope_of(layer, i) == s && !(call->x[0][i] > 0)) sum += (double)call->dy[0][i] * call->x[0][i];
+    call->gradients[s] = (float)sum;
+  }
+  for (uint64_t i = 0; i < count; i++)
+    call->dx[0][i] = (float)(call->dy[0][i] * (call->x[0][i] > 0 ? 1.0 : call->parameters[slope_of(layer, i)]));
+}
+
 void sn__reference_act_forward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
+  if (sn_layer_is_prelu(layer)) {
+    prelu_forward(call);
+    return;
+  }
   uint64_t count = sn__count(layer->out);
   for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(&layer->attr, call->x[0][i]);
 }
 
 void sn__reference_act_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
+  if (sn_layer_is_prelu(layer)) {
+    prelu_backward(call);
+    return;
+  }
   uint64_t count = sn__count(layer->out);
   for (uint64_t i = 0; i < count; i++)
     call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(&layer->attr, call->x[0][i]));

@@ -6,56 +6,74 @@
  *   dw[o][c][k] =        sum over n, i  of  dy[n][o][i] x[n][c][i s - p + k]
  *   db[o]       =        sum over n, i  of  dy[n][o][i]
  *
- * written here for one side of an image, with stride s and padding p; dilated, k counts d times. A DECONV is a
- * convolution the other way round: its y is that one's dx, plus a bias, its dx that one's y, its dw that one's with x
- * and dy in each other's place; its weights are w[its input][its output][k]. */
+ * written here for one side of an image or a volume, with stride s and padding p; dilated, k counts d times. A DECONV
+ * is a convolution the other way round: its y is that one's dx, plus a bias, its dx that one's y, its dw that one's
+ * with x and dy in each other's place; its weights are w[its input][its output][k]. */
 #include "exec/kernel/reference_internal.h"
 
-/* A convolution: its sizes, its weights as the shape (outputs, inputs of a group, kernel height, kernel width), and
+/* A convolution: its sizes, its weights as the shape (outputs, inputs of a group, kernel planes x height, width), and
  * where its tensors lie. A gradient stands where what it is of would. */
 typedef struct convolution {
-  const sn_attr *a;
+  sn__sides side;
   sn_shape in, out, weights;
   uint32_t outputs; /* of a group */
   float *x, *w, *y;
 } convolution;
 
-static convolution convolution_of(const sn_call *call, sn_shape in, sn_shape out, float *x, float *w, float *y) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
-  convolution v = {.a = a, .in = in, .out = out, .outputs = out.c / a->groups, .x = x, .w = w, .y = y};
-  v.weights = (sn_shape){out.c, in.c / a->groups, a->kernel_h, a->kernel_w};
-  return v;
+static convolution convolution_of(const sn_attr *a, sn_shape in, sn_shape out, sn__sides side, float *x, float *w,
+                                  float *y) {
+  return (convolution){.side = side,
+                       .in = in,
+                       .out = out,
+                       .weights = {out.c, in.c / a->groups, side.planes.kernel * side.rows.kernel, side.columns.kernel},
+                       .outputs = out.c / a->groups,
+                       .x = x,
+                       .w = w,
+                       .y = y};
 }
 
 static convolution conv_of(const sn_call *call, float *x, float *w, float *y) {
-  return convolution_of(call, sn__call_input(call, 0), sn__call_layer(call)->out, x, w, y);
+  const sn_layer *layer = sn__call_layer(call);
+  const sn_shape in = sn__call_input(call, 0);
+  const sn__sides side = sn__sides_of(&layer->attr, in, layer->attr.planes, layer->out, layer->planes);
+  return convolution_of(&layer->attr, in, layer->out, side, x, w, y);
 }
 
 /* The convolution that would make a DECONV's input x of its output y. */
 static convolution deconv_of(const sn_call *call, float *x, float *w, float *y) {
-  return convolution_of(call, sn__call_layer(call)->out, sn__call_input(call, 0), y, w, x);
+  const sn_layer *layer = sn__call_layer(call);
+  const sn_shape in = sn__call_input(call, 0);
+  const sn__sides side = sn__sides_of(&layer->attr, layer->out, layer->planes, in, layer->attr.planes);
+  return convolution_of(&layer->attr, layer->out, in, side, y, w, x);
 }
 
-/* Of a window that starts at input position `start`, the positions from .. to - 1 of the kernel that see the image. */
-static sn__span seeing(int64_t start, uint32_t kernel, uint32_t dilation, uint32_t in) {
-  int64_t apart = sn__dilation(dilation), to = in > start ? (in - start - 1) / apart + 1 : 0;
-  return (sn__span){start, start < 0 ? (-start + apart - 1) / apart : 0, to < kernel ? to : kernel};
+/* Of window `out` along a side, the positions from .. to - 1 of the kernel that see the image; the first of all would
+ * see input position `start`. */
+static sn__span seeing(const sn__side *s, uint32_t out) {
+  const int64_t start = (int64_t)out * s->stride - s->pad, apart = s->dilation,
+                to = s->in > start ? (s->in - start - 1) / apart + 1 : 0;
+  return (sn__span){
+      .start = start, .from = start < 0 ? (-start + apart - 1) / apart : 0, .to = to < s->kernel ? to : s->kernel};
+}
+
+/* Row `row` of plane `plane`, of what has planes one below the other. */
+static uint64_t row_of(const sn__side *rows, int64_t plane, int64_t row, bool of_output) {
+  return (uint64_t)(plane * (of_output ? rows->out : rows->in) + row);
 }
 
 static float output(const convolution *v, double bias, uint32_t n, uint32_t o, uint32_t oy, uint32_t ox) {
-  const sn_attr *a = v->a;
-  const int64_t top = (int64_t)oy * a->stride_h - a->pad_h, left = (int64_t)ox * a->stride_w - a->pad_w;
-  const sn__span rows = seeing(top, a->kernel_h, a->dilation_h, v->in.h),
-                 columns = seeing(left, a->kernel_w, a->dilation_w, v->in.w);
-  const int64_t down = sn__dilation(a->dilation_h), right = sn__dilation(a->dilation_w);
-  uint32_t first = o / v->outputs * v->weights.c;
+  const sn__side *rows = &v->side.rows, *columns = &v->side.columns;
+  const sn__span z = seeing(&v->side.planes, oy / rows->out), y = seeing(rows, oy % rows->out), x = seeing(columns, ox);
+  const uint32_t first = o / v->outputs * v->weights.c;
   double sum = bias;
   for (uint32_t c = 0; c < v->weights.c; c++)
-    for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *x = &v->x[sn__at(v->in, n, first + c, (uint64_t)(top + y * down), 0)];
-      const float *w = &v->w[sn__at(v->weights, o, c, (uint64_t)y, 0)];
-      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)x[left + i * right] * w[i];
-    }
+    for (int64_t i = z.from; i < z.to; i++)
+      for (int64_t j = y.from; j < y.to; j++) {
+        const uint64_t row = row_of(rows, z.start + i * v->side.planes.dilation, y.start + j * rows->dilation, false);
+        const float *at = &v->x[sn__at(v->in, n, first + c, row, 0)];
+        const float *w = &v->w[sn__at(v->weights, o, c, (uint64_t)(i * rows->kernel + j), 0)];
+        for (int64_t k = x.from; k < x.to; k++) sum += (double)at[x.start + k * columns->dilation] * w[k];
+      }
   return (float)sum;
 }
 
@@ -69,54 +87,63 @@ static void make_outputs(const convolution *v, const float *biases) {
 }
 
 /* The window along one side that sees input position `in` at position k of its kernel; -1: none does. */
-static int64_t window_at(uint32_t in, uint32_t k, uint32_t dilation, uint32_t stride, uint32_t pad, uint32_t out) {
-  int64_t start = (int64_t)in + pad - (int64_t)k * sn__dilation(dilation);
-  return start < 0 || start % stride != 0 || start / stride >= out ? -1 : start / stride;
+static int64_t window_at(const sn__side *s, uint32_t in, uint32_t k) {
+  const int64_t start = (int64_t)in + s->pad - (int64_t)k * s->dilation;
+  return start < 0 || start % s->stride != 0 || start / s->stride >= s->out ? -1 : start / s->stride;
 }
 
-static float data_gradient(const convolution *v, double bias, uint32_t n, uint32_t c, uint32_t iy, uint32_t ix) {
-  const sn_attr *a = v->a;
-  const uint32_t first = c / v->weights.c * v->outputs;
-  double sum = bias;
-  for (uint32_t ky = 0; ky < a->kernel_h; ky++) {
-    const int64_t y = window_at(iy, ky, a->dilation_h, a->stride_h, a->pad_h, v->out.h);
-    for (uint32_t kx = 0; kx < a->kernel_w && y >= 0; kx++) {
-      const int64_t x = window_at(ix, kx, a->dilation_w, a->stride_w, a->pad_w, v->out.w);
-      for (uint32_t o = first; o < first + v->outputs && x >= 0; o++)
-        sum += (double)v->y[sn__at(v->out, n, o, (uint64_t)y, (uint64_t)x)] *
-               v->w[sn__at(v->weights, o, c % v->weights.c, ky, kx)];
-    }
-  }
-  return (float)sum;
+/* What position k of a kernel, plane by plane and row by row, adds to input (iy, ix) of the channel. */
+static double share_of(const convolution *v, uint32_t n, uint32_t c, uint32_t k, uint32_t iy, uint32_t ix) {
+  const sn__side *rows = &v->side.rows;
+  const uint32_t first = c / v->weights.c * v->outputs, row = k / v->weights.w;
+  const int64_t z = window_at(&v->side.planes, iy / rows->in, row / rows->kernel),
+                y = window_at(rows, iy % rows->in, row % rows->kernel),
+                x = window_at(&v->side.columns, ix, k % v->weights.w);
+  double sum = 0;
+  if (z < 0 || y < 0 || x < 0) return 0;
+  for (uint32_t o = first; o < first + v->outputs; o++)
+    sum += (double)v->y[sn__at(v->out, n, o, row_of(rows, z, y, true), (uint64_t)x)] *
+           v->w[sn__at(v->weights, o, c % v->weights.c, row, k % v->weights.w)];
+  return sum;
 }
 
 /* `biases` one per input, or NULL. */
 static void make_data_gradients(const convolution *v, const float *biases) {
+  const uint32_t window = v->weights.h * v->weights.w;
   for (uint32_t n = 0; n < v->in.n; n++)
     for (uint32_t c = 0; c < v->in.c; c++)
       for (uint32_t y = 0; y < v->in.h; y++)
-        for (uint32_t x = 0; x < v->in.w; x++)
-          v->x[sn__at(v->in, n, c, y, x)] = data_gradient(v, biases ? biases[c] : 0, n, c, y, x);
+        for (uint32_t x = 0; x < v->in.w; x++) {
+          double sum = biases ? biases[c] : 0;
+          for (uint32_t k = 0; k < window; k++) sum += share_of(v, n, c, k, y, x);
+          v->x[sn__at(v->in, n, c, y, x)] = (float)sum;
+        }
 }
 
-/* The windows along one side whose kernel position k lies within the image: from .. to - 1. */
-static sn__span reaching(uint32_t k, uint32_t dilation, uint32_t stride, uint32_t pad, uint32_t in, uint32_t out) {
-  int64_t start = (int64_t)k * sn__dilation(dilation) - pad; /* what the first window sees */
-  int64_t to = in > start ? (in - start - 1) / stride + 1 : 0;
-  return (sn__span){.start = start, .from = start < 0 ? (-start + stride - 1) / stride : 0, .to = to < out ? to : out};
+/* The windows along one side whose kernel position k lies within the image: from .. to - 1; what the first window sees
+ * there is `start`. */
+static sn__span reaching(const sn__side *s, uint32_t k) {
+  const int64_t start = (int64_t)k * s->dilation - s->pad, apart = s->stride,
+                to = s->in > start ? (s->in - start - 1) / apart + 1 : 0;
+  return (sn__span){
+      .start = start, .from = start < 0 ? (-start + apart - 1) / apart : 0, .to = to < s->out ? to : s->out};
 }
 
+/* Of the kernel's row `ky`, plane by plane. */
 static float weight_gradient(const convolution *v, uint32_t o, uint32_t c, uint32_t ky, uint32_t kx) {
-  sn__span rows = reaching(ky, v->a->dilation_h, v->a->stride_h, v->a->pad_h, v->in.h, v->out.h);
-  sn__span columns = reaching(kx, v->a->dilation_w, v->a->stride_w, v->a->pad_w, v->in.w, v->out.w);
-  uint32_t channel = o / v->outputs * v->weights.c + c;
+  const sn__side *rows = &v->side.rows;
+  const sn__span z = reaching(&v->side.planes, ky / rows->kernel), y = reaching(rows, ky % rows->kernel),
+                 x = reaching(&v->side.columns, kx);
+  const uint32_t channel = o / v->outputs * v->weights.c + c;
   double sum = 0;
   for (uint32_t n = 0; n < v->out.n; n++)
-    for (int64_t y = rows.from; y < rows.to; y++) {
-      const float *dy = &v->y[sn__at(v->out, n, o, (uint64_t)y, 0)];
-      const float *x = &v->x[sn__at(v->in, n, channel, (uint64_t)(rows.start + y * v->a->stride_h), 0)];
-      for (int64_t i = columns.from; i < columns.to; i++) sum += (double)dy[i] * x[columns.start + i * v->a->stride_w];
-    }
+    for (int64_t i = z.from; i < z.to; i++)
+      for (int64_t j = y.from; j < y.to; j++) {
+        const uint64_t seen = row_of(rows, z.start + i * v->side.planes.stride, y.start + j * rows->stride, false);
+        const float *dy = &v->y[sn__at(v->out, n, o, row_of(rows, i, j, true), 0)];
+        const float *at = &v->x[sn__at(v->in, n, channel, seen, 0)];
+        for (int64_t k = x.from; k < x.to; k++) sum += (double)dy[k] * at[x.start + k * v->side.columns.stride];
+      }
   return (float)sum;
 }
 
@@ -156,7 +183,7 @@ void sn__reference_conv_backward(const sn_call *call) {
   convolution filter = conv_of(call, call->x[0], call->gradients, call->dy[0]);
   make_data_gradients(&data, NULL);
   make_weight_gradients(&filter);
-  if (data.a->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
+  if (sn__call_layer(call)->attr.bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
 }
 
 void sn__reference_deconv_forward(const sn_call *call) {
@@ -169,7 +196,7 @@ void sn__reference_deconv_backward(const sn_call *call) {
   convolution filter = deconv_of(call, call->x[0], call->gradients, call->dy[0]);
   make_outputs(&data, NULL);
   make_weight_gradients(&filter);
-  if (data.a->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
+  if (sn__call_layer(call)->attr.bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
 }
 
 /* FC: a row of weights per output, over all channels and pixels of an image. */

@@ -144,7 +144,29 @@ static double softmax_row(const sn_call *call, uint64_t n, uint64_t p) {
   return log(sum) + top - of_label;
 }
 
+/* y holds the differences; loss = mean of y y, dx = 2 y / their number. */
+static void squares_forward(const sn_call *call) {
+  const float *targets = sn__call_targets(call);
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+  double sum = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    double difference = (double)call->x[0][i] - targets[i];
+    call->y[0][i] = (float)difference;
+    sum += difference * difference;
+  }
+  *call->loss = sum / (double)count;
+}
+
+static void squares_backward(const sn_call *call) {
+  const uint64_t count = sn__count(sn__call_layer(call)->out);
+  for (uint64_t i = 0; i < count; i++) call->dx[0][i] = (float)(2.0 * call->y[0][i] / (double)count);
+}
+
 void sn__reference_softmax_forward(const sn_call *call) {
+  if (sn__has_targets(sn__call_layer(call))) {
+    squares_forward(call);
+    return;
+  }
   sn_shape s = sn__call_layer(call)->out;
   double loss = 0;
   for (uint32_t n = 0; n < s.n; n++)
@@ -153,6 +175,10 @@ void sn__reference_softmax_forward(const sn_call *call) {
 }
 
 void sn__reference_softmax_backward(const sn_call *call) {
+  if (sn__has_targets(sn__call_layer(call))) {
+    squares_backward(call);
+    return;
+  }
   sn_shape s = sn__call_layer(call)->out;
   double rows = (double)s.n * (double)sn__plane(s);
   for (uint32_t n = 0; n < s.n; n++)

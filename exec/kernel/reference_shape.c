@@ -1,7 +1,7 @@
 /* Reference kernels of what selects, copies and adds: POOL, DROPOUT, JOIN, FORK, CONCAT.
  *
  * POOL: a window is cut where it reaches beyond the image. The average is over the real elements only, never over
- * padding. A maximum's gradient goes to the first element of the window, row by row, that equals it. DROPOUT is
+ * padding. A maximum's gradient goes to the first element of the window, as they lie, that equals it. DROPOUT is
  * inverted: what is kept is scaled by 1 / (1 - ratio), so the expected value stays; of whole images element n of the
  * mask is image n's. */
 #include "exec/kernel/reference_internal.h"
@@ -10,81 +10,117 @@
 #include <math.h>
 #include <string.h>
 
-/* One window of one plane. */
-typedef struct area {
-  sn__span rows, columns;
-} area;
+/* Calls `see` with the number of every element that the window sees, as they lie, until it returns true. */
+typedef bool look(void *self, const float *x, uint64_t at);
 
-static area area_of(const sn__pooling *p, sn_shape in, uint32_t y, uint32_t x) {
-  return (area){sn__pool_rows(p, y, in.h), sn__pool_columns(p, x, in.w)};
+static void each_element(const sn__sides *p, const sn__area *w, const float *x, look *see, void *self) {
+  for (int64_t z = w->planes.from; z < w->planes.to; z += w->planes.step)
+    for (int64_t y = w->rows.from; y < w->rows.to; y += w->rows.step)
+      for (int64_t i = w->columns.from; i < w->columns.to; i += w->columns.step)
+        if (see(self, x, (uint64_t)((z * p->rows.in + y) * p->columns.in + i))) return;
 }
 
-static double area_size(area a) {
-  return (double)(a.rows.to - a.rows.from) * (double)(a.columns.to - a.columns.from);
+static bool see_largest(void *self, const float *x, uint64_t at) {
+  double *top = self;
+  *top = fmax(*top, x[at]);
+  return false;
 }
 
-static double maximum(const float *plane, uint32_t width, area a) {
+static bool see_sum(void *self, const float *x, uint64_t at) {
+  double *sum = self;
+  *sum += x[at];
+  return false;
+}
+
+static double maximum(const sn__sides *p, const sn__area *w, const float *x) {
   double top = -INFINITY;
-  for (int64_t y = a.rows.from; y < a.rows.to; y++)
-    for (int64_t x = a.columns.from; x < a.columns.to; x++) top = fmax(top, plane[y * width + x]);
+  each_element(p, w, x, see_largest, &top);
   return top;
 }
 
-static double average(const float *plane, uint32_t width, area a) {
+static double average(const sn__sides *p, const sn__area *w, const float *x) {
   double sum = 0;
-  for (int64_t y = a.rows.from; y < a.rows.to; y++)
-    for (int64_t x = a.columns.from; x < a.columns.to; x++) sum += plane[y * width + x];
-  return sum / area_size(a);
+  each_element(p, w, x, see_sum, &sum);
+  return sum / (double)sn__area_count(w);
 }
 
 void sn__reference_pool_forward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  sn_shape in = sn__call_input(call, 0), out = layer->out;
-  sn__pooling p = sn__pooling_of(&layer->attr, in);
-  double (*reduce)(const float *, uint32_t, area) = layer->attr.pool == SN_POOL_MAX ? maximum : average;
-  for (uint64_t plane = 0; plane < (uint64_t)out.n * out.c; plane++)
-    for (uint32_t y = 0; y < out.h; y++)
-      for (uint32_t x = 0; x < out.w; x++)
-        call->y[0][plane * sn__plane(out) + (uint64_t)y * out.w + x] =
-            (float)reduce(call->x[0] + plane * sn__plane(in), in.w, area_of(&p, in, y, x));
+  const sn_shape in = sn__call_input(call, 0), out = layer->out;
+  const sn__sides p = sn__pool_sides(layer, in);
+  float *y = call->y[0];
+  for (uint64_t image = 0; image < (uint64_t)out.n * out.c; image++)
+    for (uint32_t i = 0; i < p.planes.out; i++)
+      for (uint32_t j = 0; j < p.rows.out; j++)
+        for (uint32_t k = 0; k < p.columns.out; k++) {
+          const sn__area w = sn__pool_area(&p, i, j, k);
+          const float *x = call->x[0] + image * sn__plane(in);
+          *y++ = (float)(layer->attr.pool == SN_POOL_MAX ? maximum : average)(&p, &w, x);
+        }
 }
 
-/* Whether input (y, x), which the window covers, is the first to equal its maximum. */
-static bool is_first_maximum(const float *plane, uint32_t width, area a, float top, uint32_t y, uint32_t x) {
-  for (int64_t i = a.rows.from; i <= y; i++)
-    for (int64_t j = a.columns.from; j < a.columns.to; j++)
-      if (plane[i * width + j] == top) return i == y && j == x;
-  return false;
+typedef struct first {
+  float top;
+  uint64_t at;
+} first;
+
+static bool see_first(void *self, const float *x, uint64_t at) {
+  first *f = self;
+  f->at = at;
+  return x[at] == f->top;
 }
 
-/* The sum over the windows that cover input (y, x) of its share of their gradient. */
-static double pool_gradient(const sn_call *call, const sn__pooling *p, uint64_t plane, uint32_t y, uint32_t x) {
-  const sn_layer *layer = sn__call_layer(call);
-  sn_shape in = sn__call_input(call, 0), out = layer->out;
-  sn__span rows = p->uneven_h ? sn__uneven_window(y, in.h, out.h) /* the rule is its own inverse */
-                              : sn__covering(y, p->kernel_h, p->stride_h, p->pad_h, out.h);
-  sn__span columns =
-      p->uneven_h ? sn__uneven_window(x, in.w, out.w) : sn__covering(x, p->kernel_w, p->stride_w, p->pad_w, out.w);
+/* Whether element `at`, which the window sees, is the first to equal its maximum. */
+static bool is_first_maximum(const sn__sides *p, const sn__area *w, const float *x, float top, uint64_t at) {
+  first f = {.top = top};
+  each_element(p, w, x, see_first, &f);
+  return f.at == at;
+}
+
+/* The windows along a side that may see position `in`; those of a dilated one may step over it. */
+static sn__span windows_around(const sn__sides *p, const sn__side *s, uint32_t in) {
+  if (p->uneven) { /* the rule is its own inverse */
+    const sn__side inverse = {.in = s->out, .out = s->in};
+    return sn__pool_span(p, &inverse, in);
+  }
+  return sn__covering(in, (s->kernel - 1) * s->dilation + 1, s->stride, s->pad, s->out);
+}
+
+static bool sees(sn__span s, uint32_t in) {
+  return (in - s.from) % s.step == 0;
+}
+
+/* The sum over the windows that see input (i, j, k), number `at`, of its share of their gradient. */
+static double pool_gradient(const sn_call *call, const sn__sides *p, uint64_t image, const uint32_t in[3],
+                            uint64_t at) {
+  const bool average = sn__call_layer(call)->attr.pool == SN_POOL_AVERAGE;
+  const sn__span planes = windows_around(p, &p->planes, in[0]), rows = windows_around(p, &p->rows, in[1]),
+                 columns = windows_around(p, &p->columns, in[2]);
+  const uint64_t in_plane = sn__plane(sn__call_input(call, 0)), out_plane = sn__plane(sn__call_layer(call)->out);
   double sum = 0;
-  for (int64_t i = rows.from; i < rows.to; i++)
-    for (int64_t j = columns.from; j < columns.to; j++) {
-      uint64_t at = plane * sn__plane(out) + (uint64_t)(i * out.w + j);
-      area a = area_of(p, in, (uint32_t)i, (uint32_t)j);
-      if (layer->attr.pool == SN_POOL_AVERAGE)
-        sum += call->dy[0][at] / area_size(a);
-      else if (is_first_maximum(call->x[0] + plane * sn__plane(in), in.w, a, call->y[0][at], y, x))
-        sum += call->dy[0][at];
-    }
+  for (int64_t i = planes.from; i < planes.to; i++)
+    for (int64_t j = rows.from; j < rows.to; j++)
+      for (int64_t k = columns.from; k < columns.to; k++) {
+        const sn__area w = sn__pool_area(p, (uint32_t)i, (uint32_t)j, (uint32_t)k);
+        const uint64_t made = image * out_plane + (uint64_t)((i * p->rows.out + j) * p->columns.out + k);
+        if (!sees(w.planes, in[0]) || !sees(w.rows, in[1]) || !sees(w.columns, in[2])) continue;
+        if (average)
+          sum += call->dy[0][made] / (double)sn__area_count(&w);
+        else if (is_first_maximum(p, &w, call->x[0] + image * in_plane, call->y[0][made], at))
+          sum += call->dy[0][made];
+      }
   return sum;
 }
 
 void sn__reference_pool_backward(const sn_call *call) {
-  sn_shape in = sn__call_input(call, 0);
-  sn__pooling p = sn__pooling_of(&sn__call_layer(call)->attr, in);
-  for (uint64_t plane = 0; plane < (uint64_t)in.n * in.c; plane++)
-    for (uint32_t y = 0; y < in.h; y++)
-      for (uint32_t x = 0; x < in.w; x++)
-        call->dx[0][plane * sn__plane(in) + (uint64_t)y * in.w + x] = (float)pool_gradient(call, &p, plane, y, x);
+  const sn_shape in = sn__call_input(call, 0);
+  const sn__sides p = sn__pool_sides(sn__call_layer(call), in);
+  for (uint64_t image = 0; image < (uint64_t)in.n * in.c; image++)
+    for (uint64_t at = 0; at < sn__plane(in); at++) {
+      const uint64_t row = at / in.w;
+      const uint32_t place[] = {(uint32_t)(row / p.rows.in), (uint32_t)(row % p.rows.in), (uint32_t)(at % in.w)};
+      call->dx[0][image * sn__plane(in) + at] = (float)pool_gradient(call, &p, image, place, at);
+    }
 }
 
 static void drop(const sn_call *call, const float *from, float *to) {

@@ -21,7 +21,8 @@ typedef struct sn_state {
   float *statistics;
   const uint64_t *parameter_offset, *statistics_offset; /* per layer, in floats */
   uint64_t n_statistics;                                /* floats */
-  bool fresh; /* gradients and states are still all 0, so that nobody has to carry them anywhere */
+  const char *freeze; /* layers that are not trained (sim/graph/freeze.h), set by whoever trains; NULL: none */
+  bool fresh;         /* gradients and states are still all 0, so that nobody has to carry them anywhere */
   struct sn_arena *arena;
 } sn_state;
 

@@ -6,7 +6,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "exec/data/tensor_file.h"
+#include "exec/kernel/kernel_internal.h"
 #include "models/op.h"
+#include "sim/graph/freeze.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,8 +58,10 @@ static void add_linear(list *l, const sn_net *net, uint32_t index) {
   uint64_t outputs = a->channels, weights = layer->parameters - (a->bias ? outputs : 0);
   uint64_t rows = layer->op == SN_DECONV ? sn_layer_input_shape(net, layer, 0).c : outputs;
   sn__tensor_source *t = &add(l, net, index, "weight", rows)->tensor;
-  t->sizes[t->n_sizes++] = convolves ? weights / rows / a->kernel_h / a->kernel_w : weights / rows;
+  const uint64_t depth = a->kernel_d > 0 ? a->kernel_d : 1;
+  t->sizes[t->n_sizes++] = convolves ? weights / rows / depth / a->kernel_h / a->kernel_w : weights / rows;
   if (convolves) {
+    if (sn__minds_planes(layer)) t->sizes[t->n_sizes++] = depth;
     t->sizes[t->n_sizes++] = a->kernel_h;
     t->sizes[t->n_sizes++] = a->kernel_w;
   }
@@ -91,6 +95,8 @@ static void add_layer(list *l, const sn_net *net, uint32_t index, bool statistic
     add_linear(l, net, index);
   else if (op == SN_EMBEDDING || op == SN_POSITION || op == SN_TOKEN || op == SN_ATTENTION)
     add_table(l, net, index);
+  else if (op == SN_ACT) /* PReLU's slopes */
+    add(l, net, index, "weight", net->layers[index].parameters);
   else
     add_norm(l, net, index, statistics);
 }
@@ -100,12 +106,15 @@ static void list_free(list *l) {
   *l = (list){0};
 }
 
-static sn_status list_net(const sn_net *net, bool statistics, list *l, sn_err *err) {
+/* Of all parameters with the statistics beside them, or of those that have gradients. */
+static sn_status list_net(const sn_net *net, sn_save what, const char *freeze, list *l, sn_err *err) {
+  const bool weights = what == SN_SAVE_WEIGHTS;
   *l = (list){.arena = sn_arena_new()};
   if (l->arena) l->entries = sn_arena_alloc(l->arena, (size_t)MOST_OF_A_LAYER * net->n_layers, sizeof *l->entries);
   l->lost = !l->entries;
   for (uint32_t i = 0; i < net->n_layers && !l->lost; i++)
-    if (net->layers[i].parameters > 0) add_layer(l, net, i, statistics);
+    if (net->layers[i].parameters > 0 && (weights || sn_freeze_trains(freeze, &net->layers[i])))
+      add_layer(l, net, i, weights);
   if (!l->lost) return SN_OK;
   list_free(l);
   return sn_fail_memory(err);
@@ -176,8 +185,8 @@ sn_weights *sn_weights_open(const char *path, const sn_net *net, sn_err *err) {
     return NULL;
   }
   w->net = net;
-  if (sn__tensor_file_open(path, &w->file, err) == SN_OK && list_net(net, true, &w->list, err) == SN_OK &&
-      check_file(w, err) == SN_OK)
+  if (sn__tensor_file_open(path, &w->file, err) == SN_OK &&
+      list_net(net, SN_SAVE_WEIGHTS, NULL, &w->list, err) == SN_OK && check_file(w, err) == SN_OK)
     return w;
   sn_weights_close(w);
   return NULL;
@@ -204,7 +213,7 @@ void sn_weights_close(sn_weights *w) {
 
 sn_status sn_weights_save(const char *path, sn_save what, const sn_state *state, sn_err *err) {
   list l;
-  if (list_net(state->net, what == SN_SAVE_WEIGHTS, &l, err) != SN_OK) return err->code;
+  if (list_net(state->net, what, state->freeze, &l, err) != SN_OK) return err->code;
   sn__tensor_source *tensors = sn_arena_alloc(l.arena, l.count, sizeof *tensors);
   for (uint32_t i = 0; tensors && i < l.count; i++) {
     tensors[i] = l.entries[i].tensor;

@@ -8,7 +8,7 @@
  *   EMBEDDING  <layer>.weight (rows x channels), as POSITION; TOKEN <layer>.weight (1 x channels)
  *   ATTENTION  <layer>.weight (rows x heads), with a table
  *
- * Of weights that several layers use there is the owner's name alone.
+ * Of weights that several layers use there is the owner's name alone. Gradients are of what is trained.
  *
  *   sn_weights *weights = sn_weights_open("weights.safetensors", net, &err);      checked, nothing is read yet
  *   sn_weights_read(weights, state, &err);                                        as often as there are trainings

@@ -201,7 +201,7 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
   const sn_layer *layer = &route->net->layers[step->layer];
   sn_state *s = cpu->state;
   uint32_t owner = sn_call_owner(route->net, step->layer);
-  bool trained = route->net->layers[owner].parameters > 0;
+  bool any = route->net->layers[owner].parameters > 0, trained = sn_call_trains(route, step->layer);
   uint64_t offset = s->parameter_offset[owner];
   return (sn_call){.net = route->net,
                    .layer = step->layer,
@@ -210,7 +210,7 @@ static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
                    .rerun = i->rerun,
                    .iteration = cpu->play->iteration / (step->pass == SN_UPDATE ? cpu->play->batches : 1),
                    .hyper = &cpu->hyper,
-                   .parameters = trained ? s->parameters + offset : NULL,
+                   .parameters = any ? s->parameters + offset : NULL,
                    .gradients = trained ? s->gradients + offset : NULL,
                    .states = {trained ? state_of(s, 0, offset) : NULL, trained ? state_of(s, 1, offset) : NULL},
                    .statistics = layer->statistics_bytes > 0 ? s->statistics + s->statistics_offset[step->layer] : NULL,
@@ -237,9 +237,10 @@ static void score(job *j) {
   const sn_call *call = &j->call;
   sn_shape s = call->net->layers[call->layer].out;
   uint64_t plane = (uint64_t)s.h * s.w;
+  const uint64_t labels = call->net->layers[call->layer].attr.loss == SN_LOSS_CROSS_ENTROPY ? s.n * plane : 0;
   j->scores = true;
   j->correct = 0;
-  for (uint64_t i = 0; i < s.n * plane; i++) {
+  for (uint64_t i = 0; i < labels; i++) {
     const float *y = call->y[0] + i / plane * s.c * plane + i % plane;
     if (most_likely(y, s.c, plane) == (uint32_t)call->labels[i]) j->correct++;
   }
@@ -355,6 +356,7 @@ static sn_status run_step(job *j, sn_err *err) {
     return SN_OK;
   }
   if (sn_rectify_spares(p->plan->route, step)) return SN_OK;
+  if (step->kernel == SN_DATA_GRADIENT) call->part = SN_STEP_DATA;
   sn_call_hide_unread(call, p->plan->route, step);
   call->ceiling = sn_rectify_ceiling(p->plan->route, step);
   float *gradients = call->gradients;

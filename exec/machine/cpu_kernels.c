@@ -2,12 +2,14 @@
 #include "exec/machine/cpu_kernels.h"
 
 #include "exec/machine/cpu_module.h"
+#include "exec/machine/host.h"
 
 #include <stdlib.h>
 
 struct sn_cpu_kernels {
   const sn_cpu_table *module;
   sn__cpu *made;
+  uint64_t made_bytes;
 };
 
 static const sn_module cpu_module = {
@@ -31,7 +33,7 @@ static const sn_cpu_table *load(sn_err *err) {
 static sn_cpu_kernels *wrap(const sn_cpu_table *module, sn__cpu *made, sn_err *err) {
   sn_cpu_kernels *k = made ? calloc(1, sizeof *k) : NULL;
   if (k) {
-    *k = (sn_cpu_kernels){module, made};
+    *k = (sn_cpu_kernels){.module = module, .made = made};
   } else if (made) {
     module->free(made);
     sn_fail_memory(err);
@@ -39,14 +41,40 @@ static sn_cpu_kernels *wrap(const sn_cpu_table *module, sn__cpu *made, sn_err *e
   return k;
 }
 
-sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
-  const sn_cpu_table *module = load(err);
-  return module ? wrap(module, module->make(net, threads, lasting, err), err) : NULL;
-}
-
 sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
   const sn_cpu_table *module = load(err);
   return module ? wrap(module, module->make_bare(net, threads, lasting, err), err) : NULL;
+}
+
+enum { OTHER_THREADS = 3 }; /* copies in and out, and who prepares batches */
+
+static uint64_t own_bytes(void) {
+  sn_err unread = SN_ERR_INIT;
+  sn_resident now;
+  return sn_resident_now(&now, &unread) == SN_OK ? now.own : 0;
+}
+
+/* The libraries are there already, so that what is more then is the kernels'. */
+static sn_status prepare_all(sn_cpu_kernels *k, uint32_t n_layers, sn_err *err) {
+  uint64_t before = own_bytes();
+  for (uint32_t i = 0; i < n_layers; i++)
+    if (sn_cpu_kernels_prepare(k, i, err) != SN_OK) return err->code;
+  uint64_t after = own_bytes();
+  k->made_bytes = after > before ? after - before : 0;
+  return SN_OK;
+}
+
+sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err) {
+  sn_cpu_kernels *k = sn_cpu_kernels_bare(net, threads, lasting, err);
+  if (k && sn_cpu_kernels_try_threads(k, sn_cpu_kernels_threads(k) - 1 + OTHER_THREADS, err) == SN_OK &&
+      prepare_all(k, net->n_layers, err) == SN_OK)
+    return k;
+  sn_cpu_kernels_free(k);
+  return NULL;
+}
+
+uint64_t sn_cpu_kernels_made_bytes(const sn_cpu_kernels *k) {
+  return k->made_bytes;
 }
 
 sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *k, uint32_t layer, sn_err *err) {

@@ -30,7 +30,10 @@ typedef struct sn_cpu_kernels sn_cpu_kernels;
  * SN_BAD_DEVICE where the module is missing or oneDNN fails. */
 sn_cpu_kernels *sn_cpu_kernels_new(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
 
-/* The same for so many threads (not 0), but without any primitives: those of a layer are there when it is prepared. */
+/* Memory that making all of these took, libraries apart: code, and what oneDNN keeps of each. */
+uint64_t sn_cpu_kernels_made_bytes(const sn_cpu_kernels *kernels);
+
+/* The same, but without any primitives: those of a layer are there when it is prepared. */
 sn_cpu_kernels *sn_cpu_kernels_bare(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
 sn_status sn_cpu_kernels_prepare(sn_cpu_kernels *kernels, uint32_t layer, sn_err *err);
 

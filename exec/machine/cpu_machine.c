@@ -1,6 +1,7 @@
 /* The CPU as a machine: kernels of oneDNN for the net, the CPU back end, and what the system says of processor and
  * memory. */
 #include "exec/machine/cpu.h"
+#include "exec/machine/host.h"
 #include "exec/machine/machine.h"
 #include "exec/machine/processors.h"
 #include "sim/ask/result.h"
@@ -10,16 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 typedef struct cpu_machine {
   sn_cpu cpu;
   sn_cpu_kernels *kernels;
   sn_cpu_teams *teams;
-  uint64_t base_bytes; /* resident before it was opened */
-  bool turned;         /* parameters, and what goes with them, lie as the kernels want them */
+  sn_resident base; /* before it was opened */
+  bool turned;      /* parameters, and what goes with them, lie as the kernels want them */
 } cpu_machine;
 
 /* There is one algorithm per convolution: the planner is offered nothing else. */
@@ -41,16 +39,20 @@ static sn_status team_scratch(void *self, uint32_t step, sn_step_part part, uint
   return sn_cpu_teams_scratch(m->teams, &m->cpu.route->steps[step], part, threads, bytes, err);
 }
 
-/* All that lies like weights. */
+/* All that lies like weights; of frozen ones there is nothing else. */
 static sn_status turn(cpu_machine *m, bool back, sn_err *err) {
   const sn_net *net = m->cpu.route->net;
   const sn_state *s = m->cpu.state;
   float *const all[] = {s->parameters, s->gradients, s->states[0], s->states[1]};
   if (m->turned != back) return SN_OK;
-  for (uint32_t layer = 1; layer < net->n_layers; layer++)
-    for (size_t i = 0; i < sizeof all / sizeof all[0] && net->layers[layer].parameters > 0; i++)
+  for (uint32_t layer = 1; layer < net->n_layers; layer++) {
+    const size_t count = net->layers[layer].parameters == 0    ? 0
+                         : sn_call_trains(m->cpu.route, layer) ? sizeof all / sizeof all[0]
+                                                               : 1;
+    for (size_t i = 0; i < count; i++)
       if (all[i] && sn_cpu_kernels_turn(m->kernels, layer, all[i] + s->parameter_offset[layer], back, err) != SN_OK)
         return err->code;
+  }
   m->turned = !back;
   return SN_OK;
 }
@@ -80,24 +82,11 @@ static sn_status fetch(void *self, sn_err *err) {
   return turn(self, true, err); /* it was trained in place */
 }
 
-/* The resident set, after what the heap holds back has gone. */
-static sn_status resident_bytes(uint64_t *bytes, sn_err *err) {
-  unsigned long long pages = 0;
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-  FILE *f = fopen("/proc/self/statm", "re");
-  bool read = f && fscanf(f, "%*u %llu", &pages) == 1;
-  if (f) fclose(f);
-  *bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
-  return read ? SN_OK
-              : sn_fail(err, SN_BAD_DEVICE, "/proc/self/statm cannot be read, which says what memory is in use");
-}
-
 static sn_status used_bytes(void *self, uint64_t *bytes, sn_err *err) {
   const cpu_machine *m = self;
-  sn_status status = resident_bytes(bytes, err);
-  *bytes = *bytes > m->base_bytes ? *bytes - m->base_bytes : 0;
+  sn_resident now = {0};
+  sn_status status = sn_resident_now(&now, err);
+  *bytes = now.bytes > m->base.bytes ? now.bytes - m->base.bytes : 0;
   return status;
 }
 
@@ -142,6 +131,7 @@ static void describe(const cpu_machine *m, sn_machine_info *info) {
   info->backend = "cpu";
   info->persistent =
       sn_persistent_of(m->cpu.route->net, SN_DIALECT_SUPERNEURONS, (sn_iteration){.optimizer = m->cpu.hyper.optimizer});
+  info->kernel_bytes = sn_cpu_kernels_made_bytes(m->kernels);
   info->memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
   unsigned threads = sn_cpu_kernels_threads(m->kernels);
   snprintf(info->device, sizeof info->device, "%s, %u thread%s", processor, threads, threads == 1 ? "" : "s");
@@ -166,8 +156,7 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
   cpu_machine *m = calloc(1, sizeof *m);
   if (!m) return sn_fail_memory(err);
   *machine = (sn_machine){.self = m, .ops = &cpu_ops};
-  if (resident_bytes(&m->base_bytes, err) == SN_OK)
-    m->kernels = sn_cpu_kernels_new(route->net, options->threads, true, err);
+  if (sn_resident_now(&m->base, err) == SN_OK) m->kernels = sn_cpu_kernels_new(route->net, options->threads, true, err);
   if (m->kernels) m->teams = sn_cpu_teams_new(route->net, err);
   if (!m->teams) {
     close_machine(m);

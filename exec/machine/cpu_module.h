@@ -12,7 +12,6 @@ typedef struct sn__cpu sn__cpu; /* the module's */
 
 typedef struct sn_cpu_table {
   sn_module_head head;
-  sn__cpu *(*make)(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
   sn__cpu *(*make_bare)(const sn_net *net, unsigned threads, bool lasting, sn_err *err);
   sn_status (*prepare)(sn__cpu *made, uint32_t layer, sn_err *err);
   sn__cpu *(*share)(const sn__cpu *made, sn_err *err);

@@ -2,10 +2,14 @@
 #include "exec/machine/host.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { PATH_ROOM = 1024, LINE_ROOM = 1024 };
 
@@ -78,6 +82,20 @@ sn_host_memory sn_host_memory_left(void) {
   look_at_limit(&left);
   look_at_group(&left);
   return left;
+}
+
+sn_status sn_resident_now(sn_resident *resident, sn_err *err) {
+  uint64_t pages = 0, of_files = 0;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  FILE *in = fopen("/proc/self/statm", "re");
+  bool read = in && fscanf(in, "%*u %" SCNu64 " %" SCNu64, &pages, &of_files) == 2;
+  if (in) fclose(in);
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+  *resident = (sn_resident){pages * page, minus(pages, of_files) * page};
+  return read ? SN_OK
+              : sn_fail(err, SN_BAD_DEVICE, "/proc/self/statm cannot be read, which says what memory is in use");
 }
 
 sn_host_load sn_host_load_now(void) {

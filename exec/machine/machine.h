@@ -55,14 +55,16 @@ typedef struct sn_machine_info {
   char device[SN_MACHINE_TEXT];    /* "AMD EPYC 7B13, avx2, 2 threads"; "NVIDIA H200" */
   char libraries[SN_MACHINE_TEXT]; /* "oneDNN 2.6.3"; "driver 580.65, CUDA 13.0, cuDNN 9.13.0, cuBLAS 13.0" */
   uint64_t memory_bytes;           /* of the device, as the driver or the system reports it */
+  uint64_t kernel_bytes;           /* of it that making the net's kernels took, libraries apart; 0: not known */
   sn_cores cores;                  /* that co-run plans are made for; count 0: they are not executed here */
   sn_persistent persistent;        /* what lies there for the whole training, alignment included */
 } sn_machine_info;
 
 /* Of the last whole iteration. */
 typedef struct sn_outcome {
-  double loss;      /* mean cross-entropy of the batch, summed over the net's SOFTMAX layers */
-  uint32_t correct; /* images, or positions, whose most likely class is their label, by the net's last SOFTMAX */
+  double loss;      /* mean cross-entropy, or mean square, of the batch, summed over the net's SOFTMAX layers */
+  uint32_t correct; /* images, or positions, whose most likely class is their label, by the net's last SOFTMAX; 0 where
+                     * there are no classes */
 } sn_outcome;
 
 typedef struct sn_machine_ops {

@@ -167,7 +167,10 @@ static sn_status set_profile(calibrator *c, const char *name, const sn_machine_i
   memcpy(p->name, name, strlen(name) + 1);
   memcpy(p->description, info->device, strlen(info->device) + 1);
   p->memory_bytes = info->memory_bytes;
-  p->context_bytes = p->library_context_bytes = context_bytes;
+  uint32_t shapes = sn_kernel_shapes(c->net);
+  p->kernel_bytes = shapes > 0 ? info->kernel_bytes / shapes : 0;
+  uint64_t kernels = p->kernel_bytes * shapes;
+  p->context_bytes = p->library_context_bytes = context_bytes > kernels ? context_bytes - kernels : 0;
   return SN_OK;
 }
 
@@ -405,7 +408,9 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
   own.visitor = &c;
   own.compare = false;
   sn_session *session = NULL;
-  if (!allocate(&c))
+  if (net->adapted)
+    sn_fail(err, SN_BAD_USAGE, "a calibration measures networks all of whose layers are trained; leave out +lora");
+  else if (!allocate(&c))
     sn_fail_memory(err);
   else if ((session = sn_session_open(spec, net, &own, err))) {
     c.old = sn_session_calibration(session);

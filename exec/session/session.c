@@ -7,6 +7,7 @@
 #include "models/op.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,15 @@
 
 enum { MOST_RESULTS = 128 };
 
-/* The graph that all back ends know; the machine is opened for it. */
+/* The graph that the machine is opened for. */
 static sn__graph *own_graph(sn_session *s) {
-  return &s->graphs[SN_DIALECT_SUPERNEURONS];
+  return &s->graphs[s->dialect];
+}
+
+/* All back ends know SuperNeurons' graph, which trains all layers. */
+static sn_dialect_id dialect_of(const sn_session *s) {
+  const bool narrow = s->net->adapted || *sn_iteration_freeze(s->iteration);
+  return narrow ? SN_DIALECT_PYTORCH : SN_DIALECT_SUPERNEURONS;
 }
 
 static sn_status open_machine(sn_session *s, sn_err *err) {
@@ -29,6 +36,9 @@ static sn_status open_machine(sn_session *s, sn_err *err) {
         err, SN_BAD_USAGE,
         "--accumulate: gradients of several batches are added up on the CPU only; use --backend cpu, or snsim "
         "simulate");
+  if (s->options.backend != SN_EXEC_CPU && s->dialect != SN_DIALECT_SUPERNEURONS)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "frozen layers and adapters are trained on the CPU only; use --backend cpu, or snsim simulate");
   if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(route, &s->options.machine, &s->machine, err);
   return sn_machine_open_cpu(route, &s->options.machine, &s->machine, err);
 }
@@ -57,7 +67,7 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   if (s->batches && load) s->weights = sn_weights_open(load, s->net, err);
   if (err->code != SN_OK) return err->code;
   sn__graph *g = own_graph(s);
-  g->route = sn_schedule_route(s->net, (sn_strategy){0}, s->iteration, NULL, err);
+  g->route = sn_schedule_route(s->net, (sn_strategy){.dialect = s->dialect}, s->iteration, NULL, err);
   if (!g->route || open_machine(s, err) != SN_OK) return err->code;
   if (s->options.calibration) s->calibration = s->options.calibration(s->options.user, &s->machine.info, err);
   if (err->code != SN_OK) return err->code;
@@ -79,20 +89,26 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
   return g->costs ? open_run(s, err) : err->code;
 }
 
-static sn_status check_executable(const sn_net *net, sn_optimizer optimizer, sn_err *err) {
-  if (net->adapted)
-    return sn_fail(err, SN_BAD_USAGE, "adapters are simulated only, and all layers are trained here; leave out +lora");
+static sn_status check_optimizer(sn_optimizer optimizer, sn_err *err) {
   if (!sn_optimizer_is_8bit(optimizer)) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
                  "--optimizer %s is simulated only: no kernel here keeps moments of 8 bits; adam and adamw run",
                  sn_optimizer_name(optimizer));
 }
 
+/* Labels and targets lie in the same place. */
 static sn_status check_losses(const sn_net *net, sn_err *err) {
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr.loss != SN_LOSS_CROSS_ENTROPY)
-      return sn_fail(err, SN_BAD_USAGE, "layer \"%.80s\": its loss, %s, is simulated only; cross_entropy runs",
-                     net->layers[i].name, sn_loss_names()[net->layers[i].attr.loss]);
+  const sn_layer *first = NULL;
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    const sn_layer *layer = &net->layers[i];
+    if (layer->op != SN_SOFTMAX) continue;
+    if (!first) first = layer;
+    if (layer->attr.loss != first->attr.loss)
+      return sn_fail(
+          err, SN_BAD_USAGE,
+          "layers \"%.80s\" and \"%.80s\": losses of two kinds, %s and %s, are simulated only; one kind runs",
+          first->name, layer->name, sn_loss_names()[first->attr.loss], sn_loss_names()[layer->attr.loss]);
+  }
   return SN_OK;
 }
 
@@ -105,10 +121,12 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->spec = spec;
   s->net = net;
   s->options = *options;
-  s->iteration =
-      (sn_iteration){.optimizer = options->machine.hyper.optimizer, .accumulate = options->machine.accumulate};
+  s->iteration = (sn_iteration){.optimizer = options->machine.hyper.optimizer,
+                                .accumulate = options->machine.accumulate,
+                                .freeze = options->freeze};
+  s->dialect = dialect_of(s);
   s->load = sn_host_load_now();
-  if (check_executable(net, s->iteration.optimizer, err) == SN_OK && check_losses(net, err) == SN_OK &&
+  if (check_optimizer(s->iteration.optimizer, err) == SN_OK && check_losses(net, err) == SN_OK &&
       open_parts(s, err) == SN_OK)
     return s;
   sn_session_close(s);
@@ -137,7 +155,7 @@ void sn_session_close(sn_session *s) {
 /* Host memory that training by the plan takes beyond what is taken already: two batches are there at a time, and what
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
-  sn_persistent p = sn_persistent_of(s->net, SN_DIALECT_SUPERNEURONS, s->iteration);
+  sn_persistent p = sn_persistent_of(s->net, s->dialect, s->iteration);
   uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
@@ -245,8 +263,9 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .net = sn_arena_text(s->arena, s->spec),
                   .net_name = sn_arena_text(s->arena, s->net->name),
                   .batch = s->net->batch,
-                  .image_height = s->net->layers[0].out.h,
+                  .image_height = sn_layer_rows(&s->net->layers[0]),
                   .image_width = s->net->layers[0].out.w,
+                  .image_depth = s->net->layers[0].planes,
                   .gpu = sn_arena_text(s->arena, s->profile ? s->profile->name : sn_exec_backend_name(o->backend)),
                   .memory_bytes = s->machine.info.memory_bytes,
                   .pool_limit_bytes = o->pool_bytes,
@@ -254,7 +273,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .external = sn_external_name(SN_EXTERNAL_HOST),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
                   .precision = "fp32",
-                  .freeze = "",
+                  .freeze = sn_arena_text(s->arena, sn_iteration_freeze(s->iteration)),
                   .optimizer = sn_optimizer_name(o->machine.hyper.optimizer),
                   .accumulate = sn_iteration_batches(s->iteration),
                   .shared_link = s->calibration && s->calibration->shared_link,
@@ -266,13 +285,13 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .processors = s->load.processors,
                   .load = s->load.average,
                   .layers = s->net->n_layers,
-                  .n_steps = s->graphs[SN_DIALECT_SUPERNEURONS].route->first_update,
+                  .n_steps = s->graphs[s->dialect].route->first_update,
                   .parameters = s->net->parameters,
                   .macs = s->net->macs,
                   .results = s->results,
                   .failures = s->failures,
                   .arena = s->arena};
-  return run->net && run->gpu && run->device && run->data ? SN_OK : sn_fail_memory(err);
+  return run->net && run->gpu && run->device && run->data && run->freeze ? SN_OK : sn_fail_memory(err);
 }
 
 /* Kernels are loaded when they are first used, and stay: only when all strategies have run is the context what it is
@@ -316,7 +335,7 @@ const sn_calibration *sn_session_calibration(const sn_session *s) {
 }
 
 const sn_route *sn_session_route(const sn_session *s) {
-  return s->graphs[SN_DIALECT_SUPERNEURONS].route;
+  return s->graphs[s->dialect].route;
 }
 
 sn_machine *sn_session_machine(sn_session *s) {

@@ -53,6 +53,7 @@ typedef struct sn_session_options {
                         * left never is */
   bool compare; /* keep the first result's gradients and parameters: the later ones say how far they are from it */
   sn_workspace workspace;
+  const char *freeze;     /* layers that are not trained (sim/graph/freeze.h); NULL: none. Only the CPU can */
   sn_placement placement; /* as in sn_options */
   sn_corun_options corun; /* the same: of strategies whose operations run side by side */
   const char *data;       /* a labelled image set; NULL: synthetic batches */

@@ -21,6 +21,7 @@ struct sn_session {
   const sn_net *net;
   sn_session_options options;
   sn_iteration iteration;
+  sn_dialect_id dialect; /* of the graph that the machine is opened for */
   sn_machine machine;
   sn_calibration *calibration; /* NULL: none */
   const sn_device *profile;    /* NULL: times are not known */

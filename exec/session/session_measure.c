@@ -101,8 +101,16 @@ static const timing *sort_timings(play *p, uint64_t *count) {
   return p->timings + first;
 }
 
+static bool has_classes(const sn_net *net) {
+  bool any = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    any = any || (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr.loss == SN_LOSS_CROSS_ENTROPY);
+  return any;
+}
+
 /* Over the last tenth of the iterations. */
 static double accuracy(const play *p) {
+  if (!has_classes(p->session->net)) return -1;
   uint64_t n = p->done / 10 ? p->done / 10 : 1, right = 0;
   for (uint64_t i = p->done - n; i < p->done; i++) right += p->correct[i];
   const uint64_t labels = p->session->net->label_bytes / sizeof(int32_t);
@@ -140,9 +148,10 @@ static sn_status compare_with_first(const play *p, sn_result *r, sn_err *err) {
 static void note_memory(const play *p, sn_result *r) {
   const sn_session *s = p->session;
   uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
-  uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept : 0;
+  uint64_t next = r->persistent.input_batch + r->persistent.labels;         /* which is made ready meanwhile */
+  uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept + next : 0;
   if (p->plan->route->dialect->eager && !sn_iteration_accumulates(s->iteration))
-    outside += s->net->parameters * sizeof *s->first; /* the last gradients, to look at */
+    outside += sn_freeze_trained(s->iteration.freeze, s->net) * sizeof *s->first; /* the last gradients, to look at */
   uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;
   r->peak_device_bytes = p->used_bytes > outside ? p->used_bytes - outside : 0;
   r->context_bytes = r->peak_device_bytes > known ? r->peak_device_bytes - known : 0;
@@ -201,6 +210,7 @@ static sn_status prepare(play *p, sn_err *err) {
   sn_session *s = p->session;
   s->has_batches = true;
   p->state = sn_state_new(s->net, &s->options.machine.hyper, err);
+  if (p->state) p->state->freeze = s->iteration.freeze;
   if (p->state && s->weights) sn_weights_read(s->weights, p->state, err);
   p->timings = calloc(s->options.iterations, sizeof *p->timings);
   p->correct = calloc(s->options.iterations, sizeof *p->correct);

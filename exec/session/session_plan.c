@@ -187,7 +187,7 @@ sn_result_source sn__session_source(const sn_session *s, const sn_plan *plan, co
                             .use = plan->use,
                             .trace = trace,
                             .persistent = persistent_of(s, plan->route),
-                            .context_bytes = s->profile ? s->profile->context_bytes : 0,
+                            .context_bytes = s->profile ? sn_device_context(s->profile, s->net, false) : 0,
                             .iteration = s->iteration,
                             .want_steps = s->options.want_steps};
 }

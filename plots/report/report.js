@@ -63,7 +63,7 @@ function drawVerdict() {
 }
 
 function drawFacts() {
-  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", "images " + run.image_height + " x " + run.image_width,
+  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
                  "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", run.precision === "fp32" ? "" : run.precision, run.freeze && "frozen: " + run.freeze, "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",

@@ -41,7 +41,7 @@ function gridValues() {
   return {rows: [["networks", of("nets", names.net)], ["batches", of("batches", batches)], ["GPUs", of("gpus", names.gpu)],
                  ["strategies", of("strategies", names.strategy)], ["workspaces", of("workspaces", names.workspace)],
                  ["external memories", of("externals", names.external)], ["allocators", of("allocators", names.allocator)],
-                 ["optimizers", names.optimizer], ["batches an update", names.batches], ["precisions", names.precision],
+                 ["optimizers", names.optimizer], ["batches an update", names.batches], ["precisions", names.precision], ["frozen", grid?.freeze ? [grid.freeze] : []],
                  ["pools", names.pool_limit], [IMAGE + "s", names.image_size], ["memories", names.memory_size], ["links", names.link]]};
 }
 

@@ -25,10 +25,12 @@ enum {
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
 static void add_buffers(blocks *b, const sn_layer *layer) {
   bool beside = b->route->dialect->fork_copies && !b->options->iteration.inference;
-  uint64_t channels = (uint64_t)layer->out.c * sn_precision_parameter_bytes(b->options->iteration.precision);
-  if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = layer->mask_bytes;
+  sn_precision precision = b->options->iteration.precision;
+  uint64_t saved = (uint64_t)layer->out.c * sizeof(float), running = sn_precision_of_parameters(precision, saved);
+  if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = sn_precision_beside_bytes(precision, layer);
   if (layer->op != SN_BN) return;
-  for (int i = 0; i < (beside ? 4 : 2); i++) b->before[b->n_before++] = channels;
+  for (int i = 0; i < 2; i++) b->before[b->n_before++] = running;
+  for (int i = 0; i < 2 && beside; i++) b->before[b->n_before++] = saved;
   if (b->route->dialect->eager) b->before[b->n_before++] = sizeof(int64_t);
 }
 
@@ -145,7 +147,7 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err) {
   blocks b;
   sn_caching_replayed unlimited = {0}, r = {0};
-  uint64_t context = sn_device_context(device, true), least = 0;
+  uint64_t context = sn_device_context(device, plan->route->net, true), least = 0;
   uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
   if (status == SN_OK && least_bytes) status = replay_least(plan, &b, &unlimited, &least, err);
@@ -172,16 +174,17 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
   sn_status status = make_blocks(&b, plan->route, device, options, err);
   if (status == SN_OK) status = replay_least(plan, &b, &unlimited, &least, err);
   clear_blocks(&b);
-  *memory_bytes = sn_device_context(device, true) + least;
+  *memory_bytes = sn_device_context(device, plan->route->net, true) + least;
   return status;
 }
 
 /* ---- costs ---- */
 
-/* 2.25 (x + y) of a dense 3x3 convolution of stride 1, none for others: the best rule found for Ampere. */
+/* 2.25 (x + y) of a dense 3x3 convolution of stride 1 over images, none for others: the best rule found for Ampere. */
 static uint64_t library_workspace(const sn_net *net, const sn_layer *layer, sn_precision precision) {
   const sn_attr *a = &layer->attr;
-  bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1;
+  bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1 &&
+             layer->planes == 0;
   uint8_t width = sn_precision_is_wide(precision) ? 4 : 2;
   uint64_t x = sn_width_bytes(sn_layer_input(net, layer, 0), width);
   uint64_t y = sn_width_bytes(&net->values[layer->first_output], width);

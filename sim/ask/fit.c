@@ -18,7 +18,7 @@ enum { SITES = 64, KEPT_LAYERS = 250000, SCANNED_LAYERS = 500000, MOST_SCANNED =
 
 /* ---- knobs ---- */
 
-static const char *const knob_names[SN_KNOB_COUNT] = {"batch", "depth", "image"};
+static const char *const knob_names[SN_KNOB_COUNT] = {"batch", "depth", "image", "sequence"};
 
 const char *sn_knob_name(sn_knob_kind kind) {
   return knob_names[kind];
@@ -31,7 +31,7 @@ sn_status sn_knob_parse(const char *what, const char *text, sn_knob_kind *kind, 
       *kind = (sn_knob_kind)i;
       return SN_OK;
     }
-  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of batch, depth, image%s", what, text,
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of batch, depth, image, sequence%s", what, text,
                  sn_text_suggest(text, knob_names, SN_KNOB_COUNT, hint, sizeof hint));
 }
 
@@ -45,7 +45,7 @@ static sn_net *make_depth(const void *user, uint32_t value, sn_err *err) {
   return sn_net_load_depth(spec->net, value, spec->batch, spec->image, err);
 }
 
-static sn_net *make_image(const void *user, uint32_t value, sn_err *err) {
+static sn_net *make_size(const void *user, uint32_t value, sn_err *err) {
   const sn_knob_spec *spec = user;
   return sn_net_load(spec->net, spec->batch, value, err);
 }
@@ -58,35 +58,79 @@ static sn_status probe(const sn_knob *knob, uint32_t value, bool *there, sn_err 
   return net || reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT ? SN_OK : reason->code;
 }
 
-/* Windows and strides do not fit into images that are too small: bisection between 1 and the network's own size. */
-static sn_status find_least_image(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
-  sn_net *own = sn_net_load(spec->net, spec->batch, 0, err);
-  if (!own) return err->code;
-  uint32_t bad = 0, good = own->layers[0].out.h;
-  sn_net_free(own);
-  own = knob->make(spec, good, err); /* a file's images may not be square */
-  sn_net_free(own);
-  if (!own) return err->code;
-  while (good - bad > 1) {
-    uint32_t middle = bad + (good - bad) / 2;
-    sn_err reason = SN_ERR_INIT;
+static sn_status probe_or_fail(const sn_knob *knob, uint32_t value, bool *there, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
+  return probe(knob, value, there, &reason) == SN_OK ? SN_OK : sn_fail(err, reason.code, "%s", reason.text);
+}
+
+/* Patches, windows and what is halved again and again have to fill an image: the distance from the network's own size
+ * to the nearest other one for which there is a network. Steps that are looked at: the small ones, and the divisors of
+ * its size. Without any it has this size alone. */
+static sn_status find_step(sn_knob *knob, uint32_t own, sn_err *err) {
+  enum { SMALL = 64 };
+  bool there = false;
+  for (uint32_t step = 1; step <= SN_MAX_DIM && !there && step <= sn_max(own, SMALL); step++) {
+    knob->step = step;
+    if (step > SMALL && own % step != 0) continue;
+    if (step < own && probe_or_fail(knob, own - step, &there, err) != SN_OK) return err->code;
+    if (!there && own + step <= SN_MAX_DIM && probe_or_fail(knob, own + step, &there, err) != SN_OK) return err->code;
+  }
+  if (there) return SN_OK;
+  knob->step = 1;
+  knob->low = knob->high = own;
+  return SN_OK;
+}
+
+/* Windows and strides do not fit into images that are too small: bisection between nothing and the network's own size,
+ * in steps. */
+static sn_status find_least_size(sn_knob *knob, uint32_t own, sn_err *err) {
+  uint32_t good = 0, bad = own / knob->step + (own % knob->step > 0); /* steps below its own size */
+  while (bad - good > 1) {
+    uint32_t middle = good + (bad - good) / 2;
     bool there;
-    if (probe(knob, middle, &there, &reason) != SN_OK) return sn_fail(err, reason.code, "%s", reason.text);
+    if (probe_or_fail(knob, own - middle * knob->step, &there, err) != SN_OK) return err->code;
     *(there ? &good : &bad) = middle;
   }
-  knob->low = good;
+  knob->low = own - good * knob->step;
   return SN_OK;
+}
+
+static sn_status open_size(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
+  sn_net *own = sn_net_load(spec->net, spec->batch, 0, err);
+  if (!own) return err->code;
+  uint32_t size = sn_layer_rows(&own->layers[0]);
+  bool tokens = own->values[0].dtype == SN_I64;
+  sn_net_free(own);
+  if (tokens != (spec->kind == SN_KNOB_SEQUENCE))
+    return sn_fail(err, SN_BAD_USAGE, "%.80s reads %s; ask for its largest %s", spec->net,
+                   tokens ? "sequences of tokens" : "images", knob_names[tokens ? SN_KNOB_SEQUENCE : SN_KNOB_IMAGE]);
+  own = knob->make(spec, size, err); /* a file's images may not be square */
+  sn_net_free(own);
+  if (!own || find_step(knob, size, err) != SN_OK) return err->code;
+  return knob->high == size ? SN_OK : find_least_size(knob, size, err);
 }
 
 sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
   static sn_net *(*const makers[SN_KNOB_COUNT])(const void *user, uint32_t value,
-                                                sn_err *err) = {make_batch, make_depth, make_image};
-  *knob = (sn_knob){
-      .low = 1, .high = SN_MAX_DIM, .grows = spec->kind == SN_KNOB_DEPTH, .make = makers[spec->kind], .user = spec};
-  sn_net *least = spec->kind == SN_KNOB_IMAGE ? NULL : knob->make(spec, knob->low, err);
+                                                sn_err *err) = {make_batch, make_depth, make_size, make_size};
+  *knob = (sn_knob){.low = 1,
+                    .high = SN_MAX_DIM,
+                    .step = 1,
+                    .grows = spec->kind == SN_KNOB_DEPTH,
+                    .make = makers[spec->kind],
+                    .user = spec};
+  if (spec->kind == SN_KNOB_IMAGE || spec->kind == SN_KNOB_SEQUENCE) return open_size(spec, knob, err);
+  sn_net *least = knob->make(spec, knob->low, err);
   sn_net_free(least);
-  if (spec->kind == SN_KNOB_IMAGE) return find_least_image(spec, knob, err);
   return least ? SN_OK : err->code;
+}
+
+static uint32_t step_of(const sn_knob *knob) {
+  return knob->step ? knob->step : 1;
+}
+
+uint32_t sn_knob_next(const sn_knob *knob, uint32_t value) {
+  return value ? value + step_of(knob) : knob->low;
 }
 
 /* ---- networks and planners, shared by the strategies ---- */
@@ -190,9 +234,32 @@ static sn_status ask(fitter *f, uint32_t value, sn_need *need, sn_binding *bindi
   return SN_OK;
 }
 
-static sn_status measure(void *user, uint32_t value, sn_need *need, sn_err *err) {
+/* The search counts steps: the values there are, one behind the other, which are the values themselves where every one
+ * is. */
+static uint32_t first_count(const sn_knob *knob) {
+  return (uint32_t)sn_max(knob->low / step_of(knob), 1);
+}
+
+static uint32_t value_at(const sn_knob *knob, uint32_t count) {
+  int64_t value = (int64_t)knob->low + ((int64_t)count - first_count(knob)) * step_of(knob);
+  return value > 0 ? (uint32_t)value : 0; /* 0: ahead of the first */
+}
+
+static sn_status measure(void *user, uint32_t count, sn_need *need, sn_err *err) {
+  fitter *f = user;
   const char *why_not;
-  return ask(user, value, need, NULL, &why_not, err);
+  return ask(f, value_at(f->knob, count), need, NULL, &why_not, err);
+}
+
+static sn_status search_values(fitter *f, uint32_t most, sn_fit_search *found, sn_err *err) {
+  const sn_knob *knob = f->knob;
+  uint32_t high = f->missing ? f->missing - 1 : knob->high, first = first_count(knob);
+  uint32_t last = first + (high - knob->low) / step_of(knob);
+  if (sn_fit_find(first, last, most, measure, f, found, err) != SN_OK) return err->code;
+  uint32_t *const counts[] = {&found->value, &found->tried_from, &found->tried_to, &found->misfit};
+  for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    if (*counts[i]) *counts[i] = value_at(knob, *counts[i]);
+  return SN_OK;
 }
 
 /* ---- answers ---- */
@@ -206,9 +273,9 @@ static sn_status look_at_value(fitter *f, sn_fit_answer *a, sn_err *err) {
   return sn_planner_result(s->planner, a->strategy, f->device->memory_bytes, f->arena, result, err);
 }
 
-/* What keeps value + 1 from fitting. */
+/* What keeps the next value from fitting. */
 static sn_status look_at_next(fitter *f, sn_fit_answer *a, sn_need *need, sn_err *err) {
-  uint32_t value = a->search.value ? a->search.value + 1 : f->knob->low;
+  uint32_t value = sn_knob_next(f->knob, a->search.value);
   const char *why = "it is the largest there is";
   if (value <= f->knob->high && ask(f, value, need, &a->binding, &why, err) != SN_OK) return err->code;
   if (why) {
@@ -248,8 +315,7 @@ static sn_status fit_one(fitter *f, sn_strategy strategy, uint32_t most, sn_fit_
   sn_need next = {.fits = false};
   a->strategy = f->strategy = strategy;
   f->refused = 0;
-  uint32_t high = f->missing ? f->missing - 1 : f->knob->high;
-  if (sn_fit_find(f->knob->low, high, most, measure, f, &a->search, err) != SN_OK) return err->code;
+  if (search_values(f, most, &a->search, err) != SN_OK) return err->code;
   if (a->search.value && look_at_value(f, a, err) != SN_OK) return err->code;
   if (look_at_next(f, a, &next, err) != SN_OK) return err->code;
   a->verified = (!a->result || a->result->fits) && !next.fits;

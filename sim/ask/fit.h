@@ -7,10 +7,10 @@
  *   ... fit->answers[i].value, fit->answers[i].result->images_per_second ...
  *   sn_fit_free(fit);
  *
- * A knob makes a network for every value from `low` to `high`. Whether one fits is known from its plan, or ahead of it
- * where the plan could say nothing else (sim/ask/need.h); answers, and what stops the next, are of plans that are
- * checked. What does not depend on the strategy is made once for all of them. Memory grows nearly evenly with a knob,
- * so secant steps find the boundary in a handful of values.
+ * A knob makes a network for every value from `low` to `high`, or for every `step`th. Whether one fits is known from
+ * its plan, or ahead of it where the plan could say nothing else (sim/ask/need.h); answers, and what stops the next,
+ * are of plans that are checked. What does not depend on the strategy is made once for all of them. Memory grows nearly
+ * evenly with a knob, so secant steps find the boundary in a handful of values.
  *
  * Nearly is not always. The pool's luck with holes makes some values fail although larger ones fit. So every value is
  * tried from the boundary up to the first one whose tensors alone do not fit (sn_need.slack_bytes), and some beyond: in
@@ -32,14 +32,21 @@
 
 /* ---- knobs ---- */
 
-typedef enum sn_knob_kind { SN_KNOB_BATCH, SN_KNOB_DEPTH, SN_KNOB_IMAGE, SN_KNOB_COUNT } sn_knob_kind;
+typedef enum sn_knob_kind {
+  SN_KNOB_BATCH,
+  SN_KNOB_DEPTH,
+  SN_KNOB_IMAGE,    /* height and width */
+  SN_KNOB_SEQUENCE, /* tokens */
+  SN_KNOB_COUNT
+} sn_knob_kind;
 
-/* "batch", "depth", "image"; parsing an unknown name is SN_BAD_USAGE. `what` names the option. */
+/* "batch", "depth", "image", "sequence"; parsing an unknown name is SN_BAD_USAGE. `what` names the option. */
 const char *sn_knob_name(sn_knob_kind kind);
 sn_status sn_knob_parse(const char *what, const char *text, sn_knob_kind *kind, sn_err *err);
 
 typedef struct sn_knob {
-  uint32_t low, high;                                             /* 1 <= low <= high < 2^32 - 1 */
+  uint32_t low, high; /* 1 <= low <= high < 2^32 - 1 */
+  uint32_t step;      /* there are networks of low, low + step, low + 2 step ..; 0 is 1 */
   sn_net *(*make)(const void *user, uint32_t value, sn_err *err); /* SN_BAD_USAGE, SN_BAD_INPUT: there is no such net */
   const void *user;
   bool grows; /* networks of larger values have more layers */
@@ -49,12 +56,16 @@ typedef struct sn_knob {
 typedef struct sn_knob_spec {
   sn_knob_kind kind;
   const char *net;       /* as for sn_net_load() */
-  uint32_t batch, image; /* the one that is turned is not looked at; image 0: the network's own */
+  uint32_t batch, image; /* the one that is turned is not looked at; image (or tokens) 0: the network's own */
 } sn_knob_spec;
 
-/* `spec` is looked at as long as the knob is used. The least image is the smallest for which the network can be built.
+/* `spec` is looked at as long as the knob is used. The least image or sequence is the smallest for which the network
+ * can be built; the step is more than 1 where it is cut into patches, windows or halves that have to fill it.
  * SN_BAD_USAGE for a network without that knob; errors of sn_net_load(). */
 sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err);
+
+/* The value behind this one; `low` behind 0, which is none. */
+uint32_t sn_knob_next(const sn_knob *knob, uint32_t value);
 
 /* ---- the largest value that fits ---- */
 
@@ -71,7 +82,7 @@ typedef struct sn_fit_search {
 
 /* The search alone, over any function that says what a value needs: need->fits decides, need->slack_bytes leads and
  * bounds it. `most_tried` bounds the values tried one by one; the boundary itself is found in any case. low and high as
- * in a knob. */
+ * in a knob whose step is 1. */
 typedef sn_status sn_fit_measure(void *user, uint32_t value, sn_need *need, sn_err *err);
 sn_status sn_fit_find(uint32_t low, uint32_t high, uint32_t most_tried, sn_fit_measure *measure, void *user,
                       sn_fit_search *found, sn_err *err);

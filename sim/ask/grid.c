@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "models/zoo.h"
+#include "sim/graph/freeze.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -31,6 +32,7 @@ const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis) {
 sn_grid *sn_grid_new(sn_err *err) {
   sn_grid *grid = calloc(1, sizeof *grid);
   if (grid) grid->arena = sn_arena_new();
+  if (grid) grid->freeze = "";
   if (grid && grid->arena) return grid;
   sn_fail_memory(err);
   free(grid);
@@ -242,15 +244,10 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
 
 /* ---- lists ---- */
 
-static bool is_file(const char *spec) {
-  size_t length = strlen(spec);
-  return strchr(spec, '/') || (length >= 5 && strcmp(spec + length - 5, ".json") == 0);
-}
-
 /* KEY=VALUE behind a family's "name:...", of networks or GPUs */
 static bool goes_on(const char *item, const char *next, size_t length) {
   size_t key = strspn(next, "abcdefghijklmnopqrstuvwxyz0123456789_");
-  return strchr(item, ':') && !is_file(item) && key > 0 && key < length && next[key] == '=';
+  return strchr(item, ':') && !sn_net_is_file(item) && key > 0 && key < length && next[key] == '=';
 }
 
 sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
@@ -270,6 +267,22 @@ sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err
     if (sn_grid_add(grid, axis, item, err) != SN_OK) break;
   }
   free(item);
+  return err->code;
+}
+
+static sn_status rename_net(sn_grid *grid, uint32_t i, const char *name, sn_err *err) {
+  grid->nets[i] = sn_arena_text(grid->arena, name);
+  return grid->nets[i] ? SN_OK : sn_fail_memory(err);
+}
+
+sn_status sn_grid_specify_nets(sn_grid *grid, const char *loss, const char *lora, sn_err *err) {
+  char text[SN_NET_SPEC];
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) {
+    if (loss && (sn_net_add_loss(grid->nets[i], loss, text, err) != SN_OK || rename_net(grid, i, text, err) != SN_OK))
+      break;
+    if (lora && (sn_net_add_lora(grid->nets[i], lora, text, err) != SN_OK || rename_net(grid, i, text, err) != SN_OK))
+      break;
+  }
   return err->code;
 }
 
@@ -296,10 +309,9 @@ sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err) {
 /* Notes what is in the file; where the grid's text knew it, it must be the same still. */
 static sn_status note_file(sn_grid *grid, const char *spec, uint32_t known, sn_err *err) {
   uint64_t digest = 0;
-  const char *lora = sn_net_lora(spec), *path = spec;
-  if (lora) path = sn_arena_print(grid->arena, "%.*s", (int)(lora - spec - (ptrdiff_t)strlen(SN_NET_ADAPTED)), spec);
+  if (!sn_net_is_file(spec)) return SN_OK;
+  const char *path = sn_arena_print(grid->arena, "%.*s", (int)(sn_net_file_end(spec) - spec), spec);
   if (!path) return sn_fail_memory(err);
-  if (!is_file(path)) return SN_OK;
   if (sn_grid_digest(path, &digest, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < grid->n_files; i++) {
     if (strcmp(grid->files[i].path, path) != 0) continue;
@@ -311,7 +323,7 @@ static sn_status note_file(sn_grid *grid, const char *spec, uint32_t known, sn_e
 }
 
 static const char *refuses(const sn_grid *grid, sn_strategy strategy) {
-  return sn_strategy_refuses(strategy, (sn_iteration){.inference = grid->inference});
+  return sn_strategy_refuses(strategy, (sn_iteration){.inference = grid->inference, .freeze = grid->freeze});
 }
 
 static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
@@ -320,10 +332,10 @@ static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
 
 /* The strategies of a sweep that names none: those that every one of its precisions has. */
 static void add_strategies(sn_grid *grid) {
-  bool narrow = false;
+  bool narrow = *grid->freeze != '\0';
   for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) narrow = narrow || sn_net_lora(grid->nets[i]);
   for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS]; i++)
-    narrow = narrow || !sn_precision_is_wide(precision_of(grid, i));
+    narrow = narrow || sn_precision_is_amp(precision_of(grid, i));
   for (uint32_t i = 0; i < (narrow ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS); i++) {
     sn_strategy strategy = narrow ? sn_strategy_framework(i) : sn_strategy_default(i);
     if (!refuses(grid, strategy)) grid->strategies[grid->n[SN_AXIS_STRATEGIES]++] = strategy;
@@ -344,24 +356,32 @@ static sn_status add_defaults(sn_grid *grid, sn_err *err) {
 }
 
 /* What is accumulated at some points only fails at those. */
-static sn_status check_inference(const sn_grid *grid, sn_err *err) {
+static sn_status check_iteration(const sn_grid *grid, sn_err *err) {
   char name[SN_STRATEGY_TEXT];
   if (grid->inference &&
       (grid->n[SN_AXIS_ACCUMULATES] > 1 || grid->accumulate[0] > 1 || grid->n[SN_AXIS_OPTIMIZERS] > 1))
     return sn_fail(err, SN_BAD_USAGE, "inference updates nothing: optimizers and accumulates do not go with it");
+  if (grid->inference && *grid->freeze)
+    return sn_fail(err, SN_BAD_USAGE, "freeze does not go with inference, which trains nothing; leave one out");
   for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES]; i++) {
     const char *why = refuses(grid, grid->strategies[i]);
     if (why)
-      return sn_fail(err, SN_BAD_USAGE, "strategies: %s does not go with inference: %s",
-                     sn_strategy_name(grid->strategies[i], name), why);
+      return sn_fail(err, SN_BAD_USAGE, "strategies: %s does not go with %s: %s",
+                     sn_strategy_name(grid->strategies[i], name), grid->inference ? "inference" : "freeze", why);
   }
   return SN_OK;
 }
 
+/* An error of an option is one of a key of the same name. */
+static sn_status without_dashes(const sn_err *reason, sn_err *err) {
+  if (reason->code == SN_OK) return SN_OK;
+  return sn_fail(err, reason->code, "%s", reason->text + strlen("--"));
+}
+
 sn_status sn_grid_check_precision(const sn_device *device, sn_precision precision, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
-  if (sn_device_check_precision(device, precision, &reason) == SN_OK) return SN_OK;
-  return sn_fail(err, reason.code, "%s", reason.text + strlen("--")); /* the option's name is the key */
+  sn_device_check_precision(device, precision, &reason);
+  return without_dashes(&reason, err);
 }
 
 /* Whether a precision is one of some GPU and of some strategy; those that lack it fail at its points. */
@@ -398,7 +418,10 @@ static sn_status check_net(sn_grid *grid, const char *spec, uint32_t known, sn_e
     sn_net *net = sn_net_load(spec, 1, (uint32_t)grid->images[i], err);
     if (!net) return err->code;
     bool tokens = net->values[0].dtype == SN_I64, other = grid->images[i] > 0 && tokens != grid->sequences;
+    sn_err frozen = SN_ERR_INIT;
+    sn_freeze_check(grid->freeze, net, &frozen);
     sn_net_free(net);
+    if (without_dashes(&frozen, err) != SN_OK) return err->code;
     if (other)
       return sn_fail(err, SN_BAD_USAGE,
                      tokens ? "images: %.80s reads sequences of tokens; give sequences"
@@ -434,7 +457,7 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
   static const char example[] = "for instance: snsim sweep --nets alexnet,vgg16 --batches 16:256:16";
   if (grid->n[SN_AXIS_NETS] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs nets; %s", example);
   if (grid->n[SN_AXIS_BATCHES] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs batches; %s", example);
-  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || check_inference(grid, err) != SN_OK ||
+  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || check_iteration(grid, err) != SN_OK ||
       count_points(grid, err) != SN_OK)
     return err->code;
   if (check_names(grid, err) != SN_OK) return err->code;
@@ -451,11 +474,45 @@ void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]) {
   }
 }
 
+/* Whether groups that differ in this axis alone have the same network and iteration. */
+static bool is_within_families(sn_axis axis) {
+  return axis == SN_AXIS_GPUS || axis == SN_AXIS_MEMORIES || axis == SN_AXIS_LINKS || axis == SN_AXIS_WORKSPACES ||
+         axis == SN_AXIS_EXTERNALS || axis == SN_AXIS_ALLOCATORS || axis == SN_AXIS_POOLS;
+}
+
+uint32_t sn_grid_group_at(const sn_grid *grid, uint32_t turn) {
+  uint32_t at[SN_AXES], group = 0;
+  for (int within = 1; within >= 0; within--)
+    for (int axis = SN_AXIS_STRATEGIES - 1; axis >= 0; axis--) {
+      if (is_within_families((sn_axis)axis) != within) continue;
+      at[axis] = turn % grid->n[axis];
+      turn /= grid->n[axis];
+    }
+  for (int axis = 0; axis < SN_AXIS_STRATEGIES; axis++) group = group * grid->n[axis] + at[axis];
+  return group;
+}
+
+uint32_t sn_grid_family(const sn_grid *grid, uint32_t group) {
+  uint32_t at[SN_AXES], family = 0;
+  sn_grid_at(grid, group, at);
+  for (int axis = 0; axis < SN_AXIS_STRATEGIES; axis++)
+    if (!is_within_families((sn_axis)axis)) family = family * grid->n[axis] + at[axis];
+  return family;
+}
+
+uint32_t sn_grid_family_size(const sn_grid *grid) {
+  uint32_t size = 1;
+  for (int axis = 0; axis < SN_AXIS_STRATEGIES; axis++)
+    if (is_within_families((sn_axis)axis)) size *= grid->n[axis];
+  return size;
+}
+
 sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]) {
   return (sn_iteration){.optimizer = (sn_optimizer)grid->optimizers[at[SN_AXIS_OPTIMIZERS]],
                         .accumulate = grid->accumulate[at[SN_AXIS_ACCUMULATES]],
                         .inference = grid->inference,
-                        .precision = precision_of(grid, at[SN_AXIS_PRECISIONS])};
+                        .precision = precision_of(grid, at[SN_AXIS_PRECISIONS]),
+                        .freeze = grid->freeze};
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {

@@ -11,6 +11,10 @@
  * sorted. The text of a grid, a JSON object (docs/sweep.md), gives the same grid when it is read again; two grids with
  * the same text have the same points with the same results, since the text holds the version of snsim and a digest of
  * every file that a network or GPU comes from.
+ *
+ * Families: groups of one network that differ in the device or what is asked of it alone, and so share all that does
+ * not depend on those (sim/ask/point.h). Turns are the groups' numbers in the order in which they are best computed,
+ * family after family.
  */
 #ifndef SN_SIM_ASK_GRID_H
 #define SN_SIM_ASK_GRID_H
@@ -76,6 +80,7 @@ typedef struct sn_grid {
   sn_placement placement;     /* of every point's plan */
   bool sequences;             /* SN_AXIS_IMAGES has lengths of sequences; to be set before the first */
   bool inference;             /* networks are run, not trained, at every point */
+  const char *freeze;         /* layers that are not trained at any point (sim/graph/freeze.h); "": none */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
@@ -99,6 +104,9 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
 /* Adds values parted by commas. A part that reads KEY=VALUE belongs to the network family before it. */
 sn_status sn_grid_add_list(sn_grid *grid, sn_axis axis, const char *text, sn_err *err);
 
+/* Gives every network that was added a loss, adapters, or both (NULL: none), as models/zoo.h has them. SN_BAD_USAGE. */
+sn_status sn_grid_specify_nets(sn_grid *grid, const char *loss, const char *lora, sn_err *err);
+
 /* Reads a grid file, or the text of a grid; the grid still has to be finished. SN_BAD_INPUT with file and line. */
 sn_grid *sn_grid_load(const char *path, sn_err *err);
 sn_grid *sn_grid_parse(const char *name, const char *text, size_t bytes, sn_err *err);
@@ -117,6 +125,10 @@ sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err);
 
 /* Which value of each axis a group has; at[SN_AXIS_STRATEGIES] is 0. */
 void sn_grid_at(const sn_grid *grid, uint32_t group, uint32_t at[SN_AXES]);
+/* The group whose turn it is, and the number of its family; turn and group are from 0 to n_groups - 1. */
+uint32_t sn_grid_group_at(const sn_grid *grid, uint32_t turn);
+uint32_t sn_grid_family(const sn_grid *grid, uint32_t group);
+uint32_t sn_grid_family_size(const sn_grid *grid); /* groups of a family, whose turns follow each other */
 /* What the iterations of a group are for. */
 sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]);
 /* Whether a GPU has the precision, as a fault of a grid and not of an option. SN_BAD_USAGE. */

@@ -6,6 +6,7 @@
 #include "models/op.h"
 #include "models/zoo.h"
 #include "sim/ask/caching_need.h"
+#include "sim/ask/corun_plans.h"
 #include "sim/ask/result.h"
 #include "sim/play/device_model.h"
 #include "sim/policy/schedule.h"
@@ -176,7 +177,7 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
                              .use = file->plan->use,
                              .trace = trace,
                              .persistent = sn_persistent_of(file->net, head->strategy.dialect, head->options.iteration),
-                             .context_bytes = sn_device_context(device, eager),
+                             .context_bytes = sn_device_context(device, file->net, eager),
                              .iteration = head->options.iteration,
                              .external = head->options.external,
                              .want_steps = true};
@@ -191,15 +192,29 @@ static sn_status fill_result(sn_plan_file *file, const sn_device *device, const 
   return status == SN_OK && caching ? add_caching(file, device, r, err) : status;
 }
 
-static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *arena, sn_result *result,
-                      sn_timeline **timeline, sn_err *err) {
+/* The times of operations by their threads, where they run side by side on teams of cores, which the device must have.
+ */
+static sn_status find_times(const sn_plan_file *file, const sn_device *device, sn_corun_plans *corun, sn_err *err) {
+  const sn_plan *plan = file->plan;
+  const sn_corun_question question = {.device = device, .options = &file->head.options, .costs = file->costs};
+  if (!sn_plan_is_corun(plan)) return SN_OK;
+  if (!sn_corun_plans_times(corun, &question, file->route, err)) return err->code;
+  if (plan->cores > device->cores.count || plan->slots > device->cores.slots)
+    return sn_fail(err, SN_BAD_USAGE, "the plan has teams within %u cores with %u slots each, and %s has %u with %u",
+                   plan->cores, plan->slots, device->name, device->cores.count, device->cores.slots);
+  return SN_OK;
+}
+
+static sn_status play_in(sn_plan_file *file, const sn_device *device, const sn_times *times, sn_arena *arena,
+                         sn_result *result, sn_timeline **timeline, sn_err *err) {
   const sn_options *o = &file->head.options;
   sn_device_model model = {.device = device,
                            .costs = file->costs,
                            .external = o->external,
                            .allocator = o->allocator,
                            .shared_link = o->shared_link,
-                           .pageable = sn_strategy_is_pageable(file->head.strategy)};
+                           .pageable = sn_strategy_is_pageable(file->head.strategy),
+                           .times = times};
   sn_trace trace;
   choose_algorithms(file);
   sn_status status = sn_trace_init(&trace, file->plan, err);
@@ -210,12 +225,16 @@ static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *are
   return err->code;
 }
 
+static sn_status play(sn_plan_file *file, const sn_device *device, sn_arena *arena, sn_result *result,
+                      sn_timeline **timeline, sn_err *err) {
+  sn_corun_plans corun = {0};
+  if (find_times(file, device, &corun, err) == SN_OK) play_in(file, device, corun.times, arena, result, timeline, err);
+  sn_corun_plans_clear(&corun);
+  return err->code;
+}
+
 sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeline **timeline, sn_err *err) {
   *timeline = NULL;
-  if (sn_plan_is_corun(file->plan)) {
-    sn_fail(err, SN_BAD_USAGE, "plans of operations side by side (+corun) are checked, but not played");
-    return NULL;
-  }
   sn_arena *arena = sn_arena_new();
   sn_run *run = arena ? sn_arena_alloc(arena, 1, sizeof *run) : NULL;
   sn_result *result = arena ? sn_arena_alloc(arena, 1, sizeof *result) : NULL;

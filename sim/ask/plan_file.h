@@ -38,8 +38,8 @@ sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_devic
 
 /* Plays the checked plan on the device, which must be the one that it was checked with. The run has one result, whose
  * strategy is the plan's; a convolution runs the algorithm that the plan names, or where the device has it not or needs
- * more workspace than the plan gives, the fastest for which that is enough. *timeline is the caller's. SN_BAD_USAGE of
- * co-run plans. */
+ * more workspace than the plan gives, the fastest for which that is enough. *timeline is the caller's. SN_BAD_USAGE
+ * of a plan of operations side by side where the device has not the cores for them. */
 sn_run *sn_plan_file_play(sn_plan_file *file, const sn_device *device, sn_timeline **timeline, sn_err *err);
 
 #endif

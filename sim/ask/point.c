@@ -1,5 +1,5 @@
-/* Computes the points of a group: one network, one call of the simulator for all strategies. Where that fails, every
- * strategy is asked for by itself, so that only those fail that must. */
+/* Computes the points of a group: one question to a planner for all strategies. Where that fails, every strategy is
+ * asked for by itself, so that only those fail that must. */
 #include "sim/ask/point.h"
 
 #include "models/zoo.h"
@@ -34,16 +34,15 @@ static void fill_point(const sn_result *r, sn_point *point) {
                       .fits = r->fits};
 }
 
-typedef struct group {
-  const char *spec;
-  const sn_net *net;
-  const sn_device *device;
-  const sn_options *options;
-} group;
+void sn_point_forget(sn_point_kept *kept) {
+  sn_planner_free(kept->planner);
+  sn_net_free(kept->net);
+  *kept = (sn_point_kept){0};
+}
 
-static sn_status compute(const group *g, const sn_strategy *strategies, uint32_t count, sn_point *points, sn_err *err) {
-  sn_run *run = sn_simulate(g->spec, g->net, g->device, strategies, count, g->options, err);
-  for (uint32_t i = 0, result = 0, failure = 0; run && i < count; i++) { /* both in the order of the strategies */
+/* What a run has found; both its lists are in the order of the strategies. */
+static void fill_points(const sn_run *run, const sn_strategy *strategies, uint32_t count, sn_point *points) {
+  for (uint32_t i = 0, result = 0, failure = 0; i < count; i++) {
     char name[SN_STRATEGY_TEXT];
     sn_strategy_name(strategies[i], name);
     if (result < run->n_results && strcmp(run->results[result].strategy, name) == 0)
@@ -51,33 +50,66 @@ static sn_status compute(const group *g, const sn_strategy *strategies, uint32_t
     else
       fail_points(&points[i], 1, run->failures[failure++].reason);
   }
+}
+
+static sn_status compute_all(const sn_grid *grid, const char *spec, sn_point_kept *kept, sn_point *points,
+                             sn_err *err) {
+  uint32_t count = grid->n[SN_AXIS_STRATEGIES];
+  if (!kept->planner)
+    kept->planner = sn_planner_new(kept->net, &kept->device, &kept->options, err);
+  else
+    sn_planner_turn(kept->planner, &kept->device, &kept->options, err);
+  sn_run *run = err->code == SN_OK ? sn_planner_run(kept->planner, spec, grid->strategies, count, err) : NULL;
+  if (run) fill_points(run, grid->strategies, count, points);
   sn_run_free(run);
   return err->code;
 }
 
-void sn_point_compute(const sn_grid *grid, uint32_t number, sn_point *points) {
-  uint32_t at[SN_AXES], count = grid->n[SN_AXIS_STRATEGIES];
+static void compute_each(const sn_grid *grid, const char *spec, const sn_point_kept *kept, sn_point *points) {
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_STRATEGIES]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_run *run = sn_simulate(spec, kept->net, &kept->device, &grid->strategies[i], 1, &kept->options, &err);
+    if (run)
+      fill_points(run, &grid->strategies[i], 1, &points[i]);
+    else
+      fail_points(&points[i], 1, err.text);
+    sn_run_free(run);
+  }
+}
+
+static void ask(const sn_grid *grid, const uint32_t at[SN_AXES], sn_point_kept *kept) {
+  kept->device = sn_grid_device(grid, at);
+  kept->options = (sn_options){.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
+                               .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
+                               .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
+                               .placement = grid->placement,
+                               .corun = SN_CORUN_INIT,
+                               .iteration = sn_grid_iteration(grid, at),
+                               .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
+                               .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
+}
+
+static void compute(const sn_grid *grid, uint32_t number, sn_point_kept *kept, sn_point *points) {
+  uint32_t at[SN_AXES], family = sn_grid_family(grid, number);
   sn_err err = SN_ERR_INIT;
   sn_grid_at(grid, number, at);
-  sn_options options = {.workspace = (sn_workspace)grid->workspaces[at[SN_AXIS_WORKSPACES]],
-                        .external = (sn_external)grid->externals[at[SN_AXIS_EXTERNALS]],
-                        .allocator = (sn_allocator)grid->allocators[at[SN_AXIS_ALLOCATORS]],
-                        .placement = grid->placement,
-                        .corun = SN_CORUN_INIT,
-                        .iteration = sn_grid_iteration(grid, at),
-                        .shared_link = grid->links[at[SN_AXIS_LINKS]] == 1,
-                        .pool_bytes = grid->pools[at[SN_AXIS_POOLS]]};
   const char *spec = grid->nets[at[SN_AXIS_NETS]];
-  sn_net *net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], (uint32_t)grid->images[at[SN_AXIS_IMAGES]], &err);
-  sn_device device = sn_grid_device(grid, at);
-  if (net) sn_grid_check_precision(&device, options.iteration.precision, &err);
-  group g = {spec, net, &device, &options};
-  if (err.code != SN_OK)
-    fail_points(points, count, err.text);
-  else if (compute(&g, grid->strategies, count, points, &err) != SN_OK)
-    for (uint32_t i = 0; i < count; i++) {
-      sn_err own = SN_ERR_INIT;
-      if (compute(&g, &grid->strategies[i], 1, &points[i], &own) != SN_OK) fail_points(&points[i], 1, own.text);
-    }
-  sn_net_free(net);
+  if (kept->net && kept->family != family) sn_point_forget(kept);
+  kept->family = family;
+  ask(grid, at, kept);
+  if (!kept->net)
+    kept->net = sn_net_load(spec, grid->batches[at[SN_AXIS_BATCHES]], (uint32_t)grid->images[at[SN_AXIS_IMAGES]], &err);
+  if (kept->net) sn_grid_check_precision(&kept->device, kept->options.iteration.precision, &err);
+  if (err.code != SN_OK) {
+    fail_points(points, grid->n[SN_AXIS_STRATEGIES], err.text);
+  } else if (compute_all(grid, spec, kept, points, &err) != SN_OK) {
+    compute_each(grid, spec, kept, points);
+    sn_point_forget(kept);
+  }
+}
+
+void sn_point_compute(const sn_grid *grid, uint32_t group, sn_point_kept *kept, sn_point *points) {
+  sn_point_kept own = {0};
+  compute(grid, group, kept ? kept : &own, points);
+  sn_point_forget(&own);
 }

@@ -73,7 +73,8 @@ static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   if (!spec) return sn_fail_memory(err);
   r->net = sn_net_load(spec, run->batch, 0, err);
   bool tokens = r->net && r->net->values[0].dtype == SN_I64;
-  if (r->net && r->net->layers[0].out.h != run->image_height && (tokens || run->image_height == run->image_width)) {
+  if (r->net && sn_layer_rows(&r->net->layers[0]) != run->image_height &&
+      (tokens || run->image_height == run->image_width)) {
     sn_net_free(r->net);
     r->image = run->image_height;
     r->net = sn_net_load(spec, run->batch, r->image, err);
@@ -87,9 +88,9 @@ static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
 static sn_status check_net(const sn_replay *r, sn_err *err) {
   const sn_run *run = r->run;
   const sn_net *net = r->net;
-  const sn_shape *image = &net->layers[0].out;
+  const sn_layer *data = &net->layers[0];
   if (net->n_layers == run->layers && net->parameters == run->parameters && net->macs == run->macs &&
-      image->h == run->image_height && image->w == run->image_width)
+      sn_layer_rows(data) == run->image_height && data->out.w == run->image_width)
     return SN_OK;
   return sn_fail(err, SN_BAD_INPUT,
                  "run %" PRId64
@@ -239,6 +240,7 @@ static sn_status read_corun(const sn_corun_row *row, sn_corun_options *corun, sn
 static void read_context(const sn_result *result, sn_strategy strategy, sn_device *device) {
   *(sn_dialect_of(strategy.dialect)->eager ? &device->library_context_bytes : &device->context_bytes) =
       result->context_bytes;
+  device->kernel_bytes = 0; /* they are in it */
 }
 
 sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,

@@ -8,7 +8,7 @@
 #include "sim/plan/place.h"
 
 static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect, sn_iteration iteration) {
-  if (dialect->fork_copies && !iteration.inference) return layer->mask_bytes + layer->statistics_bytes;
+  if (dialect->fork_copies && !iteration.inference) return sn_precision_beside_bytes(iteration.precision, layer);
   uint64_t running = UINT64_C(2) * layer->out.c * sn_precision_parameter_bytes(iteration.precision);
   uint64_t counter = dialect->eager ? 8 : 0;
   return layer->op == SN_BN ? running + counter : 0;
@@ -163,17 +163,24 @@ static void add_memory(const sn_result_source *s, sn_result *r) {
   r->instructions = plan->n_instrs;
 }
 
-/* When the first update begins, and what all of them take together; the end and nothing, where there are none. */
-static int64_t find_updates(const sn_plan *plan, const sn_trace *trace, int64_t *taken) {
-  int64_t begin = trace->end_ns;
-  *taken = 0;
+/* What the instructions of a kind take together. */
+typedef struct taken {
+  int64_t updates, out, in;
+  int64_t first_update; /* when it begins; the end where there is none */
+} taken;
+
+static taken add_spans(const sn_plan *plan, const sn_trace *trace) {
+  taken t = {.first_update = trace->end_ns};
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
+    int64_t begin = trace->spans[i].begin_ns, ns = trace->spans[i].end_ns - begin;
+    if (instr->kind == SN_COPY_OUT) t.out += ns;
+    if (instr->kind == SN_COPY_IN) t.in += ns;
     if (instr->kind != SN_COMPUTE || plan->route->steps[instr->id].pass != SN_UPDATE) continue;
-    if (trace->spans[i].begin_ns < begin) begin = trace->spans[i].begin_ns;
-    *taken += trace->spans[i].end_ns - trace->spans[i].begin_ns;
+    if (begin < t.first_update) t.first_update = begin;
+    t.updates += ns;
   }
-  return begin;
+  return t;
 }
 
 /* Of all lanes that compute. */
@@ -186,11 +193,14 @@ static int64_t busy_computing(const sn_result_source *s) {
 /* A batch that another one follows takes the time up to the updates. */
 static void add_times(const sn_result_source *s, sn_result *r) {
   const sn_trace *trace = s->trace;
-  int64_t batches = sn_iteration_batches(s->iteration), updates, end = find_updates(s->plan, trace, &updates);
+  int64_t batches = sn_iteration_batches(s->iteration);
+  taken t = add_spans(s->plan, trace);
   int64_t busy = busy_computing(s), known = trace->known_ns;
-  r->iteration_ns = trace->end_ns + (batches - 1) * end;
-  r->compute_ns = busy + (batches - 1) * (busy - updates);
-  r->known_ns = known + (batches - 1) * (known < busy - updates ? known : busy - updates);
+  r->iteration_ns = trace->end_ns + (batches - 1) * t.first_update;
+  r->compute_ns = busy + (batches - 1) * (busy - t.updates);
+  r->known_ns = known + (batches - 1) * (known < busy - t.updates ? known : busy - t.updates);
+  r->out_ns = batches * t.out;
+  r->in_ns = batches * t.in;
   bool corun = sn_plan_is_corun(s->plan); /* a lane of which waits where it has no work */
   r->stall_ns = corun ? 0 : batches * trace->stall_ns[SN_LANE_COMPUTE];
   r->allocation_ns = batches * trace->allocation_ns;
@@ -198,16 +208,6 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->images_per_second = 0;
   if (r->iteration_ns > 0)
     r->images_per_second = (double)batches * s->plan->route->net->batch / ((double)r->iteration_ns / 1e9);
-}
-
-static void add_copy_times(const sn_result_source *s, sn_result *r) {
-  for (uint32_t i = 0; i < s->plan->n_instrs; i++) {
-    const sn_span *span = &s->trace->spans[i];
-    if (s->plan->instrs[i].kind == SN_COPY_OUT) r->out_ns += span->end_ns - span->begin_ns;
-    if (s->plan->instrs[i].kind == SN_COPY_IN) r->in_ns += span->end_ns - span->begin_ns;
-  }
-  r->out_ns *= sn_iteration_batches(s->iteration);
-  r->in_ns *= sn_iteration_batches(s->iteration);
 }
 
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
@@ -258,7 +258,6 @@ sn_status sn_result_fill(const sn_result_source *source, sn_strategy strategy, s
   if (find_bare(source, strategy, r, err) != SN_OK) return err->code;
   add_memory(source, r);
   add_times(source, r);
-  add_copy_times(source, r);
   return !source->want_steps || add_steps(source, arena, r) ? SN_OK : sn_fail_memory(err);
 }
 
@@ -270,8 +269,9 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .net = sn_arena_text(arena, spec),
                   .net_name = sn_arena_text(arena, net->name),
                   .batch = net->batch,
-                  .image_height = net->layers[0].out.h,
+                  .image_height = sn_layer_rows(&net->layers[0]),
                   .image_width = net->layers[0].out.w,
+                  .image_depth = net->layers[0].planes,
                   .gpu = sn_arena_text(arena, device->name),
                   .memory_bytes = device->memory_bytes,
                   .memory_nominal = device->memory_nominal,

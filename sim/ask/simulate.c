@@ -8,6 +8,7 @@
 #include "sim/ask/cause.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/explain.h"
+#include "sim/ask/question.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
 #include "sim/device/cost.h"
@@ -20,144 +21,52 @@
 
 #include <stdlib.h>
 
-/* What all strategies of one graph share. */
-typedef struct graph {
-  sn_route *route;                       /* NULL: nobody has asked for it */
-  sn_costs *costs;                       /* PyTorch's own; NULL: the question's */
-  sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
-  sn_standing *standing;                 /* of strategies that adapt */
-  sn_persistent persistent;
-  uint64_t floor;                      /* the pool below which no strategy runs: the largest step with its workspace */
-  bool workspace_free;                 /* every step can do without workspace */
-  uint64_t adapting[SN_RECOMPUTES][2]; /* the least pools of strategies that adapt, which take long to find, without and
-                                          with offload; 0: unknown */
-} graph;
-
-/* What all strategies of one question share. */
-typedef struct question {
-  const sn_net *net;
-  const sn_device *device;
-  const sn_options *options;
-  sn_costs *model, *costs; /* by the formulas; and as measured, where that is known: else they are the same */
-  sn_packings packings;
-  sn_corun_plans corun;
-  graph graphs[SN_STRATEGY_GRAPHS];
-  uint64_t memory_bytes; /* of the device */
-  sn_arena *arena;       /* of the run; NULL where only a plan is wanted */
-  sn_err *err;
-} question;
-
 static bool is_eager(sn_strategy strategy) {
   return sn_dialect_of(strategy.dialect)->eager;
 }
 
 /* PyTorch's graphs have PyTorch's allocator unless another one is asked for; others if it is. */
-static bool has_caching(const question *q, sn_strategy strategy) {
+static bool has_caching(const sn__question *q, sn_strategy strategy) {
   if (q->options->allocator == SN_ALLOCATOR_POOL) return is_eager(strategy);
   return q->options->allocator == SN_ALLOCATOR_PYTORCH || q->options->allocator == SN_ALLOCATOR_EXPANDABLE;
 }
 
-static const sn_costs *costs_of(const question *q, sn_strategy strategy) {
-  const graph *g = &q->graphs[sn_strategy_graph(strategy)];
-  return g->costs ? g->costs : q->costs;
+static uint64_t context_of(const sn__question *q, sn_strategy strategy) {
+  return sn_device_context(q->device, q->net, is_eager(strategy));
 }
 
-/* Which algorithms cuDNN takes is not for the plan to say where PyTorch or SINGA call it: what they need, they have. */
-static sn_workspace workspace_of(const question *q, sn_strategy strategy) {
-  return sn_dialect_of(strategy.dialect)->declared ? SN_WORKSPACE_MAX : q->options->workspace;
-}
-
-static graph *graph_of(question *q, sn_strategy strategy) {
-  return &q->graphs[sn_strategy_graph(strategy)];
-}
-
-static uint64_t context_of(const question *q, sn_strategy strategy) {
-  return sn_device_context(q->device, is_eager(strategy));
-}
-
-static uint64_t resident_bytes(const question *q, sn_strategy strategy) {
+static uint64_t resident_bytes(const sn__question *q, sn_strategy strategy) {
   return context_of(q, strategy) + sn_persistent_total(&q->graphs[sn_strategy_graph(strategy)].persistent);
 }
 
 /* The pool on offer. */
-static uint64_t pool_of(const question *q, sn_strategy strategy) {
+static uint64_t pool_of(const sn__question *q, sn_strategy strategy) {
   uint64_t fixed = resident_bytes(q, strategy), left = q->memory_bytes > fixed ? q->memory_bytes - fixed : 0;
   return q->options->pool_bytes > 0 ? sn_min(q->options->pool_bytes, left) : left;
 }
 
-static sn_status open_question(question *q) {
-  q->memory_bytes = q->device->memory_bytes;
-  q->model = sn_costs_new_in(q->net, q->device, q->options->iteration.precision, q->err);
-  if (q->model && sn_costs_optimizer(q->model) != q->options->iteration.optimizer)
-    sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
-  q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;
-  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
-  return q->costs ? SN_OK : q->err->code;
-}
-
-/* Makes the graph of a strategy, if nobody has. */
-static sn_status open_graph(question *q, sn_strategy strategy) {
-  graph *g = graph_of(q, strategy);
-  const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
-  if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
-  if (g->route) return SN_OK;
-  sn_route *route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
-  if (!route) return q->err->code;
-  g->route = route;
-  if (is_eager(strategy)) g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->err);
-  if (is_eager(strategy) && !g->costs) return q->err->code;
-  if (g->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
-  g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
-  sn_workspace workspace = workspace_of(q, strategy);
-  g->floor = sn_lower_floor(route, workspace, costs_of(q, strategy), &g->workspace_free);
-  g->workspace_free = g->workspace_free && workspace != SN_WORKSPACE_MAX;
-  g->standing = sn_standing_new(route, costs_of(q, strategy), workspace != SN_WORKSPACE_NONE, q->err);
-  return g->standing ? SN_OK : q->err->code;
-}
-
-static void close_question(question *q) {
-  sn_corun_plans_clear(&q->corun); /* which look at the graphs */
-  for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) {
-    for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(q->graphs[g].schedules[i]);
-    sn_standing_free(q->graphs[g].standing);
-    sn_costs_free(q->graphs[g].costs);
-    sn_route_free(q->graphs[g].route);
-  }
-  if (q->costs != q->model) sn_costs_free(q->costs);
-  sn_costs_free(q->model);
-  sn_packings_clear(&q->packings);
-}
-
-/* Made when first asked for; NULL after an error. */
-static const sn_schedule *schedule_of(question *q, sn_strategy strategy) {
-  if (open_graph(q, strategy) != SN_OK) return NULL;
-  graph *g = graph_of(q, strategy);
-  sn_schedule **schedule = &g->schedules[strategy.recompute];
-  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
-  return *schedule;
-}
-
 /* What PyTorch's allocator may take; --pool limits it by as much beside what is resident. */
-static uint64_t caching_memory(const question *q, sn_strategy strategy) {
+static uint64_t caching_memory(const sn__question *q, sn_strategy strategy) {
   uint64_t pool = q->options->pool_bytes;
   return pool > 0 ? sn_min(q->memory_bytes, resident_bytes(q, strategy) + pool) : q->memory_bytes;
 }
 
-static sn_plan *plan_in(question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
-  const sn_schedule *schedule = schedule_of(q, strategy);
+static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_bytes, bool only_fits) {
+  const sn_schedule *schedule = sn__question_schedule(q, strategy);
   if (!schedule) return NULL;
   sn_caching_server server = {q->device, q->options, caching_memory(q, strategy), q->err};
   const sn_plan_wish wish = {
       .schedule = schedule,
-      .costs = costs_of(q, strategy),
+      .costs = sn__question_costs(q, strategy),
       .link = sn_link_of(q->device, q->options->external),
       .strategy = strategy,
-      .workspace = workspace_of(q, strategy),
+      .workspace = sn__question_workspace(q, strategy),
       .placement = only_fits && has_caching(q, strategy) ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
-      .standing = graph_of(q, strategy)->standing,
+      .proved = sn__question_proved(q, strategy),
+      .standing = sn__question_graph_of(q, strategy)->standing,
       .serve = sn_strategy_adapts(strategy) && has_caching(q, strategy) ? sn_caching_serve : NULL,
       .server = &server,
       .only_fits = only_fits};
@@ -180,7 +89,7 @@ static bool is_lucky(sn_strategy strategy) {
 }
 
 /* What a plan needs in a pool, and whether it has it. */
-static sn_status try_pool(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
+static sn_status try_pool(sn__question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
   sn_plan *plan = plan_in(q, strategy, pool_bytes, false);
   if (!plan) return q->err->code;
   *needed = plan->pool_bytes;
@@ -191,9 +100,9 @@ static sn_status try_pool(question *q, sn_strategy strategy, uint64_t pool_bytes
 
 /* From the floor up to what each plan says it needs; then down, looking into `LOOKS` places at first, while less is
  * enough. */
-static sn_status search_pool(question *q, sn_strategy strategy, uint64_t *least) {
+static sn_status search_pool(sn__question *q, sn_strategy strategy, uint64_t *least) {
   enum { LOOKS = 16, DOWN = 64 };
-  uint64_t floor = graph_of(q, strategy)->floor, pool = floor, needed = 0;
+  uint64_t floor = sn__question_graph_of(q, strategy)->floor, pool = floor, needed = 0;
   bool fits = false;
   sn_status status = SN_OK;
   while (status == SN_OK && !fits) {
@@ -218,15 +127,16 @@ static sn_status search_pool(question *q, sn_strategy strategy, uint64_t *least)
 /* The smallest pool in which the strategy runs; `known` is a result of it, or NULL. The cache empties the device before
  * it gives up (sim/plan/lower.c), so that the floor is enough for it. Without a cache tensors lie where they lie,
  * however large the pool is, and a plan for nothing takes not a byte that is not needed. */
-static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *known, uint64_t *least) {
+static sn_status least_pool(sn__question *q, sn_strategy strategy, const sn_result *known, uint64_t *least) {
   bool fits, same = q->options->workspace != SN_WORKSPACE_DYNAMIC;
-  uint64_t *adapting = &graph_of(q, strategy)->adapting[strategy.recompute][strategy.offload != SN_OFFLOAD_NONE];
+  uint64_t *adapting =
+      &sn__question_graph_of(q, strategy)->adapting[strategy.recompute][strategy.offload != SN_OFFLOAD_NONE];
   if (is_lucky(strategy)) return search_pool(q, strategy, least);
   if (sn_strategy_has_cache(strategy))
-    *least = graph_of(q, strategy)->floor;
+    *least = sn__question_graph_of(q, strategy)->floor;
   else if (known && same && !sn_strategy_is_corun(strategy) && !sn_strategy_adapts(strategy))
     *least = known->pool_bytes;
-  else if (known && graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
+  else if (known && sn__question_graph_of(q, strategy)->workspace_free && !sn_strategy_is_corun(strategy) &&
            !sn_strategy_adapts(strategy))
     *least = known->pool_bare_bytes; /* placed anew where it is packed (sim/ask/result.c) */
   else if (sn_strategy_adapts(strategy) && *adapting > 0)
@@ -237,7 +147,7 @@ static sn_status least_pool(question *q, sn_strategy strategy, const sn_result *
 }
 
 /* Whether both pools are large enough, and what the plan needs of its own. */
-static sn_status try_both(question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
+static sn_status try_both(sn__question *q, sn_strategy strategy, uint64_t pool_bytes, uint64_t *needed, bool *fits) {
   sn_plan *plan = plan_in(q, strategy, pool_bytes, true);
   if (!plan) return q->err->code;
   *needed = plan->pool_bytes;
@@ -248,7 +158,7 @@ static sn_status try_both(question *q, sn_strategy strategy, uint64_t pool_bytes
 
 /* A cache sends out the less the more the device has: bisection, to the block, where the host has too little for what
  * the smallest pool sends out. *found is false where no pool is large enough. */
-static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_t *least, bool *found) {
+static sn_status least_pool_with_host(sn__question *q, sn_strategy strategy, uint64_t *least, bool *found) {
   uint64_t bad = *least, good = 0, needed;
   sn_status status = try_both(q, strategy, bad, &needed, found);
   if (status != SN_OK || *found) return status;
@@ -263,7 +173,7 @@ static sn_status least_pool_with_host(question *q, sn_strategy strategy, uint64_
   return status;
 }
 
-static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t *memory_bytes) {
+static sn_status least_with_caching(sn__question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   sn_plan *plan = plan_in(q, strategy, sn_strategy_adapts(strategy) ? 0 : SN_MEMORY_ALL, true);
   sn_status status = plan ? sn_caching_need_least(plan, q->device, q->options, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
@@ -271,16 +181,16 @@ static sn_status least_with_caching(question *q, sn_strategy strategy, uint64_t 
   return status;
 }
 
-static bool is_host_limited(const question *q) {
+static bool is_host_limited(const sn__question *q) {
   return q->device->host_memory_bytes > 0 && q->options->external == SN_EXTERNAL_HOST;
 }
 
 /* sn_planner_least() */
-static sn_status least_memory(question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
+static sn_status least_memory(sn__question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
   bool found = true;
   uint64_t pool = 0;
   if (has_caching(q, strategy)) return least_with_caching(q, strategy, memory_bytes);
-  sn_status status = open_graph(q, strategy);
+  sn_status status = sn__question_open_graph(q, strategy);
   if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
   if (status == SN_OK && is_host_limited(q)) status = least_pool_with_host(q, strategy, &pool, &found);
   *memory_bytes = found ? resident_bytes(q, strategy) + pool : 0;
@@ -288,9 +198,9 @@ static sn_status least_memory(question *q, sn_strategy strategy, const sn_result
 }
 
 /* The plan for the pool on offer; where luck is against it, that for less. */
-static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
+static sn_plan *make_plan(sn__question *q, sn_strategy strategy, bool only_fits) {
   uint64_t least;
-  if (open_graph(q, strategy) != SN_OK) return NULL;
+  if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
   uint64_t pool_bytes = pool_of(q, strategy);
   sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
   if (!plan || !is_lucky(strategy) || plan->pool_bytes <= pool_bytes) return plan;
@@ -302,7 +212,7 @@ static sn_plan *make_plan(question *q, sn_strategy strategy, bool only_fits) {
   return plan;
 }
 
-static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need,
+static sn_status find_caching_need(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need,
                                    uint64_t *least_bytes) {
   sn_status status =
       sn_caching_need_of(plan, q->device, q->options, caching_memory(q, strategy), need, least_bytes, q->err);
@@ -311,7 +221,7 @@ static sn_status find_caching_need(question *q, sn_strategy strategy, const sn_p
 }
 
 /* Instead of the plan's pool. */
-static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
+static sn_status add_caching(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_result *r) {
   sn_caching_need need;
   sn_status status = find_caching_need(q, strategy, plan, &need, &r->least_device_bytes);
   r->context_bytes = need.context_bytes;
@@ -323,13 +233,13 @@ static sn_status add_caching(question *q, sn_strategy strategy, const sn_plan *p
   return status;
 }
 
-static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
+static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan *plan, const sn_trace *trace,
                             sn_result *r) {
   sn_result_source source = {.plan = plan,
                              .packings = &q->packings,
                              .use = plan->use,
                              .trace = trace,
-                             .persistent = graph_of(q, strategy)->persistent,
+                             .persistent = sn__question_graph_of(q, strategy)->persistent,
                              .context_bytes = context_of(q, strategy),
                              .iteration = q->options->iteration,
                              .external = q->options->external,
@@ -346,9 +256,9 @@ static sn_status add_result(question *q, sn_strategy strategy, const sn_plan *pl
 }
 
 /* Plays a plan on the simulated device; the trace is to be cleared in every case. */
-static sn_status play(const question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
+static sn_status play(const sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_trace *trace) {
   sn_device_model model = {.device = sn_plan_is_corun(plan) ? &q->corun.device : q->device,
-                           .costs = costs_of(q, strategy),
+                           .costs = sn__question_costs(q, strategy),
                            .external = q->options->external,
                            .allocator = q->options->allocator,
                            .shared_link = q->options->shared_link,
@@ -359,7 +269,7 @@ static sn_status play(const question *q, sn_strategy strategy, const sn_plan *pl
 }
 
 /* *roomy is the plan's. */
-static sn_status answer(question *q, sn_strategy strategy, sn_result *result, bool *roomy) {
+static sn_status answer(sn__question *q, sn_strategy strategy, sn_result *result, bool *roomy) {
   sn_plan *plan = make_plan(q, strategy, false);
   if (!plan) return q->err->code;
   sn_trace trace;
@@ -371,14 +281,14 @@ static sn_status answer(question *q, sn_strategy strategy, sn_result *result, bo
   return status;
 }
 
-static sn_status fill_head(const question *q, const char *spec, const sn_route *route, sn_run *run) {
+static sn_status fill_head(const sn__question *q, const char *spec, const sn_route *route, sn_run *run) {
   if (sn_result_begin_run(spec, q->net, route, q->device, q->options, q->arena, run, q->err) != SN_OK)
     return q->err->code;
   return q->options->want_tensors ? sn_result_add_tensors(route, q->arena, run, q->err) : SN_OK;
 }
 
 /* A strategy that no plan can be made for, or none that can be played, leaves the others their answers. */
-static sn_status leave_out(question *q, sn_strategy strategy, sn_failure *failure) {
+static sn_status leave_out(sn__question *q, sn_strategy strategy, sn_failure *failure) {
   char name[SN_STRATEGY_TEXT];
   if (q->err->code != SN_BAD_INPUT) return q->err->code;
   *failure =
@@ -388,14 +298,14 @@ static sn_status leave_out(question *q, sn_strategy strategy, sn_failure *failur
 }
 
 /* Nothing but failures is an error: the first one's. */
-static sn_status judge(question *q, const sn_run *run) {
+static sn_status judge(sn__question *q, const sn_run *run) {
   if (run->n_results > 0 || run->n_failures == 0) return SN_OK;
   return sn_fail(q->err, SN_BAD_INPUT, "%s", run->failures[0].reason);
 }
 
 /* With the answer of a strategy whose plan is the same, but for peak rows, whose advice is not. */
-static sn_status answer_once(question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
-  sn_answer fresh = {.strategy = strategy, .schedule = schedule_of(q, strategy), .result = r};
+static sn_status answer_once(sn__question *q, sn_answers *all, sn_strategy strategy, sn_result *r) {
+  sn_answer fresh = {.strategy = strategy, .schedule = sn__question_schedule(q, strategy), .result = r};
   bool alone = q->options->want_peak || sn_strategy_adapts(strategy); /* the schedule is not the plan's */
   const sn_answer *twin = fresh.schedule && !alone ? sn_answers_find(all, &fresh) : NULL;
   if (!fresh.schedule) return q->err->code;
@@ -409,7 +319,7 @@ static sn_status answer_once(question *q, sn_answers *all, sn_strategy strategy,
   return same_least ? SN_OK : least_memory(q, strategy, r, &r->least_device_bytes);
 }
 
-static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
+static sn_run *fill_run(sn__question *q, const char *spec, const sn_strategy *strategies, uint32_t n_strategies) {
   sn_run *run = sn_arena_alloc(q->arena, 1, sizeof *run);
   sn_result *results = sn_arena_alloc(q->arena, n_strategies, sizeof *results);
   sn_failure *failures = sn_arena_alloc(q->arena, n_strategies, sizeof *failures);
@@ -417,10 +327,9 @@ static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strate
     sn_fail_memory(q->err);
     return NULL;
   }
-  sn_status status = open_question(q);
   sn_strategy shown = sn_result_head(strategies, n_strategies);
-  if (status == SN_OK) status = open_graph(q, shown);
-  if (status == SN_OK) status = fill_head(q, spec, graph_of(q, shown)->route, run);
+  sn_status status = sn__question_open_graph(q, shown);
+  if (status == SN_OK) status = fill_head(q, spec, sn__question_graph_of(q, shown)->route, run);
   if (status != SN_OK) return NULL;
   run->results = results;
   run->failures = failures;
@@ -437,56 +346,73 @@ static sn_run *fill_run(question *q, const char *spec, const sn_strategy *strate
 
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                     uint32_t n_strategies, const sn_options *options, sn_err *err) {
-  question q = {.net = net, .device = device, .options = options, .arena = sn_arena_new(), .err = err};
-  sn_run *run = q.arena ? fill_run(&q, spec, strategies, n_strategies) : NULL;
-  if (!q.arena) sn_fail_memory(err);
-  close_question(&q);
-  if (!run) sn_arena_free(q.arena);
+  sn_planner *planner = sn_planner_new(net, device, options, err);
+  sn_run *run = planner ? sn_planner_run(planner, spec, strategies, n_strategies, err) : NULL;
+  sn_planner_free(planner);
   return run;
 }
 
 sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                  const sn_options *options, FILE *out, sn_err *err) {
-  question q = {.net = net, .device = device, .options = options, .err = err};
+  sn__question q = {.net = net, .device = device, .options = options, .err = err};
   char name[SN_STRATEGY_TEXT];
-  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
+  sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_status status =
       plan ? sn_plan_write(plan, sn_strategy_name(strategy, name), device, options, out, err) : err->code;
   sn_plan_free(plan);
-  close_question(&q);
+  sn__question_close(&q);
   return status;
 }
 
 sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                   const sn_options *options, sn_err *err) {
-  question q = {.net = net, .device = device, .options = options, .err = err};
-  sn_plan *plan = open_question(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
+  sn__question q = {.net = net, .device = device, .options = options, .err = err};
+  sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_trace trace = {0};
   sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
   sn_trace_clear(&trace);
   sn_plan_free(plan);
-  close_question(&q);
+  sn__question_close(&q);
   return timeline;
 }
 
 /* ---- a question kept open ---- */
 
 struct sn_planner {
-  question q;
+  sn__question q;
 };
 
 sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
   sn_planner *planner = calloc(1, sizeof *planner);
   if (!planner) return sn_fail_memory(err), NULL;
-  planner->q = (question){.net = net, .device = device, .options = options, .err = err};
-  if (open_question(&planner->q) == SN_OK) return planner;
+  planner->q = (sn__question){.net = net, .device = device, .options = options, .err = err};
+  if (sn__question_open(&planner->q) == SN_OK) return planner;
   sn_planner_free(planner);
   return NULL;
 }
 
 void sn_planner_free(sn_planner *planner) {
-  if (planner) close_question(&planner->q);
+  if (planner) sn__question_close(&planner->q);
   free(planner);
+}
+
+sn_status sn_planner_turn(sn_planner *planner, const sn_device *device, const sn_options *options, sn_err *err) {
+  planner->q.err = err;
+  sn__question_turn(&planner->q, device, options);
+  return sn__question_open(&planner->q);
+}
+
+sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy *strategies, uint32_t n_strategies,
+                       sn_err *err) {
+  sn__question *q = &planner->q;
+  q->err = err;
+  q->memory_bytes = q->device->memory_bytes;
+  q->arena = sn_arena_new();
+  sn_run *run = q->arena ? fill_run(q, spec, strategies, n_strategies) : NULL;
+  if (!q->arena) sn_fail_memory(err);
+  if (!run) sn_arena_free(q->arena);
+  q->arena = NULL;
+  return run;
 }
 
 sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, bool only_fits,
@@ -496,17 +422,17 @@ sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t mem
   return make_plan(&planner->q, strategy, only_fits);
 }
 
-static sn_need_wish need_wish(question *q, sn_strategy strategy) {
+static sn_need_wish need_wish(sn__question *q, sn_strategy strategy) {
   return (sn_need_wish){.strategy = strategy,
-                        .schedule = schedule_of(q, strategy),
+                        .schedule = sn__question_schedule(q, strategy),
                         .memory_bytes = q->memory_bytes,
                         .resident_bytes = resident_bytes(q, strategy),
                         .pool_limit = q->options->pool_bytes,
-                        .floor = graph_of(q, strategy)->floor,
+                        .floor = sn__question_graph_of(q, strategy)->floor,
                         .on_host = q->options->external == SN_EXTERNAL_HOST};
 }
 
-static sn_status tell_need(question *q, sn_strategy strategy, const sn_plan *plan, sn_need *need) {
+static sn_status tell_need(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_need *need) {
   const sn_need_wish wish = need_wish(q, strategy);
   sn_caching_need caching;
   sn_need_tell(&wish, plan, need);
@@ -526,10 +452,10 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 }
 
 /* Whether a plan is to be made at all to know if it fits. */
-static sn_status foresee(question *q, sn_strategy strategy, sn_need *need, bool *known) {
+static sn_status foresee(sn__question *q, sn_strategy strategy, sn_need *need, bool *known) {
   *known = false;
   if (is_host_limited(q) || is_lucky(strategy) || sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy) ||
-      (has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !schedule_of(q, strategy))
+      (has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !sn__question_schedule(q, strategy))
     return q->err->code;
   const sn_need_wish wish = need_wish(q, strategy);
   return sn_need_foresee(&wish, need, known, q->err);
@@ -537,7 +463,7 @@ static sn_status foresee(question *q, sn_strategy strategy, sn_need *need, bool 
 
 sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
                           sn_err *err) {
-  question *q = &planner->q;
+  sn__question *q = &planner->q;
   bool known;
   q->err = err;
   q->memory_bytes = memory_bytes;
@@ -555,10 +481,10 @@ sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *
 }
 
 sn_status sn_planner_bound(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err) {
-  question *q = &planner->q;
+  sn__question *q = &planner->q;
   q->err = err;
-  if (open_graph(q, strategy) != SN_OK) return err->code;
-  uint64_t step = sn_need_of_largest_step(graph_of(q, strategy)->route, !has_caching(q, strategy));
+  if (sn__question_open_graph(q, strategy) != SN_OK) return err->code;
+  uint64_t step = sn_need_of_largest_step(sn__question_graph_of(q, strategy)->route, !has_caching(q, strategy));
   *memory_bytes = resident_bytes(q, strategy) + step;
   return SN_OK;
 }

@@ -55,6 +55,13 @@ typedef struct sn_planner sn_planner;
 sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err);
 void sn_planner_free(sn_planner *planner);
 
+/* Asks about the same net on another device, or with other options of the same iteration: what depends on neither is
+ * kept (sim/ask/question.h). After an error the planner is only to be freed. */
+sn_status sn_planner_turn(sn_planner *planner, const sn_device *device, const sn_options *options, sn_err *err);
+/* sn_simulate() with what the planner has. */
+sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy *strategies, uint32_t n_strategies,
+                       sn_err *err);
+
 /* What a strategy needs, from its plan alone. */
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 /* The same but for device_bytes and host_bytes, which stay 0, sooner: nothing is planned or placed but where that

@@ -1,5 +1,8 @@
 /* Workers: a fixed array of slots under one lock. A slot is free, waits for a thread, is being computed or is done; a
- * group takes a thread milliseconds, so looking at every slot (four a thread) each time costs nothing beside it. */
+ * group takes a thread milliseconds, so looking at every slot (four a thread) each time costs nothing beside it.
+ *
+ * A thread goes on with the family it is at, then with one that no thread is at, and only then joins another thread:
+ * what a family shares (sim/ask/point.h) is made in each thread. */
 #include "sim/ask/workers.h"
 
 #include <pthread.h>
@@ -11,7 +14,8 @@ typedef enum state { FREE, WAITING, RUNNING, DONE } state;
 
 typedef struct slot {
   state state;
-  uint32_t group;
+  uint32_t group, family;
+  bool taken_up; /* waiting: a thread is at its family */
   uint64_t turn; /* of being given */
   sn_point *points;
 } slot;
@@ -36,23 +40,50 @@ static slot *first(const sn_workers *w, state wanted) {
   return found;
 }
 
+/* The waiting slot that a thread at this family does next, of those that are alike the one given first. */
+static slot *next(const sn_workers *w, uint32_t family) {
+  slot *found = NULL;
+  int best = 0;
+  for (uint32_t i = 0; i < w->n_slots; i++) {
+    slot *s = &w->slots[i];
+    int rank = s->state != WAITING ? 0 : s->family == family ? 3 : !s->taken_up ? 2 : 1;
+    if (rank > best || (rank > 0 && rank == best && s->turn < found->turn)) found = s, best = rank;
+  }
+  return found;
+}
+
+static void take_up(sn_workers *w, uint32_t family) {
+  for (uint32_t i = 0; i < w->n_slots; i++)
+    if (w->slots[i].family == family) w->slots[i].taken_up = true;
+}
+
+static bool is_taken_up(const sn_workers *w, uint32_t family) {
+  for (uint32_t i = 0; i < w->n_slots; i++)
+    if (w->slots[i].state == RUNNING && w->slots[i].family == family) return true;
+  return false;
+}
+
 static void *work(void *user) {
   sn_workers *w = user;
+  sn_point_kept kept = {0};
+  uint32_t family = UINT32_MAX; /* none */
   pthread_mutex_lock(&w->lock);
   while (!w->ends) {
-    slot *s = first(w, WAITING);
+    slot *s = next(w, family);
     if (!s) {
       pthread_cond_wait(&w->given, &w->lock);
       continue;
     }
     s->state = RUNNING;
+    take_up(w, family = s->family);
     pthread_mutex_unlock(&w->lock);
-    sn_point_compute(w->grid, s->group, s->points);
+    sn_point_compute(w->grid, s->group, &kept, s->points);
     pthread_mutex_lock(&w->lock);
     s->state = DONE;
     pthread_cond_signal(&w->done);
   }
   pthread_mutex_unlock(&w->lock);
+  sn_point_forget(&kept);
   return NULL;
 }
 
@@ -137,6 +168,8 @@ void sn_workers_give(sn_workers *w, uint32_t group) {
   if (s) {
     s->state = WAITING;
     s->group = group;
+    s->family = sn_grid_family(w->grid, group);
+    s->taken_up = is_taken_up(w, s->family);
     s->turn = ++w->turns;
     pthread_cond_signal(&w->given);
   }

@@ -33,7 +33,8 @@ void sn_workers_free(sn_workers *workers);
 uint32_t sn_workers_room(sn_workers *workers);
 uint32_t sn_workers_held(sn_workers *workers);
 
-/* Queues a group; there must be room. Groups are begun in the order given. */
+/* Queues a group; there must be room. Groups are begun in the order given, but for those of a family (sim/ask/grid.h),
+ * which one thread computes one after the other while others have something else to do. */
 void sn_workers_give(sn_workers *workers, uint32_t group);
 /* Takes a finished group and its points (of all the grid's strategies), waiting for up to `wait_ms`; false: none. */
 bool sn_workers_take(sn_workers *workers, uint32_t wait_ms, uint32_t *group, sn_point *points);

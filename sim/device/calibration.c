@@ -14,9 +14,24 @@ void sn_calibration_free(sn_calibration *c) {
   if (c) sn_arena_free(c->arena);
 }
 
+static uint32_t or_one(uint32_t size) {
+  return size > 0 ? size : 1;
+}
+
 static int print_window(const sn_attr *a, char *text, size_t room) {
-  return snprintf(text, room, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w, a->stride_h, a->stride_w, a->pad_h,
-                  a->pad_w);
+  int used = 0;
+  if (a->planes > 1)
+    used = snprintf(text, room, " %u planes: %u s%u p%u d%u,", a->planes, or_one(a->kernel_d), or_one(a->stride_d),
+                    a->pad_d, or_one(a->dilation_d));
+  return used + snprintf(text + used, room - (size_t)used, " %ux%u s%ux%u p%ux%u", a->kernel_h, a->kernel_w,
+                         a->stride_h, a->stride_w, a->pad_h, a->pad_w);
+}
+
+static int print_dilated(const sn_attr *a, char *text, size_t room) {
+  int used = print_window(a, text, room);
+  if (a->dilation_h > 1 || a->dilation_w > 1)
+    used += snprintf(text + used, room - (size_t)used, " d%ux%u", a->dilation_h, a->dilation_w);
+  return used;
 }
 
 static void print_attributes(const sn_layer *layer, char *text, size_t room) {
@@ -24,9 +39,7 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
   switch (layer->op) {
   case SN_CONV:
   case SN_DECONV: {
-    int used = print_window(a, text, room);
-    if (a->dilation_h > 1 || a->dilation_w > 1)
-      used += snprintf(text + used, room - (size_t)used, " d%ux%u", a->dilation_h, a->dilation_w);
+    int used = print_dilated(a, text, room);
     snprintf(text + used, room - (size_t)used, " g%u%s", a->groups, a->bias ? " bias" : "");
     return;
   }
@@ -37,11 +50,11 @@ static void print_attributes(const sn_layer *layer, char *text, size_t room) {
     const char *mode = a->pool == SN_POOL_MAX ? " max" : " average";
     bool windowless = a->global || a->adaptive_h;
     int used = snprintf(text, room, "%s%s", a->global ? " global" : windowless ? " adaptive" : "", mode);
-    if (!windowless) print_window(a, text + used, room - (size_t)used);
+    if (!windowless) print_dilated(a, text + used, room - (size_t)used);
     return;
   }
   case SN_ACT:
-    if (a->act != SN_ACT_RELU) snprintf(text, room, " %s", sn_act_names()[a->act]);
+    if (a->act != SN_ACT_RELU) snprintf(text, room, " %s%s", sn_act_names()[a->act], a->slopes > 1 ? " channels" : "");
     return;
   case SN_GROUP_NORM:
     snprintf(text, room, " g%u", a->groups);
@@ -63,7 +76,7 @@ static bool is_rectified(const sn_net *net, const sn_layer *layer) {
 
 char *sn_shape_text(const sn_net *net, const sn_layer *layer, char *text, size_t room) {
   sn_shape in = layer->n_inputs > 0 ? sn_layer_input_shape(net, layer, 0) : layer->out, out = layer->out;
-  char attributes[SN_SHAPE_TEXT] = "", count[32] = "";
+  char attributes[2 * SN_SHAPE_TEXT] = "", count[32] = ""; /* no network's attributes are longer */
   uint32_t many = layer->n_inputs > layer->n_outputs ? layer->n_inputs : layer->n_outputs;
   if (many > 1) snprintf(count, sizeof count, " of %u", many);
   print_attributes(layer, attributes, sizeof attributes);

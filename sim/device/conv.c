@@ -9,7 +9,8 @@
  *   Winograd       direct flops / 2.25 (2x2) or / 4 (4x4)
  *
  * A DECONV is the convolution that would make its input of its output: its forward is that one's backward by data, and
- * the other way round; its filter gradient is the same.
+ * the other way round; its filter gradient is the same. A convolution of volumes has the planes of its output among the
+ * rows p and the depth of its window in r s; the GEMM family does it as it does images.
  */
 #include "sim/device/conv.h"
 
@@ -48,15 +49,20 @@ static const double fft_copies = 2;
 static const double fft_passes = 8;
 
 typedef struct problem {
-  double n, c, k, r, s, p, q, h, w, groups; /* h, w: input pixels with padding */
-  double half_fill;                         /* tiles that fill half of the device */
-  double width;                             /* bytes of an element */
+  double n, c, k, t, r, s, p, q, h, w, groups; /* t: depth of the window; h, w: input pixels with padding */
+  bool volumes;
+  double half_fill; /* tiles that fill half of the device */
+  double width;     /* bytes of an element */
   const sn_attr *attr;
 } problem;
 
 typedef struct work {
   double flops, bytes, workspace, launches;
 } work;
+
+static double at_least_one(uint32_t size) {
+  return size > 0 ? size : 1;
+}
 
 /* Of the convolution that makes `out` of `in` by the layer's windows. */
 static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const sn_device *device,
@@ -66,6 +72,7 @@ static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const 
       .n = in.n,
       .c = in.c,
       .k = out.c,
+      .t = at_least_one(a->kernel_d),
       .r = a->kernel_h,
       .s = a->kernel_w,
       .p = out.h,
@@ -73,6 +80,7 @@ static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const 
       .h = (double)in.h + 2.0 * a->pad_h,
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
+      .volumes = layer->planes > 0 || a->planes > 0,
       .half_fill = half_fill_tiles * device->flops / 1e12,
       .width = how->width,
       .attr = a,
@@ -88,7 +96,7 @@ static double tile_waste(const problem *x) {
 }
 
 static double weight_count(const problem *x) {
-  return x->k * x->c / x->groups * x->r * x->s;
+  return x->k * x->c / x->groups * x->t * x->r * x->s;
 }
 
 static double direct_flops(const problem *x) {
@@ -97,8 +105,8 @@ static double direct_flops(const problem *x) {
 
 /* Input, output and weights once each. */
 static double direct_bytes(const problem *x) {
-  return x->width * (x->n * x->c * x->attr->stride_h * x->p * x->attr->stride_w * x->q + x->n * x->k * x->p * x->q +
-                     weight_count(x));
+  double strides = at_least_one(x->attr->stride_d) * x->attr->stride_h * x->attr->stride_w;
+  return x->width * (x->n * x->c * strides * x->p * x->q + x->n * x->k * x->p * x->q + weight_count(x));
 }
 
 static work gemm_work(const problem *x) {
@@ -107,13 +115,13 @@ static work gemm_work(const problem *x) {
 
 static work precomputed_work(const problem *x) {
   work w = gemm_work(x);
-  w.workspace = 4 * (x->c / x->groups * x->r * x->s + x->p * x->q); /* an offset per window element and pixel */
+  w.workspace = 4 * (x->c / x->groups * x->t * x->r * x->s + x->p * x->q); /* an offset per window element and pixel */
   return w;
 }
 
 static work im2col_work(const problem *x) {
   work w = gemm_work(x);
-  double column = x->width * x->c / x->groups * x->r * x->s * x->p * x->q;
+  double column = x->width * x->c / x->groups * x->t * x->r * x->s * x->p * x->q;
   w.workspace = column * x->groups;
   w.bytes += 2 * column * x->groups * x->n; /* written and read */
   w.launches = 2 * x->n;
@@ -162,7 +170,7 @@ static work winograd_nonfused_work(const problem *x) {
 static const double max_workspace = 0x1p52;
 
 static bool can_run(const problem *x, sn_conv_algo algo, const sn_device *device, const sn_arithmetic *how) {
-  if (how->tensor_cores && how->width < 4) return algo <= SN_GEMM;
+  if (x->volumes || (how->tensor_cores && how->width < 4)) return algo <= SN_GEMM;
   bool dense = x->attr->dilation_h < 2 && x->attr->dilation_w < 2;
   bool unit_stride = x->attr->stride_h == 1 && x->attr->stride_w == 1 && dense;
   switch (algo) {

@@ -33,6 +33,7 @@ struct sn_costs {
   layer_cost *layers;
   sn_optimizer optimizer;
   sn_precision precision;
+  bool measured;                 /* something is */
   char layouts[SN_LAYOUTS_TEXT]; /* empty: plain */
   sn_arena *arena;
 };
@@ -80,9 +81,11 @@ static traffic traffic_of(const sn_layer *layer, double x, double y, double weig
     return layer->attr.bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
   case SN_FC:
     return fc_traffic(layer, x, y, weight);
+  case SN_ACT:
+    if (sn_layer_is_prelu(layer)) return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
+    return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
   case SN_POOL:
   case SN_LRN:
-  case SN_ACT:
     return (traffic){.bytes = {x + y, 2 * (x + y)}, .launches = {1, 1}};
   case SN_BN: /* statistics first, then the normalisation: x is read twice, in backward x and dy are */
     return (traffic){.bytes = {2 * x + y, 3 * x + 2 * y}, .launches = {1, 1}};
@@ -143,6 +146,7 @@ static bool set_list(sn_costs *costs, conv_list *list, const sn_conv_choice *cho
   sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)2 * count, sizeof *room);
   if (!room) return false;
   memcpy(room, choices, count * sizeof *room);
+  for (uint32_t i = 0; i < count; i++) costs->measured |= choices[i].measured;
   *list = (conv_list){.all = room, .choices = room + count, .n_all = count};
   sort_list(list);
   return true;
@@ -311,7 +315,7 @@ sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) 
 
 sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err) {
   sn_widths widths;
-  if (sn_widths_make(&widths, net, precision, err) != SN_OK) {
+  if (sn_widths_make(&widths, net, precision, true, err) != SN_OK) {
     sn_widths_clear(&widths);
     return NULL;
   }
@@ -364,6 +368,10 @@ const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_co
   const conv_list *list = &costs->layers[layer].conv[kernel];
   *count = list->count;
   return list->choices;
+}
+
+bool sn_costs_convolves(const sn_costs *costs, uint32_t layer) {
+  return costs->layers[layer].conv != NULL;
 }
 
 uint64_t sn_costs_largest_workspace(const sn_costs *costs, uint32_t layer) {
@@ -421,6 +429,7 @@ void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor
 void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
                             uint64_t workspace, int64_t ns) {
   conv_list *list = &costs->layers[layer].conv[kernel];
+  costs->measured = true;
   for (uint32_t i = 0; i < list->n_all; i++)
     if (list->all[i].algo == algo)
       list->all[i] = (sn_conv_choice){.algo = algo, .workspace = workspace, .ns = ns, .measured = true};
@@ -442,7 +451,7 @@ void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel ker
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
   layer_cost *cost = &costs->layers[layer];
   cost->ns[pass] = ns;
-  cost->measured[pass] = true;
+  cost->measured[pass] = costs->measured = true;
   if (pass == SN_BACKWARD) cost->data_ns = 0;
   for (sn_conv_kernel k = 0; whole && k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
@@ -476,7 +485,8 @@ static const sn_conv_choice *choice_of(const layer_cost *cost, sn_conv_kernel ke
 /* The sum over the step and its algorithms; `known`: only of what was measured. */
 static int64_t add_up(const layer_cost *cost, sn_pass pass, const uint8_t algo[2], bool known) {
   int64_t ns = known && !cost->measured[pass] ? 0 : cost->ns[pass];
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+  if (!cost->conv) return ns;
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
     if (!belongs(k, pass)) continue;
     const sn_conv_choice *choice = choice_of(cost, k, algo[k == SN_CONV_BACKWARD_FILTER]);
     if (!known || choice->measured) ns += choice->ns;
@@ -489,7 +499,7 @@ int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
-  return add_up(&costs->layers[layer], pass, algo, true);
+  return costs->measured ? add_up(&costs->layers[layer], pass, algo, true) : 0;
 }
 
 static int64_t algorithm_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo, bool known) {
@@ -505,6 +515,7 @@ static int64_t data_of(const layer_cost *cost, int64_t ns) {
 
 int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_t algo[2], bool known) {
   const layer_cost *cost = &costs->layers[step->layer];
+  if (known && !costs->measured) return 0;
   int64_t ns = known && !cost->measured[step->pass] ? 0 : cost->ns[step->pass];
   switch (step->kernel) {
   case SN_WHOLE:

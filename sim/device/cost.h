@@ -39,6 +39,9 @@ sn_optimizer sn_costs_optimizer(const sn_costs *costs);
 /* The algorithms of a CONV or DECONV layer's kernel: fastest first, falling workspace, the last without any. */
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count);
 
+/* Whether the layer is one. */
+bool sn_costs_convolves(const sn_costs *costs, uint32_t layer);
+
 /* The largest workspace of its three kernels, each with its fastest algorithm. */
 uint64_t sn_costs_largest_workspace(const sn_costs *costs, uint32_t layer);
 

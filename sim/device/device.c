@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
+#include "sim/device/twins.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -274,4 +275,19 @@ sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err
   }
   return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of host, peer, remote%s", text,
                  sn_text_suggest(text, external_names, SN_EXTERNAL_COUNT, hint, sizeof hint));
+}
+
+uint32_t sn_kernel_shapes(const sn_net *net) {
+  sn__twins twins = {{0}};
+  uint32_t shapes = 0;
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    sn_op op = net->layers[i].op;
+    if (op == SN_CONV || op == SN_DECONV || op == SN_FC) shapes += sn__twins_find(&twins, net, i) == 0;
+  }
+  return shapes;
+}
+
+uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries) {
+  uint64_t bare = sn_device_bare_context(device, libraries);
+  return device->kernel_bytes > 0 ? bare + device->kernel_bytes * sn_kernel_shapes(net) : bare;
 }

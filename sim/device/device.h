@@ -8,6 +8,7 @@
 #define SN_SIM_DEVICE_DEVICE_H
 
 #include "base/err.h"
+#include "models/net.h"
 #include "sim/device/cores.h"
 #include "sim/graph/precision.h"
 
@@ -31,9 +32,11 @@ typedef struct sn_device {
   bool memory_nominal;            /* the driver's figure is not known: memory_bytes is the nominal size */
   uint64_t context_bytes;         /* driver and libraries */
   uint64_t library_context_bytes; /* the same with the kernels of cuDNN and cuBLAS that PyTorch loads; 0: not known */
-  uint64_t blas_workspace_bytes;  /* what PyTorch gives a handle of cuBLAS */
-  uint64_t host_memory_bytes;     /* what the host has for tensors that are sent out; 0: not limited */
-  double flops;                   /* fp32 FLOP/s, vendor's boost figure */
+  uint64_t kernel_bytes; /* of a CPU, and more: what the kernels of a shape of CONV, DECONV or FC take, which are
+                            made for it; measured (exec/session/calibrate.h). 0: not known, or in the above */
+  uint64_t blas_workspace_bytes;           /* what PyTorch gives a handle of cuBLAS */
+  uint64_t host_memory_bytes;              /* what the host has for tensors that are sent out; 0: not limited */
+  double flops;                            /* fp32 FLOP/s, vendor's boost figure */
   double tensor_flops[SN_PRECISION_COUNT]; /* FLOP/s of products by tensor cores that add up in 32 bits, nothing
                                               sparse, vendor's figure; 0: it has none for that, fp32 is `flops` */
   double memory_bandwidth;                 /* bytes/s, vendor's figure */
@@ -61,10 +64,16 @@ sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
 /* Reads the text of a profile file; `name` is what errors call it. SN_BAD_INPUT with name and line, SN_NO_MEMORY. */
 sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_device *device, sn_err *err);
 
-/* What a context takes: bare, or with libraries in use, where that is known. */
-static inline uint64_t sn_device_context(const sn_device *device, bool libraries) {
+/* Shapes of CONV, DECONV and FC in a net; one that is alike may be counted again (sim/device/twins.h). */
+uint32_t sn_kernel_shapes(const sn_net *net);
+
+/* What a context takes without kernels of any net: bare, or with libraries in use, where that is known. */
+static inline uint64_t sn_device_bare_context(const sn_device *device, bool libraries) {
   return libraries && device->library_context_bytes > 0 ? device->library_context_bytes : device->context_bytes;
 }
+
+/* The same with those of a net. O(layers) where kernels are known, else O(1). */
+uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries);
 
 /* SN_BAD_USAGE, with what it has, where it has no tensor cores for a precision; fp32 everything has. */
 sn_status sn_device_check_precision(const sn_device *device, sn_precision precision, sn_err *err);

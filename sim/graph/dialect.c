@@ -254,7 +254,7 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
 
 /* ReLU and what is known by its sign, among them ELU, whose derivative below 0 is y + 1. */
 static bool is_curved(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU && layer->attr.act != SN_ACT_TIMES;
+  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU && layer->attr.act <= SN_ACT_GELU_NEW;
 }
 
 static bool is_times(const sn_layer *layer) {
@@ -271,7 +271,7 @@ static bool is_smooth(const sn_layer *layer) {
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
   if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
-  if (is_smooth(layer) || is_curved(layer) || is_times(layer)) return false;
+  if (is_smooth(layer) || is_curved(layer) || is_times(layer) || sn_layer_is_prelu(layer)) return false;
   sn_op op = net->layers[sn_layer_source(net, layer, 0)].op;
   return op == SN_CONV || op == SN_DECONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
@@ -286,6 +286,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (layer->op == SN_ACT && layer->attr.act == SN_ACT_GELU_NEW) return SN_FORM_COMPOSED_GELU;
   if (is_curved(layer)) return SN_FORM_CURVED_ACT;
   if (is_times(layer)) return SN_FORM_TIMES;
+  if (sn_layer_is_prelu(layer)) return SN_SCALE; /* keeps its input, and makes a product of its size for parameters */
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
   if (layer->op == SN_SOFTMAX && layer->attr.loss == SN_LOSS_MSE) return SN_FORM_MSE;
@@ -293,6 +294,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
   bool bends = layer->attr.act == SN_ACT_LEAKY || layer->attr.act == SN_ACT_ELU;
   if (layer->op == SN_ACT) return bends ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
+  if (layer->op == SN_SLICE && layer->attr.turned) return SN_PAD; /* a copy, as that is */
   if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
   return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
 }

@@ -26,8 +26,21 @@ uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {
   return sn_width_bytes(&net->values[net->layers[0].first_output], (uint8_t)sn_precision_parameter_bytes(precision));
 }
 
+static uint64_t beside_as_values(const sn_layer *layer) {
+  if (layer->op == SN_BN) return layer->statistics_bytes / 2;
+  if (layer->op == SN_DROPOUT && layer->attr.images) return layer->mask_bytes;
+  if (layer->op != SN_ATTENTION || !layer->attr.parts) return 0;
+  return layer->attr.ratio > 0 ? layer->statistics_bytes / 9 * 8 : layer->statistics_bytes; /* but a byte: dropped */
+}
+
+uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer) {
+  uint64_t all = layer->mask_bytes + layer->statistics_bytes, as_values = beside_as_values(layer);
+  return all - as_values + sn_precision_of_parameters(precision, as_values);
+}
+
 bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer) {
-  return sn_precision_is_amp(precision) && (layer->op == SN_CONV || layer->op == SN_DECONV || layer->op == SN_FC);
+  return sn_precision_is_amp(precision) &&
+         (layer->op == SN_CONV || layer->op == SN_DECONV || layer->op == SN_FC || sn_layer_is_prelu(layer));
 }
 
 /* ---- kinds ---- */
@@ -57,6 +70,7 @@ static kind kind_of(const sn_layer *layer) {
       [SN_RESIZE] = WIDE,
   };
   bool powers = layer->op == SN_ACT && (layer->attr.act == SN_ACT_SOFTPLUS || layer->attr.act == SN_ACT_GELU_NEW);
+  if (sn_layer_is_prelu(layer)) return NARROW;
   return powers ? WIDE : (kind)kinds[layer->op];
 }
 
@@ -91,7 +105,7 @@ static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_la
     if (made > widest) widest = made;
   }
   if (sn_precision_is_amp(w->precision)) return widths_under_amp(net, layer, first, widest);
-  return layer->op == SN_RMS_NORM ? (layer_widths){4, 4, 2} : (layer_widths){2, 2, 2};
+  return layer->op == SN_RMS_NORM && w->eager ? (layer_widths){4, 4, 2} : (layer_widths){2, 2, 2};
 }
 
 static void set_widths(sn_widths *w, const sn_net *net, const sn_layer *layer) {
@@ -119,8 +133,8 @@ static void visit(sn_widths *w, const sn_net *net, uint32_t *arrived, uint32_t *
   }
 }
 
-sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision, sn_err *err) {
-  *w = (sn_widths){.precision = precision};
+sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision, bool eager, sn_err *err) {
+  *w = (sn_widths){.precision = precision, .eager = eager};
   if (sn_precision_is_wide(precision)) return SN_OK;
   size_t values = (size_t)net->n_values + 1;
   uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), *stack = calloc(values, sizeof *stack);

@@ -20,7 +20,10 @@
  * A value that is taken in another width than it was made in is copied by its reader, which keeps the copy where it
  * would have kept the value; its gradient is made in the width in which backward works and copied back by a step of its
  * own (sim/graph/route_cast.c). Statistics of norms, indices, labels and tokens are what they are whatever the
- * precision. Hugging Face's RMS_NORM works in four bytes of bf16 and fp16 as well.
+ * precision. Hugging Face's RMS_NORM works in four bytes of bf16 and fp16 as well, in eager dialects: in others it is
+ * one kernel, which takes and makes two.
+ *
+ * Autocast is of eager dialects only; of bf16 and fp16 all have rules but SINGA's, which trains in four bytes.
  */
 #ifndef SN_SIM_GRAPH_PRECISION_H
 #define SN_SIM_GRAPH_PRECISION_H
@@ -71,15 +74,20 @@ uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net);
 /* Weights and bias are cast ahead of it. */
 bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer);
 
+/* Bytes that a layer keeps for its backward beside the graph, where they are no tensors of it: masks and statistics.
+ * Running statistics have the width of parameters; probabilities, and masks of whole images, that of values. */
+uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer);
+
 /* Bytes of an element, per value: as its maker makes it, as its reader takes it, and as its reader's backward makes the
  * gradient. All NULL where they are those of fp32. */
 typedef struct sn_widths {
   sn_precision precision;
+  bool eager;
   uint8_t *made, *taken, *gradient;
 } sn_widths;
 
-/* O(layers + values); to be cleared in every case. */
-sn_status sn_widths_make(sn_widths *widths, const sn_net *net, sn_precision precision, sn_err *err);
+/* Of an eager dialect or another. O(layers + values); to be cleared in every case. */
+sn_status sn_widths_make(sn_widths *widths, const sn_net *net, sn_precision precision, bool eager, sn_err *err);
 void sn_widths_clear(sn_widths *widths);
 
 /* Bytes of a value where an element has so many; tokens have eight. */

@@ -155,7 +155,7 @@ static void add_flatten(sn__route_maker *b, uint32_t index) {
   uint32_t value = sn__route_input(b, layer, 0);
   bool flattens = layer->op == SN_FC && !layer->attr.positions && b->route->dialect->flattens;
   if (!flattens || b->output[value] == SN_NONE) return;
-  b->flat[index] = sn__route_add_tensor(b, index, SN_FLAT, SN_VALUE, b->net->values[value].bytes);
+  b->flat[index] = sn__route_add_tensor(b, index, SN_FLAT, SN_VALUE, sn__route_bytes(b, value, b->widths.made));
   reshape(b, index, SN_FORWARD, b->output[value], b->flat[index]);
 }
 
@@ -353,7 +353,7 @@ void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand ope
 static void add_flatten_back(sn__route_maker *b, uint32_t index) {
   if (b->flat[index] == SN_NONE) return;
   uint32_t value = sn__route_input(b, &b->net->layers[index], 0), flat = b->gradient[value];
-  b->gradient[value] = sn__route_add_tensor(b, index, 0, SN_GRADIENT, b->net->values[value].bytes);
+  b->gradient[value] = sn__route_add_tensor(b, index, 0, SN_GRADIENT, sn__route_bytes(b, value, b->widths.gradient));
   reshape(b, index, SN_BACKWARD, flat, b->gradient[value]);
 }
 
@@ -562,7 +562,7 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
   }
   route->dialect = sn_dialect_of(w->dialect);
   sn__route_maker b = {.net = net, .route = route, .iteration = w->iteration, .workspace = w->workspace};
-  sn_status status = sn_widths_make(&b.widths, net, w->iteration.precision, err);
+  sn_status status = sn_widths_make(&b.widths, net, w->iteration.precision, route->dialect->eager, err);
   if (status == SN_OK && !allocate(&b, net, arena)) status = sn_fail_memory(err);
   if (status == SN_OK) status = route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);

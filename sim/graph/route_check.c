@@ -38,9 +38,11 @@ static sn_status check_order(wish w, sn_err *err) {
 
 static sn_status check_precision(wish w, sn_err *err) {
   sn_precision precision = w.iteration.precision;
-  if (sn_precision_is_wide(precision) || sn_dialect_of(w.dialect)->eager) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no precision %s: pytorch has it",
-                 sn_dialect_of(w.dialect)->name, sn_precision_name(precision));
+  const sn_dialect *d = sn_dialect_of(w.dialect);
+  bool amp = sn_precision_is_amp(precision), autocasts = !amp || d->eager;
+  if (sn_precision_is_wide(precision) || (autocasts && !d->by_kernel)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "the dialect %s has no precision %s: %s", d->name, sn_precision_name(precision),
+                 amp ? "autocast is pytorch's" : "superneurons, explicit and pytorch have it");
 }
 
 static sn_status check_freeze(wish w, sn_err *err) {

@@ -18,79 +18,96 @@ static bool is_before(const sn__block *a, const sn__block *b) {
   return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
 }
 
+static uint32_t priority(uint32_t number) {
+  uint32_t x = number * 2654435761u;
+  x ^= x >> 16;
+  return x * 2246822519u;
+}
+
+static uint32_t first_below(const sn__block *blocks, uint32_t number) {
+  while (blocks[number].smaller) number = blocks[number].smaller;
+  return number;
+}
+
 /* The first block of the bins from `bin` on. */
-static uint32_t first_from(const sn__bins *bins, uint32_t bin) {
+static uint32_t first_from(const sn__bins *bins, const sn__block *blocks, uint32_t bin) {
   uint64_t above = ~UINT64_C(0) << bin % 64;
   for (uint32_t word = bin / 64; word < SN__BINS_WORDS; word++) {
     uint64_t used = bins->used[word] & above;
-    if (used) return bins->first[64 * word + (uint32_t)__builtin_ctzll(used)];
+    if (used) return first_below(blocks, bins->root[64 * word + (uint32_t)__builtin_ctzll(used)]);
     above = ~UINT64_C(0);
   }
   return 0;
 }
 
-static uint32_t take_near(sn__bins *bins, uint32_t bin, uint32_t number) {
-  uint32_t near = bins->near[bin];
-  bins->near[bin] = number;
-  return near;
-}
-
-/* The one of a ring that the block belongs in front of, from where the last one was put or pulled on; the first where
- * it belongs in front of all or behind all. */
-static uint32_t find_behind(const sn__block *blocks, const sn__block *block, uint32_t first, uint32_t near) {
-  if (is_before(&blocks[near], block)) {
-    do near = blocks[near].larger;
-    while (near != first && is_before(&blocks[near], block));
-  } else {
-    while (near != first && is_before(block, &blocks[blocks[near].smaller])) near = blocks[near].smaller;
-  }
-  return near;
-}
-
+/* Down from the root to where its priority belongs, and cuts what is below there in two around it. */
 void sn__bins_put(sn__bins *bins, sn__block *blocks, uint32_t number) {
   sn__block *block = &blocks[number];
-  uint32_t bin = bin_of(block->bytes), first = bins->first[bin], near = take_near(bins, bin, number);
-  if (!first) {
-    block->smaller = block->larger = bins->first[bin] = number;
-    bins->used[bin / 64] |= UINT64_C(1) << bin % 64;
-    return;
+  uint32_t bin = bin_of(block->bytes), own = block->priority = priority(number), *link = &bins->root[bin];
+  bins->used[bin / 64] |= UINT64_C(1) << bin % 64;
+  while (*link && blocks[*link].priority >= own)
+    link = is_before(block, &blocks[*link]) ? &blocks[*link].smaller : &blocks[*link].larger;
+  uint32_t below = *link, *smaller = &block->smaller, *larger = &block->larger;
+  *link = number;
+  while (below) {
+    sn__block *other = &blocks[below];
+    if (is_before(other, block)) {
+      *smaller = below;
+      below = *(smaller = &other->larger);
+    } else {
+      *larger = below;
+      below = *(larger = &other->smaller);
+    }
   }
-  uint32_t behind = find_behind(blocks, block, first, near);
-  if (behind == first && is_before(block, &blocks[first])) bins->first[bin] = number;
-  block->larger = behind;
-  block->smaller = blocks[behind].smaller;
-  blocks[block->smaller].larger = blocks[behind].smaller = number;
+  *smaller = *larger = 0;
 }
 
+/* Its two subtrees become one in its place. */
 void sn__bins_pull(sn__bins *bins, sn__block *blocks, uint32_t number) {
   const sn__block *block = &blocks[number];
-  uint32_t bin = bin_of(block->bytes);
-  blocks[block->smaller].larger = block->larger;
-  blocks[block->larger].smaller = block->smaller;
-  bins->near[bin] = block->larger;
-  if (bins->first[bin] != number) return;
-  bins->first[bin] = block->larger == number ? 0 : block->larger;
-  if (!bins->first[bin]) bins->used[bin / 64] &= ~(UINT64_C(1) << bin % 64);
+  uint32_t bin = bin_of(block->bytes), *link = &bins->root[bin], smaller = block->smaller, larger = block->larger;
+  while (*link != number) link = is_before(block, &blocks[*link]) ? &blocks[*link].smaller : &blocks[*link].larger;
+  while (smaller && larger) {
+    if (blocks[smaller].priority >= blocks[larger].priority) {
+      *link = smaller;
+      smaller = *(link = &blocks[smaller].larger);
+    } else {
+      *link = larger;
+      larger = *(link = &blocks[larger].smaller);
+    }
+  }
+  *link = smaller ? smaller : larger;
+  if (!bins->root[bin]) bins->used[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
-uint32_t sn__bins_first(const sn__bins *bins) {
-  return first_from(bins, 0);
+uint32_t sn__bins_first(const sn__bins *bins, const sn__block *blocks) {
+  return first_from(bins, blocks, 0);
 }
 
 uint32_t sn__bins_find(const sn__bins *bins, const sn__block *blocks, uint64_t bytes) {
-  uint32_t bin = bin_of(bytes), number = bins->first[bin];
-  if (!number || blocks[blocks[number].smaller].bytes < bytes) return first_from(bins, bin + 1);
-  while (blocks[number].bytes < bytes) number = blocks[number].larger;
-  return number;
+  uint32_t bin = bin_of(bytes), found = 0;
+  for (uint32_t n = bins->root[bin]; n;) {
+    bool enough = blocks[n].bytes >= bytes;
+    if (enough) found = n;
+    n = enough ? blocks[n].smaller : blocks[n].larger;
+  }
+  return found ? found : first_from(bins, blocks, bin + 1);
 }
 
 uint32_t sn__bins_next(const sn__bins *bins, const sn__block *blocks, uint32_t number) {
-  uint32_t bin = bin_of(blocks[number].bytes), next = blocks[number].larger;
-  return next != bins->first[bin] ? next : first_from(bins, bin + 1);
+  uint32_t bin = bin_of(blocks[number].bytes), next = 0, n = blocks[number].larger;
+  if (n) return first_below(blocks, n);
+  for (n = bins->root[bin]; n != number;) {
+    bool behind = is_before(&blocks[number], &blocks[n]);
+    if (behind) next = n;
+    n = behind ? blocks[n].smaller : blocks[n].larger;
+  }
+  return next ? next : first_from(bins, blocks, bin + 1);
 }
 
 uint32_t sn__bins_last(const sn__bins *bins, const sn__block *blocks) {
-  for (uint32_t bin = SN__BINS; bin-- > 0;)
-    if (bins->first[bin]) return blocks[bins->first[bin]].smaller;
-  return 0;
+  uint32_t bin = SN__BINS, number = 0;
+  while (bin > 0 && !number) number = bins->root[--bin];
+  while (number && blocks[number].larger) number = blocks[number].larger;
+  return number;
 }

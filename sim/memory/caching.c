@@ -355,7 +355,7 @@ static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
 static sn_status give_all(sn_caching *c, sn_err *err) {
   for (int pool = 0; pool < POOLS; pool++) {
     const sn__bins *free = &c->free[pool];
-    for (uint32_t next, n = sn__bins_first(free); n && err->code == SN_OK; n = next) {
+    for (uint32_t next, n = sn__bins_first(free, c->blocks); n && err->code == SN_OK; n = next) {
       next = sn__bins_next(free, c->blocks, n);
       give_to_driver(c, n, err);
     }
@@ -378,13 +378,17 @@ static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
                  sn_print_bytes(sn_caching_largest_split(c), split));
 }
 
+static void allocate(sn_caching *c, uint64_t bytes) {
+  c->figures.allocated_bytes += bytes;
+  c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
+}
+
 /* Of a block that is not put. */
 static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, sn_err *err) {
   if (leaves_block(c, r, c->blocks[number].bytes - r->bytes) && cut(c, number, r->bytes, err) != SN_OK)
     return err->code;
   c->blocks[number].state = TAKEN;
-  c->figures.allocated_bytes += c->blocks[number].bytes;
-  c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
+  allocate(c, c->blocks[number].bytes);
   return SN_OK;
 }
 
@@ -414,8 +418,24 @@ sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err
   return hand_out(c, &r, found, err);
 }
 
+/* Moves the end of a block that is taken for good into the free one behind it, and is larger for it; false where there
+ * is none in front of that. */
+static bool grow_kept(sn_caching *c, const request *r, uint32_t number) {
+  block *b = &c->blocks[number];
+  if (!b->before || c->blocks[b->before].state != KEPT || !leaves_block(c, r, b->bytes - r->bytes)) return false;
+  sn__bins_pull(&c->free[r->pool], c->blocks, number);
+  b->address += r->bytes;
+  b->bytes -= r->bytes;
+  c->blocks[b->before].bytes += r->bytes;
+  sn__bins_put(&c->free[r->pool], c->blocks, number);
+  allocate(c, r->bytes);
+  return true;
+}
+
 sn_status sn_caching_keep(sn_caching *c, uint64_t bytes, sn_err *err) {
-  uint32_t number;
+  const request r = request_of(sn_min(bytes, MOST_BYTES));
+  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, &r) : 0;
+  if (number && grow_kept(c, &r, number)) return SN_OK;
   if (sn_caching_take(c, bytes, &number, err) != SN_OK || number == 0) return err->code;
   c->blocks[number].state = KEPT;
   if (joins(c, number, c->blocks[number].before)) absorb_before(c, number);

@@ -26,9 +26,9 @@
  * Not here: several streams, garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
  *
  * Addresses decide between free blocks of one size alone. A driver's are not known: here a segment gets the lowest
- * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call takes as
- * long as there are free blocks of about that size to be walked past (sim/memory/bins.h), mostly a few, and
- * O(free blocks) where segments go back to the driver.
+ * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call is O(log
+ * free blocks of about that size) (sim/memory/bins.h), and O(free blocks) of those where segments go back to the
+ * driver.
  */
 #ifndef SN_SIM_MEMORY_CACHING_H
 #define SN_SIM_MEMORY_CACHING_H

@@ -167,7 +167,7 @@ static bool layout_init(layout *l, uint32_t count) {
   size_t n = (size_t)count + 1;
   *l = (layout){.order = malloc(n * sizeof *l->order),
                 .position = malloc(n * sizeof *l->position),
-                .offset = calloc(n, sizeof *l->offset),
+                .offset = malloc(n * sizeof *l->offset),
                 .by = NONE,
                 .hints = malloc(HINTS * sizeof *l->hints)};
   return sn__shelf_init(&l->shelf, count) && l->order && l->position && l->offset && l->hints;
@@ -341,7 +341,7 @@ static bool place(packer *p, layout *l, uint32_t from, uint64_t limit) {
 static void keep_best(packer *p, const layout *l) {
   if (l->top >= p->best_top) return;
   p->best_top = l->top;
-  memcpy(p->best, l->offset, p->count * sizeof *p->best);
+  for (uint32_t i = 0; i < p->active; i++) p->best[l->order[i]] = l->offset[l->order[i]];
 }
 
 static void swap_layouts(packer *p) {
@@ -399,18 +399,32 @@ static int find_enough(packer *p) {
   return ORDERS;
 }
 
+/* By size is the best order of most plans: where it comes to what is not moved about in, no other one needs to come to
+ * more. Else UINT64_MAX, and it begins anew where moves may follow, which count the work from where it was given up. */
+static uint64_t find_bound(packer *p, const sn_pack_limits *limits) {
+  enum { FEW = 200 };
+  if (p->active <= FEW || p->active > MOST_KEPT) return UINT64_MAX;
+  uint64_t most = limits->moves == 0 ? UINT64_MAX : limits->near;
+  if (place_by(p, BY_SIZE, p->best_top - 1) && p->now->top <= most) return p->now->top;
+  if (p->best_top > most) p->now->by = NONE;
+  return UINT64_MAX;
+}
+
 /* Returns the best order. */
-static int try_orders(packer *p, uint64_t known) {
+static int try_orders(packer *p, const sn_pack_limits *limits) {
   int best = FIRST_FIT;
-  if (known > 0)
-    p->best_top = known;
+  if (limits->known > 0)
+    p->best_top = limits->known;
   else if (sweep(p, FIRST_FIT, UINT64_MAX))
     keep_best(p, p->now);
   p->most_looks = looks(p) + LOOKS_FOR_ORDERS;
   if (p->best_top <= p->enough) return best;
   int first = find_enough(p);
+  uint64_t bound = first == ORDERS ? find_bound(p, limits) : UINT64_MAX;
   for (int by = first < ORDERS ? first : FIRST_FIT + 1; by < ORDERS && p->best_top > p->enough; by++) {
-    if (by == BY_END ? !sweep(p, by, p->best_top - 1) : !place_by(p, by, p->best_top - 1)) continue;
+    uint64_t limit = sn_min(p->best_top - 1, bound);
+    bool good = by == BY_END ? sweep(p, by, limit) : place_by(p, by, limit);
+    if (!good || p->now->top > limit) continue;
     keep_best(p, p->now);
     best = by;
   }
@@ -576,7 +590,7 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
     p.enough = sn_max(limits->enough, packing->lower_bound);
     sort_by_size(&p);
     p.fullest = find_fullest(&p);
-    int by = try_orders(&p, limits->known);
+    int by = try_orders(&p, limits);
     p.enough = sn_max(limits->near, p.enough);
     good = !p.memory_out && try_moves(&p, by, limits, &packing->moves);
     packing->bytes = p.best_top;

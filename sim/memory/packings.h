@@ -5,8 +5,10 @@
  *   sn_packings_clear(&packings);
  *
  * Strategies that do the same in a network come to the same blocks: the cache where nothing is evicted, recomputation
- * for cost where that is the one for speed. A packing depends on nothing but its blocks and limits, so that what is
- * remembered is what would be found. The 16 latest are kept, of up to 4,096 blocks each: 2 MiB at most.
+ * for cost where that is the one for speed. So do devices that take the same algorithms, and all devices where tensors
+ * are packed without workspaces. A packing depends on nothing but its blocks and limits, so that what is remembered is
+ * what would be found. The 32 latest are kept, what the 13 strategies come to for one device and for the next, of up to
+ * 4,096 blocks each: 4 MiB at most.
  */
 #ifndef SN_SIM_MEMORY_PACKINGS_H
 #define SN_SIM_MEMORY_PACKINGS_H
@@ -16,7 +18,7 @@
 
 #include <stdint.h>
 
-enum { SN_PACKINGS_KEPT = 16, SN_PACKINGS_MOST_BLOCKS = 4096 };
+enum { SN_PACKINGS_KEPT = 32, SN_PACKINGS_MOST_BLOCKS = 4096 };
 
 typedef struct sn_packings_entry {
   uint64_t digest; /* of blocks and limits */

@@ -263,7 +263,11 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
 static sn_status check_cores(checker *c, const sn_instr *i) {
   if (i->team >= c->plan->n_teams) return reject(c, SN_RULE_CORES, "it has no team");
   const sn_team *team = &c->plan->teams[i->team];
-  if (team->slot == SN_SLOT_ANY) return SN_OK;
+  if (team->slot == SN_SLOT_ANY) {
+    if (team->count > 0 && team->count <= team->first && team->count <= 2u * c->plan->cores) return SN_OK;
+    return reject(c, SN_RULE_CORES, "its team, %u threads of %u that float, is not of a device of %u cores",
+                  team->count, team->first, c->plan->cores);
+  }
   if (team->count == 0 || team->slot >= c->plan->slots || team->first >= c->plan->cores ||
       team->count > c->plan->cores - team->first)
     return reject(c, SN_RULE_CORES,

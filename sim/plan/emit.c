@@ -19,11 +19,10 @@ static sn_status order(sn__emit *e, sn_lane lane, sn_lane other, uint32_t clock)
   return sn__lanes_order(&e->lanes, lane, other, clock, e->step);
 }
 
-static sn_status order_all(sn__emit *e, sn_lane lane, const uint32_t clocks[SN__EMIT_LANES]) {
-  sn_status status = SN_OK;
-  for (sn_lane other = 0; other < SN__EMIT_LANES && status == SN_OK; other++)
-    status = order(e, lane, other, clocks[other]);
-  return status;
+/* What the compute lane does next comes after these of the out lane and of the in lane. */
+static sn_status order_compute(sn__emit *e, uint32_t out, uint32_t in) {
+  sn_status status = order(e, SN_LANE_COMPUTE, SN_LANE_OUT, out);
+  return status == SN_OK ? order(e, SN_LANE_COMPUTE, SN_LANE_IN, in) : status;
 }
 
 static void list_remove(sn__emit *e, uint32_t tensor) {
@@ -57,8 +56,7 @@ sn_status sn__emit_begin(sn__emit *e, const sn_route *route, uint64_t limit, boo
   e->plan = calloc(1, sizeof *e->plan);
   e->places = calloc(route->n_tensors, sizeof *e->places);
   if (!e->plan || !e->places) return sn_fail_memory(err);
-  e->lanes.plan = e->plan;
-  e->lanes.err = err;
+  e->lanes = (sn__lanes){.plan = e->plan, .n_lanes = SN_PLAIN_LANES, .err = err};
   e->plan->route = route;
   e->plan->pool_limit = limit;
   e->plan->placement = SN_PLACEMENT_FIRST_FIT;
@@ -71,7 +69,7 @@ sn_plan *sn__emit_end(sn__emit *e, sn_status status) {
   free(e->places);
   free(e->changes);
   if (e->plan) {
-    e->plan->pool_bytes = e->pool.high_water;
+    e->plan->pool_bytes = e->plan->first_fit_bytes = e->pool.high_water;
     e->plan->roomy = e->pool.high_water <= e->limit;
     e->plan->largest_hole = e->pool.largest_hole;
     e->plan->reserved_peak = e->pool.reserved_peak;
@@ -175,8 +173,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
    * may have it when addresses change (sim/plan/place.h), so this is not narrowed to its own bytes. */
   sn_status status = order(e, lane, SN_LANE_COMPUTE, e->freed_at);
   if (status != SN_OK) return status;
-  for (sn_lane l = 0; l < SN__EMIT_LANES; l++) p->touched[l] = p->wrote[l] = 0;
-  p->version = 0;
+  p->wrote = p->copied_out = p->copied_in = p->version = 0;
   e->live_bytes += bytes;
   e->live_tensors++;
   e->blocks++;
@@ -190,7 +187,7 @@ static sn_status write_alloc(sn__emit *e, uint32_t tensor, sn_lane lane) {
 static sn_status write_release(sn__emit *e, uint32_t tensor) {
   const sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
-  sn_status status = order_all(e, SN_LANE_COMPUTE, p->touched);
+  sn_status status = order_compute(e, p->copied_out, p->copied_in);
   if (status == SN_OK)
     status = add(e, (sn_instr){.kind = SN_RELEASE,
                                .lane = SN_LANE_COMPUTE,
@@ -216,15 +213,15 @@ sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
   sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
   take_host_slot(e, tensor);
-  sn_status status = order_all(e, SN_LANE_OUT, p->wrote);
-  if (status == SN_OK) status = order_all(e, SN_LANE_OUT, p->host_touched);
+  sn_status status = order(e, SN_LANE_OUT, SN_LANE_COMPUTE, p->wrote);
+  if (status == SN_OK) status = order(e, SN_LANE_OUT, SN_LANE_IN, p->copied_in);
+  if (status == SN_OK) status = order(e, SN_LANE_OUT, SN_LANE_IN, p->host_read);
   if (status == SN_OK)
     status = add(
         e,
         (sn_instr){.kind = SN_COPY_OUT, .lane = SN_LANE_OUT, .id = tensor, .offset = p->host_offset, .bytes = bytes});
   if (status != SN_OK) return status;
-  uint32_t clock = e->lanes.of[SN_LANE_OUT].clock;
-  p->touched[SN_LANE_OUT] = p->host_touched[SN_LANE_OUT] = p->host_wrote = clock;
+  p->copied_out = p->host_wrote = e->lanes.of[SN_LANE_OUT].clock;
   p->host_version = p->version;
   e->plan->counts.offload_bytes += bytes;
   return signal_lane(e, SN_LANE_OUT);
@@ -238,8 +235,7 @@ static sn_status write_copy_in(sn__emit *e, uint32_t tensor) {
     status = add(
         e, (sn_instr){.kind = SN_COPY_IN, .lane = SN_LANE_IN, .id = tensor, .offset = p->host_offset, .bytes = bytes});
   if (status != SN_OK) return status;
-  uint32_t clock = e->lanes.of[SN_LANE_IN].clock;
-  p->touched[SN_LANE_IN] = p->wrote[SN_LANE_IN] = p->host_touched[SN_LANE_IN] = clock;
+  p->copied_in = p->host_read = e->lanes.of[SN_LANE_IN].clock;
   p->version = p->host_version;
   e->plan->counts.prefetch_bytes += bytes;
   return signal_lane(e, SN_LANE_IN);
@@ -297,26 +293,23 @@ void sn__emit_hit(sn__emit *e, uint32_t tensor) {
 
 /* One wait a lane, on the last that matters: what comes before it on that lane is behind it as well. */
 static sn_status order_accesses(sn__emit *e, const sn_step *step) {
-  uint32_t clocks[SN__EMIT_LANES] = {0};
+  uint32_t out = 0, in = 0;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     const sn__place *p = &e->places[access.tensor];
-    const uint32_t *before = access.mode == SN_READ ? p->wrote : p->touched;
-    for (sn_lane lane = 0; lane < SN__EMIT_LANES; lane++)
-      if (before[lane] > clocks[lane]) clocks[lane] = before[lane];
+    if (p->copied_in > in) in = p->copied_in;
+    if (access.mode != SN_READ && p->copied_out > out) out = p->copied_out;
   }
-  return order_all(e, SN_LANE_COMPUTE, clocks);
+  return order_compute(e, out, in);
 }
 
 static void note_accesses(sn__emit *e, const sn_step *step) {
   uint32_t clock = e->lanes.of[SN_LANE_COMPUTE].clock;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
-    sn__place *p = &e->places[access.tensor];
-    p->touched[SN_LANE_COMPUTE] = clock;
     if (access.mode == SN_READ) continue;
-    p->wrote[SN_LANE_COMPUTE] = clock;
-    p->version++;
+    e->places[access.tensor].wrote = clock;
+    e->places[access.tensor].version++;
   }
 }
 

@@ -4,8 +4,9 @@
  * emitter gives every tensor its address, puts the fences in that make the order hold on lanes that run side by side,
  * runs the LRU cache where the strategy has one, and meters bytes per step.
  *
- * Fences (sim/plan/lanes.h). For each tensor the emitter knows the last instruction of each lane that touched and that
- * wrote it, and has the lane that uses it next ordered behind that.
+ * Fences (sim/plan/lanes.h). One lane computes, two copy. For each tensor the emitter knows the last instruction that
+ * wrote it on the compute lane and that copied it on the others, and has the lane that uses it next ordered behind
+ * that.
  *
  * Changes. What a step needs is booked before any of it is written: who leaves, who comes, at which address
  * (sn__emit_change), so that nothing is brought in for a step that then cannot be placed. sn__emit_settle() writes it.
@@ -30,14 +31,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The lanes that it writes: one computes, two copy. */
-#define SN__EMIT_LANES (SN_LANE_IN + 1)
-
-/* A tensor while the plan is made. Clocks are per lane; 0 means never. */
+/* A tensor while the plan is made. A clock is of the only lane that does this, when it did it last; 0: never. What the
+ * compute lane reads needs none: the device copy is released on that lane, too. */
 typedef struct sn__place {
   uint64_t offset;
-  uint32_t touched[SN__EMIT_LANES], wrote[SN__EMIT_LANES];
-  uint32_t host_touched[SN__EMIT_LANES], host_wrote; /* of the external copy; written by the out lane only */
+  uint32_t wrote;                 /* by the compute lane */
+  uint32_t copied_out, copied_in; /* of the device copy: read by the out lane, written by the in lane */
+  uint32_t host_read, host_wrote; /* of the external copy: by the in lane, by the out lane */
   uint64_t host_offset;
   uint32_t version, host_version; /* of the value: 0 none, 1 as made, +1 per change in place */
   uint32_t newer, older;          /* the cache's list */

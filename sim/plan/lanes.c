@@ -2,6 +2,7 @@
 #include "sim/plan/lanes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 sn_status sn__grow(void **items, uint32_t *room, size_t size, sn_err *err) {
   uint32_t more = *room ? 2 * *room : 256;
@@ -13,7 +14,10 @@ sn_status sn__grow(void **items, uint32_t *room, size_t size, sn_err *err) {
 }
 
 void sn__lanes_clear(sn__lanes *l) {
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) free(l->of[lane].fences);
+  for (sn_lane lane = 0; lane < SN_LANES; lane++) {
+    free(l->of[lane].fences);
+    free(l->of[lane].fence_clocks);
+  }
 }
 
 sn_status sn__lanes_grow(sn__lanes *l) {
@@ -22,39 +26,39 @@ sn_status sn__lanes_grow(sn__lanes *l) {
 
 sn_status sn__lanes_signal(sn__lanes *l, sn_lane on, uint32_t step) {
   sn__lane_state *lane = &l->of[on];
-  if (lane->n_fences == lane->room &&
-      sn__grow((void **)&lane->fences, &lane->room, sizeof *lane->fences, l->err) != SN_OK)
+  size_t words = 1 + l->n_lanes;
+  if (lane->n_fences == lane->fences_room &&
+      (sn__grow((void **)&lane->fences, &lane->fences_room, words * sizeof *lane->fences, l->err) != SN_OK ||
+       sn__grow((void **)&lane->fence_clocks, &lane->clocks_room, sizeof *lane->fence_clocks, l->err) != SN_OK))
     return l->err->code;
-  sn__fence *fence = &lane->fences[lane->n_fences++];
-  fence->id = l->plan->n_fences++;
-  fence->clock = lane->clock;
-  for (sn_lane other = 0; other < SN_LANES; other++) fence->known[other] = lane->known[other];
-  return sn__lanes_add(l, (sn_instr){.kind = SN_SIGNAL, .lane = (uint8_t)on, .id = fence->id, .step = step});
+  uint32_t *fence = &lane->fences[lane->n_fences * words], id = l->plan->n_fences++;
+  fence[0] = id;
+  memcpy(fence + 1, lane->known, l->n_lanes * sizeof *fence);
+  lane->fence_clocks[lane->n_fences++] = lane->clock;
+  return sn__lanes_add(l, (sn_instr){.kind = SN_SIGNAL, .lane = (uint8_t)on, .id = id, .step = step});
 }
 
-/* The earliest fence of a lane that passes after its instruction number `clock`. */
-static sn__fence *fence_after(sn__lane_state *lane, uint32_t clock) {
+/* The earliest fence of a lane that passes after its instruction number `clock`; the next one where none does. */
+static uint32_t fence_after(const sn__lane_state *lane, uint32_t clock) {
   uint32_t low = 0, high = lane->n_fences;
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
-    if (lane->fences[middle].clock >= clock)
+    if (lane->fence_clocks[middle] >= clock)
       high = middle;
     else
       low = middle + 1;
   }
-  return low < lane->n_fences ? &lane->fences[low] : NULL;
+  return low;
 }
 
 sn_status sn__lanes_wait(sn__lanes *l, sn_lane lane, sn_lane other, uint32_t clock, uint32_t step) {
   sn__lane_state *after = &l->of[lane];
-  if (!fence_after(&l->of[other], clock)) {
-    sn_status status = sn__lanes_signal(l, other, step);
-    if (status != SN_OK) return status;
-  }
-  const sn__fence *fence = fence_after(&l->of[other], clock);
-  for (sn_lane known = 0; known < SN_LANES; known++)
-    if (known != lane && fence->known[known] > after->known[known]) after->known[known] = fence->known[known];
-  return sn__lanes_add(l, (sn_instr){.kind = SN_WAIT, .lane = (uint8_t)lane, .id = fence->id, .step = step});
+  uint32_t passes = fence_after(&l->of[other], clock);
+  if (passes == l->of[other].n_fences && sn__lanes_signal(l, other, step) != SN_OK) return l->err->code;
+  const uint32_t *fence = &l->of[other].fences[passes * (size_t)(1 + l->n_lanes)], *known = fence + 1;
+  for (uint32_t i = 0; i < l->n_lanes; i++)
+    if (i != lane && known[i] > after->known[i]) after->known[i] = known[i];
+  return sn__lanes_add(l, (sn_instr){.kind = SN_WAIT, .lane = (uint8_t)lane, .id = fence[0], .step = step});
 }
 
 sn_status sn__lanes_order_all(sn__lanes *l, sn_lane lane, const uint32_t clocks[SN_LANES], uint32_t step) {

@@ -13,22 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct sn__fence {
-  uint32_t clock; /* of its lane, when signalled */
-  uint32_t known[SN_LANES];
-  uint32_t id;
-} sn__fence;
-
 typedef struct sn__lane_state {
   uint32_t clock;           /* instructions so far */
   uint32_t known[SN_LANES]; /* instructions of each lane that are done before this lane's next one */
-  sn__fence *fences;        /* signalled on this lane, ascending clock */
-  uint32_t n_fences, room;
+  /* Fences signalled on this lane, and when, by its clock, ascending: looked through for each wait. Each has its
+   * number, then for each of n_lanes what this lane was behind. */
+  uint32_t *fences, *fence_clocks;
+  uint32_t n_fences, fences_room, clocks_room;
 } sn__lane_state;
 
 typedef struct sn__lanes {
   sn_plan *plan;
-  uint32_t room; /* of plan->instrs */
+  uint32_t n_lanes; /* that the plan may have */
+  uint32_t room;    /* of plan->instrs */
   sn__lane_state of[SN_LANES];
   sn_err *err;
 } sn__lanes;

@@ -2,7 +2,6 @@
 #include "sim/plan/lower.h"
 
 #include "base/checked.h"
-#include "models/op.h"
 #include "sim/plan/emit.h"
 #include "sim/plan/place.h"
 #include "sim/policy/offload.h"
@@ -94,7 +93,7 @@ uint64_t sn_lower_workspace_in(const sn_route *route, const sn_costs *costs, uin
   const sn_step *step = &route->steps[index];
   uint64_t workspace = 0;
   algo[0] = algo[1] = SN_NO_ALGO;
-  if (step->pass != SN_UPDATE && step->kernel != SN_CAST && sn_op_of(&route->net->layers[step->layer])->convolves)
+  if (step->pass != SN_UPDATE && step->kernel != SN_CAST && sn_costs_convolves(costs, step->layer))
     workspace = pick_algos(route, costs, step, left, algo);
   return sn_max(workspace, sn_costs_scratch(costs, step->layer, step->pass));
 }
@@ -118,19 +117,39 @@ uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_
   return most;
 }
 
-static uint64_t bytes_left(const lowering *l) {
-  uint64_t whole_blocks = l->pool_bytes / SN_POOL_BLOCK * SN_POOL_BLOCK, reserved = l->emit.pool.reserved;
-  switch (l->workspace) {
+/* Of what is not reserved. */
+static uint64_t counted_left(sn_workspace workspace, uint64_t pool_bytes, uint64_t reserved) {
+  uint64_t whole_blocks = pool_bytes / SN_POOL_BLOCK * SN_POOL_BLOCK;
+  switch (workspace) {
   case SN_WORKSPACE_NONE:
     return 0;
   case SN_WORKSPACE_DYNAMIC:
-    if (l->emit.counts) return whole_blocks > reserved ? whole_blocks - reserved : 0;
-    return sn_pool_largest(&l->emit.pool, l->pool_bytes);
+    return whole_blocks > reserved ? whole_blocks - reserved : 0;
   case SN_WORKSPACE_MAX:
   case SN_WORKSPACE_COUNT:
     break;
   }
   return UINT64_MAX;
+}
+
+static uint64_t bytes_left(const lowering *l) {
+  if (l->workspace == SN_WORKSPACE_DYNAMIC && !l->emit.counts) return sn_pool_largest(&l->emit.pool, l->pool_bytes);
+  return counted_left(l->workspace, l->pool_bytes, l->emit.pool.reserved);
+}
+
+bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs *costs, uint64_t pool_bytes) {
+  uint64_t reserved = 0;
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    const sn_instr *i = &plan->instrs[n];
+    uint8_t algo[2];
+    if (i->kind == SN_ALLOC) reserved += i->bytes;
+    if (i->kind == SN_RELEASE) reserved -= i->bytes;
+    if (i->kind != SN_COMPUTE) continue;
+    uint64_t left = counted_left(workspace, pool_bytes, reserved);
+    uint64_t bytes = sn_pool_round(sn_lower_workspace_in(plan->route, costs, i->id, left, algo));
+    if (bytes != i->bytes || algo[0] != i->algo[0] || algo[1] != i->algo[1]) return false;
+  }
+  return true;
 }
 
 static sn_status book_reads(lowering *l, const sn_step *step) {

@@ -33,6 +33,11 @@ sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspac
 sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
                            const sn_costs *costs, uint64_t pool_bytes, bool gives_up, sn_err *err);
 
+/* Whether sn_lower_counting() would make this plan of its own again, which has sent nothing out, for another pool or
+ * with other costs: nothing but algorithms depends on those then. A cache must have room for the plan. O(instructions).
+ */
+bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs *costs, uint64_t pool_bytes);
+
 /* The workspace without which a step (index) does not run, however little memory there is: that of its smallest
  * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);

@@ -83,8 +83,8 @@ static sn_status is_too_slow(const sn_plan_wish *w, const sn_plan *plan, bool *s
   return status;
 }
 
-/* Places one that counts bytes. NULL after an error. */
-static sn_plan *place_counted(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
+/* Places one that counts bytes; *plain: it is still that one, placed as well as can be. NULL after an error. */
+static sn_plan *place_counted(const sn_plan_wish *w, sn_plan *plan, bool *plain, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy), dynamic = w->workspace == SN_WORKSPACE_DYNAMIC;
   bool fits = is_within(w, plan), bytes_fit = plan->reserved_peak <= w->pool_bytes;
   bool sure = cache && (!bytes_fit || (w->only_fits && !w->external_limit)); /* which of the two it is shows at once */
@@ -93,12 +93,13 @@ static sn_plan *place_counted(const sn_plan_wish *w, sn_plan *plan, sn_err *err)
     plan = lower_in(w, err);
     return w->only_fits ? plan : place_well(w, plan, err);
   }
+  *plain = (fits || !bytes_fit) && !w->only_fits;
   if (fits || !bytes_fit) return w->only_fits ? plan : place_well(w, plan, err);
   if (cache) return squeeze(w, plan, err);
   return dynamic ? squeeze_workspaces(w, plan, err) : place_well(w, plan, err);
 }
 
-static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
+static sn_plan *make_packed(const sn_plan_wish *w, bool *plain, sn_err *err) {
   bool cache = sn_strategy_has_cache(w->strategy);
   if (least_blocks(w) > SN_PACK_MOST) return lower_in(w, err);
   sn_plan *plan = count_in(w, w->pool_bytes, cache, err);
@@ -114,17 +115,22 @@ static sn_plan *make_packed(const sn_plan_wish *w, sn_err *err) {
     sn_plan_free(plan);
     return NULL;
   }
-  return !plan || slow ? plan : place_counted(w, plan, err);
+  return !plan || slow ? plan : place_counted(w, plan, plain, err);
 }
 
 /* Of the schedule that is given. */
 static sn_plan *make(const sn_plan_wish *wish, sn_err *err) {
   bool packed =
       wish->placement == SN_PLACEMENT_PACKED && !sn_strategy_is_system(wish->strategy) && !wish->strategy.dynamic;
-  sn_plan *plan = packed ? make_packed(wish, err) : lower_in(wish, err);
+  bool keeps = packed && wish->proved && !wish->only_fits, plain = false;
+  sn_plan *plan = keeps ? sn_proved_find(wish->proved, wish, err) : NULL;
+  if (plan || err->code != SN_OK) return plan;
+  plan = packed ? make_packed(wish, &plain, err) : lower_in(wish, err);
   if (!plan) return NULL;
   plan->external_limit = wish->external_limit;
-  if (sn_check(plan, NULL, err) == SN_OK) return plan;
+  sn_status status = sn_check(plan, NULL, err);
+  if (status == SN_OK && keeps && plain) status = sn_proved_keep(wish->proved, wish, plan, err);
+  if (status == SN_OK) return plan;
   sn_plan_free(plan);
   return NULL;
 }

@@ -22,6 +22,7 @@
 #include "sim/device/link.h"
 #include "sim/memory/packings.h"
 #include "sim/plan/plan.h"
+#include "sim/plan/proved.h"
 #include "sim/plan/standing.h"
 #include "sim/policy/options.h"
 #include "sim/policy/schedule.h"
@@ -40,6 +41,7 @@ typedef struct sn_plan_wish {
   uint64_t pool_bytes;     /* on offer */
   uint64_t external_limit; /* of the external pool; 0: not limited */
   sn_packings *packings;   /* of plans made before it; NULL: none are kept */
+  sn_proved *proved;       /* plans made before; NULL: none are kept. Not of strategies that adapt */
   sn_standing *standing;   /* what recompute=optimal and dtr have made before; NULL: nothing is kept */
   /* Whether another allocator than the pool has room for a plan, and what memory it needs at least; NULL: the pool's
    * bytes say that. Of recompute=optimal only. */

@@ -140,7 +140,7 @@ static uint64_t largest_workspace(const search *s) {
 }
 
 /* Within so many bytes, and where the plan needs more than there is, within less. */
-static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes) {
+static sn_status consider_within(search *s, sn_optimal *o, uint64_t bytes) {
   sn_status status = SN_OK;
   for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
     if (sn_optimal_ns(o, bytes) == INT64_MAX) break;
@@ -154,8 +154,7 @@ static sn_status consider_within(search *s, const sn_optimal *o, uint64_t bytes)
 static sn_status consider_pool(search *s, uint64_t all_bytes) {
   uint64_t pool = s->wish->pool_bytes, workspace = largest_workspace(s);
   uint64_t bytes = sn_min(pool + pool / FOR_ROUNDING, all_bytes);
-  const sn_stages *stages = sn_standing_stages(s->standing, s->err);
-  sn_optimal *o = stages ? sn_optimal_new(stages, bytes, s->err) : NULL;
+  sn_optimal *o = sn_standing_optimal(s->standing, bytes, s->err);
   sn_status status = o ? SN_OK : s->err->code;
   int64_t last = -1;
   for (uint64_t part = 0; part <= PARTS && status == SN_OK; part++) {
@@ -164,7 +163,6 @@ static sn_status consider_pool(search *s, uint64_t all_bytes) {
     if (ns != last) status = consider_within(s, o, bytes - less);
     last = ns;
   }
-  sn_optimal_free(o);
   return status;
 }
 
@@ -235,7 +233,7 @@ static sn_status consider_cache(search *s) {
 
 /* Within so many bytes, with copies: what the recurrence says; of a rule, without it, whatever the link has time for.
  */
-static sn_schedule *send_within(search *s, const sn_optimal *o, sn_recompute rule, uint64_t bytes) {
+static sn_schedule *send_within(search *s, sn_optimal *o, sn_recompute rule, uint64_t bytes) {
   const sn_sending how = {s->wish->costs, s->wish->link, bytes, s->wish->workspace != SN_WORKSPACE_NONE};
   if (o) return sn_optimal_schedule_sending(o, bytes, &how, s->err);
   sn_schedule *schedule = sn_schedule_new(s->route, rule, s->err);
@@ -245,7 +243,7 @@ static sn_schedule *send_within(search *s, const sn_optimal *o, sn_recompute rul
 }
 
 /* The same, and where the plan needs more than there is, within less. */
-static sn_status consider_sending(search *s, const sn_optimal *o, sn_recompute rule, uint64_t bytes) {
+static sn_status consider_sending(search *s, sn_optimal *o, sn_recompute rule, uint64_t bytes) {
   sn_status status = SN_OK;
   for (int i = 0; i < SHRINKS && status == SN_OK; i++) {
     if (o && sn_optimal_ns(o, bytes) == INT64_MAX) break;

@@ -60,9 +60,9 @@ static void find_blocks(placing *p) {
 
 /* `plan` has `count` blocks or more. To be cleared in any case. */
 static sn_status placing_begin(placing *p, uint32_t count, sn_err *err) {
-  p->blocks = calloc((size_t)count + 1, sizeof *p->blocks);
-  p->offsets = calloc((size_t)count + 1, sizeof *p->offsets);
-  p->owned = calloc((size_t)p->plan->route->n_tensors + 1, sizeof *p->owned);
+  p->blocks = malloc(((size_t)count + 1) * sizeof *p->blocks);
+  p->offsets = malloc(((size_t)count + 1) * sizeof *p->offsets);
+  p->owned = malloc(((size_t)p->plan->route->n_tensors + 1) * sizeof *p->owned);
   if (!p->blocks || !p->offsets || !p->owned) return sn_fail_memory(err);
   find_blocks(p);
   return SN_OK;

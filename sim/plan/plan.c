@@ -21,6 +21,23 @@ void sn_plan_free(sn_plan *plan) {
   free(plan);
 }
 
+/* NULL where there is nothing, and where there is no memory. */
+static void *copy_of(const void *from, size_t bytes) {
+  void *copy = from ? malloc(bytes) : NULL;
+  return copy ? memcpy(copy, from, bytes) : NULL;
+}
+
+sn_plan *sn_plan_copy(const sn_plan *plan, sn_err *err) {
+  sn_plan *copy = copy_of(plan, sizeof *plan);
+  if (!copy) return sn_fail_memory(err), NULL;
+  copy->instrs = copy_of(plan->instrs, plan->n_instrs * sizeof *plan->instrs);
+  copy->use = copy_of(plan->use, plan->route->n_steps * sizeof *plan->use);
+  copy->teams = copy_of(plan->teams, plan->n_teams * sizeof *plan->teams);
+  if (copy->instrs && copy->use && (copy->teams || plan->n_teams == 0)) return copy;
+  sn_plan_free(copy);
+  return sn_fail_memory(err), NULL;
+}
+
 bool sn_plan_fits_outside(const sn_plan *plan) {
   return plan->external_limit == 0 || plan->external_bytes <= plan->external_limit;
 }
@@ -93,7 +110,8 @@ static bool write_steps(const sn_route *r, FILE *out) {
 static bool write_team(const sn_plan *plan, const sn_instr *i, FILE *out) {
   const sn_team *team = &plan->teams[i->team];
   if (fprintf(out, ", \"part\": \"%s\", \"cores\": {", sn_step_part_name((sn_step_part)i->part)) < 0) return false;
-  if (team->slot == SN_SLOT_ANY) return fprintf(out, "\"count\": %u, \"slot\": \"any\"}", team->count) > 0;
+  if (team->slot == SN_SLOT_ANY)
+    return fprintf(out, "\"count\": %u, \"slot\": \"any\", \"of\": %u}", team->count, team->first) > 0;
   return fprintf(out, "\"first\": %u, \"count\": %u, \"slot\": %u}", team->first, team->count, team->slot) > 0;
 }
 
@@ -150,13 +168,13 @@ static bool write_instrs(const sn_plan *plan, FILE *out) {
 /* What was asked, by the names of docs/json.md. */
 static bool write_question(const sn_net *net, const char *strategy, const sn_device *device, const sn_options *o,
                            FILE *out) {
-  sn_shape image = net->layers[0].out;
+  const sn_layer *data = &net->layers[0];
   bool wide = o->iteration.precision == SN_FP32;
   const char *freeze = sn_iteration_freeze(o->iteration);
   return fprintf(out, "{\n\"snsim_plan\": %d,\n\"net\": ", PLAN_FORMAT) > 0 && write_text(out, net->name) &&
          fprintf(out,
                  ",\n\"batch\": %u,\n\"image_height\": %u,\n\"image_width\": %u,\n\"strategy\": \"%s\",\n\"gpu\": ",
-                 net->batch, image.h, image.w, strategy) > 0 &&
+                 net->batch, sn_layer_rows(data), data->out.w, strategy) > 0 &&
          write_text(out, device->name) &&
          fprintf(out,
                  ",\n\"memory_bytes\": %" PRIu64 ",\n\"host_memory_bytes\": %" PRIu64

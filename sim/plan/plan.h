@@ -81,16 +81,17 @@ typedef struct sn_plan {
   uint32_t n_fences;
   uint32_t n_instrs;
   sn_instr *instrs;
-  sn_placement placement;  /* where its addresses come from */
-  uint64_t pool_limit;     /* the pool on offer when it was made */
-  uint64_t pool_bytes;     /* high water of the addresses; nothing lies above */
-  bool given_up;           /* it is only a beginning: sn_lower_counting() was to stop where placing it is hopeless */
-  bool roomy;              /* first fit has room for all of it in the pool on offer: a cache would send nothing out */
-  uint64_t bare_bytes;     /* the same of tensors alone, as first fit has placed them */
-  uint64_t largest_hole;   /* below the high water, when it was last raised */
-  uint64_t reserved_peak;  /* largest sum of reserved bytes (tensors and workspace, whole blocks) */
-  uint64_t external_bytes; /* external pool */
-  uint64_t external_limit; /* what there is for it; 0: not limited */
+  sn_placement placement;   /* where its addresses come from */
+  uint64_t pool_limit;      /* the pool on offer when it was made */
+  uint64_t pool_bytes;      /* high water of the addresses; nothing lies above */
+  bool given_up;            /* it is only a beginning: sn_lower_counting() was to stop where placing it is hopeless */
+  bool roomy;               /* first fit has room for all of it in the pool on offer: a cache would send nothing out */
+  uint64_t first_fit_bytes; /* pool_bytes as first fit has placed it */
+  uint64_t bare_bytes;      /* the same of tensors alone, as first fit has placed them */
+  uint64_t largest_hole;    /* below the high water, when it was last raised */
+  uint64_t reserved_peak;   /* largest sum of reserved bytes (tensors and workspace, whole blocks) */
+  uint64_t external_bytes;  /* external pool */
+  uint64_t external_limit;  /* what there is for it; 0: not limited */
   sn_plan_counts counts;
   sn_step_use *use; /* route->n_steps */
   /* Of a co-run plan, else 0: its operations are parts of steps (sim/policy/part.h), in any order that finds its
@@ -104,6 +105,8 @@ typedef struct sn_plan {
 } sn_plan;
 
 void sn_plan_free(sn_plan *plan);
+/* SN_NO_MEMORY. */
+sn_plan *sn_plan_copy(const sn_plan *plan, sn_err *err);
 
 static inline bool sn_plan_is_corun(const sn_plan *plan) {
   return plan->n_teams > 0;

@@ -303,17 +303,19 @@ static sn_status add_team(const reader *r, const cJSON *item, sn_team team, uint
   return SN_OK;
 }
 
-/* {"first", "count", "slot"}, or {"count", "slot": "any"}. */
+/* {"first", "count", "slot"}, or {"count", "slot": "any", "of"}. */
 static sn_status read_team(const reader *r, const cJSON *item, sn_instr *instr) {
-  static const char *const keys[] = {"count", "slot", "first"};
+  static const char *const held[] = {"count", "slot", "first"}, *const floating[] = {"count", "slot", "of"};
   uint64_t first = 0, count = 0, slot = SN_SLOT_ANY;
   const cJSON *cores = cJSON_GetObjectItemCaseSensitive(item, "cores");
   if (!cJSON_IsObject(cores)) return sn_json_fail(r->doc, item, r->err, "\"cores\" is to be an object");
   const cJSON *of = cJSON_GetObjectItemCaseSensitive(cores, "slot");
   bool any = cJSON_IsString(of) && strcmp(of->valuestring, "any") == 0;
-  sn_json_only(r->doc, cores, keys, any ? 2 : 3, r->err);
+  sn_json_only(r->doc, cores, any ? floating : held, 3, r->err);
   sn_json_count(r->doc, cores, "count", 1, UINT16_MAX, &count, r->err);
   if (!any) sn_json_count(r->doc, cores, "first", 0, UINT16_MAX, &first, r->err);
+  if (any) first = count;
+  if (any && sn_json_has(cores, "of")) sn_json_count(r->doc, cores, "of", 1, UINT16_MAX, &first, r->err);
   if (!any) sn_json_count(r->doc, cores, "slot", 0, SN_SLOT_SECOND, &slot, r->err);
   if (r->err->code != SN_OK) return r->err->code;
   const sn_team team = {(uint16_t)first, (uint16_t)count, (uint8_t)slot};

@@ -16,6 +16,8 @@ struct sn_standing {
   sn_schedule *schedules[SN_STANDINGS];
   uint64_t loads[SN_STANDINGS];
   sn_stages *stages;
+  sn_optimal *optimal; /* asked for last */
+  uint64_t optimal_bytes;
   sn_dtr_program *program;
 };
 
@@ -29,6 +31,7 @@ sn_standing *sn_standing_new(const sn_route *route, const sn_costs *costs, bool 
 void sn_standing_free(sn_standing *st) {
   if (!st) return;
   for (int k = 0; k < SN_STANDINGS; k++) sn_schedule_free(st->schedules[k]);
+  sn_optimal_free(st->optimal); /* which looks at the stages */
   sn_stages_free(st->stages);
   sn_dtr_program_free(st->program);
   free(st);
@@ -37,6 +40,14 @@ void sn_standing_free(sn_standing *st) {
 const sn_stages *sn_standing_stages(sn_standing *st, sn_err *err) {
   if (!st->stages) st->stages = sn_stages_new(st->route, st->costs, st->workspace, err);
   return st->stages;
+}
+
+sn_optimal *sn_standing_optimal(sn_standing *st, uint64_t bytes, sn_err *err) {
+  const sn_stages *stages = sn_standing_stages(st, err);
+  if (!stages || (st->optimal && st->optimal_bytes == bytes)) return stages ? st->optimal : NULL;
+  sn_optimal_free(st->optimal);
+  st->optimal_bytes = bytes;
+  return st->optimal = sn_optimal_new(stages, bytes, err);
 }
 
 const sn_dtr_program *sn_standing_program(sn_standing *st, sn_err *err) {

@@ -42,6 +42,9 @@ uint64_t sn_standing_load(const sn_standing *standing, sn_standing_kind kind);
 
 /* NULL after an error. */
 const struct sn_stages *sn_standing_stages(sn_standing *standing, sn_err *err);
+/* What answers for every memory up to `bytes` without sending out: until it is asked for with others. NULL after an
+ * error. */
+struct sn_optimal *sn_standing_optimal(sn_standing *standing, uint64_t bytes, sn_err *err);
 const sn_dtr_program *sn_standing_program(sn_standing *standing, sn_err *err);
 
 #endif

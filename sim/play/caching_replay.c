@@ -19,7 +19,7 @@
 
 /* How many bisections are looked ahead, to how many limits that leads, with the ends of what is in question, and how
  * many states are kept for them. */
-enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 8 };
+enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 7 };
 
 /* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
 typedef struct search {
@@ -48,8 +48,8 @@ typedef struct request {
 typedef struct script {
   const sn_caching_load *load;
   const sn_route *route;
-  uint32_t n_requests;
-  request *requests; /* of one iteration; the first one's makings in between */
+  uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
+  request *requests;                  /* of one iteration; the first one's makings in between */
 } script;
 
 typedef struct replay {
@@ -63,6 +63,7 @@ typedef struct replay {
   sn_caching_figures before;                  /* of the first iteration */
   sn_caching_replayed result;
   search *search; /* whose probe it is, or NULL */
+  bool brief;     /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
 } replay;
 
 static void note_asked(search *s);
@@ -80,6 +81,7 @@ static bool is_gradient(const script *s, uint32_t tensor) {
 
 static void add_request(script *s, request r) {
   s->requests[s->n_requests++] = r;
+  if (r.kind == TAKE || r.kind == PASS) s->n_until_taken = s->n_requests;
 }
 
 /* What is made in a step comes in front of all that the plan lists for it. */
@@ -175,11 +177,17 @@ static void note_failure(replay *r, uint64_t bytes) {
 }
 
 /* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `peak`: what it was before. */
-static sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
+static sn_status note_change(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
   if (status == SN_NO_FIT) note_failure(r, bytes);
   if (r->figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
   if (r->search && r->search->asking) note_asked(r->search);
   return status;
+}
+
+/* Mostly there is nothing. */
+static inline sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
+  bool changes = status != SN_OK || r->figures->allocated_peak > peak || (r->search && r->search->asking);
+  return changes ? note_change(r, bytes, peak, status) : SN_OK;
 }
 
 static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
@@ -241,12 +249,13 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
 /* All requests once, without those of updates where another micro-batch follows; then what is still held goes. */
 static sn_status obey_all(replay *r, bool last, sn_err *err) {
   const script *s = r->script;
-  uint32_t end = last ? s->route->n_steps : s->route->first_update;
-  for (; r->next_request < s->n_requests; r->next_request++) {
+  bool ends = r->brief && last && r->iteration == SN_CACHING_ITERATIONS;
+  uint32_t end = last ? s->route->n_steps : s->route->first_update, n = ends ? s->n_until_taken : s->n_requests;
+  for (; r->next_request < n; r->next_request++) {
     const request *q = &s->requests[r->next_request];
     if (q->step < end && obey(r, q, err) != SN_OK) return err->code;
   }
-  for (uint32_t t = 0; t < s->route->n_tensors && err->code == SN_OK; t++)
+  for (uint32_t t = 0; t < s->route->n_tensors && !ends && err->code == SN_OK; t++)
     if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t), err);
   r->next_request = 0;
   return err->code;
@@ -408,6 +417,7 @@ static sn_status probe(search *s, sn_caching_replayed *result) {
   if (!s->now) return s->err->code;
   bool shares = !s->script->load->options.expandable_segments; /* whose addresses depend on the limit */
   s->now->search = shares ? s : NULL;
+  s->now->brief = !result;
   if (shares) sn_caching_watch(s->now->caching, note_asking, s);
   go_on(s->now, s->err);
   bool fits = s->now->result.fits;

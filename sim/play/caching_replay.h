@@ -67,7 +67,7 @@ sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn
 /* Replays without a limit, whatever `load` says of it; then the least limit, in whole steps from what is allocated at
  * the peak, under which the replay succeeds, by at most 16 bisections: what is allocated counts as too little, and what
  * is reserved without a limit as enough. Success is not monotone in the limit: what is found is enough, and what is a
- * step below, where it was tried, is not. About two to four replays in all, and up to nine states of one
+ * step below, where it was tried, is not. About two to four replays in all, and up to eight states of one
  * at a time. SN_NO_MEMORY, and as above. */
 sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
                            sn_caching_replayed *unlimited, uint64_t *least, sn_err *err);

@@ -208,6 +208,13 @@ static void advance_all(sn_engine *e) {
   }
 }
 
+/* A task of the lane has ended: the others stand where they stood, unless it passes a fence. */
+static void advance_from(sn_engine *e, lane *first) {
+  if (!advance(e, first)) return;
+  for (lane *l = first + 1; l < e->lanes + e->n_lanes; l++) advance(e, l);
+  advance_all(e);
+}
+
 /* How many tasks run that share, copies and others. */
 typedef struct load {
   uint32_t copies, runs;
@@ -259,9 +266,9 @@ static void pass_on_teams(sn_engine *e, lane *first) {
   first->paced = false;
 }
 
-/* Moves the clock to the next end of a task. False where nothing runs. */
-static bool next_event(sn_engine *e) {
-  load now = load_of(e);
+/* Moves the clock to the next end of a task, and says of which lane; NULL where nothing runs. */
+static lane *next_event(sn_engine *e) {
+  load now = e->shared_link || e->has_speeds ? load_of(e) : (load){0, 0};
   bool teams = e->pace.n_running > 0;
   lane *first = NULL;
   int64_t end = 0;
@@ -274,19 +281,19 @@ static bool next_event(sn_engine *e) {
     first = l;
     end = its_end;
   }
-  if (!first) return false;
+  if (!first) return NULL;
   for (uint32_t i = 0; i < e->n_lanes && now.copies + now.runs > 0; i++)
     if (e->lanes[i].busy && e->lanes[i].shares)
       e->lanes[i].left_units -= (end - e->now) * rate_of(e, &e->lanes[i], now);
   e->now = end;
   if (teams) pass_on_teams(e, first);
   finish(e, first);
-  return true;
+  return first;
 }
 
 sn_status sn_engine_drain(sn_engine *e, sn_err *err) {
-  do advance_all(e);
-  while (next_event(e));
+  advance_all(e);
+  for (lane *first; (first = next_event(e));) advance_from(e, first);
   for (uint32_t l = 0; l < e->n_lanes; l++) {
     if (e->lanes[l].head < e->lanes[l].count)
       return sn_fail(err, SN_BUG, "simulation: lane %u waits for a fence that is never signalled", l);

@@ -37,8 +37,9 @@
  * backwards, and not to be faster: so q is what is being fetched, too.
  *
  * Bytes are counted in 1/SN_OPTIMAL_UNITS of the memory, or finer where stages are few, down to the blocks of the pool;
- * sizes are rounded up, so that what is found is possible, if perhaps not the best. O(stages^3 x units); of more than
- * SN_OPTIMAL_STAGES stages neighbours are joined, those with least bytes first.
+ * sizes are rounded up, so that what is found is possible, if perhaps not the best. O(stages^3 x units) where memory is
+ * short; an answer that loses little time is found among few of the rows. Of more than SN_OPTIMAL_STAGES stages
+ * neighbours are joined, those with least bytes first.
  */
 #ifndef SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
 #define SN_SIM_POLICY_SCHEDULE_OPTIMAL_H
@@ -57,20 +58,20 @@ enum {
 
 typedef struct sn_optimal sn_optimal;
 
-/* `stages` must outlive it. */
+/* `stages` must outlive it. Answers are looked for when they are asked for, and what was found is kept. */
 sn_optimal *sn_optimal_new(const sn_stages *stages, uint64_t bytes, sn_err *err);
 void sn_optimal_free(sn_optimal *optimal);
 
 /* Compute time of forward and backward within `bytes`, at most those of sn_optimal_new(); INT64_MAX: not possible. */
-int64_t sn_optimal_ns(const sn_optimal *optimal, uint64_t bytes);
+int64_t sn_optimal_ns(sn_optimal *optimal, uint64_t bytes);
 /* The least memory for which there is a schedule; UINT64_MAX: for none. */
-uint64_t sn_optimal_least(const sn_optimal *optimal);
+uint64_t sn_optimal_least(sn_optimal *optimal);
 /* For bytes with which it is possible. */
-sn_schedule *sn_optimal_schedule(const sn_optimal *optimal, uint64_t bytes, sn_err *err);
+sn_schedule *sn_optimal_schedule(sn_optimal *optimal, uint64_t bytes, sn_err *err);
 
 /* The same where what the first pass keeps may be sent out over a link: its kept stages, and outputs of what it drops.
  * The schedule has its swaps, within how->bytes. */
 sn_optimal *sn_optimal_new_sending(const sn_stages *stages, uint64_t bytes, sn_link link, sn_err *err);
-sn_schedule *sn_optimal_schedule_sending(const sn_optimal *optimal, uint64_t bytes, const sn_sending *how, sn_err *err);
+sn_schedule *sn_optimal_schedule_sending(sn_optimal *optimal, uint64_t bytes, const sn_sending *how, sn_err *err);
 
 #endif

@@ -238,11 +238,20 @@ uint32_t sn_strategy_graph(sn_strategy strategy) {
   return strategy.dialect == SN_DIALECT_SINGA ? SN_DIALECT_SINGA + singa_number(strategy) : strategy.dialect;
 }
 
+static const char *refuses_precision(sn_strategy strategy, sn_precision precision) {
+  if (sn_precision_is_wide(precision) || sn_dialect_of(strategy.dialect)->eager) return NULL;
+  if (sn_precision_is_amp(precision)) return "autocast is PyTorch's; SuperNeurons' strategies have bf16 and fp16";
+  if (strategy.dialect == SN_DIALECT_SINGA || sn_strategy_is_system(strategy))
+    return "what is known of published systems trains in four bytes; they have fp32 and tf32";
+  if (sn_strategy_is_corun(strategy)) return "operations side by side run on cores, in four bytes";
+  return NULL;
+}
+
 const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration) {
   if (sn_iteration_accumulates(iteration) && strategy.dialect == SN_DIALECT_SINGA)
     return "SINGA updates a parameter right behind its gradient, so that no gradients are accumulated";
-  if (!sn_precision_is_wide(iteration.precision) && !sn_dialect_of(strategy.dialect)->eager)
-    return "values of two bytes are PyTorch's; others have fp32 and tf32";
+  const char *why = refuses_precision(strategy, iteration.precision);
+  if (why) return why;
   if (*sn_iteration_freeze(iteration) && !sn_dialect_of(strategy.dialect)->eager)
     return "frozen layers are of PyTorch's strategies; others train all";
   if (!iteration.inference) return NULL;

@@ -90,8 +90,8 @@ enum { SN_STRATEGY_GRAPHS = SN_DIALECTS + 2 };
 uint32_t sn_strategy_graph(sn_strategy strategy);
 
 /* Why it cannot be asked about an iteration, without a full stop; NULL: it can. Without a backward pass there is
- * nothing to offload or recompute for; SINGA updates before it could accumulate, and its rows are of training; values
- * of two bytes and frozen layers are PyTorch's. */
+ * nothing to offload or recompute for; SINGA updates before it could accumulate, and its rows are of training; autocast
+ * and frozen layers are PyTorch's; published systems and SINGA train in four bytes. */
 const char *sn_strategy_refuses(sn_strategy strategy, sn_iteration iteration);
 
 /* It is simulated only: no back end executes its graph. */

@@ -97,7 +97,6 @@ static const char *version(const sn__cpu *k) {
 
 extern SN_MODULE_TABLE const sn_cpu_table sn_cpu_module;
 const sn_cpu_table sn_cpu_module = {.head = {sn_build_id},
-                                    .make = make,
                                     .make_bare = make,
                                     .prepare = prepare,
                                     .share = share,

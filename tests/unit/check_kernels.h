@@ -8,15 +8,7 @@
 #include "tests/unit/compare_kernels.h"
 #include "tests/unit/op_net.h"
 #include "tests/unit/plain_kernels.h"
-
-/* Under a sanitizer the reference is several times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
-#else
-enum { SANITIZED = 0 };
-#endif
+#include "tests/unit/sanitized.h"
 
 static inline uint64_t scratch(void *self, uint32_t layer, sn_pass pass) {
   return sn_cpu_kernels_scratch(self, layer, pass, SN_STEP_WHOLE);
@@ -53,6 +45,11 @@ static inline void check_net(sn_net *net, uint32_t threads, uint64_t seed, uint6
 static inline void check_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
   check_net(op_net(op, attr, data, inputs), 1, 5, UINT64_MAX, false);
   check_net(op_net(op, attr, data, inputs), 2, 6, UINT64_MAX, false);
+}
+
+static inline void check_deep_operator(sn_op op, sn_attr attr, sn_shape data, uint32_t planes, uint32_t inputs) {
+  check_net(volumes_net(op, attr, data, planes, inputs), 1, 5, UINT64_MAX, false);
+  check_net(volumes_net(op, attr, data, planes, inputs), 2, 6, UINT64_MAX, false);
 }
 
 #endif

@@ -70,13 +70,18 @@ static inline double compare_pixels(sn_shape s) {
   return (double)s.n * s.h * s.w;
 }
 
+static inline double compare_window(const sn_layer *layer) {
+  const sn_attr *a = &layer->attr;
+  return fmax(1, a->kernel_d) * a->kernel_h * a->kernel_w;
+}
+
 /* CONV, DECONV, which sums no more, and FC, which is a CONV whose window is the image. */
 static inline compare_sum compare_linear(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
   bool conv = layer->op != SN_FC;
   double image = layer->attr.positions ? 1 : (double)in.h * in.w;
-  double window = conv ? (double)layer->attr.kernel_h * layer->attr.kernel_w : image;
+  double window = conv ? compare_window(layer) : image;
   double groups = conv ? layer->attr.groups : 1;
   double x = compare_largest(call->x[0], (uint64_t)in.n * in.c * in.h * in.w);
   double w = compare_largest(call->parameters, layer->parameters);
@@ -103,7 +108,7 @@ static inline compare_sum compare_pool(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
   bool whole = layer->attr.global || layer->attr.adaptive_h;
-  double window = whole ? (double)in.h * in.w : (double)layer->attr.kernel_h * layer->attr.kernel_w;
+  double window = whole ? (double)in.h * in.w : compare_window(layer);
   if (call->pass == SN_FORWARD) return (compare_sum){window, 0};
   return (compare_sum){window, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
 }
@@ -119,21 +124,23 @@ static inline compare_sum compare_addition(const sn_call *call) {
   return (compare_sum){layer->n_inputs + layer->n_outputs, term};
 }
 
-/* Exponentials of tanh and sigmoid are good to a few units. Their derivatives, 1 - y y and y (1 - y), are differences
- * of numbers near 1 where y is, as exact as these; oneDNN takes them from y as float32 has it, the reference from x. */
-static inline compare_sum compare_act(const sn_call *call) {
-  const sn_layer *layer = &call->net->layers[call->layer];
-  if (layer->attr.act < SN_ACT_TANH) return (compare_sum){1, 0};
-  if (call->pass == SN_FORWARD) return (compare_sum){8, 0};
-  return (compare_sum){8, compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float))};
-}
-
 /* MUL and SCALE: a factor's gradient is a sum over what it multiplies. */
 static inline compare_sum compare_product(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
   uint64_t count = call->net->values[layer->first_output].bytes / sizeof(float);
   if (call->pass == SN_FORWARD) return (compare_sum){1, 0};
   return (compare_sum){(double)count, compare_largest(call->dy[0], count) * compare_largest(call->x[0], count)};
+}
+
+/* Exponentials of tanh and sigmoid are good to a few units. Their derivatives, 1 - y y and y (1 - y), are differences
+ * of numbers near 1 where y is, as exact as these; oneDNN takes them from y as float32 has it, the reference from x. */
+static inline compare_sum compare_act(const sn_call *call, compare_part part) {
+  const sn_layer *layer = &call->net->layers[call->layer];
+  if (part != COMPARE_TENSOR) return compare_product(call); /* PReLU's slopes */
+  if (sn_layer_is_prelu(layer)) return (compare_sum){1, 0};
+  if (layer->attr.act < SN_ACT_TANH) return (compare_sum){1, 0};
+  if (call->pass == SN_FORWARD) return (compare_sum){8, 0};
+  return (compare_sum){8, compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float))};
 }
 
 /* The numbers that a norm brings to mean 0 and deviation 1 together: how many times how many, and how far apart one's
@@ -244,7 +251,7 @@ static inline compare_sum compare_sum_of(const sn_call *call, compare_part part)
   case SN_SOFTMAX:
     return (compare_sum){8.0 * in.c, 0}; /* and exponentials */
   case SN_ACT:
-    return compare_act(call);
+    return compare_act(call, part);
   case SN_MUL:
   case SN_SCALE:
     return compare_product(call);

@@ -166,9 +166,11 @@ static inline void net_tokens_new(net_runner *r, uint64_t *dice) {
   for (uint64_t i = 0; i < r->net->values[value].bytes / sizeof *tokens; i++) tokens[i] = prng_below(dice, rows);
 }
 
-/* Data from -1 to 1, or tokens; labels that every SOFTMAX of the net knows. */
+/* Data from -1 to 1, or tokens; labels that every SOFTMAX of the net knows, or targets from -1 to 1. */
 static inline void net_data_new(net_runner *r, uint64_t *dice) {
   uint32_t classes = UINT32_MAX;
+  bool squares = false;
+  for (uint32_t i = 0; i < r->net->n_layers; i++) squares = squares || r->net->layers[i].attr.loss == SN_LOSS_MSE;
   for (uint32_t i = 0; i < r->net->n_layers; i++)
     if (r->net->layers[i].op == SN_SOFTMAX && r->net->layers[i].out.c < classes) classes = r->net->layers[i].out.c;
   uint32_t value = r->net->layers[0].first_output;
@@ -178,7 +180,10 @@ static inline void net_data_new(net_runner *r, uint64_t *dice) {
   else
     net_fill(r->output[value], net_value_count(r, value), 1, dice);
   r->labels = net_calloc(labels, sizeof *r->labels);
-  for (uint64_t i = 0; i < labels; i++) r->labels[i] = (int32_t)prng_below(dice, classes);
+  if (squares)
+    net_fill((float *)(void *)r->labels, labels, 1, dice);
+  else
+    for (uint64_t i = 0; i < labels; i++) r->labels[i] = (int32_t)prng_below(dice, classes);
 }
 
 static inline void net_tables_new(net_runner *r) {

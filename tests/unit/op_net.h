@@ -29,9 +29,16 @@ static inline sn_builder *begin_net(sn_shape data) {
   return sn_builder_new("small", data.n, data.c, data.h, data.w, &err);
 }
 
+/* Of volumes, each of so many planes; 0: images. */
+static inline sn_builder *begin_volumes(sn_shape data, uint32_t planes) {
+  sn_err err = SN_ERR_INIT;
+  if (planes == 0) return begin_net(data);
+  return sn_builder_new_volumes("small", data.n, data.c, planes, data.h, data.w, &err);
+}
+
 /* Every end is an FC; a FORK has three. A SOFTMAX is its own end. */
-static inline sn_net *op_net(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
-  sn_builder *b = begin_net(data);
+static inline sn_net *volumes_net(sn_op op, sn_attr attr, sn_shape data, uint32_t planes, uint32_t inputs) {
+  sn_builder *b = begin_volumes(data, planes);
   uint32_t from[OP_NET_INPUTS] = {SN_DATA_LAYER}, layer = SN_DATA_LAYER;
   for (uint32_t i = 0; i < inputs && inputs > 1; i++) {
     uint32_t channels = op == SN_CONCAT ? data.c + i : data.c;
@@ -41,6 +48,10 @@ static inline sn_net *op_net(sn_op op, sn_attr attr, sn_shape data, uint32_t inp
   for (uint32_t end = 0; end < (op == SN_FORK ? OP_NET_BRANCHES : 1u) && op != SN_SOFTMAX; end++)
     sn_build_softmax(b, sn_build_fc(b, layer, 2, "fc%u", end), "softmax%u", end);
   return finish_net(b);
+}
+
+static inline sn_net *op_net(sn_op op, sn_attr attr, sn_shape data, uint32_t inputs) {
+  return volumes_net(op, attr, data, 0, inputs);
 }
 
 /* What a squeeze-and-excitation block does: the batch through a CONV, times what another CONV's output has been pooled
@@ -109,6 +120,15 @@ static inline sn_attr dilated(sn_attr a, uint32_t rows, uint32_t columns) {
   return a;
 }
 
+/* What a window does along the planes. */
+static inline sn_attr deep(sn_attr a, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t dilation) {
+  a.kernel_d = kernel;
+  a.stride_d = stride;
+  a.pad_d = pad;
+  a.dilation_d = dilation;
+  return a;
+}
+
 static inline sn_attr resize_attr(bool bilinear, uint32_t height, uint32_t width) {
   return (sn_attr){.shape = {0, height, width}, .bilinear = bilinear};
 }
@@ -148,6 +168,10 @@ static inline sn_attr deconv_attr(uint32_t channels, uint32_t kernel_h, uint32_t
 
 static inline sn_attr act_attr(sn_act_mode mode) {
   return (sn_attr){.act = mode, .slope = mode == SN_ACT_LEAKY ? 0.2 : mode == SN_ACT_TIMES ? -1.5 : 0};
+}
+
+static inline sn_attr prelu_attr(uint32_t slopes) {
+  return (sn_attr){.act = SN_ACT_PRELU, .slopes = slopes};
 }
 
 static inline sn_attr pool_attr(sn_pool_mode mode, uint32_t kernel, uint32_t stride, uint32_t pad, bool ceil) {

@@ -277,6 +277,26 @@ static void must_be_planned(const pipeline *p, const sn_schedule *schedule, uint
   sn_plan_free(plan);
 }
 
+/* What has been asked before changes no answer: nothing else has been asked of `fresh`. */
+static void must_answer_alike(sn_optimal *o, sn_optimal *fresh, uint64_t bytes, uint64_t seed) {
+  sn_err err = SN_ERR_INIT;
+  int64_t ns = sn_optimal_ns(fresh, bytes);
+  if (ns != sn_optimal_ns(o, bytes))
+    fail_msg("seed %" PRIu64 ": %" PRId64 " ns, asked alone %" PRId64, seed, sn_optimal_ns(o, bytes), ns);
+  if (ns < INT64_MAX) {
+    sn_schedule *a = sn_optimal_schedule(o, bytes, &err), *b = sn_optimal_schedule(fresh, bytes, &err);
+    must(&err);
+    bool same = a->n_executions == b->n_executions;
+    for (uint32_t e = 0; same && e < a->n_executions; e++) same = a->executions[e].step == b->executions[e].step;
+    if (!same) fail_msg("seed %" PRIu64 ": another schedule for %" PRIu64 " bytes", seed, bytes);
+    sn_schedule_free(a);
+    sn_schedule_free(b);
+  }
+  uint64_t least = sn_optimal_least(o);
+  assert_true((least <= bytes) == (ns < INT64_MAX) && sn_optimal_least(fresh) == least);
+  sn_optimal_free(fresh);
+}
+
 /* Whatever the memory: a plan that the checker proves, within what was said, and no slower with more. */
 static void ask_for_budgets(const pipeline *p, uint64_t seed, uint32_t *smaller) {
   sn_err err = SN_ERR_INIT;
@@ -289,6 +309,7 @@ static void ask_for_budgets(const pipeline *p, uint64_t seed, uint32_t *smaller)
   int64_t last = INT64_MAX;
   for (uint64_t part = 1; part <= 20; part++) {
     int64_t ns = sn_optimal_ns(o, all * part / 20);
+    must_answer_alike(o, sn_optimal_new(stages, all, &err), all * part / 20, seed);
     assert_true(ns <= last);
     if (ns == last) continue;
     sn_schedule *schedule = sn_optimal_schedule(o, all * part / 20, &err);

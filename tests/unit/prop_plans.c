@@ -32,7 +32,7 @@ enum {
 static uint64_t net_seed; /* of the first net */
 static uint32_t n_nets;
 
-/* Everything about one net that does not depend on the strategy. */
+/* Everything about one net that does not depend on the strategy; a third of them hold values of two bytes. */
 typedef struct world {
   uint64_t seed, dice;
   sn_device device;
@@ -82,12 +82,11 @@ static void world_open(world *w, uint64_t seed) {
   *w = (world){.seed = seed, .dice = seed};
   sn_device_known(prng_below(&w->dice, sn_device_count()), &w->device, &err);
   w->net = seed % 4 == 0 ? random_net_new_today(&w->dice, &err) : random_net_new(&w->dice, &err);
-  w->route = w->net ? sn_route_new(w->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err) : NULL;
-  w->costs = w->route ? sn_costs_new(w->net, &w->device, &err) : NULL;
-  for (uint32_t r = 0; r < SN_RECOMPUTES && w->costs; r++) {
+  sn_iteration iteration = {.precision = seed % 3 == 2 ? SN_BF16 : SN_FP32};
+  if (w->net) w->route = sn_route_new_for(w->net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, iteration, NULL, &err);
+  w->costs = w->route ? sn_costs_new_in(w->net, &w->device, iteration.precision, &err) : NULL;
+  for (uint32_t r = 0; r < SN_RECOMPUTES && err.code == SN_OK; r++)
     w->schedules[r] = sn_schedule_new(w->route, (sn_recompute)r, &err);
-    if (!w->schedules[r]) break;
-  }
   if (err.code != SN_OK) fail_msg("SN_SEED=%" PRIu64 " SN_PROP_NETS=1: %s", seed, err.text);
 }
 

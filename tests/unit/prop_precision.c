@@ -3,6 +3,7 @@
  * The table is what MemTracker of PyTorch 2.15.0 says on fake tensors, 2026-11-22, by bench/pytorch_memory.py
  * --precision and bench/pytorch_transformers.py --precision. Where a network has BN or, in bf16, LAYER_NORM, a CPU's
  * kernels keep statistics of two bytes and a GPU's, which are ours, of four: `statistics` are the bytes between. */
+#include "sim/ask/result.h"
 #include "tests/unit/live_of.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
@@ -72,6 +73,21 @@ static void print_step(const sn_route *r, uint32_t s, char *text, size_t room) {
   }
 }
 
+static void check_steps(sn_dialect_id dialect, sn_precision precision, const char *const *steps, size_t count) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(small, 1);
+  sn_route *route = sn_route_new_for(net, dialect, SN_ORDER_ROUTE, (sn_iteration){.precision = precision}, NULL, &err);
+  must(&err);
+  assert_true(route->n_steps >= count);
+  for (uint32_t s = 0; s < count; s++) {
+    char text[500];
+    print_step(route, s, text, sizeof text);
+    assert_string_equal(text, steps[s]);
+  }
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
 /* An image of 64 elements, batch 1. CONV makes two bytes an element, the norm takes and makes four, their sum is of
  * four, FC takes two. */
 static void steps_of_amp(void **state) {
@@ -90,18 +106,72 @@ static void steps_of_amp(void **state) {
       "fc backward CAST fc.cast_dw:r1024 fc.dw:w2048",
       "join backward CAST fc.dx:r256 join.dx1:w128",
   };
-  sn_err err = SN_ERR_INIT;
-  sn_net *net = load_net(small, 1);
-  sn_route *route =
-      sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){.precision = SN_AMP_BF16}, NULL, &err);
-  must(&err);
-  for (uint32_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
-    char text[500];
-    print_step(route, s, text, sizeof text);
-    assert_string_equal(text, steps[s]);
-  }
-  sn_route_free(route);
+  check_steps(SN_DIALECT_PYTORCH, SN_AMP_BF16, steps, sizeof steps / sizeof steps[0]);
+}
+
+/* Two bytes an element of everything; in explicit the norm's mean and deviation of each of 16 positions are floats, and
+ * the FC's input is made flat. */
+static void steps_of_two_bytes(void **state) {
+  (void)state;
+  static const char *const superneurons[] = {
+      "conv forward CONV conv.y:w128",
+      "conv/fork forward FORK conv.y:r128 conv/fork.y0:w128 conv/fork.y1:w128",
+      "norm forward LAYER_NORM conv/fork.y0:r128 norm.y:w128",
+      "join forward JOIN norm.y:r128 conv/fork.y1:r128 join.y:w128",
+      "fc forward FC join.y:r128 fc.y:w16",
+      "softmax forward SOFTMAX fc.y:r16 softmax.y:w16",
+      "softmax backward SOFTMAX fc.y:r16 softmax.y:m16",
+      "fc backward FC join.y:r128 softmax.y:r16 fc.dx:w128",
+      "join backward JOIN fc.dx:r128 join.dx1:w128",
+      "norm backward LAYER_NORM conv/fork.y0:r128 fc.dx:r128 norm.dx:w128",
+  };
+  static const char *const explicit_graph[] = {
+      "conv forward CONV conv.y:w128",
+      "norm forward LAYER_NORM conv.y:r128 norm.y:w128 norm.saved0:w64 norm.saved1:w64",
+      "join forward JOIN norm.y:r128 conv.y:r128 join.y:w128",
+      "fc forward FLATTEN join.y:r128 fc.flat:w128",
+      "fc forward FC fc.flat:r128 fc.y:w16",
+      "softmax forward SOFTMAX fc.y:r16 softmax.y:w16",
+      "softmax backward SOFTMAX softmax.y:r16 softmax.dx:w16",
+      "fc backward FC softmax.dx:r16 fc.flat:r128 fc.dflat:w128",
+      "fc backward FLATTEN fc.dflat:r128 fc.dx:w128",
+      "join backward JOIN fc.dx:r128 join.dx0:w128 join.dx1:w128",
+  };
+  check_steps(SN_DIALECT_SUPERNEURONS, SN_BF16, superneurons, sizeof superneurons / sizeof superneurons[0]);
+  check_steps(SN_DIALECT_EXPLICIT, SN_FP16, explicit_graph, sizeof explicit_graph / sizeof explicit_graph[0]);
+}
+
+/* ---- what stays ---- */
+
+/* Two images of 4 x 4 x 4. CONV has 4 * 4 * 9 + 4 = 148 parameters, BN 8, FC 64 * 8 + 8 = 520: 676. BN keeps running
+ * statistics of two bytes and saved ones of four a channel, DROPOUT a byte an element, of whole images two an image;
+ * three positions attend to three by two heads: 2 x 9 x 2 probabilities, twice, and which are dropped. */
+static void resident_by_hand(void **state) {
+  (void)state;
+  static const char text[] = "{\"snsim_net\":1,\"name\":\"kept\",\"input\":[4,4,4],\"layers\":["
+                             "{\"name\":\"conv\",\"op\":\"CONV\",\"channels\":4,\"kernel\":3,\"pad\":1},"
+                             "{\"name\":\"bn\",\"op\":\"BN\"},"
+                             "{\"name\":\"drop\",\"op\":\"DROPOUT\",\"ratio\":0.5},"
+                             "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":8},"
+                             "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
+  sn_net *net = load_net(text, 2);
+  sn_iteration iteration = {.optimizer = SN_OPTIMIZER_ADAM, .precision = SN_BF16};
+  sn_persistent p = sn_persistent_of(net, SN_DIALECT_SUPERNEURONS, iteration);
+  assert_int_equal(p.parameters, 676 * 2);
+  assert_int_equal(p.parameter_gradients, 676 * 2);
+  assert_int_equal(p.optimizer_state, 2 * 676 * 2);
+  assert_int_equal(p.auxiliary, 4 * (2 * 2 + 2 * 4) + 128);
+  assert_int_equal(p.input_batch, 128 * 2);
+  assert_int_equal(p.labels, 2 * 4);
+  p = sn_persistent_of(net, SN_DIALECT_EXPLICIT, iteration);
+  assert_int_equal(p.auxiliary, 4 * 2 * 2);
   sn_net_free(net);
+  sn_layer layer = {.op = SN_DROPOUT, .mask_bytes = 2 * 4, .attr.images = true};
+  assert_int_equal(sn_precision_beside_bytes(SN_FP16, &layer), 2 * 2);
+  layer = (sn_layer){.op = SN_ATTENTION, .statistics_bytes = 36 * 9, .attr = {.parts = true, .ratio = 0.1F}};
+  assert_int_equal(sn_precision_beside_bytes(SN_BF16, &layer), 36 * (2 * 2 + 1));
+  layer = (sn_layer){.op = SN_LAYER_NORM, .statistics_bytes = 96};
+  assert_int_equal(sn_precision_beside_bytes(SN_BF16, &layer), 96);
 }
 
 /* ---- random networks ---- */
@@ -151,6 +221,57 @@ static void check_precisions(const sn_net *net, sn_optimizer optimizer) {
   sn_route_free(tf32);
 }
 
+/* Floats of statistics, bytes of masks, numbers of tokens. */
+static bool stays(const sn_route *r, const sn_tensor *t) {
+  const sn_layer *layer = &r->net->layers[t->layer];
+  if (t->role == SN_VALUE && t->port < layer->n_outputs)
+    return r->net->values[layer->first_output + t->port].dtype == SN_I64;
+  if (t->role != SN_SAVED) return false;
+  sn_saving saving = sn_dialect_rule(r->dialect, r->net, layer)->saves;
+  bool statistics = saving == SN_SAVES_CHANNELS || saving == SN_SAVES_ROWS || saving == SN_SAVES_GROUPS;
+  return statistics || saving == SN_SAVES_ATTENTION || (saving == SN_SAVES_DROPPED && t->port == 2);
+}
+
+/* Of two bytes the steps are fp32's, and what does not stay is half as large. */
+static void check_halves(const sn_net *net, sn_dialect_id dialect) {
+  sn_err err = SN_ERR_INIT;
+  sn_route *wide = sn_route_new(net, dialect, SN_ORDER_ROUTE, &err);
+  sn_route *narrow = sn_route_new_for(net, dialect, SN_ORDER_ROUTE, (sn_iteration){.precision = SN_FP16}, NULL, &err);
+  must(&err);
+  assert_int_equal(narrow->n_steps, wide->n_steps);
+  assert_int_equal(narrow->n_tensors, wide->n_tensors);
+  assert_int_equal(narrow->n_accesses, wide->n_accesses);
+  assert_memory_equal(narrow->accesses, wide->accesses, wide->n_accesses * sizeof *wide->accesses);
+  for (uint32_t t = 0; t < wide->n_tensors; t++)
+    assert_int_equal(narrow->tensors[t].bytes * (stays(wide, &wide->tensors[t]) ? 1 : 2), wide->tensors[t].bytes);
+  sn_route_free(wide);
+  sn_route_free(narrow);
+}
+
+/* Those that prop_plans and prop_dialects do not plan in two bytes; a plan is proved when it is made. */
+static void check_plans(const sn_net *net) {
+  static const char *const names[] = {"liveness+recompute=sqrt", "liveness+recompute=optimal",
+                                      "liveness+offload+recompute=optimal", "liveness+recompute=dtr"};
+  sn_err err = SN_ERR_INIT;
+  sn_device gpu = load_gpu("a100_40");
+  sn_options wide = SN_OPTIONS_INIT, narrow = wide;
+  narrow.iteration.precision = SN_BF16;
+  sn_planner *planners[] = {sn_planner_new(net, &gpu, &wide, &err), sn_planner_new(net, &gpu, &narrow, &err)};
+  must(&err);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    sn_strategy strategy = parse_strategy(names[i]);
+    sn_need all[2], half;
+    for (int p = 0; p < 2; p++) sn_planner_need(planners[p], strategy, SN_MEMORY_ALL, &all[p], &err);
+    must(&err);
+    assert_true(all[0].fits && all[1].fits && all[1].device_bytes < all[0].device_bytes);
+    uint64_t memory = gpu.context_bytes + (all[1].device_bytes - gpu.context_bytes) * 2 / 3;
+    sn_planner_need(planners[1], strategy, memory, &half, &err);
+    must(&err);
+  }
+  sn_planner_free(planners[0]);
+  sn_planner_free(planners[1]);
+}
+
 static void random_networks(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261124);
@@ -159,8 +280,11 @@ static void random_networks(void **state) {
   for (int n = 0; n < nets; n++, seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
-    sn_net *net = random_net_new(&dice, &err);
+    sn_net *net = n % 4 == 3 ? random_net_new_today(&dice, &err) : random_net_new(&dice, &err);
     must(&err);
+    check_halves(net, SN_DIALECT_SUPERNEURONS);
+    check_halves(net, SN_DIALECT_EXPLICIT);
+    check_plans(net);
     check_precisions(net, n % 2 ? SN_OPTIMIZER_ADAM : SN_OPTIMIZER_MOMENTUM);
     sn_net_free(net);
   }
@@ -212,17 +336,31 @@ static void what_devices_have(void **state) {
   }
 }
 
-static void other_dialects_refuse(void **state) {
+/* Autocast is PyTorch's; SINGA and published systems have four bytes. */
+static void who_has_what(void **state) {
   (void)state;
   sn_net *net = load_net("lenet", 2);
-  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++) {
-    sn_err err = SN_ERR_INIT;
-    sn_route *route = sn_route_new_for(net, d, SN_ORDER_ROUTE, (sn_iteration){.precision = SN_FP16}, NULL, &err);
-    assert_true((route != NULL) == sn_dialect_of(d)->eager);
-    if (!route) assert_int_equal(err.code, SN_BAD_USAGE);
-    sn_route_free(route);
-  }
+  for (sn_dialect_id d = 0; d < SN_DIALECTS; d++)
+    for (sn_precision p = SN_BF16; p < SN_PRECISION_COUNT; p++) {
+      sn_err err = SN_ERR_INIT;
+      bool has = sn_precision_is_amp(p) ? sn_dialect_of(d)->eager : d != SN_DIALECT_SINGA;
+      sn_route *route = sn_route_new_for(net, d, SN_ORDER_ROUTE, (sn_iteration){.precision = p}, NULL, &err);
+      assert_true((route != NULL) == has);
+      if (!route) assert_int_equal(err.code, SN_BAD_USAGE);
+      sn_route_free(route);
+    }
   sn_net_free(net);
+  const sn_iteration half = {.precision = SN_BF16}, amp = {.precision = SN_AMP_BF16};
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
+    assert_null(sn_strategy_refuses(sn_strategy_default(i), half));
+    assert_non_null(strstr(sn_strategy_refuses(sn_strategy_default(i), amp), "autocast is PyTorch's"));
+  }
+  for (uint32_t i = 0; i < SN_STRATEGY_SYSTEMS; i++)
+    assert_non_null(strstr(sn_strategy_refuses(sn_strategy_system(i), half), "published systems"));
+  assert_non_null(strstr(sn_strategy_refuses(parse_strategy("singa-bfs"), half), "published systems"));
+  assert_non_null(strstr(sn_strategy_refuses(parse_strategy("liveness+corun=path"), half), "side by side"));
+  assert_null(sn_strategy_refuses(parse_strategy("explicit+dynamic"), half));
+  assert_null(sn_strategy_refuses(parse_strategy("pytorch"), amp));
 }
 
 static void names(void **state) {
@@ -242,7 +380,9 @@ int main(void) {
       cmocka_unit_test(names),
       cmocka_unit_test(live_bytes),
       cmocka_unit_test(steps_of_amp),
-      cmocka_unit_test(other_dialects_refuse),
+      cmocka_unit_test(steps_of_two_bytes),
+      cmocka_unit_test(resident_by_hand),
+      cmocka_unit_test(who_has_what),
       cmocka_unit_test(random_networks),
       cmocka_unit_test(times),
       cmocka_unit_test(what_devices_have),

@@ -135,12 +135,14 @@ static inline sn_attr random_net_today_attr(uint64_t *dice, sn_op op, sn_shape i
   sn_attr a = random_net_attr(dice, op, in);
   bool other = prng_chance(dice, 50);
   uint32_t kv_heads = prng_from(dice, 1, 2), each = prng_from(dice, 1, 2);
-  if (op == SN_ACT && other) a = (sn_attr){.act = (sn_act_mode)prng_below(dice, SN_ACT_MODES)};
+  if (op == SN_ACT && other)
+    a = (sn_attr){.act = (sn_act_mode)prng_below(dice, SN_ACT_MODES), .slopes = each > 1 ? in.c : 1};
   if (a.act == SN_ACT_TIMES) a.slope = 0.5;
   if (op == SN_FC && other) a.positions = true;
   if (op == SN_DROPOUT && other) a.images = true;
   if (op == SN_POSITION) a.rows = other ? in.h * in.w : 2;
   if ((op == SN_CONV || op == SN_DECONV) && other) a.dilation_h = kv_heads + 1, a.dilation_w = each;
+  if (op == SN_POOL && other && a.pool == SN_POOL_MAX && !a.global) a.dilation_h = each, a.dilation_w = kv_heads + 1;
   if (op == SN_PROBABILITIES) a.axis = (sn_side)(other ? SN_SIDE_CHANNELS : each);
   if (op == SN_GROUP_NORM) a.groups = other ? in.c : 1;
   if (op == SN_MATMUL) a.turn_first = !other, a.turn_second = other;

@@ -230,6 +230,7 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->batch = sample_u32(s);
   run->image_height = sample_u32(s);
   run->image_width = sample_u32(s);
+  run->image_depth = sample_u32(s);
   run->pool_limit_bytes = sample_u64(s);
   run->host_memory_bytes = sample_u64(s);
   run->gpu = sample_bool(s) ? "k40c" : sample_text(s, arena);
@@ -340,8 +341,8 @@ static inline char *dump_run(const sn_run *run) {
   char *text = NULL;
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
-  fprintf(out, "image %u %u pool %" PRIu64 " host %" PRIu64 "\n", run->image_height, run->image_width,
-          run->pool_limit_bytes, run->host_memory_bytes);
+  fprintf(out, "image %u %u %u pool %" PRIu64 " host %" PRIu64 "\n", run->image_height, run->image_width,
+          run->image_depth, run->pool_limit_bytes, run->host_memory_bytes);
   fprintf(out, "run %s %s %u %s %" PRIu64 " %d %s %s %s %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version,
           run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,

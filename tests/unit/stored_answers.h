@@ -61,6 +61,7 @@ static inline void put_sweep(sn_store *store, sn_err *err) {
                            .accumulate = 1,
                            .precision = "fp32",
                            .placement = "packed",
+                           .freeze = "",
                            .batch = 4,
                            .strategy = "baseline",
                            .failure = "",

@@ -1,10 +1,11 @@
 /* Arena: zeroed, aligned and disjoint memory for random sizes, refusal of sizes that overflow, texts, an arena that is
- * shared with a child. */
+ * shared with a child, memory that it takes over. */
 #include "base/arena.h"
 #include "tests/unit/seed.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -111,11 +112,23 @@ static void shared(void **state) {
   sn_arena_free(arena);
 }
 
+/* What it takes over is freed with it (AddressSanitizer would find what is not); a shared one takes over nothing. */
+static void adopted(void **state) {
+  (void)state;
+  sn_arena *arena = sn_arena_new(), *apart = sn_arena_shared(1000);
+  for (size_t i = 1; i < 4; i++) assert_true(sn_arena_adopt(arena, malloc(i * 100000)));
+  void *kept = malloc(1);
+  assert_false(sn_arena_adopt(apart, kept));
+  free(kept);
+  sn_arena_free(arena);
+  sn_arena_free(apart);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(pieces),   cmocka_unit_test(nothing_is_something),
       cmocka_unit_test(overflow), cmocka_unit_test(texts),
-      cmocka_unit_test(shared),
+      cmocka_unit_test(shared),   cmocka_unit_test(adopted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <string.h>
@@ -41,12 +42,12 @@ static void plain_pull(plain *p, uint32_t at) {
 static void compare(const sn__bins *bins, const plain *p, uint64_t bytes) {
   uint32_t at = blocks_before(p, bytes, 0);
   assert_int_equal(sn__bins_find(bins, blocks, bytes), at < p->n ? p->numbers[at] : 0);
-  assert_int_equal(sn__bins_first(bins), p->n > 0 ? p->numbers[0] : 0);
+  assert_int_equal(sn__bins_first(bins, blocks), p->n > 0 ? p->numbers[0] : 0);
   assert_int_equal(sn__bins_last(bins, blocks), p->n > 0 ? p->numbers[p->n - 1] : 0);
 }
 
 static void compare_order(const sn__bins *bins, const plain *p) {
-  uint32_t number = sn__bins_first(bins);
+  uint32_t number = sn__bins_first(bins, blocks);
   for (uint32_t i = 0; i < p->n; i++) {
     assert_int_equal(number, p->numbers[i]);
     number = sn__bins_next(bins, blocks, number);
@@ -95,7 +96,37 @@ static void like_a_sorted_array(void **state) {
   assert_true(most > 300);
 }
 
+/* How far below a block the last one of its tree is. */
+static uint32_t depth_of(const sn__block *tree, uint32_t number) {
+  if (!number) return 0;
+  uint32_t smaller = depth_of(tree, tree[number].smaller), larger = depth_of(tree, tree[number].larger);
+  return 1 + (smaller > larger ? smaller : larger);
+}
+
+/* As deep networks free them: in the order of their addresses, numbers as far apart as blocks of a layer. */
+static void many_of_one_size_stay_near(void **state) {
+  (void)state;
+  enum { MANY = 50000, STRIDE = 13, NEAR = 64 };
+  sn__block *many = calloc((size_t)MANY * STRIDE + 1, sizeof *many);
+  sn__bins *bins = calloc(1, sizeof *bins);
+  assert_true(many && bins);
+  for (uint32_t number = STRIDE; number <= MANY * STRIDE; number += STRIDE) {
+    many[number] = (sn__block){.address = (uint64_t)number * UNIT, .bytes = UNIT};
+    sn__bins_put(bins, many, number);
+  }
+  assert_int_equal(sn__bins_find(bins, many, UNIT), STRIDE);
+  for (uint32_t bin = 0; bin < SN__BINS; bin++) assert_true(depth_of(many, bins->root[bin]) < NEAR);
+  for (uint32_t number = STRIDE; number <= MANY * STRIDE; number += STRIDE) {
+    assert_int_equal(sn__bins_first(bins, many), number);
+    sn__bins_pull(bins, many, number);
+  }
+  assert_int_equal(sn__bins_first(bins, many), 0);
+  free(many);
+  free(bins);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(like_a_sorted_array)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(like_a_sorted_array),
+                                     cmocka_unit_test(many_of_one_size_stay_near)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* Calibrations: measured times where there are any, what neighbours say elsewhere; stored and read back. */
 #include "base/arena.h"
 #include "db/calibrations.h"
+#include "exec/machine/cpu_kernels.h"
 #include "exec/session/calibrate.h"
 #include "sim/device/neighbours.h"
 #include "tests/unit/pipeline.h"
+#include "tests/unit/sanitized.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -213,6 +215,7 @@ static void assert_same(const sn_calibration *a, const sn_calibration *b) {
   assert_true(a->out_latency_ns == b->out_latency_ns && a->in_latency_ns == b->in_latency_ns);
   assert_true(a->residual == b->residual);
   assert_true(a->profile.compute_speed == b->profile.compute_speed && a->profile.copy_speed == b->profile.copy_speed);
+  assert_true(a->profile.kernel_bytes == b->profile.kernel_bytes);
   for (uint32_t i = 0; i < a->n_timings; i++) {
     assert_int_equal(sn_timing_compare(&a->timings[i], &b->timings[i]), 0);
     assert_true(a->timings[i].ns == b->timings[i].ns && a->timings[i].samples == b->timings[i].samples);
@@ -227,6 +230,7 @@ static void the_store_gives_them_back(void **state) {
   sn_device gpu = load_gpu("k40c");
   sn_calibration *c = pretend(net, &gpu, 3);
   c->profile.compute_speed = 0.625, c->profile.copy_speed = 0.75;
+  c->profile.kernel_bytes = 220000;
   sn_store *store = sn_store_open(":memory:", &err);
   must(&err);
   assert_null(sn_store_calibration(store, "mine", NULL, NULL, &err));
@@ -303,6 +307,55 @@ static void a_machine_is_calibrated(void **state) {
   sn_net_free(net);
 }
 
+/* Each shape of CONV, DECONV or FC is in the context once, however many layers have it. */
+static void kernels_are_counted_by_shape(void **state) {
+  (void)state;
+  static const struct {
+    const char *net;
+    uint32_t shapes; /* by hand: of lenet all four differ; blocks of vgg16 repeat one, and two */
+  } cases[] = {{"lenet", 4}, {"vgg16", 12}, {"resnet:n1=2,n2=1,n3=1,n4=1", 0}, {"resnet:n1=9,n2=1,n3=1,n4=1", 0}};
+  uint32_t shapes[4];
+  for (int i = 0; i < 4; i++) {
+    sn_net *net = load_net(cases[i].net, 2);
+    sn_device d = {.context_bytes = 1000};
+    shapes[i] = sn_kernel_shapes(net);
+    assert_true(cases[i].shapes == 0 || shapes[i] == cases[i].shapes);
+    assert_true(sn_device_context(&d, net, false) == 1000);
+    d.kernel_bytes = 7;
+    assert_true(sn_device_context(&d, net, false) == 1000 + 7 * shapes[i]);
+    assert_true(sn_device_bare_context(&d, true) == 1000);
+    d.library_context_bytes = 2000;
+    assert_true(sn_device_context(&d, net, true) == 2000 + 7 * shapes[i]);
+    sn_net_free(net);
+  }
+  assert_int_equal(shapes[2], shapes[3]); /* more blocks of the same */
+}
+
+/* What was measured of a small ResNet's kernels says what densenet121's take: about, as other shapes are made
+ * otherwise. */
+static void kernels_take_what_was_measured(void **state) {
+  (void)state;
+  if (SANITIZED) skip(); /* whose heap gives nothing back, so that what is measured is something else */
+  sn_err err = SN_ERR_INIT;
+  sn_net *small = load_net("resnet:n1=1,n2=1,n3=1,n4=1", 1), *large = load_net("densenet121", 1);
+  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+  options.machine.threads = 1;
+  options.iterations = 1;
+  sn_calibration *c = sn_calibrate("cpu", "resnet", small, &options, NULL, 0, &err);
+  if (err.code == SN_BAD_DEVICE) skip();
+  must(&err);
+  sn_cpu_kernels *kernels = sn_cpu_kernels_new(large, 1, true, &err);
+  must(&err);
+  double predicted = (double)c->profile.kernel_bytes * sn_kernel_shapes(large);
+  double measured = (double)sn_cpu_kernels_made_bytes(kernels);
+  if (!(predicted > measured / 3 && predicted < measured * 3))
+    fail_msg("%g predicted, %g measured", predicted, measured);
+  sn_cpu_kernels_free(kernels);
+  sn_calibration_free(c);
+  sn_net_free(small);
+  sn_net_free(large);
+}
+
 /* What failed when it was run is not chosen, whatever the formulas say; but something must be. */
 static void failed_algorithms_are_left_out(void **state) {
   (void)state;
@@ -347,7 +400,8 @@ int main(void) {
       cmocka_unit_test(measured_times_replace_formulas), cmocka_unit_test(other_batches_follow),
       cmocka_unit_test(shapes_follow_their_neighbours),  cmocka_unit_test(algorithms_are_chosen_by_measured_times),
       cmocka_unit_test(failed_algorithms_are_left_out),  cmocka_unit_test(the_store_gives_them_back),
-      cmocka_unit_test(speeds_make_copies_dear),         cmocka_unit_test(a_machine_is_calibrated),
+      cmocka_unit_test(speeds_make_copies_dear),         cmocka_unit_test(kernels_take_what_was_measured),
+      cmocka_unit_test(kernels_are_counted_by_shape),    cmocka_unit_test(a_machine_is_calibrated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

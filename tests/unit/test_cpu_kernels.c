@@ -56,6 +56,7 @@ static void blocked_match(void **state) {
     check_blocked(SN_POOL, pool_attr(mode, 3, 2, 1, true), (sn_shape){2, 32, 9, 6}, 1);
     check_blocked(SN_POOL, adaptive_attr(mode, 4, 5), (sn_shape){3, 48, 7, 7}, 1);
   }
+  check_blocked(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 3, 2, 1, true), 2, 3), (sn_shape){2, 32, 9, 12}, 1);
   check_blocked(SN_CONV, conv_attr(64, 3, 3, 1, 1, 1), (sn_shape){2, 32, 9, 7}, 1);
   check_blocked(SN_CONV, conv_attr(48, 3, 3, 2, 1, 48), (sn_shape){3, 48, 8, 9}, 1); /* depthwise */
   check_blocked(SN_CONV, conv_attr(64, 3, 3, 1, 1, 16), (sn_shape){2, 32, 6, 6}, 1); /* done plain */
@@ -76,6 +77,8 @@ static void blocked_match(void **state) {
   check_blocked(SN_SCALE, none, (sn_shape){2, 48, 13, 17}, 1);
   check_blocked(SN_DROPOUT, (sn_attr){.ratio = 0.5, .images = true}, (sn_shape){6, 48, 9, 11}, 1);
   check_blocked(SN_ACT, act_attr(SN_ACT_HARDSIGMOID), (sn_shape){3, 32, 7, 11}, 1);
+  check_blocked(SN_ACT, prelu_attr(32), (sn_shape){3, 32, 7, 11}, 1);
+  check_blocked(SN_ACT, prelu_attr(1), (sn_shape){3, 48, 29, 11}, 1);
   check_blocked(SN_FC, (sn_attr){.channels = 64, .bias = true, .positions = true}, (sn_shape){3, 32, 5, 3}, 1);
   check_blocked(SN_FC, (sn_attr){.channels = 20, .positions = true}, (sn_shape){3, 32, 5, 3}, 1);
 }
@@ -200,6 +203,8 @@ static void positions_match(void **state) {
   check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){3, 11, 7, 5}, 1);
   check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 500, 47, 1}, 1);
   check_operator(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 1, 3, 3}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){.loss = SN_LOSS_MSE}, (sn_shape){2, 3, 5, 1}, 1);
+  check_operator(SN_SOFTMAX, (sn_attr){.loss = SN_LOSS_MSE}, (sn_shape){3, 7, 33, 50}, 1);
 }
 
 static void check_matmul(uint32_t channels, uint32_t rows, uint32_t inner, uint32_t columns) {
@@ -248,6 +253,10 @@ static void arrangements_match(void **state) {
   for (sn_side axis = SN_SIDE_CHANNELS; axis < SN_SIDES; axis++) {
     check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 2, .count = 3}, (sn_shape){3, 5, 7, 6}, 1);
     check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 1, .count = 30}, (sn_shape){2, 40, 31, 33}, 1);
+    check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 2, .count = 10, .step = 3}, (sn_shape){2, 40, 31, 33}, 1);
+    check_operator(SN_SLICE, (sn_attr){.axis = axis, .first = 1, .count = 15, .step = 2, .turned = true},
+                   (sn_shape){2, 40, 31, 33}, 1);
+    check_operator(SN_SLICE, (sn_attr){.axis = axis, .count = 5, .turned = true}, (sn_shape){2, 5, 5, 5}, 1);
   }
 }
 
@@ -256,6 +265,9 @@ static void dilated_match(void **state) {
   check_operator(SN_CONV, dilated(conv_attr(17, 3, 3, 1, 2, 1), 2, 2), (sn_shape){1, 13, 19, 9}, 1);
   check_operator(SN_CONV, dilated(conv_attr(12, 3, 2, 2, 1, 3), 2, 5), (sn_shape){3, 6, 12, 14}, 1);
   check_operator(SN_DECONV, dilated(deconv_attr(6, 3, 3, 2, 1, 1, 2), 2, 3), (sn_shape){2, 4, 7, 6}, 1);
+  check_operator(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 3, 1, 2, false), 2, 2), (sn_shape){2, 5, 12, 9}, 1);
+  check_operator(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 2, 3, 1, true), 5, 3), (sn_shape){3, 4, 14, 12}, 1);
+  check_operator(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 4, 2, 3, true), 1, 4), (sn_shape){1, 17, 9, 13}, 1);
   check_blocked(SN_CONV, dilated(conv_attr(64, 3, 3, 1, 2, 1), 2, 2), (sn_shape){2, 32, 9, 7}, 1);
   check_blocked(SN_CONV, dilated(conv_attr(48, 3, 3, 1, 3, 48), 3, 3), (sn_shape){3, 48, 8, 9}, 1);
   check_blocked(SN_DECONV, dilated(deconv_attr(64, 3, 3, 2, 1, 1, 1), 2, 2), (sn_shape){2, 32, 5, 6}, 1);
@@ -281,8 +293,11 @@ static void others_match(void **state) {
   (void)state;
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){3, 5, 7, 11}, 1);
   check_operator(SN_ACT, (sn_attr){0}, (sn_shape){2, 16, 41, 41}, 1);
-  for (sn_act_mode mode = SN_ACT_RELU6; mode < SN_ACT_MODES; mode++)
+  for (sn_act_mode mode = SN_ACT_RELU6; mode < SN_ACT_PRELU; mode++)
     check_operator(SN_ACT, act_attr(mode), (sn_shape){2, 16, 41, 41}, 1);
+  check_operator(SN_ACT, prelu_attr(1), (sn_shape){2, 15, 41, 41}, 1);
+  check_operator(SN_ACT, prelu_attr(15), (sn_shape){2, 15, 41, 41}, 1);
+  check_operator(SN_ACT, prelu_attr(1), (sn_shape){1, 1, 1, 1}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.5}, (sn_shape){4, 100, 9, 11}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0.1}, (sn_shape){1, 3, 1, 1}, 1);
   check_operator(SN_DROPOUT, (sn_attr){.ratio = 0}, (sn_shape){1, 3, 2, 2}, 1);

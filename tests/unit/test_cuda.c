@@ -467,6 +467,12 @@ static void refusals(void **state) {
               "layer \"op\": the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
   refuses_net(op_net(SN_ACT, act_attr(SN_ACT_LEAKY), (sn_shape){1, 2, 3, 3}, 1),
               "layer \"op\": the CUDA back end has no kernel for an ACT of mode \"leaky\" yet; --backend cpu has one");
+  refuses_net(op_net(SN_ACT, prelu_attr(1), (sn_shape){1, 2, 3, 3}, 1),
+              "layer \"op\": the CUDA back end has no kernel for an ACT of mode \"prelu\" yet; --backend cpu has one");
+  refuses_net(op_net(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 2, 1, 0, false), 2, 2), (sn_shape){1, 2, 5, 5}, 1),
+              "layer \"op\": the CUDA back end has no kernel for a dilated POOL yet; --backend cpu has one");
+  refuses_net(volumes_net(SN_BN, (sn_attr){0}, (sn_shape){1, 2, 3, 3}, 4, 1),
+              "the CUDA back end has no kernel for volumes yet; --backend cpu has one");
 }
 
 /* A GPU's values lie plain: a plan for blocked ones is refused before anything is reserved, and the machine goes on. */

@@ -49,7 +49,7 @@ typedef struct seen {
 static uint32_t brute(const sn_knob *knob, const sn_device *device, sn_strategy strategy, const sn_options *options,
                       bool *unsteady) {
   uint32_t best = 0, bad = 0;
-  for (uint32_t v = knob->low; v <= knob->high; v++) {
+  for (uint32_t v = knob->low; v <= knob->high; v = sn_knob_next(knob, v)) {
     sn_err err = SN_ERR_INIT;
     sn_net *net = knob->make(knob->user, v, &err);
     must(&err);
@@ -186,7 +186,7 @@ static void pool_of_a_given_size_bounds_it(void **state) {
   sn_fit_free(fit);
 }
 
-/* ---- depth and image ---- */
+/* ---- depth, image and sequence ---- */
 
 static void check_spec(const sn_knob_spec *spec, uint32_t high, uint32_t middle, seen *s) {
   sn_err err = SN_ERR_INIT;
@@ -213,6 +213,30 @@ static void largest_image_is_that_of_asking_all(void **state) {
   const sn_knob_spec resnet = {SN_KNOB_IMAGE, "resnet18", 2, 0}, alexnet = {SN_KNOB_IMAGE, "alexnet", 3, 0};
   check_spec(&resnet, 60, 37, &s);
   check_spec(&alexnet, 110, 90, &s);
+  assert_true(s.inside > s.answers / 4);
+}
+
+/* Patches fill an image, halves a U-Net's: between their sizes there is no network, and none is asked for. */
+static void sizes_are_looked_at_in_their_steps(void **state) {
+  (void)state;
+  static const struct {
+    sn_knob_spec spec;
+    uint32_t low, step, high, middle;
+  } cases[] = {{{SN_KNOB_IMAGE, "unet", 1, 0}, 16, 16, 144, 96},
+               {{SN_KNOB_IMAGE, "vit_b_16", 1, 0}, 16, 16, 112, 64},
+               {{SN_KNOB_IMAGE, "swin_t", 1, 0}, 224, 224, 448, 224},
+               {{SN_KNOB_SEQUENCE, "llama:layers=1,hidden=64,heads=4,ffn=96,vocabulary=512", 2, 0}, 1, 1, 40, 23}};
+  seen s = {0};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_knob knob;
+    sn_knob_open(&cases[i].spec, &knob, &err);
+    must(&err);
+    assert_int_equal(knob.low, cases[i].low);
+    assert_int_equal(knob.step, cases[i].step);
+    knob.high = cases[i].high;
+    check_knob(&knob, cases[i].middle, SN_WORKSPACE_DYNAMIC, &s);
+  }
   assert_true(s.inside > s.answers / 4);
 }
 
@@ -249,9 +273,13 @@ static void images_of_files(void **state) {
 
 static void refuses_knobs_that_are_not_there(void **state) {
   (void)state;
-  static const sn_knob_spec bad[] = {
-      {SN_KNOB_DEPTH, "alexnet", 1, 0}, {SN_KNOB_BATCH, "alexnt", 0, 0}, {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0}};
-  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5"};
+  static const sn_knob_spec bad[] = {{SN_KNOB_DEPTH, "alexnet", 1, 0},
+                                     {SN_KNOB_BATCH, "alexnt", 0, 0},
+                                     {SN_KNOB_DEPTH, "resnet:n5=3", 1, 0},
+                                     {SN_KNOB_SEQUENCE, "alexnet", 1, 0},
+                                     {SN_KNOB_IMAGE, "gpt2", 1, 0}};
+  static const char *const said[] = {"fixed depth", "did you mean \"alexnet\"", "n5", "largest image",
+                                     "largest sequence"};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     sn_err err = SN_ERR_INIT;
     sn_knob knob;
@@ -415,19 +443,13 @@ static void least_memory_of_a_narrow_cache_is_enough(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(largest_batch_is_that_of_asking_all),
-      cmocka_unit_test(larger_fits_where_smaller_does_not),
-      cmocka_unit_test(pool_of_a_given_size_bounds_it),
-      cmocka_unit_test(largest_depth_is_that_of_asking_all),
-      cmocka_unit_test(largest_image_is_that_of_asking_all),
-      cmocka_unit_test(images_begin_where_windows_fit),
-      cmocka_unit_test(images_of_files),
-      cmocka_unit_test(refuses_knobs_that_are_not_there),
-      cmocka_unit_test(says_why_there_is_no_next),
-      cmocka_unit_test(depth_without_end_takes_few_plans),
-      cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
-      cmocka_unit_test(least_memory_is_exact_to_the_block),
-      cmocka_unit_test(names_what_binds),
+      cmocka_unit_test(largest_batch_is_that_of_asking_all), cmocka_unit_test(larger_fits_where_smaller_does_not),
+      cmocka_unit_test(pool_of_a_given_size_bounds_it),      cmocka_unit_test(largest_depth_is_that_of_asking_all),
+      cmocka_unit_test(largest_image_is_that_of_asking_all), cmocka_unit_test(sizes_are_looked_at_in_their_steps),
+      cmocka_unit_test(images_begin_where_windows_fit),      cmocka_unit_test(images_of_files),
+      cmocka_unit_test(refuses_knobs_that_are_not_there),    cmocka_unit_test(says_why_there_is_no_next),
+      cmocka_unit_test(depth_without_end_takes_few_plans),   cmocka_unit_test(least_memory_of_a_narrow_cache_is_enough),
+      cmocka_unit_test(least_memory_is_exact_to_the_block),  cmocka_unit_test(names_what_binds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

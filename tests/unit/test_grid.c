@@ -1,7 +1,6 @@
 /* Tests of the grid of a sweep: values and lists, numbering, defaults, its text, grid files, what is refused. */
-#include "sim/ask/grid.h"
-
 #include "sim/ask/point.h"
+#include "tests/unit/grids.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,41 +12,11 @@
 
 #include <cmocka.h>
 
-static sn_grid *new_grid(void) {
-  sn_err err = SN_ERR_INIT;
-  sn_grid *grid = sn_grid_new(&err);
-  assert_non_null(grid);
-  return grid;
-}
-
-static void add(sn_grid *grid, sn_axis axis, const char *list) {
-  sn_err err = SN_ERR_INIT;
-  if (sn_grid_add_list(grid, axis, list, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
-static void finish(sn_grid *grid) {
-  sn_err err = SN_ERR_INIT;
-  if (sn_grid_finish(grid, &err) != SN_OK) fail_msg("%s", err.text);
-}
-
-static void assert_error(const sn_err *err, sn_status code, const char *words) {
-  if (err->code != code || !strstr(err->text, words)) print_error("%s: %s\n", sn_status_name(err->code), err->text);
-  assert_int_equal(err->code, code);
-  assert_non_null(strstr(err->text, words));
-}
-
 static void refuse(sn_axis axis, const char *list, const char *words) {
   sn_err err = SN_ERR_INIT;
   sn_grid *grid = new_grid();
   sn_grid_add_list(grid, axis, list, &err);
   assert_error(&err, SN_BAD_USAGE, words);
-  sn_grid_free(grid);
-}
-
-static void refuse_finish(sn_grid *grid, sn_status code, const char *words) {
-  sn_err err = SN_ERR_INIT;
-  sn_grid_finish(grid, &err);
-  assert_error(&err, code, words);
   sn_grid_free(grid);
 }
 
@@ -166,7 +135,7 @@ static void image_memory_and_link_are_axes(void **unused) {
   finish(grid);
   assert_int_equal(grid->n_points, 8);
   sn_point p[8];
-  for (uint32_t i = 0; i < 8; i++) sn_point_compute(grid, i, &p[i]); /* image, memory, link: 4, 2, 1 */
+  for (uint32_t i = 0; i < 8; i++) sn_point_compute(grid, i, NULL, &p[i]); /* image, memory, link: 4, 2, 1 */
   assert_true(p[4].fits && 2 * p[4].iteration_ns < p[0].iteration_ns);
   assert_true(p[0].fits && !p[2].fits);
   assert_true(p[0].iteration_ns < p[1].iteration_ns);
@@ -191,7 +160,7 @@ static void iterations_are_axes(void **unused) {
   assert_int_equal(grid->n_points, 8);
   uint32_t at[SN_AXES];
   sn_point p[4][2];
-  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, p[i]); /* optimizer 2, batches 1 */
+  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, NULL, p[i]); /* optimizer 2, batches 1 */
   sn_grid_at(grid, 3, at);
   assert_int_equal(sn_grid_iteration(grid, at).optimizer, SN_OPTIMIZER_ADAM);
   assert_int_equal(sn_grid_iteration(grid, at).accumulate, 4);
@@ -215,14 +184,14 @@ static sn_grid *grid_of_precisions(const char *precisions, const char *gpus, con
 /* Where a GPU or a strategy lacks a precision, only those points fail. */
 static void precisions_are_an_axis(void **unused) {
   (void)unused;
-  sn_grid *grid = grid_of_precisions("fp32,bf16,fp32", "a100_40,k40c", "pytorch,liveness");
+  sn_grid *grid = grid_of_precisions("fp32,bf16,fp32", "a100_40,k40c", "pytorch,caffe");
   finish(grid);
   assert_int_equal(grid->n_points, 8);
   sn_point p[4][2];
-  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, p[i]); /* GPU 2, precisions 1 */
+  for (uint32_t i = 0; i < 4; i++) sn_point_compute(grid, i, NULL, p[i]); /* GPU 2, precisions 1 */
   assert_true(p[1][0].peak_tensor_bytes < p[0][0].peak_tensor_bytes && p[1][0].failure[0] == '\0');
   assert_true(p[0][0].largest_load_bytes > 0 && p[0][0].largest_load_bytes <= p[0][0].pool_bytes);
-  assert_true(p[0][1].failure[0] == '\0' && strstr(p[1][1].failure, "two bytes are PyTorch's"));
+  assert_true(p[0][1].failure[0] == '\0' && strstr(p[1][1].failure, "published systems trains in four bytes"));
   assert_true(p[2][0].failure[0] == '\0' && p[2][1].failure[0] == '\0');
   assert_string_equal(p[3][0].failure, "precision bf16: k40c has no tensor cores for that; it has fp32");
   assert_string_equal(p[3][1].failure, p[3][0].failure);
@@ -240,8 +209,12 @@ static void assert_no_grid(sn_grid *grid, const char *why) {
 static void precisions_must_be_of_something(void **unused) {
   (void)unused;
   assert_no_grid(grid_of_precisions("fp32,amp-bf16", "k40c,v100_16", NULL), "amp-bf16: k40c has no tensor cores");
-  assert_no_grid(grid_of_precisions("bf16", "a100_40", "liveness,baseline"), "no strategy goes with bf16");
+  assert_no_grid(grid_of_precisions("bf16", "a100_40", "mxnet,singa-bfs"), "no strategy goes with bf16");
   sn_grid *grid = grid_of_precisions("tf32", "a100_40", NULL);
+  finish(grid);
+  assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_DEFAULTS);
+  sn_grid_free(grid);
+  grid = grid_of_precisions("fp32,bf16", "a100_40", NULL);
   finish(grid);
   assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_DEFAULTS);
   sn_grid_free(grid);
@@ -265,8 +238,8 @@ static void sequences_are_an_axis(void **unused) {
   assert_true(grid->sequences && grid->n_points == 2 && grid->images[0] == 64 && grid->images[1] == 0);
   assert_non_null(strstr(sn_grid_text(grid, &err), "\"sequences\":[64,\"own\"]"));
   sn_point short_one, own;
-  sn_point_compute(grid, 0, &short_one);
-  sn_point_compute(grid, 1, &own);
+  sn_point_compute(grid, 0, NULL, &short_one);
+  sn_point_compute(grid, 1, NULL, &own);
   assert_true(short_one.peak_tensor_bytes > 0 && short_one.peak_tensor_bytes < own.peak_tensor_bytes);
   sn_grid_free(grid);
   assert_null(sn_grid_parse("grid.json", both, strlen(both), &err));
@@ -285,32 +258,6 @@ static void sequences_are_of_tokens(void **unused) {
   }
 }
 
-static void grid_that_runs(const char *axis_values[2], sn_grid **made) {
-  sn_grid *grid = new_grid();
-  add(grid, SN_AXIS_NETS, "tv_alexnet");
-  add(grid, SN_AXIS_BATCHES, "8");
-  if (axis_values[0]) add(grid, SN_AXIS_OPTIMIZERS, axis_values[0]);
-  if (axis_values[1]) add(grid, SN_AXIS_STRATEGIES, axis_values[1]);
-  grid->inference = true;
-  *made = grid;
-}
-
-static void inference_is_of_all_points(void **unused) {
-  (void)unused;
-  sn_grid *grid;
-  sn_point p[SN_GRID_STRATEGIES];
-  grid_that_runs((const char *[2]){NULL, NULL}, &grid);
-  finish(grid);
-  assert_int_equal(grid->n_points, 3); /* of the 13: baseline, liveness, liveness+cache */
-  sn_point_compute(grid, 0, p);
-  for (int i = 0; i < 3; i++) assert_true(p[i].fits && p[i].failure[0] == '\0');
-  sn_grid_free(grid);
-  grid_that_runs((const char *[2]){"sgd,adam", NULL}, &grid);
-  refuse_finish(grid, SN_BAD_USAGE, "inference updates nothing");
-  grid_that_runs((const char *[2]){NULL, "liveness,mxnet"}, &grid);
-  refuse_finish(grid, SN_BAD_USAGE, "mxnet does not go with inference");
-}
-
 static long mib_thousandths(uint64_t bytes) {
   return lround((double)bytes / 1048576.0 * 1000);
 }
@@ -325,12 +272,12 @@ static void points_are_what_the_simulator_says(void **unused) {
   add(grid, SN_AXIS_STRATEGIES, "baseline,liveness");
   finish(grid);
   sn_point points[SN_GRID_STRATEGIES];
-  sn_point_compute(grid, 0, points);
+  sn_point_compute(grid, 0, NULL, points);
   assert_true(points[0].fits && points[1].fits && points[0].failure[0] == '\0');
   assert_int_equal(mib_thousandths(points[0].peak_tensor_bytes), 2189437); /* [SN] 4.1.1 */
   assert_int_equal(mib_thousandths(points[1].peak_tensor_bytes), 1489355);
   assert_true(points[0].images_per_second > 0 && points[0].iteration_ns > 0);
-  sn_point_compute(grid, 1, points);
+  sn_point_compute(grid, 1, NULL, points);
   for (int i = 0; i < 2; i++) {
     assert_non_null(strstr(points[i].failure, "alexnet"));
     assert_true(!points[i].fits && points[i].peak_device_bytes == 0);
@@ -520,7 +467,6 @@ int main(void) {
       cmocka_unit_test(precisions_must_be_of_something),
       cmocka_unit_test(sequences_are_an_axis),
       cmocka_unit_test(sequences_are_of_tokens),
-      cmocka_unit_test(inference_is_of_all_points),
       cmocka_unit_test(points_are_what_the_simulator_says),
       cmocka_unit_test(too_little_and_too_much),
       cmocka_unit_test(text_gives_the_same_grid),

@@ -95,7 +95,7 @@ static void a_sweep(void **state) {
   sn_grid_finish(grid, &err);
   must(&err);
   sn_point points[2];
-  sn_point_compute(grid, 0, points);
+  sn_point_compute(grid, 0, NULL, points);
   assert_true(points[0].fits && points[0].external_bytes == 0);
   assert_true(!points[1].fits && points[1].external_bytes > UINT64_C(100) << 20);
   assert_non_null(strstr(sn_grid_text(grid, &err), "\"host_memory\":\"104857600B\""));

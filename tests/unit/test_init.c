@@ -2,6 +2,7 @@
  */
 #include "exec/kernel/state.h"
 #include "models/build.h"
+#include "models/lora.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,6 +104,28 @@ static void pytorch(void **state) {
   check_all(SN_INIT_PYTORCH, (const double[]){even, even, even, even, even}, even);
 }
 
+/* As peft has them, whatever the rule of all others: the first evenly by its inputs, the second 0. */
+static void adapters(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *plain = make_net(), *net = sn_lora_apply(plain, &(sn_lora){.rank = 8, .globs = ""}, &err);
+  assert_non_null(net);
+  for (sn_init init = 0; init < SN_INITS; init++) {
+    sn_state *s = sn_state_new(net, &(sn_hyper){.seed = 3, .init = init}, &err);
+    assert_non_null(s);
+    const uint32_t a = find(net, "fc.lora_A"), b = find(net, "fc.lora_B");
+    const moments first = measure(s->parameters + s->parameter_offset[a], net->layers[a].parameters),
+                  second = measure(s->parameters + s->parameter_offset[b], net->layers[b].parameters);
+    const double limit = 1 / sqrt(480);
+    assert_int_equal(net->layers[a].parameters, 8 * 480);
+    assert_true(fabs(first.deviation - limit / sqrt(3)) <= 0.03 * limit && first.largest <= limit * (1 + 1e-6));
+    assert_true(first.largest > 0.9 * limit && second.largest == 0);
+    sn_state_free(s);
+  }
+  sn_net_free(net);
+  sn_net_free(plain);
+}
+
 static void batch_norm(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
@@ -129,7 +152,8 @@ static void names(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(he), cmocka_unit_test(small_end), cmocka_unit_test(pytorch),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(he),         cmocka_unit_test(small_end),
+                                     cmocka_unit_test(pytorch),    cmocka_unit_test(adapters),
                                      cmocka_unit_test(batch_norm), cmocka_unit_test(names)};
   return cmocka_run_group_tests_name("init", tests, NULL, NULL);
 }

@@ -47,6 +47,36 @@ static void convolutions(void **state) {
   sn_net_free(net);
 }
 
+/* Exported of Conv3d, BatchNorm3d, MaxPool3d, AvgPool3d, ConvTranspose3d and AdaptiveAvgPool3d; shapes are PyTorch's.
+ */
+static void volumes(void **state) {
+  (void)state;
+  static const struct {
+    const char *name;
+    uint32_t planes, c, rows, w;
+  } expected[] = {{"data", 6, 2, 8, 8},
+                  {"/a/Conv", 3, 4, 8, 8},
+                  {"/m/MaxPool", 3, 4, 4, 4},
+                  {"/c/Conv", 3, 4, 4, 4},
+                  {"/v/AveragePool", 3, 4, 4, 4},
+                  {"/Concat", 3, 8, 4, 4},
+                  {"/Slice", 3, 4, 4, 4},
+                  {"/Mul", 3, 4, 4, 4},
+                  {"/u/ConvTranspose", 7, 4, 8, 8},
+                  {"/p_1/GlobalAveragePool", 1, 4, 1, 1}};
+  sn_net *net = load(CORPUS "volumes.onnx", 2, 0);
+  for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    const sn_layer *layer = named(net, expected[i].name);
+    if (layer->planes != expected[i].planes || layer->out.c != expected[i].c ||
+        sn_layer_rows(layer) != expected[i].rows || layer->out.w != expected[i].w)
+      fail_msg("%s is %ux%ux%ux%u", layer->name, layer->out.c, layer->planes, sn_layer_rows(layer), layer->out.w);
+  }
+  assert_int_equal(named(net, "/a/Conv")->parameters, 4 * 2 * 9);
+  assert_int_equal(named(net, "/u/ConvTranspose")->parameters, 4 * 4 * 8 + 4);
+  assert_int_equal(net->parameters, 72 + 8 + (4 * 2 * 27 + 4) + 132 + 15);
+  sn_net_free(net);
+}
+
 static void check_attention(const char *path, uint32_t batch) {
   sn_net *net = load(path, batch, 0);
   assert_int_equal(net->values[0].dtype, SN_I64);
@@ -112,6 +142,23 @@ static void fused_attention(void **state) {
   sn_net_free(net);
 }
 
+/* PReLUs of one slope a channel and of one in all, a maximum with dilation, slices with steps, flip(). */
+static void later_forms(void **state) {
+  (void)state;
+  sn_net *net = load(CORPUS "bent.onnx", 4, 0);
+  const sn_layer *each = named(net, "/b/PRelu"), *one = named(net, "/d/PRelu"), *pool = named(net, "/c/MaxPool");
+  assert_true(each->op == SN_ACT && each->attr.act == SN_ACT_PRELU && each->parameters == 4);
+  assert_true(one->attr.act == SN_ACT_PRELU && one->parameters == 1);
+  assert_true(pool->attr.dilation_h == 2 && pool->attr.dilation_w == 3 && pool->attr.pool == SN_POOL_MAX);
+  assert_shape(pool, 4, 4, 6, 10);
+  const sn_layer *rows = named(net, "/Slice"), *columns = named(net, "/Slice_1"), *turned = named(net, "/Slice_2");
+  assert_true(rows->attr.step == 2 && rows->attr.first == 0 && rows->attr.count == 3 && !rows->attr.turned);
+  assert_true(columns->attr.step == 3 && columns->attr.first == 1 && columns->attr.count == 3);
+  assert_true(turned->attr.step == 0 && turned->attr.count == 3 && turned->attr.turned);
+  assert_int_equal(net->parameters, (4 * 27 + 4) + 4 + 1 + (6 * 36 + 6) + (6 * 5 + 5));
+  sn_net_free(net);
+}
+
 static char *read_file(const char *path, size_t *size) {
   static char bytes[1 << 16];
   FILE *file = fopen(path, "rb");
@@ -134,7 +181,7 @@ static sn_net *import(const void *bytes, size_t size, sn_err *err) {
 static void cut_short(void **state) {
   (void)state;
   static const char *const paths[] = {CORPUS "cnn.onnx", CORPUS "attend.onnx", CORPUS "resized.onnx",
-                                      CORPUS "masked.onnx"};
+                                      CORPUS "masked.onnx", CORPUS "bent.onnx"};
   for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
     size_t size;
     const char *bytes = read_file(paths[i], &size);
@@ -256,6 +303,93 @@ static void wrong_graphs(void **state) {
   message weightless = graph;
   put_node(&weightless, "Conv", "c", "y", "z");
   refuses(&weightless, 17, "node \"c\" (Conv): its weights are no constant");
+}
+
+static void put_ints(message *node, const char *name, int64_t value) {
+  message attribute = {.size = 0};
+  put_text(&attribute, 1, name);
+  put_number(&attribute, 8, (uint64_t)value);
+  put_number(&attribute, 20, 7);
+  put_message(node, 5, &attribute);
+}
+
+/* A graph that slices the 8 rows of x, then adds them up. */
+static void slice_graph(message *graph, int64_t start, int64_t end, int64_t step) {
+  message node = {.size = 0};
+  *graph = (message){.size = 0};
+  put_input(graph, "x");
+  put_text(&node, 1, "x");
+  put_text(&node, 2, "y");
+  put_text(&node, 3, "cut");
+  put_text(&node, 4, "Slice");
+  put_ints(&node, "starts", start);
+  put_ints(&node, "ends", end);
+  put_ints(&node, "axes", 2);
+  put_ints(&node, "steps", step);
+  put_message(graph, 1, &node);
+  put_node(graph, "GlobalAveragePool", "mean", "y", "z");
+  message output = {.size = 0};
+  put_text(&output, 1, "z");
+  put_message(graph, 12, &output);
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
+
+/* The rows that it takes, one after the other, as ONNX says; returns how many. */
+static uint32_t rows_of(int64_t start, int64_t end, int64_t step, int64_t *rows) {
+  uint32_t count = 0;
+  start = start < 0 && start >= -8 ? start + 8 : start;
+  end = end < 0 && end >= -8 ? end + 8 : end;
+  if (step > 0)
+    for (int64_t i = clamp(start, 0, 8); i < clamp(end, 0, 8); i += step) rows[count++] = i;
+  else
+    for (int64_t i = clamp(start, 0, 7); i > clamp(end, -1, 7); i += step) rows[count++] = i;
+  return count;
+}
+
+static void check_slice(int64_t start, int64_t end, int64_t step) {
+  static message graph, model;
+  message version = {.size = 0};
+  sn_err err = SN_ERR_INIT;
+  int64_t rows[8];
+  const uint32_t count = rows_of(start, end, step, rows);
+  slice_graph(&graph, start, end, step);
+  if (count == 0) {
+    refuses(&graph, 17, "node \"cut\" (Slice): it takes nothing");
+    return;
+  }
+  model.size = 0;
+  put_number(&version, 2, 17);
+  put_message(&model, 8, &version);
+  put_message(&model, 7, &graph);
+  sn_net *net = import(model.bytes, model.size, &err);
+  if (!net) fail_msg("%lld to %lld by %lld: %s", (long long)start, (long long)end, (long long)step, err.text);
+  const bool whole = count == 8 && step > 0;
+  const sn_attr *a = &named(net, whole ? "mean" : "cut")->attr;
+  for (uint32_t i = 0; i < count && !whole; i++) {
+    const int64_t taken = a->turned ? a->count - 1 - i : i;
+    assert_int_equal(a->first + taken * (a->step ? a->step : 1), rows[i]);
+  }
+  if (!whole) assert_int_equal(a->count, count);
+  sn_net_free(net);
+}
+
+static void slices_take_what_onnx_says(void **state) {
+  (void)state;
+  static const int64_t ends[] = {INT64_MIN, -9, -8, -7, -3, -1, 0, 1, 4, 7, 8, 9, INT64_MAX};
+  static const int64_t steps[] = {-9, -3, -2, -1, 1, 2, 3, 7, 8, 1000};
+  enum { ENDS = sizeof ends / sizeof ends[0], STEPS = sizeof steps / sizeof steps[0] };
+  for (int start = 0; start < ENDS; start++)
+    for (int end = 0; end < ENDS; end++)
+      for (int step = 0; step < STEPS; step++) check_slice(ends[start], ends[end], steps[step]);
+  static message graph;
+  static const int64_t wrong[] = {0, INT64_MIN, INT64_MAX};
+  for (int i = 0; i < 3; i++) {
+    slice_graph(&graph, 0, 8, wrong[i]);
+    refuses(&graph, 17, "it takes nothing");
+  }
 }
 
 /* A list of 64-bit numbers, or weights of those dimensions, whose values are in another file. */
@@ -432,11 +566,14 @@ static void wrong_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(convolutions),     cmocka_unit_test(attentions),   cmocka_unit_test(cut_short),
-      cmocka_unit_test(wrong_graphs),     cmocka_unit_test(wrong_bytes),  cmocka_unit_test(resized),
-      cmocka_unit_test(values_elsewhere), cmocka_unit_test(all_refusals), cmocka_unit_test(several_inputs),
-      cmocka_unit_test(fused_attention),  cmocka_unit_test(loose_parts),  cmocka_unit_test(named_by_module),
-      cmocka_unit_test(losses),
+      cmocka_unit_test(convolutions),    cmocka_unit_test(volumes),
+      cmocka_unit_test(attentions),      cmocka_unit_test(cut_short),
+      cmocka_unit_test(wrong_graphs),    cmocka_unit_test(wrong_bytes),
+      cmocka_unit_test(resized),         cmocka_unit_test(values_elsewhere),
+      cmocka_unit_test(all_refusals),    cmocka_unit_test(several_inputs),
+      cmocka_unit_test(fused_attention), cmocka_unit_test(loose_parts),
+      cmocka_unit_test(named_by_module), cmocka_unit_test(losses),
+      cmocka_unit_test(later_forms),     cmocka_unit_test(slices_take_what_onnx_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16, CONVOLVES = 32, SHIFTS = 64 };
+enum { CHECKPOINT = 1, MANY = 2, OFFLOAD = 4, JOINT = 8, ENDS = 16, CONVOLVES = 32, SHIFTS = 64, VOLUMES = 128 };
 
 static void rows_match_reference(void **state) {
   (void)state;
@@ -18,35 +18,35 @@ static void rows_match_reference(void **state) {
     const char *name;
     int flags;
   } rows[] = {
-      {SN_DATA, "DATA", CHECKPOINT},
-      {SN_CONV, "CONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES},
-      {SN_FC, "FC", CHECKPOINT | ENDS},
-      {SN_POOL, "POOL", 0},
-      {SN_ACT, "ACT", 0},
-      {SN_LRN, "LRN", 0},
-      {SN_BN, "BN", SHIFTS},
-      {SN_DROPOUT, "DROPOUT", 0},
-      {SN_SOFTMAX, "SOFTMAX", CHECKPOINT},
-      {SN_JOIN, "JOIN", CHECKPOINT | MANY | JOINT},
-      {SN_FORK, "FORK", CHECKPOINT | JOINT},
-      {SN_CONCAT, "CONCAT", CHECKPOINT | MANY | JOINT},
-      {SN_DECONV, "DECONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES},
-      {SN_MUL, "MUL", CHECKPOINT | MANY | JOINT},
-      {SN_SCALE, "SCALE", 0},
-      {SN_LAYER_NORM, "LAYER_NORM", SHIFTS},
-      {SN_RMS_NORM, "RMS_NORM", 0},
+      {SN_DATA, "DATA", CHECKPOINT | VOLUMES},
+      {SN_CONV, "CONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES | VOLUMES},
+      {SN_FC, "FC", CHECKPOINT | ENDS | VOLUMES},
+      {SN_POOL, "POOL", VOLUMES},
+      {SN_ACT, "ACT", VOLUMES},
+      {SN_LRN, "LRN", VOLUMES},
+      {SN_BN, "BN", SHIFTS | VOLUMES},
+      {SN_DROPOUT, "DROPOUT", VOLUMES},
+      {SN_SOFTMAX, "SOFTMAX", CHECKPOINT | VOLUMES},
+      {SN_JOIN, "JOIN", CHECKPOINT | MANY | JOINT | VOLUMES},
+      {SN_FORK, "FORK", CHECKPOINT | JOINT | VOLUMES},
+      {SN_CONCAT, "CONCAT", CHECKPOINT | MANY | JOINT | VOLUMES},
+      {SN_DECONV, "DECONV", CHECKPOINT | OFFLOAD | ENDS | CONVOLVES | VOLUMES},
+      {SN_MUL, "MUL", CHECKPOINT | MANY | JOINT | VOLUMES},
+      {SN_SCALE, "SCALE", VOLUMES},
+      {SN_LAYER_NORM, "LAYER_NORM", SHIFTS | VOLUMES},
+      {SN_RMS_NORM, "RMS_NORM", VOLUMES},
       {SN_EMBEDDING, "EMBEDDING", CHECKPOINT},
       {SN_POSITION, "POSITION", 0},
       {SN_TOKEN, "TOKEN", 0},
       {SN_TAKE, "TAKE", 0},
       {SN_ATTENTION, "ATTENTION", CHECKPOINT | MANY},
       {SN_ROTARY, "ROTARY", 0},
-      {SN_PROBABILITIES, "PROBABILITIES", 0},
-      {SN_GROUP_NORM, "GROUP_NORM", SHIFTS},
+      {SN_PROBABILITIES, "PROBABILITIES", VOLUMES},
+      {SN_GROUP_NORM, "GROUP_NORM", SHIFTS | VOLUMES},
       {SN_MATMUL, "MATMUL", CHECKPOINT | MANY},
-      {SN_RESHAPE, "RESHAPE", 0},
+      {SN_RESHAPE, "RESHAPE", VOLUMES},
       {SN_TRANSPOSE, "TRANSPOSE", 0},
-      {SN_SLICE, "SLICE", 0},
+      {SN_SLICE, "SLICE", VOLUMES},
       {SN_PAD, "PAD", 0},
       {SN_RESIZE, "RESIZE", 0},
   };
@@ -55,7 +55,7 @@ static void rows_match_reference(void **state) {
     const sn_op_info *info = &sn_op_table[rows[i].op];
     int flags = info->checkpoint * CHECKPOINT + info->many_inputs * MANY + info->offload_paper * OFFLOAD +
                 info->offload_joints * JOINT + info->ends_offload * ENDS + info->convolves * CONVOLVES +
-                info->shifts * SHIFTS;
+                info->shifts * SHIFTS + info->volumes * VOLUMES;
     assert_string_equal(info->name, rows[i].name);
     assert_string_equal(sn_op_names()[rows[i].op], rows[i].name);
     assert_int_equal(flags, rows[i].flags);
@@ -404,6 +404,35 @@ static sn_shape shape_of(sn_op op, sn_attr attr, const sn_shape *inputs, uint32_
 #define assert_is(shape, N, C, H, W)                                                                                   \
   assert_true((shape).n == (N) && (shape).c == (C) && (shape).h == (H) && (shape).w == (W))
 
+static sn_attr tall_pool(sn_pool_mode mode, uint32_t dilation, uint32_t pad) {
+  return (sn_attr){
+      .pool = mode, .kernel_h = 3, .kernel_w = 1, .stride_h = 1, .stride_w = 1, .dilation_h = dilation, .pad_h = pad};
+}
+
+static void later_forms_are_checked(void **state) {
+  (void)state;
+  const sn_shape image = {.n = 2, .c = 6, .h = 5, .w = 5};
+  const struct {
+    sn_op op;
+    sn_attr attr;
+    const char *text;
+  } cases[] = {
+      {SN_ACT, {.act = SN_ACT_PRELU, .slopes = 3}, "slopes 3 is neither 1 nor the number of its channels, 6"},
+      {SN_ACT, {.act = SN_ACT_PRELU}, "slopes 0 is neither"},
+      {SN_POOL, tall_pool(SN_POOL_MAX, 3, 0), "kernel 7x1, dilated, is larger than its padded input 5x5"},
+      {SN_POOL, tall_pool(SN_POOL_AVERAGE, 2, 0), "an average POOL has no dilation"},
+      {SN_POOL, tall_pool(SN_POOL_MAX, 6, 6), "or that larger than the image: a window would see padding only"},
+      {SN_SLICE, {.count = 3, .step = 3}, "it takes 3, 3 apart, from number 0 on, but there are 6"},
+      {SN_SLICE, {.count = UINT32_MAX, .step = UINT32_MAX}, "but there are 6"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_shape out;
+    assert_int_equal(sn_op_shape(cases[i].op, &cases[i].attr, &image, 1, &out, &err), SN_BAD_INPUT);
+    if (!strstr(err.text, cases[i].text)) fail_msg("\"%s\" is not in \"%s\"", cases[i].text, err.text);
+  }
+}
+
 static void arrangements(void **state) {
   (void)state;
   const sn_shape x = {2, 6, 4, 10}, second = {2, 6, 3, 10}, turned = {2, 6, 10, 3};
@@ -413,6 +442,8 @@ static void arrangements(void **state) {
   assert_is(shape_of(SN_TRANSPOSE, wch, &x, 1), 2, 10, 6, 4);
   const sn_attr last = {.axis = SN_SIDE_WIDTH, .first = 7, .count = 3};
   assert_is(shape_of(SN_SLICE, last, &x, 1), 2, 6, 4, 3);
+  const sn_attr fourth = {.axis = SN_SIDE_WIDTH, .first = 1, .count = 3, .step = 4, .turned = true};
+  assert_is(shape_of(SN_SLICE, fourth, &x, 1), 2, 6, 4, 3);
   assert_is(shape_of(SN_PAD, (sn_attr){.pad_h = 2, .output_pad_w = 1}, &x, 1), 2, 6, 8, 11);
   assert_is(shape_of(SN_RESIZE, (sn_attr){.scale = 3}, &x, 1), 2, 6, 12, 30);
   assert_is(shape_of(SN_RESIZE, (sn_attr){.shape = {0, 7, 1}}, &x, 1), 2, 6, 7, 1);
@@ -425,6 +456,7 @@ static void arrangements(void **state) {
   dilated.dilation_h = 2;
   dilated.dilation_w = 4;
   assert_is(shape_of(SN_CONV, dilated, &x, 1), 2, 64, 1, 2); /* reaches 5 of 6, 9 of 12 */
+  assert_is(shape_of(SN_POOL, dilated, &x, 1), 2, 6, 1, 2);
   assert_is(shape_of(SN_DECONV, dilated, &x, 1), 2, 64, 3 * 2 + 5 - 2, 9 * 2 + 9 - 2);
 }
 
@@ -445,6 +477,7 @@ static void arrangements_measured(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refuses_arrangements),
+      cmocka_unit_test(later_forms_are_checked),
       cmocka_unit_test(arrangements),
       cmocka_unit_test(arrangements_measured),
       cmocka_unit_test(rows_match_reference),

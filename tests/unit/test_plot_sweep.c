@@ -33,6 +33,7 @@ static void fill(sample *s, const uint32_t *batches, uint32_t count, double gib)
                                 .accumulate = 1,
                                 .precision = "fp32",
                                 .placement = "packed",
+                                .freeze = "",
                                 .batch = batches[i / 2],
                                 .strategy = s->chart.strategies[i % 2],
                                 .failure = "",

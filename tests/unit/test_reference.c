@@ -111,6 +111,38 @@ static void gradients_pool(void **state) {
   }
 }
 
+static void gradients_of_dilated_pools(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(21);
+  check_gradients(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 3, 2, 1, false), 2, 3), (sn_shape){2, 2, 7, 9}, 1, seed);
+  check_gradients(SN_POOL, dilated(pool_attr(SN_POOL_MAX, 2, 1, 2, true), 3, 4), (sn_shape){1, 2, 5, 6}, 1, seed);
+}
+
+static void check_deep_gradients(sn_op op, sn_attr attr, sn_shape data, uint64_t seed) {
+  sn_net *net = volumes_net(op, attr, data, 4, 1);
+  probe p = probe_open(net, op, seed);
+  if (op == SN_POOL) spread(p.r.output[0], net_value_count(&p.r, 0), &seed);
+  check_operator(&p);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
+static void gradients_of_volumes(void **state) {
+  (void)state;
+  uint64_t seed = first_seed(23);
+  sn_attr deconv = deep(deconv_attr(4, 2, 3, 2, 1, 1, 2), 3, 2, 1, 1), cut = adaptive_attr(SN_POOL_AVERAGE, 2, 3);
+  deconv.output_pad_d = 1;
+  cut.adaptive_d = 3;
+  check_deep_gradients(SN_CONV, deep(conv_attr(4, 3, 3, 1, 1, 1), 3, 1, 1, 1), (sn_shape){2, 2, 3, 4}, seed);
+  check_deep_gradients(SN_CONV, deep(conv_attr(4, 2, 3, 2, 1, 2), 2, 2, 1, 2), (sn_shape){1, 2, 4, 3}, seed);
+  check_deep_gradients(SN_DECONV, deconv, (sn_shape){1, 2, 3, 2}, seed);
+  for (sn_pool_mode mode = SN_POOL_MAX; mode <= SN_POOL_AVERAGE; mode++)
+    check_deep_gradients(SN_POOL, deep(pool_attr(mode, 3, 2, 1, true), 2, 1, 1, 1), (sn_shape){1, 2, 4, 5}, seed);
+  check_deep_gradients(SN_POOL, deep(dilated(pool_attr(SN_POOL_MAX, 2, 1, 0, true), 2, 1), 2, 1, 1, 3),
+                       (sn_shape){1, 2, 4, 3}, seed);
+  check_deep_gradients(SN_POOL, cut, (sn_shape){1, 2, 3, 4}, seed);
+}
+
 static void gradients_norm(void **state) {
   (void)state;
   uint64_t seed = first_seed(14);
@@ -124,8 +156,10 @@ static void gradients_norm(void **state) {
 static void gradients_of_others(void **state) {
   (void)state;
   uint64_t seed = first_seed(15);
-  for (sn_act_mode mode = 0; mode < SN_ACT_MODES; mode++)
+  for (sn_act_mode mode = 0; mode < SN_ACT_PRELU; mode++)
     check_gradients(SN_ACT, act_attr(mode), (sn_shape){2, 3, 5, 4}, 1, seed);
+  check_gradients(SN_ACT, prelu_attr(1), (sn_shape){2, 3, 5, 4}, 1, seed);
+  check_gradients(SN_ACT, prelu_attr(3), (sn_shape){2, 3, 5, 4}, 1, seed);
   check_gradients(SN_DROPOUT, (sn_attr){.ratio = 0.4}, (sn_shape){2, 3, 4, 2}, 1, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){2, 3, 2, 2}, 2, seed);
   check_gradients(SN_JOIN, (sn_attr){0}, (sn_shape){1, 2, 2, 2}, 3, seed);
@@ -161,6 +195,7 @@ static void gradients_of_positions(void **state) {
   check_gradients(SN_FC, (sn_attr){.channels = 4, .bias = true, .positions = true}, (sn_shape){2, 3, 4, 2}, 1, seed);
   check_gradients(SN_FC, (sn_attr){.channels = 3, .positions = true}, (sn_shape){2, 5, 3, 1}, 1, seed);
   check_gradients(SN_SOFTMAX, (sn_attr){.positions = true}, (sn_shape){2, 4, 3, 2}, 1, seed);
+  check_gradients(SN_SOFTMAX, (sn_attr){.loss = SN_LOSS_MSE}, (sn_shape){2, 4, 3, 2}, 1, seed);
 }
 
 static void check_net_operator(sn_net *net, sn_op op, uint64_t seed) {
@@ -256,6 +291,8 @@ static void gradients_of_arrangements(void **state) {
       check_gradients(SN_TRANSPOSE, order, (sn_shape){2, 3, 4, 2}, 1, seed);
       check_gradients(SN_SLICE, (sn_attr){.axis = (sn_side)first, .first = 1, .count = 1u + (uint32_t)turned},
                       (sn_shape){2, 3, 4, 3}, 1, seed);
+      check_gradients(SN_SLICE, (sn_attr){.axis = (sn_side)first, .first = 1, .count = 2, .step = 3, .turned = turned},
+                      (sn_shape){2, 6, 5, 7}, 1, seed);
     }
 }
 
@@ -325,14 +362,24 @@ static void dropout_ratio(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_conv),         cmocka_unit_test(gradients_deconv),
-      cmocka_unit_test(gradients_fc),           cmocka_unit_test(gradients_pool),
-      cmocka_unit_test(gradients_norm),         cmocka_unit_test(gradients_of_others),
-      cmocka_unit_test(gradients_of_products),  cmocka_unit_test(gradients_of_positions),
-      cmocka_unit_test(gradients_of_sequences), cmocka_unit_test(gradients_of_windows),
-      cmocka_unit_test(gradients_of_matrices),  cmocka_unit_test(gradients_of_sizes),
-      cmocka_unit_test(gradients_dilated),      cmocka_unit_test(gradients_of_arrangements),
-      cmocka_unit_test(dropout_masks),          cmocka_unit_test(dropout_ratio),
+      cmocka_unit_test(gradients_conv),
+      cmocka_unit_test(gradients_deconv),
+      cmocka_unit_test(gradients_fc),
+      cmocka_unit_test(gradients_pool),
+      cmocka_unit_test(gradients_of_dilated_pools),
+      cmocka_unit_test(gradients_of_volumes),
+      cmocka_unit_test(gradients_norm),
+      cmocka_unit_test(gradients_of_others),
+      cmocka_unit_test(gradients_of_products),
+      cmocka_unit_test(gradients_of_positions),
+      cmocka_unit_test(gradients_of_sequences),
+      cmocka_unit_test(gradients_of_windows),
+      cmocka_unit_test(gradients_of_matrices),
+      cmocka_unit_test(gradients_of_sizes),
+      cmocka_unit_test(gradients_dilated),
+      cmocka_unit_test(gradients_of_arrangements),
+      cmocka_unit_test(dropout_masks),
+      cmocka_unit_test(dropout_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -287,6 +287,20 @@ static void softmax_by_hand(void **state) {
   sn_net_free(net);
 }
 
+/* Differences 1, -2, 0 and 3 from the targets: a mean square of 14 / 4. */
+static void squares_by_hand(void **state) {
+  (void)state;
+  sn_net *net = op_net(SN_SOFTMAX, (sn_attr){.loss = SN_LOSS_MSE}, (sn_shape){2, 1, 2, 1}, 1);
+  const float x[] = {1.5f, -1, 0.25f, 5}, targets[] = {0.5f, 1, 0.25f, 2}, dx[] = {0.5f, -1, 0, 1.5f};
+  probe p = forward_of(net, SN_SOFTMAX, x, 4);
+  memcpy(p.r.labels, targets, sizeof targets);
+  assert_true(fabs(run_forward(&p) - 3.5) < 1e-12);
+  run_backward(&p);
+  expect(p.r.gradient[0], dx, 4, 0);
+  probe_close(&p);
+  sn_net_free(net);
+}
+
 /* Two parameters, the second iteration. Adam's are worked out with 40 digits. */
 static void updates_by_hand(void **state) {
   (void)state;
@@ -327,7 +341,7 @@ int main(void) {
       cmocka_unit_test(pool_by_hand),      cmocka_unit_test(first_maximum_takes_all),
       cmocka_unit_test(norm_by_hand),      cmocka_unit_test(bn_by_hand),
       cmocka_unit_test(bn_of_one_element), cmocka_unit_test(softmax_by_hand),
-      cmocka_unit_test(updates_by_hand),
+      cmocka_unit_test(squares_by_hand),   cmocka_unit_test(updates_by_hand),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

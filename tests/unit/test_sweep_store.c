@@ -141,6 +141,28 @@ static void rows_come_back_in_order(void **state) {
   sn_store_close(store);
 }
 
+/* Older sweeps' grids freeze nothing, and what is no JSON neither. */
+static void what_is_frozen_is_read_from_the_grid(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *grid, *freeze;
+  } kept[] = {
+      {"{\"snsim_grid\":1,\"freeze\":\"conv*,b\\u0061d\"}", "conv*,bad"}, {"{\"snsim_grid\":1}", ""}, {"no JSON", ""}};
+  for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_store *store = open_good(":memory:");
+    int64_t id = new_sweep(store, kept[i].grid, 6);
+    uint32_t session = enter(store, id);
+    put(store, id, session, (const uint32_t[]){1}, 1);
+    sn_sweep *sweep = sn_sweep_get(store, id, &err);
+    assert_status(SN_OK, &err, "");
+    assert_string_equal(sweep->head.freeze, kept[i].freeze);
+    assert_string_equal(sweep->rows[0].freeze, kept[i].freeze);
+    sn_sweep_free(sweep);
+    sn_store_close(store);
+  }
+}
+
 static void a_put_is_all_or_nothing(void **unused) {
   (void)unused;
   sn_err err = SN_ERR_INIT;
@@ -236,10 +258,10 @@ static void views_have_the_best_and_all(void **unused) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(a_sweep_is_found_by_its_grid), TEST(rows_come_back_in_order),
-      TEST(a_put_is_all_or_nothing),      TEST(the_program_that_entered_last_owns_it),
-      TEST(unknown_sweeps_are_refused),   TEST(sweeps_are_listed_newest_first),
-      TEST(views_have_the_best_and_all),
+      TEST(a_sweep_is_found_by_its_grid),          TEST(rows_come_back_in_order),
+      TEST(what_is_frozen_is_read_from_the_grid),  TEST(a_put_is_all_or_nothing),
+      TEST(the_program_that_entered_last_owns_it), TEST(unknown_sweeps_are_refused),
+      TEST(sweeps_are_listed_newest_first),        TEST(views_have_the_best_and_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

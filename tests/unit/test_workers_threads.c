@@ -44,7 +44,7 @@ static void every_group_comes_back_once(void **unused) {
     if (!sn_workers_take(workers, 1000, &group, points)) continue;
     taken++;
     seen[group]++;
-    sn_point_compute(grid, group, alone);
+    sn_point_compute(grid, group, NULL, alone);
     assert_true(same_point(&points[0], &alone[0]) && same_point(&points[1], &alone[1]));
   }
   for (uint32_t i = 0; i < grid->n_groups; i++) assert_int_equal(seen[i], 1);

@@ -63,6 +63,9 @@ static const published nets[] = {
     {"tv_densenet121", 490, 7978856, 2.834},
     {"tv_mobilenet_v2", 164, 3504872, 0.301},
     {"tv_squeezenet1_1", 75, 1235496, 0.349},
+    {"tv_r3d_18", 77, 33371472, 40.697},
+    {"tv_mc3_18", 77, 11695440, 43.343},
+    {"tv_r2plus1d_18", 128, 31505325, 40.519},
     {"resnext50_32x4d", 192, 25028904, 4.23},
     {"resnext101_32x8d", 379, 88791336, 16.414},
     {"wide_resnet50_2", 192, 68883240, 11.398},
@@ -125,7 +128,7 @@ static void every_entry(void **state) {
     sn_net *one = load(entries[i].name, 1, 0), *eight = load(entries[i].name, 8, 0);
     assert_true(strlen(entries[i].description) > 0);
     assert_int_equal(one->layers[0].op, SN_DATA);
-    assert_int_equal(one->layers[0].out.h, entries[i].image);
+    assert_int_equal(sn_layer_rows(&one->layers[0]), entries[i].image);
     assert_int_equal(count(one, SN_SOFTMAX), 1);
     assert_int_equal(eight->macs, 8 * one->macs);
     assert_int_equal(eight->parameters, one->parameters);

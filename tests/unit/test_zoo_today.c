@@ -31,12 +31,30 @@ static void transformers(void **state) {
   assert_shape(small, "layers.1.self_attn.k_rotary", 512, 64, 1);
   assert_shape(small, "layers.1.self_attn.sdpa", 4096, 64, 1);
   assert_shape(large, "layers.79.mlp.mul", 28672, 512, 1);
-  assert_int_equal(large->parameters, UINT64_C(68976648192));
+  const uint64_t large_parameters = UINT64_C(68976648192);
+  assert_int_equal(large->parameters, large_parameters);
   sn_net_free(small);
   sn_net_free(large);
   sn_net *middle = load("llama:13b", 1, 512);
   assert_int_equal(middle->parameters, UINT64_C(13015864320));
   sn_net_free(middle);
+  sn_net *shallow = load("llama:70b,layers=2", 1, 64), *narrow = load("llama:hidden=512,heads=8,layers=1", 1, 64);
+  assert_int_equal(shallow->parameters - 2 * 32000 * 8192 - 8192, (large_parameters - 2 * 32000 * 8192 - 8192) / 40);
+  assert_shape(shallow, "layers.1.self_attn.k_rotary", 1024, 64, 1); /* as many keys as 70B has */
+  assert_shape(narrow, "layers.0.self_attn.k_rotary", 512, 64, 1);   /* as many as heads */
+  sn_net *patched = load("vit_b_16:patch=32", 1, 0),
+         *roberta = load("bert_base:vocabulary=50265,positions=514", 1, 514);
+  assert_int_equal(patched->parameters, 88224232);        /* torchvision's vit_b_32 */
+  assert_int_equal(roberta->parameters, 124645632 + 768); /* RoBERTa has one kind of tokens */
+  sn_net_free(patched);
+  sn_net_free(roberta);
+  sn_net *named = load("gpt2_medium", 2, 64), *written = load("gpt2:layers=24,hidden=1024,heads=16", 2, 64);
+  assert_int_equal(named->parameters, written->parameters);
+  assert_int_equal(named->n_layers, written->n_layers);
+  sn_net_free(named);
+  sn_net_free(written);
+  sn_net_free(shallow);
+  sn_net_free(narrow);
 }
 
 /* torchvision's modules: figure 3 of the paper. */

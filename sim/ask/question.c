@@ -1,0 +1,116 @@
+/* Question: opening, turning and closing; see the header. */
+#include "sim/ask/question.h"
+
+#include "sim/ask/caching_need.h"
+#include "sim/ask/result.h"
+#include "sim/device/calibration.h"
+#include "sim/plan/lower.h"
+
+#include <string.h>
+
+const sn_costs *sn__question_costs(const sn__question *q, sn_strategy strategy) {
+  const sn__question_graph *g = &q->graphs[sn_strategy_graph(strategy)];
+  return g->costs ? g->costs : q->costs;
+}
+
+/* Where a turn forgets the route, its plans would have none. */
+sn_proved *sn__question_proved(sn__question *q, sn_strategy strategy) {
+  bool stays = !sn_dialect_of(strategy.dialect)->by_kernel;
+  return stays && !sn_strategy_adapts(strategy) ? &q->proved : NULL;
+}
+
+sn_workspace sn__question_workspace(const sn__question *q, sn_strategy strategy) {
+  return sn_dialect_of(strategy.dialect)->declared ? SN_WORKSPACE_MAX : q->options->workspace;
+}
+
+sn_status sn__question_open(sn__question *q) {
+  q->memory_bytes = q->device->memory_bytes;
+  q->model = sn_costs_new_in(q->net, q->device, q->options->iteration.precision, q->err);
+  if (q->model && sn_costs_optimizer(q->model) != q->options->iteration.optimizer)
+    sn_costs_set_optimizer(q->model, q->net, q->device, q->options->iteration.optimizer);
+  q->costs = q->model && q->options->calibration ? sn_costs_copy(q->model, q->net, q->err) : q->model;
+  if (q->costs && q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, q->costs);
+  return q->costs ? SN_OK : q->err->code;
+}
+
+/* ---- graphs ---- */
+
+static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
+  if (g->route) return SN_OK;
+  g->route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
+  if (!g->route) return q->err->code;
+  g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
+  return SN_OK;
+}
+
+static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
+  if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
+  g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->err);
+  if (!g->costs) return q->err->code;
+  if (q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
+  return SN_OK;
+}
+
+sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
+  sn__question_graph *g = sn__question_graph_of(q, strategy);
+  const char *refused = sn_strategy_refuses(strategy, q->options->iteration);
+  if (refused) return sn_fail(q->err, SN_BAD_INPUT, "%s", refused);
+  if (g->is_open) return SN_OK;
+  if (make_route(q, strategy, g) != SN_OK || make_costs(q, strategy, g) != SN_OK) return q->err->code;
+  const sn_costs *costs = sn__question_costs(q, strategy);
+  sn_workspace workspace = sn__question_workspace(q, strategy);
+  g->floor = sn_lower_floor(g->route, workspace, costs, &g->workspace_free);
+  g->workspace_free = g->workspace_free && workspace != SN_WORKSPACE_MAX;
+  g->standing = sn_standing_new(g->route, costs, workspace != SN_WORKSPACE_NONE, q->err);
+  g->is_open = g->standing != NULL;
+  return g->is_open ? SN_OK : q->err->code;
+}
+
+const sn_schedule *sn__question_schedule(sn__question *q, sn_strategy strategy) {
+  if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
+  sn__question_graph *g = sn__question_graph_of(q, strategy);
+  sn_schedule **schedule = &g->schedules[strategy.recompute];
+  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
+  return *schedule;
+}
+
+/* ---- turning and closing ---- */
+
+static void forget_route(sn__question_graph *g) {
+  for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(g->schedules[i]);
+  sn_route_free(g->route);
+  *g = (sn__question_graph){0};
+}
+
+/* What the device and the options are of. */
+static void shut_graph(sn__question_graph *g) {
+  sn_standing_free(g->standing);
+  sn_costs_free(g->costs);
+  g->standing = NULL;
+  g->costs = NULL;
+  memset(g->adapting, 0, sizeof g->adapting);
+  g->is_open = false;
+  if (g->route && g->route->dialect->by_kernel) forget_route(g);
+}
+
+static void shut(sn__question *q) {
+  sn_corun_plans_clear(&q->corun); /* which look at the graphs */
+  q->corun = (sn_corun_plans){0};
+  for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) shut_graph(&q->graphs[g]);
+  if (q->costs != q->model) sn_costs_free(q->costs);
+  sn_costs_free(q->model);
+  q->costs = q->model = NULL;
+}
+
+void sn__question_turn(sn__question *q, const sn_device *device, const sn_options *options) {
+  shut(q);
+  q->device = device;
+  q->options = options;
+}
+
+void sn__question_close(sn__question *q) {
+  shut(q);
+  for (uint32_t g = 0; g < SN_STRATEGY_GRAPHS; g++) forget_route(&q->graphs[g]);
+  sn_proved_clear(&q->proved);
+  sn_packings_clear(&q->packings);
+}
