@@ -187,11 +187,19 @@ static void bad_cores(void **state) {
   }
 }
 
+/* Member by member up to `bandwidth`, between which there is padding; what follows are doubles alone. */
+static void assert_same_cores(const sn_cores *a, const sn_cores *b) {
+  assert_true(a->count == b->count && a->tile == b->tile && a->slots == b->slots && a->pinned == b->pinned);
+  assert_memory_equal(&a->bandwidth, &b->bandwidth, sizeof *a - offsetof(sn_cores, bandwidth));
+}
+
 static void estimates(void **state) {
   (void)state;
   sn_device d = load_gpu("manycore:cores=64,tile=2"), same = load_gpu("manycore:slots=1,tile=2,cores=64");
   assert_string_equal(d.name, "manycore:cores=64,slots=1,tile=2");
-  assert_memory_equal(&d, &same, sizeof d);
+  assert_string_equal(d.name, same.name);
+  assert_string_equal(d.description, same.description);
+  assert_same_cores(&d.cores, &same.cores);
   assert_non_null(strstr(d.description, "estimates"));
   assert_true(d.cores.count == 64 && d.cores.tile == 2 && d.cores.slots == 1 && d.memory_bytes == UINT64_C(256) << 30);
   assert_int_equal(load_gpu("manycore:cores=2").cores.count, 2);
