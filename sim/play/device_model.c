@@ -50,13 +50,18 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return memory(m, index, m->device->free_ns, err);
 }
 
-static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, bool known) {
+/* *known: the measured part of it. */
+static int64_t compute_ns(const sn_device_model *m, const sn_instr *i, int64_t *known) {
   const sn_route *route = m->plan->route;
   const sn_step *step = &route->steps[i->id];
   bool half = m->device->cores.count > 0 && step->kernel == SN_FILTER_GRADIENT;
   bool part = step->kernel == SN_CAST || step->kernel == SN_DATA_GRADIENT;
-  if (route->dialect->by_kernel || half || part) return sn_costs_kernel(m->costs, step, i->algo, known);
-  return (known ? sn_costs_step_known : sn_costs_step)(m->costs, step->layer, step->pass, i->algo);
+  if (route->dialect->by_kernel || half || part) {
+    *known = sn_costs_kernel(m->costs, step, i->algo, true);
+    return sn_costs_kernel(m->costs, step, i->algo, false);
+  }
+  *known = sn_costs_step_known(m->costs, step->layer, step->pass, i->algo);
+  return sn_costs_step(m->costs, step->layer, step->pass, i->algo);
 }
 
 /* An operation on its team. */
@@ -77,8 +82,8 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   if (sn_plan_is_corun(m->plan)) return run_team(m, index, err);
   bool allocates = m->allocator == SN_ALLOCATOR_CUDA && i->bytes > 0;
   sn_status status = allocates ? hold_up(m, m->trace->workspace_alloc_ns, err) : SN_OK;
-  int64_t ns = compute_ns(m, i, false);
-  m->trace->known_ns += compute_ns(m, i, true);
+  int64_t known, ns = compute_ns(m, i, &known);
+  m->trace->known_ns += known;
   if (status == SN_OK) status = sn_engine_run(m->engine, i->lane, ns, index, err);
   if (status == SN_OK && allocates) status = hold_up(m, m->trace->workspace_free_ns, err);
   return status;

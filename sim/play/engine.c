@@ -9,9 +9,9 @@ enum { UNITS_PER_NS = 840 };
 
 typedef enum task_kind { RUN, COPY, RUN_TEAM, SIGNAL, WAIT } task_kind; /* up to RUN_TEAM they take time */
 
-/* There is one for every instruction of a plan but those of memory, so it is no more than its tag and, in the lowest
- * bits, its kind. What else is to be known of it stands in its span until that ends, in the place of the end:
- * nanoseconds of RUN and COPY, of RUN_TEAM which of `teams`, the fence of the others. */
+/* Of lanes that slow each other there is one for every instruction of a plan but those of memory, so it is no more than
+ * its tag and, in the lowest bits, its kind. What else is to be known of it stands in its span until that ends, in the
+ * place of the end: nanoseconds of RUN and COPY, of RUN_TEAM which of `teams`, the fence of the others. */
 typedef uint32_t task;
 enum { KIND_BITS = 3 };
 
@@ -27,7 +27,8 @@ typedef struct lane {
   bool copies;        /* its task is a copy */
   bool shares;        /* its task is slowed by what else runs: a copy on the shared link, any where there are speeds */
   bool paced;         /* its task has a team: `pace` knows its end */
-  int64_t end_ns;     /* of the task that runs and shares nothing; with a team, as find_team_end() has it */
+  int64_t end_ns;     /* of the task that runs and shares nothing; with a team, as find_team_end() has it; of lanes
+                         apart, of all that is settled */
   int64_t left_units; /* of the task that runs and shares */
   int64_t busy_ns, stall_ns;
 } lane;
@@ -35,10 +36,11 @@ typedef struct lane {
 struct sn_engine {
   uint32_t n_lanes;
   lane lanes[SN_ENGINE_LANES];
-  bool *passed; /* per fence */
+  int64_t *passed; /* per fence, 1 + when it did; 0: not yet */
   sn_pace pace;
   team_task *teams;
   uint32_t n_teams, teams_room;
+  bool apart; /* lanes do not slow each other */
   bool shared_link, has_speeds;
   int64_t run_units, copy_units; /* of 1 ns, done in a ns while the others go on */
   sn_span *spans;
@@ -57,6 +59,7 @@ sn_engine *sn_engine_new(uint32_t n_lanes, uint32_t n_fences, bool shared_link, 
   }
   e->n_lanes = n_lanes;
   e->shared_link = shared_link;
+  e->apart = !shared_link;
   e->spans = spans;
   return e;
 }
@@ -67,6 +70,7 @@ static int64_t units_of(double speed) {
 
 void sn_engine_set_speeds(sn_engine *e, double run, double copy) {
   e->has_speeds = true;
+  e->apart = false;
   e->run_units = units_of(run);
   e->copy_units = units_of(copy);
 }
@@ -97,8 +101,7 @@ static sn_span *span_of(const sn_engine *e, task t) {
   return &e->spans[t >> KIND_BITS];
 }
 
-static sn_status queue(sn_engine *e, uint32_t lane_number, task_kind kind, int64_t about, uint32_t tag, sn_err *err) {
-  lane *l = &e->lanes[lane_number];
+static sn_status queue(sn_engine *e, lane *l, task_kind kind, int64_t about, uint32_t tag, sn_err *err) {
   if (tag >> (32 - KIND_BITS)) return sn_fail(err, SN_BAD_INPUT, "%" PRIu32 " instructions are too many to play", tag);
   if (l->count == l->room) {
     uint32_t room = l->room ? 2 * l->room : 64;
@@ -112,16 +115,60 @@ static sn_status queue(sn_engine *e, uint32_t lane_number, task_kind kind, int64
   return SN_OK;
 }
 
+/* When the next task of a lane apart begins. */
+static int64_t ready_ns(const sn_engine *e, const lane *l) {
+  return l->end_ns > e->now ? l->end_ns : e->now;
+}
+
+/* Work of a lane apart. */
+static void settle_work(sn_engine *e, lane *l, int64_t ns, sn_span *span) {
+  span->begin_ns = ready_ns(e, l);
+  span->end_ns = l->end_ns = span->begin_ns + ns;
+  l->busy_ns += ns;
+  e->events++;
+}
+
+/* A signal or a wait of a lane apart. False: its fence has not passed. */
+static bool settle_fence(sn_engine *e, lane *l, task_kind kind, int64_t fence, sn_span *span) {
+  int64_t begin = ready_ns(e, l), *passed = &e->passed[fence];
+  if (kind == SIGNAL) *passed = begin + 1;
+  if (*passed == 0) return false;
+  *span = (sn_span){begin, *passed - 1 > begin ? *passed - 1 : begin};
+  l->stall_ns += span->end_ns - begin;
+  l->end_ns = span->end_ns;
+  e->events++;
+  return true;
+}
+
+static bool is_held(const lane *l) {
+  return l->head < l->count;
+}
+
+static sn_status work(sn_engine *e, uint32_t lane_number, task_kind kind, int64_t ns, uint32_t tag, sn_err *err) {
+  lane *l = &e->lanes[lane_number];
+  if (count_work(e, ns, err) != SN_OK) return err->code;
+  if (!e->apart || is_held(l)) return queue(e, l, kind, ns, tag, err);
+  settle_work(e, l, ns, &e->spans[tag]);
+  return SN_OK;
+}
+
+static sn_status meet(sn_engine *e, uint32_t lane_number, task_kind kind, uint32_t fence, uint32_t tag, sn_err *err) {
+  lane *l = &e->lanes[lane_number];
+  bool settled = e->apart && !is_held(l) && settle_fence(e, l, kind, fence, &e->spans[tag]);
+  return settled ? SN_OK : queue(e, l, kind, fence, tag, err);
+}
+
 sn_status sn_engine_run(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, RUN, ns, tag, err) : err->code;
+  return work(e, lane_number, RUN, ns, tag, err);
 }
 
 sn_status sn_engine_copy(sn_engine *e, uint32_t lane_number, int64_t ns, uint32_t tag, sn_err *err) {
-  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, COPY, ns, tag, err) : err->code;
+  return work(e, lane_number, COPY, ns, tag, err);
 }
 
 void sn_engine_set_cores(sn_engine *e, const sn_cores *cores) {
   e->pace.cores = cores;
+  e->apart = false;
 }
 
 sn_status sn_engine_run_team(sn_engine *e, uint32_t lane_number, int64_t ns, sn_running running, uint32_t tag,
@@ -134,15 +181,16 @@ sn_status sn_engine_run_team(sn_engine *e, uint32_t lane_number, int64_t ns, sn_
     e->teams_room = room;
   }
   e->teams[e->n_teams] = (team_task){running, ns};
-  return count_work(e, ns, err) == SN_OK ? queue(e, lane_number, RUN_TEAM, e->n_teams++, tag, err) : err->code;
+  if (count_work(e, ns, err) != SN_OK) return err->code;
+  return queue(e, &e->lanes[lane_number], RUN_TEAM, e->n_teams++, tag, err);
 }
 
 sn_status sn_engine_signal(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, SIGNAL, fence, tag, err);
+  return meet(e, lane_number, SIGNAL, fence, tag, err);
 }
 
 sn_status sn_engine_wait(sn_engine *e, uint32_t lane_number, uint32_t fence, uint32_t tag, sn_err *err) {
-  return queue(e, lane_number, WAIT, fence, tag, err);
+  return meet(e, lane_number, WAIT, fence, tag, err);
 }
 
 static void start(sn_engine *e, lane *l, task t) {
@@ -184,15 +232,16 @@ static bool advance(sn_engine *e, lane *l) {
       break;
     }
     sn_span *span = span_of(e, t);
-    bool *passed = &e->passed[span->end_ns];
-    if (kind_of(t) == WAIT && !*passed) {
+    int64_t *passed = &e->passed[span->end_ns];
+    if (kind_of(t) == WAIT && *passed == 0) {
       begin_waiting(e, l, span);
       break;
     }
     if (kind_of(t) == WAIT) {
       end_waiting(e, l, span);
     } else {
-      *passed = signalled = true;
+      signalled = true;
+      *passed = e->now + 1;
       *span = (sn_span){e->now, e->now};
     }
     l->head++;
@@ -291,11 +340,40 @@ static lane *next_event(sn_engine *e) {
   return first;
 }
 
-sn_status sn_engine_drain(sn_engine *e, sn_err *err) {
+/* Tasks that lanes apart were held with. True where one was settled. */
+static bool settle_queued(sn_engine *e, lane *l) {
+  uint32_t head = l->head;
+  for (bool goes_on = true; goes_on && is_held(l); l->head += goes_on) {
+    task t = l->tasks[l->head];
+    sn_span *span = span_of(e, t);
+    if (kind_of(t) == SIGNAL || kind_of(t) == WAIT)
+      goes_on = settle_fence(e, l, kind_of(t), span->end_ns, span);
+    else
+      settle_work(e, l, span->end_ns, span);
+  }
+  return l->head > head;
+}
+
+static void drain_apart(sn_engine *e) {
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t l = 0; l < e->n_lanes; l++) again |= settle_queued(e, &e->lanes[l]);
+  }
+  for (uint32_t l = 0; l < e->n_lanes; l++) e->now = ready_ns(e, &e->lanes[l]);
+}
+
+static void drain_events(sn_engine *e) {
   advance_all(e);
   for (lane *first; (first = next_event(e));) advance_from(e, first);
+}
+
+sn_status sn_engine_drain(sn_engine *e, sn_err *err) {
+  if (e->apart)
+    drain_apart(e);
+  else
+    drain_events(e);
   for (uint32_t l = 0; l < e->n_lanes; l++) {
-    if (e->lanes[l].head < e->lanes[l].count)
+    if (is_held(&e->lanes[l]))
       return sn_fail(err, SN_BUG, "simulation: lane %u waits for a fence that is never signalled", l);
     e->lanes[l].head = e->lanes[l].count = 0;
   }

@@ -10,7 +10,9 @@
  *   sn_engine_signal / sn_engine_wait        fences; wait holds the lane until the fence has passed
  *   sn_engine_drain                          lets time pass until every lane is idle
  *
- * Work is only queued until drain. An event is the end of a lane's work; the next one is the earliest, of equal times
+ * The clock stands until drain. Lanes that do not slow each other need no events: when a task begins and ends follows
+ * from its lane and its fence, so it is settled when it is given, or in drain where its fence is signalled later.
+ * Elsewhere an event is the end of a lane's work; the next one is the earliest, of equal times
  * the one on the lane with the lower number, so the order depends on nothing but the input. With the handful of lanes
  * a device has, a look at each lane is faster than a heap. Time is int64 ns; shares of the link are exact: work is kept
  * in 1/840 ns, which every k up to 8 divides; speeds are rounded to 1/840. All work together is at most
