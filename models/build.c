@@ -41,6 +41,14 @@ static uint32_t fail_memory(sn_builder *b) {
   return SN_NONE;
 }
 
+void sn__builder_change(sn_builder *b, uint32_t layer, const sn_attr *attr) {
+  const sn_attr *kept = b->err.code == SN_OK ? sn__attrs_keep(&b->attrs, b->arena, attr) : b->layers[layer].attr;
+  if (kept)
+    b->layers[layer].attr = kept;
+  else
+    fail_memory(b);
+}
+
 /* `items` with room for `need` items of `size` bytes, doubled when it grows; NULL leaves it as it was. */
 static void *with_room(void *items, uint32_t *room, uint32_t need, size_t size) {
   if (need <= *room) return items;
@@ -80,8 +88,10 @@ static uint32_t add(sn_builder *b, sn_op op, const sn_attr *attr, const uint32_t
     return fail(b, name, "the network has more than 2 million layers or 4 million inputs");
   if (!reserve(b, n_inputs)) return fail_memory(b);
   if (n_inputs) memcpy(b->inputs + b->n_inputs, inputs, n_inputs * sizeof *inputs);
+  const sn_attr *kept = sn__attrs_keep(&b->attrs, b->arena, attr);
+  if (!kept) return fail_memory(b);
   b->layers[b->n_layers] =
-      (sn_layer){.name = name, .op = op, .attr = *attr, .first_input = b->n_inputs, .n_inputs = n_inputs};
+      (sn_layer){.name = name, .op = op, .attr = kept, .first_input = b->n_inputs, .n_inputs = n_inputs};
   b->n_inputs += n_inputs;
   return b->n_layers++;
 }
@@ -206,7 +216,10 @@ uint32_t sn_build_act(sn_builder *b, uint32_t input, sn_act act, const char *nam
 }
 
 uint32_t sn_build_inplace(sn_builder *b, uint32_t layer, sn_inplace inplace) {
-  if (b && layer < b->n_layers) b->layers[layer].attr.inplace = inplace;
+  if (!b || layer >= b->n_layers) return layer;
+  sn_attr attr = *b->layers[layer].attr;
+  attr.inplace = inplace;
+  sn__builder_change(b, layer, &attr);
   return layer;
 }
 
@@ -297,8 +310,8 @@ uint32_t sn_build_embedding_of(sn_builder *b, uint32_t table, const char *name, 
   const uint32_t tokens = SN_DATA_LAYER;
   sn_attr attr = {.weights_of = table};
   if (b && table < b->n_layers) {
-    attr.rows = b->layers[table].attr.rows;
-    attr.channels = b->layers[table].attr.channels;
+    attr.rows = b->layers[table].attr->rows;
+    attr.channels = b->layers[table].attr->channels;
   }
   return add(b, SN_EMBEDDING, &attr, &tokens, 1, text);
 }

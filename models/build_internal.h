@@ -2,6 +2,7 @@
 #ifndef SN_MODELS_BUILD_INTERNAL_H
 #define SN_MODELS_BUILD_INTERNAL_H
 
+#include "models/attrs.h"
 #include "models/build.h"
 
 enum { SN__MAX_NAME = 200 }; /* bytes of a declared layer's name */
@@ -20,7 +21,8 @@ struct sn_builder {
   uint32_t *inputs; /* declared layers, not yet values */
   uint32_t n_layers, room_layers;
   uint32_t n_inputs, room_inputs;
-  struct sn_arena *arena; /* names now, the whole net later */
+  struct sn_arena *arena; /* names and attributes now, the whole net later */
+  sn__attrs attrs;
   /* NULL: the first mistake ends it. Else it is told of all that can be found, and there is no net where there is one,
    * with or without an error. */
   sn__mistaken *mistaken;
@@ -34,6 +36,9 @@ bool sn__is_good_name(const char *name);
 
 /* With `mistaken`: somebody has said already what is wrong with a layer, so there is no shape behind it. */
 void sn__builder_break(sn_builder *b, uint32_t layer);
+
+/* Gives a declared layer other attributes. */
+void sn__builder_change(sn_builder *b, uint32_t layer, const sn_attr *attr);
 
 /* Gives a builder up; sn_builder_finish() does so itself. NULL is fine. */
 void sn__builder_free(sn_builder *b);

@@ -148,6 +148,8 @@ static void connect(finisher *f, uint32_t value, uint32_t consumer, uint32_t inp
   f->inputs[f->layers[consumer].first_input + input] = value;
 }
 
+static const sn_attr of_forks = {0};
+
 /* Declared layers with their own outputs, and behind them a FORK for each output with several consumers. */
 static sn_status place_layers(finisher *f) {
   const sn_builder *b = f->b;
@@ -160,7 +162,7 @@ static sn_status place_layers(finisher *f) {
     if (f->uses[i] < 2) continue;
     const char *name;
     if (name_fork(f, i, &name)) return f->err->code;
-    f->layers[fork] = (sn_layer){.name = name, .op = SN_FORK, .first_input = input++, .n_inputs = 1};
+    f->layers[fork] = (sn_layer){.name = name, .attr = &of_forks, .op = SN_FORK, .first_input = input++, .n_inputs = 1};
     f->layers[fork].first_output = value;
     f->layers[fork].n_outputs = f->uses[i];
     connect(f, i, fork, 0);
@@ -265,7 +267,7 @@ static sn_status add_totals(const finisher *f, const sn_layer *layer, uint64_t b
 
 /* Of classes a number a position, else a target of the input's shape. */
 static void add_labels(const sn_layer *layer, uint64_t bytes, totals *t) {
-  bool target = layer->attr.loss == SN_LOSS_MSE;
+  bool target = layer->attr->loss == SN_LOSS_MSE;
   uint64_t positions = (uint64_t)layer->out.n * layer->out.h * layer->out.w;
   t->labels = sn_max(t->labels, target ? bytes : 4 * positions);
   t->wide_labels = sn_max(t->wide_labels, target ? bytes : 8 * positions);
@@ -290,11 +292,11 @@ static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *
 
 /* The parameters are counted where they are. */
 static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) {
-  uint32_t from = layer->attr.weights_of;
+  uint32_t from = layer->attr->weights_of;
   const sn_layer *owner = from < f->b->n_layers ? &f->layers[from] : NULL;
   if (f->mistaken && owner && owner->out.n == 0) return SN_OK;
-  bool has_table = owner && (owner->op == SN_EMBEDDING || owner->op == SN_FC) && !owner->attr.bias;
-  if (!has_table || owner->attr.weights_of != 0 || owner->parameters != layer->parameters || layer->attr.bias)
+  bool has_table = owner && (owner->op == SN_EMBEDDING || owner->op == SN_FC) && !owner->attr->bias;
+  if (!has_table || owner->attr->weights_of != 0 || owner->parameters != layer->parameters || layer->attr->bias)
     return sn_fail(err, SN_BAD_INPUT,
                    "the weights that it takes must be those of an EMBEDDING or FC before it, as many as its own would "
                    "be, and neither may have a bias");
@@ -302,11 +304,18 @@ static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) 
   return SN_OK;
 }
 
+static sn_status take_planes(finisher *f, sn_layer *layer, sn_err *err) {
+  sn_attr attr = *layer->attr;
+  sn_status status = sn_op_take_planes(layer->op, &attr, f->in_shapes, f->in_planes, layer->n_inputs, err);
+  if (attr.planes != layer->attr->planes) layer->attr = sn__attrs_keep(&f->b->attrs, f->b->arena, &attr);
+  return layer->attr ? status : sn_fail_memory(err);
+}
+
 static sn_status infer_shape(finisher *f, sn_layer *layer, sn_err *err) {
-  if (sn_op_take_planes(layer->op, &layer->attr, f->in_shapes, f->in_planes, layer->n_inputs, err) ||
-      sn_op_shape(layer->op, &layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err))
+  if (take_planes(f, layer, err) ||
+      sn_op_shape(layer->op, layer->attr, f->in_shapes, layer->n_inputs, &layer->out, err))
     return err->code;
-  layer->planes = sn_op_planes(layer->op, &layer->attr);
+  layer->planes = sn_op_planes(layer->op, layer->attr);
   return SN_OK;
 }
 
@@ -324,7 +333,7 @@ static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *er
   if (err->code == SN_OK) sn_shape_bytes(layer->out, bytes, err);
   if (err->code == SN_OK) sn_op_measure(layer, f->in_shapes[0], err);
   if (err->code == SN_OK) check_tokens(f, layer, err);
-  if (err->code == SN_OK && layer->attr.weights_of != 0) share_weights(f, layer, err);
+  if (err->code == SN_OK && layer->attr->weights_of != 0) share_weights(f, layer, err);
   return err->code;
 }
 

@@ -206,8 +206,8 @@ static sn_status write_layer(const sn_net *net, const sn_layer *layer, const cha
   put_text(&o, "name", layer->name);
   put_text(&o, "op", sn_op_of(layer)->name);
   put_inputs(&o, net, layer);
-  put_attributes(&o, layer->op, &layer->attr);
-  if (layer->attr.weights_of) put_text(&o, "weights_of", net->layers[layer->attr.weights_of].name);
+  put_attributes(&o, layer->op, layer->attr);
+  if (layer->attr->weights_of) put_text(&o, "weights_of", net->layers[layer->attr->weights_of].name);
   return end(&o, before, out, err);
 }
 

@@ -51,7 +51,7 @@ static bool is_chosen(const sn_net *net, const sn_lora *lora, uint32_t index) {
 /* What a position, or an image, has. */
 static uint64_t inputs_of(const sn_net *net, const sn_layer *layer) {
   sn_shape in = sn_layer_input_shape(net, layer, 0);
-  return layer->attr.positions ? in.c : (uint64_t)in.c * in.h * in.w;
+  return layer->attr->positions ? in.c : (uint64_t)in.c * in.h * in.w;
 }
 
 static sn_status check_rank(const sn_net *net, const sn_lora *lora, const sn_layer *layer, sn_err *err) {
@@ -103,10 +103,10 @@ static void tune(adapter *a, uint32_t layer, sn_tuning tuning) {
 }
 
 static void add_adapter(adapter *a, const sn_layer *fc, uint32_t x, uint32_t base) {
-  sn_attr factor = {.channels = a->lora->rank, .positions = fc->attr.positions};
+  sn_attr factor = {.channels = a->lora->rank, .positions = fc->attr->positions};
   const sn_attr scale = {.act = SN_ACT_TIMES, .slope = (double)ALPHA / a->lora->rank, .inplace = SN_INPLACE_NO};
   uint32_t first = add(a, SN_FC, &factor, &x, 1, fc, ".lora_A");
-  factor.channels = fc->attr.channels;
+  factor.channels = fc->attr->channels;
   uint32_t second = add(a, SN_FC, &factor, &first, 1, fc, ".lora_B");
   uint32_t scaled = add(a, SN_ACT, &scale, &second, 1, fc, ".lora_scale");
   add(a, SN_JOIN, &(sn_attr){.inplace = SN_INPLACE_NO}, (const uint32_t[]){base, scaled}, 2, fc, ".lora_add");
@@ -117,7 +117,7 @@ static void add_adapter(adapter *a, const sn_layer *fc, uint32_t x, uint32_t bas
 
 static void add_layer(adapter *a, uint32_t index, uint32_t *inputs) {
   const sn_layer *layer = &a->net->layers[index];
-  sn_attr attr = layer->attr;
+  sn_attr attr = *layer->attr;
   if (attr.weights_of != 0) attr.weights_of = a->at[attr.weights_of];
   for (uint32_t i = 0; i < layer->n_inputs; i++) inputs[i] = a->out[sn_layer_source(a->net, layer, i)];
   uint32_t made = add(a, layer->op, &attr, inputs, layer->n_inputs, layer, "");

@@ -169,9 +169,9 @@ typedef enum sn_tuning {
 } sn_tuning;
 
 typedef struct sn_layer {
-  const char *name; /* unique in the net */
+  const char *name;    /* unique in the net */
+  const sn_attr *attr; /* layers that are alike have the same */
   sn_op op;
-  sn_attr attr;
   sn_tuning tuning;
   uint32_t first_input, n_inputs;   /* net->inputs[first_input ..]: value ids */
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
@@ -226,7 +226,7 @@ static inline uint32_t sn_layer_rows(const sn_layer *layer) {
 }
 /* An ACT that has parameters. */
 static inline bool sn_layer_is_prelu(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr.act == SN_ACT_PRELU;
+  return layer->op == SN_ACT && layer->attr->act == SN_ACT_PRELU;
 }
 
 /* The declared layer whose output the i-th input is, or a copy of whose output FORKs made. */

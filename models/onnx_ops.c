@@ -269,8 +269,10 @@ static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn
       return sn__onnx_fail(m, "no sum of one shape");
   sn_layer *maker = &m->b->layers[v->layer];
   sn_shape s = sn__onnx_shape(m, v->layer);
-  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr.bias && !maker->attr.weights_of && all == s.c) {
-    maker->attr.bias = true;
+  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr->bias && !maker->attr->weights_of && all == s.c) {
+    sn_attr attr = *maker->attr;
+    attr.bias = true;
+    sn__builder_change(m->b, v->layer, &attr);
     return sn__onnx_give_same(m, v, v->layer);
   }
   bool by_channel = v->rank > 2 && v->rank <= 4 && constant->rank + 1 >= v->rank && all == (uint64_t)v->dims[1] &&
@@ -335,8 +337,10 @@ static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, 
 static bool is_gate(sn__importer *m, const sn__onnx_value *x, const sn__onnx_value *function) {
   sn_layer *maker = &m->b->layers[function->layer];
   if (maker->op != SN_ACT || m->b->inputs[maker->first_input] != x->layer) return false;
-  if (maker->attr.act == SN_ACT_SIGMOID) maker->attr.act = SN_ACT_SILU;
-  return maker->attr.act == SN_ACT_SILU || maker->attr.act == SN_ACT_GELU;
+  sn_attr attr = *maker->attr;
+  attr.act = SN_ACT_SILU;
+  if (maker->attr->act == SN_ACT_SIGMOID) sn__builder_change(m->b, function->layer, &attr);
+  return maker->attr->act == SN_ACT_SILU || maker->attr->act == SN_ACT_GELU;
 }
 
 /* The products and sums around it are GELU's. */

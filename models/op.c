@@ -361,13 +361,13 @@ sn_status sn__set_weights(sn_layer *layer, const uint64_t *weights, size_t count
   const uint64_t work[] = {layer->parameters, positions};
   if (!sn__product_within(work, 2, SN_MAX_NET_MACS, &layer->macs))
     return sn__fail_too_large("it has multiply-adds", err);
-  if (layer->attr.bias) layer->parameters += layer->out.c;
+  if (layer->attr->bias) layer->parameters += layer->out.c;
   return SN_OK;
 }
 
 static sn_status measure_fc(sn_layer *layer, sn_shape in, sn_err *err) {
-  bool each = layer->attr.positions;
-  const uint64_t weights[] = {layer->attr.channels, in.c, each ? 1 : in.h, each ? 1 : in.w};
+  bool each = layer->attr->positions;
+  const uint64_t weights[] = {layer->attr->channels, in.c, each ? 1 : in.h, each ? 1 : in.w};
   return sn__set_weights(layer, weights, 4, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
@@ -392,7 +392,7 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     return SN_OK;
   case SN_GROUP_NORM:
     layer->parameters = UINT64_C(2) * layer->out.c;
-    layer->statistics_bytes = UINT64_C(2) * layer->out.n * layer->attr.groups * sizeof(float);
+    layer->statistics_bytes = UINT64_C(2) * layer->out.n * layer->attr->groups * sizeof(float);
     return SN_OK;
   case SN_MATMUL:
     return sn__matmul_measure(layer, input, err);
@@ -406,15 +406,15 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     return SN_OK;
   case SN_EMBEDDING:
   case SN_POSITION:
-    layer->parameters = (uint64_t)layer->attr.rows * layer->out.c;
+    layer->parameters = (uint64_t)layer->attr->rows * layer->out.c;
     return SN_OK;
   case SN_ATTENTION:
     return sn__attention_measure(layer, err);
   case SN_ACT:
-    layer->parameters = sn_layer_is_prelu(layer) ? layer->attr.slopes : 0;
+    layer->parameters = sn_layer_is_prelu(layer) ? layer->attr->slopes : 0;
     return SN_OK;
   case SN_DROPOUT:
-    layer->mask_bytes = layer->attr.images ? layer->out.n * sizeof(float) : bytes / sizeof(float);
+    layer->mask_bytes = layer->attr->images ? layer->out.n * sizeof(float) : bytes / sizeof(float);
     return SN_OK;
   default:
     return SN_OK;

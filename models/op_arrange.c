@@ -43,7 +43,7 @@ sn_status sn__matmul_shape(const sn_attr *a, const sn_shape *inputs, uint32_t co
 
 sn_status sn__matmul_measure(sn_layer *layer, sn_shape first, sn_err *err) {
   sn_shape out = layer->out;
-  const uint64_t work[] = {out.n, out.c, out.h, out.w, matrix_of(first, layer->attr.turn_first).columns};
+  const uint64_t work[] = {out.n, out.c, out.h, out.w, matrix_of(first, layer->attr->turn_first).columns};
   if (sn__product_within(work, 5, SN_MAX_NET_MACS, &layer->macs)) return SN_OK;
   return sn__fail_too_large("it has multiply-adds", err);
 }

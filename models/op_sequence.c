@@ -96,7 +96,7 @@ sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
 }
 
 sn_status sn__attention_measure(sn_layer *layer, sn_err *err) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   uint64_t positions = (uint64_t)layer->out.h * layer->out.w, probabilities;
   uint64_t seen = a->window > 0 ? (uint64_t)a->window * a->window : positions;
   const uint64_t work[] = {2, layer->out.n, positions, seen, layer->out.c};

@@ -145,14 +145,14 @@ sn_status sn__deconv_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err 
 }
 
 sn_status sn__conv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   const uint64_t weights[] = {a->channels, in.c / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)layer->out.n * layer->out.h * layer->out.w, err);
 }
 
 /* Each input is multiplied by the whole window, also by what of it falls into the padding. */
 sn_status sn__deconv_measure(sn_layer *layer, sn_shape in, sn_err *err) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   const uint64_t weights[] = {in.c, a->channels / a->groups, or_one(a->kernel_d), a->kernel_h, a->kernel_w};
   return sn__set_weights(layer, weights, 5, (uint64_t)in.n * in.h * in.w, err);
 }

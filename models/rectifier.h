@@ -11,7 +11,7 @@ static inline const sn_layer *sn_rectifier_of(const sn_net *net, const sn_layer 
   if (layer->op != SN_BN || net->values[layer->first_output].consumer == SN_NONE) return NULL;
   const sn_layer *reader = &net->layers[net->values[layer->first_output].consumer];
   if (reader->op != SN_ACT) return NULL;
-  return reader->attr.act == SN_ACT_RELU || reader->attr.act == SN_ACT_RELU6 ? reader : NULL;
+  return reader->attr->act == SN_ACT_RELU || reader->attr->act == SN_ACT_RELU6 ? reader : NULL;
 }
 
 #endif

@@ -64,7 +64,7 @@ static float alpha_of(const sn_attr *a) {
 
 sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
   static const int forward_args[] = {DNNL_ARG_SRC, DNNL_ARG_DST};
-  const sn_attr *a = &k->net->layers[index].attr;
+  const sn_attr *a = k->net->layers[index].attr;
   if (is_loop(a->act) || a->act == SN_ACT_PRELU) return SN_OK;
   const int backward_args[] = {takes_either(a->act) ? DNNL_ARG_SRC : DNNL_ARG_DST, DNNL_ARG_DIFF_DST,
                                DNNL_ARG_DIFF_SRC};
@@ -83,19 +83,19 @@ sn_status sn__cpu_act_make(sn__cpu *k, uint32_t index, sn_err *err) {
 }
 
 sn_status sn__cpu_act_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  const sn_act_mode mode = sn__call_layer(call)->attr.act;
+  const sn_act_mode mode = sn__call_layer(call)->attr->act;
   float *const tensors[] = {call->x[0], call->y[0]};
   if (mode == SN_ACT_PRELU) {
     sn__cpu_prelu_forward(call, sn__output_layout(k, call->layer));
     return SN_OK;
   }
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
-  loop_forward(call, &sn__call_layer(call)->attr);
+  loop_forward(call, sn__call_layer(call)->attr);
   return SN_OK;
 }
 
 sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  const sn_act_mode mode = sn__call_layer(call)->attr.act;
+  const sn_act_mode mode = sn__call_layer(call)->attr->act;
   if (mode == SN_ACT_PRELU) {
     sn__cpu_prelu_backward(call, sn__output_layout(k, call->layer));
     return SN_OK;
@@ -103,6 +103,6 @@ sn_status sn__cpu_act_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
   assert((call->y[0] || takes_either(mode)) && (call->x[0] || !takes_x(mode)));
   float *const tensors[] = {call->y[0] && !takes_x(mode) ? call->y[0] : call->x[0], call->dy[0], call->dx[0]};
   if (!is_loop(mode)) return sn__primitive_run(k, &k->layers[call->layer].backward, tensors, call, err);
-  loop_backward(call, &sn__call_layer(call)->attr);
+  loop_backward(call, sn__call_layer(call)->attr);
   return SN_OK;
 }

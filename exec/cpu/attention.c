@@ -31,7 +31,7 @@ typedef struct room {
 } room;
 
 static room room_of(const sn_layer *layer) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   const sn__windows w = sn__windows_of(layer);
   const uint64_t distances = a->rows > 0 ? sn__distances(&w) * (a->heads / a->kv_heads) : 0;
   const uint64_t packed = w.size > 0 ? w.positions : 0, d = layer->out.c / a->heads;
@@ -92,11 +92,11 @@ static head head_of(const sn_call *call, const sn__attention *a, uint32_t n, uin
                 .dy = backward ? call->dy[0] + y : NULL,
                 .y = backward ? NULL : call->y[0] + y,
                 .scale = (float)(1 / sqrt(a->d)),
-                .kept = (float)(1 / (1 - layer->attr.ratio)),
+                .kept = (float)(1 / (1 - layer->attr->ratio)),
                 .positions = a->positions,
-                .mask_at = ((uint64_t)n * layer->attr.heads + h) * a->positions * seen,
+                .mask_at = ((uint64_t)n * layer->attr->heads + h) * a->positions * seen,
                 .d = a->d,
-                .drops = layer->attr.ratio > 0,
+                .drops = layer->attr->ratio > 0,
                 .mask = sn__mask_of(call)};
 }
 
@@ -207,7 +207,7 @@ static void query_backward(const head *t, uint64_t i, uint64_t count, float *row
 static void run_head(const sn_call *call, const head *t, float *row) {
   const sn_layer *layer = sn__call_layer(call);
   for (uint64_t i = 0; i < t->positions; i++) {
-    const uint64_t count = layer->attr.causal && !t->windows ? i + 1 : t->positions;
+    const uint64_t count = layer->attr->causal && !t->windows ? i + 1 : t->positions;
     probabilities(t, i, count, row);
     if (t->dy) {
       query_backward(t, i, count, row, row + whole_lines(t->positions));
@@ -298,7 +298,7 @@ static void open_table(const sn_call *call, unit u, float *scratch) {
   const uint64_t distances = sn__distances(&w);
   float *bias = scratch + room_of(layer).bias;
   for (uint64_t i = 0; i < distances; i++) {
-    const float *row = call->parameters + sn__distance_row(&w, layer->attr.rows, i) * layer->attr.heads;
+    const float *row = call->parameters + sn__distance_row(&w, layer->attr->rows, i) * layer->attr->heads;
     for (uint32_t h = 0; h < u.heads; h++) bias[h * distances + i] = row[u.first_head + h];
   }
   memset(sums_of(layer, scratch), 0, u.heads * distances * sizeof(double));
@@ -311,10 +311,10 @@ static void close_table(const sn_call *call, unit u, float *scratch) {
   const double *sums = sums_of(layer, scratch);
   double *rows = sums_of(layer, scratch) + u.heads * distances;
   for (uint32_t h = 0; h < u.heads; h++, sums += distances) {
-    memset(rows, 0, layer->attr.rows * sizeof *rows);
-    for (uint64_t i = 0; i < distances; i++) rows[sn__distance_row(&w, layer->attr.rows, i)] += sums[i];
-    for (uint32_t r = 0; r < layer->attr.rows; r++)
-      call->gradients[(uint64_t)r * layer->attr.heads + u.first_head + h] = (float)rows[r];
+    memset(rows, 0, layer->attr->rows * sizeof *rows);
+    for (uint64_t i = 0; i < distances; i++) rows[sn__distance_row(&w, layer->attr->rows, i)] += sums[i];
+    for (uint32_t r = 0; r < layer->attr->rows; r++)
+      call->gradients[(uint64_t)r * layer->attr->heads + u.first_head + h] = (float)rows[r];
   }
 }
 
@@ -328,8 +328,8 @@ static void run_image(const sn_call *call, const sn__attention *a, unit u, uint3
     for (uint32_t h = 0; h < u.heads; h++) {
       head t = head_of(call, a, n, u.first_head + h);
       const uint64_t table = h * sn__distances(&w);
-      if (layer->attr.rows > 0) t.bias = scratch + r.bias + table;
-      if (layer->attr.rows > 0 && t.dy) t.sums = sums_of(layer, scratch) + table;
+      if (layer->attr->rows > 0) t.bias = scratch + r.bias + table;
+      if (layer->attr->rows > 0 && t.dy) t.sums = sums_of(layer, scratch) + table;
       const packing p = packing_of(&t, &w, window, scratch + r.packed, at);
       if (w.size > 0) run_window(call, &p, h == 0, h + 1 == u.heads, scratch);
       if (w.size == 0 && h == 0) clear(&t);
@@ -341,8 +341,8 @@ static void run_image(const sn_call *call, const sn__attention *a, unit u, uint3
 static void run(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   const sn__attention a = sn__attention_of(call);
-  const uint32_t kv_heads = layer->attr.kv_heads, each = layer->attr.heads / kv_heads;
-  const bool table = layer->attr.rows > 0;
+  const uint32_t kv_heads = layer->attr->kv_heads, each = layer->attr->heads / kv_heads;
+  const bool table = layer->attr->rows > 0;
   const uint64_t units = table ? kv_heads : (uint64_t)layer->out.n * kv_heads;
 #pragma omp parallel for schedule(static) if (a.positions * sn__count(layer->out) >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < units; i++) {

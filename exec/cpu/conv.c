@@ -30,7 +30,7 @@ typedef struct convolution {
 
 static convolution convolution_of(const sn__cpu *k, uint32_t index) {
   const sn_layer *layer = &k->net->layers[index];
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   const sn_shape in = sn_layer_input_shape(k->net, layer, 0), out = layer->out;
   if (layer->op == SN_FC)
     return (convolution){sn__sides_of(&(sn_attr){0}, in, 0, out, 0), in, out, 1, a->bias, false, true};
@@ -228,7 +228,7 @@ static void add_biases(const sn_call *call, uint32_t block) {
 sn_status sn__cpu_deconv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
   float *const tensors[] = {call->x[0], call->parameters, call->y[0]};
   if (sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err)) return err->code;
-  if (sn__call_layer(call)->attr.bias) add_biases(call, sn__output_layout(k, call->layer));
+  if (sn__call_layer(call)->attr->bias) add_biases(call, sn__output_layout(k, call->layer));
   return SN_OK;
 }
 
@@ -254,6 +254,6 @@ sn_status sn__cpu_deconv_backward(sn__cpu *k, const sn_call *call, sn_err *err) 
   if (makes_dx(k, call) && sn__primitive_run(k, &k->layers[call->layer].backward, data, call, err)) return err->code;
   if (call->part == SN_STEP_DATA) return SN_OK;
   if (sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err)) return err->code;
-  if (layer->attr.bias) bias_gradient(call, sn__output_layout(k, call->layer), call->gradients + sn__weights(layer));
+  if (layer->attr->bias) bias_gradient(call, sn__output_layout(k, call->layer), call->gradients + sn__weights(layer));
   return SN_OK;
 }

@@ -34,7 +34,7 @@ static sn_status make_product(sn__cpu *k, const product *p, sn__primitive *made,
 
 sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn_layer *layer = &k->net->layers[index];
-  if (layer->attr.positions) return sn__cpu_conv_make(k, index, err);
+  if (layer->attr->positions) return sn__cpu_conv_make(k, index, err);
   const sn_shape in = sn_layer_input_shape(k->net, layer, 0);
   const uint32_t block = sn__plane(in) == 1 ? 1 : sn__input_layout(k, index, 0); /* one pixel lies as it would plain */
   const dnnl_dim_t i = (dnnl_dim_t)sn__image(in);
@@ -45,7 +45,7 @@ sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
       describe(&w_turned, i, o, true, err) || describe(&y_turned, o, n, true, err) ||
       describe(&biases, 1, o, false, err) || sn__dnnl_image(&image, in, 0, block, err))
     return err->code;
-  const product forward = {&x, &w_turned, layer->attr.bias ? &biases : NULL, &y, {&image, NULL, NULL}},
+  const product forward = {&x, &w_turned, layer->attr->bias ? &biases : NULL, &y, {&image, NULL, NULL}},
                 backward = {&y, &w, NULL, &x, {NULL, NULL, &image}},
                 weights = {&y_turned, &x, NULL, &w, {NULL, &image, NULL}};
   if (make_product(k, &forward, &made->forward, err) || make_product(k, &backward, &made->backward, err))
@@ -54,7 +54,7 @@ sn_status sn__cpu_fc_make(sn__cpu *k, uint32_t index, sn_err *err) {
 }
 
 sn_status sn__cpu_fc_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  if (sn__call_layer(call)->attr.positions) return sn__cpu_conv_forward(k, call, err);
+  if (sn__call_layer(call)->attr->positions) return sn__cpu_conv_forward(k, call, err);
   float *w = call->parameters, *bias = w + sn__weights(sn__call_layer(call));
   float *const tensors[] = {call->x[0], w, call->y[0], bias};
   return sn__primitive_run(k, &k->layers[call->layer].forward, tensors, call, err);
@@ -72,13 +72,13 @@ static void bias_gradient(const sn_call *call, float *gradients) {
 static sn_status weight_gradient(sn__cpu *k, const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
   float *const weights[] = {call->dy[0], call->x[0], call->gradients};
-  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
+  if (layer->attr->bias) bias_gradient(call, call->gradients + sn__weights(layer));
   return sn__primitive_run(k, &k->layers[call->layer].weights, weights, call, err);
 }
 
 /* dx comes last: it may lie where x does. */
 sn_status sn__cpu_fc_backward(sn__cpu *k, const sn_call *call, sn_err *err) {
-  if (sn__call_layer(call)->attr.positions) return sn__cpu_conv_backward(k, call, err);
+  if (sn__call_layer(call)->attr->positions) return sn__cpu_conv_backward(k, call, err);
   float *const data[] = {call->dy[0], call->parameters, call->dx[0]};
   if (call->part != SN_STEP_DATA && weight_gradient(k, call, err)) return err->code;
   bool makes_dx = call->part != SN_STEP_FILTER && call->dx[0];

@@ -14,9 +14,9 @@ typedef struct groups {
 
 static groups groups_of(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  groups g = {.an_image = layer->attr.groups,
-              .channels = layer->out.c / layer->attr.groups,
-              .count = (uint64_t)layer->out.n * layer->attr.groups,
+  groups g = {.an_image = layer->attr->groups,
+              .channels = layer->out.c / layer->attr->groups,
+              .count = (uint64_t)layer->out.n * layer->attr->groups,
               .plane = sn__plane(layer->out)};
   g.size = g.channels * g.plane;
   g.means = call->saved[0] ? call->saved[0] : call->statistics;

@@ -87,7 +87,7 @@ static void describe(sn__cpu *k) {
 static uint64_t largest_plane(const sn_net *net) {
   uint64_t largest = 0;
   for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_POOL && net->layers[i].attr.pool == SN_POOL_MAX)
+    if (net->layers[i].op == SN_POOL && net->layers[i].attr->pool == SN_POOL_MAX)
       largest = sn_max(largest, sn__plane(net->layers[i].out));
   return largest;
 }
@@ -210,9 +210,9 @@ static sn_status check_tokens(const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
   const int64_t *tokens = (const int64_t *)(const void *)call->x[0];
   for (uint64_t i = 0; i < layer->out.n * sn__plane(layer->out); i++)
-    if (tokens[i] < 0 || (uint64_t)tokens[i] >= layer->attr.rows)
+    if (tokens[i] < 0 || (uint64_t)tokens[i] >= layer->attr->rows)
       return sn_fail(err, SN_BAD_INPUT, "token %" PRId64 " is not one of the %" PRIu32 " of layer \"%s\"", tokens[i],
-                     layer->attr.rows, layer->name);
+                     layer->attr->rows, layer->name);
   return SN_OK;
 }
 

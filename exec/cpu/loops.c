@@ -62,19 +62,19 @@ static uint64_t plain_number(uint64_t i, uint64_t plane, uint32_t block) {
 static void drop_images(const sn_call *call, const float *from, float *to) {
   const sn_layer *layer = sn__call_layer(call);
   const uint64_t count = sn__count(layer->out), image = sn__image(layer->out);
-  const float scale = (float)(1 / (1 - layer->attr.ratio));
+  const float scale = (float)(1 / (1 - layer->attr->ratio));
   const sn__mask mask = sn__mask_of(call);
 #pragma omp parallel for schedule(static) if (count >= SN__WORTH_THREADS)
   for (uint64_t i = 0; i < count; i++) to[i] = sn__mask_keeps(mask, i / image) ? from[i] * scale : 0;
 }
 
 void sn__cpu_dropout_forward(const sn_call *call, uint32_t block) {
-  if (sn__call_layer(call)->attr.images) {
+  if (sn__call_layer(call)->attr->images) {
     drop_images(call, call->x[0], call->y[0]);
     return;
   }
   const float *from = call->x[0];
-  float *to = call->y[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
+  float *to = call->y[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr->ratio));
   sn__mask mask = sn__mask_of(call);
   kept_mask kept = mask_of(call);
   uint64_t count = sn__count(sn__call_layer(call)->out), plane = sn__plane(sn__call_layer(call)->out);
@@ -88,12 +88,12 @@ void sn__cpu_dropout_forward(const sn_call *call, uint32_t block) {
 }
 
 void sn__cpu_dropout_backward(const sn_call *call, uint32_t block) {
-  if (sn__call_layer(call)->attr.images) {
+  if (sn__call_layer(call)->attr->images) {
     drop_images(call, call->dy[0], call->dx[0]);
     return;
   }
   const float *from = call->dy[0];
-  float *to = call->dx[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr.ratio));
+  float *to = call->dx[0], scale = (float)(1 / (1 - sn__call_layer(call)->attr->ratio));
   sn__mask mask = sn__mask_of(call);
   kept_mask kept = mask_of(call);
   uint64_t count = sn__count(sn__call_layer(call)->out), plane = sn__plane(sn__call_layer(call)->out);

@@ -21,7 +21,7 @@ typedef struct lrn {
 
 static lrn lrn_of(const sn_call *call, uint32_t block) {
   const sn_layer *layer = sn__call_layer(call);
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   uint64_t plane = sn__plane(layer->out), runs = sn_ceil_div(plane, RUN);
   return (lrn){a->lrn_size,
                layer->out.c,

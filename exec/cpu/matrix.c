@@ -59,7 +59,7 @@ static void multiply(matrix a, matrix b, matrix c, uint64_t channels) {
 }
 
 static matrix factor_of(const sn_call *call, float *const *tensors, uint32_t i) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   return matrix_of(tensors[i], sn__call_input(call, i), i == 0 ? a->turn_first : a->turn_second);
 }
 

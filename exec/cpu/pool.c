@@ -21,7 +21,7 @@ sn_status sn__cpu_pool_make(sn__cpu *k, uint32_t index, sn_err *err) {
   const sn__sides p = sn__pool_sides(layer, in);
   uint32_t x_block = sn__input_layout(k, index, 0), y_block = sn__output_layout(k, index);
   if (sn__plane(out) == 1) y_block = x_block; /* one pixel lies as it would plain */
-  if (layer->attr.pool == SN_POOL_MAX || p.uneven || x_block != y_block) return SN_OK;
+  if (layer->attr->pool == SN_POOL_MAX || p.uneven || x_block != y_block) return SN_OK;
   const bool volumes = sn__minds_planes(layer);
   const sn__side *d = &p.planes, *r = &p.rows, *c = &p.columns;
   const dnnl_dims_t strides = {d->stride, r->stride, c->stride}, kernels = {d->kernel, r->kernel, c->kernel},
@@ -257,7 +257,7 @@ static windows windows_of(const sn__cpu *k, const sn_call *call) {
   return (windows){.p = sn__pool_sides(layer, in),
                    .in = in,
                    .out = layer->out,
-                   .average = layer->attr.pool == SN_POOL_AVERAGE,
+                   .average = layer->attr->pool == SN_POOL_AVERAGE,
                    .x_block = x,
                    .y_block = y,
                    .lanes = x > y ? x : y};

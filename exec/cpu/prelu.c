@@ -10,7 +10,7 @@ enum { WIDEST = 16 };
 static void take_slopes(const sn_call *call, uint32_t block, uint64_t run, float *slopes) {
   const sn_layer *layer = sn__call_layer(call);
   for (uint32_t l = 0; l < block; l++)
-    slopes[l] = call->parameters[layer->attr.slopes == 1 ? 0 : run * block % layer->out.c + l];
+    slopes[l] = call->parameters[layer->attr->slopes == 1 ? 0 : run * block % layer->out.c + l];
 }
 
 void sn__cpu_prelu_forward(const sn_call *call, uint32_t block) {
@@ -58,7 +58,7 @@ static void sum_channels(const sn_call *call, uint32_t block, uint64_t c, double
 static void make_gradients(const sn_call *call, uint32_t block) {
   const sn_layer *layer = sn__call_layer(call);
   double all = 0;
-  if (layer->attr.slopes == 1) {
+  if (layer->attr->slopes == 1) {
     for (uint64_t c = 0; c < layer->out.c; c += block) {
       double sums[WIDEST] = {0};
       sum_channels(call, block, c, sums);

@@ -9,7 +9,7 @@ static const float *row_of(const float *tensor, sn_shape s, uint64_t plane, uint
 }
 
 static void pad_plane(const sn_call *call, sn_shape in, sn_shape out, uint64_t plane) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   float *y = call->y[0] + plane * sn__plane(out);
   memset(y, 0, sn__plane(out) * sizeof *y);
   for (uint64_t h = 0; h < in.h; h++)
@@ -25,7 +25,7 @@ void sn__cpu_pad_forward(const sn_call *call, uint32_t block) {
 }
 
 static void cut_plane(const sn_call *call, sn_shape in, sn_shape out, uint64_t plane) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   float *dx = call->dx[0] + plane * sn__plane(in);
   for (uint64_t h = 0; h < in.h; h++)
     memcpy(dx + h * in.w, row_of(call->dy[0], out, plane, h + a->pad_h) + a->pad_w, in.w * sizeof *dx);
@@ -40,7 +40,7 @@ void sn__cpu_pad_backward(const sn_call *call, uint32_t block) {
 }
 
 static void resize_plane(const sn_call *call, sn_shape in, sn_shape out, uint64_t plane) {
-  const bool bilinear = sn__call_layer(call)->attr.bilinear;
+  const bool bilinear = sn__call_layer(call)->attr->bilinear;
   for (uint32_t h = 0; h < out.h; h++) {
     const sn__mean rows = sn__resized(h, out.h, in.h, bilinear);
     const float *above = row_of(call->x[0], in, plane, rows.at[0]), *below = row_of(call->x[0], in, plane, rows.at[1]);
@@ -64,7 +64,7 @@ void sn__cpu_resize_forward(const sn_call *call, uint32_t block) {
 }
 
 static void share_plane(const sn_call *call, sn_shape in, sn_shape out, uint64_t plane) {
-  const bool bilinear = sn__call_layer(call)->attr.bilinear;
+  const bool bilinear = sn__call_layer(call)->attr->bilinear;
   float *dx = call->dx[0] + plane * sn__plane(in);
   memset(dx, 0, sn__plane(in) * sizeof *dx);
   for (uint32_t h = 0; h < out.h; h++) {

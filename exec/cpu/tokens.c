@@ -26,7 +26,7 @@ void sn__cpu_embedding_backward(const sn_call *call, uint32_t block) {
   const sn_shape s = sn__call_layer(call)->out;
   const int64_t *tokens = (const int64_t *)(const void *)call->x[0];
   const uint64_t plane = sn__plane(s);
-  memset(call->gradients, 0, (uint64_t)sn__call_layer(call)->attr.rows * s.c * sizeof(float));
+  memset(call->gradients, 0, (uint64_t)sn__call_layer(call)->attr->rows * s.c * sizeof(float));
 #pragma omp parallel for schedule(static) if (sn__count(s) >= SN__WORTH_THREADS)
   for (uint32_t c = 0; c < s.c; c++)
     for (uint64_t i = 0; i < s.n * plane; i++)

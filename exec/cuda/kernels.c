@@ -64,7 +64,7 @@ static sn_status pool_backward(const sn__cuda *m, const sn_call *call, sn_err *e
 }
 
 static cudnnActivationDescriptor_t act_of(const sn__cuda *m, const sn_call *call) {
-  return sn__call_layer(call)->attr.act == SN_ACT_RELU6 ? m->relu6 : m->relu;
+  return sn__call_layer(call)->attr->act == SN_ACT_RELU6 ? m->relu6 : m->relu;
 }
 
 static sn_status act_forward(const sn__cuda *m, const sn_call *call, sn_err *err) {

@@ -32,7 +32,7 @@ static sn_status describe_shape(cudnnTensorDescriptor_t *tensor, sn_shape s, sn_
 }
 
 static sn_status open_conv(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   if (CUDNN(cudnnCreateFilterDescriptor(&l->w)) != SN_OK ||
       CUDNN(cudnnSetFilter4dDescriptor(l->w, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, (int)a->channels,
                                        (int)(in.c / a->groups), (int)a->kernel_h, (int)a->kernel_w)) != SN_OK ||
@@ -55,7 +55,7 @@ static sn_status open_pool(const sn_layer *layer, sn_shape in, sn__layer *l, sn_
         "image whose size its output divides, or run it on the CPU",
         in.h, in.w, rows->out, columns->out);
   cudnnPoolingMode_t mode =
-      layer->attr.pool == SN_POOL_MAX ? CUDNN_POOLING_MAX_DETERMINISTIC : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
+      layer->attr->pool == SN_POOL_MAX ? CUDNN_POOLING_MAX_DETERMINISTIC : CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING;
   if (CUDNN(cudnnCreatePoolingDescriptor(&l->pool)) != SN_OK) return err->code;
   return CUDNN(cudnnSetPooling2dDescriptor(l->pool, mode, CUDNN_PROPAGATE_NAN, (int)rows->kernel, (int)columns->kernel,
                                            (int)rows->pad, (int)columns->pad, (int)rows->stride, (int)columns->stride));
@@ -69,7 +69,7 @@ static uint32_t chunk_images(sn_shape s) {
 
 /* cuDNN divides alpha by the window's size, as the reference does. */
 static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   sn_shape some = layer->out, rest = layer->out;
   l->chunk = some.n = chunk_images(layer->out);
   rest.n = layer->out.n % l->chunk;
@@ -82,7 +82,7 @@ static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
 
 /* Operators, and forms of them, that came after this back end; NULL: none of those. */
 static const char *newer_form(const sn_layer *layer) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   if (layer->planes > 0) return "volumes";
   if (layer->op > SN_DECONV) return sn_op_of(layer)->name;
   if (sn_op_of(layer)->convolves && (a->dilation_h > 1 || a->dilation_w > 1)) return "a dilated convolution";
@@ -100,10 +100,10 @@ static sn_status check_operator(const sn_layer *layer, sn_err *err) {
     return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for %s yet; --backend cpu has one", newer);
   if (layer->op == SN_DECONV)
     return sn_fail(err, SN_BAD_DEVICE, "the CUDA back end has no kernel for DECONV yet; --backend cpu has one");
-  if (layer->op == SN_ACT && layer->attr.act != SN_ACT_RELU && layer->attr.act != SN_ACT_RELU6)
+  if (layer->op == SN_ACT && layer->attr->act != SN_ACT_RELU && layer->attr->act != SN_ACT_RELU6)
     return sn_fail(err, SN_BAD_DEVICE,
                    "the CUDA back end has no kernel for an ACT of mode \"%s\" yet; --backend cpu has one",
-                   sn_act_names()[layer->attr.act]);
+                   sn_act_names()[layer->attr->act]);
   return SN_OK;
 }
 
@@ -123,7 +123,7 @@ static sn_status open_operator(const sn__cuda *m, const sn_layer *layer, sn_shap
 
 /* Where state lies. */
 static void place(sn__cuda *m, const sn_layer *layer, sn__layer *l) {
-  l->tail = layer->op == SN_BN || layer->attr.bias ? layer->out.c : 0;
+  l->tail = layer->op == SN_BN || layer->attr->bias ? layer->out.c : 0;
   if (layer->parameters == 0) l->tail = 0;
   l->head = layer->parameters - l->tail;
   l->at = m->n_parameters;

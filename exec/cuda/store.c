@@ -110,7 +110,7 @@ static void draw_mask(const sn__cuda *m, uint32_t index, uint64_t iteration) {
   sn_call call = {.net = net, .layer = index, .iteration = iteration, .hyper = &m->options.hyper};
   sn__mask mask = sn__mask_of(&call);
   uint64_t count = sn__count(net->layers[index].out);
-  float *to = m->host_given + m->layers[index].given_at, kept = (float)(1 / (1 - net->layers[index].attr.ratio));
+  float *to = m->host_given + m->layers[index].given_at, kept = (float)(1 / (1 - net->layers[index].attr->ratio));
   for (uint64_t i = 0; i < count; i++) to[i] = sn__mask_keeps(mask, i) ? kept : 0;
 }
 

@@ -15,8 +15,8 @@ typedef struct synthetic {
 static uint32_t vocabulary_of(const sn_net *net) {
   uint32_t fewest = 0;
   for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_EMBEDDING && (fewest == 0 || net->layers[i].attr.rows < fewest))
-      fewest = net->layers[i].attr.rows;
+    if (net->layers[i].op == SN_EMBEDDING && (fewest == 0 || net->layers[i].attr->rows < fewest))
+      fewest = net->layers[i].attr->rows;
   return fewest;
 }
 

@@ -67,7 +67,7 @@ void sn_call_hide_unread(sn_call *call, const sn_route *route, const sn_step *st
 }
 
 uint32_t sn_call_owner(const sn_net *net, uint32_t layer) {
-  return net->layers[layer].attr.weights_of ? net->layers[layer].attr.weights_of : layer;
+  return net->layers[layer].attr->weights_of ? net->layers[layer].attr->weights_of : layer;
 }
 
 bool sn_call_trains(const sn_route *route, uint32_t layer) {

@@ -24,7 +24,7 @@ sn_status sn_init_parse(const char *text, sn_init *init, sn_err *err) {
  * PyTorch takes the other side of its weights. */
 static uint64_t fan_in(const sn_net *net, const sn_layer *layer, sn_init init) {
   sn_shape x = sn_layer_input_shape(net, layer, 0);
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   uint64_t window = (uint64_t)(a->kernel_d > 0 ? a->kernel_d : 1) * a->kernel_h * a->kernel_w;
   uint64_t apart = (uint64_t)(a->stride_d > 0 ? a->stride_d : 1) * a->stride_h * a->stride_w;
   if (layer->op == SN_DECONV && init == SN_INIT_PYTORCH) return a->channels / a->groups * window;
@@ -58,7 +58,7 @@ static bool is_second_factor(const sn_net *net, const sn_layer *layer) {
 
 void sn_init_draw(const sn_net *net, uint32_t index, sn_init init, uint64_t seed, float *p) {
   const sn_layer *layer = &net->layers[index];
-  uint64_t key = sn__random_key(seed, index), biases = layer->attr.bias ? layer->attr.channels : 0,
+  uint64_t key = sn__random_key(seed, index), biases = layer->attr->bias ? layer->attr->channels : 0,
            weights = layer->parameters - biases;
   if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN || layer->op == SN_ATTENTION) {
     draw_normal(key, table_deviation, p, layer->parameters);

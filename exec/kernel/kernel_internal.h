@@ -26,12 +26,12 @@ static inline uint64_t sn__count(sn_shape s) {
 
 /* Weights of a CONV, DECONV or FC without its bias, which follows them. */
 static inline uint64_t sn__weights(const sn_layer *layer) {
-  return layer->parameters - (layer->attr.bias ? layer->attr.channels : 0);
+  return layer->parameters - (layer->attr->bias ? layer->attr->channels : 0);
 }
 
 /* A SOFTMAX of SN_LOSS_MSE: what its input should be, as many numbers. They lie where labels do. */
 static inline bool sn__has_targets(const sn_layer *layer) {
-  return layer->op == SN_SOFTMAX && layer->attr.loss == SN_LOSS_MSE;
+  return layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_MSE;
 }
 static inline const float *sn__call_targets(const sn_call *call) {
   return (const float *)(const void *)call->labels;
@@ -76,7 +76,7 @@ static inline sn__side sn__side_of(uint32_t in, uint32_t out, uint32_t kernel, u
 
 /* Whether a CONV, DECONV or POOL looks at volumes or makes them. */
 static inline bool sn__minds_planes(const sn_layer *layer) {
-  return layer->attr.planes > 0 || layer->planes > 0;
+  return layer->attr->planes > 0 || layer->planes > 0;
 }
 
 /* `planes` of what the windows look at, `made` of what they make; 0: an image. */
@@ -92,7 +92,7 @@ static inline sn__sides sn__sides_of(const sn_attr *a, sn_shape in, uint32_t pla
 /* Of a POOL, global or not. The windows of an adaptive one are ordinary ones where the output's size divides the
  * input's along every side (models/net.h). */
 static inline sn__sides sn__pool_sides(const sn_layer *layer, sn_shape in) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   sn__sides s = sn__sides_of(a, in, a->planes, layer->out, layer->planes);
   sn__side *const sides[] = {&s.planes, &s.rows, &s.columns};
   for (int i = 0; i < 3 && (a->global || a->adaptive_h); i++) {
@@ -139,7 +139,7 @@ static inline sn__mask sn__mask_of(const sn_call *call) {
   uint64_t start = sn__mix(call->hyper->seed + SN__GOLDEN);
   start = sn__mix((start ^ call->layer) + SN__GOLDEN);
   start = sn__mix((start ^ call->iteration) + SN__GOLDEN);
-  return (sn__mask){start, (uint64_t)(sn__call_layer(call)->attr.ratio * 0x1p53)};
+  return (sn__mask){start, (uint64_t)(sn__call_layer(call)->attr->ratio * 0x1p53)};
 }
 
 static inline bool sn__mask_keeps(sn__mask mask, uint64_t index) {
@@ -148,7 +148,7 @@ static inline bool sn__mask_keeps(sn__mask mask, uint64_t index) {
 
 /* The row of a POSITION's table that position p takes. */
 static inline uint64_t sn__position_row(const sn_layer *layer, uint64_t p) {
-  const uint64_t rows = layer->attr.rows, positions = sn__plane(layer->out);
+  const uint64_t rows = layer->attr->rows, positions = sn__plane(layer->out);
   return rows >= positions ? p : p * rows / positions;
 }
 
@@ -178,8 +178,8 @@ typedef struct sn__rows {
 
 static inline sn__rows sn__rows_of(const sn_layer *layer) {
   const sn_shape s = layer->out;
-  if (layer->attr.axis == SN_SIDE_CHANNELS) return (sn__rows){s.n, s.c, sn__plane(s)};
-  if (layer->attr.axis == SN_SIDE_HEIGHT) return (sn__rows){(uint64_t)s.n * s.c, s.h, s.w};
+  if (layer->attr->axis == SN_SIDE_CHANNELS) return (sn__rows){s.n, s.c, sn__plane(s)};
+  if (layer->attr->axis == SN_SIDE_HEIGHT) return (sn__rows){(uint64_t)s.n * s.c, s.h, s.w};
   return (sn__rows){(uint64_t)s.n * s.c * s.h, s.w, 1};
 }
 
@@ -207,11 +207,11 @@ static inline sn__move sn__move_of(const sn_layer *layer, sn_shape in) {
   const sn__move from = sn__move_alike(in);
   if (layer->op != SN_TAKE && layer->op != SN_SLICE && layer->op != SN_TRANSPOSE) return move;
   for (int axis = 0; axis <= SN_SIDES; axis++) {
-    const int of = layer->op == SN_TRANSPOSE && axis > 0 ? 1 + (int)layer->attr.axes[axis - 1] : axis;
+    const int of = layer->op == SN_TRANSPOSE && axis > 0 ? 1 + (int)layer->attr->axes[axis - 1] : axis;
     move.stride[axis] = from.stride[of];
   }
   if (layer->op == SN_SLICE) {
-    const sn_attr *a = &layer->attr;
+    const sn_attr *a = layer->attr;
     uint64_t *stride = &move.stride[1 + a->axis], step = *stride * (a->step > 1 ? a->step : 1);
     move.first = a->first * *stride + (a->turned ? (a->count - 1) * step : 0);
     *stride = a->turned ? 0 - step : step;
@@ -230,7 +230,7 @@ static inline bool sn__call_is_backward(const sn_step *step) {
 
 /* ROTARY: heads, and by how much pair i of a head's d channels is turned at position p. */
 static inline uint32_t sn__rotary_heads(const sn_layer *layer) {
-  return layer->attr.heads > 0 ? layer->attr.heads : 1;
+  return layer->attr->heads > 0 ? layer->attr->heads : 1;
 }
 static inline double sn__rotary_angle(uint32_t i, uint32_t d, uint64_t p) {
   return (double)p * pow(10000, -2.0 * i / d);
@@ -247,9 +247,9 @@ typedef struct sn__attention {
 
 static inline sn__attention sn__attention_of(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  const uint32_t d = layer->out.c / layer->attr.heads, kv = d * layer->attr.kv_heads, q = layer->out.c;
+  const uint32_t d = layer->out.c / layer->attr->heads, kv = d * layer->attr->kv_heads, q = layer->out.c;
   sn__attention a = {.d = d,
-                     .each = layer->attr.heads / layer->attr.kv_heads,
+                     .each = layer->attr->heads / layer->attr->kv_heads,
                      .positions = sn__plane(layer->out),
                      .channels = {q, kv, kv}};
   if (layer->n_inputs > 1) return a;
@@ -267,7 +267,7 @@ typedef struct sn__windows {
 } sn__windows;
 
 static inline sn__windows sn__windows_of(const sn_layer *layer) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   const uint64_t all = sn__plane(layer->out), each = a->window > 0 ? (uint64_t)a->window * a->window : all;
   return (sn__windows){all / each, each, a->window, a->shift, layer->out.h, layer->out.w, a->causal};
 }

@@ -21,7 +21,7 @@ float sn_rectify_ceiling(const sn_route *route, const sn_step *step) {
   const sn_layer *act = sn_rectifier_of(route->net, &route->net->layers[step->layer]);
   if (!act || step->kernel != SN_WHOLE || step->pass == SN_UPDATE) return 0;
   if (step->pass == SN_FORWARD && !is_in_place(route, act, SN_FORWARD)) return 0;
-  return act->attr.act == SN_ACT_RELU6 ? 6 : INFINITY;
+  return act->attr->act == SN_ACT_RELU6 ? 6 : INFINITY;
 }
 
 bool sn_rectify_spares(const sn_route *route, const sn_step *step) {

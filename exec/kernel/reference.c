@@ -96,7 +96,7 @@ static const kernel of_positions = {sn__reference_fc_positions_forward, sn__refe
 
 sn_status sn_reference_run(const sn_call *call, sn_err *err) {
   const sn_layer *layer = sn__call_layer(call);
-  const kernel *k = layer->op == SN_FC && layer->attr.positions ? &of_positions : &kernels[layer->op];
+  const kernel *k = layer->op == SN_FC && layer->attr->positions ? &of_positions : &kernels[layer->op];
   assert(layer->op != SN_DATA);
   if (k->that_fails && call->pass != SN_UPDATE && (call->pass == SN_BACKWARD || !k->forward))
     return k->that_fails(call, err);

@@ -114,7 +114,7 @@ static double act_derivative(const sn_attr *a, double x) {
 
 /* The slope, among an ACT's parameters, of element i. */
 static uint64_t slope_of(const sn_layer *layer, uint64_t i) {
-  return layer->attr.slopes == 1 ? 0 : i / sn__plane(layer->out) % layer->out.c;
+  return layer->attr->slopes == 1 ? 0 : i / sn__plane(layer->out) % layer->out.c;
 }
 
 /* x > 0 ? x : slope x, whose derivative by the slope is x where that is not above 0. */
@@ -129,7 +129,7 @@ static void prelu_forward(const sn_call *call) {
 static void prelu_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   const uint64_t count = sn__count(layer->out);
-  for (uint32_t s = 0; s < layer->attr.slopes; s++) {
+  for (uint32_t s = 0; s < layer->attr->slopes; s++) {
     double sum = 0;
     for (uint64_t i = 0; i < count; i++)
       if (slope_of(layer, i) == s && !(call->x[0][i] > 0)) sum += (double)call->dy[0][i] * call->x[0][i];
@@ -146,7 +146,7 @@ void sn__reference_act_forward(const sn_call *call) {
     return;
   }
   uint64_t count = sn__count(layer->out);
-  for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(&layer->attr, call->x[0][i]);
+  for (uint64_t i = 0; i < count; i++) call->y[0][i] = (float)act(layer->attr, call->x[0][i]);
 }
 
 void sn__reference_act_backward(const sn_call *call) {
@@ -157,5 +157,5 @@ void sn__reference_act_backward(const sn_call *call) {
   }
   uint64_t count = sn__count(layer->out);
   for (uint64_t i = 0; i < count; i++)
-    call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(&layer->attr, call->x[0][i]));
+    call->dx[0][i] = (float)(call->dy[0][i] * act_derivative(layer->attr, call->x[0][i]));
 }

@@ -8,9 +8,9 @@
 static uint64_t origin(const sn_layer *layer, sn_shape in, uint32_t n, const uint32_t to[SN_SIDES]) {
   uint32_t from[SN_SIDES] = {to[0], to[1], to[2]};
   if (layer->op == SN_RESHAPE) return sn__at(layer->out, n, to[0], to[1], to[2]);
-  for (int axis = 0; axis < SN_SIDES && layer->op == SN_TRANSPOSE; axis++) from[layer->attr.axes[axis]] = to[axis];
+  for (int axis = 0; axis < SN_SIDES && layer->op == SN_TRANSPOSE; axis++) from[layer->attr->axes[axis]] = to[axis];
   if (layer->op == SN_SLICE) {
-    const sn_attr *a = &layer->attr;
+    const sn_attr *a = layer->attr;
     const uint32_t taken = a->turned ? a->count - 1 - to[a->axis] : to[a->axis];
     from[a->axis] = a->first + taken * (a->step > 1 ? a->step : 1);
   }

@@ -48,7 +48,7 @@ static head head_of(const sn_call *call, uint32_t n, uint32_t h, uint64_t window
                 .y = backward ? NULL : call->y[0] + y,
                 .scale = 1 / sqrt(a.d),
                 .positions = a.positions,
-                .mask = (((uint64_t)n * layer->attr.heads + h) * w.count + window) * w.positions * w.positions,
+                .mask = (((uint64_t)n * layer->attr->heads + h) * w.count + window) * w.positions * w.positions,
                 .d = a.d,
                 .number = h,
                 .windows = w,
@@ -68,13 +68,13 @@ static double dot(const head *t, const float *a, uint64_t i, const float *b, uin
 
 /* Of the table, for two positions. */
 static uint64_t entry(const sn_call *call, const head *t, uint64_t i, uint64_t j) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   return sn__distance_row(&t->windows, a->rows, sn__distance(&t->windows, i, j)) * a->heads + t->number;
 }
 
 static double score(const sn_call *call, const head *t, uint64_t i, uint64_t j) {
   const double product = dot(t, t->q, i, t->k, j) * t->scale;
-  return sn__call_layer(call)->attr.rows > 0 ? product + call->parameters[entry(call, t, i, j)] : product;
+  return sn__call_layer(call)->attr->rows > 0 ? product + call->parameters[entry(call, t, i, j)] : product;
 }
 
 /* 0 of what is not seen. */
@@ -90,7 +90,7 @@ static void probabilities(const sn_call *call, const head *t, uint64_t i, double
 }
 
 static double left(const sn_call *call, const head *t, uint64_t i, uint64_t j) {
-  double ratio = sn__call_layer(call)->attr.ratio;
+  double ratio = sn__call_layer(call)->attr->ratio;
   if (ratio == 0) return 1;
   return sn_dropout_keeps(call, t->mask + i * t->windows.positions + j) ? 1 / (1 - ratio) : 0;
 }
@@ -117,7 +117,7 @@ static void query_backward(const sn_call *call, const head *t, uint64_t i, const
       t->dk[key] += ds * t->scale * t->q[query];
       t->dv[key] += p[j] * kept * t->dy[query];
     }
-    if (sn__call_layer(call)->attr.rows > 0) table[entry(call, t, i, j)] += ds;
+    if (sn__call_layer(call)->attr->rows > 0) table[entry(call, t, i, j)] += ds;
   }
 }
 
@@ -125,7 +125,7 @@ static void all_queries(const sn_call *call, double *p, const sums *s) {
   const sn_layer *layer = sn__call_layer(call);
   const sn__windows w = sn__windows_of(layer);
   for (uint32_t n = 0; n < layer->out.n; n++)
-    for (uint32_t h = 0; h < layer->attr.heads; h++)
+    for (uint32_t h = 0; h < layer->attr->heads; h++)
       for (uint64_t window = 0; window < w.count; window++) {
         const head t = head_of(call, n, h, window, s);
         for (uint64_t i = 0; i < w.positions; i++) {

@@ -15,7 +15,7 @@ typedef struct group {
 
 static group group_of(const sn_call *call, uint32_t n, uint32_t g) {
   const sn_layer *layer = sn__call_layer(call);
-  const uint32_t channels = layer->out.c / layer->attr.groups;
+  const uint32_t channels = layer->out.c / layer->attr->groups;
   group of = {.channel = g * channels, .count = channels * sn__plane(layer->out)};
   of.at = sn__at(layer->out, n, of.channel, 0, 0);
   double squares = 0;
@@ -29,7 +29,7 @@ static group group_of(const sn_call *call, uint32_t n, uint32_t g) {
 void sn__reference_group_norm_forward(const sn_call *call) {
   const sn_shape s = sn__call_layer(call)->out;
   for (uint32_t n = 0; n < s.n; n++)
-    for (uint32_t g = 0; g < sn__call_layer(call)->attr.groups; g++) {
+    for (uint32_t g = 0; g < sn__call_layer(call)->attr->groups; g++) {
       const group of = group_of(call, n, g);
       for (uint64_t i = 0; i < of.count; i++) {
         const uint64_t c = of.channel + i / sn__plane(s);
@@ -63,7 +63,7 @@ sn_status sn__reference_group_norm_backward(const sn_call *call, sn_err *err) {
   double *sums = calloc(2 * (size_t)layer->out.c, sizeof *sums);
   if (!sums) return sn_fail_memory(err);
   for (uint32_t n = 0; n < layer->out.n; n++)
-    for (uint32_t g = 0; g < layer->attr.groups; g++) {
+    for (uint32_t g = 0; g < layer->attr->groups; g++) {
       const group of = group_of(call, n, g);
       group_backward(call, &of, sums);
     }

@@ -35,16 +35,16 @@ static convolution convolution_of(const sn_attr *a, sn_shape in, sn_shape out, s
 static convolution conv_of(const sn_call *call, float *x, float *w, float *y) {
   const sn_layer *layer = sn__call_layer(call);
   const sn_shape in = sn__call_input(call, 0);
-  const sn__sides side = sn__sides_of(&layer->attr, in, layer->attr.planes, layer->out, layer->planes);
-  return convolution_of(&layer->attr, in, layer->out, side, x, w, y);
+  const sn__sides side = sn__sides_of(layer->attr, in, layer->attr->planes, layer->out, layer->planes);
+  return convolution_of(layer->attr, in, layer->out, side, x, w, y);
 }
 
 /* The convolution that would make a DECONV's input x of its output y. */
 static convolution deconv_of(const sn_call *call, float *x, float *w, float *y) {
   const sn_layer *layer = sn__call_layer(call);
   const sn_shape in = sn__call_input(call, 0);
-  const sn__sides side = sn__sides_of(&layer->attr, layer->out, layer->planes, in, layer->attr.planes);
-  return convolution_of(&layer->attr, layer->out, in, side, y, w, x);
+  const sn__sides side = sn__sides_of(layer->attr, layer->out, layer->planes, in, layer->attr->planes);
+  return convolution_of(layer->attr, layer->out, in, side, y, w, x);
 }
 
 /* Of window `out` along a side, the positions from .. to - 1 of the kernel that see the image; the first of all would
@@ -170,7 +170,7 @@ static void bias_gradient(const sn_call *call, float *gradients) {
 
 static const float *biases_of(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  return layer->attr.bias ? call->parameters + sn__weights(layer) : NULL;
+  return layer->attr->bias ? call->parameters + sn__weights(layer) : NULL;
 }
 
 void sn__reference_conv_forward(const sn_call *call) {
@@ -183,7 +183,7 @@ void sn__reference_conv_backward(const sn_call *call) {
   convolution filter = conv_of(call, call->x[0], call->gradients, call->dy[0]);
   make_data_gradients(&data, NULL);
   make_weight_gradients(&filter);
-  if (sn__call_layer(call)->attr.bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
+  if (sn__call_layer(call)->attr->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
 }
 
 void sn__reference_deconv_forward(const sn_call *call) {
@@ -196,7 +196,7 @@ void sn__reference_deconv_backward(const sn_call *call) {
   convolution filter = deconv_of(call, call->x[0], call->gradients, call->dy[0]);
   make_outputs(&data, NULL);
   make_weight_gradients(&filter);
-  if (sn__call_layer(call)->attr.bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
+  if (sn__call_layer(call)->attr->bias) bias_gradient(call, call->gradients + sn__weights(sn__call_layer(call)));
 }
 
 /* FC: a row of weights per output, over all channels and pixels of an image. */
@@ -206,7 +206,7 @@ void sn__reference_fc_forward(const sn_call *call) {
   for (uint32_t n = 0; n < layer->out.n; n++)
     for (uint32_t o = 0; o < layer->out.c; o++) {
       const float *x = call->x[0] + n * inputs, *w = call->parameters + o * inputs;
-      double sum = layer->attr.bias ? call->parameters[sn__weights(layer) + o] : 0;
+      double sum = layer->attr->bias ? call->parameters[sn__weights(layer) + o] : 0;
       for (uint64_t i = 0; i < inputs; i++) sum += (double)x[i] * w[i];
       call->y[0][(uint64_t)n * layer->out.c + o] = (float)sum;
     }
@@ -229,5 +229,5 @@ void sn__reference_fc_backward(const sn_call *call) {
         sum += (double)call->dy[0][n * outputs + o] * call->x[0][n * inputs + i];
       call->gradients[o * inputs + i] = (float)sum;
     }
-  if (layer->attr.bias) bias_gradient(call, call->gradients + sn__weights(layer));
+  if (layer->attr->bias) bias_gradient(call, call->gradients + sn__weights(layer));
 }

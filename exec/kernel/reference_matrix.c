@@ -19,7 +19,7 @@ typedef struct factors {
 } factors;
 
 static factors factors_of(const sn_call *call) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   factors f = {.first = sn__call_input(call, 0),
                .second = sn__call_input(call, 1),
                .out = sn__call_layer(call)->out,

@@ -18,7 +18,7 @@
 
 /* The channels from .. to - 1 of the window around c. */
 static sn__span neighbours(const sn_layer *layer, uint32_t c) {
-  return sn__window(c, layer->attr.lrn_size, 1, layer->attr.lrn_size / 2, layer->out.c);
+  return sn__window(c, layer->attr->lrn_size, 1, layer->attr->lrn_size / 2, layer->out.c);
 }
 
 static double scale(const sn_call *call, uint32_t n, uint32_t c, uint64_t pixel) {
@@ -29,7 +29,7 @@ static double scale(const sn_call *call, uint32_t n, uint32_t c, uint64_t pixel)
     double x = call->x[0][sn__at(layer->out, n, (uint64_t)j, 0, pixel)];
     squares += x * x;
   }
-  return layer->attr.lrn_k + layer->attr.lrn_alpha / layer->attr.lrn_size * squares;
+  return layer->attr->lrn_k + layer->attr->lrn_alpha / layer->attr->lrn_size * squares;
 }
 
 void sn__reference_lrn_forward(const sn_call *call) {
@@ -39,14 +39,14 @@ void sn__reference_lrn_forward(const sn_call *call) {
     for (uint32_t c = 0; c < s.c; c++)
       for (uint64_t pixel = 0; pixel < sn__plane(s); pixel++) {
         uint64_t at = sn__at(s, n, c, 0, pixel);
-        call->y[0][at] = (float)(call->x[0][at] * pow(scale(call, n, c, pixel), -layer->attr.lrn_beta));
+        call->y[0][at] = (float)(call->x[0][at] * pow(scale(call, n, c, pixel), -layer->attr->lrn_beta));
       }
 }
 
 /* One pixel of one image. dx may lie over dy, so what the neighbours need of dy is summed up before: ratio[c]. */
 static void lrn_pixel(const sn_call *call, uint32_t n, uint64_t pixel, double *ratio) {
   const sn_layer *layer = sn__call_layer(call);
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   for (uint32_t c = 0; c < layer->out.c; c++) {
     uint64_t at = sn__at(layer->out, n, c, 0, pixel);
     ratio[c] = (double)call->dy[0][at] * call->y[0][at] / scale(call, n, c, pixel);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 void sn__reference_pad_forward(const sn_call *call) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   const sn_shape in = sn__call_input(call, 0), out = sn__call_layer(call)->out;
   for (uint64_t i = 0; i < sn__count(out); i++) call->y[0][i] = 0;
   for (uint32_t n = 0; n < in.n; n++)
@@ -17,7 +17,7 @@ void sn__reference_pad_forward(const sn_call *call) {
 }
 
 void sn__reference_pad_backward(const sn_call *call) {
-  const sn_attr *a = &sn__call_layer(call)->attr;
+  const sn_attr *a = sn__call_layer(call)->attr;
   const sn_shape in = sn__call_input(call, 0), out = sn__call_layer(call)->out;
   for (uint32_t n = 0; n < in.n; n++)
     for (uint32_t c = 0; c < in.c; c++)
@@ -27,7 +27,7 @@ void sn__reference_pad_backward(const sn_call *call) {
 }
 
 void sn__reference_resize_forward(const sn_call *call) {
-  const bool bilinear = sn__call_layer(call)->attr.bilinear;
+  const bool bilinear = sn__call_layer(call)->attr->bilinear;
   const sn_shape in = sn__call_input(call, 0), out = sn__call_layer(call)->out;
   for (uint64_t plane = 0; plane < (uint64_t)in.n * in.c; plane++)
     for (uint32_t h = 0; h < out.h; h++)
@@ -42,7 +42,7 @@ void sn__reference_resize_forward(const sn_call *call) {
 }
 
 sn_status sn__reference_resize_backward(const sn_call *call, sn_err *err) {
-  const bool bilinear = sn__call_layer(call)->attr.bilinear;
+  const bool bilinear = sn__call_layer(call)->attr->bilinear;
   const sn_shape in = sn__call_input(call, 0), out = sn__call_layer(call)->out;
   double *sums = malloc(sn__plane(in) * sizeof *sums);
   if (!sums) return sn_fail_memory(err);

@@ -15,7 +15,7 @@ void sn__reference_fc_positions_forward(const sn_call *call) {
   for (uint32_t n = 0; n < out.n; n++)
     for (uint32_t o = 0; o < out.c; o++)
       for (uint64_t p = 0; p < sn__plane(out); p++) {
-        double sum = layer->attr.bias ? call->parameters[sn__weights(layer) + o] : 0;
+        double sum = layer->attr->bias ? call->parameters[sn__weights(layer) + o] : 0;
         for (uint32_t i = 0; i < in.c; i++)
           sum += (double)call->x[0][sn__at(in, n, i, 0, p)] * call->parameters[(uint64_t)o * in.c + i];
         call->y[0][sn__at(out, n, o, 0, p)] = (float)sum;
@@ -45,7 +45,7 @@ void sn__reference_fc_positions_backward(const sn_call *call) {
       }
   for (uint32_t o = 0; o < out.c; o++) {
     for (uint32_t i = 0; i < in.c; i++) call->gradients[(uint64_t)o * in.c + i] = (float)product(call, o, &i);
-    if (layer->attr.bias) call->gradients[sn__weights(layer) + o] = (float)product(call, o, NULL);
+    if (layer->attr->bias) call->gradients[sn__weights(layer) + o] = (float)product(call, o, NULL);
   }
 }
 

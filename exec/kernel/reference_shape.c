@@ -55,7 +55,7 @@ void sn__reference_pool_forward(const sn_call *call) {
         for (uint32_t k = 0; k < p.columns.out; k++) {
           const sn__area w = sn__pool_area(&p, i, j, k);
           const float *x = call->x[0] + image * sn__plane(in);
-          *y++ = (float)(layer->attr.pool == SN_POOL_MAX ? maximum : average)(&p, &w, x);
+          *y++ = (float)(layer->attr->pool == SN_POOL_MAX ? maximum : average)(&p, &w, x);
         }
 }
 
@@ -93,7 +93,7 @@ static bool sees(sn__span s, uint32_t in) {
 /* The sum over the windows that see input (i, j, k), number `at`, of its share of their gradient. */
 static double pool_gradient(const sn_call *call, const sn__sides *p, uint64_t image, const uint32_t in[3],
                             uint64_t at) {
-  const bool average = sn__call_layer(call)->attr.pool == SN_POOL_AVERAGE;
+  const bool average = sn__call_layer(call)->attr->pool == SN_POOL_AVERAGE;
   const sn__span planes = windows_around(p, &p->planes, in[0]), rows = windows_around(p, &p->rows, in[1]),
                  columns = windows_around(p, &p->columns, in[2]);
   const uint64_t in_plane = sn__plane(sn__call_input(call, 0)), out_plane = sn__plane(sn__call_layer(call)->out);
@@ -125,8 +125,8 @@ void sn__reference_pool_backward(const sn_call *call) {
 
 static void drop(const sn_call *call, const float *from, float *to) {
   const sn_layer *layer = sn__call_layer(call);
-  double scale = 1 / (1 - layer->attr.ratio);
-  uint64_t count = sn__count(layer->out), each = layer->attr.images ? sn__image(layer->out) : 1;
+  double scale = 1 / (1 - layer->attr->ratio);
+  uint64_t count = sn__count(layer->out), each = layer->attr->images ? sn__image(layer->out) : 1;
   for (uint64_t i = 0; i < count; i++) to[i] = sn_dropout_keeps(call, i / each) ? (float)(from[i] * scale) : 0;
 }
 

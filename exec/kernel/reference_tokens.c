@@ -35,7 +35,7 @@ static double table_gradient(const sn_call *call, const float *row, uint32_t c) 
 
 void sn__reference_embedding_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
-  for (uint64_t r = 0; r < layer->attr.rows; r++)
+  for (uint64_t r = 0; r < layer->attr->rows; r++)
     for (uint32_t c = 0; c < layer->out.c; c++) {
       float *row = call->gradients + r * layer->out.c;
       row[c] = (float)table_gradient(call, row, c);
@@ -56,7 +56,7 @@ void sn__reference_position_forward(const sn_call *call) {
 void sn__reference_position_backward(const sn_call *call) {
   const sn_layer *layer = sn__call_layer(call);
   sn_shape s = layer->out;
-  for (uint64_t r = 0; r < layer->attr.rows; r++)
+  for (uint64_t r = 0; r < layer->attr->rows; r++)
     for (uint32_t c = 0; c < s.c; c++) {
       double sum = 0;
       for (uint32_t n = 0; n < s.n; n++)

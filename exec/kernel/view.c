@@ -43,7 +43,7 @@ static sn__move move_down(const sn_net *net, const sn_layer *layer, uint32_t inp
     memcpy(move.stride, whole.stride, sizeof move.stride);
     move.first = first_channel(net, layer, input) * sn__plane(out);
   } else if (layer->op == SN_TRANSPOSE) {
-    for (int axis = 0; axis < SN_SIDES; axis++) move.stride[1 + layer->attr.axes[axis]] = whole.stride[1 + axis];
+    for (int axis = 0; axis < SN_SIDES; axis++) move.stride[1 + layer->attr->axes[axis]] = whole.stride[1 + axis];
     move.stride[0] = whole.stride[0];
   }
   return move;

@@ -53,7 +53,7 @@ static entry *add(list *l, const sn_net *net, uint32_t layer, const char *kind, 
 /* Weights, and behind them the bias. */
 static void add_linear(list *l, const sn_net *net, uint32_t index) {
   const sn_layer *layer = &net->layers[index];
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   bool convolves = sn_op_of(layer)->convolves;
   uint64_t outputs = a->channels, weights = layer->parameters - (a->bias ? outputs : 0);
   uint64_t rows = layer->op == SN_DECONV ? sn_layer_input_shape(net, layer, 0).c : outputs;
@@ -85,8 +85,8 @@ static void add_norm(list *l, const sn_net *net, uint32_t index, bool statistics
 /* A row of numbers for each token or position, of an ATTENTION for each distance; of a TOKEN one. */
 static void add_table(list *l, const sn_net *net, uint32_t index) {
   const sn_layer *layer = &net->layers[index];
-  sn__tensor_source *t = &add(l, net, index, "weight", layer->op == SN_TOKEN ? 1 : layer->attr.rows)->tensor;
-  t->sizes[t->n_sizes++] = layer->op == SN_ATTENTION ? layer->attr.heads : layer->out.c;
+  sn__tensor_source *t = &add(l, net, index, "weight", layer->op == SN_TOKEN ? 1 : layer->attr->rows)->tensor;
+  t->sizes[t->n_sizes++] = layer->op == SN_ATTENTION ? layer->attr->heads : layer->out.c;
 }
 
 static void add_layer(list *l, const sn_net *net, uint32_t index, bool statistics) {

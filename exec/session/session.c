@@ -103,11 +103,11 @@ static sn_status check_losses(const sn_net *net, sn_err *err) {
     const sn_layer *layer = &net->layers[i];
     if (layer->op != SN_SOFTMAX) continue;
     if (!first) first = layer;
-    if (layer->attr.loss != first->attr.loss)
+    if (layer->attr->loss != first->attr->loss)
       return sn_fail(
           err, SN_BAD_USAGE,
           "layers \"%.80s\" and \"%.80s\": losses of two kinds, %s and %s, are simulated only; one kind runs",
-          first->name, layer->name, sn_loss_names()[first->attr.loss], sn_loss_names()[layer->attr.loss]);
+          first->name, layer->name, sn_loss_names()[first->attr->loss], sn_loss_names()[layer->attr->loss]);
   }
   return SN_OK;
 }

@@ -182,7 +182,7 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
 
 /* 2.25 (x + y) of a dense 3x3 convolution of stride 1 over images, none for others: the best rule found for Ampere. */
 static uint64_t library_workspace(const sn_net *net, const sn_layer *layer, sn_precision precision) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1 &&
              layer->planes == 0;
   uint8_t width = sn_precision_is_wide(precision) ? 4 : 2;

@@ -35,7 +35,7 @@ static int print_dilated(const sn_attr *a, char *text, size_t room) {
 }
 
 static void print_attributes(const sn_layer *layer, char *text, size_t room) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   switch (layer->op) {
   case SN_CONV:
   case SN_DECONV: {

@@ -67,7 +67,7 @@ static double at_least_one(uint32_t size) {
 /* Of the convolution that makes `out` of `in` by the layer's windows. */
 static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const sn_device *device,
                         const sn_arithmetic *how) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   return (problem){
       .n = in.n,
       .c = in.c,

@@ -56,11 +56,11 @@ static traffic fc_traffic(const sn_layer *layer, double x, double y, double weig
  * masked. In parts they move between the products: forward writes, reads and writes them. */
 static traffic attention_traffic(const sn_layer *layer, double x, double y) {
   double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
-  double scores = layer->attr.parts ? (double)layer->statistics_bytes : 0;
-  if (layer->attr.parts)
+  double scores = layer->attr->parts ? (double)layer->statistics_bytes : 0;
+  if (layer->attr->parts)
     return (traffic){
         .bytes = {in + y + 4 * scores, 2 * (in + y) + 6 * scores}, .flops = {flops, 2 * flops}, .launches = {4, 6}};
-  if (layer->attr.causal) flops /= 2;
+  if (layer->attr->causal) flops /= 2;
   return (traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
 }
 
@@ -78,7 +78,7 @@ static traffic traffic_of(const sn_layer *layer, double x, double y, double weig
   switch (layer->op) {
   case SN_CONV:
   case SN_DECONV:
-    return layer->attr.bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
+    return layer->attr->bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
   case SN_FC:
     return fc_traffic(layer, x, y, weight);
   case SN_ACT:
@@ -207,7 +207,7 @@ static double width_of(const uint8_t *widths, uint32_t value) {
 
 /* Tensor cores want channels in groups of eight at least. */
 static bool is_product(const sn_layer *layer, sn_shape input) {
-  if (sn_op_of(layer)->convolves) return layer->attr.groups == 1 || input.c / layer->attr.groups >= 8;
+  if (sn_op_of(layer)->convolves) return layer->attr->groups == 1 || input.c / layer->attr->groups >= 8;
   return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION;
 }
 

@@ -17,7 +17,7 @@ static bool is_same_shape(sn_shape a, sn_shape b) {
 /* Byte by byte: what differs in padding alone only is no twin. */
 static bool is_same_attr(const sn_attr *a, const sn_attr *b) {
   const void *one = a, *other = b;
-  return memcmp(one, other, sizeof *a) == 0;
+  return one == other || memcmp(one, other, sizeof *a) == 0;
 }
 
 static bool have_same_inputs(const sn_net *net, const sn_layer *a, const sn_layer *b) {
@@ -30,7 +30,7 @@ static bool have_same_inputs(const sn_net *net, const sn_layer *a, const sn_laye
 static bool are_twins(const sn_net *net, const sn_layer *a, const sn_layer *b) {
   return a->op == b->op && a->n_outputs == b->n_outputs && a->parameters == b->parameters && a->macs == b->macs &&
          a->mask_bytes == b->mask_bytes && a->statistics_bytes == b->statistics_bytes &&
-         is_same_shape(a->out, b->out) && have_same_inputs(net, a, b) && is_same_attr(&a->attr, &b->attr);
+         is_same_shape(a->out, b->out) && have_same_inputs(net, a, b) && is_same_attr(a->attr, b->attr);
 }
 
 uint32_t sn__twins_find(sn__twins *twins, const sn_net *net, uint32_t layer) {

@@ -254,11 +254,11 @@ sn_status sn_dialect_parse(const char *text, sn_dialect_id *id, sn_err *err) {
 
 /* ReLU and what is known by its sign, among them ELU, whose derivative below 0 is y + 1. */
 static bool is_curved(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr.act >= SN_ACT_GELU && layer->attr.act <= SN_ACT_GELU_NEW;
+  return layer->op == SN_ACT && layer->attr->act >= SN_ACT_GELU && layer->attr->act <= SN_ACT_GELU_NEW;
 }
 
 static bool is_times(const sn_layer *layer) {
-  return layer->op == SN_ACT && layer->attr.act == SN_ACT_TIMES;
+  return layer->op == SN_ACT && layer->attr->act == SN_ACT_TIMES;
 }
 
 static bool is_broadcast(const sn_net *net, const sn_layer *layer) {
@@ -266,37 +266,37 @@ static bool is_broadcast(const sn_net *net, const sn_layer *layer) {
 }
 
 static bool is_smooth(const sn_layer *layer) {
-  return layer->op == SN_ACT && (layer->attr.act == SN_ACT_TANH || layer->attr.act == SN_ACT_SIGMOID);
+  return layer->op == SN_ACT && (layer->attr->act == SN_ACT_TANH || layer->attr->act == SN_ACT_SIGMOID);
 }
 
 bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
-  if (layer->attr.inplace != SN_INPLACE_UNSET) return layer->attr.inplace == SN_INPLACE_YES;
+  if (layer->attr->inplace != SN_INPLACE_UNSET) return layer->attr->inplace == SN_INPLACE_YES;
   if (is_smooth(layer) || is_curved(layer) || is_times(layer) || sn_layer_is_prelu(layer)) return false;
   sn_op op = net->layers[sn_layer_source(net, layer, 0)].op;
   return op == SN_CONV || op == SN_DECONV || op == SN_FC || op == SN_BN || op == SN_JOIN;
 }
 
 static uint32_t attention_form(const sn_layer *layer) {
-  if (layer->attr.parts) return layer->attr.ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS;
+  if (layer->attr->parts) return layer->attr->ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS;
   return layer->n_inputs == 1 ? SN_FORM_PACKED_ATTENTION : SN_ATTENTION;
 }
 
 static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (is_smooth(layer)) return SN_FORM_SMOOTH_ACT;
-  if (layer->op == SN_ACT && layer->attr.act == SN_ACT_GELU_NEW) return SN_FORM_COMPOSED_GELU;
+  if (layer->op == SN_ACT && layer->attr->act == SN_ACT_GELU_NEW) return SN_FORM_COMPOSED_GELU;
   if (is_curved(layer)) return SN_FORM_CURVED_ACT;
   if (is_times(layer)) return SN_FORM_TIMES;
   if (sn_layer_is_prelu(layer)) return SN_SCALE; /* keeps its input, and makes a product of its size for parameters */
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
-  if (layer->op == SN_SOFTMAX && layer->attr.loss == SN_LOSS_MSE) return SN_FORM_MSE;
-  if (layer->op == SN_ACT && layer->attr.act == SN_ACT_RELU6) return SN_FORM_RELU6;
+  if (layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_MSE) return SN_FORM_MSE;
+  if (layer->op == SN_ACT && layer->attr->act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
-  bool bends = layer->attr.act == SN_ACT_LEAKY || layer->attr.act == SN_ACT_ELU;
+  bool bends = layer->attr->act == SN_ACT_LEAKY || layer->attr->act == SN_ACT_ELU;
   if (layer->op == SN_ACT) return bends ? SN_FORM_LEAKY_APART : SN_FORM_ACT_APART;
-  if (layer->op == SN_SLICE && layer->attr.turned) return SN_PAD; /* a copy, as that is */
-  if (layer->op != SN_POOL || layer->attr.pool != SN_POOL_AVERAGE) return layer->op;
-  return layer->attr.global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
+  if (layer->op == SN_SLICE && layer->attr->turned) return SN_PAD; /* a copy, as that is */
+  if (layer->op != SN_POOL || layer->attr->pool != SN_POOL_AVERAGE) return layer->op;
+  return layer->attr->global ? SN_FORM_GLOBAL_AVERAGE_POOL : SN_FORM_AVERAGE_POOL;
 }
 
 const sn_op_rule *sn_dialect_rule(const sn_dialect *dialect, const sn_net *net, const sn_layer *layer) {
@@ -356,9 +356,9 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_INDICES:
     return 2 * output_bytes;
   case SN_SAVES_LOSS: /* PyTorch's mean of squares is a number in a storage as large as the squares */
-    return layer->attr.loss == SN_LOSS_MSE ? output_bytes + sizeof(float) : 2 * sizeof(float);
+    return layer->attr->loss == SN_LOSS_MSE ? output_bytes + sizeof(float) : 2 * sizeof(float);
   case SN_SAVES_LRN:
-    return index > 0 ? output_bytes : output_bytes / layer->out.c * (layer->out.c + layer->attr.lrn_size - 1);
+    return index > 0 ? output_bytes : output_bytes / layer->out.c * (layer->out.c + layer->attr->lrn_size - 1);
   }
   return output_bytes;
 }

@@ -26,7 +26,7 @@ static inline bool sn_freeze_trains(const char *freeze, const sn_layer *layer) {
 
 /* The same of parameters that it has or shares (sn_attr.weights_of). */
 static inline bool sn_freeze_trains_shared(const char *freeze, const sn_net *net, const sn_layer *layer) {
-  uint32_t owner = layer->attr.weights_of;
+  uint32_t owner = layer->attr->weights_of;
   return sn_freeze_trains(freeze, owner != 0 ? &net->layers[owner] : layer);
 }
 

@@ -77,7 +77,7 @@ uint32_t sn_optimizer_pieces(sn_optimizer optimizer, uint64_t elements, uint32_t
 }
 
 uint32_t sn_parameter_tensors(const sn_layer *layer, uint64_t bytes[SN_PARAMETER_TENSORS]) {
-  uint64_t second = sn_op_of(layer)->shifts ? layer->parameters / 2 : layer->attr.bias ? layer->attr.channels : 0;
+  uint64_t second = sn_op_of(layer)->shifts ? layer->parameters / 2 : layer->attr->bias ? layer->attr->channels : 0;
   bytes[0] = (layer->parameters - second) * sizeof(float);
   bytes[1] = second * sizeof(float);
   return layer->parameters == 0 ? 0 : second > 0 ? 2 : 1;

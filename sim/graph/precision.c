@@ -28,9 +28,9 @@ uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {
 
 static uint64_t beside_as_values(const sn_layer *layer) {
   if (layer->op == SN_BN) return layer->statistics_bytes / 2;
-  if (layer->op == SN_DROPOUT && layer->attr.images) return layer->mask_bytes;
-  if (layer->op != SN_ATTENTION || !layer->attr.parts) return 0;
-  return layer->attr.ratio > 0 ? layer->statistics_bytes / 9 * 8 : layer->statistics_bytes; /* but a byte: dropped */
+  if (layer->op == SN_DROPOUT && layer->attr->images) return layer->mask_bytes;
+  if (layer->op != SN_ATTENTION || !layer->attr->parts) return 0;
+  return layer->attr->ratio > 0 ? layer->statistics_bytes / 9 * 8 : layer->statistics_bytes; /* but a byte: dropped */
 }
 
 uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer) {
@@ -69,7 +69,7 @@ static kind kind_of(const sn_layer *layer) {
       [SN_PROBABILITIES] = WIDE,
       [SN_RESIZE] = WIDE,
   };
-  bool powers = layer->op == SN_ACT && (layer->attr.act == SN_ACT_SOFTPLUS || layer->attr.act == SN_ACT_GELU_NEW);
+  bool powers = layer->op == SN_ACT && (layer->attr->act == SN_ACT_SOFTPLUS || layer->attr->act == SN_ACT_GELU_NEW);
   if (sn_layer_is_prelu(layer)) return NARROW;
   return powers ? WIDE : (kind)kinds[layer->op];
 }
@@ -184,7 +184,7 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
   case SN_SAVES_LOSS:
     return scaled(fp32_bytes, out);
   case SN_SAVES_MASK:
-    return layer->attr.images ? scaled(fp32_bytes, out) : fp32_bytes;
+    return layer->attr->images ? scaled(fp32_bytes, out) : fp32_bytes;
   case SN_SAVES_PROBABILITIES:
   case SN_SAVES_DROPPED:
     return probability_bytes(w, saving, index, fp32_bytes);

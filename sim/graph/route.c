@@ -153,7 +153,7 @@ static void reshape(sn__route_maker *b, uint32_t index, sn_pass pass, uint32_t f
 static void add_flatten(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   uint32_t value = sn__route_input(b, layer, 0);
-  bool flattens = layer->op == SN_FC && !layer->attr.positions && b->route->dialect->flattens;
+  bool flattens = layer->op == SN_FC && !layer->attr->positions && b->route->dialect->flattens;
   if (!flattens || b->output[value] == SN_NONE) return;
   b->flat[index] = sn__route_add_tensor(b, index, SN_FLAT, SN_VALUE, sn__route_bytes(b, value, b->widths.made));
   reshape(b, index, SN_FORWARD, b->output[value], b->flat[index]);

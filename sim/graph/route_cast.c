@@ -22,7 +22,7 @@ static void cast_inputs(sn__route_maker *b, uint32_t index) {
 
 /* Of weights that several layers use there is one copy. */
 static uint32_t owner_of(const sn__route_maker *b, uint32_t index) {
-  uint32_t shared = b->net->layers[index].attr.weights_of;
+  uint32_t shared = b->net->layers[index].attr->weights_of;
   return shared != 0 ? shared : index;
 }
 

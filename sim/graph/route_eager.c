@@ -145,7 +145,7 @@ void sn__route_add_parameter_gradients(sn__route_maker *b, uint32_t index) {
  * adds it. */
 void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint64_t bytes[SN_PARAMETER_TENSORS];
-  uint32_t shared = b->net->layers[index].attr.weights_of, owner = shared != 0 ? shared : index;
+  uint32_t shared = b->net->layers[index].attr->weights_of, owner = shared != 0 ? shared : index;
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (!sn__route_trains(b, index)) return;
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {

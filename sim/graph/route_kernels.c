@@ -15,7 +15,7 @@
 
 void sn__route_split_product(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
-  if (!b->route->dialect->by_kernel || layer->op != SN_FC || !layer->attr.bias) return;
+  if (!b->route->dialect->by_kernel || layer->op != SN_FC || !layer->attr->bias) return;
   uint64_t bytes = b->net->values[layer->first_output].bytes;
   uint32_t product = sn__route_add_tensor(b, index, SN_PRODUCT, SN_VALUE, bytes);
   sn__route_access(b, product, SN_WRITE);
@@ -55,7 +55,7 @@ static void use_workspace(sn__route_maker *b, uint32_t index) {
 }
 
 static void bias_gradient(sn__route_maker *b, uint32_t index) {
-  if (!b->net->layers[index].attr.bias) return;
+  if (!b->net->layers[index].attr->bias) return;
   begin(b, index, SN_BIAS_GRADIENT);
   sn__route_access(b, b->weight_gradient[index] + 1, SN_WRITE);
   sn__route_end_step(b);

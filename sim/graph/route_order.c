@@ -88,7 +88,8 @@ static void find_followers(const walk *w, uint32_t *last) {
   const sn_route *r = w->route;
   for (uint32_t i = 0; i < r->net->n_layers; i++) last[i] = SN_NONE;
   for (uint32_t s = 0; s < r->n_steps; s++) {
-    uint32_t layer = r->steps[s].layer, shared = r->net->layers[layer].attr.weights_of, owner = shared ? shared : layer;
+    uint32_t layer = r->steps[s].layer, shared = r->net->layers[layer].attr->weights_of,
+             owner = shared ? shared : layer;
     w->follows[s] = SN_NONE;
     if (r->backward_step[layer] != s) continue;
     w->follows[s] = last[owner];

@@ -71,7 +71,7 @@ static inline double compare_pixels(sn_shape s) {
 }
 
 static inline double compare_window(const sn_layer *layer) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   return fmax(1, a->kernel_d) * a->kernel_h * a->kernel_w;
 }
 
@@ -80,9 +80,9 @@ static inline compare_sum compare_linear(const sn_call *call, compare_part part)
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
   bool conv = layer->op != SN_FC;
-  double image = layer->attr.positions ? 1 : (double)in.h * in.w;
+  double image = layer->attr->positions ? 1 : (double)in.h * in.w;
   double window = conv ? compare_window(layer) : image;
-  double groups = conv ? layer->attr.groups : 1;
+  double groups = conv ? layer->attr->groups : 1;
   double x = compare_largest(call->x[0], (uint64_t)in.n * in.c * in.h * in.w);
   double w = compare_largest(call->parameters, layer->parameters);
   if (call->pass == SN_FORWARD) return (compare_sum){window * in.c / groups + 1, x * w};
@@ -107,7 +107,7 @@ static inline compare_sum compare_bn(const sn_call *call, compare_part part) {
 static inline compare_sum compare_pool(const sn_call *call) {
   const sn_layer *layer = &call->net->layers[call->layer];
   sn_shape in = sn_layer_input_shape(call->net, layer, 0), out = layer->out;
-  bool whole = layer->attr.global || layer->attr.adaptive_h;
+  bool whole = layer->attr->global || layer->attr->adaptive_h;
   double window = whole ? (double)in.h * in.w : compare_window(layer);
   if (call->pass == SN_FORWARD) return (compare_sum){window, 0};
   return (compare_sum){window, compare_largest(call->dy[0], (uint64_t)out.n * out.c * out.h * out.w)};
@@ -138,7 +138,7 @@ static inline compare_sum compare_act(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
   if (part != COMPARE_TENSOR) return compare_product(call); /* PReLU's slopes */
   if (sn_layer_is_prelu(layer)) return (compare_sum){1, 0};
-  if (layer->attr.act < SN_ACT_TANH) return (compare_sum){1, 0};
+  if (layer->attr->act < SN_ACT_TANH) return (compare_sum){1, 0};
   if (call->pass == SN_FORWARD) return (compare_sum){8, 0};
   return (compare_sum){8, compare_largest(call->dy[0], call->net->values[layer->first_output].bytes / sizeof(float))};
 }
@@ -151,7 +151,7 @@ typedef struct compare_runs {
 
 /* GROUP_NORM: a group's channels and pixels; LAYER_NORM and RMS_NORM: the channels of a position. */
 static inline compare_runs compare_runs_of(const sn_layer *layer) {
-  uint64_t plane = (uint64_t)layer->out.h * layer->out.w, groups = layer->attr.groups;
+  uint64_t plane = (uint64_t)layer->out.h * layer->out.w, groups = layer->attr->groups;
   if (layer->op != SN_GROUP_NORM) return (compare_runs){layer->out.n * plane, layer->out.c, plane};
   return (compare_runs){layer->out.n * groups, layer->out.c / groups * plane, 1};
 }
@@ -234,7 +234,7 @@ static inline compare_sum compare_lookup(const sn_call *call) {
 
 static inline compare_sum compare_sum_of(const sn_call *call, compare_part part) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   sn_shape in = sn_layer_input_shape(call->net, layer, 0);
   if (call->pass == SN_UPDATE) return (compare_sum){3, 0};
   switch (layer->op) {
@@ -302,7 +302,7 @@ static inline void compare_data(compare *c, const sn_call *call, const char *wha
 static inline void compare_parameters(compare *c, const sn_call *call, const char *what, const float *fast,
                                       const float *reference) {
   const sn_layer *layer = &call->net->layers[call->layer];
-  uint64_t tail = sn_op_of(layer)->shifts || layer->attr.bias ? layer->out.c : 0, head = layer->parameters - tail;
+  uint64_t tail = sn_op_of(layer)->shifts || layer->attr->bias ? layer->out.c : 0, head = layer->parameters - tail;
   compare_data(c, call, what, compare_sum_of(call, COMPARE_WEIGHTS), fast, reference, head);
   compare_data(c, call, what, compare_sum_of(call, COMPARE_BIASES), fast + head, reference + head, tail);
 }
@@ -358,7 +358,8 @@ static inline void compare_share(compare *c, uint32_t step, const sn_call *fast,
 static inline bool compare_nobody_needs(const net_runner *r, const sn_step *step) {
   const sn_layer *layer = &r->net->layers[step->layer];
   uint32_t of = step->layer;
-  bool skips = sn_op_of(layer)->convolves || layer->op == SN_EMBEDDING || (layer->op == SN_FC && layer->attr.positions);
+  bool skips =
+      sn_op_of(layer)->convolves || layer->op == SN_EMBEDDING || (layer->op == SN_FC && layer->attr->positions);
   if (step->pass != SN_BACKWARD || !(skips || layer->op == SN_FORK)) return false;
   do of = sn_layer_input(r->net, &r->net->layers[of], 0)->producer;
   while (r->net->layers[of].op == SN_FORK);
@@ -388,7 +389,7 @@ static inline void compare_step(compare *c, uint32_t step) {
 static inline bool compare_same_shape(const sn_net *net, uint32_t a, uint32_t b) {
   const sn_layer *first = &net->layers[a], *second = &net->layers[b];
   sn_shape in = sn_layer_input_shape(net, first, 0), other = sn_layer_input_shape(net, second, 0);
-  return first->op == second->op && memcmp(&first->attr, &second->attr, sizeof first->attr) == 0 &&
+  return first->op == second->op && memcmp(first->attr, second->attr, sizeof *first->attr) == 0 &&
          first->n_inputs == second->n_inputs && first->n_outputs == second->n_outputs &&
          memcmp(&in, &other, sizeof in) == 0 && memcmp(&first->out, &second->out, sizeof first->out) == 0;
 }

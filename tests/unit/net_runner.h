@@ -117,9 +117,9 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
   s->statistics = net_block_new(r, layer->statistics_bytes / sizeof(float));
   for (uint64_t i = 0; i < count; i++) s->states[0][i] = s->states[1][i] = 0;
   for (uint64_t c = 0; c < channels && layer->op == SN_BN; c++) s->statistics[c] = 0, s->statistics[channels + c] = 1;
-  if (layer->attr.weights_of) { /* another layer's, and gradients of its own */
-    s->parameters = r->layers[layer->attr.weights_of].parameters;
-    s->gradients = net_block_new(r, r->net->layers[layer->attr.weights_of].parameters);
+  if (layer->attr->weights_of) { /* another layer's, and gradients of its own */
+    s->parameters = r->layers[layer->attr->weights_of].parameters;
+    s->gradients = net_block_new(r, r->net->layers[layer->attr->weights_of].parameters);
   }
   if (count == 0) return;
   if (layer->op == SN_RMS_NORM || layer->op == SN_SCALE || sn_op_of(layer)->shifts) {
@@ -127,9 +127,9 @@ static inline void net_state_new(net_runner *r, uint32_t index, uint64_t *dice) 
     for (uint64_t c = 0; c < channels; c++) s->parameters[c] += 1;
     return;
   }
-  uint64_t biases = layer->attr.bias ? layer->attr.channels : 0, weights = count - biases;
+  uint64_t biases = layer->attr->bias ? layer->attr->channels : 0, weights = count - biases;
   bool linear = layer->op == SN_FC || sn_op_of(layer)->convolves;
-  net_fill(s->parameters, weights, linear ? sqrt(6.0 * layer->attr.channels / (double)weights) : 1, dice);
+  net_fill(s->parameters, weights, linear ? sqrt(6.0 * layer->attr->channels / (double)weights) : 1, dice);
   net_fill(s->parameters + weights, biases, 0.1, dice);
 }
 
@@ -162,7 +162,8 @@ static inline void net_tokens_new(net_runner *r, uint64_t *dice) {
   uint32_t value = r->net->layers[0].first_output, rows = UINT32_MAX;
   int64_t *tokens = (int64_t *)(void *)r->output[value];
   for (uint32_t i = 0; i < r->net->n_layers; i++)
-    if (r->net->layers[i].op == SN_EMBEDDING && r->net->layers[i].attr.rows < rows) rows = r->net->layers[i].attr.rows;
+    if (r->net->layers[i].op == SN_EMBEDDING && r->net->layers[i].attr->rows < rows)
+      rows = r->net->layers[i].attr->rows;
   for (uint64_t i = 0; i < r->net->values[value].bytes / sizeof *tokens; i++) tokens[i] = prng_below(dice, rows);
 }
 
@@ -170,7 +171,7 @@ static inline void net_tokens_new(net_runner *r, uint64_t *dice) {
 static inline void net_data_new(net_runner *r, uint64_t *dice) {
   uint32_t classes = UINT32_MAX;
   bool squares = false;
-  for (uint32_t i = 0; i < r->net->n_layers; i++) squares = squares || r->net->layers[i].attr.loss == SN_LOSS_MSE;
+  for (uint32_t i = 0; i < r->net->n_layers; i++) squares = squares || r->net->layers[i].attr->loss == SN_LOSS_MSE;
   for (uint32_t i = 0; i < r->net->n_layers; i++)
     if (r->net->layers[i].op == SN_SOFTMAX && r->net->layers[i].out.c < classes) classes = r->net->layers[i].out.c;
   uint32_t value = r->net->layers[0].first_output;

@@ -284,7 +284,7 @@ static uint32_t flattens(const sn_route *r, uint32_t layer) {
 /* One that adds the bias. */
 static uint32_t adds_row(const sn_route *r, uint32_t layer) {
   const sn_layer *l = &r->net->layers[layer];
-  return r->dialect->by_kernel && l->op == SN_FC && l->attr.bias;
+  return r->dialect->by_kernel && l->op == SN_FC && l->attr->bias;
 }
 
 /* A step for every layer, but for DATA and FORKs that do not copy; those have one that sums. And one ahead of each FC

@@ -425,7 +425,7 @@ static uint32_t chain_length(const sn_net *net, const sn_layer *layer) {
 }
 
 static void count_layer(const sn_net *net, const sn_layer *layer, net_tally *sum) {
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   sum->ops[layer->op]++;
   sum->grouped += sn_op_of(layer)->convolves && a->groups > 1;
   sum->strided += sn_op_of(layer)->convolves && a->stride_h > 1;

@@ -166,9 +166,9 @@ static void resident_by_hand(void **state) {
   p = sn_persistent_of(net, SN_DIALECT_EXPLICIT, iteration);
   assert_int_equal(p.auxiliary, 4 * 2 * 2);
   sn_net_free(net);
-  sn_layer layer = {.op = SN_DROPOUT, .mask_bytes = 2 * 4, .attr.images = true};
+  sn_layer layer = {.op = SN_DROPOUT, .mask_bytes = 2 * 4, .attr = &(sn_attr){.images = true}};
   assert_int_equal(sn_precision_beside_bytes(SN_FP16, &layer), 2 * 2);
-  layer = (sn_layer){.op = SN_ATTENTION, .statistics_bytes = 36 * 9, .attr = {.parts = true, .ratio = 0.1F}};
+  layer = (sn_layer){.op = SN_ATTENTION, .statistics_bytes = 36 * 9, .attr = &(sn_attr){.parts = true, .ratio = 0.1F}};
   assert_int_equal(sn_precision_beside_bytes(SN_BF16, &layer), 36 * (2 * 2 + 1));
   layer = (sn_layer){.op = SN_LAYER_NORM, .statistics_bytes = 96};
   assert_int_equal(sn_precision_beside_bytes(SN_BF16, &layer), 96);

@@ -106,18 +106,38 @@ static void attributes(void **state) {
   sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
   sn_net *net = sn_builder_finish(b, NULL, &err);
   assert_non_null(net);
-  const sn_attr *wide = &net->layers[1].attr, *square = &net->layers[2].attr, *pool = &net->layers[3].attr;
+  const sn_attr *wide = net->layers[1].attr, *square = net->layers[2].attr, *pool = net->layers[3].attr;
   assert_true(wide->kernel_h == 1 && wide->kernel_w == 7 && wide->pad_h == 2 && wide->pad_w == 3 && !wide->bias);
   assert_true(wide->stride_h == 1 && wide->stride_w == 1 && wide->groups == 1);
   assert_true(square->kernel_w == 3 && square->pad_w == 1 && square->stride_w == 2 && square->groups == 4 &&
               square->bias);
   assert_true(pool->stride_h == 1 && pool->ceil && pool->pool == SN_POOL_AVERAGE && !pool->global);
-  assert_true(net->layers[4].attr.lrn_size == 5 && net->layers[4].attr.lrn_k > 0);
+  assert_true(net->layers[4].attr->lrn_size == 5 && net->layers[4].attr->lrn_k > 0);
   assert_int_equal(net->layers[7].out.c, 16);
-  assert_true(net->layers[8].attr.act == SN_ACT_RELU6 && net->layers[8].attr.inplace == SN_INPLACE_NO);
-  assert_true(net->layers[10].op == SN_DECONV && net->layers[10].attr.output_pad_w == 1 && net->layers[10].out.h == 4);
-  assert_true(net->layers[11].attr.act == SN_ACT_LEAKY && net->layers[11].attr.slope == 0.2);
-  assert_true(net->layers[9].attr.adaptive_w == 2 && net->layers[9].out.h == 2 && net->layers[9].out.c == 16);
+  assert_true(net->layers[8].attr->act == SN_ACT_RELU6 && net->layers[8].attr->inplace == SN_INPLACE_NO);
+  assert_true(net->layers[10].op == SN_DECONV && net->layers[10].attr->output_pad_w == 1 && net->layers[10].out.h == 4);
+  assert_true(net->layers[11].attr->act == SN_ACT_LEAKY && net->layers[11].attr->slope == 0.2);
+  assert_true(net->layers[9].attr->adaptive_w == 2 && net->layers[9].out.h == 2 && net->layers[9].out.c == 16);
+  sn_net_free(net);
+}
+
+/* What is alike is kept once; what is changed later is changed for one layer alone. */
+static void attributes_kept_once(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_builder *b = begin();
+  sn_conv same = {.channels = 3, .kernel = 3, .pad = 1}, other = {.channels = 3, .kernel = 5, .pad = 2};
+  uint32_t x = sn_build_conv(b, relu(b, sn_build_conv(b, 0, same, "c1"), "r1"), same, "c2");
+  x = sn_build_inplace(b, relu(b, x, "r2"), SN_INPLACE_YES);
+  x = relu(b, sn_build_conv(b, x, other, "c3"), "r3");
+  sn_build_softmax(b, sn_build_fc(b, x, 10, "fc"), "softmax");
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  assert_non_null(net);
+  const sn_layer *c1 = &net->layers[1], *r1 = c1 + 1, *c2 = c1 + 2, *r2 = c1 + 3, *c3 = c1 + 4, *r3 = c1 + 5;
+  assert_ptr_equal(c1->attr, c2->attr);
+  assert_ptr_equal(r1->attr, r3->attr);
+  assert_true(c1->attr->kernel_h == 3 && c3->attr->kernel_h == 5);
+  assert_true(r1->attr->inplace == SN_INPLACE_UNSET && r2->attr->inplace == SN_INPLACE_YES);
   sn_net_free(net);
 }
 
@@ -373,6 +393,7 @@ int main(void) {
       cmocka_unit_test(forks_in_declared_order),
       cmocka_unit_test(totals),
       cmocka_unit_test(attributes),
+      cmocka_unit_test(attributes_kept_once),
       cmocka_unit_test(refuses),
       cmocka_unit_test(refuses_totals),
       cmocka_unit_test(no_builder),

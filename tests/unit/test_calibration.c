@@ -177,7 +177,7 @@ static void algorithms_are_chosen_by_measured_times(void **state) {
   sn_net *net = load_net("alexnet", 16);
   sn_device gpu = load_gpu("v100_16");
   uint32_t layer = 1, count;
-  while (net->layers[layer].op != SN_CONV || net->layers[layer].attr.stride_h != 1) layer++;
+  while (net->layers[layer].op != SN_CONV || net->layers[layer].attr->stride_h != 1) layer++;
   sn_costs *costs = sn_costs_new(net, &gpu, &err);
   must(&err);
   const sn_conv_choice *choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);

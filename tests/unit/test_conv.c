@@ -104,7 +104,9 @@ static void deconv_is_mirrored(void **state) {
     sn_shape in = net->layers[0].out;
     sn_arithmetic how = sn_device_arithmetic(&device, SN_FP32, true, 4);
     deconv.op = SN_DECONV;
-    deconv.attr.channels = in.c;
+    sn_attr back = *conv.attr;
+    back.channels = in.c;
+    deconv.attr = &back;
     deconv.out = in;
     for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
       sn_conv_choice a[SN_CONV_ALGOS], b[SN_CONV_ALGOS], same[SN_CONV_ALGOS];

@@ -60,7 +60,7 @@ static void check_layer(const sn_state *s, const char *name, double deviation, d
   uint32_t index = find(s->net, name);
   const sn_layer *layer = &s->net->layers[index];
   const float *p = s->parameters + s->parameter_offset[index];
-  uint64_t biases = layer->attr.channels, weights = layer->parameters - biases;
+  uint64_t biases = layer->attr->channels, weights = layer->parameters - biases;
   moments w = measure(p, weights), b = measure(p + weights, biases);
   assert_true(fabs(w.deviation - deviation) <= 0.03 * deviation);
   assert_true(fabs(w.mean) <= 4 * deviation / sqrt((double)weights));

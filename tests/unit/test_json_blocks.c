@@ -68,8 +68,8 @@ static void nested(void **state) {
                                {"fx", 0, "a.again.2.2.x"},
                                {"fy", 0, "a.again.2.y"}};
   check_edges(net, edges, sizeof edges / sizeof edges[0]);
-  assert_true(named(net, "c.first.2.x")->attr.kernel_w == 3 && named(net, "c.first.y")->attr.kernel_w == 1);
-  assert_true(named(net, "c.again.1.1.x")->attr.kernel_w == 2 && named(net, "c.again.2.y")->attr.kernel_h == 1);
+  assert_true(named(net, "c.first.2.x")->attr->kernel_w == 3 && named(net, "c.first.y")->attr->kernel_w == 1);
+  assert_true(named(net, "c.again.1.1.x")->attr->kernel_w == 2 && named(net, "c.again.2.y")->attr->kernel_h == 1);
   sn_net_free(net);
   net = sn_net_load_depth(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/blocks.json", 5, 2, 0, &err);
   if (!net) fail_msg("%s", err.text);
@@ -85,7 +85,7 @@ static void values(void **state) {
           "{\"name\":\"a\",\"op\":\"ACT\",\"mode\":\"$m\",\"slope\":\"$s\"}]",
           "{\"block\":\"b\",\"name\":\"x\",\"with\":{\"k\":[3,5],\"p\":1,\"b\":false,\"m\":\"leaky\",\"s\":0.5}},"),
       2);
-  const sn_attr *c = &named(net, "c.x")->attr, *a = &named(net, "a.x")->attr;
+  const sn_attr *c = named(net, "c.x")->attr, *a = named(net, "a.x")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 5 && c->pad_h == 1 && c->pad_w == 2 && !c->bias);
   assert_true(a->act == SN_ACT_LEAKY && a->slope == 0.5);
   sn_net_free(net);

@@ -33,12 +33,12 @@ static void defaults(void **state) {
                              "{\"name\":\"p\",\"op\":\"Pool\",\"kernel\":2},{\"name\":\"l\",\"op\":\"LRN\"},"
                              "{\"name\":\"d\",\"op\":\"DROPOUT\"},"),
                          2);
-  const sn_attr *c = &named(net, "c")->attr, *p = &named(net, "p")->attr, *l = &named(net, "l")->attr;
+  const sn_attr *c = named(net, "c")->attr, *p = named(net, "p")->attr, *l = named(net, "l")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 3 && c->stride_h == 1 && c->stride_w == 1);
   assert_true(c->pad_h == 0 && c->pad_w == 0 && c->groups == 1 && c->bias);
   assert_true(p->pool == SN_POOL_MAX && p->stride_h == 1 && p->stride_w == 1 && !p->ceil && !p->global);
   assert_true(l->lrn_size == 5 && l->lrn_alpha == 1e-4 && l->lrn_beta == 0.75 && l->lrn_k == 2);
-  assert_true(named(net, "d")->attr.ratio == 0.5 && named(net, "end")->attr.bias);
+  assert_true(named(net, "d")->attr->ratio == 0.5 && named(net, "end")->attr->bias);
   assert_string_equal(source(net, "c", 0), "data");
   assert_string_equal(source(net, "s", 0), "end");
   sn_net_free(net);
@@ -58,12 +58,12 @@ static void all_keys(void **state) {
           "{\"name\":\"late\",\"op\":\"ACT\",\"input\":\"l\"},{\"name\":\"f2\",\"op\":\"FC\",\"channels\":2,\"input\":"
           "\"f\"},"),
       2);
-  const sn_attr *c = &named(net, "c")->attr, *p = &named(net, "p")->attr, *l = &named(net, "l")->attr;
+  const sn_attr *c = named(net, "c")->attr, *p = named(net, "p")->attr, *l = named(net, "l")->attr;
   assert_true(c->kernel_h == 3 && c->kernel_w == 5 && c->stride_h == 1 && c->stride_w == 2);
   assert_true(c->pad_h == 1 && c->pad_w == 2 && c->groups == 3 && !c->bias);
   assert_true(p->pool == SN_POOL_AVERAGE && p->stride_w == 2 && p->pad_h == 1 && p->ceil);
   assert_true(l->lrn_size == 3 && l->lrn_alpha == 0.5 && l->lrn_beta == 1 && l->lrn_k == 1);
-  assert_true(named(net, "d")->attr.ratio == 0.25 && named(net, "g")->attr.global && !named(net, "f")->attr.bias);
+  assert_true(named(net, "d")->attr->ratio == 0.25 && named(net, "g")->attr->global && !named(net, "f")->attr->bias);
   assert_string_equal(source(net, "cat", 1), "late");
   assert_int_equal(named(net, "cat")->out.c, 18);
   sn_net_free(net);
@@ -129,12 +129,12 @@ static void pytorch_keys(void **state) {
           "{\"name\":\"q\",\"op\":\"POOL\",\"mode\":\"average\",\"adaptive\":1},"),
       2);
   const sn_layer *p = named(net, "p");
-  assert_true(named(net, "r")->attr.act == SN_ACT_RELU && named(net, "r")->attr.inplace == SN_INPLACE_UNSET);
-  assert_true(named(net, "s6")->attr.act == SN_ACT_RELU6 && named(net, "s6")->attr.inplace == SN_INPLACE_YES);
-  assert_true(named(net, "j")->attr.inplace == SN_INPLACE_NO && named(net, "d")->attr.inplace == SN_INPLACE_NO);
-  assert_true(p->attr.pool == SN_POOL_AVERAGE && p->attr.adaptive_h == 3 && p->attr.adaptive_w == 2);
-  assert_true(p->out.h == 3 && p->out.w == 2 && !p->attr.global);
-  assert_true(named(net, "q")->attr.global && named(net, "q")->attr.adaptive_h == 0);
+  assert_true(named(net, "r")->attr->act == SN_ACT_RELU && named(net, "r")->attr->inplace == SN_INPLACE_UNSET);
+  assert_true(named(net, "s6")->attr->act == SN_ACT_RELU6 && named(net, "s6")->attr->inplace == SN_INPLACE_YES);
+  assert_true(named(net, "j")->attr->inplace == SN_INPLACE_NO && named(net, "d")->attr->inplace == SN_INPLACE_NO);
+  assert_true(p->attr->pool == SN_POOL_AVERAGE && p->attr->adaptive_h == 3 && p->attr->adaptive_w == 2);
+  assert_true(p->out.h == 3 && p->out.w == 2 && !p->attr->global);
+  assert_true(named(net, "q")->attr->global && named(net, "q")->attr->adaptive_h == 0);
   sn_net_free(net);
 }
 
@@ -150,12 +150,12 @@ static void todays_keys(void **state) {
                2);
   const sn_layer *n = named(net, "n"), *f = named(net, "f"), *d = named(net, "d");
   assert_true(n->parameters == 6 && n->statistics_bytes == 2 * 2 * 64 * 4);
-  assert_true(f->attr.positions && f->attr.bias && f->out.c == 5 && f->out.h == 8 && f->out.w == 8);
+  assert_true(f->attr->positions && f->attr->bias && f->out.c == 5 && f->out.h == 8 && f->out.w == 8);
   assert_true(f->parameters == 3 * 5 + 5 && f->macs == 2 * 64 * 15);
   assert_true(named(net, "m")->out.h == 8 && named(net, "m")->out.c == 5);
   assert_int_equal(named(net, "c")->parameters, 5);
-  assert_true(d->attr.images && d->mask_bytes == 2 * 4);
-  assert_true(named(net, "g")->attr.act == SN_ACT_GELU);
+  assert_true(d->attr->images && d->mask_bytes == 2 * 4);
+  assert_true(named(net, "g")->attr->act == SN_ACT_GELU);
   sn_net_free(net);
 }
 
@@ -174,7 +174,8 @@ static void sequence_keys(void **state) {
                "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}",
                2);
   const sn_layer *a = named(net, "a");
-  assert_true(a->attr.heads == 4 && a->attr.kv_heads == 2 && a->attr.causal && !a->attr.parts && a->attr.ratio == 0.1);
+  assert_true(a->attr->heads == 4 && a->attr->kv_heads == 2 && a->attr->causal && !a->attr->parts &&
+              a->attr->ratio == 0.1);
   assert_true(a->out.c == 12 && a->out.h == 16 && a->out.w == 1);
   assert_true(named(net, "h")->parameters == 0 && named(net, "h")->macs == 2 * 16 * 1200);
   assert_int_equal(net->parameters, 1200 + 32 * 12 + 12 + (12 * 24 + 24));
@@ -188,14 +189,14 @@ static void transposed_keys(void **state) {
   sn_net *net = sn_net_load(SNSIM_SOURCE_DIR "/tests/fuzz/corpus/net/transposed.json", 2, 0, &err);
   if (!net) fail_msg("%s", err.text);
   const sn_layer *a = named(net, "a"), *b = named(net, "b");
-  assert_true(a->op == SN_DECONV && a->attr.output_pad_h == 1 && a->attr.output_pad_w == 2 && a->attr.bias);
+  assert_true(a->op == SN_DECONV && a->attr->output_pad_h == 1 && a->attr->output_pad_w == 2 && a->attr->bias);
   assert_true(a->out.c == 6 && a->out.h == 6 && a->out.w == 16); /* 2 x 2 - 2 + 3 + 1, 4 x 3 - 2 + 4 + 2 */
   assert_int_equal(a->parameters, 4 * 3 * 12 + 6);
-  assert_true(b->attr.stride_h == 1 && b->attr.output_pad_w == 0 && b->attr.groups == 1 && !b->attr.bias);
+  assert_true(b->attr->stride_h == 1 && b->attr->output_pad_w == 0 && b->attr->groups == 1 && !b->attr->bias);
   assert_true(b->out.h == 7 && b->out.w == 17);
-  assert_true(named(net, "l")->attr.act == SN_ACT_LEAKY && named(net, "l")->attr.slope == 0.2);
-  assert_true(named(net, "m")->attr.act == SN_ACT_LEAKY && named(net, "m")->attr.slope == 0.01);
-  assert_true(named(net, "t")->attr.act == SN_ACT_TANH && named(net, "s")->attr.act == SN_ACT_SIGMOID);
+  assert_true(named(net, "l")->attr->act == SN_ACT_LEAKY && named(net, "l")->attr->slope == 0.2);
+  assert_true(named(net, "m")->attr->act == SN_ACT_LEAKY && named(net, "m")->attr->slope == 0.01);
+  assert_true(named(net, "t")->attr->act == SN_ACT_TANH && named(net, "s")->attr->act == SN_ACT_SIGMOID);
   sn_net_free(net);
 }
 

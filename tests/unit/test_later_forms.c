@@ -79,7 +79,7 @@ static void what_is_turned_is_copied(void **state) {
   sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
   must(&err);
   for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_SLICE) assert_int_equal(route->forward_step[i] != SN_NONE, net->layers[i].attr.turned);
+    if (net->layers[i].op == SN_SLICE) assert_int_equal(route->forward_step[i] != SN_NONE, net->layers[i].attr->turned);
   sn_route_free(route);
   sn_net_free(net);
 }

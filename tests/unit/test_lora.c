@@ -63,7 +63,7 @@ static void steps(void **state) {
   sn_err err = SN_ERR_INIT;
   sn_net *net = load_sequence("lenet+lora=8", 2, 0);
   const sn_layer *scale = named(net, "fc1.lora_scale");
-  assert_true(scale->op == SN_ACT && scale->attr.act == SN_ACT_TIMES && scale->attr.slope == 1);
+  assert_true(scale->op == SN_ACT && scale->attr->act == SN_ACT_TIMES && scale->attr->slope == 1);
   assert_int_equal(named(net, "fc1.lora_A")->parameters, 8 * 800);
   sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
   must(&err);

@@ -30,7 +30,7 @@ static void convolutions(void **state) {
   sn_net *net = load(CORPUS "cnn.onnx", 4, 0);
   const sn_layer *dilated = named(net, "/a/Conv"), *turned = named(net, "/d/ConvTranspose"),
                  *fc = named(net, "/f/Gemm");
-  assert_true(dilated->attr.dilation_h == 2 && dilated->attr.pad_w == 2 && !dilated->attr.bias);
+  assert_true(dilated->attr->dilation_h == 2 && dilated->attr->pad_w == 2 && !dilated->attr->bias);
   assert_shape(dilated, 4, 4, 8, 8);
   assert_true(named(net, "/b/BatchNormalization")->op == SN_BN);
   assert_int_equal(named(net, "/g/InstanceNormalization")->op, SN_GROUP_NORM);
@@ -39,9 +39,9 @@ static void convolutions(void **state) {
   assert_shape(named(net, "/Concat"), 4, 8, 8, 8);
   assert_true(turned->op == SN_DECONV && turned->parameters == 4 * 2 * 4 + 2);
   assert_shape(turned, 4, 2, 16, 16);
-  assert_int_equal(named(net, "/Sigmoid_1")->attr.act,
+  assert_int_equal(named(net, "/Sigmoid_1")->attr->act,
                    SN_ACT_SILU); /* its product with what it was made of is no layer */
-  assert_true(named(net, "/Resize")->attr.bilinear);
+  assert_true(named(net, "/Resize")->attr->bilinear);
   assert_true(fc->parameters == 8 * 5 + 5 && fc->macs == 4 * 8 * 5);
   assert_shape(named(net, "loss"), 4, 5, 1, 1);
   sn_net_free(net);
@@ -85,9 +85,9 @@ static void check_attention(const char *path, uint32_t batch) {
   assert_int_equal(named(net, "/MatMul")->macs, batch * 2 * 5 * 5 * 3);
   assert_int_equal(named(net, "/Softmax")->op, SN_PROBABILITIES);
   assert_shape(named(net, "/MatMul_1"), batch, 2, 5, 3);
-  assert_int_equal(named(net, "/Erf")->attr.act, SN_ACT_GELU);
+  assert_int_equal(named(net, "/Erf")->attr->act, SN_ACT_GELU);
   assert_shape(named(net, "/h/MatMul"), batch, 11, 5, 1);
-  assert_true(named(net, "loss")->attr.positions && net->label_bytes == batch * 5 * 4);
+  assert_true(named(net, "loss")->attr->positions && net->label_bytes == batch * 5 * 4);
   sn_net_free(net);
 }
 
@@ -104,10 +104,10 @@ static void resized(void **state) {
   sn_net *net = load(CORPUS "resized.onnx", 4, 0);
   assert_true(named(net, "/b/BatchNormalization")->op == SN_BN && named(net, "/b/BatchNormalization")->parameters == 8);
   assert_shape(named(net, "/Resize"), 4, 4, 12, 12);
-  assert_false(named(net, "/Resize")->attr.bilinear);
+  assert_false(named(net, "/Resize")->attr->bilinear);
   assert_shape(named(net, "/Pad"), 4, 4, 3 + 12 + 4, 1 + 12 + 2);
   assert_shape(named(net, "/Resize_1"), 4, 4, 28, 30); /* 19 x 1.5 rounded down, 15 x 2 */
-  assert_true(named(net, "/Resize_1")->attr.bilinear);
+  assert_true(named(net, "/Resize_1")->attr->bilinear);
   sn_net_free(net);
 }
 
@@ -117,12 +117,12 @@ static void several_inputs(void **state) {
   for (uint32_t batch = 1; batch <= 3; batch += 2) {
     sn_net *net = load(CORPUS "masked.onnx", batch, 0);
     assert_int_equal(named(net, "/t/Gather")->op, SN_EMBEDDING);
-    assert_true(named(net, "/Add")->op == SN_POSITION && named(net, "/Add")->attr.rows == 2);
-    assert_true(named(net, "/Add_1")->op == SN_POSITION && named(net, "/Add_1")->attr.rows == 9);
+    assert_true(named(net, "/Add")->op == SN_POSITION && named(net, "/Add")->attr->rows == 2);
+    assert_true(named(net, "/Add_1")->op == SN_POSITION && named(net, "/Add_1")->attr->rows == 9);
     assert_int_equal(named(net, "/n/Pow")->op, SN_RMS_NORM);
-    assert_true(named(net, "/Pow")->op == SN_ACT && named(net, "/Pow")->attr.act == SN_ACT_GELU_NEW);
-    assert_true(named(net, "/Mul_5")->op == SN_DROPOUT && named(net, "/Mul_5")->attr.images);
-    assert_true(named(net, "/Mul_5")->attr.ratio == 0.25);
+    assert_true(named(net, "/Pow")->op == SN_ACT && named(net, "/Pow")->attr->act == SN_ACT_GELU_NEW);
+    assert_true(named(net, "/Mul_5")->op == SN_DROPOUT && named(net, "/Mul_5")->attr->images);
+    assert_true(named(net, "/Mul_5")->attr->ratio == 0.25);
     assert_shape(named(net, "/MatMul"), batch, 2, 5, 5);
     assert_shape(named(net, "loss"), batch, 11, 5, 1); /* of the first output; nothing makes the second */
     assert_int_equal(net->parameters, (11 + 2 + 9) * 6 + 6 + (6 * 18 + 18) + (6 * 12 + 12) + (12 * 6 + 6) + 11 * 6);
@@ -135,7 +135,7 @@ static void fused_attention(void **state) {
   (void)state;
   sn_net *net = load(CORPUS "fused.onnx", 3, 0);
   const sn_layer *attention = named(net, "node_scaled_dot_product_attention");
-  assert_true(attention->op == SN_ATTENTION && attention->attr.causal && attention->attr.heads == 2);
+  assert_true(attention->op == SN_ATTENTION && attention->attr->causal && attention->attr->heads == 2);
   assert_shape(attention, 3, 6, 5, 1);
   assert_int_equal(net->parameters, 11 * 6 + (6 * 18 + 18) + (6 * 11 + 11));
   assert_int_equal(net->n_layers, 1 + 1 + 1 + 1 + 3 + 1 + 1 + 1); /* with a FORK behind the FC */
@@ -147,14 +147,14 @@ static void later_forms(void **state) {
   (void)state;
   sn_net *net = load(CORPUS "bent.onnx", 4, 0);
   const sn_layer *each = named(net, "/b/PRelu"), *one = named(net, "/d/PRelu"), *pool = named(net, "/c/MaxPool");
-  assert_true(each->op == SN_ACT && each->attr.act == SN_ACT_PRELU && each->parameters == 4);
-  assert_true(one->attr.act == SN_ACT_PRELU && one->parameters == 1);
-  assert_true(pool->attr.dilation_h == 2 && pool->attr.dilation_w == 3 && pool->attr.pool == SN_POOL_MAX);
+  assert_true(each->op == SN_ACT && each->attr->act == SN_ACT_PRELU && each->parameters == 4);
+  assert_true(one->attr->act == SN_ACT_PRELU && one->parameters == 1);
+  assert_true(pool->attr->dilation_h == 2 && pool->attr->dilation_w == 3 && pool->attr->pool == SN_POOL_MAX);
   assert_shape(pool, 4, 4, 6, 10);
   const sn_layer *rows = named(net, "/Slice"), *columns = named(net, "/Slice_1"), *turned = named(net, "/Slice_2");
-  assert_true(rows->attr.step == 2 && rows->attr.first == 0 && rows->attr.count == 3 && !rows->attr.turned);
-  assert_true(columns->attr.step == 3 && columns->attr.first == 1 && columns->attr.count == 3);
-  assert_true(turned->attr.step == 0 && turned->attr.count == 3 && turned->attr.turned);
+  assert_true(rows->attr->step == 2 && rows->attr->first == 0 && rows->attr->count == 3 && !rows->attr->turned);
+  assert_true(columns->attr->step == 3 && columns->attr->first == 1 && columns->attr->count == 3);
+  assert_true(turned->attr->step == 0 && turned->attr->count == 3 && turned->attr->turned);
   assert_int_equal(net->parameters, (4 * 27 + 4) + 4 + 1 + (6 * 36 + 6) + (6 * 5 + 5));
   sn_net_free(net);
 }
@@ -367,7 +367,7 @@ static void check_slice(int64_t start, int64_t end, int64_t step) {
   sn_net *net = import(model.bytes, model.size, &err);
   if (!net) fail_msg("%lld to %lld by %lld: %s", (long long)start, (long long)end, (long long)step, err.text);
   const bool whole = count == 8 && step > 0;
-  const sn_attr *a = &named(net, whole ? "mean" : "cut")->attr;
+  const sn_attr *a = named(net, whole ? "mean" : "cut")->attr;
   for (uint32_t i = 0; i < count && !whole; i++) {
     const int64_t taken = a->turned ? a->count - 1 - i : i;
     assert_int_equal(a->first + taken * (a->step ? a->step : 1), rows[i]);
@@ -469,11 +469,11 @@ static void all_refusals(void **state) {
 static void losses(void **state) {
   (void)state;
   sn_net *net = load(CORPUS "cnn.onnx:loss=mse", 4, 0);
-  assert_int_equal(named(net, "loss")->attr.loss, SN_LOSS_MSE);
+  assert_int_equal(named(net, "loss")->attr->loss, SN_LOSS_MSE);
   assert_true(net->label_bytes == 4 * 5 * 4 && net->wide_label_bytes == 4 * 5 * 4);
   sn_net_free(net);
   net = load(CORPUS "cnn.onnx:loss=cross_entropy", 4, 0);
-  assert_int_equal(named(net, "loss")->attr.loss, SN_LOSS_CROSS_ENTROPY);
+  assert_int_equal(named(net, "loss")->attr->loss, SN_LOSS_CROSS_ENTROPY);
   assert_true(net->label_bytes == 4 * 4 && net->wide_label_bytes == 4 * 8);
   sn_net_free(net);
   net = load(CORPUS "attend.onnx:loss=mse", 2, 0); /* of all that is there, whatever its dimensions */

@@ -324,26 +324,25 @@ static void bytes_and_limits(void **state) {
 static void measures(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
-  sn_layer conv = {.op = SN_CONV, .attr = window(5, 1, 2), .out = {10, 64, 27, 27}};
-  conv.attr.groups = 2;
-  conv.attr.bias = true;
+  sn_attr narrow = window(5, 1, 2), wide = window(5, 2, 2);
+  narrow.groups = wide.groups = 2;
+  narrow.bias = wide.bias = true;
+  sn_layer conv = {.op = SN_CONV, .attr = &narrow, .out = {10, 64, 27, 27}};
   assert_int_equal(sn_op_measure(&conv, (sn_shape){10, 96, 27, 27}, &err), SN_OK);
   assert_int_equal(conv.parameters, 64 * 48 * 25 + 64);
   assert_int_equal(conv.macs, 10ull * 64 * 48 * 25 * 27 * 27);
-  sn_layer deconv = {.op = SN_DECONV, .attr = window(5, 2, 2), .out = {10, 64, 14, 14}};
-  deconv.attr.groups = 2;
-  deconv.attr.bias = true;
+  sn_layer deconv = {.op = SN_DECONV, .attr = &wide, .out = {10, 64, 14, 14}};
   assert_int_equal(sn_op_measure(&deconv, (sn_shape){10, 96, 7, 7}, &err), SN_OK);
   assert_int_equal(deconv.parameters, 96 * 32 * 25 + 64);
   assert_int_equal(deconv.macs, 10ull * 96 * 32 * 25 * 7 * 7);
-  sn_layer fc = {.op = SN_FC, .attr = {.channels = 4096}, .out = {10, 4096, 1, 1}};
+  sn_layer fc = {.op = SN_FC, .attr = &(sn_attr){.channels = 4096}, .out = {10, 4096, 1, 1}};
   assert_int_equal(sn_op_measure(&fc, (sn_shape){10, 256, 6, 6}, &err), SN_OK);
   assert_int_equal(fc.parameters, 4096 * 9216);
   assert_int_equal(fc.macs, 10ull * 4096 * 9216);
   sn_layer bn = {.op = SN_BN, .out = {10, 64, 7, 7}};
   assert_int_equal(sn_op_measure(&bn, bn.out, &err), SN_OK);
   assert_true(bn.parameters == 128 && bn.statistics_bytes == 64 * 16 && bn.macs == 0);
-  sn_layer drop = {.op = SN_DROPOUT, .out = {10, 64, 7, 7}};
+  sn_layer drop = {.op = SN_DROPOUT, .attr = &(sn_attr){0}, .out = {10, 64, 7, 7}};
   assert_int_equal(sn_op_measure(&drop, drop.out, &err), SN_OK);
   assert_true(drop.mask_bytes == 10 * 64 * 49 && drop.parameters == 0);
 }
@@ -351,10 +350,11 @@ static void measures(void **state) {
 static void measures_within_limits(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT, macs = SN_ERR_INIT;
-  sn_layer fc = {.op = SN_FC, .attr = {.channels = SN_MAX_DIM}, .out = {1, SN_MAX_DIM, 1, 1}};
+  sn_layer fc = {.op = SN_FC, .attr = &(sn_attr){.channels = SN_MAX_DIM}, .out = {1, SN_MAX_DIM, 1, 1}};
   assert_int_equal(sn_op_measure(&fc, (sn_shape){1, SN_MAX_DIM, SN_MAX_DIM, 1}, &err), SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "parameters"));
-  sn_layer conv = {.op = SN_CONV, .attr = window(1000, 1, 0), .out = {1, 64, 10000, 10000}};
+  const sn_attr wide = window(1000, 1, 0);
+  sn_layer conv = {.op = SN_CONV, .attr = &wide, .out = {1, 64, 10000, 10000}};
   assert_int_equal(sn_op_measure(&conv, (sn_shape){1, 64, 10999, 10999}, &macs), SN_BAD_INPUT);
   assert_non_null(strstr(macs.text, "multiply-adds"));
 }
@@ -370,19 +370,19 @@ static void sequences(void **state) {
   assert_memory_equal(&out, &x, sizeof out);
   assert_int_equal(sn_op_shape(SN_ATTENTION, &a, &packed, 1, &out, &err), SN_OK);
   assert_memory_equal(&out, &x, sizeof out);
-  sn_layer fused = {.op = SN_ATTENTION, .attr = a, .out = x};
+  sn_layer fused = {.op = SN_ATTENTION, .attr = &a, .out = x};
   assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
   assert_true(fused.macs == 2 * 2 * 50 * 50 * 96 && fused.parameters == 0);
   assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 4 + 16);
-  fused.attr.parts = true;
+  a.parts = true;
   assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
   assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 4);
-  fused.attr.ratio = 0.1;
+  a.ratio = 0.1;
   assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
   assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 9);
   assert_int_equal(sn_op_shape(SN_EMBEDDING, &(sn_attr){.rows = 1000, .channels = 8}, &ids, 1, &out, &err), SN_OK);
   assert_true(out.n == 2 && out.c == 8 && out.h == 50 && out.w == 1);
-  sn_layer table = {.op = SN_EMBEDDING, .attr = {.rows = 1000, .channels = 8}, .out = out};
+  sn_layer table = {.op = SN_EMBEDDING, .attr = &(sn_attr){.rows = 1000, .channels = 8}, .out = out};
   assert_int_equal(sn_op_measure(&table, ids, &err), SN_OK);
   assert_int_equal(table.parameters, 8000);
   assert_int_equal(sn_op_shape(SN_TOKEN, &a, &image, 1, &out, &err), SN_OK);
@@ -463,13 +463,13 @@ static void arrangements(void **state) {
 static void arrangements_measured(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
-  sn_layer product = {.op = SN_MATMUL, .attr = {.turn_first = true}, .out = {2, 6, 3, 5}};
+  sn_layer product = {.op = SN_MATMUL, .attr = &(sn_attr){.turn_first = true}, .out = {2, 6, 3, 5}};
   assert_int_equal(sn_op_measure(&product, (sn_shape){2, 6, 10, 3}, &err), SN_OK);
   assert_true(product.macs == 2 * 6 * 3 * 5 * 10 && product.parameters == 0);
-  sn_layer norm = {.op = SN_GROUP_NORM, .attr = {.groups = 3}, .out = {2, 6, 4, 10}};
+  sn_layer norm = {.op = SN_GROUP_NORM, .attr = &(sn_attr){.groups = 3}, .out = {2, 6, 4, 10}};
   assert_int_equal(sn_op_measure(&norm, norm.out, &err), SN_OK);
   assert_true(norm.parameters == 12 && norm.statistics_bytes == 2 * 2 * 3 * 4);
-  sn_layer huge = {.op = SN_MATMUL, .out = {1, 1, SN_MAX_DIM, SN_MAX_DIM}};
+  sn_layer huge = {.op = SN_MATMUL, .attr = &(sn_attr){0}, .out = {1, 1, SN_MAX_DIM, SN_MAX_DIM}};
   assert_int_equal(sn_op_measure(&huge, (sn_shape){1, 1, SN_MAX_DIM, SN_MAX_DIM}, &err), SN_BAD_INPUT);
   assert_non_null(strstr(err.text, "multiply-adds"));
 }

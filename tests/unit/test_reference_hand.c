@@ -127,7 +127,7 @@ static void deconv_scatters(void **state) {
     probe p = probe_open(net, SN_DECONV, 7 + n);
     const sn_layer *layer = &net->layers[p.layer];
     const float *w = p.r.layers[p.layer].parameters, *made;
-    uint64_t count = output_count(&p), biases = layer->attr.bias ? layer->out.c : 0;
+    uint64_t count = output_count(&p), biases = layer->attr->bias ? layer->out.c : 0;
     double *y = net_calloc(count, sizeof *y);
     run_forward(&p);
     made = p.r.output[layer->first_output];

@@ -68,7 +68,7 @@ static int64_t top_of(const sn_attr *a, sn_shape in, const float *plane, int64_t
 static uint64_t kinks_of(const net_runner *r, const sn_layer *layer, uint64_t sum) {
   sn_shape in = sn_layer_input_shape(r->net, layer, 0), out = layer->out;
   const float *x = r->output[r->net->inputs[layer->first_input]];
-  const sn_attr *a = &layer->attr;
+  const sn_attr *a = layer->attr;
   uint64_t count = net_value_count(r, layer->first_output), plane = (uint64_t)out.h * out.w;
   for (uint64_t i = 0; i < count && layer->op == SN_ACT; i++) sum = sum * 31 + (x[i] > 0);
   for (uint64_t i = 0; i < count && layer->op == SN_POOL && a->pool == SN_POOL_MAX; i++) {

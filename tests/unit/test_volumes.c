@@ -44,7 +44,7 @@ static void conv_windows(void **state) {
   for (int i = 0; i < 2000; i++) {
     sn_attr a = draw_window(&seed);
     sn_err err = SN_ERR_INIT;
-    sn_layer conv = {.op = SN_CONV, .attr = a};
+    sn_layer conv = {.op = SN_CONV, .attr = &a};
     uint32_t d = count_windows(PLANES, a.kernel_d, a.stride_d, a.pad_d, a.dilation_d),
              h = count_windows(ROWS, a.kernel_h, a.stride_h, a.pad_h, a.dilation_h),
              w = count_windows(COLUMNS, a.kernel_w, a.stride_w, a.pad_w, a.dilation_w);
@@ -72,7 +72,7 @@ static void deconv_windows(void **state) {
     back.output_pad_d = (PLANES + 2 * a.pad_d - (a.kernel_d - 1) * a.dilation_d - 1) % a.stride_d;
     back.output_pad_h = (ROWS + 2 * a.pad_h - (a.kernel_h - 1) * a.dilation_h - 1) % a.stride_h;
     back.output_pad_w = (COLUMNS + 2 * a.pad_w - (a.kernel_w - 1) * a.dilation_w - 1) % a.stride_w;
-    sn_layer deconv = {.op = SN_DECONV, .attr = back};
+    sn_layer deconv = {.op = SN_DECONV, .attr = &back};
     assert_int_equal(sn_op_shape(SN_DECONV, &back, &made, 1, &again, &err), SN_OK);
     assert_memory_equal(&again, &volume, sizeof again);
     assert_int_equal(sn_op_planes(SN_DECONV, &back), PLANES);
@@ -366,7 +366,7 @@ static void video(void **state) {
   assert_volume(split, "layer2.0.conv1.0.0", 230, 16, 28);
   assert_volume(split, "layer2.0.conv2.0.0", 230, 8, 28);
   assert_volume(split, "layer4.0.conv1.0.3", 512, 2, 7);
-  assert_int_equal(named(split, "layer3.0.conv1.0.3")->attr.stride_d, 2);
+  assert_int_equal(named(split, "layer3.0.conv1.0.3")->attr->stride_d, 2);
   assert_string_equal(source(r3d, "layer2.0.add", 0), "layer2.0.conv2.1");
   check_written(mc3);
   check_written(split);

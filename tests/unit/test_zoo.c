@@ -176,9 +176,9 @@ static void resnet_units(void **state) {
   assert_shape(net, "relu4_6", 1024, 14, 14);
   assert_shape(net, "relu5_3", 2048, 7, 7);
   assert_shape(net, "pool5", 2048, 1, 1);
-  assert_int_equal(find(net, "conv3_1a")->attr.stride_h, 2);
-  assert_int_equal(find(net, "conv3_1b")->attr.stride_h, 1);
-  assert_false(find(net, "conv3_1a")->attr.bias);
+  assert_int_equal(find(net, "conv3_1a")->attr->stride_h, 2);
+  assert_int_equal(find(net, "conv3_1b")->attr->stride_h, 1);
+  assert_false(find(net, "conv3_1a")->attr->bias);
   assert_int_equal(count(net, SN_CONV), 53);
   assert_int_equal(count(net, SN_JOIN), 16);
   assert_int_equal(count(net, SN_FORK), 16);
@@ -246,8 +246,8 @@ static void dcgan_shapes(void **state) {
   assert_shape(net, "d_fc1", 1024, 1, 1);
   assert_int_equal(net->macs, 3 * 31988650);
   assert_int_equal(count(net, SN_BN), 5);
-  assert_int_equal(find(net, "g_image")->attr.act, SN_ACT_SIGMOID);
-  assert_true(find(net, "d_leaky3")->attr.act == SN_ACT_LEAKY && find(net, "d_leaky3")->attr.slope == 0.2);
+  assert_int_equal(find(net, "g_image")->attr->act, SN_ACT_SIGMOID);
+  assert_true(find(net, "d_leaky3")->attr->act == SN_ACT_LEAKY && find(net, "d_leaky3")->attr->slope == 0.2);
   sn_net_free(net);
 }
 
@@ -270,9 +270,9 @@ static void inception_shapes(void **state) {
   assert_shape(v4, "inception_c3/concat", 1536, 8, 8);
   assert_int_equal(find(v4, "inception_c3/concat")->n_inputs, 6);
   assert_int_equal(count(v4, SN_CONV), 149);
-  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr.kernel_h, 1);
-  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr.kernel_w, 7);
-  assert_true(find(v4, "drop")->attr.ratio == 0.2);
+  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr->kernel_h, 1);
+  assert_int_equal(find(v4, "inception_b1/b3_conv2")->attr->kernel_w, 7);
+  assert_true(find(v4, "drop")->attr->ratio == 0.2);
   sn_net_free(v3);
   sn_net_free(v4);
 }
@@ -296,13 +296,13 @@ static void densenet_shapes(void **state) {
 static void torchvision_forms(void **state) {
   (void)state;
   sn_net *resnet = load("tv_resnet50", 1, 0), *alexnet = load("tv_alexnet", 1, 0), *vgg = load("tv_vgg16", 1, 256);
-  assert_int_equal(find(resnet, "layer2.0.conv1")->attr.stride_h, 1);
-  assert_int_equal(find(resnet, "layer2.0.conv2")->attr.stride_h, 2);
+  assert_int_equal(find(resnet, "layer2.0.conv1")->attr->stride_h, 1);
+  assert_int_equal(find(resnet, "layer2.0.conv2")->attr->stride_h, 2);
   assert_shape(resnet, "layer2.0.conv1", 128, 56, 56);
   assert_string_equal(resnet->layers[sn_layer_input(resnet, find(resnet, "layer2.0.add"), 0)->producer].name,
                       "layer2.0.bn3");
   assert_shape(alexnet, "features.0", 64, 55, 55);
-  assert_int_equal(find(alexnet, "classifier.2")->attr.inplace, SN_INPLACE_YES);
+  assert_int_equal(find(alexnet, "classifier.2")->attr->inplace, SN_INPLACE_YES);
   assert_shape(vgg, "features.30", 512, 8, 8);
   assert_shape(vgg, "avgpool", 512, 7, 7); /* so any image goes with the same parameters */
   assert_int_equal(vgg->parameters, 138357544);
@@ -313,9 +313,9 @@ static void torchvision_forms(void **state) {
   assert_int_equal(find(dense, "features.denseblock1.denselayer1.cat")->n_inputs, 1);
   assert_int_equal(find(dense, "features.denseblock4.denselayer16.cat")->n_inputs, 16);
   assert_shape(dense, "features.denseblock4.cat", 1024, 7, 7);
-  assert_int_equal(find(mobile, "features.3.add")->attr.inplace, SN_INPLACE_NO);
-  assert_int_equal(find(mobile, "features.3.conv.0.2")->attr.act, SN_ACT_RELU6);
-  assert_int_equal(find(mobile, "features.3.conv.1.0")->attr.groups, 144);
+  assert_int_equal(find(mobile, "features.3.add")->attr->inplace, SN_INPLACE_NO);
+  assert_int_equal(find(mobile, "features.3.conv.0.2")->attr->act, SN_ACT_RELU6);
+  assert_int_equal(find(mobile, "features.3.conv.1.0")->attr->groups, 144);
   assert_int_equal(count(mobile, SN_JOIN), 10);
   sn_net_free(dense);
   sn_net_free(mobile);
@@ -328,12 +328,12 @@ static void grouped_and_wide(void **state) {
   assert_shape(grouped, "layer1.0.conv2", 128, 56, 56);
   assert_shape(grouped, "layer4.2.conv2", 1024, 7, 7);
   assert_shape(grouped, "layer4.2.add", 2048, 7, 7);
-  assert_int_equal(find(grouped, "layer3.1.conv2")->attr.groups, 32);
-  assert_int_equal(find(grouped, "layer3.1.conv1")->attr.groups, 1);
+  assert_int_equal(find(grouped, "layer3.1.conv2")->attr->groups, 32);
+  assert_int_equal(find(grouped, "layer3.1.conv1")->attr->groups, 1);
   assert_shape(wide, "layer1.0.conv2", 128, 56, 56);
   assert_shape(wide, "layer4.2.conv1", 1024, 7, 7);
   assert_shape(wide, "layer4.2.add", 2048, 7, 7);
-  assert_int_equal(find(wide, "layer3.1.conv2")->attr.groups, 1);
+  assert_int_equal(find(wide, "layer3.1.conv2")->attr->groups, 1);
   sn_net_free(grouped);
   sn_net_free(wide);
 }
@@ -345,7 +345,7 @@ static void inception_bn_of_mxnet(void **state) {
   assert_shape(net, "ch_concat_3c_chconcat", 576, 14, 14);
   assert_shape(net, "ch_concat_4e_chconcat", 1056, 7, 7);
   assert_shape(net, "ch_concat_5b_chconcat", 1024, 7, 7);
-  assert_true(find(net, "conv_3a_1x1")->attr.bias);
+  assert_true(find(net, "conv_3a_1x1")->attr->bias);
   assert_int_equal(net->n_layers - count(net, SN_FORK) - 1, 232); /* 233 operations in MXNet: it counts a flatten */
   assert_int_equal(count(net, SN_FORK), 10);
   sn_net_free(net);

@@ -113,8 +113,8 @@ static void squeezed_and_next(void **state) {
   assert_shape(mobile, "features.4.block.2.fc1", 24, 1, 1);
   assert_shape(mobile, "features.4.mul", 72, 28, 28);
   assert_shape(mobile, "features.16.2", 960, 7, 7);
-  assert_int_equal(find(mobile, "features.4.block.2.activation")->attr.act, SN_ACT_RELU);
-  assert_int_equal(find(mobile, "features.4.block.2.scale_activation")->attr.act, SN_ACT_HARDSIGMOID);
+  assert_int_equal(find(mobile, "features.4.block.2.activation")->attr->act, SN_ACT_RELU);
+  assert_int_equal(find(mobile, "features.4.block.2.scale_activation")->attr->act, SN_ACT_HARDSIGMOID);
   assert_int_equal(count(mobile, SN_JOIN), 10);
   assert_int_equal(count(mobile, SN_MUL), 8);
   assert_shape(b0, "features.1.0.block.1.fc1", 8, 1, 1);
