@@ -10,8 +10,11 @@
  * What depends on what:
  *
  *   network and iteration      routes (but for those whose workspaces are tensors), their schedules, persistent bytes
+ *                              their instructions but for algorithms and addresses, as long as nothing is sent out for
+ *                              want of room (sim/plan/like.h)
  *   algorithms                 plans (sim/plan/proved.h) that first fit has room for, or whose bytes nothing has room
- * for blocks and limits alone    packings: of devices with the same algorithms, and of tensors without any workspace
+ *                              for
+ *   blocks and limits alone    packings: of devices with the same algorithms, and of tensors without any workspace
  *   and on the device          costs, graphs whose workspaces are tensors
  *   and on options, too        the floor, what adapting strategies have made before, the least pools found
  *   and on the memory          all other plans: none is kept

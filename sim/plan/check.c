@@ -2,6 +2,7 @@
 #include "sim/plan/check.h"
 
 #include "base/checked.h"
+#include "sim/plan/like.h"
 #include "sim/plan/regions.h"
 
 #include <inttypes.h>
@@ -139,38 +140,51 @@ static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint
   return SN_OK;
 }
 
-static sn_status check_alloc(checker *c, const sn_instr *i) {
+/* Of whole blocks, inside the pool, in no one's way. */
+static sn_status check_place(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   uint64_t bytes = c->route->tensors[i->id].bytes;
+  char text[SN_TENSOR_NAME];
+  if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
+    return reject(c, SN_RULE_MEMORY, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
+  t->offset = i->offset;
+  t->reserved = i->bytes;
+  return claim(c, &c->pool, i, i->id);
+}
+
+static sn_status check_alloc(checker *c, const sn_instr *i) {
+  state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, SN_RULE_MEMORY, "%s is allocated already", name(c, i->id, text));
   if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
     return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
-  if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
-    return reject(c, SN_RULE_MEMORY, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
-  sn_status status = claim(c, &c->pool, i, i->id);
+  sn_status status = check_place(c, i);
   if (status != SN_OK) return status;
   t->resident = true;
-  t->offset = i->offset;
-  t->reserved = i->bytes;
   t->version = 0;
   for (use_kind use = TOUCHED; use <= WROTE; use++) {
     uint32_t *clocks = clocks_of(c, use, i->id);
     for (uint32_t l = 0; l < c->n_lanes; l++) clocks[l] = 0;
     note(c, i, clocks);
   }
-  c->live_bytes += bytes;
+  c->live_bytes += c->route->tensors[i->id].bytes;
   c->live_tensors++;
   meter(c);
   return SN_OK;
+}
+
+static sn_status check_lies_there(checker *c, const sn_instr *i) {
+  const state *t = &c->states[i->id];
+  char text[SN_TENSOR_NAME];
+  if (i->offset == t->offset && i->bytes == t->reserved) return SN_OK;
+  return reject(c, SN_RULE_MEMORY, "%s is not what lies there", name(c, i->id, text));
 }
 
 static sn_status check_release(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
-  if (i->offset != t->offset || i->bytes != t->reserved)
-    return reject(c, SN_RULE_MEMORY, "%s is not what lies there", name(c, i->id, text));
+  if (check_lies_there(c, i) != SN_OK) return c->err->code;
   uint32_t *clocks = clocks_of(c, TOUCHED, i->id);
   if (!behind(c, i->lane, clocks))
     return reject(c, SN_RULE_FENCES, "%s is released while another lane may still use it", name(c, i->id, text));
@@ -296,6 +310,13 @@ static sn_status check_corun(checker *c, const sn_instr *i) {
   return status == SN_OK ? check_cores(c, i) : status;
 }
 
+static sn_status check_workspace(checker *c, const sn_instr *i) {
+  if (i->bytes == 0) return SN_OK;
+  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK)
+    return reject(c, SN_RULE_MEMORY, "its workspace is not whole blocks");
+  return claim(c, &c->pool, i, SN_NONE);
+}
+
 static sn_status check_compute(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
   bool corun = sn_plan_is_corun(c->plan);
@@ -303,11 +324,9 @@ static sn_status check_compute(checker *c, const sn_instr *i) {
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
     if (!corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
       status = check_access(c, i, step->first_access + a);
-  if (status != SN_OK || i->bytes == 0) return status;
-  if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK)
-    return reject(c, SN_RULE_MEMORY, "its workspace is not whole blocks");
+  if (status != SN_OK) return status;
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
-  return claim(c, &c->pool, i, SN_NONE);
+  return check_workspace(c, i);
 }
 
 static sn_status check_copy_size(checker *c, const sn_instr *i) {
@@ -477,6 +496,58 @@ sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
   if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
   sn_status status = check_all(&c);
   if (report) *report = c.report;
+  clear(&c);
+  return status;
+}
+
+/* ---- where the rest has been proved of another plan ---- */
+
+/* Known to be released behind every use, so that who is ordered behind the release is behind those, too. */
+static sn_status check_leaves(checker *c, const sn_instr *i) {
+  lane_clocks touched = {{0}};
+  if (check_lies_there(c, i) != SN_OK) return c->err->code;
+  note(c, i, touched.of);
+  sn__regions_release(&c->pool, i->offset, touched.of);
+  return SN_OK;
+}
+
+static sn_status check_memory_of(checker *c, const sn_instr *i) {
+  c->known[i->lane].of[i->lane]++;
+  switch ((sn_instr_kind)i->kind) {
+  case SN_ALLOC:
+    return check_place(c, i);
+  case SN_RELEASE:
+    return check_leaves(c, i);
+  case SN_COMPUTE:
+    return check_workspace(c, i);
+  case SN_SIGNAL:
+    return check_signal(c, i);
+  case SN_WAIT:
+    return check_wait(c, i);
+  case SN_COPY_OUT:
+  case SN_COPY_IN:
+  case SN_INSTR_KINDS:
+    break;
+  }
+  return SN_OK;
+}
+
+static sn_status check_memory(checker *c) {
+  size_t fences = (size_t)c->plan->n_fences + 1;
+  c->fences = calloc(fences * c->n_lanes, sizeof *c->fences);
+  c->signalled = calloc(fences, sizeof *c->signalled);
+  c->states = calloc(c->route->n_tensors, sizeof *c->states);
+  if (!c->fences || !c->signalled || !c->states) return sn_fail_memory(c->err);
+  sn_status status = SN_OK;
+  for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
+    status = check_memory_of(c, &c->plan->instrs[c->at]);
+  return status;
+}
+
+sn_status sn_check_like(const sn_plan *plan, const sn_plan *proved, sn_err *err) {
+  if (!proved || sn_plan_is_corun(plan) || !sn_like_is(plan, proved)) return sn_check(plan, NULL, err);
+  checker c = {.plan = plan, .n_lanes = sn_plan_lanes(plan), .route = plan->route, .err = err};
+  sn_status status = check_memory(&c);
   clear(&c);
   return status;
 }

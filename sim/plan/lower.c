@@ -117,8 +117,7 @@ uint64_t sn_lower_floor(const sn_route *route, sn_workspace workspace, const sn_
   return most;
 }
 
-/* Of what is not reserved. */
-static uint64_t counted_left(sn_workspace workspace, uint64_t pool_bytes, uint64_t reserved) {
+uint64_t sn_lower_left(sn_workspace workspace, uint64_t pool_bytes, uint64_t reserved) {
   uint64_t whole_blocks = pool_bytes / SN_POOL_BLOCK * SN_POOL_BLOCK;
   switch (workspace) {
   case SN_WORKSPACE_NONE:
@@ -134,7 +133,7 @@ static uint64_t counted_left(sn_workspace workspace, uint64_t pool_bytes, uint64
 
 static uint64_t bytes_left(const lowering *l) {
   if (l->workspace == SN_WORKSPACE_DYNAMIC && !l->emit.counts) return sn_pool_largest(&l->emit.pool, l->pool_bytes);
-  return counted_left(l->workspace, l->pool_bytes, l->emit.pool.reserved);
+  return sn_lower_left(l->workspace, l->pool_bytes, l->emit.pool.reserved);
 }
 
 bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs *costs, uint64_t pool_bytes) {
@@ -145,7 +144,7 @@ bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs 
     if (i->kind == SN_ALLOC) reserved += i->bytes;
     if (i->kind == SN_RELEASE) reserved -= i->bytes;
     if (i->kind != SN_COMPUTE) continue;
-    uint64_t left = counted_left(workspace, pool_bytes, reserved);
+    uint64_t left = sn_lower_left(workspace, pool_bytes, reserved);
     uint64_t bytes = sn_pool_round(sn_lower_workspace_in(plan->route, costs, i->id, left, algo));
     if (bytes != i->bytes || algo[0] != i->algo[0] || algo[1] != i->algo[1]) return false;
   }

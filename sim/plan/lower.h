@@ -38,6 +38,9 @@ sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn
  */
 bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs *costs, uint64_t pool_bytes);
 
+/* The bytes that sn_lower_counting() leaves a workspace where so many are reserved. */
+uint64_t sn_lower_left(sn_workspace workspace, uint64_t pool_bytes, uint64_t reserved);
+
 /* The workspace without which a step (index) does not run, however little memory there is: that of its smallest
  * algorithms, or with SN_WORKSPACE_MAX of its fastest. */
 uint64_t sn_lower_workspace(const sn_route *route, sn_workspace workspace, const sn_costs *costs, uint32_t step);

@@ -5,12 +5,22 @@
 #include "sim/plan/check.h"
 #include "sim/plan/duration.h"
 #include "sim/plan/fill.h"
+#include "sim/plan/like.h"
 #include "sim/plan/lower.h"
 #include "sim/plan/optimal.h"
 #include "sim/plan/place.h"
 
+/* One that was proved for the same schedule and strategy; NULL: none is known. */
+static const sn_plan *model_of(const sn_plan_wish *w) {
+  return w->proved ? sn_proved_model(w->proved, w) : NULL;
+}
+
 static sn_plan *count_in(const sn_plan_wish *w, uint64_t pool_bytes, bool gives_up, sn_err *err) {
-  sn_plan *plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, gives_up, err);
+  const sn_plan *model = model_of(w);
+  bool cache = sn_strategy_has_cache(w->strategy);
+  sn_plan *plan = model ? sn_like_lower(model, cache, w->workspace, w->costs, pool_bytes, gives_up, err) : NULL;
+  if (!plan && err->code == SN_OK)
+    plan = sn_lower_counting(w->schedule, w->strategy, w->workspace, w->costs, pool_bytes, gives_up, err);
   if (plan) plan->pool_limit = w->pool_bytes;
   return plan;
 }
@@ -128,7 +138,7 @@ static sn_plan *make(const sn_plan_wish *wish, sn_err *err) {
   plan = packed ? make_packed(wish, &plain, err) : lower_in(wish, err);
   if (!plan) return NULL;
   plan->external_limit = wish->external_limit;
-  sn_status status = sn_check(plan, NULL, err);
+  sn_status status = sn_check_like(plan, model_of(wish), err);
   if (status == SN_OK && keeps && plain) status = sn_proved_keep(wish->proved, wish, plan, err);
   if (status == SN_OK) return plan;
   sn_plan_free(plan);

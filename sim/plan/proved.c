@@ -18,9 +18,18 @@ static bool is_free_of_pool(const sn_plan *plan, sn_strategy strategy, uint64_t 
   return roomy || plan->reserved_peak > pool_bytes;
 }
 
+static bool is_of(const sn_proved_entry *e, const sn_plan_wish *w) {
+  return e->plan && e->schedule == w->schedule && sn_strategy_same(e->strategy, w->strategy);
+}
+
+const sn_plan *sn_proved_model(const sn_proved *proved, const sn_plan_wish *wish) {
+  for (int i = 0; i < SN_PROVED_KEPT; i++)
+    if (is_of(&proved->entries[i], wish)) return proved->entries[i].plan;
+  return NULL;
+}
+
 static bool is_again(const sn_proved_entry *e, const sn_plan_wish *w) {
-  return e->plan && e->schedule == w->schedule && sn_strategy_same(e->strategy, w->strategy) &&
-         is_free_of_pool(e->plan, w->strategy, w->pool_bytes) &&
+  return is_of(e, w) && is_free_of_pool(e->plan, w->strategy, w->pool_bytes) &&
          sn_lower_again(e->plan, w->workspace, w->costs, w->pool_bytes);
 }
 

@@ -8,7 +8,8 @@
  *
  * What depends on what: of a schedule and a strategy all decisions are the same wherever the algorithms are, as long as
  * a cache has room for everything (sn_lower_again()). Addresses depend on the blocks alone, but where a plan is
- * squeezed into the pool on offer. So kept are plans that first fit has room for, and, without a cache, those whose
+ * squeezed into the pool on offer. Where only algorithms differ, a plan is the model of another one
+ * (sim/plan/like.h). So kept are plans that first fit has room for, and, without a cache, those whose
  * bytes alone are more than the pool; and they are found where that holds of the other pool too. The 32 latest are
  * kept.
  */
@@ -42,6 +43,10 @@ void sn_proved_clear(sn_proved *proved);
 
 /* A copy of the plan that would be made, for the pool on offer. NULL where it is not known; SN_NO_MEMORY. */
 sn_plan *sn_proved_find(const sn_proved *proved, const struct sn_plan_wish *wish, sn_err *err);
+
+/* One of the same schedule and strategy, whatever its algorithms and the pool on offer; NULL: none is known. It stays
+ * until the next sn_proved_keep(). */
+const sn_plan *sn_proved_model(const sn_proved *proved, const struct sn_plan_wish *wish);
 
 /* Keeps a copy of a plan that counts bytes and was placed as well as can be, where it can be found again.
  * SN_NO_MEMORY. */
