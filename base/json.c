@@ -5,7 +5,7 @@
  * The item is the k-th in the tree in document order, so its value is the k-th in the text; keys are the strings before
  * a colon. Nothing recurses and every pass is linear in the text. cJSON needs about 80 bytes of memory for a
  * value, which MAX_VALUES bounds. */
-#include "base/json.h"
+#include "base/json_internal.h"
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -21,14 +21,6 @@
 #include <string.h>
 
 enum { MAX_VALUES = 12 * 1000 * 1000 };
-
-struct sn_json {
-  char *name;
-  char *text; /* ends in NUL */
-  size_t bytes;
-  cJSON *root;
-  bool terse;
-};
 
 void sn_json_free(sn_json *doc) {
   if (!doc) return;
@@ -56,8 +48,7 @@ static sn_status fail_at(const sn_json *doc, unsigned line, sn_err *err, const c
   return sn_fail(err, SN_BAD_INPUT, "%s: %s", place, sn_utf8_clean(text)); /* the file's texts go to a terminal */
 }
 
-static __attribute__((format(printf, 4, 5))) sn_status fail_line(const sn_json *doc, unsigned line, sn_err *err,
-                                                                 const char *format, ...) {
+sn_status sn__json_fail_line(const sn_json *doc, unsigned line, sn_err *err, const char *format, ...) {
   va_list args;
   va_start(args, format);
   fail_at(doc, line, err, format, args);
@@ -75,9 +66,16 @@ sn_status sn_json_fail(const sn_json *doc, const cJSON *item, sn_err *err, const
 
 /* -- lines ------------------------------------------------------------------------------------------------------- */
 
-static unsigned line_of(const char *text, const char *place) {
-  unsigned line = 1;
-  for (; text < place; text++) line += *text == '\n';
+unsigned sn__json_count_lines(const char *begin, const char *end) {
+  unsigned lines = 0;
+  for (; begin < end && (begin = memchr(begin, '\n', (size_t)(end - begin))); begin++) lines++;
+  return lines;
+}
+
+unsigned sn__json_line_of(const sn_json *doc, const char *place) {
+  unsigned line = 1 + doc->lines_before + sn__json_count_lines(doc->text, place);
+  for (size_t i = 0; i < doc->n_cuts; i++)
+    if (doc->text + doc->cuts[i].at <= place) line += doc->cuts[i].lines;
   return line;
 }
 
@@ -102,13 +100,12 @@ static bool is_blank(char c) {
   return c && (unsigned char)c <= ' '; /* what cJSON skips */
 }
 
-static const char *skip_blanks(const char *at) {
+const char *sn__json_skip_blanks(const char *at) {
   while (is_blank(*at)) at++;
   return at;
 }
 
-/* Behind the string that begins at `at`; stops at the end of the text. */
-static const char *skip_string(const char *at) {
+const char *sn__json_skip_string(const char *at) {
   for (at++; *at && *at != '"'; at++)
     if (*at == '\\' && at[1]) at++;
   return *at ? at + 1 : at;
@@ -116,7 +113,7 @@ static const char *skip_string(const char *at) {
 
 /* Behind the token at `at`: a string, a bracket, or a number or word. */
 static const char *skip_token(const char *at) {
-  if (*at == '"') return skip_string(at);
+  if (*at == '"') return sn__json_skip_string(at);
   if (*at == '[' || *at == '{') return at + 1;
   while (*at && !is_blank(*at) && !strchr(",:[]{}\"", *at)) at++;
   return at;
@@ -125,15 +122,15 @@ static const char *skip_token(const char *at) {
 unsigned sn_json_line(const sn_json *doc, const cJSON *item) {
   size_t rank = item ? rank_of(doc->root, item) : 0;
   const char *at = strncmp(doc->text, "\xEF\xBB\xBF", 3) == 0 ? doc->text + 3 : doc->text; /* byte order mark */
-  while (rank > 0 && *(at = skip_blanks(at))) {
+  while (rank > 0 && *(at = sn__json_skip_blanks(at))) {
     if (strchr(",:]}", *at)) {
       at++;
       continue;
     }
     const char *begin = at;
     at = skip_token(at);
-    bool key = *begin == '"' && *skip_blanks(at) == ':';
-    if (!key && --rank == 0) return line_of(doc->text, begin);
+    bool key = *begin == '"' && *sn__json_skip_blanks(at) == ':';
+    if (!key && --rank == 0) return sn__json_line_of(doc, begin);
   }
   return 0;
 }
@@ -142,11 +139,11 @@ unsigned sn_json_line(const sn_json *doc, const cJSON *item) {
 
 static sn_status check_bytes(const sn_json *doc, sn_err *err) {
   const char *zero = memchr(doc->text, '\0', doc->bytes);
-  if (zero) return fail_line(doc, line_of(doc->text, zero), err, "a NUL byte: this is not a text file");
+  if (zero) return sn__json_fail_line(doc, sn__json_line_of(doc, zero), err, "a NUL byte: this is not a text file");
   for (size_t i = 0, step; i < doc->bytes; i += step) {
     uint32_t point;
     step = sn_utf8_next(doc->text + i, &point);
-    if (step == 0) return fail_line(doc, line_of(doc->text, doc->text + i), err, "not valid UTF-8");
+    if (step == 0) return sn__json_fail_line(doc, sn__json_line_of(doc, doc->text + i), err, "not valid UTF-8");
   }
   return SN_OK;
 }
@@ -160,35 +157,45 @@ static const char *find_zero_escape(const char *text) {
   return NULL;
 }
 
-static sn_status check_texts(const sn_json *doc, sn_err *err) {
+static sn_status check_texts(const sn_json *doc, size_t most_values, sn_err *err) {
   const char *zero = find_zero_escape(doc->text);
-  if (zero) return fail_line(doc, line_of(doc->text, zero), err, "\"\\u0000\": no text may hold a NUL");
+  if (zero) return sn__json_fail_line(doc, sn__json_line_of(doc, zero), err, "\"\\u0000\": no text may hold a NUL");
   size_t depth = 0, values = 1;
-  for (const char *at = doc->text; *at; at = *at == '"' ? skip_string(at) : at + 1) {
+  for (const char *at = doc->text; *at; at = *at == '"' ? sn__json_skip_string(at) : at + 1) {
     bool begins = *at == '[' || *at == '{', ends = *at == ']' || *at == '}';
     if (begins) depth++;
     if (ends && depth > 0) depth--;
     values += begins || *at == ',';
     if (depth >= CJSON_NESTING_LIMIT)
-      return fail_line(doc, line_of(doc->text, at), err, "nested %d deep; nothing needs that", CJSON_NESTING_LIMIT);
-    if (values > MAX_VALUES)
-      return fail_line(doc, line_of(doc->text, at), err, "more than %d values; no description is so long", MAX_VALUES);
+      return sn__json_fail_line(doc, sn__json_line_of(doc, at), err, "nested %d deep; nothing needs that",
+                                CJSON_NESTING_LIMIT);
+    if (values > most_values)
+      return sn__json_fail_line(doc, sn__json_line_of(doc, at), err, "more than %d values; no description is so long",
+                                MAX_VALUES);
   }
   return SN_OK;
 }
 
-static sn_status parse(sn_json *doc, sn_err *err) {
+sn_status sn__json_check(const sn_json *doc, size_t most_values, sn_err *err) {
   if (check_bytes(doc, err) != SN_OK) return err->code;
-  if (*skip_blanks(doc->text) == '\0') return fail_line(doc, 0, err, "the file is empty");
-  if (check_texts(doc, err) != SN_OK) return err->code;
-  const char *end = doc->text;
+  if (*sn__json_skip_blanks(doc->text) == '\0') return sn__json_fail_line(doc, 0, err, "the file is empty");
+  return check_texts(doc, most_values, err);
+}
+
+sn_status sn__json_fail_near(const sn_json *doc, const char *place, sn_err *err) {
+  const unsigned line = sn__json_line_of(doc, place);
+  if (*place == '\0') return sn__json_fail_line(doc, line, err, "not valid JSON: the file ends too early");
+  return sn__json_fail_line(doc, line, err, "not valid JSON near `%.20s`", place);
+}
+
+sn_status sn__json_parse(sn_json *doc, size_t bytes, bool whole, const char **end, sn_err *err) {
+  *end = doc->text;
   errno = 0;
-  doc->root = cJSON_ParseWithLengthOpts(doc->text, doc->bytes + 1, &end, 1);
+  doc->root = cJSON_ParseWithLengthOpts(doc->text, bytes + 1, end, whole); /* with the NUL */
   if (doc->root) return SN_OK;
   if (errno == ENOMEM) return sn_fail_memory(err);
-  if (*end == '\0') return fail_line(doc, line_of(doc->text, end), err, "not valid JSON: the file ends too early");
-  while (end > doc->text && isalnum((unsigned char)end[-1])) end--; /* cJSON may stop within a word */
-  return fail_line(doc, line_of(doc->text, end), err, "not valid JSON near `%.20s`", end);
+  while (*end > doc->text && **end && isalnum((unsigned char)(*end)[-1])) --*end; /* it may stop within a word */
+  return sn__json_fail_near(doc, *end, err);
 }
 
 /* Takes over `text`, which has room for a NUL behind its bytes. */
@@ -203,34 +210,34 @@ static sn_json *adopt(const char *name, char *text, size_t bytes, sn_err *err) {
   }
   text[bytes] = '\0';
   *doc = (sn_json){.name = memcpy(copy, name, length), .text = text, .bytes = bytes};
-  if (parse(doc, err) == SN_OK) return doc;
+  const char *end;
+  if (sn__json_check(doc, MAX_VALUES, err) == SN_OK && sn__json_parse(doc, bytes, true, &end, err) == SN_OK) return doc;
   sn_json_free(doc);
   return NULL;
 }
 
-static void *fail_too_large(const char *name, sn_err *err) {
-  sn_fail(err, SN_BAD_INPUT, "%.180s: larger than %d MiB", name, SN_JSON_MAX_BYTES >> 20);
+void *sn__json_fail_size(const char *name, size_t most, sn_err *err) {
+  sn_fail(err, SN_BAD_INPUT, "%.180s: larger than %zu MiB", name, most >> 20);
   return NULL;
 }
 
-sn_json *sn_json_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
-  if (bytes > SN_JSON_MAX_BYTES) return fail_too_large(name, err);
+char *sn__json_copy(const char *name, const char *text, size_t bytes, size_t most, sn_err *err) {
+  if (bytes > most) return sn__json_fail_size(name, most, err);
   char *copy = malloc(bytes + 1);
-  if (!copy) {
-    sn_fail_memory(err);
-    return NULL;
-  }
-  if (bytes) memcpy(copy, text, bytes);
-  return adopt(name, copy, bytes, err);
+  if (copy && bytes) memcpy(copy, text, bytes);
+  if (!copy) sn_fail_memory(err);
+  return copy;
 }
 
-/* Doubles the room for the text up to one byte more than the limit. */
-static char *read_all(FILE *file, size_t *bytes) {
+/* Doubles the room for the text up to one byte more than the limit. What is no text is not read to its end. */
+static char *read_all(FILE *file, size_t most, size_t *bytes) {
   size_t room = 4096;
   char *text = malloc(room + 1);
   for (*bytes = 0; text; room = 2 * room) {
-    *bytes += fread(text + *bytes, 1, room - *bytes, file);
-    if (*bytes < room || *bytes > SN_JSON_MAX_BYTES) break;
+    size_t more = fread(text + *bytes, 1, room - *bytes, file);
+    bool binary = memchr(text + *bytes, '\0', more) != NULL;
+    *bytes += more;
+    if (*bytes < room || *bytes > most || binary) break;
     char *wider = realloc(text, 2 * room + 1);
     if (!wider) free(text);
     text = wider;
@@ -238,29 +245,39 @@ static char *read_all(FILE *file, size_t *bytes) {
   return text;
 }
 
-static sn_json *load(const char *path, FILE *file, sn_err *err) {
-  size_t bytes;
-  char *text = read_all(file, &bytes);
-  if (text && !ferror(file) && bytes <= SN_JSON_MAX_BYTES) return adopt(path, text, bytes, err);
+static char *load(const char *path, FILE *file, size_t most, size_t *bytes, sn_err *err) {
+  char *text = read_all(file, most, bytes);
+  if (text && !ferror(file) && *bytes <= most) return text;
   if (!text)
     sn_fail_memory(err);
   else if (ferror(file))
     sn_fail(err, SN_BAD_FILE, "%.180s: cannot be read: %s", path, strerror(errno));
   else
-    fail_too_large(path, err);
+    sn__json_fail_size(path, most, err);
   free(text);
   return NULL;
 }
 
-sn_json *sn_json_load(const char *path, sn_err *err) {
+char *sn__json_read(const char *path, size_t most, size_t *bytes, sn_err *err) {
   FILE *file = fopen(path, "rb");
   if (!file) {
     sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
     return NULL;
   }
-  sn_json *doc = load(path, file, err);
+  char *text = load(path, file, most, bytes, err);
   fclose(file);
-  return doc;
+  return text;
+}
+
+sn_json *sn_json_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
+  char *copy = sn__json_copy(name, text, bytes, SN_JSON_MAX_BYTES, err);
+  return copy ? adopt(name, copy, bytes, err) : NULL;
+}
+
+sn_json *sn_json_load(const char *path, sn_err *err) {
+  size_t bytes;
+  char *text = sn__json_read(path, SN_JSON_MAX_BYTES, &bytes, err);
+  return text ? adopt(path, text, bytes, err) : NULL;
 }
 
 /* -- members ----------------------------------------------------------------------------------------------------- */

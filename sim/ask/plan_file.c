@@ -18,25 +18,25 @@
 #define SNSIM_VERSION "unknown"
 #endif
 
-/* Of the document, which it takes over; NULL: none was read. */
-static sn_plan_file *file_of(sn_json *doc, sn_err *err) {
-  sn_plan_file *file = doc ? calloc(1, sizeof *file) : NULL;
-  if (doc && !file) sn_fail_memory(err);
-  if (file && sn_plan_read_head(doc, &file->head, err) == SN_OK) {
-    file->doc = doc;
+/* Of the text, which it takes over; NULL: none was read. */
+static sn_plan_file *file_of(sn_json_lists *text, sn_err *err) {
+  sn_plan_file *file = text ? calloc(1, sizeof *file) : NULL;
+  if (text && !file) sn_fail_memory(err);
+  if (file && sn_plan_read_head(text, &file->head, err) == SN_OK) {
+    file->text = text;
     return file;
   }
   free(file);
-  sn_json_free(doc);
+  sn_json_lists_free(text);
   return NULL;
 }
 
 sn_plan_file *sn_plan_file_load(const char *path, sn_err *err) {
-  return file_of(sn_json_load(path, err), err);
+  return file_of(sn_plan_load(path, err), err);
 }
 
 sn_plan_file *sn_plan_file_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
-  return file_of(sn_json_parse(name, text, bytes, err), err);
+  return file_of(sn_plan_parse(name, text, bytes, err), err);
 }
 
 void sn_plan_file_free(sn_plan_file *file) {
@@ -45,15 +45,16 @@ void sn_plan_file_free(sn_plan_file *file) {
   sn_route_free(file->route);
   sn_costs_free(file->costs);
   sn_net_free(file->net);
-  sn_json_free(file->doc);
+  sn_json_lists_free(file->text);
   free(file);
 }
 
 /* ---- what it is a plan of ---- */
 
 static sn_status fail_head(const sn_plan_file *file, const char *key, const char *text, sn_err *err) {
-  const cJSON *item = cJSON_GetObjectItemCaseSensitive(sn_json_root(file->doc), key);
-  return sn_json_fail(file->doc, item, err, "%s", text);
+  const sn_json *doc = sn_json_lists_head(file->text);
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), key);
+  return sn_json_fail(doc, item, err, "%s", text);
 }
 
 /* The network in the images that the plan is for. */
@@ -112,8 +113,8 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
 
 sn_status sn_plan_file_check(sn_plan_file *file, const char *net, const sn_device *device, sn_err *err) {
   if (find_net(file, net, err) != SN_OK || open_graph(file, device, err) != SN_OK) return err->code;
-  file->plan = sn_plan_read(file->doc, file->route, err);
-  return file->plan ? sn_plan_check_read(file->doc, file->plan, &file->report, err) : err->code;
+  file->plan = sn_plan_read(file->text, file->route, err);
+  return file->plan ? sn_plan_check_read(file->text, file->plan, &file->report, err) : err->code;
 }
 
 /* ---- playing ---- */

@@ -16,7 +16,7 @@
 #include "sim/play/timeline.h"
 
 typedef struct sn_plan_file {
-  sn_json *doc;
+  sn_json_lists *text;
   sn_plan_head head;
   sn_net *net; /* from here on NULL until it is checked */
   sn_costs *costs;

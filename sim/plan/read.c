@@ -14,12 +14,27 @@
 enum { FORMAT = 1, MOST_IMAGE = 65536, MOST_TEAMS = 4096 };
 
 typedef struct reader {
-  const sn_json *doc;
+  sn_json_lists *file;
+  const sn_json *doc; /* the head, or the element of a list that is being read */
   const sn_route *route;
   sn_plan *plan;
   sn_err *err;
-  bool corun; /* operations have cores of their own */
+  uint32_t room; /* for instructions */
+  bool corun;    /* operations have cores of their own */
 } reader;
+
+/* ---- opening ---- */
+
+/* In the order in which they are read. */
+static const char *const list_keys[] = {"tensors", "steps", "instructions"};
+
+sn_json_lists *sn_plan_load(const char *path, sn_err *err) {
+  return sn_json_lists_load(path, list_keys, sizeof list_keys / sizeof *list_keys, err);
+}
+
+sn_json_lists *sn_plan_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
+  return sn_json_lists_parse(name, text, bytes, list_keys, sizeof list_keys / sizeof *list_keys, err);
+}
 
 /* ---- what it is a plan of ---- */
 
@@ -115,7 +130,8 @@ static void read_numbers(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   head->options.iteration.accumulate = (uint32_t)accumulate;
 }
 
-sn_status sn_plan_read_head(const sn_json *doc, sn_plan_head *head, sn_err *err) {
+sn_status sn_plan_read_head(const sn_json_lists *file, sn_plan_head *head, sn_err *err) {
+  const sn_json *doc = sn_json_lists_head(file);
   const cJSON *root = sn_json_root(doc);
   uint64_t format = 0;
   *head = (sn_plan_head){.strategy = {.liveness = SN_LIVENESS_FULL}, .options = SN_OPTIONS_INIT};
@@ -135,25 +151,19 @@ sn_status sn_plan_read_head(const sn_json *doc, sn_plan_head *head, sn_err *err)
 
 /* ---- tensors and steps, where they are listed ---- */
 
-/* The array's elements stand for 0 .. count - 1, in this order; what one must be `same` says. */
-static sn_status read_list(const reader *r, const char *key, uint32_t count, const char *const *keys, size_t n_keys,
-                           sn_status (*same)(const reader *r, const cJSON *item, uint32_t index)) {
-  const cJSON *root = sn_json_root(r->doc), *item;
-  if (!sn_json_has(root, key)) return SN_OK;
-  const cJSON *list = sn_json_array(r->doc, root, key, r->err);
-  uint32_t index = 0;
-  cJSON_ArrayForEach(item, list) {
-    if (index == count)
-      return sn_json_fail(r->doc, item, r->err, "more %s than the network has under this strategy: %" PRIu32, key,
-                          count);
-    if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "this is to be an object");
-    if (sn_json_only(r->doc, item, keys, n_keys, r->err) != SN_OK || same(r, item, index) != SN_OK) return r->err->code;
-    index++;
-  }
-  if (list && index < count)
-    return sn_json_fail(r->doc, list, r->err, "%" PRIu32 " %s, where the network has %" PRIu32 " under this strategy",
-                        index, key, count);
-  return r->err->code;
+/* An element of a list, read by `read`, which is given it with the reader's document. */
+typedef sn_status element_reader(reader *r, const cJSON *item, uint32_t index);
+
+/* Reads the elements one after another. False: there is no such list, or an error. */
+static bool read_elements(reader *r, const char *key, element_reader *read, uint32_t *count) {
+  const sn_json *head = r->doc;
+  *count = 0;
+  if (!sn_json_array(head, sn_json_root(head), key, r->err)) return false;
+  sn_json_lists_begin(r->file, key);
+  while (r->err->code == SN_OK && (r->doc = sn_json_lists_next(r->file, r->err)))
+    read(r, sn_json_root(r->doc), (*count)++);
+  r->doc = head;
+  return r->err->code == SN_OK;
 }
 
 static bool has_text(const cJSON *item, const char *key, const char *wanted) {
@@ -161,10 +171,23 @@ static bool has_text(const cJSON *item, const char *key, const char *wanted) {
   return !text || (cJSON_IsString(text) && strcmp(text->valuestring, wanted) == 0);
 }
 
-static sn_status same_tensor(const reader *r, const cJSON *item, uint32_t index) {
-  const sn_tensor *tensor = &r->route->tensors[index];
+/* What stands in front of every element of a list that says again what the network has: an object of these keys, and
+ * not one too many. */
+static sn_status check_element(const reader *r, const cJSON *item, const char *const *keys, size_t n_keys,
+                               const char *what, uint32_t index, uint32_t count) {
+  if (index >= count)
+    return sn_json_fail(r->doc, item, r->err, "more %s than the network has under this strategy: %" PRIu32, what,
+                        count);
+  if (!cJSON_IsObject(item)) return sn_json_fail(r->doc, item, r->err, "this is to be an object");
+  return sn_json_only(r->doc, item, keys, n_keys, r->err);
+}
+
+static sn_status same_tensor(reader *r, const cJSON *item, uint32_t index) {
+  static const char *const keys[] = {"id", "name", "kind", "bytes"};
   char name[SN_TENSOR_NAME];
   uint64_t id = 0, bytes = 0;
+  if (check_element(r, item, keys, 4, "tensors", index, r->route->n_tensors) != SN_OK) return r->err->code;
+  const sn_tensor *tensor = &r->route->tensors[index];
   sn_json_count(r->doc, item, "id", 0, UINT32_MAX, &id, r->err);
   sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &bytes, r->err);
   sn_tensor_name(r->route, index, name, sizeof name);
@@ -189,7 +212,9 @@ static bool same_accesses(const reader *r, const sn_step *step, const cJSON *lis
   return !item;
 }
 
-static sn_status same_step(const reader *r, const cJSON *item, uint32_t index) {
+static sn_status same_step(reader *r, const cJSON *item, uint32_t index) {
+  static const char *const keys[] = {"id", "layer", "op", "pass", "reads", "writes"};
+  if (check_element(r, item, keys, 6, "steps", index, r->route->n_steps) != SN_OK) return r->err->code;
   const sn_step *step = &r->route->steps[index];
   const sn_layer *layer = &r->route->net->layers[step->layer];
   uint64_t id = 0;
@@ -204,11 +229,18 @@ static sn_status same_step(const reader *r, const cJSON *item, uint32_t index) {
   return SN_OK;
 }
 
-static sn_status check_lists(const reader *r) {
-  static const char *const tensor_keys[] = {"id", "name", "kind", "bytes"};
-  static const char *const step_keys[] = {"id", "layer", "op", "pass", "reads", "writes"};
-  sn_status status = read_list(r, "tensors", r->route->n_tensors, tensor_keys, 4, same_tensor);
-  return status == SN_OK ? read_list(r, "steps", r->route->n_steps, step_keys, 6, same_step) : status;
+/* A list that may be left out, and where it is not must be whole. */
+static sn_status check_list(reader *r, const char *key, element_reader *same, uint32_t wanted) {
+  uint32_t count;
+  const cJSON *root = sn_json_root(r->doc);
+  if (!sn_json_has(root, key) || !read_elements(r, key, same, &count) || count == wanted) return r->err->code;
+  return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(root, key), r->err,
+                      "%" PRIu32 " %s, where the network has %" PRIu32 " under this strategy", count, key, wanted);
+}
+
+static sn_status check_lists(reader *r) {
+  sn_status status = check_list(r, "tensors", same_tensor, r->route->n_tensors);
+  return status == SN_OK ? check_list(r, "steps", same_step, r->route->n_steps) : status;
 }
 
 /* ---- instructions ---- */
@@ -360,7 +392,7 @@ static sn_status read_what(const reader *r, const cJSON *item, sn_instr *instr) 
     return read_compute(r, item, instr);
   case SN_SIGNAL:
   case SN_WAIT:
-    return read_id(r, item, "fence", 0, r->plan->n_instrs, instr);
+    return read_id(r, item, "fence", 0, SN_NONE, instr);
   case SN_INSTR_KINDS:
     break;
   }
@@ -413,19 +445,43 @@ static sn_status read_cores(reader *r) {
   return r->plan->teams ? r->err->code : sn_fail_memory(r->err);
 }
 
-static sn_status read_instrs(reader *r) {
-  const cJSON *item, *list = sn_json_array(r->doc, sn_json_root(r->doc), "instructions", r->err);
-  uint32_t i = 0;
-  if (!list) return r->err->code;
-  r->plan->n_instrs = (uint32_t)cJSON_GetArraySize(list);
-  r->plan->instrs = calloc((size_t)r->plan->n_instrs + 1, sizeof *r->plan->instrs);
-  if (!r->plan->instrs) return sn_fail_memory(r->err);
-  cJSON_ArrayForEach(item, list) {
-    sn_instr *instr = &r->plan->instrs[i++];
-    if (read_instr(r, item, instr) != SN_OK) return r->err->code;
-    if (instr->kind == SN_SIGNAL || instr->kind == SN_WAIT)
-      r->plan->n_fences = instr->id >= r->plan->n_fences ? instr->id + 1 : r->plan->n_fences;
+/* The next instruction, for which there is room. */
+static sn_status add_instr(reader *r, const cJSON *item, uint32_t index) {
+  sn_plan *plan = r->plan;
+  if (index == r->room) {
+    const size_t room = 2 * (size_t)r->room;
+    sn_instr *instrs = realloc(plan->instrs, room * sizeof *instrs);
+    if (!instrs) return sn_fail_memory(r->err);
+    plan->instrs = instrs;
+    r->room = (uint32_t)room;
   }
+  plan->n_instrs = index + 1;
+  return read_instr(r, item, &plan->instrs[index]);
+}
+
+/* Each fence is signalled by an instruction, so there are not more of them. */
+static sn_status count_fences(reader *r) {
+  sn_plan *plan = r->plan;
+  for (uint32_t i = 0; i < plan->n_instrs; i++) {
+    const sn_instr *instr = &plan->instrs[i];
+    if (instr->kind != SN_SIGNAL && instr->kind != SN_WAIT) continue;
+    if (instr->id >= plan->n_instrs)
+      return sn_json_lists_fail(r->file, "instructions", i, r->err,
+                                "there is no fence %" PRIu32
+                                ": fences are numbered from 0, each is signalled once, and "
+                                "there are %" PRIu32 " instructions",
+                                instr->id, plan->n_instrs);
+    if (instr->id >= plan->n_fences) plan->n_fences = instr->id + 1;
+  }
+  return SN_OK;
+}
+
+static sn_status read_instrs(reader *r) {
+  uint32_t count;
+  r->room = 256;
+  r->plan->instrs = calloc(r->room, sizeof *r->plan->instrs);
+  if (!r->plan->instrs) return sn_fail_memory(r->err);
+  if (!read_elements(r, "instructions", add_instr, &count) || count_fences(r) != SN_OK) return r->err->code;
   fill_steps(r->plan);
   return SN_OK;
 }
@@ -477,9 +533,9 @@ static sn_status read_sizes(const reader *r) {
   return r->err->code;
 }
 
-sn_plan *sn_plan_read(const sn_json *doc, const sn_route *route, sn_err *err) {
+sn_plan *sn_plan_read(sn_json_lists *file, const sn_route *route, sn_err *err) {
   sn_plan *plan = calloc(1, sizeof *plan);
-  reader r = {.doc = doc, .route = route, .plan = plan, .err = err};
+  reader r = {.file = file, .doc = sn_json_lists_head(file), .route = route, .plan = plan, .err = err};
   if (!plan) {
     sn_fail_memory(err);
     return NULL;
@@ -495,14 +551,13 @@ sn_plan *sn_plan_read(const sn_json *doc, const sn_route *route, sn_err *err) {
   return NULL;
 }
 
-sn_status sn_plan_check_read(const sn_json *doc, sn_plan *plan, sn_check_report *report, sn_err *err) {
+sn_status sn_plan_check_read(sn_json_lists *file, sn_plan *plan, sn_check_report *report, sn_err *err) {
   sn_err why = SN_ERR_INIT;
   *report = (sn_check_report){.use = plan->use};
   if (sn_check(plan, report, &why) == SN_OK) return SN_OK;
   if (why.code != SN_BUG) return sn_fail(err, why.code, "%s", why.text);
   static const char begin[] = "plan check: ";
   const char *text = strncmp(why.text, begin, sizeof begin - 1) == 0 ? why.text + sizeof begin - 1 : why.text;
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), "instructions");
-  const cJSON *item = report->instruction < plan->n_instrs ? cJSON_GetArrayItem(list, (int)report->instruction) : list;
-  return sn_json_fail(doc, item, err, "%s (rule: %s)", text, sn_rule_name(report->rule));
+  return sn_json_lists_fail(file, "instructions", report->instruction, err, "%s (rule: %s)", text,
+                            sn_rule_name(report->rule));
 }
