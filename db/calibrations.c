@@ -57,7 +57,7 @@ sn_status sn_store_put_calibration(sn_store *store, const sn_calibration *calibr
 /* What follows from the columns. */
 static sn_status complete(sn_calibration *c, sn_err *err) {
   sn_device *p = &c->profile;
-  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) p->link_bandwidth[e] = p->link_bandwidth[SN_EXTERNAL_HOST];
+  sn_device_set_links(p, p->link_bandwidth[SN_EXTERNAL_HOST]);
   p->memory_efficiency = p->gemm_efficiency = p->conv_efficiency = 1;
   snprintf(p->name, sizeof p->name, "%s", c->name);
   snprintf(p->description, sizeof p->description, "%s", c->hardware);

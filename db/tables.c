@@ -71,6 +71,7 @@ static const sn__column run_columns[] = {
     COLUMN(sn_run, warmup),
     COLUMN(sn_run, processors),
     AMOUNT(sn_run, load),
+    AMOUNT(sn_run, disk_bandwidth),
     COLUMN(sn_run, n_failures),
     COLUMN(sn_run, n_origins),
 };

@@ -5,6 +5,7 @@
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
+#include "sim/device/link.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -28,8 +29,10 @@ void sn_capacity_print_batch(const sn_net *net, FILE *out) {
 }
 
 void sn_capacity_print_switches(const sn_question *q, FILE *out) {
-  fprintf(out, "external memory %s%s, allocator %s", sn_external_name(q->options.external),
-          q->options.shared_link ? " over a shared link" : "", sn_allocator_name(q->options.allocator));
+  fprintf(out, "external memory %s", sn_external_name(q->options.external));
+  sn_report_disk(sn_disk_bandwidth_of(&q->device, q->options.external), out);
+  fprintf(out, "%s, allocator %s", q->options.shared_link ? " over a shared link" : "",
+          sn_allocator_name(q->options.allocator));
   if (q->options.iteration.precision != SN_FP32)
     fprintf(out, ", precision %s", sn_precision_name(q->options.iteration.precision));
   if (*q->args->freeze) sn_table_printf(out, ", frozen: %s", q->args->freeze);
@@ -88,6 +91,8 @@ void sn_capacity_put_where(sn_json_object *o, const sn_question *q) {
   sn_json_put_count(o, "host_memory_bytes", q->device.host_memory_bytes);
   sn_json_put_count(o, "pool_limit_bytes", q->options.pool_bytes);
   sn_json_put_text(o, "external", sn_external_name(q->options.external));
+  if (q->options.external == SN_EXTERNAL_DISK)
+    sn_json_put_real(o, "disk_bandwidth", sn_disk_bandwidth_of(&q->device, q->options.external));
   sn_json_put_text(o, "allocator", sn_allocator_name(q->options.allocator));
   sn_json_put_text(o, "optimizer", sn_optimizer_name(q->options.iteration.optimizer));
   sn_json_put_count(o, "accumulate", sn_iteration_batches(q->options.iteration));

@@ -85,6 +85,7 @@ static sn_status write_gpu(lister *l, const sn_device *d, bool calibrated, sn_er
   sn_json_put_real(&o, "host_bandwidth", d->link_bandwidth[SN_EXTERNAL_HOST]);
   sn_json_put_real(&o, "peer_bandwidth", d->link_bandwidth[SN_EXTERNAL_PEER]);
   sn_json_put_real(&o, "remote_bandwidth", d->link_bandwidth[SN_EXTERNAL_REMOTE]);
+  sn_json_put_real(&o, "disk_bandwidth", d->link_bandwidth[SN_EXTERNAL_DISK]);
   sn_json_put_bool(&o, "calibrated", calibrated);
   sn_json_put_text(&o, "description", d->description);
   return sn_json_end(&o, separator(l), false, "", l->out->stream, err);

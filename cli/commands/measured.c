@@ -441,6 +441,7 @@ static sn_status print_run(const sn_run *run, bool steps, const sn_out *out, sn_
   if (run->accumulate > 1) fprintf(out->stream, "%" PRIu32 " such batches an update, ", run->accumulate);
   fprintf(out->stream, "%" PRIu64 " iterations, ", run->iterations);
   if (strcmp(run->optimizer, "momentum") != 0) sn_table_printf(out->stream, "optimizer %s, ", run->optimizer);
+  if (strcmp(run->external, "disk") == 0) fputs("external memory disk, ", out->stream);
   sn_table_print_clean(out->stream, run->data);
   fprintf(out->stream, "%s, on %s\n\n", drawn ? " data" : "", run->device);
   if (has_predictions(run)) {

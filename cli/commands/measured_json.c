@@ -3,6 +3,8 @@
 #include "cli/commands/measured.h"
 #include "cli/frame/json.h"
 
+#include <string.h>
+
 static void put_predicted(sn_json_object *o, const sn_result *p) {
   sn_json_put_count(o, "planned_pool_bytes", p->pool_bytes);
   sn_json_put_count(o, "predicted_device_bytes", p->peak_device_bytes);
@@ -94,6 +96,7 @@ sn_status sn_measured_json(const sn_run *run, bool steps, FILE *out, sn_err *err
   sn_json_put_text(&head, "optimizer", run->optimizer);
   sn_json_put_count(&head, "accumulate", run->accumulate);
   if (*run->freeze) sn_json_put_text(&head, "freeze", run->freeze);
+  if (strcmp(run->external, "disk") == 0) sn_json_put_text(&head, "external", run->external);
   sn_json_put_text(&head, "data", run->data);
   sn_json_put_text(&head, "costs", run->costs);
   sn_json_put_count(&head, "iterations", run->iterations);

@@ -87,6 +87,7 @@ sn_session_options sn_train_options(const sn_args *args) {
   options.freeze = args->freeze;
   options.placement = args->placement;
   options.corun = args->corun;
+  options.external = args->external;
   options.strict_pool = true;
   if (args->workspace_given) options.workspace = args->workspace;
   options.data = args->data;

@@ -276,6 +276,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "pool_limit_bytes", run->pool_limit_bytes);
   sn_json_put_text(o, "workspace", run->workspace);
   sn_json_put_text(o, "external", run->external);
+  if (run->disk_bandwidth > 0) sn_json_put_real(o, "disk_bandwidth", run->disk_bandwidth);
   sn_json_put_text(o, "allocator", run->allocator);
   sn_json_put_text(o, "optimizer", run->optimizer);
   sn_json_put_count(o, "accumulate", run->accumulate);

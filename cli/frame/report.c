@@ -141,6 +141,10 @@ static void print_batch(const sn_run *run, FILE *f) {
   fprintf(f, "%" PRIu32 "x%" PRIu32, run->image_height, run->image_width);
 }
 
+void sn_report_disk(double bandwidth, FILE *out) {
+  if (bandwidth > 0) fprintf(out, " of %.4g GB/s", bandwidth / 1e9);
+}
+
 static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   char text[SN_UNIT_TEXT];
   FILE *f = out->stream;
@@ -160,8 +164,9 @@ static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
           sn_print_count(run->parameters, text));
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
-  sn_table_printf(f, "workspace %s, external memory %s%s, allocator %s", run->workspace, run->external,
-                  run->shared_link ? " over a shared link" : "", run->allocator);
+  sn_table_printf(f, "workspace %s, external memory %s", run->workspace, run->external);
+  sn_report_disk(run->disk_bandwidth, f);
+  sn_table_printf(f, "%s, allocator %s", run->shared_link ? " over a shared link" : "", run->allocator);
   if (strcmp(run->optimizer, "momentum") != 0 && !run->inference) sn_table_printf(f, ", optimizer %s", run->optimizer);
   if (run->pool_limit_bytes) print_size(f, "pool of at most", run->pool_limit_bytes);
   if (run->host_memory_bytes) print_size(f, "host memory of at most", run->host_memory_bytes);

@@ -25,6 +25,9 @@ const sn_result *sn_report_smallest(const sn_run *run);
 /* Stands behind a GPU that nobody named. */
 extern const char sn_report_assumed[];
 
+/* Behind "disk", what times go by: " of 2 GB/s"; nothing where it is 0. */
+void sn_report_disk(double bandwidth, FILE *out);
+
 /* What a batch is made of: "images", "sequences". */
 const char *sn_report_unit(bool sequences);
 const char *sn_report_run_unit(const sn_run *run);

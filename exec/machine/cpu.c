@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "exec/kernel/rectify.h"
 #include "exec/kernel/view.h"
+#include "exec/machine/outside.h"
 #include "models/op.h"
 
 #include <stdlib.h>
@@ -35,16 +36,26 @@ typedef struct job {
   bool scores; /* it is one that counts */
 } job;
 
+/* A tensor on its way between the pool and what lies outside. */
+typedef struct shipment {
+  sn_outside *outside;
+  const sn_instr *instr;
+  unsigned char *tensor;
+} shipment;
+
 typedef struct sn__cpu_play {
   const sn_plan *plan;
   sn_trace *trace;
   sn_lanes *lanes;
-  unsigned char *region, *pool, *external;
+  unsigned char *region, *pool;
+  sn_outside *outside;
   unsigned char **place; /* per tensor: where it lies, or NULL */
   bool *adds;            /* per layer: sn_call_find_adders() */
   job *jobs;             /* of an iteration; without teams there is one, used again and again */
   float **pointers;      /* of all jobs */
   uint32_t n_jobs, room;
+  shipment *shipments; /* of an iteration */
+  uint32_t n_shipments;
   sn_cpu_kernels *kernels[SN_LANES_TEAMS]; /* of teams */
   uint16_t last_team[SN_LANES];            /* of a lane's last operation */
   uint64_t iteration;                      /* batches before this one */
@@ -85,16 +96,22 @@ static void touch(unsigned char *memory, uint64_t bytes) {
   for (uint64_t at = 0; at < bytes; at += GUARD_BYTES) ((volatile unsigned char *)memory)[at] = 0;
 }
 
+static uint32_t count_copies(const sn_plan *plan) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < plan->n_instrs; i++)
+    count += plan->instrs[i].kind == SN_COPY_OUT || plan->instrs[i].kind == SN_COPY_IN;
+  return count;
+}
+
 static bool make_memory(sn_cpu *cpu, play *p) {
   uint64_t guards = cpu->check ? (uint64_t)2 * GUARD_BYTES : 0;
   p->region = aligned_alloc(GUARD_BYTES, sn_ceil_div(p->plan->pool_bytes + guards + 1, GUARD_BYTES) * GUARD_BYTES);
-  p->external = malloc(p->plan->external_bytes + 1);
+  p->shipments = calloc((size_t)count_copies(p->plan) + 1, sizeof *p->shipments);
   p->place = calloc(p->plan->route->n_tensors, sizeof *p->place);
   p->adds = sn_call_find_adders(p->plan->route);
-  if (!p->region || !p->external || !p->place || !p->adds || !make_jobs(cpu, p)) return false;
+  if (!p->region || !p->shipments || !p->place || !p->adds || !make_jobs(cpu, p)) return false;
   p->pool = p->region + guards / 2;
   touch(p->region, p->plan->pool_bytes + guards);
-  touch(p->external, p->plan->external_bytes);
   return true;
 }
 
@@ -120,6 +137,8 @@ static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_er
                    "the plan needs %llu MiB for its pool and %llu MiB beside it, which this machine has not; "
                    "choose a smaller batch",
                    (unsigned long long)(plan->pool_bytes >> 20), (unsigned long long)(plan->external_bytes >> 20));
+  cpu->play->outside = sn_outside_new(plan->external_bytes, cpu->folder, err);
+  if (!cpu->play->outside) return err->code;
   if (sn_plan_is_corun(plan) && sn_cpu_teams_open(cpu->teams, plan, cpu->play->kernels, err) != SN_OK) return err->code;
   const sn_lanes_options options = {
       .n_fences = plan->n_fences, .jitter_us = cpu->jitter_us, .teams = plan->teams, .n_teams = plan->n_teams};
@@ -133,7 +152,7 @@ static sn_status begin(void *self, uint64_t iteration, sn_err *err) {
   (void)err;
   p->iteration = iteration;
   p->batch = (uint32_t)(iteration % p->batches);
-  p->n_jobs = 0;
+  p->n_jobs = p->n_shipments = 0;
   cpu->outcome = (sn_outcome){0};
   if (cpu->check) fill(p->region, p->plan->pool_bytes + (uint64_t)2 * GUARD_BYTES); /* nothing is left of the last */
   for (uint32_t t = 0; t < p->plan->route->n_tensors; t++) p->place[t] = NULL;
@@ -410,14 +429,19 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   return status;
 }
 
+static sn_status ship(void *of, sn_err *err) {
+  const shipment *s = of;
+  const sn_instr *i = s->instr;
+  if (i->kind == SN_COPY_OUT) return sn_outside_put(s->outside, i->offset, s->tensor, i->bytes, err);
+  return sn_outside_get(s->outside, i->offset, s->tensor, i->bytes, err);
+}
+
 static sn_status copy(void *self, uint32_t index, sn_err *err) {
-  sn_cpu *cpu = self;
-  play *p = cpu->play;
+  play *p = ((sn_cpu *)self)->play;
   const sn_instr *i = &p->plan->instrs[index];
-  unsigned char *device = p->place[i->id], *outside = p->external + i->offset;
-  bool out = i->kind == SN_COPY_OUT;
-  return sn_lanes_copy(p->lanes, (sn_lane)i->lane, out ? outside : device, out ? device : outside, i->bytes,
-                       &p->trace->spans[index], err);
+  shipment *s = &p->shipments[p->n_shipments++];
+  *s = (shipment){p->outside, i, p->place[i->id]};
+  return sn_lanes_run(p->lanes, (sn_lane)i->lane, 0, ship, s, &p->trace->spans[index], err);
 }
 
 static sn_status signal_fence(void *self, uint32_t index, sn_err *err) {
@@ -465,11 +489,12 @@ static void close_play(void *self) {
   if (!cpu->play) return;
   sn_lanes_free(cpu->play->lanes);
   free(cpu->play->region);
-  free(cpu->play->external);
+  sn_outside_free(cpu->play->outside);
   sn_cpu_teams_close(cpu->play->kernels);
   free(cpu->play->place);
   free(cpu->play->adds);
   free(cpu->play->jobs);
+  free(cpu->play->shipments);
   free(cpu->play->pointers);
   free(cpu->play);
   cpu->play = NULL;

@@ -1,9 +1,10 @@
 /* CPU back end: trains for real by obeying a plan. Part of the CPU's machine (exec/machine/cpu_machine.c).
  *
  * Every tensor, workspace and scratch byte lies in one pool of exactly the planned size, at the planned address; the
- * external pool is a second region. Steps run on the caller's thread (with the kernels' threads), copies on two threads
- * of their own (exec/machine/lanes.h), so that the plan's fences do their work. Operations of a co-run plan run on
- * teams of processors (exec/machine/cpu_teams.h), and the caller's thread only feeds.
+ * external pool is a second region, or a file on a disk (exec/machine/outside.h). Steps run on the caller's thread
+ * (with the kernels' threads), copies on two threads of their own (exec/machine/lanes.h), so that the plan's fences do
+ * their work. Operations of a co-run plan run on teams of processors (exec/machine/cpu_teams.h), and the caller's
+ * thread only feeds.
  *
  * With `check` set the back end watches the plan as a sanitizer would: released bytes and all bytes that belong to
  * nobody are filled with a pattern that is a NaN, the spare bytes behind a tensor's end and a zone in front of and
@@ -43,6 +44,7 @@ typedef struct sn_cpu {
   uint32_t accumulate; /* see sn_machine_options */
   bool check;
   uint32_t jitter_us; /* see sn_lanes_new() */
+  const char *folder; /* the same as in sn_machine_options */
   sn_outcome outcome; /* of the last iteration */
   /* while playing */
   struct sn__cpu_play *play;

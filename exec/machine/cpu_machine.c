@@ -169,7 +169,8 @@ sn_status sn_machine_open_cpu(const sn_route *route, const sn_machine_options *o
                     .hyper = options->hyper,
                     .accumulate = options->accumulate,
                     .check = options->check,
-                    .jitter_us = options->jitter_us};
+                    .jitter_us = options->jitter_us,
+                    .folder = options->folder};
   machine->info.cores = find_cores(m, options);
   describe(m, &machine->info);
   return SN_OK;

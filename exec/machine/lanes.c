@@ -11,15 +11,13 @@
 
 enum { FIRST_TEAM = 2, WORKERS = FIRST_TEAM + SN_LANES_TEAMS }; /* workers of copies: SN_LANE_OUT's, SN_LANE_IN's */
 
-typedef enum task_kind { COPY, RUN, SIGNAL, WAIT } task_kind;
+typedef enum task_kind { RUN, SIGNAL, WAIT } task_kind;
 
 typedef struct task {
   task_kind kind;
   uint32_t fence, worker;
-  void *to; /* RUN: the job */
-  const void *from;
-  size_t bytes;
   sn_status (*run)(void *job, sn_err *err);
+  void *job;
   sn_span *span;
 } task;
 
@@ -93,7 +91,7 @@ static bool take_fences(sn_lanes *l, queue *q) {
   bool signalled = false;
   while (!q->busy && q->head < q->count) {
     const task *t = &q->tasks[q->head];
-    if (t->kind == COPY || t->kind == RUN || !try_fence(l, q, t)) break;
+    if (t->kind == RUN || !try_fence(l, q, t)) break;
     signalled |= t->kind == SIGNAL;
     q->head++;
   }
@@ -103,7 +101,7 @@ static bool take_fences(sn_lanes *l, queue *q) {
 static void call_worker(sn_lanes *l, const queue *q) {
   if (q->busy || q->head == q->count) return;
   const task *t = &q->tasks[q->head];
-  if (t->kind != COPY && t->kind != RUN) return;
+  if (t->kind != RUN) return;
   if (l->workers[t->worker].idle) pthread_cond_signal(&l->workers[t->worker].wake);
 }
 
@@ -127,7 +125,7 @@ static queue *find_work(sn_lanes *l, uint32_t number) {
     queue *q = &l->queues[lane];
     if (q->busy || q->head == q->count) continue;
     const task *t = &q->tasks[q->head];
-    if ((t->kind == COPY || t->kind == RUN) && t->worker == number) return q;
+    if (t->kind == RUN && t->worker == number) return q;
   }
   return NULL;
 }
@@ -146,10 +144,7 @@ static void execute(worker *w, const task *t, sn_err *err) {
   sn_span *span = t->span ? t->span : &unused;
   dawdle(w);
   span->begin_ns = sn_lanes_now(w->lanes);
-  if (t->kind == COPY)
-    memcpy(t->to, t->from, t->bytes);
-  else
-    t->run(t->to, err);
+  t->run(t->job, err);
   span->end_ns = sn_lanes_now(w->lanes);
 }
 
@@ -278,16 +273,13 @@ static sn_status add(sn_lanes *l, sn_lane lane, task t, sn_err *err) {
   return good ? SN_OK : sn_fail_memory(err);
 }
 
-sn_status sn_lanes_copy(sn_lanes *l, sn_lane lane, void *to, const void *from, size_t bytes, sn_span *span,
-                        sn_err *err) {
-  uint32_t number = lane == SN_LANE_OUT ? 0 : 1;
-  return add(l, lane, (task){.kind = COPY, .worker = number, .to = to, .from = from, .bytes = bytes, .span = span},
-             err);
+static uint32_t worker_of(sn_lane lane, uint32_t team) {
+  return lane == SN_LANE_OUT ? 0 : lane == SN_LANE_IN ? 1 : FIRST_TEAM + team;
 }
 
 sn_status sn_lanes_run(sn_lanes *l, sn_lane lane, uint32_t team, sn_status (*run)(void *job, sn_err *err), void *job,
                        sn_span *span, sn_err *err) {
-  return add(l, lane, (task){.kind = RUN, .worker = FIRST_TEAM + team, .run = run, .to = job, .span = span}, err);
+  return add(l, lane, (task){.kind = RUN, .worker = worker_of(lane, team), .run = run, .job = job, .span = span}, err);
 }
 
 sn_status sn_lanes_signal(sn_lanes *l, sn_lane lane, uint32_t fence, sn_span *span, sn_err *err) {
@@ -305,8 +297,9 @@ sn_status sn_lanes_wait(sn_lanes *l, sn_lane lane, uint32_t fence, sn_span *span
   span->begin_ns = sn_lanes_now(l);
   while (!l->passed[fence] && !is_over(l)) pthread_cond_wait(&l->changed, &l->lock);
   span->end_ns = sn_lanes_now(l);
+  if (l->failed.code != SN_OK) *err = l->failed;
   pthread_mutex_unlock(&l->lock);
-  return SN_OK;
+  return err->code;
 }
 
 sn_status sn_lanes_drain(sn_lanes *l, sn_err *err) {

@@ -19,7 +19,6 @@
 #include "sim/device/cores.h"
 #include "sim/play/trace.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { SN_LANES_TEAMS = 32 };
@@ -43,13 +42,13 @@ void sn_lanes_free(sn_lanes *lanes);
 void sn_lanes_begin(sn_lanes *lanes);
 int64_t sn_lanes_now(const sn_lanes *lanes);
 
-/* `lane` is SN_LANE_OUT or SN_LANE_IN. The span gets its times when the work is done. */
-sn_status sn_lanes_copy(sn_lanes *lanes, sn_lane lane, void *to, const void *from, size_t bytes, sn_span *span,
-                        sn_err *err);
-/* Calls run(job) on a compute lane, by a team's worker. After the first that fails nothing more begins. */
+/* Calls run(job) on a lane: on a compute lane by a team's worker, on SN_LANE_OUT and SN_LANE_IN by the lane's own. The
+ * span gets its times when the work is done; NULL: nobody wants them. After the first that fails nothing more begins.
+ */
 sn_status sn_lanes_run(sn_lanes *lanes, sn_lane lane, uint32_t team, sn_status (*run)(void *job, sn_err *err),
                        void *job, sn_span *span, sn_err *err);
-/* Any lane; on SN_LANE_COMPUTE without teams a wait returns when the fence has passed. */
+/* Any lane; on SN_LANE_COMPUTE without teams a wait returns when the fence has passed, or with the error of the first
+ * work that failed. */
 sn_status sn_lanes_signal(sn_lanes *lanes, sn_lane lane, uint32_t fence, sn_span *span, sn_err *err);
 sn_status sn_lanes_wait(sn_lanes *lanes, sn_lane lane, uint32_t fence, sn_span *span, sn_err *err);
 

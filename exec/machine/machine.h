@@ -38,6 +38,8 @@ typedef struct sn_machine_options {
   unsigned threads;   /* CPU: of the kernels, at most SN_MACHINE_THREADS; 0: all processors */
   bool check;         /* CPU: watch every byte of the pool; see exec/machine/cpu.h */
   uint32_t jitter_us; /* CPU: see exec/machine/lanes.h */
+  const char
+      *folder; /* CPU: what is sent out goes to a file there (exec/machine/outside.h); NULL: it stays in memory */
   /* CPU: batches that an update is made of, each a play of its own; 0 and 1: one. The plan is of a batch and the
    * update, which the plays before the last leave out. */
   uint32_t accumulate;

@@ -136,8 +136,7 @@ static void set_link(calibrator *c, const sn_copy_rates *rates) {
   m->in_bandwidth = rates->in;
   m->together_bandwidth = rates->together;
   m->shared_link = rates->together < 0.75 * (rates->out + rates->in);
-  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
-    m->profile.link_bandwidth[e] = 2 / (1 / rates->out + 1 / rates->in);
+  sn_device_set_links(&m->profile, 2 / (1 / rates->out + 1 / rates->in));
   m->out_latency_ns = rates->out_latency_ns;
   m->in_latency_ns = rates->in_latency_ns;
   m->profile.link_latency_ns = (rates->out_latency_ns + rates->in_latency_ns) / 2;

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "base/units.h"
+#include "exec/machine/outside.h"
 #include "models/op.h"
 
 #include <assert.h>
@@ -29,16 +30,31 @@ static sn_dialect_id dialect_of(const sn_session *s) {
   return narrow ? SN_DIALECT_PYTORCH : SN_DIALECT_SUPERNEURONS;
 }
 
-static sn_status open_machine(sn_session *s, sn_err *err) {
-  const sn_route *route = own_graph(s)->route;
-  if (s->options.backend != SN_EXEC_CPU && sn_iteration_accumulates(s->iteration))
+/* What this session asks for and a machine cannot do. */
+static sn_status check_machine(const sn_session *s, sn_err *err) {
+  const sn_external external = s->options.external;
+  const bool cpu = s->options.backend == SN_EXEC_CPU;
+  if (external != SN_EXTERNAL_HOST && external != SN_EXTERNAL_DISK)
+    return sn_fail(err, SN_BAD_USAGE, "--external %s: memory of another GPU is simulated only; use snsim simulate",
+                   sn_external_name(external));
+  if (!cpu && external == SN_EXTERNAL_DISK)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--external disk: tensors go to a disk on the CPU only; use --backend cpu, or snsim simulate");
+  if (!cpu && sn_iteration_accumulates(s->iteration))
     return sn_fail(
         err, SN_BAD_USAGE,
         "--accumulate: gradients of several batches are added up on the CPU only; use --backend cpu, or snsim "
         "simulate");
-  if (s->options.backend != SN_EXEC_CPU && s->dialect != SN_DIALECT_SUPERNEURONS)
+  if (!cpu && s->dialect != SN_DIALECT_SUPERNEURONS)
     return sn_fail(err, SN_BAD_USAGE,
                    "frozen layers and adapters are trained on the CPU only; use --backend cpu, or snsim simulate");
+  return SN_OK;
+}
+
+static sn_status open_machine(sn_session *s, sn_err *err) {
+  const sn_route *route = own_graph(s)->route;
+  if (check_machine(s, err) != SN_OK) return err->code;
+  if (s->options.external == SN_EXTERNAL_DISK) s->options.machine.folder = sn_outside_folder();
   if (s->options.backend == SN_EXEC_CUDA) return sn_machine_open_cuda(route, &s->options.machine, &s->machine, err);
   return sn_machine_open_cpu(route, &s->options.machine, &s->machine, err);
 }
@@ -156,7 +172,8 @@ void sn_session_close(sn_session *s) {
  * later results are compared with stays. */
 static uint64_t host_bytes(const sn_session *s, const sn_plan *plan) {
   sn_persistent p = sn_persistent_of(s->net, s->dialect, s->iteration);
-  uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch + plan->external_bytes;
+  uint64_t batch = p.input_batch + p.labels, bytes = sn_persistent_total(&p) - batch;
+  if (s->options.external == SN_EXTERNAL_HOST) bytes += plan->external_bytes;
   if (s->options.backend == SN_EXEC_CPU) bytes += plan->pool_bytes;
   if (s->options.compare && !s->first) bytes += 2 * p.parameters;
   return s->has_batches ? bytes : bytes + 2 * batch;
@@ -171,6 +188,8 @@ static sn_status check_room(const sn_session *s, const sn_plan *plan, sn_err *er
   if (s->options.strict_pool && plan->pool_bytes > plan->pool_limit)
     return sn_fail(err, SN_NO_FIT, "it needs a pool of %.3f MiB, and --pool offers %.3f MiB", pool,
                    (double)plan->pool_limit / mib);
+  const char *folder = s->options.machine.folder;
+  if (folder && sn_outside_check(folder, plan->external_bytes, err) != SN_OK) return err->code;
   sn_host_memory left = sn_host_memory_left();
   uint64_t bytes = host_bytes(s, plan);
   if (bytes <= left.bytes) return SN_OK;
@@ -270,7 +289,7 @@ static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
                   .memory_bytes = s->machine.info.memory_bytes,
                   .pool_limit_bytes = o->pool_bytes,
                   .workspace = sn_workspace_name(o->workspace),
-                  .external = sn_external_name(SN_EXTERNAL_HOST),
+                  .external = sn_external_name(o->external),
                   .allocator = sn_allocator_name(SN_ALLOCATOR_POOL),
                   .precision = "fp32",
                   .freeze = sn_arena_text(s->arena, sn_iteration_freeze(s->iteration)),

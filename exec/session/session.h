@@ -56,6 +56,7 @@ typedef struct sn_session_options {
   const char *freeze;     /* layers that are not trained (sim/graph/freeze.h); NULL: none. Only the CPU can */
   sn_placement placement; /* as in sn_options */
   sn_corun_options corun; /* the same: of strategies whose operations run side by side */
+  sn_external external;   /* where tensors go that are sent out: host, or disk (a CPU's) */
   const char *data;       /* a labelled image set; NULL: synthetic batches */
   sn_weight_files files;  /* weights to start from, weights and gradients to leave */
   bool want_steps;

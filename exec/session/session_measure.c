@@ -149,7 +149,8 @@ static void note_memory(const play *p, sn_result *r) {
   const sn_session *s = p->session;
   uint64_t kept = s->first ? 2 * s->net->parameters * sizeof *s->first : 0; /* to compare with: not the training's */
   uint64_t next = r->persistent.input_batch + r->persistent.labels;         /* which is made ready meanwhile */
-  uint64_t outside = s->options.backend == SN_EXEC_CPU ? p->plan->external_bytes + kept + next : 0;
+  uint64_t outside = s->options.backend == SN_EXEC_CPU ? kept + next : 0;
+  if (s->options.backend == SN_EXEC_CPU && s->options.external == SN_EXTERNAL_HOST) outside += p->plan->external_bytes;
   if (p->plan->route->dialect->eager && !sn_iteration_accumulates(s->iteration))
     outside += sn_freeze_trained(s->iteration.freeze, s->net) * sizeof *s->first; /* the last gradients, to look at */
   uint64_t known = sn_persistent_total(&r->persistent) + p->meter.touched_bytes;

@@ -82,6 +82,7 @@ static sn_corun_question question_of(sn_session *s, const sn_costs *costs) {
   sn_corun_options corun = s->options.corun;
   if (corun.interval == SN_INTERVAL_DEFAULT) corun.interval = (uint32_t)sn_min(corun.interval, s->by_cores.cores.count);
   s->asked = (sn_options){.iteration = s->iteration,
+                          .external = s->options.external,
                           .placement = s->options.placement,
                           .corun = corun,
                           .calibration = s->teams_measured ? s->calibration : NULL};
@@ -108,7 +109,7 @@ sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   }
   const sn_plan_wish wish = {.schedule = *schedule,
                              .costs = g->costs,
-                             .link = sn_link_of(&s->device, SN_EXTERNAL_HOST),
+                             .link = sn_link_of(&s->device, s->options.external),
                              .strategy = strategy,
                              .workspace = s->options.workspace,
                              .placement = s->options.placement,
@@ -213,6 +214,7 @@ sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan
   sn_result *r = &s->results[s->n_results];
   sn_device_model model = {.device = sn_plan_is_corun(plan) ? &s->by_cores : &s->device,
                            .costs = s->graphs[strategy.dialect].costs,
+                           .external = s->options.external,
                            .times = s->corun.times,
                            .shared_link = s->calibration && s->calibration->shared_link};
   sn_result_source source = sn__session_source(s, plan, trace);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/device/link.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
@@ -279,6 +280,7 @@ sn_status sn_result_begin_run(const char *spec, const sn_net *net, const sn_rout
                   .pool_limit_bytes = options->pool_bytes,
                   .workspace = sn_workspace_name(options->workspace),
                   .external = sn_external_name(options->external),
+                  .disk_bandwidth = sn_disk_bandwidth_of(device, options->external),
                   .allocator = sn_allocator_name(options->allocator),
                   .optimizer = sn_optimizer_name(options->iteration.optimizer),
                   .accumulate = sn_iteration_batches(options->iteration),

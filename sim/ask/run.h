@@ -194,7 +194,8 @@ typedef struct sn_run {
   uint64_t host_memory_bytes;         /* what the host has for tensors that are sent out; 0: not limited */
   uint64_t pool_limit_bytes;          /* the pool is no larger than this (--pool); 0: all that the device has left */
   const char *workspace;              /* "none", "dynamic", "max" */
-  const char *external;               /* "host", "peer", "remote" */
+  const char *external;               /* "host", "peer", "remote", "disk" */
+  double disk_bandwidth;              /* bytes/s that times go by; 0: it is no disk, or was written to for real */
   const char *allocator;              /* "pool", "cuda" */
   const char *optimizer;              /* "momentum", "sgd", "adam", "adamw" */
   uint32_t accumulate;   /* batches that an update is made of, one after the other; batch is one's images */

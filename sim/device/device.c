@@ -62,9 +62,10 @@ static const char *const keys[] = {
     "winograd",        "launch_us",
     "malloc_us",       "free_us",
     "host_memory_mib", "cores",
+    "disk_gb_per_s",
 };
 
-static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote"};
+static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote", "disk"};
 
 static const cJSON *item_of(const sn_json *doc, const char *key) {
   return cJSON_GetObjectItemCaseSensitive(sn_json_root(doc), key);
@@ -133,9 +134,11 @@ static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
 }
 
 static sn_status read_links(const sn_json *doc, sn_device *d, sn_err *err) {
-  static const char *const link_keys[SN_EXTERNAL_COUNT] = {"host_gb_per_s", "peer_gb_per_s", "remote_gb_per_s"};
+  static const char *const link_keys[SN_EXTERNAL_COUNT] = {"host_gb_per_s", "peer_gb_per_s", "remote_gb_per_s",
+                                                           "disk_gb_per_s"};
   for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
-    d->link_bandwidth[e] = read_amount(doc, link_keys[e], 1e6, 1e9, NAN, err);
+    d->link_bandwidth[e] =
+        read_amount(doc, link_keys[e], 1e6, 1e9, e == SN_EXTERNAL_DISK ? SN_DISK_BANDWIDTH / 1e9 : NAN, err);
   d->link_latency_ns = read_us(doc, "link_latency_us", link_latency_us, err);
   return err->code;
 }
@@ -262,6 +265,11 @@ sn_arithmetic sn_device_arithmetic(const sn_device *d, sn_precision precision, b
   return (sn_arithmetic){.flops = flops > 0 ? flops : d->flops, .width = width, .tensor_cores = flops > 0};
 }
 
+void sn_device_set_links(sn_device *d, double bandwidth) {
+  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++)
+    d->link_bandwidth[e] = e == SN_EXTERNAL_DISK ? SN_DISK_BANDWIDTH : bandwidth;
+}
+
 const char *sn_external_name(sn_external external) {
   return external_names[external];
 }
@@ -273,7 +281,7 @@ sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err
     *external = e;
     return SN_OK;
   }
-  return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of host, peer, remote%s", text,
+  return sn_fail(err, SN_BAD_USAGE, "--external: \"%.40s\" is none of host, peer, remote, disk%s", text,
                  sn_text_suggest(text, external_names, SN_EXTERNAL_COUNT, hint, sizeof hint));
 }
 

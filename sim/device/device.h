@@ -18,8 +18,18 @@
 
 enum { SN_DEVICE_NAME = 64, SN_DEVICE_NOTE = 200 };
 
-/* Where tensors go that leave the device ([SN] 3.3.2). */
-typedef enum sn_external { SN_EXTERNAL_HOST, SN_EXTERNAL_PEER, SN_EXTERNAL_REMOTE, SN_EXTERNAL_COUNT } sn_external;
+/* Where tensors go that leave the device ([SN] 3.3.2); a disk is of the host. */
+typedef enum sn_external {
+  SN_EXTERNAL_HOST,
+  SN_EXTERNAL_PEER,
+  SN_EXTERNAL_REMOTE,
+  SN_EXTERNAL_DISK,
+  SN_EXTERNAL_COUNT
+} sn_external;
+
+/* Bytes/s of a disk of which the profile does not say more, each way: an assumption for one NVMe drive, not a
+ * measurement. */
+#define SN_DISK_BANDWIDTH 2e9
 
 /* Copies of pageable host memory go through a pinned buffer of the driver's, at about half the speed of pinned memory
  * (reference, section 3; [SN] 2.2 charges TensorFlow with it). An assumption for every GPU, not a measurement. */
@@ -45,7 +55,7 @@ typedef struct sn_device {
       gemm_efficiency; /* attainable share of flops: plain matrix products (FC, the products of an FFT convolution) */
   double conv_efficiency;                   /* the same: convolution kernels */
   bool winograd;                            /* Winograd kernels are worth using (Maxwell and later) */
-  double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned */
+  double link_bandwidth[SN_EXTERNAL_COUNT]; /* bytes/s, one direction, pinned; of a disk attainable */
   int64_t link_latency_ns;                  /* per copy */
   double compute_speed, copy_speed; /* of a CPU, which copies with the processors that it computes with: computation's
                                        while copies go on, and copies' while computation does, as parts of what they are
@@ -93,7 +103,10 @@ uint32_t sn_device_count(void);
 sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err);
 bool sn_device_is_known(const char *name);
 
-/* "host", "peer", "remote" */
+/* All links to memory have this bandwidth, in bytes/s; the disk has what is assumed of one. */
+void sn_device_set_links(sn_device *device, double bandwidth);
+
+/* "host", "peer", "remote", "disk" */
 const char *sn_external_name(sn_external external);
 sn_status sn_external_parse(const char *text, sn_external *external, sn_err *err);
 

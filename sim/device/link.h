@@ -16,6 +16,11 @@ static inline sn_link sn_link_of(const sn_device *device, sn_external external) 
   return (sn_link){device->link_bandwidth[external], device->link_latency_ns};
 }
 
+/* What times with a disk go by, in bytes/s; 0: it is none. */
+static inline double sn_disk_bandwidth_of(const sn_device *device, sn_external external) {
+  return external == SN_EXTERNAL_DISK ? sn_link_of(device, external).bytes_per_s : 0;
+}
+
 /* At most what the engine takes (SN_ENGINE_MAX_NS), and the latency. */
 static inline int64_t sn_link_ns(sn_link link, uint64_t bytes) {
   double ns = link.bytes_per_s > 0 ? (double)bytes / link.bytes_per_s * 1e9 : 0;

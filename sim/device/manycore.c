@@ -98,7 +98,7 @@ sn_status sn__manycore(const char *name, sn_device *d, sn_err *err) {
       .cores = sn_cores_estimate((uint32_t)values[CORES], (uint32_t)values[SLOTS], (uint32_t)values[TILE]),
   };
   d->memory_bandwidth = d->cores.bandwidth;
-  for (sn_external e = 0; e < SN_EXTERNAL_COUNT; e++) d->link_bandwidth[e] = d->memory_bandwidth;
+  sn_device_set_links(d, d->memory_bandwidth);
   snprintf(d->name, sizeof d->name, "%s:cores=%u,slots=%u,tile=%u", family, d->cores.count, d->cores.slots,
            d->cores.tile);
   snprintf(d->description, sizeof d->description, "%u cores of a server, %u threads each: estimates, nothing measured",

@@ -238,6 +238,7 @@ static inline void sample_head(uint64_t *s, sn_arena *arena, sn_run *run) {
   run->memory_nominal = sample_bool(s);
   run->workspace = sample_text(s, arena);
   run->external = sample_text(s, arena);
+  run->disk_bandwidth = sample_bool(s) ? 2e9 : 0;
   run->allocator = sample_text(s, arena);
   run->optimizer = sample_text(s, arena);
   run->precision = sample_text(s, arena);
@@ -343,6 +344,7 @@ static inline char *dump_run(const sn_run *run) {
   FILE *out = open_memstream(&text, &bytes);
   fprintf(out, "image %u %u %u pool %" PRIu64 " host %" PRIu64 "\n", run->image_height, run->image_width,
           run->image_depth, run->pool_limit_bytes, run->host_memory_bytes);
+  fprintf(out, "disk %a\n", run->disk_bandwidth);
   fprintf(out, "run %s %s %u %s %" PRIu64 " %d %s %s %s %d %u %u %" PRIu64 " %" PRIu64 " %u %u %d\n", run->version,
           run->net, run->batch, run->gpu, run->memory_bytes, run->memory_nominal, run->workspace, run->external,
           run->allocator, run->shared_link, run->layers, run->n_steps, run->parameters, run->macs, run->n_results,

@@ -154,6 +154,8 @@ static void own_file(void **state) {
   assert_true(d.context_bytes == UINT64_C(1) << 29);
   assert_true(is(d.flops, 10e12) && is(d.memory_bandwidth, 500e9));
   assert_true(is(d.link_bandwidth[SN_EXTERNAL_REMOTE], 5e9));
+  assert_true(is(d.link_bandwidth[SN_EXTERNAL_DISK], SN_DISK_BANDWIDTH)); /* nothing is said of it */
+  assert_true(is(load_good(HEAD MEMORY LINKS ", \"disk_gb_per_s\": 6.5}").link_bandwidth[SN_EXTERNAL_DISK], 6.5e9));
   assert_true(d.gemm_efficiency == turing.gemm_efficiency && d.conv_efficiency == turing.conv_efficiency);
   assert_true(d.launch_ns == turing.launch_ns && d.malloc_ns == turing.malloc_ns && d.winograd);
 }

@@ -58,7 +58,7 @@ static void batches_are_sorted_and_stand_once(void **unused) {
 static void choices_are_checked(void **unused) {
   (void)unused;
   refuse(SN_AXIS_WORKSPACES, "dynamic,some", "workspaces: \"some\" is none of: none, dynamic, max");
-  refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote");
+  refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote, disk");
   refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda, pytorch, pytorch-expandable");
   refuse(SN_AXIS_OPTIMIZERS, "sgd,lion", "optimizers: \"lion\" is none of: momentum, sgd, adam, adamw");
   refuse(SN_AXIS_PRECISIONS, "fp32,fp8", "precisions: \"fp8\" is none of: fp32, tf32, bf16, fp16, amp-bf16, amp-fp16");
