@@ -30,7 +30,8 @@ typedef struct layer_cost {
 } layer_cost;
 
 struct sn_costs {
-  layer_cost *layers;
+  layer_cost **layers; /* layers that are alike have the same, unless: */
+  bool separate;
   sn_optimizer optimizer;
   sn_precision precision;
   bool measured;                 /* something is */
@@ -173,7 +174,7 @@ static int64_t law_ns(const sn_net *net, uint32_t index, const sn_device *device
 
 static bool add_conv_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
   static const sn_kernel parts[SN_CONV_KERNELS] = {SN_WHOLE, SN_DATA_GRADIENT, SN_FILTER_GRADIENT};
-  layer_cost *cost = &costs->layers[index];
+  layer_cost *cost = costs->layers[index];
   cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
   if (!cost->conv) return false;
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) {
@@ -186,7 +187,7 @@ static bool add_conv_on_cores(sn_costs *costs, const sn_net *net, uint32_t index
 }
 
 static bool add_layer_on_cores(sn_costs *costs, const sn_net *net, uint32_t index, const sn_device *device) {
-  layer_cost *cost = &costs->layers[index];
+  layer_cost *cost = costs->layers[index];
   sn_op op = net->layers[index].op;
   if (sn_op_table[op].convolves) return add_conv_on_cores(costs, net, index, device);
   cost->ns[SN_FORWARD] = law_ns(net, index, device, SN_FORWARD, SN_WHOLE, SN_OPTIMIZER_MOMENTUM);
@@ -227,7 +228,7 @@ static double add_casts(layer_cost *cost, const sn_net *net, const sn_layer *lay
   return forward + parameters;
 }
 
-/* Lists of its own where it has those of another layer. */
+/* Lists of its own instead of those of another layer. */
 static bool copy_lists(sn_costs *costs, layer_cost *cost) {
   const conv_list *lists = cost->conv;
   cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
@@ -242,21 +243,15 @@ static bool copy_lists(sn_costs *costs, layer_cost *cost) {
   return cost->conv != NULL;
 }
 
-/* What its twin costs, where values have one width. */
-static bool add_twin(sn_costs *costs, uint32_t index, uint32_t twin) {
-  layer_cost *cost = &costs->layers[index];
-  *cost = costs->layers[twin];
-  return !cost->conv || copy_lists(costs, cost);
-}
-
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
                       sn__twins *twins) {
   const sn_layer *layer = &net->layers[index];
-  layer_cost *cost = &costs->layers[index];
-  if (layer->op == SN_DATA) return true;
+  bool alone = layer->op == SN_DATA || device->cores.count > 0 || w->made; /* values of several widths */
+  uint32_t twin = alone ? 0 : sn__twins_find(twins, net, index);
+  layer_cost *cost = twin > 0 ? costs->layers[twin] : sn_arena_alloc(costs->arena, 1, sizeof *cost);
+  costs->layers[index] = cost;
+  if (!cost || twin > 0 || layer->op == SN_DATA) return cost != NULL;
   if (device->cores.count > 0) return add_layer_on_cores(costs, net, index, device);
-  uint32_t twin = w->made ? 0 : sn__twins_find(twins, net, index);
-  if (twin > 0) return add_twin(costs, index, twin);
   sn_shape input = sn_layer_input_shape(net, layer, 0);
   double x = width_of(w->taken, net->inputs[layer->first_input]), y = width_of(w->made, layer->first_output);
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
@@ -278,7 +273,7 @@ void sn_costs_set_optimizer(sn_costs *costs, const sn_net *net, const sn_device 
   costs->optimizer = optimizer;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     if (net->layers[i].parameters == 0) continue;
-    costs->layers[i].ns[SN_UPDATE] =
+    costs->layers[i]->ns[SN_UPDATE] =
         device->cores.count > 0
             ? law_ns(net, i, device, SN_UPDATE, SN_WHOLE, optimizer)
             : roofline(device, device->flops, 0, update_bytes(&net->layers[i], optimizer, costs->precision), 1);
@@ -301,16 +296,12 @@ sn_optimizer sn_costs_optimizer(const sn_costs *costs) {
 static double slowest(const sn_costs *costs, uint32_t n_layers) {
   double ns = 0;
   for (uint32_t i = 0; i < n_layers; i++) {
-    const layer_cost *cost = &costs->layers[i];
+    const layer_cost *cost = costs->layers[i];
     for (sn_pass pass = 0; pass < SN_PASSES; pass++) ns += (double)cost->ns[pass];
     for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++)
       ns += (double)cost->conv[k].choices[cost->conv[k].count - 1].ns;
   }
   return ns / 1e9;
-}
-
-sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
-  return sn_costs_new_in(net, device, SN_FP32, err);
 }
 
 sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err) {
@@ -324,7 +315,7 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
   if (costs) {
     costs->arena = arena;
     costs->precision = precision;
-    costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof *costs->layers);
+    costs->layers = sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *));
   }
   bool good = costs && costs->layers;
   sn__twins twins = {{0}};
@@ -343,20 +334,40 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
   return NULL;
 }
 
+/* Every layer its own. */
+static bool separate(sn_costs *costs, const sn_net *net) {
+  layer_cost *own = sn_arena_alloc(costs->arena, net->n_layers, sizeof *own);
+  bool good = own != NULL;
+  for (uint32_t i = 0; i < net->n_layers && good; i++) {
+    own[i] = *costs->layers[i];
+    costs->layers[i] = &own[i];
+    good = !own[i].conv || copy_lists(costs, &own[i]);
+  }
+  costs->separate = good;
+  return good;
+}
+
 sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_costs *copy = arena ? sn_arena_alloc(arena, 1, sizeof *copy) : NULL;
-  layer_cost *layers = copy ? sn_arena_alloc(arena, net->n_layers, sizeof *layers) : NULL;
+  layer_cost **layers = copy ? sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *)) : NULL;
   bool good = layers != NULL;
   if (good) {
     *copy = *costs;
     copy->arena = arena;
     copy->layers = layers;
-    memcpy(layers, costs->layers, net->n_layers * sizeof *layers);
+    memcpy(layers, costs->layers, net->n_layers * sizeof(layer_cost *));
+    good = separate(copy, net);
   }
-  for (uint32_t i = 0; i < net->n_layers && good; i++) good = !layers[i].conv || copy_lists(copy, &layers[i]);
   if (good) return copy;
   sn_arena_free(arena);
+  return sn_fail_memory(err), NULL;
+}
+
+sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
+  sn_costs *costs = sn_costs_new_in(net, device, SN_FP32, err);
+  if (!costs || separate(costs, net)) return costs;
+  sn_costs_free(costs);
   return sn_fail_memory(err), NULL;
 }
 
@@ -365,31 +376,38 @@ void sn_costs_free(sn_costs *costs) {
 }
 
 const sn_conv_choice *sn_costs_conv(const sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, uint32_t *count) {
-  const conv_list *list = &costs->layers[layer].conv[kernel];
+  const conv_list *list = &costs->layers[layer]->conv[kernel];
   *count = list->count;
   return list->choices;
 }
 
 bool sn_costs_convolves(const sn_costs *costs, uint32_t layer) {
-  return costs->layers[layer].conv != NULL;
+  return costs->layers[layer]->conv != NULL;
 }
 
 uint64_t sn_costs_largest_workspace(const sn_costs *costs, uint32_t layer) {
   uint64_t most = 0;
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++)
-    most = sn_max(most, costs->layers[layer].conv[k].choices[0].workspace);
+    most = sn_max(most, costs->layers[layer]->conv[k].choices[0].workspace);
   return most;
+}
+
+/* To be changed. */
+static layer_cost *own(sn_costs *costs, uint32_t layer) {
+  assert(costs->separate);
+  return costs->layers[layer];
 }
 
 sn_status sn_costs_set_conv(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, const sn_conv_choice *choices,
                             uint32_t count, sn_err *err) {
   assert(count > 0 && count <= SN_CONV_ALGOS);
-  return set_list(costs, &costs->layers[layer].conv[kernel], choices, count) ? SN_OK : sn_fail_memory(err);
+  return set_list(costs, &own(costs, layer)->conv[kernel], choices, count) ? SN_OK : sn_fail_memory(err);
 }
 
 void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && costs->layers[layer].conv; k++) {
-    conv_list *list = &costs->layers[layer].conv[k];
+  layer_cost *cost = own(costs, layer);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
+    conv_list *list = &cost->conv[k];
     list->all[0] = list->choices[list->count - 1];
     list->n_all = 1;
     sort_list(list);
@@ -397,11 +415,11 @@ void sn_costs_keep_smallest(sn_costs *costs, uint32_t layer) {
 }
 
 void sn_costs_set_scratch(sn_costs *costs, uint32_t layer, sn_pass pass, uint64_t bytes) {
-  costs->layers[layer].scratch[pass] = bytes;
+  own(costs, layer)->scratch[pass] = bytes;
 }
 
 uint64_t sn_costs_scratch(const sn_costs *costs, uint32_t layer, sn_pass pass) {
-  return costs->layers[layer].scratch[pass];
+  return costs->layers[layer]->scratch[pass];
 }
 
 static bool belongs(sn_conv_kernel kernel, sn_pass pass) {
@@ -413,7 +431,7 @@ static int64_t scale(int64_t ns, double factor) {
 }
 
 void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
-  layer_cost *cost = &costs->layers[layer];
+  layer_cost *cost = own(costs, layer);
   if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
   if (!cost->measured[pass] && pass == SN_BACKWARD) cost->data_ns = scale(cost->data_ns, factor);
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
@@ -428,7 +446,7 @@ void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor
 
 void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
                             uint64_t workspace, int64_t ns) {
-  conv_list *list = &costs->layers[layer].conv[kernel];
+  conv_list *list = &own(costs, layer)->conv[kernel];
   costs->measured = true;
   for (uint32_t i = 0; i < list->n_all; i++)
     if (list->all[i].algo == algo)
@@ -437,7 +455,7 @@ void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kern
 }
 
 void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo) {
-  conv_list *list = &costs->layers[layer].conv[kernel];
+  conv_list *list = &own(costs, layer)->conv[kernel];
   uint32_t kept = 0;
   for (uint32_t i = 0; i < list->n_all; i++) kept += list->all[i].algo != algo;
   if (kept == 0 || kept == list->n_all) return;
@@ -449,7 +467,7 @@ void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel ker
 }
 
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole) {
-  layer_cost *cost = &costs->layers[layer];
+  layer_cost *cost = own(costs, layer);
   cost->ns[pass] = ns;
   cost->measured[pass] = costs->measured = true;
   if (pass == SN_BACKWARD) cost->data_ns = 0;
@@ -495,11 +513,11 @@ static int64_t add_up(const layer_cost *cost, sn_pass pass, const uint8_t algo[2
 }
 
 int64_t sn_costs_step(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
-  return add_up(&costs->layers[layer], pass, algo, false);
+  return add_up(costs->layers[layer], pass, algo, false);
 }
 
 int64_t sn_costs_step_known(const sn_costs *costs, uint32_t layer, sn_pass pass, const uint8_t algo[2]) {
-  return costs->measured ? add_up(&costs->layers[layer], pass, algo, true) : 0;
+  return costs->measured ? add_up(costs->layers[layer], pass, algo, true) : 0;
 }
 
 static int64_t algorithm_ns(const layer_cost *cost, sn_conv_kernel kernel, uint8_t algo, bool known) {
@@ -514,7 +532,7 @@ static int64_t data_of(const layer_cost *cost, int64_t ns) {
 }
 
 int64_t sn_costs_kernel(const sn_costs *costs, const sn_step *step, const uint8_t algo[2], bool known) {
-  const layer_cost *cost = &costs->layers[step->layer];
+  const layer_cost *cost = costs->layers[step->layer];
   if (known && !costs->measured) return 0;
   int64_t ns = known && !cost->measured[step->pass] ? 0 : cost->ns[step->pass];
   switch (step->kernel) {

@@ -23,12 +23,13 @@
 
 typedef struct sn_costs sn_costs;
 
+/* In fp32, to be changed layer by layer. */
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
-/* In another precision than fp32, which the device has (sn_device_check_precision()): values move in their widths,
- * products run on tensor cores, and copies into another width cost what they move, on the way forward in the step that
- * makes them. */
+/* To be looked at: layers that are alike share what they cost, and nothing but the optimizer can be set. In another
+ * precision than fp32, which the device has (sn_device_check_precision()), values move in their widths, products run on
+ * tensor cores, and copies into another width cost what they move, on the way forward in the step that makes them. */
 sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err);
-/* Of the same network, to be changed apart. */
+/* Of the same network, to be changed apart, layer by layer. */
 sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err);
 void sn_costs_free(sn_costs *costs);
 
