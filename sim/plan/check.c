@@ -15,34 +15,41 @@ typedef struct lane_clocks {
   uint32_t of[SN_LANES];
 } lane_clocks;
 
+/* Every write is ordered behind all uses before it, so that of writes the last is enough to remember: who is behind it
+ * is behind them all. Reads are ordered with writes alone, so they are remembered lane by lane. */
 typedef struct state {
   uint64_t offset, reserved;
   uint64_t host_offset;
+  uint32_t claim;                 /* of the pool, while it is resident */
   uint32_t version, host_version; /* 0: no value */
+  sn__moment wrote, host_wrote;
   bool resident, host_held;
 } state;
 
-/* What happens to a tensor, on the device and in its external copy. */
-typedef enum use_kind { TOUCHED, WROTE, HOST_TOUCHED, HOST_WROTE, USES } use_kind;
+/* Where uses of a tensor are remembered: on the device and in its external copy. */
+typedef enum copy_kind { DEVICE, HOST, COPIES } copy_kind;
 
 /* Of a co-run plan: what lies outside the pool. Its version is 0 until it has been written. */
 typedef struct object_state {
-  lane_clocks touched, wrote;
+  lane_clocks touched;
+  sn__moment wrote;
   uint32_t version;
 } object_state;
 
 typedef struct checker {
   const sn_plan *plan;
   uint32_t n_lanes;
+  bool corun;
   const sn_route *route;
   sn_err *err;
+  uint32_t id_limit[SN_INSTR_KINDS];
   uint32_t at; /* instruction */
   lane_clocks known[SN_LANES];
   uint32_t *fences; /* per fence and lane: what its lane was behind when it signalled */
   bool *signalled;
   state *states;
-  uint32_t *clocks; /* per tensor, kind of use and lane: the last such use */
-  uint32_t *needs;  /* per access of the route: the version it needs */
+  uint32_t *touched; /* per tensor, copy and lane: the last use */
+  uint32_t *needs;   /* per access of the route: the version it needs */
   sn__regions pool, external;
   uint32_t next_step;
   /* of a co-run plan, else NULL and empty */
@@ -75,8 +82,8 @@ static const char *name(const checker *c, uint32_t tensor, char *text) {
 }
 
 /* One a lane. */
-static uint32_t *clocks_of(const checker *c, use_kind use, uint32_t tensor) {
-  return &c->clocks[((size_t)tensor * USES + use) * c->n_lanes];
+static uint32_t *touched_of(const checker *c, copy_kind copy, uint32_t tensor) {
+  return &c->touched[((size_t)tensor * COPIES + copy) * c->n_lanes];
 }
 
 static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
@@ -86,13 +93,17 @@ static bool behind(const checker *c, uint8_t lane, const uint32_t *clocks) {
   return true;
 }
 
-/* This instruction, by its lane's clock. */
-static void note(const checker *c, const sn_instr *i, uint32_t *clocks) {
-  clocks[i->lane] = c->known[i->lane].of[i->lane];
+static bool behind_moment(const checker *c, uint8_t lane, sn__moment moment) {
+  return sn__moment_is_known(moment, c->known[lane].of);
 }
 
-static void note_use(const checker *c, const sn_instr *i, use_kind use) {
-  note(c, i, clocks_of(c, use, i->id));
+/* This instruction. */
+static sn__moment now(const checker *c, const sn_instr *i) {
+  return (sn__moment){c->known[i->lane].of[i->lane], i->lane};
+}
+
+static void note(const checker *c, const sn_instr *i, uint32_t *clocks) {
+  clocks[i->lane] = c->known[i->lane].of[i->lane];
 }
 
 /* The version each access needs, from the route alone: 1 as made, one more with each change in place. */
@@ -116,21 +127,18 @@ static void meter(checker *c) {
   if (c->live_tensors > use->live_tensors) use->live_tensors = c->live_tensors;
 }
 
-static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint32_t owner) {
+/* *which: the number of the claim. */
+static sn_status claim(checker *c, sn__regions *regions, const sn_instr *i, uint32_t owner, uint32_t *which) {
   uint64_t size = regions == &c->pool ? c->plan->pool_bytes : c->plan->external_bytes;
-  lane_clocks touched = {{0}};
-  note(c, i, touched.of);
-  uint32_t other = SN_NONE;
   char text[SN_TENSOR_NAME];
   if (i->bytes == 0 || i->bytes > size || i->offset > size - i->bytes)
     return reject(c, SN_RULE_MEMORY, "[%" PRIu64 ", +%" PRIu64 ") is outside the pool of %" PRIu64 " bytes", i->offset,
                   i->bytes, size);
-  switch (
-      sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, c->known[i->lane].of, touched.of, &other)) {
+  switch (sn__regions_claim(regions, i->offset, i->offset + i->bytes, owner, c->known[i->lane].of, now(c, i), which)) {
   case SN__CLAIM_GOOD:
     break;
   case SN__CLAIM_LIVE:
-    return reject(c, SN_RULE_MEMORY, "its bytes overlap %s, which is live", name(c, other, text));
+    return reject(c, SN_RULE_MEMORY, "its bytes overlap %s, which is live", name(c, *which, text));
   case SN__CLAIM_UNORDERED:
     return reject(c, SN_RULE_MEMORY, "its bytes are re-used without a fence behind their last use");
   case SN__CLAIM_MEMORY:
@@ -149,24 +157,23 @@ static sn_status check_place(checker *c, const sn_instr *i) {
     return reject(c, SN_RULE_MEMORY, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
   t->offset = i->offset;
   t->reserved = i->bytes;
-  return claim(c, &c->pool, i, i->id);
+  return claim(c, &c->pool, i, i->id, &t->claim);
 }
 
 static sn_status check_alloc(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
   if (t->resident) return reject(c, SN_RULE_MEMORY, "%s is allocated already", name(c, i->id, text));
-  if (sn_plan_is_corun(c->plan) && !behind(c, i->lane, clocks_of(c, TOUCHED, i->id)))
+  if (c->corun && !behind(c, i->lane, touched_of(c, DEVICE, i->id)))
     return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   sn_status status = check_place(c, i);
   if (status != SN_OK) return status;
   t->resident = true;
   t->version = 0;
-  for (use_kind use = TOUCHED; use <= WROTE; use++) {
-    uint32_t *clocks = clocks_of(c, use, i->id);
-    for (uint32_t l = 0; l < c->n_lanes; l++) clocks[l] = 0;
-    note(c, i, clocks);
-  }
+  t->wrote = now(c, i);
+  uint32_t *touched = touched_of(c, DEVICE, i->id);
+  for (uint32_t l = 0, n = c->n_lanes; l < n; l++) touched[l] = 0;
+  note(c, i, touched);
   c->live_bytes += c->route->tensors[i->id].bytes;
   c->live_tensors++;
   meter(c);
@@ -185,13 +192,11 @@ static sn_status check_release(checker *c, const sn_instr *i) {
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
-  uint32_t *clocks = clocks_of(c, TOUCHED, i->id);
-  if (!behind(c, i->lane, clocks))
+  uint32_t *touched = touched_of(c, DEVICE, i->id);
+  if (!behind(c, i->lane, touched))
     return reject(c, SN_RULE_FENCES, "%s is released while another lane may still use it", name(c, i->id, text));
-  note(c, i, clocks);
-  lane_clocks touched = {{0}};
-  for (uint32_t l = 0; l < c->n_lanes; l++) touched.of[l] = clocks[l];
-  sn__regions_release(&c->pool, t->offset, touched.of);
+  note(c, i, touched);
+  sn__regions_release(&c->pool, t->claim, now(c, i));
   t->resident = false;
   c->live_bytes -= c->route->tensors[i->id].bytes;
   c->live_tensors--;
@@ -203,12 +208,12 @@ static sn_status touch(checker *c, const sn_instr *i, uint32_t tensor, bool writ
   state *t = &c->states[tensor];
   char text[SN_TENSOR_NAME];
   if (!t->resident) return reject(c, SN_RULE_VALUES, "%s is not on the device", name(c, tensor, text));
-  uint32_t *touched = clocks_of(c, TOUCHED, tensor), *wrote = clocks_of(c, WROTE, tensor);
-  if (!behind(c, i->lane, writes ? touched : wrote))
+  uint32_t *touched = touched_of(c, DEVICE, tensor);
+  if (writes ? !behind(c, i->lane, touched) : !behind_moment(c, i->lane, t->wrote))
     return reject(c, SN_RULE_FENCES, "%s is %s without a fence behind another lane's use of it", name(c, tensor, text),
                   writes ? "written" : "read");
   note(c, i, touched);
-  if (writes) note(c, i, wrote);
+  if (writes) t->wrote = now(c, i);
   return SN_OK;
 }
 
@@ -260,7 +265,7 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
     bool writes = accesses[a].mode != SN_READ;
     const char *layer = c->route->net->layers[accesses[a].object / SN_OBJECT_KINDS].name;
     const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
-    if (!behind(c, i->lane, writes ? o->touched.of : o->wrote.of))
+    if (writes ? !behind(c, i->lane, o->touched.of) : !behind_moment(c, i->lane, o->wrote))
       return reject(c, SN_RULE_FENCES, "the %s of %s are %s without a fence behind another lane's use", what, layer,
                     writes ? "written" : "read");
     uint32_t needs = accesses[a].object % SN_OBJECT_KINDS == SN_OBJECT_PARAMETERS ? 0 : 1;
@@ -269,7 +274,7 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
                     needs ? "once made" : "before the update");
     if (writes) o->version = 1;
     note(c, i, o->touched.of);
-    if (writes) note(c, i, o->wrote.of);
+    if (writes) o->wrote = now(c, i);
   }
   return SN_OK;
 }
@@ -287,11 +292,9 @@ static sn_status check_cores(checker *c, const sn_instr *i) {
     return reject(c, SN_RULE_CORES,
                   "its team, %u from core %u on, slot %u, is not of a device of %u cores and %u slots", team->count,
                   team->first, team->slot, c->plan->cores, c->plan->slots);
-  lane_clocks touched = {{0}};
-  note(c, i, touched.of);
-  uint32_t other;
+  uint32_t which;
   uint64_t first = (uint64_t)team->slot * c->plan->cores + team->first;
-  switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, c->known[i->lane].of, touched.of, &other)) {
+  switch (sn__regions_claim(&c->cores, first, first + team->count, SN_NONE, c->known[i->lane].of, now(c, i), &which)) {
   case SN__CLAIM_GOOD:
     return SN_OK;
   case SN__CLAIM_MEMORY:
@@ -314,15 +317,15 @@ static sn_status check_workspace(checker *c, const sn_instr *i) {
   if (i->bytes == 0) return SN_OK;
   if (i->offset % SN_POOL_BLOCK || i->bytes % SN_POOL_BLOCK)
     return reject(c, SN_RULE_MEMORY, "its workspace is not whole blocks");
-  return claim(c, &c->pool, i, SN_NONE);
+  uint32_t which;
+  return claim(c, &c->pool, i, SN_NONE, &which);
 }
 
 static sn_status check_compute(checker *c, const sn_instr *i) {
   const sn_step *step = &c->route->steps[i->id];
-  bool corun = sn_plan_is_corun(c->plan);
-  sn_status status = corun ? check_corun(c, i) : check_turn(c, i);
+  sn_status status = c->corun ? check_corun(c, i) : check_turn(c, i);
   for (uint32_t a = 0; a < step->n_accesses && status == SN_OK; a++)
-    if (!corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
+    if (!c->corun || sn_step_part_has(c->route, i->id, (sn_step_part)i->part, a))
       status = check_access(c, i, step->first_access + a);
   if (status != SN_OK) return status;
   if (c->report.use) c->report.use[c->step].workspace_bytes = sn_max(c->report.use[c->step].workspace_bytes, i->bytes);
@@ -342,11 +345,12 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   if (status == SN_OK) status = touch(c, i, i->id, false);
   if (status != SN_OK) return status;
   if (t->version == 0) return reject(c, SN_RULE_VALUES, "%s holds no value", name(c, i->id, text));
-  if (!behind(c, i->lane, clocks_of(c, HOST_TOUCHED, i->id)))
+  if (!behind(c, i->lane, touched_of(c, HOST, i->id)))
     return reject(c, SN_RULE_FENCES, "the external copy of %s is overwritten while it may be read",
                   name(c, i->id, text));
   if (!t->host_held) {
-    status = claim(c, &c->external, i, i->id);
+    uint32_t which;
+    status = claim(c, &c->external, i, i->id, &which);
     if (status != SN_OK) return status;
   } else if (t->host_offset != i->offset) {
     return reject(c, SN_RULE_MEMORY, "the external copy of %s moves", name(c, i->id, text));
@@ -354,8 +358,8 @@ static sn_status check_copy_out(checker *c, const sn_instr *i) {
   t->host_held = true;
   t->host_offset = i->offset;
   t->host_version = t->version;
-  note_use(c, i, HOST_TOUCHED);
-  note_use(c, i, HOST_WROTE);
+  t->host_wrote = now(c, i);
+  note(c, i, touched_of(c, HOST, i->id));
   return SN_OK;
 }
 
@@ -366,12 +370,12 @@ static sn_status check_copy_in(checker *c, const sn_instr *i) {
   if (status != SN_OK) return status;
   if (!t->host_held || t->host_offset != i->offset)
     return reject(c, SN_RULE_VALUES, "%s has no external copy there", name(c, i->id, text));
-  if (!behind(c, i->lane, clocks_of(c, HOST_WROTE, i->id)))
+  if (!behind_moment(c, i->lane, t->host_wrote))
     return reject(c, SN_RULE_FENCES, "the external copy of %s is read without a fence behind its copy-out",
                   name(c, i->id, text));
   status = touch(c, i, i->id, true);
   t->version = t->host_version;
-  note_use(c, i, HOST_TOUCHED);
+  note(c, i, touched_of(c, HOST, i->id));
   return status;
 }
 
@@ -391,14 +395,15 @@ static sn_status check_wait(checker *c, const sn_instr *i) {
   return SN_OK;
 }
 
-static uint32_t id_limit(const checker *c, uint8_t kind) {
-  if (kind == SN_COMPUTE) return c->route->n_steps;
-  return kind == SN_SIGNAL || kind == SN_WAIT ? c->plan->n_fences : c->route->n_tensors;
+static void find_id_limits(checker *c) {
+  for (sn_instr_kind kind = 0; kind < SN_INSTR_KINDS; kind++) c->id_limit[kind] = c->route->n_tensors;
+  c->id_limit[SN_COMPUTE] = c->route->n_steps;
+  c->id_limit[SN_SIGNAL] = c->id_limit[SN_WAIT] = c->plan->n_fences;
 }
 
 static sn_status check_instr(checker *c, const sn_instr *i) {
-  bool out_of_turn = i->step < c->step && !sn_plan_is_corun(c->plan);
-  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= id_limit(c, i->kind) || out_of_turn ||
+  bool out_of_turn = i->step < c->step && !c->corun;
+  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= c->id_limit[i->kind] || out_of_turn ||
       i->step >= c->route->n_steps) {
     c->report.rule = SN_RULE_ORDER;
     c->report.instruction = c->at;
@@ -448,9 +453,9 @@ static bool make_room(checker *c) {
   c->signalled = calloc(fences, sizeof *c->signalled);
   c->states = calloc(route->n_tensors, sizeof *c->states);
   c->needs = calloc((size_t)route->n_accesses + 1, sizeof *c->needs);
-  c->clocks = calloc((size_t)route->n_tensors * USES * c->n_lanes, sizeof *c->clocks);
-  bool good = c->fences && c->signalled && c->states && c->needs && c->clocks;
-  if (!good || !sn_plan_is_corun(c->plan)) return good;
+  c->touched = calloc((size_t)route->n_tensors * COPIES * c->n_lanes, sizeof *c->touched);
+  bool good = c->fences && c->signalled && c->states && c->needs && c->touched;
+  if (!good || !c->corun) return good;
   c->objects = calloc((size_t)route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
   c->done = calloc((size_t)route->n_steps * SN_STEP_PARTS, sizeof *c->done);
   return c->objects && c->done;
@@ -464,7 +469,7 @@ static void clear(checker *c) {
   free(c->signalled);
   free(c->states);
   free(c->needs);
-  free(c->clocks);
+  free(c->touched);
   free(c->objects);
   free(c->done);
 }
@@ -473,12 +478,13 @@ static sn_status check_all(checker *c) {
   uint32_t *version = calloc(c->route->n_tensors, sizeof *version);
   bool good = version && make_room(c);
   if (good) find_needs(c, version);
+  find_id_limits(c);
   free(version);
   if (!good) return sn_fail_memory(c->err);
   sn_status status = SN_OK;
   for (c->at = 0; c->at < c->plan->n_instrs && status == SN_OK; c->at++)
     status = check_instr(c, &c->plan->instrs[c->at]);
-  if (status == SN_OK && sn_plan_is_corun(c->plan)) find_next_step(c);
+  if (status == SN_OK && c->corun) find_next_step(c);
   if (status != SN_OK || c->next_step == c->route->n_steps) return status;
   c->report.rule = SN_RULE_ORDER;
   c->report.instruction = c->plan->n_instrs;
@@ -491,7 +497,8 @@ const char *sn_rule_name(sn_rule rule) {
 }
 
 sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
-  checker c = {.plan = plan, .n_lanes = sn_plan_lanes(plan), .route = plan->route, .err = err};
+  checker c = {
+      .plan = plan, .n_lanes = sn_plan_lanes(plan), .corun = sn_plan_is_corun(plan), .route = plan->route, .err = err};
   if (report) c.report.use = report->use;
   if (c.report.use) memset(c.report.use, 0, plan->route->n_steps * sizeof *c.report.use);
   sn_status status = check_all(&c);
@@ -504,10 +511,8 @@ sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
 
 /* Known to be released behind every use, so that who is ordered behind the release is behind those, too. */
 static sn_status check_leaves(checker *c, const sn_instr *i) {
-  lane_clocks touched = {{0}};
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
-  note(c, i, touched.of);
-  sn__regions_release(&c->pool, i->offset, touched.of);
+  sn__regions_release(&c->pool, c->states[i->id].claim, now(c, i));
   return SN_OK;
 }
 

@@ -21,6 +21,7 @@ typedef struct clocks {
 
 typedef struct resource {
   clocks touched, wrote;
+  uint32_t claim; /* of the pool, while it has bytes there */
 } resource;
 
 typedef struct lowering {
@@ -158,9 +159,9 @@ static void raise_for_access(lowering *l, clocks *to, uint32_t number, sn_access
   raise(to, mode == SN_READ ? &l->resources[number].wrote : &l->resources[number].touched);
 }
 
-static void note_access(lowering *l, uint32_t number, sn_access_mode mode, sn_lane lane, uint32_t clock) {
-  l->resources[number].touched.of[lane] = clock;
-  if (mode != SN_READ) l->resources[number].wrote.of[lane] = clock;
+static void note_access(lowering *l, uint32_t number, sn_access_mode mode, const sn__moment *now) {
+  l->resources[number].touched.of[now->lane] = now->clock;
+  if (mode != SN_READ) l->resources[number].wrote.of[now->lane] = now->clock;
 }
 
 typedef void (*each_access)(lowering *l, uint32_t number, sn_access_mode mode, void *context);
@@ -181,14 +182,8 @@ static void order_access(lowering *l, uint32_t number, sn_access_mode mode, void
   raise_for_access(l, context, number, mode);
 }
 
-typedef struct moment {
-  sn_lane lane;
-  uint32_t clock;
-} moment;
-
 static void record_access(lowering *l, uint32_t number, sn_access_mode mode, void *context) {
-  const moment *now = context;
-  note_access(l, number, mode, now->lane, now->clock);
+  note_access(l, number, mode, context);
 }
 
 static uint64_t first_thread(const lowering *l, const sn_team *team) {
@@ -219,19 +214,18 @@ static sn_status await_bytes(lowering *l, sn_lane lane, const clocks *behind) {
 }
 
 /* Finds the block's place where that is still open, and makes it the lane's. `owner`: a tensor, SN_NONE: a workspace,
- * which the next instruction of the lane uses and nobody after it. */
-static sn_status claim(lowering *l, uint32_t b, sn_lane lane, uint32_t owner) {
+ * which the next instruction of the lane uses and nobody after it. *which: the number of the claim. */
+static sn_status claim(lowering *l, uint32_t b, sn_lane lane, uint32_t owner, uint32_t *which) {
   uint64_t bytes = l->blocks[b].bytes, *offset = &l->offsets[b];
   const sn__lane_state *state = &l->lanes.of[lane];
-  clocks behind = {{0}}, touched = {{0}};
-  uint32_t other;
+  clocks behind = {{0}};
   if (l->wish->reuse == SN_REUSE_FREE) *offset = sn__regions_find(&l->pool, bytes, state->known);
   sn__regions_last(&l->pool, *offset, *offset + bytes, behind.of);
   sn_status status = await_bytes(l, lane, &behind);
   if (status != SN_OK) return status;
-  touched.of[lane] = state->clock + 1;
+  const sn__moment touched = {state->clock + 1, (uint8_t)lane};
   l->plan->pool_bytes = sn_max(l->plan->pool_bytes, *offset + bytes);
-  switch (sn__regions_claim(&l->pool, *offset, *offset + bytes, owner, state->known, touched.of, &other)) {
+  switch (sn__regions_claim(&l->pool, *offset, *offset + bytes, owner, state->known, touched, which)) {
   case SN__CLAIM_GOOD:
     return SN_OK;
   case SN__CLAIM_MEMORY:
@@ -245,9 +239,10 @@ static sn_status claim(lowering *l, uint32_t b, sn_lane lane, uint32_t owner) {
 
 static sn_status allocate(lowering *l, uint32_t life, sn_lane lane) {
   uint32_t tensor = l->ops->lives[life].tensor;
-  sn_status status = claim(l, life, lane, tensor);
+  resource fresh = {.claim = 0};
+  sn_status status = claim(l, life, lane, tensor, &fresh.claim);
   if (status != SN_OK) return status;
-  l->resources[tensor] = (resource){0};
+  l->resources[tensor] = fresh;
   return add(l, (sn_instr){.kind = SN_ALLOC,
                            .lane = (uint8_t)lane,
                            .id = tensor,
@@ -259,9 +254,8 @@ static sn_status release(lowering *l, uint32_t life, sn_lane lane) {
   uint32_t tensor = l->ops->lives[life].tensor;
   sn_status status = await_bytes(l, lane, &l->resources[tensor].touched);
   if (status != SN_OK) return status;
-  clocks touched = {{0}};
-  touched.of[lane] = l->lanes.of[lane].clock + 1;
-  sn__regions_release(&l->pool, l->offsets[life], touched.of);
+  const sn__moment touched = {l->lanes.of[lane].clock + 1, (uint8_t)lane};
+  sn__regions_release(&l->pool, l->resources[tensor].claim, touched);
   return add(l, (sn_instr){.kind = SN_RELEASE,
                            .lane = (uint8_t)lane,
                            .id = tensor,
@@ -313,14 +307,16 @@ static sn_status compute(lowering *l, uint32_t op) {
                     .part = (uint8_t)node->part,
                     .id = node->step,
                     .bytes = l->blocks[block].bytes};
-  sn_status status = instr.bytes > 0 ? claim(l, block, lane, SN_NONE) : SN_OK;
+  uint32_t which;
+  sn_status status = instr.bytes > 0 ? claim(l, block, lane, SN_NONE, &which) : SN_OK;
   if (status == SN_OK) status = find_team(l, team, &instr.team);
   if (status != SN_OK) return status;
   instr.offset = instr.bytes > 0 ? l->offsets[block] : 0;
   pick_algos(l, node, instr.algo);
   l->plan->counts.recomputed_layers += instr.rerun;
   status = add(l, instr);
-  moment now = {lane, l->clock[op] = l->lanes.of[lane].clock};
+  l->clock[op] = l->lanes.of[lane].clock;
+  sn__moment now = {l->clock[op], (uint8_t)lane};
   for_each_access(l, op, record_access, &now);
   return status;
 }
@@ -328,13 +324,12 @@ static sn_status compute(lowering *l, uint32_t op) {
 static sn_status claim_cores(lowering *l, uint32_t op) {
   const sn_team *team = &l->table->starts[op].team;
   sn_lane lane = lane_of(l, op);
-  clocks touched = {{0}};
-  uint32_t other;
+  const sn__moment touched = {l->clock[op], (uint8_t)lane};
+  uint32_t which;
   if (team->slot == SN_SLOT_ANY) return SN_OK;
-  touched.of[lane] = l->clock[op];
   uint64_t first = first_thread(l, team);
   sn__claim claimed =
-      sn__regions_claim(&l->cores, first, first + team->count, SN_NONE, l->lanes.of[lane].known, touched.of, &other);
+      sn__regions_claim(&l->cores, first, first + team->count, SN_NONE, l->lanes.of[lane].known, touched, &which);
   if (claimed == SN__CLAIM_GOOD) return SN_OK;
   if (claimed == SN__CLAIM_MEMORY) return sn_fail_memory(l->err);
   return sn_fail(l->err, SN_BUG, "co-run plan: operation %u has no cores", op);

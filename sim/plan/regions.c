@@ -19,6 +19,7 @@ typedef struct place {
 void sn__regions_clear(sn__regions *r) {
   for (uint32_t i = 0; i < r->n_runs; i++) free(r->runs[i]);
   free(r->runs);
+  free(r->claims);
   memset(r, 0, sizeof *r);
 }
 
@@ -100,20 +101,30 @@ static place take(sn__regions *r, place p) {
   return p;
 }
 
-static bool is_ordered(const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES]) {
-  uint32_t late = 0;
-  for (sn_lane lane = 0; lane < SN_LANES; lane++) late |= touched[lane] > known[lane];
-  return !late;
+static const sn__claimed *claimed(const sn__regions *r, const sn__region *region) {
+  return &r->claims[region->claim];
 }
 
 /* Whether all that overlaps, from `p` on, is dead and ordered before. */
-static sn__claim look(const sn__regions *r, place p, uint64_t end, const uint32_t known[SN_LANES], uint32_t *other) {
+static sn__claim look(const sn__regions *r, place p, uint64_t end, const uint32_t known[SN_LANES], uint32_t *which) {
   for (const sn__region *old = at(r, p); old && old->begin < end; p = next(r, p), old = at(r, p)) {
-    *other = old->owner;
-    if (old->owner != SN_NONE) return SN__CLAIM_LIVE;
-    if (!is_ordered(known, old->touched)) return SN__CLAIM_UNORDERED;
+    *which = claimed(r, old)->owner;
+    if (*which != SN_NONE) return SN__CLAIM_LIVE;
+    if (!sn__moment_is_known(claimed(r, old)->touched, known)) return SN__CLAIM_UNORDERED;
   }
   return SN__CLAIM_GOOD;
+}
+
+static bool add_claim(sn__regions *r, sn__claimed claim) {
+  if (r->n_claims == r->claims_room) {
+    uint32_t room = r->claims_room ? 2 * r->claims_room : 64;
+    sn__claimed *claims = room > r->claims_room ? realloc(r->claims, room * sizeof *claims) : NULL;
+    if (!claims) return false;
+    r->claims = claims;
+    r->claims_room = room;
+  }
+  r->claims[r->n_claims++] = claim;
+  return true;
 }
 
 /* Writes a region over what overlaps it, from `p` on; what sticks out on either side stays. */
@@ -142,33 +153,26 @@ static bool write(sn__regions *r, place p, const sn__region *fresh) {
 }
 
 sn__claim sn__regions_claim(sn__regions *r, uint64_t begin, uint64_t end, uint32_t owner,
-                            const uint32_t known[SN_LANES], const uint32_t touched[SN_LANES], uint32_t *other) {
-  sn__region fresh = {.begin = begin, .end = end, .owner = owner};
-  memcpy(fresh.touched, touched, sizeof fresh.touched);
+                            const uint32_t known[SN_LANES], sn__moment touched, uint32_t *which) {
+  const sn__region fresh = {.begin = begin, .end = end, .claim = r->n_claims};
   place p = first_beyond(r, begin);
-  sn__claim claim = look(r, p, end, known, other);
+  sn__claim claim = look(r, p, end, known, which);
   if (claim != SN__CLAIM_GOOD) return claim;
-  return write(r, p, &fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
+  *which = fresh.claim;
+  return add_claim(r, (sn__claimed){owner, touched}) && write(r, p, &fresh) ? SN__CLAIM_GOOD : SN__CLAIM_MEMORY;
 }
 
 void sn__regions_last(const sn__regions *r, uint64_t begin, uint64_t end, uint32_t clocks[SN_LANES]) {
   place p = first_beyond(r, begin);
   for (const sn__region *old = at(r, p); old && old->begin < end; p = next(r, p), old = at(r, p))
-    for (sn_lane lane = 0; lane < SN_LANES; lane++)
-      if (old->owner == SN_NONE && old->touched[lane] > clocks[lane]) clocks[lane] = old->touched[lane];
+    if (claimed(r, old)->owner == SN_NONE && !sn__moment_is_known(claimed(r, old)->touched, clocks))
+      clocks[claimed(r, old)->touched.lane] = claimed(r, old)->touched.clock;
 }
 
 uint64_t sn__regions_find(const sn__regions *r, uint64_t bytes, const uint32_t known[SN_LANES]) {
   uint64_t from = 0;
   place p = {0};
   for (const sn__region *old = at(r, p); old && old->begin < from + bytes; p = next(r, p), old = at(r, p))
-    if (old->owner != SN_NONE || !is_ordered(known, old->touched)) from = old->end;
+    if (claimed(r, old)->owner != SN_NONE || !sn__moment_is_known(claimed(r, old)->touched, known)) from = old->end;
   return from;
-}
-
-void sn__regions_release(sn__regions *r, uint64_t begin, const uint32_t touched[SN_LANES]) {
-  sn__region *region = at(r, last_from(r, begin));
-  if (!region || region->begin != begin) return;
-  region->owner = SN_NONE;
-  memcpy(region->touched, touched, sizeof region->touched);
 }
