@@ -156,6 +156,15 @@ void sn_ordered_weigh(sn_ordered *map, uint64_t key, uint64_t weight) {
   sn_ordered_move(map, key, key, weight);
 }
 
+void sn_ordered_around(const sn_ordered *map, uint64_t key, uint32_t *below, uint32_t *above) {
+  *below = *above = SN_ORDERED_NONE;
+  for (uint32_t n = map->root; n;) {
+    bool is_above = map->nodes[n].key > key;
+    *(is_above ? above : below) = n;
+    n = is_above ? map->nodes[n].left : map->nodes[n].right;
+  }
+}
+
 uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key) {
   uint32_t best = SN_ORDERED_NONE;
   for (uint32_t n = map->root; n;) {

@@ -48,6 +48,8 @@ void sn_ordered_move(sn_ordered *map, uint64_t key, uint64_t to, uint64_t weight
 /* The node with the largest key <= key, or the smallest key >= key; SN_ORDERED_NONE where there is none. */
 uint32_t sn_ordered_floor(const sn_ordered *map, uint64_t key);
 uint32_t sn_ordered_ceiling(const sn_ordered *map, uint64_t key);
+/* The nodes with the largest key <= key and with the smallest key > key, where no key is in the map twice. */
+void sn_ordered_around(const sn_ordered *map, uint64_t key, uint32_t *below, uint32_t *above);
 /* The first node whose key is larger, or the same with a weight of at least `weight`. */
 uint32_t sn_ordered_ceiling_pair(const sn_ordered *map, uint64_t key, uint64_t weight);
 /* The node with the smallest key whose weight is at least `weight`. */

@@ -15,7 +15,7 @@ const sn_costs *sn__question_costs(const sn__question *q, sn_strategy strategy) 
 
 /* Where a turn forgets the route, its plans would have none. */
 sn_proved *sn__question_proved(sn__question *q, sn_strategy strategy) {
-  bool stays = !sn_dialect_of(strategy.dialect)->by_kernel;
+  bool stays = !q->once && !sn_dialect_of(strategy.dialect)->by_kernel;
   return stays && !sn_strategy_adapts(strategy) ? &q->proved : NULL;
 }
 

@@ -344,9 +344,14 @@ static sn_run *fill_run(sn__question *q, const char *spec, const sn_strategy *st
   return status == SN_OK && judge(q, run) == SN_OK ? run : NULL;
 }
 
+struct sn_planner {
+  sn__question q;
+};
+
 sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device, const sn_strategy *strategies,
                     uint32_t n_strategies, const sn_options *options, sn_err *err) {
   sn_planner *planner = sn_planner_new(net, device, options, err);
+  if (planner) planner->q.once = true;
   sn_run *run = planner ? sn_planner_run(planner, spec, strategies, n_strategies, err) : NULL;
   sn_planner_free(planner);
   return run;
@@ -354,7 +359,7 @@ sn_run *sn_simulate(const char *spec, const sn_net *net, const sn_device *device
 
 sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                  const sn_options *options, FILE *out, sn_err *err) {
-  sn__question q = {.net = net, .device = device, .options = options, .err = err};
+  sn__question q = {.net = net, .device = device, .options = options, .once = true, .err = err};
   char name[SN_STRATEGY_TEXT];
   sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_status status =
@@ -366,7 +371,7 @@ sn_status sn_simulate_write_plan(const sn_net *net, const sn_device *device, sn_
 
 sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn_strategy strategy,
                                   const sn_options *options, sn_err *err) {
-  sn__question q = {.net = net, .device = device, .options = options, .err = err};
+  sn__question q = {.net = net, .device = device, .options = options, .once = true, .err = err};
   sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_trace trace = {0};
   sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
@@ -377,10 +382,6 @@ sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn
 }
 
 /* ---- a question kept open ---- */
-
-struct sn_planner {
-  sn__question q;
-};
 
 sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_options *options, sn_err *err) {
   sn_planner *planner = calloc(1, sizeof *planner);

@@ -13,30 +13,50 @@ bool sn_pool_copy(sn_pool *copy, const sn_pool *pool) {
   return sn_ordered_copy(&copy->holes, &pool->holes);
 }
 
-static void raise_top(sn_pool *pool, uint64_t top) {
-  pool->top = top;
+static void mark_top(sn_pool *pool, uint64_t top) {
   if (top <= pool->high_water) return;
   pool->high_water = top;
   pool->largest_hole = pool->holes.root ? pool->holes.nodes[pool->holes.root].most : 0;
 }
 
-bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset) {
-  bytes = sn_pool_round(bytes);
-  uint32_t hole = sn_ordered_first(&pool->holes, bytes);
-  uint64_t place = hole ? pool->holes.nodes[hole].key : pool->top;
+static void raise_top(sn_pool *pool, uint64_t top) {
+  pool->top = top;
+  mark_top(pool, top);
+}
+
+/* *hole: none, where there is room behind them all. */
+static bool find(const sn_pool *pool, uint64_t bytes, uint64_t limit, uint32_t *hole, uint64_t *offset) {
+  *hole = sn_ordered_first(&pool->holes, bytes);
+  uint64_t place = *hole ? pool->holes.nodes[*hole].key : pool->top;
   if (limit < bytes || place > limit - bytes) return false;
+  *offset = place;
+  return true;
+}
+
+bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset) {
+  uint32_t hole;
+  bytes = sn_pool_round(bytes);
+  if (!find(pool, bytes, limit, &hole, offset)) return false;
   if (!hole) {
-    raise_top(pool, place + bytes);
+    raise_top(pool, *offset + bytes);
   } else {
     uint64_t size = pool->holes.nodes[hole].weight;
     if (size > bytes)
-      sn_ordered_move(&pool->holes, place, place + bytes, size - bytes);
+      sn_ordered_move(&pool->holes, *offset, *offset + bytes, size - bytes);
     else
-      sn_ordered_remove(&pool->holes, place);
+      sn_ordered_remove(&pool->holes, *offset);
   }
   pool->reserved += bytes;
   pool->reserved_peak = sn_max(pool->reserved_peak, pool->reserved);
-  *offset = place;
+  return true;
+}
+
+bool sn_pool_touch(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset) {
+  uint32_t hole;
+  bytes = sn_pool_round(bytes);
+  if (!find(pool, bytes, limit, &hole, offset)) return false;
+  if (!hole) mark_top(pool, *offset + bytes);
+  pool->reserved_peak = sn_max(pool->reserved_peak, pool->reserved + bytes);
   return true;
 }
 
@@ -66,7 +86,8 @@ sn_status sn_pool_give(sn_pool *pool, uint64_t offset, uint64_t bytes) {
   pool->reserved -= bytes;
   uint64_t end = offset + bytes;
   const sn_ordered_node *nodes = pool->holes.nodes;
-  uint32_t below = sn_ordered_floor(&pool->holes, offset), above = sn_ordered_ceiling(&pool->holes, end);
+  uint32_t below, above;
+  sn_ordered_around(&pool->holes, offset, &below, &above);
   bool joins_below = below && nodes[below].key + nodes[below].weight == offset;
   bool joins_above = above && nodes[above].key == end;
   uint64_t begin = joins_below ? nodes[below].key : offset, next = end;

@@ -40,6 +40,9 @@ static inline uint64_t sn_pool_round(uint64_t bytes) {
  */
 bool sn_pool_take(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset);
 
+/* Reserves as sn_pool_take() does and gives it back at once: what is left of it are the marks. */
+bool sn_pool_touch(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset);
+
 /* Reserves a region that is free, wherever the pool is in use by now. SN_NO_MEMORY. */
 sn_status sn_pool_take_at(sn_pool *pool, uint64_t offset, uint64_t bytes);
 

@@ -124,17 +124,19 @@ static sn_status evict_one(sn__emit *e, bool *found) {
   return *found ? book_eviction(e, victim) : SN_OK;
 }
 
+typedef bool (*take_bytes)(sn_pool *pool, uint64_t bytes, uint64_t limit, uint64_t *offset);
+
 /* Takes bytes of the pool where there is room for them: all there is without a cache, and once the device is empty. */
-static bool take(sn__emit *e, uint64_t bytes, uint64_t *offset) {
+static bool take(sn__emit *e, take_bytes take_them, uint64_t bytes, uint64_t *offset) {
   bool limited = e->cache && !e->packed;
   uint64_t limit = limited && !e->counts ? sn_max(e->limit, e->pool.high_water) : UINT64_MAX;
   if (limited && e->counts && e->pool.reserved + sn_pool_round(bytes) > sn_max(e->limit, e->pool.reserved_peak))
     return false;
-  return sn_pool_take(&e->pool, bytes, limit, offset);
+  return take_them(&e->pool, bytes, limit, offset);
 }
 
-static sn_status find_room(sn__emit *e, uint64_t bytes, uint64_t *offset) {
-  for (bool more = e->cache; !take(e, bytes, offset);) {
+static sn_status find_room(sn__emit *e, take_bytes take_them, uint64_t bytes, uint64_t *offset) {
+  for (bool more = e->cache; !take(e, take_them, bytes, offset);) {
     if (!more) return SN_NO_FIT;
     sn_status status = evict_one(e, &more);
     if (status != SN_OK) return status;
@@ -149,7 +151,7 @@ sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
     status = book_out(e, tensor);
   } else {
     uint64_t bytes = e->route->tensors[tensor].bytes;
-    status = find_room(e, bytes, &p->offset);
+    status = find_room(e, sn_pool_take, bytes, &p->offset);
     if (status != SN_OK) return status;
     e->plan->bare_bytes = sn_max(e->plan->bare_bytes, p->offset + sn_pool_round(bytes));
     p->resident = true;
@@ -159,9 +161,7 @@ sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind) {
 }
 
 sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset) {
-  sn_status status = find_room(e, bytes, offset);
-  if (status == SN_OK && sn_pool_give(&e->pool, *offset, bytes) != SN_OK) return sn_fail_memory(e->err);
-  return status;
+  return find_room(e, sn_pool_touch, bytes, offset);
 }
 
 /* ---- and into the plan ---- */
@@ -260,11 +260,16 @@ static sn_status write_change(sn__emit *e, sn__change change) {
   return write_release(e, change.tensor);
 }
 
-sn_status sn__emit_settle(sn__emit *e) {
+sn_status sn__emit_settle_booked(sn__emit *e) {
   sn_status status = SN_OK;
   for (uint32_t i = 0; i < e->n_changes && status == SN_OK; i++) status = write_change(e, e->changes[i]);
   e->n_changes = 0;
   return status;
+}
+
+sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
+  sn_status status = book_out(e, tensor);
+  return status == SN_OK ? write_release(e, tensor) : status;
 }
 
 sn_status sn__emit_pack(sn__emit *e) {
@@ -294,6 +299,7 @@ void sn__emit_hit(sn__emit *e, uint32_t tensor) {
 /* One wait a lane, on the last that matters: what comes before it on that lane is behind it as well. */
 static sn_status order_accesses(sn__emit *e, const sn_step *step) {
   uint32_t out = 0, in = 0;
+  if (e->lanes.of[SN_LANE_OUT].clock == 0 && e->lanes.of[SN_LANE_IN].clock == 0) return SN_OK;
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     sn_access access = e->route->accesses[step->first_access + i];
     const sn__place *p = &e->places[access.tensor];

@@ -101,13 +101,18 @@ void sn__emit_lock(sn__emit *e, const sn_step *step);
  * for what comes is booked before it. SN_NO_FIT (without an error recorded): see above; what was booked by then is
  * kept, and sn__emit_pack() is to follow. */
 sn_status sn__emit_change(sn__emit *e, uint32_t tensor, sn__change_kind kind);
+/* Releases at once, while nothing is booked. */
+sn_status sn__emit_release(sn__emit *e, uint32_t tensor);
 /* Finds a place for a workspace, as for a tensor; it stays free until the compute that follows at once. */
 sn_status sn__emit_workspace(sn__emit *e, uint64_t bytes, uint64_t *offset);
 /* Takes back what was booked to come and sends everything off the device, locked or not; what is booked after that, in
  * the same execution, may let the pool grow. */
 sn_status sn__emit_pack(sn__emit *e);
 /* Writes what is booked, in the order in which it was. */
-sn_status sn__emit_settle(sn__emit *e);
+sn_status sn__emit_settle_booked(sn__emit *e);
+static inline sn_status sn__emit_settle(sn__emit *e) {
+  return e->n_changes > 0 ? sn__emit_settle_booked(e) : SN_OK;
+}
 
 /* Starts to copy a resident tensor to the external pool; it stays. */
 sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor);

@@ -20,6 +20,14 @@ void sn__lanes_clear(sn__lanes *l) {
   }
 }
 
+sn_status sn__lanes_expect(sn__lanes *l, uint64_t instrs) {
+  if (instrs == 0 || instrs > UINT32_MAX) return SN_OK;
+  l->plan->instrs = malloc(instrs * sizeof *l->plan->instrs);
+  if (!l->plan->instrs) return sn_fail_memory(l->err);
+  l->room = (uint32_t)instrs;
+  return SN_OK;
+}
+
 sn_status sn__lanes_grow(sn__lanes *l) {
   return sn__grow((void **)&l->plan->instrs, &l->room, sizeof *l->plan->instrs, l->err);
 }

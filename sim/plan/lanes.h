@@ -32,6 +32,8 @@ typedef struct sn__lanes {
 
 void sn__lanes_clear(sn__lanes *lanes);
 
+/* Room for so many instructions, of which more may come. */
+sn_status sn__lanes_expect(sn__lanes *lanes, uint64_t instrs);
 /* Room for one more instruction. */
 sn_status sn__lanes_grow(sn__lanes *lanes);
 

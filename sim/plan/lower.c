@@ -30,9 +30,8 @@ static sn_status allocate_held(lowering *l) {
   return status == SN_OK ? sn__emit_settle(&l->emit) : status;
 }
 
-/* Books a change and writes it at once. */
-static sn_status change(lowering *l, uint32_t tensor, sn__change_kind kind) {
-  sn_status status = sn__emit_change(&l->emit, tensor, kind);
+static sn_status fetch(lowering *l, uint32_t tensor) {
+  sn_status status = sn__emit_change(&l->emit, tensor, SN__FETCH);
   return status == SN_OK ? sn__emit_settle(&l->emit) : status;
 }
 
@@ -40,12 +39,12 @@ static sn_status begin_step(lowering *l, uint32_t step) {
   sn_status status = SN_OK;
   const sn_swaps *s = &l->swaps;
   for (; l->next_release < s->count && s->by_release[l->next_release].release_step == step; l->next_release++) {
-    status = change(l, s->by_release[l->next_release].tensor, SN__RELEASE);
+    status = sn__emit_release(&l->emit, s->by_release[l->next_release].tensor);
     if (status != SN_OK) return status;
   }
   sn__emit_step(&l->emit, step);
   for (; l->next_fetch < s->count && s->by_fetch[l->next_fetch].fetch_step == step; l->next_fetch++) {
-    status = change(l, s->by_fetch[l->next_fetch].tensor, SN__FETCH);
+    status = fetch(l, s->by_fetch[l->next_fetch].tensor);
     if (status != SN_OK) return status;
   }
   return status;
@@ -153,6 +152,7 @@ bool sn_lower_again(const sn_plan *plan, sn_workspace workspace, const sn_costs 
 
 static sn_status book_reads(lowering *l, const sn_step *step) {
   sn_status status = SN_OK;
+  if (!l->emit.cache && l->swaps.count == 0) return SN_OK; /* all is where it was made */
   for (uint32_t i = 0; i < step->n_accesses && status == SN_OK; i++) {
     sn_access access = l->route->accesses[step->first_access + i];
     if (access.mode == SN_WRITE) continue;
@@ -204,7 +204,7 @@ static sn_status after_compute(lowering *l, const sn_execution *x, const sn_step
       status = sn__emit_copy_out(&l->emit, access.tensor);
     bool stays = l->residency.held[access.tensor] || l->residency.stays[access.tensor];
     if (status == SN_OK && !stays && l->schedule->last_use[x->first_last_use + i])
-      status = change(l, access.tensor, SN__RELEASE);
+      status = sn__emit_release(&l->emit, access.tensor);
   }
   return status;
 }
@@ -231,7 +231,7 @@ static sn_status execute(lowering *l, const sn_execution *x) {
 static sn_status release_carried(lowering *l) {
   sn_status status = SN_OK;
   for (uint32_t t = 0; t < l->route->n_tensors && status == SN_OK; t++)
-    if (l->route->tensors[t].role == SN_CARRIED) status = change(l, t, SN__RELEASE);
+    if (l->route->tensors[t].role == SN_CARRIED) status = sn__emit_release(&l->emit, t);
   return status;
 }
 
@@ -258,6 +258,14 @@ static sn_status walk(lowering *l) {
   return status;
 }
 
+/* Instructions of a plan that sends nothing out: executions, and of each tensor that they make an alloc and a release,
+ * one for each that is re-run. */
+static uint64_t expected(const sn_schedule *schedule) {
+  const sn_route *route = schedule->route;
+  uint64_t reruns = schedule->n_executions > route->n_steps ? schedule->n_executions - route->n_steps : 0;
+  return schedule->n_executions + 2 * (route->n_tensors + reruns);
+}
+
 static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                       uint64_t pool_bytes, bool counts, bool gives_up, sn_err *err) {
   lowering l = {.schedule = schedule,
@@ -271,6 +279,7 @@ static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_work
   l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
   if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);
   if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &l.swaps, err);
+  if (status == SN_OK) status = sn__lanes_expect(&l.emit.lanes, expected(schedule));
   if (status == SN_OK) status = walk(&l);
   sn_swaps_clear(&l.swaps);
   sn_residency_clear(&l.residency);
