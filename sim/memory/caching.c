@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is not done for most requests: out of the way of what is. */
+#define COLD __attribute__((noinline, cold))
+
 #define LEAST_BLOCK   UINT64_C(512)        /* kMinBlockSize */
 #define MOST_SMALL    (UINT64_C(1) << 20)  /* kSmallSize */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)  /* kSmallBuffer */
@@ -39,6 +42,9 @@ typedef struct request {
 
 struct sn_caching {
   sn_caching_options options;
+  bool chooses;               /* not every free block that is large enough may serve (see choose()) */
+  uint64_t least_rest[POOLS]; /* from which on what is left over of a block becomes one */
+  uint64_t most_split;        /* of requests from here on nothing is left over */
   uint64_t limit;
   sn_pool addresses; /* of segments */
   block *blocks;     /* from 1 on */
@@ -48,6 +54,7 @@ struct sn_caching {
   sn_caching_figures figures;
   sn_caching_range range;
   void (*asking)(void *user, uint64_t needed);
+  void (*asked)(void *user);
   void *watcher;
 };
 
@@ -79,25 +86,30 @@ static uint32_t unmapped_from(const sn_caching *c, uint8_t pool, uint64_t addres
 
 /* ---- blocks ---- */
 
-/* A number without a block; 0: memory is out. */
-static uint32_t new_number(sn_caching *c, sn_err *err) {
-  uint32_t number = c->spare;
-  if (number) {
-    c->spare = c->blocks[number].after;
-    return number;
-  }
+/* One that was never used. */
+static COLD uint32_t next_number(sn_caching *c, sn_err *err) {
   if (c->used + 1 >= c->room) {
     uint32_t room = c->room ? 2 * c->room : 64;
     block *blocks = room > c->room ? realloc(c->blocks, room * sizeof *blocks) : NULL;
     if (!blocks) return sn_fail_memory(err), 0;
+    blocks[0] = (block){.state = SPARE};
     c->blocks = blocks;
     c->room = room;
   }
   return ++c->used;
 }
 
+/* A number without a block; 0: memory is out. */
+static uint32_t new_number(sn_caching *c, sn_err *err) {
+  uint32_t number = c->spare;
+  if (!number) return next_number(c, err);
+  c->spare = c->blocks[number].after;
+  return number;
+}
+
 static void drop_block(sn_caching *c, uint32_t number) {
-  c->blocks[number] = (block){.after = c->spare, .state = SPARE};
+  c->blocks[number].after = c->spare;
+  c->blocks[number].state = SPARE;
   c->spare = number;
 }
 
@@ -118,27 +130,24 @@ static sn_status cut(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err
   return put(c, fresh, err);
 }
 
+/* Block 0 is in no state that others join. */
 static bool joins(const sn_caching *c, uint32_t number, uint32_t neighbour) {
-  return neighbour && c->blocks[neighbour].state == c->blocks[number].state;
+  return c->blocks[neighbour].state == c->blocks[number].state;
 }
 
-static void absorb_before(sn_caching *c, uint32_t number) {
-  block *b = &c->blocks[number];
-  uint32_t before = b->before;
-  b->address = c->blocks[before].address;
-  b->bytes += c->blocks[before].bytes;
-  b->before = c->blocks[before].before;
-  if (b->before) c->blocks[b->before].after = number;
-  drop_block(c, before);
+/* Takes a block out of its segment, and makes its number a spare one. What it would tell block 0 is never read. */
+static void unlink_block(sn_caching *c, uint32_t number) {
+  uint32_t before = c->blocks[number].before, after = c->blocks[number].after;
+  c->blocks[before].after = after;
+  c->blocks[after].before = before;
+  drop_block(c, number);
 }
 
-static void absorb_after(sn_caching *c, uint32_t number) {
-  block *b = &c->blocks[number];
-  uint32_t after = b->after;
-  b->bytes += c->blocks[after].bytes;
-  b->after = c->blocks[after].after;
-  if (b->after) c->blocks[b->after].before = number;
-  drop_block(c, after);
+static void absorb(sn_caching *c, uint32_t number, uint32_t neighbour) {
+  block *b = &c->blocks[number], *other = &c->blocks[neighbour];
+  b->address = sn_min(b->address, other->address);
+  b->bytes += other->bytes;
+  unlink_block(c, neighbour);
 }
 
 /* Joins a block that is not put with its neighbours in the same state, and puts it. */
@@ -146,11 +155,11 @@ static sn_status join(sn_caching *c, uint32_t number, sn_err *err) {
   uint32_t before = c->blocks[number].before, after = c->blocks[number].after;
   if (joins(c, number, before)) {
     pull(c, before);
-    absorb_before(c, number);
+    absorb(c, number, before);
   }
   if (joins(c, number, after)) {
     pull(c, after);
-    absorb_after(c, number);
+    absorb(c, number, after);
   }
   return put(c, number, err);
 }
@@ -213,15 +222,15 @@ static bool has_addresses(const sn_caching *c, uint32_t number, uint64_t bytes) 
 
 /* The lowest free or unmapped block from which on `bytes` can be had; a new segment where there is none. Blocks in
  * front of an unmapped one that are free count with it. */
-static uint32_t find_addresses(sn_caching *c, const request *r, sn_err *err) {
-  for (uint32_t n = unmapped_from(c, r->pool, 0); n; n = unmapped_from(c, r->pool, c->blocks[n].address + 1)) {
+static uint32_t find_addresses(sn_caching *c, request r, sn_err *err) {
+  for (uint32_t n = unmapped_from(c, r.pool, 0); n; n = unmapped_from(c, r.pool, c->blocks[n].address + 1)) {
     uint32_t before = c->blocks[n].before;
     uint32_t first = before && c->blocks[before].state == FREE ? before : n;
-    if (has_addresses(c, first, r->bytes)) return first;
+    if (has_addresses(c, first, r.bytes)) return first;
   }
-  uint64_t span = sn_max(c->limit + c->limit / 8, r->bytes);
+  uint64_t span = sn_max(c->limit + c->limit / 8, r.bytes);
   uint64_t aligned = sn_ceil_div(span, LARGE_SEGMENT) * LARGE_SEGMENT; /* so that every segment begins with a page */
-  uint32_t fresh = new_segment(c, r->pool, aligned, UNMAPPED, err);
+  uint32_t fresh = new_segment(c, r.pool, aligned, UNMAPPED, err);
   return fresh && put(c, fresh, err) == SN_OK ? fresh : 0;
 }
 
@@ -238,15 +247,15 @@ static bool map_pages(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *er
   return join(c, number, err) == SN_OK;
 }
 
-static uint32_t expand(sn_caching *c, const request *r, sn_err *err) {
+static uint32_t expand(sn_caching *c, request r, sn_err *err) {
   uint32_t number = find_addresses(c, r, err);
-  while (number && (c->blocks[number].state == UNMAPPED || c->blocks[number].bytes < r->bytes)) {
+  while (number && (c->blocks[number].state == UNMAPPED || c->blocks[number].bytes < r.bytes)) {
     uint64_t have = 0;
     if (c->blocks[number].state == FREE) {
       have = c->blocks[number].bytes;
       number = c->blocks[number].after;
     }
-    if (!map_pages(c, number, sn_min(r->bytes - have, c->blocks[number].bytes), err)) return 0;
+    if (!map_pages(c, number, sn_min(r.bytes - have, c->blocks[number].bytes), err)) return 0;
   }
   if (number) pull(c, number);
   return number;
@@ -272,19 +281,15 @@ static sn_status unmap_pages(sn_caching *c, uint32_t number, sn_err *err) {
 
 /* ---- taking ---- */
 
-static request request_of(uint64_t bytes) {
+static inline request request_of(uint64_t bytes) {
   uint64_t whole = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK;
   return (request){.bytes = whole, .pool = whole <= MOST_SMALL ? SMALL : LARGE};
 }
 
 /* Of the segment that the driver is asked for. */
-static uint64_t segment_bytes(const request *r) {
-  if (r->pool == SMALL) return SMALL_SEGMENT;
-  return r->bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r->bytes, ROUND_OWN) * ROUND_OWN;
-}
-
-static uint64_t most_split(const sn_caching *c) {
-  return c->options.max_split_bytes ? c->options.max_split_bytes : UINT64_MAX;
+static uint64_t segment_bytes(request r) {
+  if (r.pool == SMALL) return SMALL_SEGMENT;
+  return r.bytes < LEAST_OWN ? LARGE_SEGMENT : sn_ceil_div(r.bytes, ROUND_OWN) * ROUND_OWN;
 }
 
 /* How large a free block can become where it is. */
@@ -295,35 +300,39 @@ static uint64_t expandable_bytes(const sn_caching *c, const block *b) {
 
 /* Of expandable segments: from the smallest that is large enough on, a free block whose successor can become less large
  * is passed over, so that what can grow is kept for what needs it. */
-static uint32_t pass_over(const sn_caching *c, const request *r, uint32_t number) {
-  for (uint32_t next; (next = sn__bins_next(&c->free[r->pool], c->blocks, number)); number = next)
+static uint32_t pass_over(const sn_caching *c, request r, uint32_t number) {
+  for (uint32_t next; (next = sn__bins_next(&c->free[r.pool], c->blocks, number)); number = next)
     if (expandable_bytes(c, &c->blocks[next]) >= expandable_bytes(c, &c->blocks[number])) break;
   return number;
 }
 
 /* Where blocks from max_split_bytes on are not cut: whether the request must leave a free block of `bytes` alone. */
-static bool is_refused(const sn_caching *c, const request *r, uint64_t bytes) {
+static bool is_refused(const sn_caching *c, request r, uint64_t bytes) {
   uint64_t most = c->options.max_split_bytes;
-  return r->bytes < most ? bytes >= most : bytes >= r->bytes + LARGE_SEGMENT;
+  return r.bytes < most ? bytes >= most : bytes >= r.bytes + LARGE_SEGMENT;
+}
+
+/* From the smallest that is large enough: the one that the request gets; 0: none. */
+static COLD uint32_t choose(const sn_caching *c, request r, uint32_t number) {
+  if (c->options.expandable_segments) number = pass_over(c, r, number);
+  return c->options.max_split_bytes && is_refused(c, r, c->blocks[number].bytes) ? 0 : number;
 }
 
 /* The number of the smallest free block that is large enough, where the request may have it, which is still put; 0:
  * none. */
-static uint32_t find_free(const sn_caching *c, const request *r) {
-  uint32_t number = sn__bins_find(&c->free[r->pool], c->blocks, r->bytes);
-  if (number && c->options.expandable_segments) number = pass_over(c, r, number);
-  bool refused = number && c->options.max_split_bytes && is_refused(c, r, c->blocks[number].bytes);
-  return refused ? 0 : number;
+static inline uint32_t find_free(const sn_caching *c, request r) {
+  uint32_t number = sn__bins_find(&c->free[r.pool], c->blocks, r.bytes);
+  return number && c->chooses ? choose(c, r, number) : number;
 }
 
 /* From the driver; 0 where it has too little, or with an error. */
-static uint32_t find_new(sn_caching *c, const request *r, sn_err *err) {
+static uint32_t find_new(sn_caching *c, request r, sn_err *err) {
   if (err->code != SN_OK) return 0;
   if (c->options.expandable_segments) return expand(c, r, err);
   uint64_t bytes = segment_bytes(r);
   if (!is_left(c, bytes)) return 0;
   reserve(c, bytes);
-  return new_segment(c, r->pool, bytes, FREE, err);
+  return new_segment(c, r.pool, bytes, FREE, err);
 }
 
 /* Of a free block that is a segment, or of its pages. */
@@ -336,10 +345,10 @@ static sn_status give_to_driver(sn_caching *c, uint32_t number, sn_err *err) {
 
 /* Free blocks that are not cut go back: one that is large enough, else the largest until they are together. False where
  * that is too little; what went back stays there. */
-static bool give_uncut(sn_caching *c, const request *r, sn_err *err) {
+static bool give_uncut(sn_caching *c, request r, sn_err *err) {
   if (!c->options.max_split_bytes || c->options.expandable_segments || err->code != SN_OK) return false;
-  uint64_t bytes = sn_max(r->bytes, c->options.max_split_bytes), sum = 0;
-  const sn__bins *free = &c->free[r->pool];
+  uint64_t bytes = sn_max(r.bytes, c->options.max_split_bytes), sum = 0;
+  const sn__bins *free = &c->free[r.pool];
   uint32_t enough = sn__bins_find(free, c->blocks, bytes);
   if (enough) return give_to_driver(c, enough, err) == SN_OK;
   while (sum < bytes) {
@@ -364,12 +373,11 @@ static sn_status give_all(sn_caching *c, sn_err *err) {
   return err->code;
 }
 
-static bool leaves_block(const sn_caching *c, const request *r, uint64_t rest) {
-  if (r->pool == SMALL || c->options.expandable_segments) return rest >= LEAST_BLOCK;
-  return r->bytes < most_split(c) && rest > MOST_SMALL;
+static inline bool leaves_block(const sn_caching *c, request r, uint64_t rest) {
+  return rest >= c->least_rest[r.pool] && r.bytes < c->most_split;
 }
 
-static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
+static COLD sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
   char asked[SN_UNIT_TEXT], limit[SN_UNIT_TEXT], reserved[SN_UNIT_TEXT], allocated[SN_UNIT_TEXT], split[SN_UNIT_TEXT];
   return sn_fail(err, SN_NO_FIT, "%s are asked for; of %s there are %s reserved, %s allocated, largest free block %s",
                  sn_print_bytes(bytes, asked), sn_print_bytes(c->limit, limit),
@@ -378,23 +386,14 @@ static sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
                  sn_print_bytes(sn_caching_largest_split(c), split));
 }
 
-static void allocate(sn_caching *c, uint64_t bytes) {
+static inline void allocate(sn_caching *c, uint64_t bytes) {
   c->figures.allocated_bytes += bytes;
   c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
 }
 
-/* Of a block that is not put. */
-static sn_status hand_out(sn_caching *c, const request *r, uint32_t number, sn_err *err) {
-  if (leaves_block(c, r, c->blocks[number].bytes - r->bytes) && cut(c, number, r->bytes, err) != SN_OK)
-    return err->code;
-  c->blocks[number].state = TAKEN;
-  allocate(c, c->blocks[number].bytes);
-  return SN_OK;
-}
-
 /* A block that is not put, from the driver, to which what is free goes back where it has too little; 0 where that does
  * not help, or with an error. */
-static uint32_t find_or_retry(sn_caching *c, const request *r, sn_err *err) {
+static uint32_t find_or_retry(sn_caching *c, request r, sn_err *err) {
   if (c->asking) c->asking(c->watcher, c->figures.reserved_bytes + segment_bytes(r));
   uint32_t found = find_new(c, r, err);
   if (!found && give_uncut(c, r, err)) found = find_new(c, r, err);
@@ -402,65 +401,112 @@ static uint32_t find_or_retry(sn_caching *c, const request *r, sn_err *err) {
   return found;
 }
 
+/* From the driver. `bytes`: what is asked for. */
+static COLD sn_status take_new(sn_caching *c, request r, uint64_t bytes, uint32_t *taken, sn_err *err) {
+  uint32_t found = find_or_retry(c, r, err);
+  if (c->asked) c->asked(c->watcher);
+  if (err->code != SN_OK) return err->code;
+  if (!found) return fail_to_fit(c, bytes, err);
+  if (leaves_block(c, r, c->blocks[found].bytes - r.bytes) && cut(c, found, r.bytes, err) != SN_OK) return err->code;
+  c->blocks[found].state = TAKEN;
+  allocate(c, c->blocks[found].bytes);
+  *taken = found;
+  return SN_OK;
+}
+
+/* Takes the first `bytes` of a free block as a block of its own; 0: memory is out. */
+static inline uint32_t cut_front(sn_caching *c, uint32_t number, uint64_t bytes, sn_err *err) {
+  uint32_t fresh = new_number(c, err);
+  if (!fresh) return 0;
+  block *b = &c->blocks[number], *front = &c->blocks[fresh];
+  uint32_t before = b->before;
+  front->address = b->address;
+  front->bytes = bytes;
+  front->before = before;
+  front->after = number;
+  front->pool = b->pool;
+  front->state = TAKEN;
+  c->blocks[before].after = fresh;
+  b->before = fresh;
+  sn__bins_change(&c->free[b->pool], c->blocks, number, b->address + bytes, b->bytes - bytes);
+  return fresh;
+}
+
 sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err *err) {
   *taken = 0;
   if (bytes == 0) return SN_OK;
   if (bytes > MOST_BYTES) return fail_to_fit(c, bytes, err);
   const request r = request_of(bytes);
-  uint32_t found = find_free(c, &r);
-  if (found)
-    sn__bins_pull(&c->free[r.pool], c->blocks, found);
-  else
-    found = find_or_retry(c, &r, err);
-  if (err->code != SN_OK) return err->code;
-  if (!found) return fail_to_fit(c, bytes, err);
-  *taken = found;
-  return hand_out(c, &r, found, err);
+  uint32_t number = find_free(c, r);
+  if (!number) return take_new(c, r, bytes, taken, err);
+  if (leaves_block(c, r, c->blocks[number].bytes - r.bytes)) {
+    number = cut_front(c, number, r.bytes, err);
+    if (!number) return err->code;
+  } else {
+    sn__bins_pull(&c->free[r.pool], c->blocks, number);
+    c->blocks[number].state = TAKEN;
+  }
+  allocate(c, c->blocks[number].bytes);
+  *taken = number;
+  return SN_OK;
 }
 
 /* Moves the end of a block that is taken for good into the free one behind it, and is larger for it; false where there
  * is none in front of that. */
-static bool grow_kept(sn_caching *c, const request *r, uint32_t number) {
+static bool grow_kept(sn_caching *c, request r, uint32_t number) {
   block *b = &c->blocks[number];
-  if (!b->before || c->blocks[b->before].state != KEPT || !leaves_block(c, r, b->bytes - r->bytes)) return false;
-  sn__bins_pull(&c->free[r->pool], c->blocks, number);
-  b->address += r->bytes;
-  b->bytes -= r->bytes;
-  c->blocks[b->before].bytes += r->bytes;
-  sn__bins_put(&c->free[r->pool], c->blocks, number);
-  allocate(c, r->bytes);
+  if (c->blocks[b->before].state != KEPT || !leaves_block(c, r, b->bytes - r.bytes)) return false;
+  c->blocks[b->before].bytes += r.bytes;
+  sn__bins_change(&c->free[r.pool], c->blocks, number, b->address + r.bytes, b->bytes - r.bytes);
+  allocate(c, r.bytes);
   return true;
 }
 
 sn_status sn_caching_keep(sn_caching *c, uint64_t bytes, sn_err *err) {
   const request r = request_of(sn_min(bytes, MOST_BYTES));
-  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, &r) : 0;
-  if (number && grow_kept(c, &r, number)) return SN_OK;
+  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, r) : 0;
+  if (number && grow_kept(c, r, number)) return SN_OK;
   if (sn_caching_take(c, bytes, &number, err) != SN_OK || number == 0) return err->code;
   c->blocks[number].state = KEPT;
-  if (joins(c, number, c->blocks[number].before)) absorb_before(c, number);
-  if (joins(c, number, c->blocks[number].after)) absorb_after(c, number);
+  if (joins(c, number, c->blocks[number].before)) absorb(c, number, c->blocks[number].before);
+  if (joins(c, number, c->blocks[number].after)) absorb(c, number, c->blocks[number].after);
   return SN_OK;
 }
 
-sn_status sn_caching_give(sn_caching *c, uint32_t number, sn_err *err) {
-  if (number == 0) return SN_OK;
-  c->blocks[number].state = FREE;
-  c->figures.allocated_bytes -= c->blocks[number].bytes;
-  return join(c, number, err);
+void sn_caching_give(sn_caching *c, uint32_t number) {
+  block *b = &c->blocks[number];
+  if (number == 0) return;
+  sn__bins *free = &c->free[b->pool];
+  uint32_t before = b->before, after = b->after;
+  c->figures.allocated_bytes -= b->bytes;
+  b->state = FREE;
+  bool joins_before = joins(c, number, before), joins_after = joins(c, number, after);
+  if (!joins_before && !joins_after) {
+    sn__bins_put(free, c->blocks, number);
+    return;
+  }
+  if (joins_before && joins_after) {
+    sn__bins_pull(free, c->blocks, after);
+    absorb(c, number, c->blocks[number].after);
+  }
+  uint32_t stays = joins_before ? before : after;
+  uint64_t address = sn_min(b->address, c->blocks[stays].address), bytes = b->bytes + c->blocks[stays].bytes;
+  unlink_block(c, number);
+  sn__bins_change(free, c->blocks, stays, address, bytes);
 }
 
 /* What is given back joins again what was cut off it: a free block that is there is as before. */
 sn_status sn_caching_pass(sn_caching *c, uint64_t bytes, sn_err *err) {
   const request r = request_of(sn_min(bytes, MOST_BYTES));
-  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, &r) : 0;
+  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, r) : 0;
   if (number) {
-    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, &r, all - r.bytes) ? r.bytes : all;
+    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, r, all - r.bytes) ? r.bytes : all;
     c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes + used);
     return SN_OK;
   }
   sn_status status = sn_caching_take(c, bytes, &number, err);
-  return status == SN_OK ? sn_caching_give(c, number, err) : status;
+  if (status == SN_OK) sn_caching_give(c, number);
+  return status;
 }
 
 /* ---- the whole ---- */
@@ -476,6 +522,10 @@ sn_caching *sn_caching_new(uint64_t limit_bytes, const sn_caching_options *optio
   c->options = *options;
   c->limit = sn_min(limit_bytes, MOST_BYTES);
   c->range.below = UINT64_MAX;
+  c->chooses = options->expandable_segments || options->max_split_bytes;
+  c->least_rest[SMALL] = LEAST_BLOCK;
+  c->least_rest[LARGE] = options->expandable_segments ? LEAST_BLOCK : MOST_SMALL + 1;
+  c->most_split = options->max_split_bytes && !options->expandable_segments ? options->max_split_bytes : UINT64_MAX;
   return c;
 }
 
@@ -484,6 +534,7 @@ sn_caching *sn_caching_copy(const sn_caching *c, sn_err *err) {
   if (!copy) return sn_fail_memory(err), NULL;
   *copy = *c;
   copy->asking = NULL;
+  copy->asked = NULL;
   copy->room = c->used + c->used / 4 + 64; /* before it has to grow */
   copy->blocks = malloc(copy->room * sizeof *copy->blocks);
   bool good = sn_pool_copy(&copy->addresses, &c->addresses) && copy->blocks;
@@ -516,8 +567,10 @@ uint64_t sn_caching_bytes(const sn_caching *c, uint32_t number) {
   return c->blocks[number].bytes;
 }
 
-void sn_caching_watch(sn_caching *c, void (*asking)(void *user, uint64_t needed), void *user) {
+void sn_caching_watch(sn_caching *c, void (*asking)(void *user, uint64_t needed), void (*asked)(void *user),
+                      void *user) {
   c->asking = asking;
+  c->asked = asked;
   c->watcher = user;
 }
 

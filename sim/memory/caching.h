@@ -5,7 +5,7 @@
  *   uint32_t x, y;
  *   sn_caching_take(c, 3 << 20, &x, &err);     a segment of 20 MiB, of which 3 MiB are a block
  *   sn_caching_take(c, 100, &y, &err);         a segment of 2 MiB, of which 512 B are a block
- *   sn_caching_give(c, x, &err);               the 20 MiB stay reserved
+ *   sn_caching_give(c, x);                     the 20 MiB stay reserved
  *   sn_caching_look(c)->reserved_bytes
  *   sn_caching_free(c);
  *
@@ -80,15 +80,16 @@ sn_status sn_caching_take(sn_caching *caching, uint64_t bytes, uint32_t *block, 
 /* Takes a block that is never given back, and so needs no number: neighbours that stay are one block from then on. */
 sn_status sn_caching_keep(sn_caching *caching, uint64_t bytes, sn_err *err);
 
-/* Gives a block back that was taken and not given back since; 0 is none. SN_NO_MEMORY as above. */
-sn_status sn_caching_give(sn_caching *caching, uint32_t block, sn_err *err);
+/* Gives a block back that was taken and not given back since; 0 is none. */
+void sn_caching_give(sn_caching *caching, uint32_t block);
 
 /* Takes a block and gives it back at once, as a workspace: where a free block serves only the peak remembers it. */
 sn_status sn_caching_pass(sn_caching *caching, uint64_t bytes, sn_err *err);
 
 /* `asking` is called where no free block serves a request, before the driver is asked for what makes `needed` reserved,
- * and before anything has changed. A copy is not watched. */
-void sn_caching_watch(sn_caching *caching, void (*asking)(void *user, uint64_t needed), void *user);
+ * and before anything has changed; `asked` when it has answered, before the block is taken. A copy is not watched. */
+void sn_caching_watch(sn_caching *caching, void (*asking)(void *user, uint64_t needed), void (*asked)(void *user),
+                      void *user);
 
 /* Where a block that is in use lies, and how large it is. */
 uint64_t sn_caching_address(const sn_caching *caching, uint32_t block);

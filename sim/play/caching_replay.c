@@ -62,11 +62,8 @@ typedef struct replay {
   uint32_t next_before, n_made, next_request; /* what is done next; how many are made */
   sn_caching_figures before;                  /* of the first iteration */
   sn_caching_replayed result;
-  search *search; /* whose probe it is, or NULL */
-  bool brief;     /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
+  bool brief; /* nothing but whether it fits is asked: the last iteration is over when nothing more is taken */
 } replay;
-
-static void note_asked(search *s);
 
 /* ---- scripts ---- */
 
@@ -152,7 +149,6 @@ static replay *replay_copy(const replay *r, sn_err *err) {
   replay *copy = malloc(sizeof *copy);
   if (!copy) return sn_fail_memory(err), NULL;
   *copy = *r;
-  copy->search = NULL;
   copy->caching = sn_caching_copy(r->caching, err);
   copy->blocks = malloc(blocks_bytes(r->script));
   if (copy->caching && copy->blocks) {
@@ -177,17 +173,11 @@ static void note_failure(replay *r, uint64_t bytes) {
 }
 
 /* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `peak`: what it was before. */
-static sn_status note_change(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
-  if (status == SN_NO_FIT) note_failure(r, bytes);
-  if (r->figures->allocated_peak > peak && r->iteration > 0) r->result.iterations[r->iteration - 1].step = step_of(r);
-  if (r->search && r->search->asking) note_asked(r->search);
-  return status;
-}
-
-/* Mostly there is nothing. */
 static inline sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
-  bool changes = status != SN_OK || r->figures->allocated_peak > peak || (r->search && r->search->asking);
-  return changes ? note_change(r, bytes, peak, status) : SN_OK;
+  bool rises = !r->brief && r->figures->allocated_peak > peak && r->iteration > 0;
+  if (rises) r->result.iterations[r->iteration - 1].step = step_of(r);
+  if (status == SN_NO_FIT) note_failure(r, bytes);
+  return status;
 }
 
 static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
@@ -219,18 +209,18 @@ static sn_status make(replay *r, const request *q, sn_err *err) {
   return status;
 }
 
-static sn_status give(replay *r, uint32_t *block, sn_err *err) {
-  uint32_t given = *block;
+static void give(replay *r, uint32_t *block) {
+  sn_caching_give(r->caching, *block);
   *block = 0;
-  return given ? sn_caching_give(r->caching, given, err) : SN_OK;
 }
 
 /* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
-static sn_status give_tensor(replay *r, uint32_t tensor, bool gradient, sn_err *err) {
-  if (!gradient || r->micro_batch > 0) return give(r, &r->blocks[tensor], err);
-  if (r->blocks[tensor]) r->kept[tensor] = r->blocks[tensor];
-  r->blocks[tensor] = 0;
-  return SN_OK;
+static void give_tensor(replay *r, uint32_t tensor, bool gradient) {
+  if (gradient && r->micro_batch == 0 && r->blocks[tensor]) {
+    r->kept[tensor] = r->blocks[tensor];
+    r->blocks[tensor] = 0;
+  }
+  give(r, &r->blocks[tensor]);
 }
 
 static sn_status obey(replay *r, const request *q, sn_err *err) {
@@ -238,7 +228,8 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
   case TAKE:
     return take(r, q->bytes, &r->blocks[q->id], err);
   case GIVE:
-    return give_tensor(r, q->id, q->gradient, err);
+    give_tensor(r, q->id, q->gradient);
+    return SN_OK;
   case PASS:
     return pass(r, q->bytes, err);
   default:
@@ -251,12 +242,13 @@ static sn_status obey_all(replay *r, bool last, sn_err *err) {
   const script *s = r->script;
   bool ends = r->brief && last && r->iteration == SN_CACHING_ITERATIONS;
   uint32_t end = last ? s->route->n_steps : s->route->first_update, n = ends ? s->n_until_taken : s->n_requests;
-  for (; r->next_request < n; r->next_request++) {
-    const request *q = &s->requests[r->next_request];
+  for (uint32_t i = r->next_request; i < n; i++) {
+    const request *q = &s->requests[i];
+    r->next_request = i;
     if (q->step < end && obey(r, q, err) != SN_OK) return err->code;
   }
   for (uint32_t t = 0; t < s->route->n_tensors && !ends && err->code == SN_OK; t++)
-    if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t), err);
+    if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t));
   r->next_request = 0;
   return err->code;
 }
@@ -268,7 +260,7 @@ static sn_status iterate(replay *r, sn_err *err) {
   if (r->micro_batch == 0 && r->next_request == 0) sn_caching_reset_peaks(r->caching);
   for (; r->micro_batch < count; r->micro_batch++)
     if (obey_all(r, r->micro_batch + 1 == count, err) != SN_OK) break;
-  for (uint32_t t = 0; t < r->script->route->n_tensors && r->kept && err->code == SN_OK; t++) give(r, &r->kept[t], err);
+  for (uint32_t t = 0; t < r->script->route->n_tensors && r->kept && err->code == SN_OK; t++) give(r, &r->kept[t]);
   peak->allocated_bytes = r->figures->allocated_peak;
   peak->reserved_bytes = r->figures->reserved_peak;
   return err->code;
@@ -341,7 +333,9 @@ static void note_asking(void *user, uint64_t needed) {
   if (matters && s->n_states < STATES && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
 }
 
-static void note_asked(search *s) {
+static void note_asked(void *user) {
+  search *s = user;
+  if (!s->asking) return;
   if (loses_next(s, sn_caching_limits(s->asking->caching), sn_caching_limits(s->now->caching)))
     s->states[s->n_states++] = s->asking;
   else
@@ -416,9 +410,8 @@ static sn_status probe(search *s, sn_caching_replayed *result) {
   s->now = begin_probe(s);
   if (!s->now) return s->err->code;
   bool shares = !s->script->load->options.expandable_segments; /* whose addresses depend on the limit */
-  s->now->search = shares ? s : NULL;
   s->now->brief = !result;
-  if (shares) sn_caching_watch(s->now->caching, note_asking, s);
+  if (shares) sn_caching_watch(s->now->caching, note_asking, note_asked, s);
   go_on(s->now, s->err);
   bool fits = s->now->result.fits;
   sn_caching_range range = sn_caching_limits(s->now->caching);

@@ -62,15 +62,33 @@ static uint64_t draw_bytes(uint64_t *dice) {
   return (units > UINT64_C(1) << 50 ? UINT64_C(1) << 50 : units) * UNIT;
 }
 
+static void put_one(sn__bins *bins, plain *p, uint32_t number, uint64_t *dice) {
+  uint64_t bytes = draw_bytes(dice);
+  blocks[number] = (sn__block){.address = ((uint64_t)prng_below(dice, 100) << 32) + number, .bytes = bytes};
+  sn__bins_put(bins, blocks, number);
+  plain_put(p, number);
+}
+
+/* To any size, or to one close by; the plain one takes it out, and in again. */
+static void change_one(sn__bins *bins, plain *p, uint64_t *dice) {
+  uint32_t at = prng_below(dice, p->n), number = p->numbers[at];
+  bool near = prng_chance(dice, 50);
+  uint64_t bytes = near ? blocks[number].bytes + prng_from(dice, 0, 3) * UNIT : draw_bytes(dice);
+  uint64_t address = blocks[number].address + ((uint64_t)prng_below(dice, 3) << 32);
+  plain_pull(p, at);
+  sn__bins_change(bins, blocks, number, address, bytes);
+  assert_true(blocks[number].address == address && blocks[number].bytes == bytes);
+  plain_put(p, number);
+}
+
 static void turn(sn__bins *bins, plain *p, bool *is_put, uint64_t *dice, uint32_t fullness) {
   uint32_t number = 1 + prng_below(dice, MOST);
   bool puts = p->n == 0 || (!is_put[number] && prng_chance(dice, fullness));
   if (puts && !is_put[number]) {
-    uint64_t bytes = draw_bytes(dice);
-    blocks[number] = (sn__block){.address = ((uint64_t)prng_below(dice, 100) << 32) + number, .bytes = bytes};
-    sn__bins_put(bins, blocks, number);
-    plain_put(p, number);
+    put_one(bins, p, number, dice);
     is_put[number] = true;
+  } else if (p->n > 0 && prng_chance(dice, 40)) {
+    change_one(bins, p, dice);
   } else if (p->n > 0) {
     uint32_t at = prng_below(dice, p->n);
     is_put[p->numbers[at]] = false;
