@@ -191,25 +191,14 @@ static uint64_t library_workspace(const sn_net *net, const sn_layer *layer, sn_p
   return has ? (x + y) / 4 * 9 : 0;
 }
 
-static sn_status set_library(sn_costs *costs, const sn_net *net, uint32_t index, sn_precision precision, sn_err *err) {
-  sn_status status = SN_OK;
-  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && status == SN_OK; k++) {
-    uint32_t count;
-    sn_conv_choice choice = *sn_costs_conv(costs, index, k, &count);
-    choice.workspace = library_workspace(net, &net->layers[index], precision);
-    status = sn_costs_set_conv(costs, index, k, &choice, 1, err);
-  }
-  return status;
-}
-
 sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_err *err) {
-  sn_costs *costs = sn_costs_copy(model, net, err);
-  sn_status status = costs ? SN_OK : err->code;
-  for (uint32_t i = 0; i < net->n_layers && status == SN_OK; i++)
-    if (sn_op_of(&net->layers[i])->convolves) status = set_library(costs, net, i, precision, err);
-  if (status == SN_OK) return costs;
-  sn_costs_free(costs);
-  return NULL;
+  uint64_t *workspaces = calloc((size_t)net->n_layers + 1, sizeof *workspaces);
+  if (!workspaces) return sn_fail_memory(err), NULL;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (sn_op_of(&net->layers[i])->convolves) workspaces[i] = library_workspace(net, &net->layers[i], precision);
+  sn_costs *costs = sn_costs_copy_fastest(model, net, workspaces, err);
+  free(workspaces);
+  return costs;
 }
 
 sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes) {

@@ -243,6 +243,20 @@ static bool copy_lists(sn_costs *costs, layer_cost *cost) {
   return cost->conv != NULL;
 }
 
+/* The same, of the fastest of each. */
+static bool copy_fastest(sn_costs *costs, layer_cost *cost, uint64_t workspace) {
+  const conv_list *lists = cost->conv;
+  cost->conv = sn_arena_alloc(costs->arena, SN_CONV_KERNELS, sizeof *cost->conv);
+  sn_conv_choice *room = sn_arena_alloc(costs->arena, (size_t)2 * SN_CONV_KERNELS, sizeof *room);
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv && room; k++, room += 2) {
+    room[0] = lists[k].choices[0];
+    room[0].workspace = workspace;
+    room[1] = room[0];
+    cost->conv[k] = (conv_list){room, room + 1, 1, 1};
+  }
+  return cost->conv && room;
+}
+
 static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const sn_widths *w, const sn_device *device,
                       sn__twins *twins) {
   const sn_layer *layer = &net->layers[index];
@@ -334,20 +348,20 @@ sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precisi
   return NULL;
 }
 
-/* Every layer its own. */
-static bool separate(sn_costs *costs, const sn_net *net) {
+/* Every layer its own. `workspaces`: see sn_costs_copy_fastest(); NULL: all algorithms there are. */
+static bool separate(sn_costs *costs, const sn_net *net, const uint64_t *workspaces) {
   layer_cost *own = sn_arena_alloc(costs->arena, net->n_layers, sizeof *own);
   bool good = own != NULL;
   for (uint32_t i = 0; i < net->n_layers && good; i++) {
     own[i] = *costs->layers[i];
     costs->layers[i] = &own[i];
-    good = !own[i].conv || copy_lists(costs, &own[i]);
+    if (own[i].conv) good = workspaces ? copy_fastest(costs, &own[i], workspaces[i]) : copy_lists(costs, &own[i]);
   }
   costs->separate = good;
   return good;
 }
 
-sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
+static sn_costs *copy_all(const sn_costs *costs, const sn_net *net, const uint64_t *workspaces, sn_err *err) {
   sn_arena *arena = sn_arena_new();
   sn_costs *copy = arena ? sn_arena_alloc(arena, 1, sizeof *copy) : NULL;
   layer_cost **layers = copy ? sn_arena_alloc(arena, net->n_layers, sizeof(layer_cost *)) : NULL;
@@ -357,7 +371,7 @@ sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
     copy->arena = arena;
     copy->layers = layers;
     memcpy(layers, costs->layers, net->n_layers * sizeof(layer_cost *));
-    good = separate(copy, net);
+    good = separate(copy, net, workspaces);
   }
   if (good) return copy;
   sn_arena_free(arena);
@@ -366,9 +380,17 @@ sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
 
 sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err) {
   sn_costs *costs = sn_costs_new_in(net, device, SN_FP32, err);
-  if (!costs || separate(costs, net)) return costs;
+  if (!costs || separate(costs, net, NULL)) return costs;
   sn_costs_free(costs);
   return sn_fail_memory(err), NULL;
+}
+
+sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err) {
+  return copy_all(costs, net, NULL, err);
+}
+
+sn_costs *sn_costs_copy_fastest(const sn_costs *costs, const sn_net *net, const uint64_t *workspaces, sn_err *err) {
+  return copy_all(costs, net, workspaces, err);
 }
 
 void sn_costs_free(sn_costs *costs) {

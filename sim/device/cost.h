@@ -31,6 +31,8 @@ sn_costs *sn_costs_new(const sn_net *net, const sn_device *device, sn_err *err);
 sn_costs *sn_costs_new_in(const sn_net *net, const sn_device *device, sn_precision precision, sn_err *err);
 /* Of the same network, to be changed apart, layer by layer. */
 sn_costs *sn_costs_copy(const sn_costs *costs, const sn_net *net, sn_err *err);
+/* Where each convolution has no algorithm but its fastest, with a workspace of workspaces[layer] bytes. */
+sn_costs *sn_costs_copy_fastest(const sn_costs *costs, const sn_net *net, const uint64_t *workspaces, sn_err *err);
 void sn_costs_free(sn_costs *costs);
 
 /* Updates cost what this optimizer's do by the formulas; momentum's unless set. Before measured times are. */

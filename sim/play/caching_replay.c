@@ -50,6 +50,7 @@ typedef struct script {
   const sn_route *route;
   uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
   request *requests;                  /* of one iteration; the first one's makings in between */
+  bool gives_all;                     /* whatever is taken is given back by a request */
 } script;
 
 typedef struct replay {
@@ -76,29 +77,27 @@ static bool is_gradient(const script *s, uint32_t tensor) {
   return accumulates(s) && s->route->tensors[tensor].role == SN_PARAMETER_GRADIENT;
 }
 
-static void add_request(script *s, request r) {
-  s->requests[s->n_requests++] = r;
-  if (r.kind == TAKE || r.kind == PASS) s->n_until_taken = s->n_requests;
+static void add_request(script *s, request_kind kind, uint32_t id, uint32_t step, uint64_t bytes) {
+  bool gradient = kind == GIVE && is_gradient(s, id);
+  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, bytes};
+  if (kind == TAKE || kind == PASS) s->n_until_taken = s->n_requests;
 }
 
 /* What is made in a step comes in front of all that the plan lists for it. */
 static void write_requests(script *s, const sn_plan *plan) {
-  uint32_t made = 0;
-  for (uint32_t n = 0; n < plan->n_instrs; n++) {
-    const sn_instr *i = &plan->instrs[n];
-    for (; made < s->load->n_made && s->load->made[made].step == i->step; made++)
-      add_request(s, (request){.kind = MAKE, .id = made, .step = i->step, .bytes = s->load->made[made].bytes});
-    request r = {.id = i->id, .step = i->step, .bytes = i->bytes};
-    if (i->kind == SN_COMPUTE && i->bytes > 0) {
-      r.kind = PASS;
-      add_request(s, r);
-    } else if (i->kind == SN_ALLOC || i->kind == SN_RELEASE) {
-      r.kind = i->kind == SN_ALLOC ? TAKE : GIVE;
-      r.bytes = plan->route->tensors[i->id].bytes;
-      r.gradient = is_gradient(s, i->id);
-      add_request(s, r);
-    }
+  const sn_caching_load *load = s->load;
+  uint32_t made = 0, n_taken = 0, n_given = 0;
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++) {
+    for (; made < load->n_made && load->made[made].step == i->step; made++)
+      add_request(s, MAKE, made, i->step, load->made[made].bytes);
+    if (i->kind == SN_COMPUTE && i->bytes > 0) add_request(s, PASS, i->id, i->step, i->bytes);
+    if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
+    bool takes = i->kind == SN_ALLOC;
+    add_request(s, takes ? TAKE : GIVE, i->id, i->step, plan->route->tensors[i->id].bytes);
+    n_taken += takes;
+    n_given += !takes;
   }
+  s->gives_all = n_taken == n_given;
 }
 
 /* To be cleared in any case. */
@@ -209,13 +208,13 @@ static sn_status make(replay *r, const request *q, sn_err *err) {
   return status;
 }
 
-static void give(replay *r, uint32_t *block) {
+static inline void give(replay *r, uint32_t *block) {
   sn_caching_give(r->caching, *block);
   *block = 0;
 }
 
 /* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
-static void give_tensor(replay *r, uint32_t tensor, bool gradient) {
+static inline void give_tensor(replay *r, uint32_t tensor, bool gradient) {
   if (gradient && r->micro_batch == 0 && r->blocks[tensor]) {
     r->kept[tensor] = r->blocks[tensor];
     r->blocks[tensor] = 0;
@@ -247,7 +246,8 @@ static sn_status obey_all(replay *r, bool last, sn_err *err) {
     r->next_request = i;
     if (q->step < end && obey(r, q, err) != SN_OK) return err->code;
   }
-  for (uint32_t t = 0; t < s->route->n_tensors && !ends && err->code == SN_OK; t++)
+  bool all_given = ends || (last && s->gives_all);
+  for (uint32_t t = 0; t < s->route->n_tensors && !all_given; t++)
     if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t));
   r->next_request = 0;
   return err->code;
