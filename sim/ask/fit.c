@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "models/zoo.h"
+#include "sim/graph/dialect.h"
 #include "sim/plan/plan.h"
 
 #include <stdio.h>
@@ -117,6 +118,7 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
                     .high = SN_MAX_DIM,
                     .step = 1,
                     .grows = spec->kind == SN_KNOB_DEPTH,
+                    .scales = spec->kind == SN_KNOB_BATCH,
                     .make = makers[spec->kind],
                     .user = spec};
   if (spec->kind == SN_KNOB_IMAGE || spec->kind == SN_KNOB_SEQUENCE) return open_size(spec, knob, err);
@@ -251,11 +253,25 @@ static sn_status measure(void *user, uint32_t count, sn_need *need, sn_err *err)
   return ask(f, value_at(f->knob, count), need, NULL, &why_not, err);
 }
 
+/* Whether bytes, times or luck have a say in what a strategy keeps. */
+static bool is_weighing(sn_strategy s) {
+  bool plain = s.recompute <= SN_RECOMPUTE_MEMORY || s.recompute == SN_RECOMPUTE_LAYERS ||
+               s.recompute == SN_RECOMPUTE_UNITS || s.offload == SN_OFFLOAD_CACHE; /* it is asked its largest step */
+  return !plain || sn_strategy_is_corun(s) || sn_dialect_of(s.dialect)->by_kernel;
+}
+
+static bool is_host_limited(const fitter *f) {
+  return f->device->host_memory_bytes > 0 && f->options.external == SN_EXTERNAL_HOST;
+}
+
 static sn_status search_values(fitter *f, uint32_t most, sn_fit_search *found, sn_err *err) {
   const sn_knob *knob = f->knob;
   uint32_t high = f->missing ? f->missing - 1 : knob->high, first = first_count(knob);
-  uint32_t last = first + (high - knob->low) / step_of(knob);
-  if (sn_fit_find(first, last, most, measure, f, found, err) != SN_OK) return err->code;
+  const sn_fit_range range = {.low = first,
+                              .high = first + (high - knob->low) / step_of(knob),
+                              .most_tried = most,
+                              .falls = knob->scales && !is_weighing(f->strategy) && !is_host_limited(f)};
+  if (sn_fit_find(&range, measure, f, found, err) != SN_OK) return err->code;
   uint32_t *const counts[] = {&found->value, &found->tried_from, &found->tried_to, &found->misfit};
   for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
     if (*counts[i]) *counts[i] = value_at(knob, *counts[i]);

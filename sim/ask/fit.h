@@ -13,9 +13,10 @@
  * evenly with a knob, so secant steps find the boundary in a handful of values.
  *
  * Nearly is not always. The pool's luck with holes makes some values fail although larger ones fit. So every value is
- * tried from the boundary up to the first one whose tensors alone do not fit (sn_need.slack_bytes), and some beyond: in
- * what was tried the answer is the largest that fits, and `proved` says that no larger one can. That proof needs
- * tensors that do not shrink as the value grows, which is so for the batch; for depth and image it is what networks do.
+ * tried from the boundary up to the first one whose tensors alone do not fit (sn_need.slack_bytes): in what was tried
+ * the answer is the largest that fits, and `proved` says that no larger one can. That proof needs tensors that do not
+ * shrink as the value grows, which is so for the batch as long as bytes do not decide what is re-run; for depth and
+ * image it is what networks do. Where it is not sure, some beyond are tried, too.
  */
 #ifndef SN_SIM_ASK_FIT_H
 #define SN_SIM_ASK_FIT_H
@@ -49,7 +50,8 @@ typedef struct sn_knob {
   uint32_t step;      /* there are networks of low, low + step, low + 2 step ..; 0 is 1 */
   sn_net *(*make)(const void *user, uint32_t value, sn_err *err); /* SN_BAD_USAGE, SN_BAD_INPUT: there is no such net */
   const void *user;
-  bool grows; /* networks of larger values have more layers */
+  bool grows;  /* networks of larger values have more layers */
+  bool scales; /* they have the same layers, and no tensor is smaller */
 } sn_knob;
 
 /* Which knob of which network, and what the others stand at. */
@@ -80,12 +82,18 @@ typedef struct sn_fit_search {
   uint32_t plans;
 } sn_fit_search;
 
+/* What is searched. */
+typedef struct sn_fit_range {
+  uint32_t low, high;  /* as in a knob whose step is 1 */
+  uint32_t most_tried; /* one by one; the boundary itself is found in any case */
+  bool falls;          /* the slack never rises: behind one value without any nothing is looked at */
+} sn_fit_range;
+
 /* The search alone, over any function that says what a value needs: need->fits decides, need->slack_bytes leads and
- * bounds it. `most_tried` bounds the values tried one by one; the boundary itself is found in any case. low and high as
- * in a knob whose step is 1. */
+ * bounds it. */
 typedef sn_status sn_fit_measure(void *user, uint32_t value, sn_need *need, sn_err *err);
-sn_status sn_fit_find(uint32_t low, uint32_t high, uint32_t most_tried, sn_fit_measure *measure, void *user,
-                      sn_fit_search *found, sn_err *err);
+sn_status sn_fit_find(const sn_fit_range *range, sn_fit_measure *measure, void *user, sn_fit_search *found,
+                      sn_err *err);
 
 typedef struct sn_fit_answer {
   sn_strategy strategy;

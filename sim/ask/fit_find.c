@@ -4,8 +4,8 @@
  *                 slack falls evenly. A step that does not shrink the bracket by half is followed by one that does.
  *   2. boundary   down from the edge with doubling strides to a value that fits, then bisection: most often the edge
  *                 itself fits and nothing is to do.
- *   3. scan       every value above the boundary up to the edge and SPARE beyond it, and SPARE below the boundary,
- * unless it is the end of the range. What fits above it becomes the answer.
+ *   3. scan       every value above the boundary up to the edge and SPARE beyond it, one where that says all, and SPARE
+ * below the boundary, unless it is the end of the range. What fits above it becomes the answer.
  *
  * Every value is measured once. Cost: about 5 + 2 SPARE plans, and one for each value between boundary and edge. */
 #include "sim/ask/fit.h"
@@ -23,7 +23,7 @@ typedef struct measured {
 } measured;
 
 typedef struct search {
-  uint32_t low, high;
+  uint32_t low, high, spare;
   sn_fit_measure *measure;
   void *user;
   sn_err *err;
@@ -107,7 +107,7 @@ static sn_status find_boundary(search *s, uint32_t edge, uint32_t *boundary) {
 /* ---- 3. scan ---- */
 
 static sn_status scan_up(search *s, uint32_t edge, uint32_t most, sn_fit_search *found) {
-  uint32_t beyond = s->high - edge < SPARE ? s->high : edge + SPARE;
+  uint32_t beyond = s->high - edge < s->spare ? s->high : edge + s->spare;
   for (uint32_t v = found->value < s->low ? s->low : found->value + 1; v <= beyond; v++) {
     sn_need need;
     if (v > found->value && v - found->value > most && v <= edge) return SN_OK; /* not proved */
@@ -152,10 +152,11 @@ static sn_status run(search *s, uint32_t most, sn_fit_search *found) {
   return SN_OK;
 }
 
-sn_status sn_fit_find(uint32_t low, uint32_t high, uint32_t most_tried, sn_fit_measure *measure_value, void *user,
-                      sn_fit_search *found, sn_err *err) {
-  search s = {.low = low, .high = high, .measure = measure_value, .user = user, .err = err};
-  run(&s, most_tried, found);
+sn_status sn_fit_find(const sn_fit_range *range, sn_fit_measure *measure_value, void *user, sn_fit_search *found,
+                      sn_err *err) {
+  search s = {.low = range->low, .high = range->high, .measure = measure_value, .user = user, .err = err};
+  s.spare = range->falls ? 1 : SPARE;
+  run(&s, range->most_tried, found);
   free(s.seen);
   return err->code;
 }

@@ -29,18 +29,26 @@ void sn_need_tell(const sn_need_wish *w, const sn_plan *plan, sn_need *need) {
   need->slack_bytes = outside;
 }
 
+/* Of a strategy with a cache: wherever the largest step does it runs. */
+static void foresee_cache(const sn_need_wish *w, uint64_t pool, sn_need *need) {
+  *need = (sn_need){.fits = pool >= w->floor, .slack_bytes = slack(w, largest_step(w->schedule->route))};
+}
+
 sn_status sn_need_foresee(const sn_need_wish *w, sn_need *need, bool *known, sn_err *err) {
-  bool cache = sn_strategy_has_cache(w->strategy);
-  uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes), tensors = 0;
+  uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes), bytes = 0;
   uint64_t pool = w->pool_limit > 0 ? sn_min(w->pool_limit, left) : left;
-  sn_status status = SN_OK;
-  if (cache)
-    tensors = largest_step(w->schedule->route);
-  else
-    status = sn_fullest_bytes(w->schedule, w->strategy, &tensors, err);
-  *need = (sn_need){.fits = cache && pool >= w->floor, .slack_bytes = slack(w, tensors)};
-  *known = cache || need->slack_bytes < 0;
-  return status;
+  *known = true;
+  if (sn_strategy_has_cache(w->strategy)) {
+    foresee_cache(w, pool, need);
+    return SN_OK;
+  }
+  if (sn_fullest_bytes(w->schedule, w->strategy, &bytes, err) != SN_OK) return err->code;
+  *need = (sn_need){.slack_bytes = slack(w, bytes)};
+  if (need->slack_bytes < 0) return SN_OK;
+  if (w->pooled && sn_fullest_first_fit(w->schedule, w->strategy, w->workspace, w->costs, &bytes, err) != SN_OK)
+    return err->code;
+  need->fits = *known = w->pooled && bytes <= pool;
+  return SN_OK;
 }
 
 /* What a step makes in the place of what it reads takes no bytes of its own. */

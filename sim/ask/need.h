@@ -8,7 +8,9 @@
 #define SN_SIM_ASK_NEED_H
 
 #include "base/err.h"
+#include "sim/device/cost.h"
 #include "sim/plan/plan.h"
+#include "sim/policy/options.h"
 #include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
 
@@ -28,6 +30,9 @@ typedef struct sn_need {
 typedef struct sn_need_wish {
   sn_strategy strategy;
   const sn_schedule *schedule;
+  const sn_costs *costs; /* NULL: no step needs a workspace */
+  sn_workspace workspace;
+  bool pooled;                           /* the allocator is the pool */
   uint64_t memory_bytes, resident_bytes; /* of the device, and what stays there beside the pool */
   uint64_t pool_limit;                   /* of the pool; 0: what is left */
   uint64_t floor;                        /* the pool with which a cache runs, and no less */
@@ -39,8 +44,8 @@ void sn_need_tell(const sn_need_wish *wish, const sn_plan *plan, sn_need *need);
 
 /* Whether it fits, and the slack, if the host has room for whatever is sent out: of a strategy with a cache, which runs
  * wherever the largest step does, if the allocator is the pool; of others where the tensors of the fullest moment are
- * more than the pool. Else *known is false. Not of strategies that adapt, co-run or have a narrow cache. SN_NO_MEMORY.
- */
+ * more than the pool, or first fit has room for them there. Else *known is false. Not of strategies that adapt, co-run
+ * or have a narrow cache. SN_NO_MEMORY. */
 sn_status sn_need_foresee(const sn_need_wish *wish, sn_need *need, bool *known, sn_err *err);
 
 /* What no plan of a route goes below: the tensors of the largest step, each in whole blocks of the pool or not. */

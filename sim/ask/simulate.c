@@ -426,6 +426,10 @@ sn_plan *sn_planner_plan(sn_planner *planner, sn_strategy strategy, uint64_t mem
 static sn_need_wish need_wish(sn__question *q, sn_strategy strategy) {
   return (sn_need_wish){.strategy = strategy,
                         .schedule = sn__question_schedule(q, strategy),
+                        .costs =
+                            sn__question_graph_of(q, strategy)->workspace_free ? NULL : sn__question_costs(q, strategy),
+                        .workspace = sn__question_workspace(q, strategy),
+                        .pooled = !has_caching(q, strategy),
                         .memory_bytes = q->memory_bytes,
                         .resident_bytes = resident_bytes(q, strategy),
                         .pool_limit = q->options->pool_bytes,

@@ -2,6 +2,8 @@
 #include "sim/plan/fullest.h"
 
 #include "base/checked.h"
+#include "sim/memory/pool.h"
+#include "sim/plan/lower.h"
 #include "sim/policy/offload.h"
 #include "sim/policy/residency.h"
 
@@ -16,22 +18,46 @@ typedef struct walk {
   bool *there;                       /* per tensor */
   bool matters;                      /* the step does */
   uint64_t bytes, most;
+  /* where first fit is asked for, else `offsets` is NULL */
+  uint64_t *offsets; /* per tensor */
+  sn_workspace workspace;
+  const sn_costs *costs;
+  sn_pool pool;
+  bool out_of_memory;
 } walk;
 
 static void meter(walk *w) {
   if (w->matters) w->most = sn_max(w->most, w->bytes);
 }
 
-static void bring(walk *w, uint32_t tensor) {
-  if (w->there[tensor]) return;
+static void give(walk *w, uint64_t offset, uint64_t bytes) {
+  w->out_of_memory |= sn_pool_give(&w->pool, offset, bytes) != SN_OK;
+}
+
+static void bring_back(walk *w, uint32_t tensor) {
+  uint64_t bytes = w->route->tensors[tensor].bytes;
   w->there[tensor] = true;
-  w->bytes += w->route->tensors[tensor].bytes;
+  w->bytes += bytes;
   meter(w);
+  if (w->offsets) sn_pool_take(&w->pool, bytes, UINT64_MAX, &w->offsets[tensor]);
+}
+
+static void bring(walk *w, uint32_t tensor) {
+  if (!w->there[tensor]) bring_back(w, tensor);
 }
 
 static void take(walk *w, uint32_t tensor) {
+  uint64_t bytes = w->route->tensors[tensor].bytes;
   w->there[tensor] = false;
-  w->bytes -= w->route->tensors[tensor].bytes;
+  w->bytes -= bytes;
+  if (w->offsets) give(w, w->offsets[tensor], bytes);
+}
+
+static void use_workspace(walk *w, uint32_t step) {
+  uint64_t bytes = sn_lower_workspace(w->route, w->workspace, w->costs, step), offset;
+  if (bytes == 0) return;
+  sn_pool_take(&w->pool, bytes, UINT64_MAX, &offset);
+  give(w, offset, bytes);
 }
 
 static void begin_step(walk *w, uint32_t step) {
@@ -55,6 +81,7 @@ static void execute(walk *w, const sn_execution *x) {
     if (taken != SN_NONE) take(w, taken);
     bring(w, accesses[i].tensor);
   }
+  if (w->costs) use_workspace(w, x->step);
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     uint32_t tensor = accesses[i].tensor;
     bool stays = w->residency.held[tensor] || w->residency.stays[tensor];
@@ -80,15 +107,35 @@ static void go(walk *w) {
   }
 }
 
+/* A walk that knows its schedule, and what is asked of it. */
+static sn_status walk_along(walk *w, sn_strategy strategy, sn_err *err) {
+  w->route = w->schedule->route;
+  w->there = calloc((size_t)w->route->n_tensors + 1, sizeof *w->there);
+  sn_status status =
+      w->there ? sn_residency_make(w->route, strategy.liveness, &w->residency, err) : sn_fail_memory(err);
+  if (status == SN_OK) status = sn_swaps_make(w->schedule, strategy.offload, &w->swaps, err);
+  if (status == SN_OK) go(w);
+  sn_swaps_clear(&w->swaps);
+  sn_residency_clear(&w->residency);
+  free(w->there);
+  return status;
+}
+
 sn_status sn_fullest_bytes(const sn_schedule *schedule, sn_strategy strategy, uint64_t *bytes, sn_err *err) {
-  const sn_route *route = schedule->route;
-  walk w = {.schedule = schedule, .route = route, .there = calloc((size_t)route->n_tensors + 1, sizeof(bool))};
-  sn_status status = w.there ? sn_residency_make(route, strategy.liveness, &w.residency, err) : sn_fail_memory(err);
-  if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &w.swaps, err);
-  if (status == SN_OK) go(&w);
+  walk w = {.schedule = schedule};
+  sn_status status = walk_along(&w, strategy, err);
   *bytes = w.most;
-  sn_swaps_clear(&w.swaps);
-  sn_residency_clear(&w.residency);
-  free(w.there);
+  return status;
+}
+
+sn_status sn_fullest_first_fit(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
+                               const sn_costs *costs, uint64_t *bytes, sn_err *err) {
+  walk w = {.schedule = schedule, .workspace = workspace, .costs = costs};
+  w.offsets = malloc(((size_t)schedule->route->n_tensors + 1) * sizeof *w.offsets);
+  sn_status status = w.offsets ? walk_along(&w, strategy, err) : sn_fail_memory(err);
+  if (w.out_of_memory) status = sn_fail_memory(err);
+  *bytes = w.pool.high_water;
+  sn_pool_clear(&w.pool);
+  free(w.offsets);
   return status;
 }

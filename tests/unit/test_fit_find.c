@@ -14,6 +14,7 @@ typedef struct curve {
   int64_t fall;   /* per value */
   uint32_t bad;   /* so many per cent of the values fail by holes */
   uint64_t seed;
+  bool falls;     /* the search is told that slack never rises */
   uint32_t asked; /* measurements so far */
 } curve;
 
@@ -65,7 +66,8 @@ static sn_fit_search find(curve *c, uint32_t low, uint32_t high, uint32_t most) 
   sn_err err = SN_ERR_INIT;
   sn_fit_search found = {.value = 99};
   c->asked = 0;
-  assert_int_equal(sn_fit_find(low, high, most, measure, c, &found, &err), SN_OK);
+  const sn_fit_range range = {.low = low, .high = high, .most_tried = most, .falls = c->falls};
+  assert_int_equal(sn_fit_find(&range, measure, c, &found, &err), SN_OK);
   assert_int_equal(found.plans, c->asked); /* nothing is measured twice */
   return found;
 }
@@ -144,6 +146,32 @@ static void looks_beyond_where_tensors_grow_unevenly(void **state) {
   assert_true(found.tried_to >= 103);
 }
 
+static void looks_no_further_where_slack_never_rises(void **state) {
+  (void)state;
+  curve c = {.shape = EVEN, .memory = 700, .fall = 7, .falls = true};
+  sn_fit_search found = find(&c, 1, 200, 100);
+  assert_int_equal(found.value, 100);
+  assert_int_equal(found.tried_to, 101);
+  assert_true(found.proved);
+  assert_int_equal(find(&c, 1, 100, 100).tried_to, 100);
+  assert_int_equal(find(&c, 150, 200, 100).tried_to, 150);
+}
+
+/* Whatever holes there are. */
+static void finds_the_largest_where_slack_never_rises(void **state) {
+  (void)state;
+  uint64_t dice = first_seed(43);
+  for (int round = 0; round < 400; round++) {
+    curve c = {.shape = (shape)prng_below(&dice, SHAPES), .fall = 7, .falls = true};
+    c.seed = prng_next(&dice);
+    c.memory = prng_below(&dice, 20000);
+    c.bad = prng_below(&dice, 100);
+    sn_fit_search found = find(&c, 1, 2500, 4000);
+    assert_int_equal(found.value, brute(&c, 1, 2500));
+    assert_true(found.proved);
+  }
+}
+
 static sn_status fail_at_five(void *user, uint32_t value, sn_need *need, sn_err *err) {
   (void)user;
   *need = (sn_need){.fits = true, .slack_bytes = 100 - (int64_t)value};
@@ -154,7 +182,8 @@ static void passes_errors_on(void **state) {
   (void)state;
   sn_err err = SN_ERR_INIT;
   sn_fit_search found;
-  assert_int_equal(sn_fit_find(1, 1000, 10, fail_at_five, NULL, &found, &err), SN_NO_MEMORY);
+  const sn_fit_range range = {.low = 1, .high = 1000, .most_tried = 10};
+  assert_int_equal(sn_fit_find(&range, fail_at_five, NULL, &found, &err), SN_NO_MEMORY);
 }
 
 int main(void) {
@@ -164,6 +193,8 @@ int main(void) {
       cmocka_unit_test(finds_the_largest_between_holes),
       cmocka_unit_test(says_where_it_gave_up),
       cmocka_unit_test(looks_beyond_where_tensors_grow_unevenly),
+      cmocka_unit_test(looks_no_further_where_slack_never_rises),
+      cmocka_unit_test(finds_the_largest_where_slack_never_rises),
       cmocka_unit_test(passes_errors_on),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
