@@ -423,3 +423,55 @@ sn_net *sn_builder_finish(sn_builder *b, uint32_t *bad_layer, sn_err *err) {
   sn__builder_free(b);
   return net;
 }
+
+/* ---- another batch ---- */
+
+static uint32_t count_declared(const sn_net *net) {
+  uint32_t forks = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) forks += net->layers[i].op == SN_FORK;
+  return net->n_layers - forks;
+}
+
+/* Room for a copy of layers, values and inputs, and the copy. */
+static sn_status copy_layers(finisher *f, const sn_net *net) {
+  f->n_layers = net->n_layers;
+  f->n_values = net->n_values;
+  for (uint32_t i = 0; i < net->n_layers; i++) f->n_inputs += net->layers[i].n_inputs;
+  assert(f->n_layers > 0); /* DATA is always there */
+  f->b->layers = f->layers = malloc(f->n_layers * sizeof *f->layers);
+  f->values = sn_arena_alloc(f->b->arena, f->n_values, sizeof *f->values);
+  f->inputs = sn_arena_alloc(f->b->arena, f->n_inputs, sizeof *f->inputs);
+  f->broken = calloc(f->n_layers, sizeof *f->broken);
+  f->pending = calloc(f->n_layers, sizeof *f->pending);
+  f->order = calloc(f->n_layers, sizeof *f->order);
+  f->in_shapes = calloc((size_t)f->n_inputs + 1, sizeof *f->in_shapes);
+  f->in_planes = calloc((size_t)f->n_inputs + 1, sizeof *f->in_planes);
+  bool good = f->layers && f->values && f->inputs && f->broken && f->pending && f->order;
+  if (!good || !f->in_shapes || !f->in_planes) return sn_fail_memory(f->err);
+  memcpy(f->layers, net->layers, f->n_layers * sizeof *f->layers);
+  memcpy(f->values, net->values, f->n_values * sizeof *f->values);
+  memcpy(f->inputs, net->inputs, f->n_inputs * sizeof *f->inputs);
+  return SN_OK;
+}
+
+sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
+  sn_builder b = {.name = net->name,
+                  .tokens = net->values[0].dtype == SN_I64,
+                  .data = net->layers[0].out,
+                  .planes = net->layers[0].planes,
+                  .n_layers = count_declared(net),
+                  .arena = sn_arena_new()};
+  b.data.n = batch;
+  finisher f = {.b = &b, .err = err};
+  totals t = {0};
+  sn_net *made = NULL;
+  if (!b.arena)
+    sn_fail_memory(err);
+  else if (copy_layers(&f, net) == SN_OK && sort_layers(&f) == f.n_layers && infer_all(&f, &t) == SN_OK)
+    made = make_net(&f, &t);
+  if (made) made->adapted = net->adapted;
+  free(f.broken), free(f.pending), free(f.order), free(f.in_shapes), free(f.in_planes);
+  free(b.layers);
+  sn_arena_free(b.arena);
+  return made;
+}

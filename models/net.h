@@ -15,6 +15,8 @@
 #ifndef SN_MODELS_NET_H
 #define SN_MODELS_NET_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -212,6 +214,11 @@ typedef struct sn_net {
 } sn_net;
 
 void sn_net_free(sn_net *net);
+
+/* The same network for another batch, of at least 1: what making it anew with that batch gives, in a fraction of the
+ * time, as long as nothing of it but its sizes is made of the batch. It looks at the names of `net`, which must outlive
+ * it. SN_BAD_INPUT where it is too large; SN_NO_MEMORY. */
+sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err);
 
 /* The input value of a layer's i-th input, and the shape it has. */
 static inline const sn_value *sn_layer_input(const sn_net *net, const sn_layer *layer, uint32_t i) {

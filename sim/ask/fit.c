@@ -120,6 +120,7 @@ sn_status sn_knob_open(const sn_knob_spec *spec, sn_knob *knob, sn_err *err) {
                     .grows = spec->kind == SN_KNOB_DEPTH,
                     .scales = spec->kind == SN_KNOB_BATCH,
                     .make = makers[spec->kind],
+                    .turn = spec->kind == SN_KNOB_BATCH && !sn_net_is_onnx(spec->net) ? sn_net_rebatch : NULL,
                     .user = spec};
   if (spec->kind == SN_KNOB_IMAGE || spec->kind == SN_KNOB_SEQUENCE) return open_size(spec, knob, err);
   sn_net *least = knob->make(spec, knob->low, err);
@@ -149,6 +150,8 @@ typedef struct fitter {
   const sn_knob *knob;
   const sn_device *device;
   sn_options options;
+  sn_net *first;    /* the one that others are turned into; NULL: none */
+  sn_planner *like; /* of that */
   site sites[SITES];
   uint64_t clock, kept_layers;
   uint32_t missing;     /* the smallest value known to have no network that can be tried; 0: none */
@@ -179,15 +182,35 @@ static bool is_refusal(const sn_err *reason) {
   return reason->code == SN_BAD_USAGE || reason->code == SN_BAD_INPUT;
 }
 
+/* What is wrong with a value is for `make` to say; *turned: nothing is. */
+static sn_net *make_net(fitter *f, uint32_t value, bool *turned, sn_err *err) {
+  const sn_knob *knob = f->knob;
+  *turned = false;
+  if (!knob->turn) return knob->make(knob->user, value, err);
+  if (!f->first) f->first = knob->make(knob->user, value, err);
+  sn_net *net = f->first ? knob->turn(f->first, value, err) : NULL;
+  *turned = net != NULL;
+  if (net || !f->first || !is_refusal(err)) return net;
+  *err = (sn_err)SN_ERR_INIT;
+  return knob->make(knob->user, value, err);
+}
+
+static sn_planner *make_planner(fitter *f, const sn_net *net, bool turned, sn_err *err) {
+  if (!turned) return sn_planner_new(net, f->device, &f->options, err);
+  if (!f->like) f->like = sn_planner_new(f->first, f->device, &f->options, err);
+  return f->like ? sn_planner_new_like(f->like, net, err) : NULL;
+}
+
 #define TOO_MANY "%u layers: more than %u are not tried"
 
 /* Fills an empty site. What cannot be built, or is too large to try, is `missing` and no error, but for the least. */
 static sn_status fill(fitter *f, site *s, uint32_t value, sn_err *err) {
   sn_err reason = SN_ERR_INIT;
-  s->net = f->knob->make(f->knob->user, value, &reason);
+  bool turned;
+  s->net = make_net(f, value, &turned, &reason);
   if (s->net && s->net->n_layers > SN_FIT_MOST_LAYERS)
     sn_fail(&reason, SN_BAD_USAGE, TOO_MANY, s->net->n_layers, SN_FIT_MOST_LAYERS);
-  if (reason.code == SN_OK) s->planner = sn_planner_new(s->net, f->device, &f->options, &reason);
+  if (reason.code == SN_OK) s->planner = make_planner(f, s->net, turned, &reason);
   s->value = value;
   s->used = ++f->clock;
   s->layers = s->net ? s->net->n_layers : 0;
@@ -361,6 +384,8 @@ sn_fit *sn_fit_largest(const sn_knob *knob, const sn_device *device, const sn_st
     *fit = (sn_fit){.n_answers = n_strategies, .arena = arena};
     fit_all(f, strategies, fit, err);
     for (int i = 0; i < SITES; i++) drop(f, &f->sites[i]);
+    sn_planner_free(f->like);
+    sn_net_free(f->first);
   } else {
     sn_fail_memory(err);
   }

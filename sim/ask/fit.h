@@ -49,6 +49,8 @@ typedef struct sn_knob {
   uint32_t low, high; /* 1 <= low <= high < 2^32 - 1 */
   uint32_t step;      /* there are networks of low, low + step, low + 2 step ..; 0 is 1 */
   sn_net *(*make)(const void *user, uint32_t value, sn_err *err); /* SN_BAD_USAGE, SN_BAD_INPUT: there is no such net */
+  /* The value of a network that `make` has made, from that one, which outlives it; NULL: there is no such short way */
+  sn_net *(*turn)(const sn_net *known, uint32_t value, sn_err *err);
   const void *user;
   bool grows;  /* networks of larger values have more layers */
   bool scales; /* they have the same layers, and no tensor is smaller */

@@ -35,19 +35,23 @@ static void foresee_cache(const sn_need_wish *w, uint64_t pool, sn_need *need) {
 }
 
 sn_status sn_need_foresee(const sn_need_wish *w, sn_need *need, bool *known, sn_err *err) {
-  uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes), bytes = 0;
+  uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes);
   uint64_t pool = w->pool_limit > 0 ? sn_min(w->pool_limit, left) : left;
   *known = true;
   if (sn_strategy_has_cache(w->strategy)) {
     foresee_cache(w, pool, need);
     return SN_OK;
   }
-  if (sn_fullest_bytes(w->schedule, w->strategy, &bytes, err) != SN_OK) return err->code;
-  *need = (sn_need){.slack_bytes = slack(w, bytes)};
-  if (need->slack_bytes < 0) return SN_OK;
-  if (w->pooled && sn_fullest_first_fit(w->schedule, w->strategy, w->workspace, w->costs, &bytes, err) != SN_OK)
-    return err->code;
-  need->fits = *known = w->pooled && bytes <= pool;
+  const sn_fullest_wish wish = {.schedule = w->schedule,
+                                .strategy = w->strategy,
+                                .first_fit = w->pooled,
+                                .pool_bytes = pool,
+                                .costs = w->costs,
+                                .workspace = w->workspace};
+  sn_fullest fullest;
+  if (sn_fullest_find(&wish, &fullest, err) != SN_OK) return err->code;
+  *need = (sn_need){.fits = fullest.fits, .slack_bytes = slack(w, fullest.tensor_bytes)};
+  *known = need->fits || need->slack_bytes < 0;
   return SN_OK;
 }
 

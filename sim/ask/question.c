@@ -4,6 +4,7 @@
 #include "sim/ask/caching_need.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
+#include "sim/graph/route_resize.h"
 #include "sim/plan/lower.h"
 
 #include <string.h>
@@ -35,9 +36,22 @@ sn_status sn__question_open(sn__question *q) {
 
 /* ---- graphs ---- */
 
+static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_graph *g);
+
+/* NULL, mostly without an error, where there is nothing to go by. */
+static sn_route *route_like(sn__question *q, sn_strategy strategy) {
+  sn__question_graph *known = q->like ? sn__question_graph_of(q->like, strategy) : NULL;
+  if (!known || sn_dialect_of(strategy.dialect)->declared) return NULL;
+  q->like->err = q->err;
+  return make_route(q->like, strategy, known) == SN_OK ? sn_route_resize(known->route, q->net, q->err) : NULL;
+}
+
 static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->route) return SN_OK;
-  g->route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
+  g->route = route_like(q, strategy);
+  g->resized = g->route != NULL;
+  if (!g->route && q->err->code == SN_OK)
+    g->route = sn_schedule_route(q->net, strategy, q->options->iteration, q->costs, q->err);
   if (!g->route) return q->err->code;
   g->persistent = sn_persistent_of(q->net, strategy.dialect, q->options->iteration);
   return SN_OK;
@@ -66,11 +80,20 @@ sn_status sn__question_open_graph(sn__question *q, sn_strategy strategy) {
   return g->is_open ? SN_OK : q->err->code;
 }
 
+static sn_schedule *make_schedule(sn__question *q, sn_strategy strategy, const sn__question_graph *g) {
+  if (!g->resized || !sn_schedule_is_sizeless(strategy.recompute))
+    return sn_schedule_new(g->route, strategy.recompute, q->err);
+  sn__question_graph *like = sn__question_graph_of(q->like, strategy);
+  sn_schedule **known = &like->schedules[strategy.recompute];
+  if (!*known) *known = sn_schedule_new(like->route, strategy.recompute, q->err);
+  return *known ? sn_schedule_copy(*known, g->route, q->err) : NULL;
+}
+
 const sn_schedule *sn__question_schedule(sn__question *q, sn_strategy strategy) {
   if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
   sn__question_graph *g = sn__question_graph_of(q, strategy);
   sn_schedule **schedule = &g->schedules[strategy.recompute];
-  if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, q->err);
+  if (!*schedule) *schedule = make_schedule(q, strategy, g);
   return *schedule;
 }
 

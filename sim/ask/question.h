@@ -47,6 +47,7 @@ typedef struct sn__question_graph {
   /* of the network and the iteration */
   sn_route *route;                       /* NULL: nobody has asked for it */
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
+  bool resized;                          /* the route is sn_route_resize()'s of the question's like */
   sn_persistent persistent;
   /* of the device and the options, once `is_open` */
   bool is_open;
@@ -61,6 +62,8 @@ typedef struct sn__question_graph {
 /* What all strategies of one question share. */
 typedef struct sn__question {
   const sn_net *net;
+  struct sn__question *like; /* about the network that this one's is sn_net_rebatch()'s of, made for it to have routes
+                                and schedules to go by; outlives it. NULL: none */
   const sn_device *device;
   const sn_options *options;
   sn_costs *model, *costs; /* by the formulas; and as measured, where that is known: else they are the same */

@@ -392,6 +392,12 @@ sn_planner *sn_planner_new(const sn_net *net, const sn_device *device, const sn_
   return NULL;
 }
 
+sn_planner *sn_planner_new_like(sn_planner *known, const sn_net *net, sn_err *err) {
+  sn_planner *planner = sn_planner_new(net, known->q.device, known->q.options, err);
+  if (planner) planner->q.like = &known->q;
+  return planner;
+}
+
 void sn_planner_free(sn_planner *planner) {
   if (planner) sn__question_close(&planner->q);
   free(planner);

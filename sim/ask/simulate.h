@@ -57,6 +57,9 @@ void sn_planner_free(sn_planner *planner);
 
 /* Asks about the same net on another device, or with other options of the same iteration: what depends on neither is
  * kept (sim/ask/question.h). After an error the planner is only to be freed. */
+/* For the network of `known` at another batch (sn_net_rebatch()), with its device and options: what is asked is made
+ * sooner. `known` outlives it. */
+sn_planner *sn_planner_new_like(sn_planner *known, const sn_net *net, sn_err *err);
 sn_status sn_planner_turn(sn_planner *planner, const sn_device *device, const sn_options *options, sn_err *err);
 /* sn_simulate() with what the planner has. */
 sn_run *sn_planner_run(sn_planner *planner, const char *spec, const sn_strategy *strategies, uint32_t n_strategies,

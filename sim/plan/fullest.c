@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 typedef struct walk {
+  const sn_fullest_wish *wish;
   const sn_schedule *schedule;
   const sn_route *route;
   sn_residency residency;
@@ -18,12 +19,9 @@ typedef struct walk {
   bool *there;                       /* per tensor */
   bool matters;                      /* the step does */
   uint64_t bytes, most;
-  /* where first fit is asked for, else `offsets` is NULL */
-  uint64_t *offsets; /* per tensor */
-  sn_workspace workspace;
-  const sn_costs *costs;
+  uint64_t *offsets; /* per tensor; NULL: whether first fit has room for them is not asked, or known */
   sn_pool pool;
-  bool out_of_memory;
+  bool fits, out_of_memory;
 } walk;
 
 static void meter(walk *w) {
@@ -34,16 +32,25 @@ static void give(walk *w, uint64_t offset, uint64_t bytes) {
   w->out_of_memory |= sn_pool_give(&w->pool, offset, bytes) != SN_OK;
 }
 
-static void bring_back(walk *w, uint32_t tensor) {
-  uint64_t bytes = w->route->tensors[tensor].bytes;
-  w->there[tensor] = true;
-  w->bytes += bytes;
-  meter(w);
-  if (w->offsets) sn_pool_take(&w->pool, bytes, UINT64_MAX, &w->offsets[tensor]);
+/* What has no room ends the search for more. */
+static uint64_t find_room(walk *w, uint64_t bytes) {
+  uint64_t offset = 0;
+  w->fits = sn_pool_take(&w->pool, bytes, w->wish->pool_bytes, &offset);
+  if (!w->fits) w->offsets = NULL;
+  return offset;
 }
 
+static void place(walk *w, uint32_t tensor) {
+  uint64_t offset = find_room(w, w->route->tensors[tensor].bytes);
+  if (w->offsets) w->offsets[tensor] = offset;
+}
+
+/* What is not there. */
 static void bring(walk *w, uint32_t tensor) {
-  if (!w->there[tensor]) bring_back(w, tensor);
+  w->there[tensor] = true;
+  w->bytes += w->route->tensors[tensor].bytes;
+  meter(w);
+  if (w->offsets) place(w, tensor);
 }
 
 static void take(walk *w, uint32_t tensor) {
@@ -54,10 +61,10 @@ static void take(walk *w, uint32_t tensor) {
 }
 
 static void use_workspace(walk *w, uint32_t step) {
-  uint64_t bytes = sn_lower_workspace(w->route, w->workspace, w->costs, step), offset;
+  uint64_t bytes = sn_lower_workspace(w->route, w->wish->workspace, w->wish->costs, step);
   if (bytes == 0) return;
-  sn_pool_take(&w->pool, bytes, UINT64_MAX, &offset);
-  give(w, offset, bytes);
+  uint64_t offset = find_room(w, bytes);
+  if (w->offsets) give(w, offset, bytes);
 }
 
 static void begin_step(walk *w, uint32_t step) {
@@ -67,25 +74,25 @@ static void begin_step(walk *w, uint32_t step) {
   w->matters = step < sn_route_steps_that_matter(w->route);
   meter(w);
   for (; w->next_fetch < s->count && s->by_fetch[w->next_fetch].fetch_step == step; w->next_fetch++)
-    bring(w, s->by_fetch[w->next_fetch].tensor);
+    if (!w->there[s->by_fetch[w->next_fetch].tensor]) bring(w, s->by_fetch[w->next_fetch].tensor);
 }
 
 static void execute(walk *w, const sn_execution *x) {
   const sn_step *step = &w->route->steps[x->step];
   const sn_access *accesses = &w->route->accesses[step->first_access];
   for (uint32_t i = 0; i < step->n_accesses; i++)
-    if (accesses[i].mode != SN_WRITE) bring(w, accesses[i].tensor);
+    if (accesses[i].mode != SN_WRITE && !w->there[accesses[i].tensor]) bring(w, accesses[i].tensor);
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     if (w->there[accesses[i].tensor]) continue;
     uint32_t taken = w->residency.takes[accesses[i].tensor];
     if (taken != SN_NONE) take(w, taken);
     bring(w, accesses[i].tensor);
   }
-  if (w->costs) use_workspace(w, x->step);
+  if (w->offsets && w->wish->costs) use_workspace(w, x->step);
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     uint32_t tensor = accesses[i].tensor;
-    bool stays = w->residency.held[tensor] || w->residency.stays[tensor];
-    if (!stays && w->schedule->last_use[x->first_last_use + i]) take(w, tensor);
+    bool last = w->schedule->last_use[x->first_last_use + i];
+    if (last && !w->residency.held[tensor] && !w->residency.stays[tensor]) take(w, tensor);
   }
 }
 
@@ -107,35 +114,25 @@ static void go(walk *w) {
   }
 }
 
-/* A walk that knows its schedule, and what is asked of it. */
-static sn_status walk_along(walk *w, sn_strategy strategy, sn_err *err) {
-  w->route = w->schedule->route;
-  w->there = calloc((size_t)w->route->n_tensors + 1, sizeof *w->there);
-  sn_status status =
-      w->there ? sn_residency_make(w->route, strategy.liveness, &w->residency, err) : sn_fail_memory(err);
+static sn_status walk_along(walk *w, sn_err *err) {
+  sn_strategy strategy = w->wish->strategy;
+  sn_status status = sn_residency_make(w->route, strategy.liveness, &w->residency, err);
   if (status == SN_OK) status = sn_swaps_make(w->schedule, strategy.offload, &w->swaps, err);
   if (status == SN_OK) go(w);
   sn_swaps_clear(&w->swaps);
   sn_residency_clear(&w->residency);
-  free(w->there);
-  return status;
+  return w->out_of_memory ? sn_fail_memory(err) : status;
 }
 
-sn_status sn_fullest_bytes(const sn_schedule *schedule, sn_strategy strategy, uint64_t *bytes, sn_err *err) {
-  walk w = {.schedule = schedule};
-  sn_status status = walk_along(&w, strategy, err);
-  *bytes = w.most;
-  return status;
-}
-
-sn_status sn_fullest_first_fit(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
-                               const sn_costs *costs, uint64_t *bytes, sn_err *err) {
-  walk w = {.schedule = schedule, .workspace = workspace, .costs = costs};
-  w.offsets = malloc(((size_t)schedule->route->n_tensors + 1) * sizeof *w.offsets);
-  sn_status status = w.offsets ? walk_along(&w, strategy, err) : sn_fail_memory(err);
-  if (w.out_of_memory) status = sn_fail_memory(err);
-  *bytes = w.pool.high_water;
+sn_status sn_fullest_find(const sn_fullest_wish *wish, sn_fullest *fullest, sn_err *err) {
+  size_t count = (size_t)wish->schedule->route->n_tensors + 1;
+  walk w = {.wish = wish, .schedule = wish->schedule, .route = wish->schedule->route, .fits = wish->first_fit};
+  uint64_t *offsets = w.offsets = wish->first_fit ? malloc(count * sizeof *offsets) : NULL;
+  w.there = calloc(count, sizeof *w.there);
+  sn_status status = w.there && (offsets || !wish->first_fit) ? walk_along(&w, err) : sn_fail_memory(err);
+  *fullest = (sn_fullest){.tensor_bytes = w.most, .fits = w.fits};
   sn_pool_clear(&w.pool);
-  free(w.offsets);
+  free(offsets);
+  free(w.there);
   return status;
 }

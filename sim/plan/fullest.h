@@ -1,8 +1,11 @@
 /* Fullest: what the tensors of the fullest moment take in the plan of a strategy without a cache, without making the
  * plan: the walk of sim/plan/lower.h, of which only the sum of the tensors that are there is kept. Neither the pool nor
- * workspaces change it. Where that alone is more than the pool, no plan fits.
+ * workspaces change it. Where that alone is more than the pool, no plan fits. As the largest of
+ * sn_step_use.tensor_bytes over the steps that matter (sim/graph/route.h).
  *
- * As the largest of sn_step_use.tensor_bytes over the steps that matter (sim/graph/route.h). O(accesses).
+ * And whether first fit has room for them in the pool on offer, and for the workspaces that no step can do without.
+ * Where it has, a plan fits: workspaces take no more than what is left, and where better ones would lie badly, planning
+ * ends with these. O(accesses), with first fit times log tensors until it has no room.
  */
 #ifndef SN_SIM_PLAN_FULLEST_H
 #define SN_SIM_PLAN_FULLEST_H
@@ -13,15 +16,24 @@
 #include "sim/policy/schedule.h"
 #include "sim/policy/strategy.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* SN_NO_MEMORY. */
-sn_status sn_fullest_bytes(const sn_schedule *schedule, sn_strategy strategy, uint64_t *bytes, sn_err *err);
+typedef struct sn_fullest_wish {
+  const sn_schedule *schedule;
+  sn_strategy strategy;
+  bool first_fit;        /* is asked */
+  uint64_t pool_bytes;   /* on offer; looked at with it, as what follows */
+  const sn_costs *costs; /* NULL: no step needs a workspace */
+  sn_workspace workspace;
+} sn_fullest_wish;
 
-/* The pool that first fit needs for the plan where no step has a byte of workspace that it can do without. What has
- * room for it has room for a plan: workspaces take no more than what is left, and where the better ones would lie
- * badly, planning ends with these. `costs` NULL: none has any. O(accesses log tensors). SN_NO_MEMORY. */
-sn_status sn_fullest_first_fit(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
-                               const sn_costs *costs, uint64_t *bytes, sn_err *err);
+typedef struct sn_fullest {
+  uint64_t tensor_bytes;
+  bool fits; /* first fit has room; false where it is not asked */
+} sn_fullest;
+
+/* SN_NO_MEMORY. */
+sn_status sn_fullest_find(const sn_fullest_wish *wish, sn_fullest *fullest, sn_err *err);
 
 #endif

@@ -345,6 +345,31 @@ sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_e
   return NULL;
 }
 
+bool sn_schedule_is_sizeless(sn_recompute recompute) {
+  return recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_SPEED || recompute == SN_RECOMPUTE_MEMORY;
+}
+
+sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err) {
+  const sn_execution *last = &schedule->executions[schedule->n_executions - 1]; /* there is a step at least */
+  size_t accesses = last->first_last_use + route->steps[last->step].n_accesses, n = schedule->n_executions;
+  sn_schedule *copy = calloc(1, sizeof *copy);
+  sn_execution *executions = malloc(n * sizeof *executions);
+  bool *last_use = malloc((accesses + 1) * sizeof *last_use);
+  if (!copy || !executions || !last_use) {
+    free(copy), free(executions), free(last_use);
+    sn_fail_memory(err);
+    return NULL;
+  }
+  memcpy(executions, schedule->executions, n * sizeof *executions);
+  memcpy(last_use, schedule->last_use, accesses * sizeof *last_use);
+  *copy = (sn_schedule){.route = route,
+                        .n_executions = schedule->n_executions,
+                        .executions = executions,
+                        .last_use = last_use,
+                        .reruns = schedule->reruns};
+  return copy;
+}
+
 sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regions, const bool *again, sn_err *err) {
   sn_schedule *schedule = calloc(1, sizeof *schedule);
   maker m = {.route = route, .schedule = schedule, .room = 2 * route->n_steps, .err = err};

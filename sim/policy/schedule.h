@@ -63,6 +63,11 @@ sn_route *sn_schedule_route(const sn_net *net, sn_strategy strategy, sn_iteratio
 sn_schedule *sn_schedule_new(const sn_route *route, sn_recompute recompute, sn_err *err);
 void sn_schedule_free(sn_schedule *schedule);
 
+/* Whether bytes have no say in it, so that it is the same for routes that differ in nothing else. */
+bool sn_schedule_is_sizeless(sn_recompute recompute);
+/* The same for such a route (sim/graph/route_resize.h). SN_NO_MEMORY. */
+sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route, sn_err *err);
+
 /* Of executions in order, from malloc(), which it takes over also where it fails; first_last_use is not looked at. */
 sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err);
 
