@@ -22,7 +22,7 @@ static sn_status check_targets(const sn_args *args, sn_err *err) {
  * take it back and clear it anew in between. Not where memory is measured. */
 static void keep_memory(const sn_command *command) {
 #ifdef __GLIBC__
-  if (!(command->bit & (SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE))) return;
+  if (!(command->bit & (SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP))) return;
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, INT_MAX);
   mallopt(M_TOP_PAD, 1 << 22);

@@ -181,7 +181,7 @@ static sqlite3_stmt *prepare_select(sn_store *store, const sn__table *table, sn_
   sqlite3_str_appendf(sql, "SELECT %s", table->counter ? table->counter : "1");
   add_columns(sql, table);
   add_owners(sql, table);
-  sqlite3_str_appendall(sql, " ORDER BY 1");
+  sqlite3_str_appendf(sql, " ORDER BY %s", table->order ? table->order : "1");
   return prepare_built(store, sql, err);
 }
 
@@ -261,7 +261,7 @@ static sn_status read_one(sn_store *store, sqlite3_stmt *statement, const sn__ta
   int rc = sqlite3_step(statement);
   if (rc == SQLITE_DONE) rc = SQLITE_CORRUPT; /* fewer rows than were counted */
   if (rc != SQLITE_ROW) return sn__store_fail(store, rc, err);
-  if (sqlite3_column_int64(statement, 0) != number) return sn__store_fail(store, SQLITE_CORRUPT, err);
+  if (!table->order && sqlite3_column_int64(statement, 0) != number) return sn__store_fail(store, SQLITE_CORRUPT, err);
   return read_columns(store, statement, table, row, arena, err);
 }
 

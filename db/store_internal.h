@@ -111,19 +111,20 @@ enum { SN__OWNERS = 2 };
 typedef struct sn__table {
   const char *name;
   const char *owners[SN__OWNERS]; /* columns; NULL where there are fewer */
-  const char *counter;            /* column; NULL where an owner has one row */
+  const char *counter;            /* column; NULL where an owner has one row, or there is an order */
   size_t row_bytes;               /* size of the struct */
   const sn__column *columns;
   unsigned n_columns;
   const char *rule; /* what holds between the columns of a row, as SQL; NULL: nothing */
   bool (*obeys)(const void *row);
+  const char *order; /* column of those that are not counted, as some may be missing; NULL: there are none such */
 } sn__table;
 
 extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps, sn__peaks, sn__tensors, sn__failures,
     sn__origins;
 extern const sn__table sn__calibrations, sn__timings;
-extern const sn__table *const sn__every_table[];      /* each that is written to once, and NULL */
-extern const sn__table sn__points_in, sn__points_out; /* the same table, for writing and for reading */
+extern const sn__table sn__points;
+extern const sn__table *const sn__every_table[]; /* each, and NULL */
 
 /* ---- checks.c: what a column may hold, once for SQL and once for the reader ---- */
 

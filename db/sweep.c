@@ -123,7 +123,7 @@ static sn_status check_ours(sn_store *store, int64_t id, uint32_t session, sn_er
 sn_status sn_sweep_put(sn_store *store, int64_t id, uint32_t session, sn_sweep_row *rows, uint32_t count, sn_err *err) {
   for (uint32_t i = 0; i < count; i++) rows[i].session = session;
   if (sn__store_begin(store, SN__WRITE, err) != SN_OK) return err->code;
-  if (check_ours(store, id, session, err) == SN_OK) sn__rows_insert(store, &sn__points_in, &id, rows, count, err);
+  if (check_ours(store, id, session, err) == SN_OK) sn__rows_insert(store, &sn__points, &id, rows, count, err);
   return sn__store_end(store, err);
 }
 
@@ -206,7 +206,7 @@ static sn_sweep *get_all(sn_store *store, int64_t id, bool want_rows, sn_arena *
   }
   sweep->arena = arena;
   if (get_head(store, id, sweep, err) != SN_OK) return NULL;
-  if (want_rows && sn__rows_select(store, &sn__points_out, &sweep->head.id, arena, &rows, &sweep->n_rows, err) != SN_OK)
+  if (want_rows && sn__rows_select(store, &sn__points, &sweep->head.id, arena, &rows, &sweep->n_rows, err) != SN_OK)
     return NULL;
   sweep->rows = rows;
   assert(rows || sweep->n_rows == 0);

@@ -273,9 +273,9 @@ static const sn__column point_columns[] = {
 };
 
 #define TABLE(name, type, columns, counter, ...)                                                                       \
-  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), NULL, NULL }
+  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), NULL, NULL, NULL }
 #define RULED(name, type, columns, counter, rule, obeys, ...)                                                          \
-  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), rule, obeys }
+  { name, {__VA_ARGS__}, counter, sizeof(type), columns, COUNT(columns), rule, obeys, NULL }
 
 static bool is_among(const char *word, const char *const *words) {
   while (*words && strcmp(word, *words) != 0) words++;
@@ -350,11 +350,15 @@ const sn__table sn__timings =
     RULED("timings", sn_timing, timing_columns, "place", TIMING_RULE, timing_obeys, "calibration_id");
 
 /* Points are written in whatever order they are finished, and read in theirs, where some may be missing. */
-#define IN_THEIR_ORDER "row_number() OVER (ORDER BY point)"
-const sn__table sn__points_in = RULED("points", sn_sweep_row, point_columns, NULL, POINT_RULE, point_obeys, "sweep_id");
-const sn__table sn__points_out =
-    RULED("points", sn_sweep_row, point_columns, IN_THEIR_ORDER, POINT_RULE, point_obeys, "sweep_id");
+const sn__table sn__points = {.name = "points",
+                              .owners = {"sweep_id"},
+                              .order = "point",
+                              .row_bytes = sizeof(sn_sweep_row),
+                              .columns = point_columns,
+                              .n_columns = COUNT(point_columns),
+                              .rule = POINT_RULE,
+                              .obeys = point_obeys};
 
 const sn__table *const sn__every_table[] = {
-    &sn__devices,      &sn__runs,    &sn__results,  &sn__route,   &sn__steps,     &sn__peaks, &sn__tensors,
-    &sn__calibrations, &sn__timings, &sn__failures, &sn__origins, &sn__points_in, NULL};
+    &sn__devices,      &sn__runs,    &sn__results,  &sn__route,   &sn__steps,  &sn__peaks, &sn__tensors,
+    &sn__calibrations, &sn__timings, &sn__failures, &sn__origins, &sn__points, NULL};
