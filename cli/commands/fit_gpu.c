@@ -29,7 +29,8 @@ typedef struct ranking {
   const sn_question *question;
   candidate *all;
   uint32_t count;
-  uint32_t lacking; /* GPUs left out for want of the precision */
+  uint32_t lacking;    /* GPUs left out for want of the precision */
+  sn_planner *planner; /* turned from GPU to GPU; NULL: none was asked about */
 } ranking;
 
 /* What is left of the memory to plan with; below 0: what is missing. */
@@ -67,9 +68,19 @@ static sn_status find_least(const sn_question *q, candidate *c, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status ask(const sn_question *q, candidate *c, sn_err *err) {
+static sn_run *simulate(ranking *r, const sn_device *device, sn_err *err) {
+  const sn_question *q = r->question;
+  if (r->planner)
+    sn_planner_turn(r->planner, device, &q->options, err);
+  else
+    r->planner = sn_planner_new(q->net, device, &q->options, err);
+  return err->code == SN_OK ? sn_planner_run(r->planner, q->args->net, q->strategies, q->n_strategies, err) : NULL;
+}
+
+static sn_status ask(ranking *r, candidate *c, sn_err *err) {
+  const sn_question *q = r->question;
   if (sn_question_adapt(q->args, &c->device, &c->margin_bytes, err) != SN_OK) return err->code;
-  sn_run *run = sn_simulate(q->args->net, q->net, &c->device, q->strategies, q->n_strategies, &q->options, err);
+  sn_run *run = simulate(r, &c->device, err);
   if (!run) return err->code;
   const sn_result *best = sn_run_best(run);
   c->fits = best != NULL;
@@ -89,7 +100,7 @@ static sn_status add(ranking *r, const sn_device *device, sn_err *err) {
   candidate *c = &r->all[r->count];
   *c = (candidate){.device = *device, .index = r->count};
   r->count++;
-  return ask(r->question, c, err);
+  return ask(r, c, err);
 }
 
 static bool asks_corun(const sn_question *q) {
@@ -293,6 +304,7 @@ sn_status sn_cli_fit_gpu(const sn_args *args, sn_err *err) {
     answer(&r, err);
   else
     sn_fail_memory(err);
+  sn_planner_free(r.planner);
   free(r.all);
   sn_question_free(&q);
   return err->code;
