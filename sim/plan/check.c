@@ -154,7 +154,10 @@ static sn_status check_place(checker *c, const sn_instr *i) {
   uint64_t bytes = c->route->tensors[i->id].bytes;
   char text[SN_TENSOR_NAME];
   if (i->offset % SN_POOL_BLOCK || i->bytes < bytes || i->bytes % SN_POOL_BLOCK)
-    return reject(c, SN_RULE_MEMORY, "%s needs whole blocks for %" PRIu64 " bytes", name(c, i->id, text), bytes);
+    return reject(c, SN_RULE_MEMORY,
+                  "%s needs whole blocks for %" PRIu64 " bytes: an offset that is a multiple of %" PRIu64
+                  ", not %" PRIu64 ", and %" PRIu64 " bytes or a larger multiple, not %" PRIu64,
+                  name(c, i->id, text), bytes, SN_POOL_BLOCK, i->offset, sn_pool_round(bytes), i->bytes);
   t->offset = i->offset;
   t->reserved = i->bytes;
   return claim(c, &c->pool, i, i->id, &t->claim);

@@ -286,7 +286,10 @@ static void sizes(void **state) {
   bench *b = *state;
   reset(b);
   b->instrs[ALLOC_S].offset = 1000;
-  rejected(b, "softmax.y needs whole blocks for 160 bytes");
+  rejected(
+      b,
+      "softmax.y needs whole blocks for 160 bytes: an offset that is a multiple of 1024, not 1000, and 1024 bytes or a "
+      "larger multiple, not 1024");
   b->instrs[ALLOC_S].bytes = 1000;
   rejected(b, "softmax.y needs whole blocks");
   b->instrs[ALLOC_S].bytes = 0;
