@@ -403,7 +403,8 @@ static void print_holes(const sn_run *run, FILE *out) {
 /* Where the times come from by which operations were put side by side: once, as it is the same for all. */
 static void print_corun_times(const sn_run *run, FILE *out) {
   uint32_t i = 0;
-  while (i < run->n_results && sn_corun_row_is_empty(&run->results[i].corun)) i++;
+  while (i < run->n_results && (sn_corun_row_is_empty(&run->results[i].corun) || !*run->results[i].corun.interval))
+    i++; /* of a plan from a file it is not known */
   if (i == run->n_results) return;
   const sn_corun_row *c = &run->results[i].corun;
   if (c->measured_ops > 0)

@@ -1,7 +1,9 @@
 /* A plan from a file to train by; see the header. */
 #include "cli/commands/train_plan.h"
 
+#include "base/checked.h"
 #include "base/units.h"
+#include "exec/machine/processors.h"
 
 #include <string.h>
 
@@ -10,10 +12,30 @@ static const char *refusal(const sn_args *args, const sn_plan_head *head) {
   const sn_iteration *iteration = &head->options.iteration;
   if (args->backend != SN_EXEC_CPU) return "plans from files are executed on the CPU only, by --backend cpu";
   if (sn_strategy_is_simulated(head->strategy)) return "nothing executes the graph of its strategy";
-  if (sn_strategy_is_corun(head->strategy)) return "its operations run side by side, and here one after another";
+  if (sn_strategy_is_corun(head->strategy) && sn_iteration_batches(*iteration) > 1)
+    return "its operations run side by side, and it adds up several batches, which does not go together";
   if (iteration->inference) return "it is of a network that is only run, and here it is trained";
   if (iteration->precision != SN_FP32) return "its numbers have two bytes or TF32, and fp32 is executed only";
   return NULL;
+}
+
+/* What of operations side by side this machine cannot do is said before anything is trained. */
+static sn_status check_teams(const sn_args *args, const sn_plan *plan, sn_err *err) {
+  uint32_t processors = sn_processors_count(), threads = args->threads ? args->threads : processors;
+  const sn_cores cores = {.count = (uint16_t)sn_min(threads, SN_MAX_CORES), .slots = 1};
+  if (!sn_plan_is_corun(plan)) return SN_OK;
+  if (threads > processors)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "each of its threads has a processor of its own, and this machine has %u; give --threads %u or fewer",
+        processors, processors);
+  if (threads < SN_MIN_CORES)
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "operations side by side need at least %d processors, and there is one (or --threads 1 asks for one); "
+        "snsim play times it",
+        SN_MIN_CORES);
+  return sn_session_check_teams(plan, &cores, err);
 }
 
 /* The graph is the same whatever the device. */
@@ -28,7 +50,9 @@ sn_plan_file *sn_train_plan_open(const sn_args *args, sn_session_options *option
   const char *why = refusal(args, &file->head);
   if (why)
     sn_fail(err, SN_BAD_USAGE, "%.300s: %s; snsim check proves any plan", args->operand, why);
-  else if (prove(args, file, err) == SN_OK) {
+  else if (prove(args, file, err) == SN_OK && check_teams(args, file->plan, err) != SN_OK)
+    sn_err_prefix(err, "%.300s", args->operand);
+  else if (err->code == SN_OK) {
     options->machine.hyper.optimizer = file->head.options.iteration.optimizer;
     options->machine.accumulate = file->head.options.iteration.accumulate;
     options->freeze = file->head.options.iteration.freeze;

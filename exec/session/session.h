@@ -97,11 +97,14 @@ uint64_t sn_session_run_bytes(const sn_net *net, uint32_t results);
 sn_status sn_session_add(sn_session *session, sn_strategy strategy, sn_err *err);
 
 /* The same by a plan from elsewhere (sim/plan/read.h), of the graph of `strategy` for the session's iteration, that
- * sn_check() has let pass; it is looked at during the call only. Addresses, order and copies are the plan's; what the
- * kernels need beyond its workspaces lies behind its pool, which grows by that. The result is called `name`. On the CPU
- * only. */
+ * sn_check() has let pass; it is looked at during the call only. Addresses, order, teams and copies are the plan's;
+ * what the kernels need beyond its workspaces lies behind its pool, which grows by that. The result is called `name`.
+ * On the CPU only. */
 sn_status sn_session_add_plan(sn_session *session, const char *name, sn_strategy strategy, const sn_plan *plan,
                               sn_err *err);
+
+/* Whether the operations of such a plan can run side by side on these cores; SN_BAD_USAGE says which would do. */
+sn_status sn_session_check_teams(const sn_plan *plan, const sn_cores *cores, sn_err *err);
 
 /* Co-run strategies that are added from now on run one after another with these numbers of threads; NULL: by their
  * policies again. */

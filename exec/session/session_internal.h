@@ -30,6 +30,7 @@ struct sn_session {
   bool teams_measured;         /* its cores and times on them are the calibration's */
   sn__graph graphs[SN_DIALECTS];
   sn_corun_plans corun;
+  bool adopted;     /* the plan at hand is from elsewhere */
   sn_options asked; /* what co-run plans are asked for with */
   uint64_t room;    /* the largest pool that the device can give */
   float *first;     /* gradients and parameters of the first measured result that is whole */
@@ -60,7 +61,8 @@ sn_status sn__session_explain(const sn_session *session, const sn_plan *plan, sn
                               sn_err *err);
 
 /* What is to be told of a co-run plan, the last that was made; of another nothing. */
-sn_status sn__session_tell(const sn_session *session, const sn_plan *plan, sn_result *result, sn_err *err);
+sn_status sn__session_tell(const sn_session *session, const sn_plan *plan, sn_strategy strategy, sn_result *result,
+                           sn_err *err);
 
 /* Adds a result: what the simulated device says of the plan. */
 sn_status sn__session_predict(sn_session *session, sn_strategy strategy, const sn_plan *plan, sn_trace *trace,

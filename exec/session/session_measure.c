@@ -187,7 +187,8 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
   sn_result *r = &s->results[s->n_results];
   sn_result_source source = sn__session_source(s, p->plan, &p->shortest);
   source.use = p->meter.use;
-  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, p->plan, r, err) != SN_OK)
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK ||
+      sn__session_tell(s, p->plan, strategy, r, err) != SN_OK)
     return err->code;
   r->source = sn_exec_backend_name(s->options.backend);
   r->fits = true;

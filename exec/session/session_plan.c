@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "exec/kernel/view.h"
+#include "exec/machine/lanes.h"
 #include "sim/ask/explain.h"
 #include "sim/plan/check.h"
 #include "sim/plan/lower.h"
@@ -100,6 +101,7 @@ static uint64_t limit_of(const sn_session *s) {
 sn_plan *sn__session_plan(sn_session *s, sn_strategy strategy, sn_err *err) {
   sn__graph *g = open_graph(s, strategy, err);
   if (!g) return NULL;
+  s->adopted = false;
   sn_schedule **schedule = &g->schedules[strategy.recompute];
   uint64_t limit = limit_of(s);
   if (!*schedule) *schedule = sn_schedule_new(g->route, strategy.recompute, err);
@@ -127,51 +129,117 @@ static sn_plan *copy_of(const sn_plan *plan, const sn_route *route) {
   copy->route = route;
   copy->instrs = malloc((plan->n_instrs + (size_t)1) * sizeof *copy->instrs);
   copy->use = calloc((size_t)route->n_steps + 1, sizeof *copy->use);
-  if (copy->instrs && copy->use) {
+  copy->teams = malloc((plan->n_teams + (size_t)1) * sizeof *copy->teams);
+  if (copy->instrs && copy->use && copy->teams) {
     memcpy(copy->instrs, plan->instrs, plan->n_instrs * sizeof *copy->instrs);
+    if (plan->n_teams > 0) memcpy(copy->teams, plan->teams, plan->n_teams * sizeof *copy->teams);
     return copy;
   }
   sn_plan_free(copy);
   return NULL;
 }
 
-/* Steps run one after another: all whose workspace is too small for the kernels here share the room behind the pool. */
-static void make_room(sn_plan *plan, const sn_costs *costs) {
-  const uint64_t behind = sn_pool_round(plan->pool_bytes);
-  uint64_t load = 0;
+/* What the kernels here need for an operation, with the threads of its team where it has one. */
+static sn_status find_scratch(const sn_session *s, const sn_plan *plan, const sn_costs *costs, sn_instr *i,
+                              uint64_t *bytes, sn_err *err) {
+  *bytes = sn_lower_workspace_in(plan->route, costs, i->id, 0, i->algo);
+  if (sn_plan_is_corun(plan))
+    s->machine.ops->team_scratch(s->machine.self, i->id, (sn_step_part)i->part, plan->teams[i->team].count, bytes, err);
+  *bytes = sn_pool_round(*bytes);
+  return err->code;
+}
+
+#define BEHIND UINT64_MAX /* offset of what gets its place behind the pool */
+
+/* Operations of a lane run one after another: all whose workspace is too small for the kernels here share the lane's
+ * room. How large the rooms must be. */
+static sn_status size_rooms(const sn_session *s, sn_plan *plan, const sn_costs *costs, uint64_t room[SN_LANES],
+                            sn_err *err) {
+  for (uint32_t n = 0; n < plan->n_instrs; n++) {
+    sn_instr *i = &plan->instrs[n];
+    uint64_t bytes = 0;
+    if (i->kind != SN_COMPUTE) continue;
+    if (find_scratch(s, plan, costs, i, &bytes, err) != SN_OK) return err->code;
+    if (bytes <= i->bytes) continue;
+    i->offset = BEHIND;
+    i->bytes = bytes;
+    room[i->lane] = sn_max(room[i->lane], bytes);
+  }
+  return SN_OK;
+}
+
+/* The lanes' rooms lie one behind another, behind the pool. */
+static sn_status make_room(const sn_session *s, sn_plan *plan, const sn_costs *costs, sn_err *err) {
+  uint64_t load = 0, room[SN_LANES] = {0}, begin[SN_LANES], end = sn_pool_round(plan->pool_bytes);
+  if (size_rooms(s, plan, costs, room, err) != SN_OK) return err->code;
+  for (uint32_t lane = 0; lane < SN_LANES; end += room[lane++]) begin[lane] = end;
   for (uint32_t n = 0; n < plan->n_instrs; n++) {
     sn_instr *i = &plan->instrs[n];
     if (i->kind == SN_ALLOC) load += i->bytes;
     if (i->kind == SN_RELEASE) load -= i->bytes;
-    if (i->kind != SN_COMPUTE) continue;
-    uint64_t bytes = sn_pool_round(sn_lower_workspace_in(plan->route, costs, i->id, 0, i->algo));
-    if (bytes <= i->bytes) continue;
-    i->offset = behind;
-    i->bytes = bytes;
-    plan->pool_bytes = sn_max(plan->pool_bytes, behind + bytes);
-    plan->reserved_peak = sn_max(plan->reserved_peak, load + bytes);
+    if (i->kind != SN_COMPUTE || i->offset != BEHIND) continue;
+    i->offset = begin[i->lane];
+    plan->pool_bytes = sn_max(plan->pool_bytes, i->offset + i->bytes);
+    plan->reserved_peak = sn_max(plan->reserved_peak, load + i->bytes);
   }
+  return SN_OK;
+}
+
+static sn_status fail_team(const sn_cores *cores, const char *what, sn_err *err) {
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s; snsim --strategy liveness+corun=path --gpu manycore:cores=%u,slots=%u --plan FILE writes one for "
+                 "these cores",
+                 what, cores->count, cores->slots);
+}
+
+sn_status sn_session_check_teams(const sn_plan *plan, const sn_cores *cores, sn_err *err) {
+  char text[200];
+  for (uint32_t i = 0; i < plan->n_teams; i++) {
+    const sn_team *team = &plan->teams[i];
+    if (team->slot == SN_SLOT_ANY)
+      return fail_team(cores, "its threads float over all cores, which is simulated only", err);
+    if (team->slot >= cores->slots)
+      return fail_team(cores, "its operations run on second hardware threads of cores, and here a core has one", err);
+    if (team->first + team->count <= cores->count) continue;
+    snprintf(text, sizeof text, "its operations run on up to %u cores, and here there are %u",
+             (unsigned)team->first + team->count, cores->count);
+    return fail_team(cores, text, err);
+  }
+  if (plan->n_teams <= SN_LANES_TEAMS) return SN_OK;
+  snprintf(text, sizeof text, "its operations run on %u different ranges of cores, and at most %d teams are executed",
+           plan->n_teams, SN_LANES_TEAMS);
+  return fail_team(cores, text, err);
+}
+
+/* Whether the machine can run its operations side by side; makes their times. */
+static sn_status open_teams(sn_session *s, const sn__graph *g, const sn_plan *plan, sn_err *err) {
+  const sn_corun_question question = question_of(s, g->costs);
+  if (sn_iteration_batches(s->iteration) > 1)
+    return sn_fail(err, SN_BAD_USAGE, "operations of several batches (\"accumulate\") are not run side by side");
+  if (sn_session_check_teams(plan, &s->by_cores.cores, err) != SN_OK) return err->code;
+  sn_corun_plans_times(&s->corun, &question, g->route, err);
+  return err->code;
 }
 
 sn_plan *sn__session_adopt(sn_session *s, sn_strategy strategy, const sn_plan *made, sn_err *err) {
   sn_plan *plan = NULL;
   if (s->options.backend != SN_EXEC_CPU)
     sn_fail(err, SN_BAD_USAGE, "plans from elsewhere are executed on the CPU only; use --backend cpu");
-  else if (sn_plan_is_corun(made))
-    sn_fail(err, SN_BAD_USAGE, "plans from elsewhere are executed without operations side by side only");
   const sn__graph *g = err->code == SN_OK ? open_graph(s, strategy, err) : NULL;
   if (!g) return NULL;
   if (made->route->n_steps != g->route->n_steps || made->route->n_tensors != g->route->n_tensors)
     sn_fail(err, SN_BUG, "a plan of another graph than the session's");
+  else if (sn_plan_is_corun(made) && open_teams(s, g, made, err) != SN_OK)
+    return NULL;
   else if (!(plan = copy_of(made, g->route)))
     sn_fail_memory(err);
   if (!plan) return NULL;
-  make_room(plan, g->costs);
+  s->adopted = true;
   plan->pool_limit = limit_of(s);
   plan->external_limit = 0;
   snprintf(plan->layouts, sizeof plan->layouts, "%s", sn_costs_layouts(g->costs));
   sn_check_report report = {.use = plan->use};
-  if (sn_check(plan, &report, err) == SN_OK) return plan;
+  if (make_room(s, plan, g->costs, err) == SN_OK && sn_check(plan, &report, err) == SN_OK) return plan;
   sn_plan_free(plan);
   return NULL;
 }
@@ -193,8 +261,9 @@ sn_result_source sn__session_source(const sn_session *s, const sn_plan *plan, co
                             .want_steps = s->options.want_steps};
 }
 
-sn_status sn__session_tell(const sn_session *s, const sn_plan *plan, sn_result *r, sn_err *err) {
+sn_status sn__session_tell(const sn_session *s, const sn_plan *plan, sn_strategy strategy, sn_result *r, sn_err *err) {
   if (!sn_plan_is_corun(plan)) return SN_OK;
+  if (s->adopted) return sn_corun_plans_tell_foreign(plan, strategy.corun, s->arena, &r->corun, err);
   return sn_corun_plans_tell(&s->corun, &s->asked, plan, s->arena, &r->corun, err);
 }
 
@@ -220,8 +289,8 @@ sn_status sn__session_predict(sn_session *s, sn_strategy strategy, const sn_plan
   sn_result_source source = sn__session_source(s, plan, trace);
   if (sn_play(plan, sn_device_model_backend(&model), trace, err) != SN_OK) return err->code;
   if (sn_plan_is_corun(plan) ? !s->teams_measured : !s->profile) forget_times(trace);
-  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK || sn__session_tell(s, plan, r, err) != SN_OK ||
-      sn__session_explain(s, plan, strategy, r, err) != SN_OK)
+  if (sn_result_fill(&source, strategy, s->arena, r, err) != SN_OK ||
+      sn__session_tell(s, plan, strategy, r, err) != SN_OK || sn__session_explain(s, plan, strategy, r, err) != SN_OK)
     return err->code;
   s->n_results++;
   return SN_OK;

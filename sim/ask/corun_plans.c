@@ -127,3 +127,15 @@ sn_status sn_corun_plans_tell(const sn_corun_plans *p, const sn_options *options
                         .measured_ops = p->times->measured_ops};
   return row->policy && row->interval ? SN_OK : sn_fail_memory(err);
 }
+
+sn_status sn_corun_plans_tell_foreign(const sn_plan *plan, sn_policy policy, sn_arena *arena, sn_corun_row *row,
+                                      sn_err *err) {
+  char name[SN_POLICY_NAME];
+  *row = (sn_corun_row){.policy = sn_arena_text(arena, sn_policy_name(policy, name)),
+                        .sharing = "",
+                        .interval = "",
+                        .cores = plan->cores,
+                        .slots = plan->slots};
+  for (uint32_t i = 0; i < plan->n_instrs; i++) row->ops += plan->instrs[i].kind == SN_COMPUTE;
+  return row->policy ? SN_OK : sn_fail_memory(err);
+}

@@ -59,4 +59,9 @@ sn_plan *sn_corun_plans_make(sn_corun_plans *plans, const sn_corun_question *que
 sn_status sn_corun_plans_tell(const sn_corun_plans *plans, const sn_options *options, const sn_plan *plan,
                               sn_arena *arena, sn_corun_row *row, sn_err *err);
 
+/* The same of a plan from elsewhere. How it was made is not known: there is no interval, sharing or budget, and nothing
+ * of its schedule. */
+sn_status sn_corun_plans_tell_foreign(const sn_plan *plan, sn_policy policy, sn_arena *arena, sn_corun_row *row,
+                                      sn_err *err);
+
 #endif

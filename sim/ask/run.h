@@ -65,8 +65,8 @@ typedef struct sn_peak_row {
 typedef struct sn_corun_row {
   const char *policy;  /* that made the plan: of manual and best the one that won; "": operations run one after another,
                           and the rest is empty, too */
-  const char *sharing; /* "fenced", "free" */
-  const char *interval;  /* between the counts of threads that profiling tries: "4", "geometric" */
+  const char *sharing; /* "fenced", "free"; "" of a plan from elsewhere, which says nothing of how it was made */
+  const char *interval;  /* between the counts of threads that profiling tries: "4", "geometric"; "" as above */
   uint64_t budget_bytes; /* of tensors, that it has kept to; 0: any */
   uint32_t cores, slots;
   uint32_t ops, chain_ops;   /* operations; how many on the longest path */
