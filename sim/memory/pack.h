@@ -16,6 +16,8 @@
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
  * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
  *            while ago is kept (late acceptance)
+ *   beam     where neither comes to what is enough: by begin, each at an end of a hole, on from the 16 best ways to lay
+ *            those before (few holes now, and few later); tried again with other weights; up to 4,096 blocks
  *
  * Moves are counted, not seconds, and drawn from a fixed seed: same blocks, same offsets. An order or move is
  * O(n x (n / 64 + blocks looked at)); 2,000 blocks take some 30 ms, 30,000 under 2 s. pack_exact.h goes on from here.
@@ -28,7 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SN_PACK_MOST = 200000, SN_PACK_MOVES = 200, SN_PACK_MOST_MOVES = 1000000 };
+enum { SN_PACK_MOST = 200000, SN_PACK_MOVES = 200, SN_PACK_MOST_MOVES = 1000000, SN_PACK_TRIES = 500 };
 
 /* Lives from `lower` to before `upper`, in whatever unit; lower <= upper. Without a life, or bytes, it is in nobody's
  * way. */
@@ -38,8 +40,9 @@ typedef struct sn_block {
 
 typedef struct sn_pack_limits {
   uint32_t moves;  /* at most; where they are dear, fewer: each is worth some 10^5 looks at a block */
+  uint32_t tries;  /* of the beam, at most; where they are dear, fewer: 10^7 looks are some 0.1 s */
   uint64_t enough; /* no search for less than this; 0: for the lower bound */
-  uint64_t near;   /* and no moves for less than this; 0: the same */
+  uint64_t near;   /* and no moves, no tries for less than this; 0: the same */
   uint64_t known;  /* of a packing that is there, first fit's: only for less; 0: there is none */
 } sn_pack_limits;
 
@@ -50,6 +53,7 @@ typedef struct sn_packing {
   uint64_t bytes;       /* the highest end of a block; where it is what was known, offsets are not filled */
   uint64_t lower_bound; /* the largest load */
   uint32_t moves;       /* tried */
+  uint32_t tries;       /* of the beam */
 } sn_packing;
 
 /* Fills `offsets`, one a block. SN_BAD_INPUT where the blocks together pass 2^64 bytes or are more than SN_PACK_MOST.

@@ -1,11 +1,13 @@
 /* What sim/memory/pack.c and its parts share: pack_load.c (times as ranks, the load), pack_orders.c (blocks one after
- * another, in several orders), pack_moves.c (search from there on). Times are ranks among all begins and ends here, so
- * that 32 bits are enough. */
+ * another, in several orders), pack_moves.c (search from there on), pack_beam.c (search from the beginning of time on).
+ * Times are ranks among all begins and ends here, so that 32 bits are enough. */
 #ifndef SN_SIM_MEMORY_PACK_INTERNAL_H
 #define SN_SIM_MEMORY_PACK_INTERNAL_H
 
 #include "sim/memory/pack.h"
 #include "sim/memory/shelf.h"
+
+#include <assert.h>
 
 /* Of up to SN__MOST_KEPT blocks the layouts of all orders are kept, some 80 B a block each. */
 enum { SN__MOST_KEPT = 4096 };
@@ -40,6 +42,7 @@ enum {
   SN__BY_BEGIN,
   SN__BY_END,
   SN__ORDERS,
+  SN__BY_OFFSET, /* of the best packing, rising: anew in this order, no block lies higher */
   SN__NONE
 };
 
@@ -72,6 +75,15 @@ static inline uint64_t sn__pack_looks(const sn__packer *p) {
   return p->now->shelf.looks + p->next.shelf.looks;
 }
 
+/* From 0 to below `below`, which is not 0: splitmix64. */
+static inline uint64_t sn__pack_roll(sn__packer *p, uint64_t below) {
+  assert(below > 0);
+  uint64_t z = p->dice += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ (z >> 31)) % below;
+}
+
 /* Fills lower, upper and most; the lower bound in *bound. False where memory is out. */
 bool sn__pack_measure(sn__packer *p, uint64_t *bound);
 
@@ -82,6 +94,10 @@ void sn__layout_clear(sn__layout *l);
 /* Makes the layout of an order the one to work on, which goes on with the count of the work; false where memory is out.
  */
 bool sn__pack_turn_to(sn__packer *p, int by);
+/* Fills the order of p->now. Equal keys: by the second key, then the larger first, then the earlier in the list. */
+void sn__pack_sort(sn__packer *p, int by);
+/* Empties p->now, with the blocks in that order. */
+void sn__pack_begin(sn__packer *p, int by);
 /* Places the blocks of a layout from position `from` on; false where one would end above `limit`, or the work is more
  * than is allowed. */
 bool sn__pack_place(sn__packer *p, sn__layout *l, uint32_t from, uint64_t limit);
@@ -95,5 +111,8 @@ int sn__pack_try_orders(sn__packer *p, const sn_pack_limits *limits);
 
 /* Walks from the best order, then from one after the other; counts the moves. False where memory is out. */
 bool sn__pack_try_moves(sn__packer *p, int by, const sn_pack_limits *limits, uint32_t *moves);
+
+/* Looks for a packing in what is enough; uses p->now up. False where memory is out. */
+bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint32_t *tries);
 
 #endif

@@ -2,19 +2,9 @@
 #include "base/checked.h"
 #include "sim/memory/pack_internal.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum { HISTORY = 4, STALLED = 50, LOOKS_A_MOVE = 60000 };
-
-/* From 0 to below `below`, which is not 0: splitmix64. */
-static uint64_t roll(sn__packer *p, uint64_t below) {
-  assert(below > 0);
-  uint64_t z = p->dice += UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-  return (z ^ (z >> 31)) % below;
-}
 
 static bool conflict(const sn__packer *p, uint32_t a, uint32_t b) {
   return p->lower[a] < p->upper[b] && p->lower[b] < p->upper[a];
@@ -35,7 +25,7 @@ static uint32_t draw(sn__packer *p, const sn__layout *l, const wish *w) {
       const sn__spot *s = &spots[i];
       if ((w->end > 0 && s->end != w->end) || l->position[s->block] >= w->position) continue;
       if (w->rival != UINT32_MAX && !conflict(p, s->block, w->rival)) continue;
-      if (roll(p, ++found) == 0) drawn = s->block;
+      if (sn__pack_roll(p, ++found) == 0) drawn = s->block;
     }
   }
   return drawn;
@@ -53,7 +43,7 @@ static uint32_t draw_stacked(sn__packer *p, const sn__layout *l) {
     w.rival = block;
     if (w.end == 0) break;
   }
-  return p->stack[roll(p, n)];
+  return p->stack[sn__pack_roll(p, n)];
 }
 
 /* Takes over from p->now what stands before position `from`. */
@@ -84,7 +74,7 @@ static bool move(sn__packer *p, uint64_t limit) {
   uint32_t from = p->now->position[other];
   begin_next(p, from);
   uint32_t *order = p->next.order;
-  if (roll(p, 2) == 0) {
+  if (sn__pack_roll(p, 2) == 0) {
     order[at] = other;
   } else {
     memmove(&order[from + 1], &order[from], (at - from) * sizeof *order);

@@ -54,6 +54,8 @@ static uint64_t block_key(const sn__packer *p, uint32_t block, int by) {
     return key_of((double)p->most[block]);
   case SN__FIRST_FIT: /* as an allocator that knows no future */
     return UINT32_MAX - p->lower[block];
+  case SN__BY_OFFSET:
+    return UINT64_MAX - p->best[block];
   default:
     return key_of((double)b->bytes);
   }
@@ -111,8 +113,7 @@ static void sort_by_size(sn__packer *p) {
   sort_by(p, p->by_size, SN__BY_SIZE);
 }
 
-/* Equal keys: by the second key, then the larger first, then the earlier in the list. */
-static void sort_blocks(sn__packer *p, int by) {
+void sn__pack_sort(sn__packer *p, int by) {
   uint32_t *order = p->now->order;
   memcpy(order, p->by_size, p->active * sizeof *order);
   if (by == SN__BY_LOAD) sort_by(p, order, SN__BY_AREA);
@@ -183,8 +184,8 @@ void sn__pack_keep_best(sn__packer *p, const sn__layout *l) {
   for (uint32_t i = 0; i < p->active; i++) p->best[l->order[i]] = l->offset[l->order[i]];
 }
 
-static void begin(sn__packer *p, int by) {
-  sort_blocks(p, by);
+void sn__pack_begin(sn__packer *p, int by) {
+  sn__pack_sort(p, by);
   sn__shelf_empty(&p->now->shelf);
   p->now->top = 0;
   p->now->placed = 0;
@@ -199,9 +200,9 @@ static bool sweep(sn__packer *p, int by, uint64_t limit) {
   sn__layout *l = p->now;
   bool back = by == SN__BY_END;
   uint32_t *over = p->stack, n = p->active;
-  begin(p, back ? SN__FIRST_FIT : SN__BY_END);
+  sn__pack_begin(p, back ? SN__FIRST_FIT : SN__BY_END);
   memcpy(over, l->order, p->active * sizeof *over);
-  begin(p, by);
+  sn__pack_begin(p, by);
   for (uint32_t i = 0; i < p->active && (!back || sn__pack_looks(p) <= p->most_looks); i++) {
     uint32_t b = l->order[i];
     while (back ? p->lower[over[n - 1]] >= p->upper[b] : p->upper[over[n - 1]] <= p->lower[b])
@@ -216,7 +217,7 @@ static bool sweep(sn__packer *p, int by, uint64_t limit) {
 bool sn__pack_place_by(sn__packer *p, int by, uint64_t limit) {
   if (!sn__pack_turn_to(p, by)) return false;
   if (p->now->by != by) {
-    begin(p, by);
+    sn__pack_begin(p, by);
     p->now->by = by;
     memset(p->now->hints, 0, SN__HINTS * sizeof *p->now->hints);
   }

@@ -21,7 +21,7 @@ static uint64_t stir(uint64_t digest, uint64_t value) {
 }
 
 static uint64_t digest_of(const sn_block *blocks, uint32_t count, const sn_pack_limits *limits) {
-  uint64_t digest = stir(stir(stir(limits->moves, limits->enough), limits->near), limits->known);
+  uint64_t digest = stir(stir(stir(stir(limits->moves, limits->tries), limits->enough), limits->near), limits->known);
   for (uint32_t b = 0; b < count; b++)
     digest = stir(digest, blocks[b].lower * 3 + blocks[b].upper * 5 + blocks[b].bytes * 7);
   return digest;
@@ -29,8 +29,8 @@ static uint64_t digest_of(const sn_block *blocks, uint32_t count, const sn_pack_
 
 static bool is_same(const sn_packings_entry *e, const sn_block *blocks, uint32_t count, const sn_pack_limits *limits) {
   const sn_pack_limits *own = &e->limits;
-  return e->count == count && own->moves == limits->moves && own->enough == limits->enough &&
-         own->near == limits->near && own->known == limits->known &&
+  return e->count == count && own->moves == limits->moves && own->tries == limits->tries &&
+         own->enough == limits->enough && own->near == limits->near && own->known == limits->known &&
          memcmp(e->blocks, blocks, count * sizeof *blocks) == 0;
 }
 

@@ -80,6 +80,7 @@ static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
 
 sn_pack_limits sn_place_limits(uint32_t count, uint64_t known, uint64_t load, sn_place_goal goal) {
   return (sn_pack_limits){.moves = goal.most > 0 && count > MOST_MOVED ? 0 : SN_PACK_MOVES,
+                          .tries = goal.most > 0 ? 0 : SN_PACK_TRIES,
                           .known = goal.most > 0 ? sn_min(known, goal.most + 1) : known,
                           .enough = good_pool(load, GOOD_SHARE, goal),
                           .near = good_pool(load, NEAR_SHARE, goal)};

@@ -300,7 +300,8 @@ static void pack_blocks(scenario *s) {
   uint64_t *offsets = list ? calloc(list->count, sizeof *offsets) : NULL;
   if (list && !offsets) sn_fail_memory(&s->err);
   if (offsets &&
-      sn_pack(list->blocks, list->count, &(sn_pack_limits)SN_PACK_LIMITS_INIT, offsets, &packing, &s->err) == SN_OK &&
+      sn_pack(list->blocks, list->count, &(sn_pack_limits){.moves = 20, .tries = 5}, offsets, &packing, &s->err) ==
+          SN_OK &&
       sn_pack_exact(list->blocks, list->count, &exact_limits, offsets, &packing, &exact, &s->err) == SN_OK)
     snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)packing.bytes,
              (unsigned long long)exact.nodes);

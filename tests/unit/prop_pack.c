@@ -293,6 +293,59 @@ static void many_blocks_keep_the_rules(void **state) {
   assert_true(gained > 0);
 }
 
+/* Cuts a square of time and memory into `n` blocks by straight cuts through a part of it, so that they can be laid
+ * without a hole. */
+static void cut_blocks(sn_block *blocks, uint32_t n, uint64_t *dice) {
+  uint64_t side = 100000;
+  blocks[0] = (sn_block){0, side, side};
+  for (uint32_t count = 1; count < n;) {
+    uint32_t i = prng_below(dice, count);
+    sn_block *b = &blocks[i];
+    uint64_t length = b->upper - b->lower;
+    if (prng_chance(dice, 50) && length > 1) {
+      uint64_t at = b->lower + prng_from(dice, 1, (uint32_t)length - 1);
+      blocks[count++] = (sn_block){at, b->upper, b->bytes};
+      b->upper = at;
+    } else if (b->bytes > 1) {
+      uint64_t bytes = prng_from(dice, 1, (uint32_t)b->bytes - 1);
+      blocks[count++] = (sn_block){b->lower, b->upper, b->bytes - bytes};
+      b->bytes = bytes;
+    }
+  }
+}
+
+/* The beam keeps the rules, gives the same offsets again, leaves what it does not better as moves have left it, and
+ * comes to what is enough where moves do not. */
+static void beams_keep_the_rules(void **state) {
+  (void)state;
+  enum { PROBLEMS = 60 };
+  static sn_block blocks[MANY];
+  static uint64_t offsets[MANY], again[MANY];
+  uint32_t asked = 0, gained = 0;
+  for (uint64_t k = 0; k < PROBLEMS; k++) {
+    uint64_t seed = seeds + k, dice = seed;
+    sn_err err = SN_ERR_INIT;
+    sn_packing moved, packing, second;
+    uint32_t n = prng_from(&dice, 2, MANY);
+    cut_blocks(blocks, n, &dice);
+    sn_pack_limits limits = {.moves = 50, .near = 101000};
+    sn_pack(blocks, n, &limits, offsets, &moved, &err);
+    limits.tries = 50;
+    sn_pack(blocks, n, &limits, offsets, &packing, &err);
+    sn_pack(blocks, n, &limits, again, &second, &err);
+    must(&err);
+    assert_true(packing.bytes == must_be_packed(blocks, n, offsets, seed) && packing.lower_bound == 100000);
+    assert_memory_equal(offsets, again, n * sizeof *offsets);
+    assert_true(moved.tries == 0 && packing.tries <= 50 && (packing.tries > 0) == (moved.bytes > limits.near));
+    assert_true(packing.bytes <= limits.near || packing.bytes == moved.bytes);
+    asked += packing.tries > 0;
+    gained += packing.bytes < moved.bytes;
+  }
+  print_message("the beam was asked in %" PRIu32 " of %d problems and gained in %" PRIu32 "\n", asked, PROBLEMS,
+                gained);
+  assert_true(gained > 0);
+}
+
 /* More lists than are kept, asked for again and again with other limits or one block changed: what is remembered is
  * what sn_pack() finds. */
 static void remembered_are_the_same(void **state) {
@@ -390,11 +443,11 @@ static void published_inputs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(few_blocks_are_optimal), cmocka_unit_test(many_blocks_keep_the_rules),
-      cmocka_unit_test(exact_is_the_optimum),   cmocka_unit_test(exact_keeps_the_rules),
-      cmocka_unit_test(exact_ends_where_asked), cmocka_unit_test(remembered_are_the_same),
-      cmocka_unit_test(too_much_is_said),       cmocka_unit_test(stacks_are_packed_at_once),
-      cmocka_unit_test(published_inputs),
+      cmocka_unit_test(few_blocks_are_optimal),    cmocka_unit_test(many_blocks_keep_the_rules),
+      cmocka_unit_test(beams_keep_the_rules),      cmocka_unit_test(exact_is_the_optimum),
+      cmocka_unit_test(exact_keeps_the_rules),     cmocka_unit_test(exact_ends_where_asked),
+      cmocka_unit_test(remembered_are_the_same),   cmocka_unit_test(too_much_is_said),
+      cmocka_unit_test(stacks_are_packed_at_once), cmocka_unit_test(published_inputs),
   };
   seeds = first_seed(1);
   return cmocka_run_group_tests(tests, NULL, NULL);
