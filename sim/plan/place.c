@@ -154,13 +154,15 @@ sn_status sn_place(sn_plan *plan, sn_place_goal goal, sn_packings *packings, sn_
 
 sn_status sn_place_bare(const sn_plan *plan, sn_packings *packings, uint64_t *bytes, sn_err *err) {
   placing p = {.plan = plan, .packings = packings, .bare = true};
-  uint64_t load = 0, most = 0;
+  uint64_t load = 0, most = 0, top = 0;
   *bytes = plan->bare_bytes;
   for (uint32_t i = 0; i < plan->n_instrs; i++) {
     const sn_instr *instr = &plan->instrs[i];
     if (instr->kind == SN_ALLOC) most = sn_max(most, load += instr->bytes);
+    if (instr->kind == SN_ALLOC) top = sn_max(top, instr->offset + instr->bytes);
     if (instr->kind == SN_RELEASE) load -= instr->bytes;
   }
+  if (top == most) *bytes = top; /* as they lie, without a hole where they are most */
   uint32_t count = count_blocks(plan);
   if (*bytes <= with_share(most, GOOD_SHARE) || count > SN_PACK_MOST) return SN_OK;
   if (placing_begin(&p, count, err) == SN_OK) pack(&p, *bytes, most, (sn_place_goal){0}, bytes, err);
