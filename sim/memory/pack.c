@@ -56,7 +56,7 @@ sn_status sn_pack(const sn_block *blocks, uint32_t count, const sn_pack_limits *
     int by = sn__pack_try_orders(&p, limits);
     p.enough = sn_max(limits->near, p.enough);
     good = !p.memory_out && sn__pack_try_moves(&p, by, limits, &packing->moves) &&
-           sn__pack_try_beam(&p, limits, &packing->tries);
+           sn__pack_try_beam(&p, limits, packing->lower_bound, &packing->tries);
     packing->bytes = p.best_top;
   }
   packer_clear(&p);

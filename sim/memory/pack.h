@@ -16,8 +16,9 @@
  *   moves    on from the best of these: of a block that ends at the top and the ones it rests on, down to 0, one
  * changes places with, or goes before, a block placed earlier that it conflicts with; what is not worse than it was a
  *            while ago is kept (late acceptance)
- *   beam     where neither comes to what is enough: by begin, each at an end of a hole, on from the 16 best ways to lay
- *            those before (few holes now, and few later); tried again with other weights; up to 4,096 blocks
+ *   beam     where neither comes to what is enough, nor within 1/128 of the lower bound: by begin, each at an end of a
+ *            hole, on from the 16 best ways to lay those before (few holes now, and few later); tried again with other
+ *            weights until all lie within that; up to 4,096 blocks
  *
  * Moves are counted, not seconds, and drawn from a fixed seed: same blocks, same offsets. An order or move is
  * O(n x (n / 64 + blocks looked at)); 2,000 blocks take some 30 ms, 30,000 under 2 s. pack_exact.h goes on from here.

@@ -18,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 16, MOST_LOOKS = 30000000 };
+/* A try stays within that share of the largest load, whatever is enough: to ask for less than the best there is changes
+ * when the search ends, not what it finds. */
+enum { WIDTH = 16, MOST_LOOKS = 30000000, SHARE = 128 };
 
 /* A block that lives, or one of the two walls. */
 typedef struct segment {
@@ -262,10 +264,11 @@ static bool try_beam(beam *b, const uint32_t *order, uint32_t most_tries, uint32
   return true;
 }
 
-bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint32_t *tries) {
-  if (limits->tries == 0 || p->best_top <= p->enough || p->active > SN__MOST_KEPT) return true;
+bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bound, uint32_t *tries) {
+  beam b = {.packer = p, .capacity = bound + bound / SHARE};
+  bool done = p->best_top <= sn_max(p->enough, b.capacity);
+  if (limits->tries == 0 || done || p->active > SN__MOST_KEPT) return true;
   if (!sn__pack_turn_to(p, SN__FIRST_FIT)) return false;
-  beam b = {.packer = p, .capacity = p->enough};
   sn__pack_sort(p, SN__BY_END);
   memcpy(p->stack, p->now->order, p->active * sizeof *p->stack);
   sn__pack_sort(p, SN__FIRST_FIT);

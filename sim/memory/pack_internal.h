@@ -112,7 +112,7 @@ int sn__pack_try_orders(sn__packer *p, const sn_pack_limits *limits);
 /* Walks from the best order, then from one after the other; counts the moves. False where memory is out. */
 bool sn__pack_try_moves(sn__packer *p, int by, const sn_pack_limits *limits, uint32_t *moves);
 
-/* Looks for a packing in what is enough; uses p->now up. False where memory is out. */
-bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint32_t *tries);
+/* Looks for a packing hardly above `bound`, the lower one; uses p->now up. False where memory is out. */
+bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bound, uint32_t *tries);
 
 #endif

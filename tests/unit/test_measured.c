@@ -32,6 +32,7 @@ static sn_run run_of(const sn_result *results, uint32_t count, double load) {
                   .freeze = "",
                   .optimizer = "momentum",
                   .device = "a processor",
+                  .external = "host",
                   .data = "synthetic",
                   .iterations = 5,
                   .processors = 4,
