@@ -160,7 +160,9 @@ static sn_status take_strategy(const char *what, const char *text, sn_args *args
   if (sn_strategy_parse(text, &s, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < args->n_strategies; i++)
     if (sn_strategy_same(args->strategies[i], s)) return SN_OK;
-  if (args->n_strategies == SN_ARGS_STRATEGIES) return sn_fail(err, SN_BUG, "%s: more strategies than there are", what);
+  if (args->n_strategies == SN_ARGS_STRATEGIES)
+    return sn_fail(err, SN_BAD_USAGE, "%s: at most %d strategies at a time; ask about the others in a second run", what,
+                   SN_ARGS_STRATEGIES);
   args->strategies[args->n_strategies++] = s;
   return SN_OK;
 }
