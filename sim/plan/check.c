@@ -160,6 +160,7 @@ static sn_status check_place(checker *c, const sn_instr *i) {
                   name(c, i->id, text), bytes, SN_POOL_BLOCK, i->offset, sn_pool_round(bytes), i->bytes);
   t->offset = i->offset;
   t->reserved = i->bytes;
+  t->resident = true;
   return claim(c, &c->pool, i, i->id, &t->claim);
 }
 
@@ -171,7 +172,6 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
     return reject(c, SN_RULE_FENCES, "%s is allocated again while another lane may still use it", name(c, i->id, text));
   sn_status status = check_place(c, i);
   if (status != SN_OK) return status;
-  t->resident = true;
   t->version = 0;
   t->wrote = now(c, i);
   uint32_t *touched = touched_of(c, DEVICE, i->id);
@@ -186,6 +186,7 @@ static sn_status check_alloc(checker *c, const sn_instr *i) {
 static sn_status check_lies_there(checker *c, const sn_instr *i) {
   const state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
+  if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
   if (i->offset == t->offset && i->bytes == t->reserved) return SN_OK;
   return reject(c, SN_RULE_MEMORY, "%s is not what lies there", name(c, i->id, text));
 }
@@ -193,7 +194,6 @@ static sn_status check_lies_there(checker *c, const sn_instr *i) {
 static sn_status check_release(checker *c, const sn_instr *i) {
   state *t = &c->states[i->id];
   char text[SN_TENSOR_NAME];
-  if (!t->resident) return reject(c, SN_RULE_MEMORY, "%s is not allocated", name(c, i->id, text));
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
   uint32_t *touched = touched_of(c, DEVICE, i->id);
   if (!behind(c, i->lane, touched))
@@ -516,6 +516,7 @@ sn_status sn_check(const sn_plan *plan, sn_check_report *report, sn_err *err) {
 static sn_status check_leaves(checker *c, const sn_instr *i) {
   if (check_lies_there(c, i) != SN_OK) return c->err->code;
   sn__regions_release(&c->pool, c->states[i->id].claim, now(c, i));
+  c->states[i->id].resident = false;
   return SN_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Making plans; see the header. */
 #include "sim/plan/make.h"
 
+#include "sim/graph/dialect.h"
 #include "sim/memory/pack.h"
 #include "sim/plan/check.h"
 #include "sim/plan/duration.h"
@@ -36,9 +37,11 @@ static sn_plan *place(const sn_plan_wish *w, sn_plan *plan, sn_place_goal goal, 
   return NULL;
 }
 
-/* As well as can be, or until it fits where nothing else is asked: both say the same of whether it fits. */
+/* As well as can be, or until it fits where nothing else is asked: both say the same of whether it fits. PyTorch's
+ * graph has an allocator of its own, so that nothing depends on the last thousandths of its pool. */
 static sn_plan *place_well(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
-  return place(w, plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0}, err);
+  bool near = sn_dialect_of(w->strategy.dialect)->eager;
+  return place(w, plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0, .near = near}, err);
 }
 
 static bool is_within(const sn_plan_wish *w, const sn_plan *plan) {

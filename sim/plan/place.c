@@ -74,7 +74,7 @@ static uint64_t with_share(uint64_t bytes, uint64_t share) {
 
 /* What ends the search for a better place, of a plan with that load. */
 static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
-  uint64_t good = sn_max(with_share(load, share), goal.enough);
+  uint64_t good = sn_max(with_share(load, goal.near ? NEAR_SHARE : share), goal.enough);
   return goal.most > 0 ? sn_min(good, goal.most) : good;
 }
 

@@ -25,6 +25,7 @@ bool sn_place_can(const sn_plan *plan);
 typedef struct sn_place_goal {
   uint64_t enough; /* a pool that needs not be smaller, as nothing but whether it fits is asked */
   uint64_t most;   /* one that it must not pass if that can be helped; 0: there is none */
+  bool near;       /* within 1 % of the largest load it is packed well enough */
 } sn_place_goal;
 
 /* Whether a plan with so many blocks and so large a load is not even tried to be brought under `most` bytes: it would

@@ -13,6 +13,7 @@
 
 #include "sim/plan/plan.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -71,6 +72,7 @@ uint64_t sn__regions_find(const sn__regions *r, uint64_t bytes, const uint32_t k
 
 /* The region of a claim is dead from now on. */
 static inline void sn__regions_release(sn__regions *r, uint32_t claim, sn__moment touched) {
+  assert(claim < r->n_claims);
   r->claims[claim] = (sn__claimed){SN_NONE, touched};
 }
 
