@@ -33,6 +33,9 @@
 
 enum { SN_PACK_MOST = 200000, SN_PACK_MOVES = 200, SN_PACK_MOST_MOVES = 1000000, SN_PACK_TRIES = 500 };
 
+/* A packing within that share of the largest load is near it: a try of the beam stays within it. */
+enum { SN_PACK_NEAR = 128 };
+
 /* Lives from `lower` to before `upper`, in whatever unit; lower <= upper. Without a life, or bytes, it is in nobody's
  * way. */
 typedef struct sn_block {

@@ -18,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A try stays within that share of the largest load, whatever is enough: to ask for less than the best there is changes
- * when the search ends, not what it finds. */
-enum { WIDTH = 16, MOST_LOOKS = 30000000, SHARE = 128 };
+enum { WIDTH = 16, MOST_LOOKS = 30000000 };
 
 /* A block that lives, or one of the two walls. */
 typedef struct segment {
@@ -264,8 +262,10 @@ static bool try_beam(beam *b, const uint32_t *order, uint32_t most_tries, uint32
   return true;
 }
 
+/* A try stays near the largest load, whatever is enough: to ask for less than the best there is changes when the search
+ * ends, not what it finds. */
 bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bound, uint32_t *tries) {
-  beam b = {.packer = p, .capacity = bound + bound / SHARE};
+  beam b = {.packer = p, .capacity = bound + bound / SN_PACK_NEAR};
   bool done = p->best_top <= sn_max(p->enough, b.capacity);
   if (limits->tries == 0 || done || p->active > SN__MOST_KEPT) return true;
   if (!sn__pack_turn_to(p, SN__FIRST_FIT)) return false;

@@ -38,7 +38,7 @@ static sn_plan *place(const sn_plan_wish *w, sn_plan *plan, sn_place_goal goal, 
 }
 
 /* As well as can be, or until it fits where nothing else is asked: both say the same of whether it fits. PyTorch's
- * graph has an allocator of its own, so that nothing depends on the last thousandths of its pool. */
+ * graph mostly has an allocator of its own, and its pool is near the largest load where it has not. */
 static sn_plan *place_well(const sn_plan_wish *w, sn_plan *plan, sn_err *err) {
   bool near = sn_dialect_of(w->strategy.dialect)->eager;
   return place(w, plan, (sn_place_goal){.enough = w->only_fits ? w->pool_bytes : 0, .near = near}, err);

@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-/* A packing within the first share of the largest load is good; one within the second is not moved about in. Of more
+/* A packing within that share of the largest load is good; one near it (SN_PACK_NEAR) is not moved about in. Of more
  * blocks than that, where another plan can take its place, none is moved about in, and none is tried that would have to
  * be better than good: both take long and seldom succeed. */
-enum { GOOD_SHARE = 1024, NEAR_SHARE = 128, MOST_MOVED = 300 };
+enum { GOOD_SHARE = 1024, MOST_MOVED = 300 };
 
 /* Blocks in the order of their allocs and computes, and per tensor the block that it has now. */
 typedef struct placing {
@@ -74,7 +74,7 @@ static uint64_t with_share(uint64_t bytes, uint64_t share) {
 
 /* What ends the search for a better place, of a plan with that load. */
 static uint64_t good_pool(uint64_t load, uint64_t share, sn_place_goal goal) {
-  uint64_t good = sn_max(with_share(load, goal.near ? NEAR_SHARE : share), goal.enough);
+  uint64_t good = sn_max(with_share(load, goal.near ? SN_PACK_NEAR : share), goal.enough);
   return goal.most > 0 ? sn_min(good, goal.most) : good;
 }
 
@@ -83,7 +83,7 @@ sn_pack_limits sn_place_limits(uint32_t count, uint64_t known, uint64_t load, sn
                           .tries = goal.most > 0 ? 0 : SN_PACK_TRIES,
                           .known = goal.most > 0 ? sn_min(known, goal.most + 1) : known,
                           .enough = good_pool(load, GOOD_SHARE, goal),
-                          .near = good_pool(load, NEAR_SHARE, goal)};
+                          .near = good_pool(load, SN_PACK_NEAR, goal)};
 }
 
 /* `known`: what first fit takes. Where the goal is less, only what reaches that is of use. */
