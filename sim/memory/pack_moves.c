@@ -19,8 +19,11 @@ typedef struct wish {
 
 static uint32_t draw(sn__packer *p, const sn__layout *l, const wish *w) {
   uint32_t drawn = UINT32_MAX, found = 0, n = 0;
+  uint64_t reach;
   for (uint32_t r = 0; r < l->shelf.n_runs; r++) {
-    const sn__spot *spots = sn__shelf_run(&l->shelf, r, &n);
+    const sn__spot *spots = sn__shelf_run(&l->shelf, r, &n, &reach);
+    if (w->end > 0 && spots[0].offset >= w->end) break;
+    if (reach < w->end) continue;
     for (uint32_t i = 0; i < n; i++) {
       const sn__spot *s = &spots[i];
       if ((w->end > 0 && s->end != w->end) || l->position[s->block] >= w->position) continue;
@@ -49,12 +52,13 @@ static uint32_t draw_stacked(sn__packer *p, const sn__layout *l) {
 /* Takes over from p->now what stands before position `from`. */
 static void begin_next(sn__packer *p, uint32_t from) {
   uint32_t n = 0;
+  uint64_t reach;
   sn__shelf_empty(&p->next.shelf);
   p->next.top = 0;
   p->next.by = SN__NONE;
   memcpy(p->next.order, p->now->order, p->active * sizeof *p->next.order);
   for (uint32_t r = 0; r < p->now->shelf.n_runs; r++) {
-    const sn__spot *spots = sn__shelf_run(&p->now->shelf, r, &n);
+    const sn__spot *spots = sn__shelf_run(&p->now->shelf, r, &n, &reach);
     for (uint32_t i = 0; i < n; i++) {
       uint32_t block = spots[i].block;
       if (p->now->position[block] >= from) continue;

@@ -35,9 +35,10 @@ void sn__shelf_empty(sn__shelf *shelf) {
   shelf->n_runs = 0;
 }
 
-const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count) {
+const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count, uint64_t *reach) {
   const sn__run *run = &shelf->runs[shelf->sorted[index]];
   *count = run->n;
+  *reach = run->reach;
   return run->spots;
 }
 
@@ -61,11 +62,17 @@ static void note_run(sn__run *run) {
   }
 }
 
-/* Goes on over one run from the lowest offset that is free so far; true where that is the answer. */
+/* Goes on over one run from the lowest offset that is free so far; true where that is the answer. Who conflicts is
+ * collected first, as a processor cannot foresee it. */
 static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t *offset) {
+  uint8_t rivals[RUN];
+  uint32_t n = 0;
   for (uint32_t i = 0; i < run->n; i++) {
-    const sn__spot *spot = &run->spots[i];
-    if (spot->lower >= upper || lower >= spot->upper) continue;
+    rivals[n] = (uint8_t)i;
+    n += (uint32_t)(run->spots[i].lower < upper) & (uint32_t)(lower < run->spots[i].upper);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    const sn__spot *spot = &run->spots[rivals[i]];
     if (spot->offset > *offset && spot->offset - *offset >= bytes) return true;
     *offset = sn_max(*offset, spot->end);
   }

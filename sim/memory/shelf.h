@@ -39,7 +39,7 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot);
 /* Takes the spot at `offset` away; no two of those that are there may overlap. */
 void sn__shelf_take(sn__shelf *shelf, uint64_t offset);
 
-/* All spots by offset: run 0.., and of each its spots. */
-const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count);
+/* All spots by offset: run 0.., and of each its spots and the highest end of them. */
+const sn__spot *sn__shelf_run(const sn__shelf *shelf, uint32_t index, uint32_t *count, uint64_t *reach);
 
 #endif
