@@ -361,7 +361,8 @@ static void accumulated(void **state) {
   conforms(&(subject){"/tests/nets/small_swin.json", 3, 0, 350 << 10, false, SN_OPTIMIZER_ADAM, 2, NULL});
 }
 
-int main(void) {
+/* `conform_cpu_threads 2/4` runs the second quarter, so that ThreadSanitizer has parts to run side by side. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lenet),        cmocka_unit_test(alexnet),     cmocka_unit_test(resnet),
       cmocka_unit_test(inception),    cmocka_unit_test(densenet),    cmocka_unit_test(optimizers),
@@ -370,5 +371,11 @@ int main(void) {
       cmocka_unit_test(windows),      cmocka_unit_test(squares),     cmocka_unit_test(adapters),
       cmocka_unit_test(frozen),       cmocka_unit_test(bent),        cmocka_unit_test(volumes),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  enum { TESTS = sizeof tests / sizeof *tests };
+  struct CMUnitTest chosen[TESTS];
+  size_t n = 0;
+  unsigned part = 1, parts = 1;
+  if (argc > 1 && (sscanf(argv[1], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts)) return 2;
+  for (size_t i = part - 1; i < TESTS; i += parts) chosen[n++] = tests[i];
+  return _cmocka_run_group_tests("conform_cpu_threads", chosen, n, NULL, NULL);
 }

@@ -406,10 +406,9 @@ static void run(pair *p, uint64_t *dice) {
 
 static void like_the_plain_one(void **state) {
   (void)state;
-  const char *asked = getenv("SN_PROP_NETS");
-  int rounds = asked ? atoi(asked) : 2000;
+  uint32_t rounds = case_count(2000);
   uint64_t seed = first_seed(1), failures = 0, retries = 0, most = 0;
-  for (int n = 0; n < rounds; n++, seed++) {
+  for (uint32_t n = 0; n < rounds; n++, seed++) {
     uint64_t dice = seed;
     static pair p;
     sn_err err = SN_ERR_INIT;

@@ -395,8 +395,7 @@ static void check_account(const world *w, const sn_plan *plan) {
 
 static void random_worlds(void **state) {
   (void)state;
-  const char *more = getenv("SN_PROP_NETS");
-  uint64_t seed = first_seed(1), nets = more ? strtoull(more, NULL, 10) : NETS;
+  uint64_t seed = first_seed(1), nets = case_count(NETS);
   uint32_t caught = 0;
   for (uint64_t i = 0; i < nets; i++) {
     world w = open_world(seed + i);

@@ -127,10 +127,10 @@ static int64_t makespan(corun_case *c, const char *policy) {
   return end;
 }
 
-static uint32_t number(const char *name, uint32_t otherwise, uint32_t most) {
-  const char *asked = getenv(name);
-  uint64_t n = asked ? strtoull(asked, NULL, 10) : otherwise;
-  return n < most ? (uint32_t)n : most;
+static uint32_t most_ops(void) {
+  const char *asked = getenv("SN_MOST_OPS");
+  uint64_t n = asked ? strtoull(asked, NULL, 10) : 7;
+  return n < MOST ? (uint32_t)n : MOST;
 }
 
 typedef struct tally {
@@ -153,7 +153,7 @@ static void report(const char *policy, const tally *t, uint32_t graphs) {
 static void least(void **state) {
   (void)state;
   uint64_t first = first_seed(1);
-  uint32_t graphs = number("SN_PROP_NETS", 300, UINT32_MAX), ops = number("SN_MOST_OPS", 7, MOST);
+  uint32_t graphs = case_count(300), ops = most_ops();
   tally path = {0}, best = {0}, serial = {0};
   for (uint32_t i = 0; i < graphs; i++) {
     uint64_t seed = first + i;

@@ -114,8 +114,7 @@ static void check_policy(world *w, sn_policy policy) {
 
 static void random_worlds(void **state) {
   (void)state;
-  const char *more = getenv("SN_PROP_NETS");
-  uint64_t seed = first_seed(1), nets = more ? strtoull(more, NULL, 10) : NETS;
+  uint64_t seed = first_seed(1), nets = case_count(NETS);
   for (uint64_t i = 0; i < nets; i++) {
     world w = open_world(seed + i);
     uint32_t workers = prng_from(&w.dice, 1, 6), threads = prng_from(&w.dice, 1, 2 * w.device.cores.count);

@@ -374,10 +374,9 @@ static void check_contents(const sn_route *whole, const uint32_t *home, uint32_t
 static void taking_over_loses_nothing(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261123);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 300;
+  uint32_t nets = case_count(300);
   uint64_t before = 0, after = 0;
-  for (int n = 0; n < nets; n++, seed++) {
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
     sn_net *net = random_net_new(&dice, &err);
@@ -433,9 +432,8 @@ static void check_inference(const sn_route *trains, sn_dialect_id dialect, sn_or
 static void random_routes(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261122);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 500;
-  for (int n = 0; n < nets; n++, seed++) {
+  uint32_t nets = case_count(500);
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
     sn_net *net = random_net_new(&dice, &err);
@@ -493,13 +491,12 @@ static void plan_all(const sn_net *net, const sn_device *device, uint64_t seed) 
 static void plans_of_frameworks(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261124);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 300;
+  uint32_t nets = case_count(300);
   sn_err err = SN_ERR_INIT;
   sn_device device;
   sn_device_load("k40c", &device, &err);
   must(&err);
-  for (int n = 0; n < nets; n++, seed++) {
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     uint64_t dice = seed;
     sn_net *net = random_net_new(&dice, &err);
     must(&err);

@@ -121,8 +121,7 @@ static void compare(const sn_dtr_program *p, sn_dtr_question q, uint64_t seed) {
 
 static void programs_go_by_the_definitions(void **state) {
   (void)state;
-  const char *given = getenv("SN_PROP_NETS");
-  uint32_t programs = given ? (uint32_t)strtoul(given, NULL, 10) : 60;
+  uint32_t programs = case_count(60);
   uint64_t seed = first_seed(1), evictions = 0, again = 0, failed = 0;
   for (uint32_t i = 0; i < programs; i++, seed++) {
     sn_dtr_program *p = random_program(seed);

@@ -218,8 +218,7 @@ static void check_schedules(const world *w, uint32_t *gains) {
 
 static void counts_are_the_best_beside_each_other(void **state) {
   (void)state;
-  const char *more = getenv("SN_PROP_NETS");
-  uint64_t seed = first_seed(1), nets = more ? strtoull(more, NULL, 10) : NETS;
+  uint64_t seed = first_seed(1), nets = case_count(NETS);
   uint32_t gains = 0;
   for (uint64_t i = 0; i < nets; i++) {
     world w = open_world(seed + i);

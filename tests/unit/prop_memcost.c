@@ -498,9 +498,8 @@ static void check_net(const sn_net *net, uint64_t *dice, sn_err *err) {
 static void random_nets(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261123);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 200;
-  for (int n = 0; n < nets; n++, seed++) {
+  uint32_t nets = case_count(200);
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
     sn_net *net = random_net_new(&dice, &err);

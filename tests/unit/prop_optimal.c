@@ -452,7 +452,6 @@ int main(void) {
       cmocka_unit_test(more_memory_is_no_worse),
   };
   first = first_seed(1);
-  const char *text = getenv("SN_PROP_NETS");
-  n_nets = text ? (uint32_t)strtoul(text, NULL, 10) : 60;
+  n_nets = case_count(60);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

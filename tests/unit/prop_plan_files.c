@@ -138,8 +138,7 @@ static void comes_back(uint64_t seed, uint32_t *corun, uint32_t *right) {
 
 static void plans_come_back(void **state) {
   (void)state;
-  const char *wanted = getenv("SN_PROP_NETS");
-  uint64_t seed = first_seed(1), nets = wanted ? strtoull(wanted, NULL, 10) : NETS;
+  uint64_t seed = first_seed(1), nets = case_count(NETS);
   uint32_t corun = 0, right = 0;
   for (uint64_t i = 0; i < nets; i++) comes_back(seed + i, &corun, &right);
   print_message("%u plans of operations side by side, %u damaged plans are right\n", corun, right);

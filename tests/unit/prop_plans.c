@@ -587,10 +587,8 @@ static void damage_is_found(void **state) {
 }
 
 int main(void) {
-  const char *nets = getenv("SN_PROP_NETS");
   net_seed = first_seed(1);
-  n_nets = nets ? (uint32_t)strtoul(nets, NULL, 10) : NETS;
-  if (n_nets == 0) n_nets = 1;
+  n_nets = case_count(NETS);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nets_are_varied),  cmocka_unit_test(reruns_are_ordered), cmocka_unit_test(plans_are_right),
       cmocka_unit_test(waits_are_needed), cmocka_unit_test(damage_is_found),

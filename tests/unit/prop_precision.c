@@ -275,9 +275,8 @@ static void check_plans(const sn_net *net) {
 static void random_networks(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261124);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 60;
-  for (int n = 0; n < nets; n++, seed++) {
+  uint32_t nets = case_count(60);
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
     sn_net *net = n % 4 == 3 ? random_net_new_today(&dice, &err) : random_net_new(&dice, &err);

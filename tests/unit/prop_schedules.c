@@ -208,8 +208,7 @@ enum { NAMED = sizeof named / sizeof *named };
 
 static void random_graphs(void **state) {
   (void)state;
-  const char *asked = getenv("SN_PROP_NETS");
-  uint64_t first = first_seed(1), graphs = asked ? strtoull(asked, NULL, 10) : 4000;
+  uint64_t first = first_seed(1), graphs = case_count(4000);
   for (uint64_t i = 0; i < graphs; i++) {
     dice = first + i;
     uint64_t seed = dice;
@@ -259,8 +258,8 @@ static int64_t check_bounds(corun_case *c, uint32_t workers, uint32_t threads, u
 /* manual is the fastest of all workers, each scheduled to its end. */
 static void bounded_workers(void **state) {
   (void)state;
-  const char *asked = getenv("SN_PROP_NETS"), *policy = "manual";
-  uint64_t first = first_seed(9000), graphs = (asked ? strtoull(asked, NULL, 10) : 4000) / 4 + 1;
+  const char *policy = "manual";
+  uint64_t first = first_seed(9000), graphs = case_count(4000) / 4 + 1;
   for (uint64_t i = 0; i < graphs; i++) {
     dice = first + i;
     uint64_t seed = dice;
@@ -339,8 +338,8 @@ static void check_small(sn__floor *f, const sn__problem *p, const uint32_t *allo
 /* Operations started at random, whatever order that is: those may start that may by definition. */
 static void random_orders(void **state) {
   (void)state;
-  const char *asked = getenv("SN_PROP_NETS"), *policy = "random order";
-  uint64_t first = first_seed(51000), graphs = (asked ? strtoull(asked, NULL, 10) : 4000) / 4 + 1, yes = 0, no = 0;
+  const char *policy = "random order";
+  uint64_t first = first_seed(51000), graphs = case_count(4000) / 4 + 1, yes = 0, no = 0;
   for (uint64_t i = 0; i < graphs; i++) {
     dice = first + i;
     uint64_t seed = dice, bytes = SN_BUDGET_ANY;
@@ -387,8 +386,7 @@ static void random_orders(void **state) {
 /* With one core all policies run one operation after another, and take as long as all of them together. */
 static void one_core(void **state) {
   (void)state;
-  const char *asked = getenv("SN_PROP_NETS");
-  uint64_t first = first_seed(500), graphs = (asked ? strtoull(asked, NULL, 10) : 4000) / 8 + 1;
+  uint64_t first = first_seed(500), graphs = case_count(4000) / 8 + 1;
   for (uint64_t i = 0; i < graphs; i++) {
     dice = first + i;
     uint64_t seed = dice;

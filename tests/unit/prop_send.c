@@ -166,7 +166,6 @@ int main(void) {
       cmocka_unit_test(as_said),
   };
   first = first_seed(1);
-  const char *text = getenv("SN_PROP_NETS");
-  n_nets = text ? (uint32_t)strtoul(text, NULL, 10) : 60;
+  n_nets = case_count(60);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -330,9 +330,8 @@ static void check_updates_follow(const sn_route *r) {
 static void graphs(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261201);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 300;
-  for (int n = 0; n < nets; n++, seed++) {
+  uint32_t nets = case_count(300);
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     world w = open_world(seed);
     sn_route *serial = route_of(&w, "singa-serial"), *bfs = route_of(&w, "singa-bfs");
     check_same_values(serial, bfs);
@@ -452,10 +451,9 @@ static void check_times(const world *w, const planned *p) {
 static void plans(void **state) {
   (void)state;
   uint64_t seed = first_seed(20261202);
-  const char *asked = getenv("SN_PROP_NETS");
-  int nets = asked ? atoi(asked) : 200;
+  uint32_t nets = case_count(200);
   uint32_t with_scratch = 0;
-  for (int n = 0; n < nets; n++, seed++) {
+  for (uint32_t n = 0; n < nets; n++, seed++) {
     world w = open_world(seed);
     planned layer = plan_of(&w, "singa-layer"), serial = plan_of(&w, "singa-serial"), bfs = plan_of(&w, "singa-bfs");
     check_carried(&layer);

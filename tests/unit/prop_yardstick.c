@@ -4,7 +4,7 @@
  * through all schedules, and no strategy beyond it prop_yardstick --table    the tables of docs/optimality.md: 12
  * networks, every strategy of [SN]'s graph
  *
- *   SN_SEED, SN_PROP_NETS     of the first network, and how many (default: 1, 20)
+ *   SN_SEED, SN_PROP_NETS     of the first network, and how many (default: 1, 4)
  */
 #include "base/arena.h"
 #include "tests/unit/keep_program.h"
@@ -446,11 +446,9 @@ static void print_tables(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(program_and_search_agree), cmocka_unit_test(larger_agree)};
-  const char *nets = getenv("SN_PROP_NETS");
   const struct CMUnitTest table[] = {cmocka_unit_test(print_tables)};
   if (argc > 1 && strcmp(argv[1], "--table") == 0) return cmocka_run_group_tests(table, NULL, NULL);
-  n_nets = nets ? (uint32_t)strtoul(nets, NULL, 10) / 10 : 4;
-  if (n_nets == 0) n_nets = 1;
+  n_nets = case_count(4);
   first = first_seed(1);
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

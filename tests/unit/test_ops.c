@@ -159,8 +159,7 @@ static void check_lives(const graph *g) {
 
 static void random_graphs(void **state) {
   (void)state;
-  const char *more = getenv("SN_PROP_NETS");
-  uint64_t seed = first_seed(1), nets = more ? strtoull(more, NULL, 10) : 60;
+  uint64_t seed = first_seed(1), nets = case_count(60);
   for (uint64_t i = 0; i < nets; i++)
     for (sn_recompute r = SN_RECOMPUTE_NONE; r <= SN_RECOMPUTE_COST; r++) {
       sn_err err = SN_ERR_INIT;
