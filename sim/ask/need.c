@@ -34,10 +34,23 @@ static void foresee_cache(const sn_need_wish *w, uint64_t pool, sn_need *need) {
   *need = (sn_need){.fits = pool >= w->floor, .slack_bytes = slack(w, largest_step(w->schedule->route))};
 }
 
+/* A narrow cache may fail with holes wherever it does not fail without. */
+static sn_status foresee_narrow(const sn_need_wish *w, uint64_t pool, sn_need *need, bool *known, sn_err *err) {
+  const sn_fullest_wish wish = {
+      .schedule = w->schedule, .strategy = w->strategy, .costs = w->costs, .workspace = w->workspace};
+  sn_fullest fullest;
+  if (sn_fullest_find(&wish, &fullest, err) != SN_OK) return err->code;
+  foresee_cache(w, pool, need);
+  need->fits = false;
+  *known = fullest.pool_bytes > pool;
+  return SN_OK;
+}
+
 sn_status sn_need_foresee(const sn_need_wish *w, sn_need *need, bool *known, sn_err *err) {
   uint64_t left = w->memory_bytes - sn_min(w->memory_bytes, w->resident_bytes);
   uint64_t pool = w->pool_limit > 0 ? sn_min(w->pool_limit, left) : left;
   *known = true;
+  if (w->strategy.offload == SN_OFFLOAD_NARROW_CACHE) return foresee_narrow(w, pool, need, known, err);
   if (sn_strategy_has_cache(w->strategy)) {
     foresee_cache(w, pool, need);
     return SN_OK;

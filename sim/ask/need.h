@@ -43,9 +43,9 @@ typedef struct sn_need_wish {
 void sn_need_tell(const sn_need_wish *wish, const sn_plan *plan, sn_need *need);
 
 /* Whether it fits, and the slack, if the host has room for whatever is sent out: of a strategy with a cache, which runs
- * wherever the largest step does, if the allocator is the pool; of others where the tensors of the fullest moment are
- * more than the pool, or first fit has room for them there. Else *known is false. Not of strategies that adapt, co-run
- * or have a narrow cache. SN_NO_MEMORY. */
+ * wherever the largest step does, if the allocator is the pool; of one with a narrow cache where what cannot leave is
+ * more than the pool; of others where the tensors of the fullest moment are more than the pool, or first fit has room
+ * for them there. Else *known is false. Not of strategies that adapt or co-run. SN_NO_MEMORY. */
 sn_status sn_need_foresee(const sn_need_wish *wish, sn_need *need, bool *known, sn_err *err);
 
 /* What no plan of a route goes below: the tensors of the largest step, each in whole blocks of the pool or not. */

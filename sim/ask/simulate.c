@@ -8,6 +8,7 @@
 #include "sim/ask/cause.h"
 #include "sim/ask/corun_plans.h"
 #include "sim/ask/explain.h"
+#include "sim/ask/luck.h"
 #include "sim/ask/question.h"
 #include "sim/ask/result.h"
 #include "sim/device/calibration.h"
@@ -98,30 +99,14 @@ static sn_status try_pool(sn__question *q, sn_strategy strategy, uint64_t pool_b
   return SN_OK;
 }
 
-/* From the floor up to what each plan says it needs; then down, looking into `LOOKS` places at first, while less is
- * enough. */
-static sn_status search_pool(sn__question *q, sn_strategy strategy, uint64_t *least) {
-  enum { LOOKS = 16, DOWN = 64 };
-  uint64_t floor = sn__question_graph_of(q, strategy)->floor, pool = floor, needed = 0;
-  bool fits = false;
-  sn_status status = SN_OK;
-  while (status == SN_OK && !fits) {
-    status = try_pool(q, strategy, pool, &needed, &fits);
-    pool = needed;
-  }
-  uint64_t gap = (needed - sn_min(floor, needed)) / LOOKS;
-  for (uint64_t i = 1; status == SN_OK && i < LOOKS && gap > 0; i++) {
-    status = try_pool(q, strategy, floor + i * gap, &needed, &fits);
-    if (fits) break;
-    needed = pool;
-  }
-  *least = needed;
-  for (int i = 0; status == SN_OK && i<DOWN && * least> floor; i++) {
-    status = try_pool(q, strategy, *least - SN_POOL_BLOCK, &needed, &fits);
-    if (!fits) break;
-    *least = needed;
-  }
-  return status;
+/* The least that is found to be enough for a narrow cache; above `most` where that is not, nor anything below it. */
+static sn_status try_luck(sn__question *q, sn_strategy strategy, uint64_t most, uint64_t *least) {
+  const sn_luck_wish wish = {.schedule = sn__question_schedule(q, strategy),
+                             .strategy = strategy,
+                             .costs = sn__question_costs(q, strategy),
+                             .workspace = sn__question_workspace(q, strategy),
+                             .floor = sn__question_graph_of(q, strategy)->floor};
+  return wish.schedule ? sn_luck_find(&wish, most, least, q->err) : q->err->code;
 }
 
 /* The smallest pool in which the strategy runs; `known` is a result of it, or NULL. The cache empties the device before
@@ -131,7 +116,7 @@ static sn_status least_pool(sn__question *q, sn_strategy strategy, const sn_resu
   bool fits, same = q->options->workspace != SN_WORKSPACE_DYNAMIC;
   uint64_t *adapting =
       &sn__question_graph_of(q, strategy)->adapting[strategy.recompute][strategy.offload != SN_OFFLOAD_NONE];
-  if (is_lucky(strategy)) return search_pool(q, strategy, least);
+  if (is_lucky(strategy)) return try_luck(q, strategy, SN_MEMORY_ALL, least);
   if (sn_strategy_has_cache(strategy))
     *least = sn__question_graph_of(q, strategy)->floor;
   else if (known && same && !sn_strategy_is_corun(strategy) && !sn_strategy_adapts(strategy))
@@ -199,12 +184,12 @@ static sn_status least_memory(sn__question *q, sn_strategy strategy, const sn_re
 
 /* The plan for the pool on offer; where luck is against it, that for less. */
 static sn_plan *make_plan(sn__question *q, sn_strategy strategy, bool only_fits) {
-  uint64_t least;
+  uint64_t least = 0;
   if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
   uint64_t pool_bytes = pool_of(q, strategy);
   sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
   if (!plan || !is_lucky(strategy) || plan->pool_bytes <= pool_bytes) return plan;
-  if (search_pool(q, strategy, &least) == SN_OK && least > pool_bytes) return plan;
+  if (try_luck(q, strategy, pool_bytes, &least) == SN_OK && least > pool_bytes) return plan;
   sn_plan_free(plan);
   if (q->err->code != SN_OK) return NULL;
   plan = plan_in(q, strategy, least, only_fits);
@@ -465,7 +450,7 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 /* Whether a plan is to be made at all to know if it fits. */
 static sn_status foresee(sn__question *q, sn_strategy strategy, sn_need *need, bool *known) {
   *known = false;
-  if (is_host_limited(q) || is_lucky(strategy) || sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy) ||
+  if (is_host_limited(q) || sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy) ||
       (has_caching(q, strategy) && sn_strategy_has_cache(strategy)) || !sn__question_schedule(q, strategy))
     return q->err->code;
   const sn_need_wish wish = need_wish(q, strategy);

@@ -2,7 +2,7 @@
 #include "sim/plan/emit.h"
 
 #include "base/checked.h"
-#include "models/op.h"
+#include "sim/policy/offload.h"
 
 #include <stdlib.h>
 
@@ -40,9 +40,7 @@ static void list_push(sn__emit *e, uint32_t tensor) {
 }
 
 bool sn__emit_listed(const sn__emit *e, uint32_t tensor) {
-  const sn_tensor *t = &e->route->tensors[tensor];
-  sn_op op = e->route->net->layers[t->layer].op;
-  return e->cache && (!e->narrow || (t->role == SN_VALUE && (sn_op_table[op].convolves || op == SN_FORK)));
+  return e->cache && (!e->narrow || sn_offload_is_narrow(e->route, tensor));
 }
 
 static void meter(sn__emit *e) {
@@ -210,6 +208,7 @@ static void take_host_slot(sn__emit *e, uint32_t tensor) {
 }
 
 sn_status sn__emit_copy_out(sn__emit *e, uint32_t tensor) {
+  if (e->books) return SN_OK;
   sn__place *p = &e->places[tensor];
   uint64_t bytes = e->route->tensors[tensor].bytes;
   take_host_slot(e, tensor);
@@ -262,14 +261,14 @@ static sn_status write_change(sn__emit *e, sn__change change) {
 
 sn_status sn__emit_settle_booked(sn__emit *e) {
   sn_status status = SN_OK;
-  for (uint32_t i = 0; i < e->n_changes && status == SN_OK; i++) status = write_change(e, e->changes[i]);
+  for (uint32_t i = 0; i < e->n_changes && status == SN_OK && !e->books; i++) status = write_change(e, e->changes[i]);
   e->n_changes = 0;
   return status;
 }
 
 sn_status sn__emit_release(sn__emit *e, uint32_t tensor) {
   sn_status status = book_out(e, tensor);
-  return status == SN_OK ? write_release(e, tensor) : status;
+  return status == SN_OK && !e->books ? write_release(e, tensor) : status;
 }
 
 sn_status sn__emit_pack(sn__emit *e) {
@@ -321,6 +320,7 @@ static void note_accesses(sn__emit *e, const sn_step *step) {
 
 sn_status sn__emit_compute(sn__emit *e, uint32_t step, bool rerun, const uint8_t algo[2], uint64_t offset,
                            uint64_t bytes) {
+  if (e->books) return SN_OK;
   sn_step_use *use = &e->plan->use[e->step];
   use->workspace_bytes = sn_max(use->workspace_bytes, sn_pool_round(bytes));
   sn_status status = order_accesses(e, &e->route->steps[step]);

@@ -73,6 +73,7 @@ typedef struct sn__emit {
   bool counts;    /* room is what is not reserved, in bytes, and not a hole: addresses may pass the limit */
   bool cache;
   bool narrow; /* the cache lists the outputs of CONVs and FORKs only */
+  bool books;  /* only they are kept: nothing is written */
   bool packed; /* nothing that could leave is on the device but what the step needs: the pool may grow */
   sn__place *places;
   sn__change *changes; /* booked, not yet written */

@@ -18,8 +18,10 @@ typedef struct walk {
   uint32_t next_release, next_fetch; /* in swaps */
   bool *there;                       /* per tensor */
   bool matters;                      /* the step does */
+  bool cache, narrow;
   uint64_t bytes, most;
-  uint64_t *offsets; /* per tensor; NULL: whether first fit has room for them is not asked, or known */
+  uint64_t blocks, least; /* the same in whole blocks, each step with its workspace */
+  uint64_t *offsets;      /* per tensor; NULL: whether first fit has room for them is not asked, or known */
   sn_pool pool;
   bool fits, out_of_memory;
 } walk;
@@ -49,6 +51,7 @@ static void place(walk *w, uint32_t tensor) {
 static void bring(walk *w, uint32_t tensor) {
   w->there[tensor] = true;
   w->bytes += w->route->tensors[tensor].bytes;
+  w->blocks += sn_pool_round(w->route->tensors[tensor].bytes);
   meter(w);
   if (w->offsets) place(w, tensor);
 }
@@ -57,12 +60,14 @@ static void take(walk *w, uint32_t tensor) {
   uint64_t bytes = w->route->tensors[tensor].bytes;
   w->there[tensor] = false;
   w->bytes -= bytes;
+  w->blocks -= sn_pool_round(bytes);
   if (w->offsets) give(w, w->offsets[tensor], bytes);
 }
 
 static void use_workspace(walk *w, uint32_t step) {
-  uint64_t bytes = sn_lower_workspace(w->route, w->wish->workspace, w->wish->costs, step);
-  if (bytes == 0) return;
+  uint64_t bytes = w->wish->costs ? sn_lower_workspace(w->route, w->wish->workspace, w->wish->costs, step) : 0;
+  w->least = sn_max(w->least, w->blocks + sn_pool_round(bytes));
+  if (bytes == 0 || !w->offsets) return;
   uint64_t offset = find_room(w, bytes);
   if (w->offsets) give(w, offset, bytes);
 }
@@ -77,6 +82,14 @@ static void begin_step(walk *w, uint32_t step) {
     if (!w->there[s->by_fetch[w->next_fetch].tensor]) bring(w, s->by_fetch[w->next_fetch].tensor);
 }
 
+/* Once a step has run, a cache may send out what it has used. */
+static void let_leave(walk *w, const sn_step *step) {
+  for (uint32_t i = 0; i < step->n_accesses; i++) {
+    uint32_t tensor = w->route->accesses[step->first_access + i].tensor;
+    if (w->there[tensor] && (!w->narrow || sn_offload_is_narrow(w->route, tensor))) take(w, tensor);
+  }
+}
+
 static void execute(walk *w, const sn_execution *x) {
   const sn_step *step = &w->route->steps[x->step];
   const sn_access *accesses = &w->route->accesses[step->first_access];
@@ -88,12 +101,13 @@ static void execute(walk *w, const sn_execution *x) {
     if (taken != SN_NONE) take(w, taken);
     bring(w, accesses[i].tensor);
   }
-  if (w->offsets && w->wish->costs) use_workspace(w, x->step);
+  if (w->offsets || w->cache) use_workspace(w, x->step);
   for (uint32_t i = 0; i < step->n_accesses; i++) {
     uint32_t tensor = accesses[i].tensor;
     bool last = w->schedule->last_use[x->first_last_use + i];
     if (last && !w->residency.held[tensor] && !w->residency.stays[tensor]) take(w, tensor);
   }
+  if (w->cache) let_leave(w, step);
 }
 
 /* Forward has ended: what the iteration before has left goes. */
@@ -127,10 +141,12 @@ static sn_status walk_along(walk *w, sn_err *err) {
 sn_status sn_fullest_find(const sn_fullest_wish *wish, sn_fullest *fullest, sn_err *err) {
   size_t count = (size_t)wish->schedule->route->n_tensors + 1;
   walk w = {.wish = wish, .schedule = wish->schedule, .route = wish->schedule->route, .fits = wish->first_fit};
+  w.cache = sn_strategy_has_cache(wish->strategy);
+  w.narrow = wish->strategy.offload == SN_OFFLOAD_NARROW_CACHE;
   uint64_t *offsets = w.offsets = wish->first_fit ? malloc(count * sizeof *offsets) : NULL;
   w.there = calloc(count, sizeof *w.there);
   sn_status status = w.there && (offsets || !wish->first_fit) ? walk_along(&w, err) : sn_fail_memory(err);
-  *fullest = (sn_fullest){.tensor_bytes = w.most, .fits = w.fits};
+  *fullest = (sn_fullest){.tensor_bytes = w.most, .pool_bytes = w.least, .fits = w.fits};
   sn_pool_clear(&w.pool);
   free(offsets);
   free(w.there);

@@ -16,7 +16,7 @@ typedef struct lowering {
   const sn_costs *costs;
   sn_workspace workspace;
   uint64_t pool_bytes;
-  bool gives_up; /* where it is hopeless to place the plan in the pool */
+  bool gives_up; /* where it is hopeless to place the plan in the pool, or none is written and it is too large */
   sn_residency residency;
   sn_swaps swaps;
   uint32_t next_release, next_fetch; /* in swaps */
@@ -235,11 +235,11 @@ static sn_status release_carried(lowering *l) {
   return status;
 }
 
-/* Whether no place in the pool will be looked for, whatever follows. */
+/* Whether no place in the pool will be looked for, whatever follows; of the books, whether the pool is too small. */
 static bool is_hopeless(const lowering *l) {
   const sn_pool *pool = &l->emit.pool;
   return l->gives_up && pool->high_water > l->pool_bytes &&
-         sn_place_is_hopeless(l->emit.blocks, pool->reserved_peak, l->pool_bytes);
+         (l->emit.books || sn_place_is_hopeless(l->emit.blocks, pool->reserved_peak, l->pool_bytes));
 }
 
 static sn_status walk(lowering *l) {
@@ -266,20 +266,23 @@ static uint64_t expected(const sn_schedule *schedule) {
   return schedule->n_executions + 2 * (route->n_tensors + reruns);
 }
 
+enum { COUNTS = 1, GIVES_UP = 2, BOOKS = 4 }; /* sn_lower_counting(), sn_lower_need() */
+
 static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
-                      uint64_t pool_bytes, bool counts, bool gives_up, sn_err *err) {
+                      uint64_t pool_bytes, unsigned how, sn_err *err) {
   lowering l = {.schedule = schedule,
                 .route = schedule->route,
                 .costs = costs,
                 .workspace = workspace,
                 .pool_bytes = pool_bytes,
-                .gives_up = gives_up};
+                .gives_up = how & GIVES_UP};
   sn_status status = sn__emit_begin(&l.emit, l.route, pool_bytes, sn_strategy_has_cache(strategy), err);
-  l.emit.counts = counts;
+  l.emit.counts = how & COUNTS;
   l.emit.narrow = strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+  l.emit.books = how & BOOKS;
   if (status == SN_OK) status = sn_residency_make(l.route, strategy.liveness, &l.residency, err);
   if (status == SN_OK) status = sn_swaps_make(schedule, strategy.offload, &l.swaps, err);
-  if (status == SN_OK) status = sn__lanes_expect(&l.emit.lanes, expected(schedule));
+  if (status == SN_OK && !l.emit.books) status = sn__lanes_expect(&l.emit.lanes, expected(schedule));
   if (status == SN_OK) status = walk(&l);
   sn_swaps_clear(&l.swaps);
   sn_residency_clear(&l.residency);
@@ -290,10 +293,19 @@ static sn_plan *lower(const sn_schedule *schedule, sn_strategy strategy, sn_work
 
 sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace, const sn_costs *costs,
                   uint64_t pool_bytes, sn_err *err) {
-  return lower(schedule, strategy, workspace, costs, pool_bytes, false, false, err);
+  return lower(schedule, strategy, workspace, costs, pool_bytes, 0, err);
 }
 
 sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
                            const sn_costs *costs, uint64_t pool_bytes, bool gives_up, sn_err *err) {
-  return lower(schedule, strategy, workspace, costs, pool_bytes, true, gives_up, err);
+  return lower(schedule, strategy, workspace, costs, pool_bytes, COUNTS | (gives_up ? GIVES_UP : 0), err);
+}
+
+sn_status sn_lower_need(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
+                        const sn_costs *costs, uint64_t pool_bytes, bool only_fits, uint64_t *needed, sn_err *err) {
+  sn_plan *plan = lower(schedule, strategy, workspace, costs, pool_bytes, BOOKS | (only_fits ? GIVES_UP : 0), err);
+  if (!plan) return err->code;
+  *needed = plan->pool_bytes;
+  sn_plan_free(plan);
+  return SN_OK;
 }

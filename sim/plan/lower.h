@@ -33,6 +33,11 @@ sn_plan *sn_lower(const sn_schedule *schedule, sn_strategy strategy, sn_workspac
 sn_plan *sn_lower_counting(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
                            const sn_costs *costs, uint64_t pool_bytes, bool gives_up, sn_err *err);
 
+/* The pool_bytes of sn_lower()'s plan, of which nothing but the books is kept. `only_fits`: any number above the pool
+ * on offer where they are more than that. SN_NO_MEMORY. */
+sn_status sn_lower_need(const sn_schedule *schedule, sn_strategy strategy, sn_workspace workspace,
+                        const sn_costs *costs, uint64_t pool_bytes, bool only_fits, uint64_t *needed, sn_err *err);
+
 /* Whether sn_lower_counting() would make this plan of its own again, which has sent nothing out, for another pool or
  * with other costs: nothing but algorithms depends on those then. A cache must have room for the plan. O(instructions).
  */

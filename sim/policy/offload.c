@@ -242,3 +242,9 @@ void sn_swaps_clear(sn_swaps *swaps) {
   free(swaps->copy_step);
   *swaps = (sn_swaps){0};
 }
+
+bool sn_offload_is_narrow(const sn_route *route, uint32_t tensor) {
+  const sn_tensor *t = &route->tensors[tensor];
+  sn_op op = route->net->layers[t->layer].op;
+  return t->role == SN_VALUE && (sn_op_table[op].convolves || op == SN_FORK);
+}

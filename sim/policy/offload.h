@@ -36,4 +36,7 @@ typedef struct sn_swaps {
 sn_status sn_swaps_make(const sn_schedule *schedule, sn_offload offload, sn_swaps *swaps, sn_err *err);
 void sn_swaps_clear(sn_swaps *swaps);
 
+/* Whether a narrow cache may send a tensor out: the output of a CONV or FORK. */
+bool sn_offload_is_narrow(const sn_route *route, uint32_t tensor);
+
 #endif
