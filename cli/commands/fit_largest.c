@@ -111,7 +111,7 @@ static void print_proof(const asked *a, FILE *out) {
   }
   fputs("\n", out);
   if (proved)
-    fprintf(out, "%s: every value above was planned, up to one whose tensors alone do not fit%s\n",
+    fprintf(out, "%s: every value above was looked at, up to one whose tensors alone do not fit%s\n",
             !sn_fit_best(a->fit) ? "nothing fits"
             : proved == count    ? "each is the largest"
                                  : "each is the largest, but for what is named below",

@@ -42,13 +42,11 @@ static const sn_command commands[] = {
      NULL, SN_CMD_SIMULATE, sn_cli_simulate},
     {"fit", "snsim fit --max KNOB|--min memory|--which gpu --net NAME [options]", "how much fits, and what stops more",
      "With --max, the largest batch, depth, image or sequence with which a network fits on a GPU: that one fits, the "
-     "next does "
-     "not, "
-     "and every value between it and the first whose tensors alone do not fit was planned as well, since the holes of "
-     "a "
-     "pool can make one value fail where a larger one fits; no plan is needed for that where first fit has room for "
-     "the "
-     "tensors, or a cache for the largest step. With --min memory, the least memory of a device for a "
+     "next does not, and every value between it and the first whose tensors alone do not fit was looked at as well, "
+     "since the holes of a pool can make one value fail where a larger one fits. That takes a plan, but not where "
+     "first "
+     "fit has room for the tensors or a cache for the largest step, nor where what a cache may not send out has none. "
+     "With --min memory, the least memory of a device for a "
      "network "
      "and a batch. With --which gpu, every known GPU, ranked in float32 without TF32 or in --precision. All plans are "
      "proved safe.\n"
