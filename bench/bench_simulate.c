@@ -4,18 +4,23 @@
  *
  * Times the whole pipeline (route, plan, check, play) after the network is built, median over `repeats` runs (default
  * 9), without the store: all 13 rows of inception_v4, one row of PyTorch's beside one of liveness,
- * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named. The last column is the
- * process's largest resident set so far, so read it downwards.
+ * superneurons on ResNets from 10^3 to 10^6 layers; of one network alone where it is named. Memory is kept between
+ * questions, as snsim keeps it (cli/main.c). The last column is the process's largest resident set so far, so read it
+ * downwards.
  */
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 enum { MOST_REPEATS = 101 };
 
@@ -41,6 +46,14 @@ static const question questions[] = {
     {"resnet:n1=6,n2=32,n3=9000,n4=6", 1, NULL},
     {"resnet:n1=6,n2=32,n3=90865,n4=6", 1, "superneurons"},
 };
+
+static void keep_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
+  mallopt(M_TOP_PAD, 1 << 22);
+#endif
+}
 
 static double now_ms(void) {
   struct timespec t;
@@ -97,6 +110,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: bench_simulate [1..%d [NET]]\n", MOST_REPEATS);
     return 2;
   }
+  keep_memory();
   if (sn_device_load("k40c", &gpu, &err) == SN_OK)
     printf("%-34s %5s %7s %-12s %9s %9s %9s %10s %8s\n", "network on k40c", "batch", "layers", "strategy", "min ms",
            "median ms", "max ms", "M events/s", "MiB RSS");

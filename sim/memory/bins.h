@@ -60,9 +60,9 @@ static inline void sn__bins_empty(sn__bins *bins, uint32_t bin) {
   bins->used[bin / 64] &= ~(UINT64_C(1) << bin % 64);
 }
 
-static inline void sn__bins_put(sn__bins *bins, sn__block *blocks, uint32_t number) {
+/* Into the bin of its bytes. */
+static inline void sn__bins_put_in(sn__bins *bins, sn__block *blocks, uint32_t number, uint32_t bin) {
   sn__block *block = &blocks[number];
-  uint32_t bin = sn__bins_of(block->bytes);
   block->bin = (uint16_t)bin;
   if (bins->root[bin]) {
     sn__bins_join(bins, blocks, number);
@@ -71,6 +71,10 @@ static inline void sn__bins_put(sn__bins *bins, sn__block *blocks, uint32_t numb
   block->smaller = block->larger = 0;
   bins->root[bin] = number;
   bins->used[bin / 64] |= UINT64_C(1) << bin % 64;
+}
+
+static inline void sn__bins_put(sn__bins *bins, sn__block *blocks, uint32_t number) {
+  sn__bins_put_in(bins, blocks, number, sn__bins_of(blocks[number].bytes));
 }
 
 /* Address and bytes of a block that is put are changed by sn__bins_change() alone. */
@@ -85,13 +89,14 @@ static inline void sn__bins_pull(sn__bins *bins, sn__block *blocks, uint32_t num
 static inline void sn__bins_change(sn__bins *bins, sn__block *blocks, uint32_t number, uint64_t address,
                                    uint64_t bytes) {
   sn__block *block = &blocks[number];
+  uint32_t bin = sn__bins_of(bytes);
   bool alone = sn__bins_is_alone(bins, block, number);
   if (!alone) sn__bins_leave(bins, blocks, number);
   block->address = address;
   block->bytes = bytes;
-  if (alone && sn__bins_of(bytes) == block->bin) return;
+  if (alone && bin == block->bin) return;
   if (alone) sn__bins_empty(bins, block->bin);
-  sn__bins_put(bins, blocks, number);
+  sn__bins_put_in(bins, blocks, number, bin);
 }
 
 /* The first block of the bins from `bin` on; 0: none. */
@@ -105,15 +110,19 @@ static inline uint32_t sn__bins_first_from(const sn__bins *bins, const sn__block
   return number;
 }
 
-/* The first with at least `bytes`; 0: none. */
-static inline uint32_t sn__bins_find(const sn__bins *bins, const sn__block *blocks, uint64_t bytes) {
-  uint32_t bin = sn__bins_of(bytes), found = 0;
+/* The first with at least `bytes`, of which `bin` is the bin; 0: none. */
+static inline uint32_t sn__bins_find_in(const sn__bins *bins, const sn__block *blocks, uint64_t bytes, uint32_t bin) {
+  uint32_t found = 0;
   for (uint32_t n = bins->root[bin]; n;) {
     bool enough = blocks[n].bytes >= bytes;
     if (enough) found = n;
     n = enough ? blocks[n].smaller : blocks[n].larger;
   }
   return found ? found : sn__bins_first_from(bins, blocks, bin + 1);
+}
+
+static inline uint32_t sn__bins_find(const sn__bins *bins, const sn__block *blocks, uint64_t bytes) {
+  return sn__bins_find_in(bins, blocks, bytes, sn__bins_of(bytes));
 }
 
 #endif

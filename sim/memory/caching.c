@@ -8,7 +8,6 @@
 #include "sim/memory/caching.h"
 
 #include "base/checked.h"
-#include "base/units.h"
 #include "sim/memory/bins.h"
 #include "sim/memory/pool.h"
 #include "sim/memory/row.h"
@@ -35,10 +34,7 @@ typedef enum state { SPARE, TAKEN, KEPT, FREE, UNMAPPED } state;
 
 typedef sn__block block;
 
-typedef struct request {
-  uint64_t bytes;
-  uint8_t pool;
-} request;
+typedef sn_caching_size request;
 
 struct sn_caching {
   sn_caching_options options;
@@ -281,9 +277,16 @@ static sn_status unmap_pages(sn_caching *c, uint32_t number, sn_err *err) {
 
 /* ---- taking ---- */
 
-static inline request request_of(uint64_t bytes) {
+sn_caching_size sn_caching_size_of(uint64_t bytes) {
+  if (bytes == 0 || bytes > MOST_BYTES) return (sn_caching_size){.bytes = bytes ? UINT64_MAX : 0};
   uint64_t whole = sn_ceil_div(bytes, LEAST_BLOCK) * LEAST_BLOCK;
-  return (request){.bytes = whole, .pool = whole <= MOST_SMALL ? SMALL : LARGE};
+  return (sn_caching_size){
+      .bytes = whole, .bin = (uint16_t)sn__bins_of(whole), .pool = whole <= MOST_SMALL ? SMALL : LARGE};
+}
+
+/* Neither nothing nor more than there can be. */
+static inline bool is_some(request r) {
+  return r.bytes - 1 < MOST_BYTES;
 }
 
 /* Of the segment that the driver is asked for. */
@@ -321,7 +324,7 @@ static COLD uint32_t choose(const sn_caching *c, request r, uint32_t number) {
 /* The number of the smallest free block that is large enough, where the request may have it, which is still put; 0:
  * none. */
 static inline uint32_t find_free(const sn_caching *c, request r) {
-  uint32_t number = sn__bins_find(&c->free[r.pool], c->blocks, r.bytes);
+  uint32_t number = sn__bins_find_in(&c->free[r.pool], c->blocks, r.bytes, r.bin);
   return number && c->chooses ? choose(c, r, number) : number;
 }
 
@@ -377,15 +380,6 @@ static inline bool leaves_block(const sn_caching *c, request r, uint64_t rest) {
   return rest >= c->least_rest[r.pool] && r.bytes < c->most_split;
 }
 
-static COLD sn_status fail_to_fit(const sn_caching *c, uint64_t bytes, sn_err *err) {
-  char asked[SN_UNIT_TEXT], limit[SN_UNIT_TEXT], reserved[SN_UNIT_TEXT], allocated[SN_UNIT_TEXT], split[SN_UNIT_TEXT];
-  return sn_fail(err, SN_NO_FIT, "%s are asked for; of %s there are %s reserved, %s allocated, largest free block %s",
-                 sn_print_bytes(bytes, asked), sn_print_bytes(c->limit, limit),
-                 sn_print_bytes(c->figures.reserved_bytes, reserved),
-                 sn_print_bytes(c->figures.allocated_bytes, allocated),
-                 sn_print_bytes(sn_caching_largest_split(c), split));
-}
-
 static inline void allocate(sn_caching *c, uint64_t bytes) {
   c->figures.allocated_bytes += bytes;
   c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes);
@@ -401,12 +395,12 @@ static uint32_t find_or_retry(sn_caching *c, request r, sn_err *err) {
   return found;
 }
 
-/* From the driver. `bytes`: what is asked for. */
-static COLD sn_status take_new(sn_caching *c, request r, uint64_t bytes, uint32_t *taken, sn_err *err) {
+/* From the driver. */
+static COLD sn_status take_new(sn_caching *c, request r, uint32_t *taken, sn_err *err) {
   uint32_t found = find_or_retry(c, r, err);
   if (c->asked) c->asked(c->watcher);
   if (err->code != SN_OK) return err->code;
-  if (!found) return fail_to_fit(c, bytes, err);
+  if (!found) return SN_NO_FIT;
   if (leaves_block(c, r, c->blocks[found].bytes - r.bytes) && cut(c, found, r.bytes, err) != SN_OK) return err->code;
   c->blocks[found].state = TAKEN;
   allocate(c, c->blocks[found].bytes);
@@ -432,13 +426,12 @@ static inline uint32_t cut_front(sn_caching *c, uint32_t number, uint64_t bytes,
   return fresh;
 }
 
-sn_status sn_caching_take(sn_caching *c, uint64_t bytes, uint32_t *taken, sn_err *err) {
+sn_status sn_caching_take_size(sn_caching *c, const sn_caching_size *size, uint32_t *taken, sn_err *err) {
+  const request r = *size;
   *taken = 0;
-  if (bytes == 0) return SN_OK;
-  if (bytes > MOST_BYTES) return fail_to_fit(c, bytes, err);
-  const request r = request_of(bytes);
+  if (!is_some(r)) return r.bytes ? SN_NO_FIT : SN_OK;
   uint32_t number = find_free(c, r);
-  if (!number) return take_new(c, r, bytes, taken, err);
+  if (!number) return take_new(c, r, taken, err);
   if (leaves_block(c, r, c->blocks[number].bytes - r.bytes)) {
     number = cut_front(c, number, r.bytes, err);
     if (!number) return err->code;
@@ -462,11 +455,11 @@ static bool grow_kept(sn_caching *c, request r, uint32_t number) {
   return true;
 }
 
-sn_status sn_caching_keep(sn_caching *c, uint64_t bytes, sn_err *err) {
-  const request r = request_of(sn_min(bytes, MOST_BYTES));
-  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, r) : 0;
-  if (number && grow_kept(c, r, number)) return SN_OK;
-  if (sn_caching_take(c, bytes, &number, err) != SN_OK || number == 0) return err->code;
+sn_status sn_caching_keep_size(sn_caching *c, const sn_caching_size *size, sn_err *err) {
+  uint32_t number = is_some(*size) ? find_free(c, *size) : 0;
+  if (number && grow_kept(c, *size, number)) return SN_OK;
+  sn_status status = sn_caching_take_size(c, size, &number, err);
+  if (status != SN_OK || number == 0) return status;
   c->blocks[number].state = KEPT;
   if (joins(c, number, c->blocks[number].before)) absorb(c, number, c->blocks[number].before);
   if (joins(c, number, c->blocks[number].after)) absorb(c, number, c->blocks[number].after);
@@ -496,15 +489,14 @@ void sn_caching_give(sn_caching *c, uint32_t number) {
 }
 
 /* What is given back joins again what was cut off it: a free block that is there is as before. */
-sn_status sn_caching_pass(sn_caching *c, uint64_t bytes, sn_err *err) {
-  const request r = request_of(sn_min(bytes, MOST_BYTES));
-  uint32_t number = bytes > 0 && bytes <= MOST_BYTES ? find_free(c, r) : 0;
+sn_status sn_caching_pass_size(sn_caching *c, const sn_caching_size *size, sn_err *err) {
+  uint32_t number = is_some(*size) ? find_free(c, *size) : 0;
   if (number) {
-    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, r, all - r.bytes) ? r.bytes : all;
+    uint64_t all = c->blocks[number].bytes, used = leaves_block(c, *size, all - size->bytes) ? size->bytes : all;
     c->figures.allocated_peak = sn_max(c->figures.allocated_peak, c->figures.allocated_bytes + used);
     return SN_OK;
   }
-  sn_status status = sn_caching_take(c, bytes, &number, err);
+  sn_status status = sn_caching_take_size(c, size, &number, err);
   if (status == SN_OK) sn_caching_give(c, number);
   return status;
 }
@@ -549,6 +541,10 @@ sn_caching *sn_caching_copy(const sn_caching *c, sn_err *err) {
 
 void sn_caching_set_limit(sn_caching *c, uint64_t limit_bytes) {
   c->limit = sn_min(limit_bytes, MOST_BYTES);
+}
+
+uint64_t sn_caching_limit(const sn_caching *c) {
+  return c->limit;
 }
 
 void sn_caching_free(sn_caching *c) {

@@ -60,6 +60,13 @@ typedef struct sn_caching_range {
   uint64_t from, below;
 } sn_caching_range;
 
+/* What a request asks for, as the allocator sees it: worked out once for one that comes again and again. */
+typedef struct sn_caching_size {
+  uint64_t bytes; /* rounded up; 0: none are asked for; UINT64_MAX: more than any driver has */
+  uint16_t bin;   /* sim/memory/bins.h */
+  uint8_t pool;
+} sn_caching_size;
+
 typedef struct sn_caching sn_caching;
 
 /* What the driver can give is `limit_bytes` in all. SN_BAD_USAGE for a max_split_bytes that PyTorch refuses. */
@@ -71,6 +78,7 @@ sn_caching *sn_caching_copy(const sn_caching *caching, sn_err *err);
 
 /* From now on another limit, for which what has happened so far is to be right too (sn_caching_limits()). */
 void sn_caching_set_limit(sn_caching *caching, uint64_t limit_bytes);
+uint64_t sn_caching_limit(const sn_caching *caching);
 
 /* Takes a block of at least `bytes`, the number of which is from 1 on; of 0 bytes the number is 0, and nothing is
  * taken. SN_NO_FIT, with the figures, where the driver has too little even after free segments went back; the allocator
@@ -85,6 +93,12 @@ void sn_caching_give(sn_caching *caching, uint32_t block);
 
 /* Takes a block and gives it back at once, as a workspace: where a free block serves only the peak remembers it. */
 sn_status sn_caching_pass(sn_caching *caching, uint64_t bytes, sn_err *err);
+
+/* The same of a size. SN_NO_FIT says nothing in *err: a search asks for many that do not fit, and reads no text. */
+sn_caching_size sn_caching_size_of(uint64_t bytes);
+sn_status sn_caching_take_size(sn_caching *caching, const sn_caching_size *size, uint32_t *block, sn_err *err);
+sn_status sn_caching_keep_size(sn_caching *caching, const sn_caching_size *size, sn_err *err);
+sn_status sn_caching_pass_size(sn_caching *caching, const sn_caching_size *size, sn_err *err);
 
 /* `asking` is called where no free block serves a request, before the driver is asked for what makes `needed` reserved,
  * and before anything has changed; `asked` when it has answered, before the block is taken. A copy is not watched. */

@@ -17,18 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many bisections are looked ahead, to how many limits that leads, with the ends of what is in question, and how
- * many states are kept for them. */
-enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 7 };
+/* How many bisections are looked ahead, to how many limits that leads, with the ends of what is in question, how many
+ * states are kept for them, and how many requests are sooner done again than a state is kept for them. */
+enum { AHEAD = 3, NEXT = 2 * ((1 << AHEAD) - 1) + 2, STATES = 7, NEAR = 100 };
 
 /* Limits between `bad` and `good` are in question: the first is too little, the second is enough. */
 typedef struct search {
   const struct script *script;
   uint64_t step, bad, good, probe;
-  uint64_t bad_below, good_from; /* what the probes have answered for: too little below, enough from there on */
-  uint64_t next[NEXT];           /* limits that may be probed after this one */
-  uint32_t n_next, n_states;
-  struct replay *states[STATES]; /* where a probe stood before it would have gone another way under one of them */
+  uint64_t bad_below, good_from;      /* what the probes have answered for: too little below, enough from there on */
+  uint64_t next[NEXT];                /* limits that may be probed after this one */
+  uint32_t n_next, n_states, n_older; /* states of earlier probes come first */
+  struct replay *states[STATES];      /* where a probe stood before it would have gone another way under one of them */
   struct replay *now;
   struct replay *asking; /* where it stands when the driver is asked, if that may matter */
   sn_err *err;
@@ -40,13 +40,14 @@ typedef enum request_kind { TAKE, GIVE, PASS, MAKE } request_kind;
 typedef struct request {
   uint8_t kind;  /* request_kind */
   bool gradient; /* GIVE: of a parameter, which stays where others are added to it */
-  uint32_t id;   /* tensor; MAKE: of load->made */
+  uint32_t id;   /* tensor; PASS: instruction; MAKE: of load->made */
   uint32_t step;
-  uint64_t bytes; /* PASS: a workspace's, else those of what `id` says */
+  sn_caching_size size;
 } request;
 
 typedef struct script {
   const sn_caching_load *load;
+  const sn_plan *plan;
   const sn_route *route;
   uint32_t n_requests, n_until_taken; /* behind the latter nothing is taken but what is made once */
   request *requests;                  /* of one iteration; the first one's makings in between */
@@ -79,18 +80,19 @@ static bool is_gradient(const script *s, uint32_t tensor) {
 
 static void add_request(script *s, request_kind kind, uint32_t id, uint32_t step, uint64_t bytes) {
   bool gradient = kind == GIVE && is_gradient(s, id);
-  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, bytes};
+  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, sn_caching_size_of(bytes)};
   if (kind == TAKE || kind == PASS) s->n_until_taken = s->n_requests;
 }
 
 /* What is made in a step comes in front of all that the plan lists for it. */
-static void write_requests(script *s, const sn_plan *plan) {
+static void write_requests(script *s) {
   const sn_caching_load *load = s->load;
+  const sn_plan *plan = s->plan;
   uint32_t made = 0, n_taken = 0, n_given = 0;
   for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++) {
     for (; made < load->n_made && load->made[made].step == i->step; made++)
       add_request(s, MAKE, made, i->step, load->made[made].bytes);
-    if (i->kind == SN_COMPUTE && i->bytes > 0) add_request(s, PASS, i->id, i->step, i->bytes);
+    if (i->kind == SN_COMPUTE && i->bytes > 0) add_request(s, PASS, (uint32_t)(i - plan->instrs), i->step, i->bytes);
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
     add_request(s, takes ? TAKE : GIVE, i->id, i->step, plan->route->tensors[i->id].bytes);
@@ -102,10 +104,10 @@ static void write_requests(script *s, const sn_plan *plan) {
 
 /* To be cleared in any case. */
 static sn_status script_init(script *s, const sn_plan *plan, const sn_caching_load *load, sn_err *err) {
-  *s = (script){.load = load, .route = plan->route};
+  *s = (script){.load = load, .plan = plan, .route = plan->route};
   s->requests = malloc(((size_t)plan->n_instrs + load->n_made + 1) * sizeof *s->requests);
   if (!s->requests) return sn_fail_memory(err);
-  write_requests(s, plan);
+  write_requests(s);
   return SN_OK;
 }
 
@@ -164,46 +166,57 @@ static uint32_t step_of(const replay *r) {
   return r->iteration > 0 ? r->script->requests[r->next_request].step : SN_NONE;
 }
 
-static void note_failure(replay *r, uint64_t bytes) {
+/* What the next request asks for. */
+static uint64_t asked_bytes(const replay *r) {
+  const script *s = r->script;
+  if (r->iteration == 0) return s->load->before[r->next_before];
+  const request *q = &s->requests[r->next_request];
+  if (q->kind == PASS) return s->plan->instrs[q->id].bytes;
+  return q->kind == MAKE ? s->load->made[q->id].bytes : s->route->tensors[q->id].bytes;
+}
+
+static void note_failure(replay *r) {
   r->result.fits = false;
   r->result.failed_iteration = r->iteration;
   r->result.failed_step = step_of(r);
-  r->result.failed_bytes = bytes;
+  r->result.failed_bytes = asked_bytes(r);
 }
 
-/* A request that does not fit ends the replay: SN_NO_FIT, noted in the result. `peak`: what it was before. */
-static inline sn_status note(replay *r, uint64_t bytes, uint64_t peak, sn_status status) {
+/* `peak`: what was allocated at most before the request. */
+static inline sn_status note(replay *r, uint64_t peak, sn_status status) {
   bool rises = !r->brief && r->figures->allocated_peak > peak && r->iteration > 0;
   if (rises) r->result.iterations[r->iteration - 1].step = step_of(r);
-  if (status == SN_NO_FIT) note_failure(r, bytes);
   return status;
 }
 
-static sn_status take(replay *r, uint64_t bytes, uint32_t *block, sn_err *err) {
+static inline sn_status take(replay *r, const sn_caching_size *size, uint32_t *block, sn_err *err) {
   uint64_t peak = r->figures->allocated_peak;
-  return note(r, bytes, peak, sn_caching_take(r->caching, bytes, block, err));
+  return note(r, peak, sn_caching_take_size(r->caching, size, block, err));
 }
 
-static sn_status pass(replay *r, uint64_t bytes, sn_err *err) {
+static inline sn_status pass(replay *r, const sn_caching_size *size, sn_err *err) {
   uint64_t peak = r->figures->allocated_peak;
-  return note(r, bytes, peak, sn_caching_pass(r->caching, bytes, err));
+  return note(r, peak, sn_caching_pass_size(r->caching, size, err));
 }
 
-static sn_status keep(replay *r, uint64_t bytes, sn_err *err) {
+static inline sn_status keep(replay *r, const sn_caching_size *size, sn_err *err) {
   uint64_t peak = r->figures->allocated_peak;
-  return note(r, bytes, peak, sn_caching_keep(r->caching, bytes, err));
+  return note(r, peak, sn_caching_keep_size(r->caching, size, err));
 }
 
 static sn_status make_before(replay *r, sn_err *err) {
   const sn_caching_load *load = r->script->load;
-  for (; r->next_before < load->n_before; r->next_before++)
-    if (keep(r, load->before[r->next_before], err) != SN_OK) return err->code;
-  return SN_OK;
+  sn_status status = SN_OK;
+  for (; r->next_before < load->n_before && status == SN_OK; r->next_before += status == SN_OK) {
+    const sn_caching_size size = sn_caching_size_of(load->before[r->next_before]);
+    status = keep(r, &size, err);
+  }
+  return status;
 }
 
 static sn_status make(replay *r, const request *q, sn_err *err) {
   if (q->id < r->n_made) return SN_OK;
-  sn_status status = keep(r, q->bytes, err);
+  sn_status status = keep(r, &q->size, err);
   r->n_made += status == SN_OK;
   return status;
 }
@@ -225,12 +238,12 @@ static inline void give_tensor(replay *r, uint32_t tensor, bool gradient) {
 static sn_status obey(replay *r, const request *q, sn_err *err) {
   switch ((request_kind)q->kind) {
   case TAKE:
-    return take(r, q->bytes, &r->blocks[q->id], err);
+    return take(r, &q->size, &r->blocks[q->id], err);
   case GIVE:
     give_tensor(r, q->id, q->gradient);
     return SN_OK;
   case PASS:
-    return pass(r, q->bytes, err);
+    return pass(r, &q->size, err);
   default:
     return make(r, q, err);
   }
@@ -244,40 +257,43 @@ static sn_status obey_all(replay *r, bool last, sn_err *err) {
   for (uint32_t i = r->next_request; i < n; i++) {
     const request *q = &s->requests[i];
     r->next_request = i;
-    if (q->step < end && obey(r, q, err) != SN_OK) return err->code;
+    sn_status status = q->step < end ? obey(r, q, err) : SN_OK;
+    if (status != SN_OK) return status;
   }
   bool all_given = ends || (last && s->gives_all);
   for (uint32_t t = 0; t < s->route->n_tensors && !all_given; t++)
     if (r->blocks[t]) give_tensor(r, t, is_gradient(s, t));
   r->next_request = 0;
-  return err->code;
+  return SN_OK;
 }
 
 static sn_status iterate(replay *r, sn_err *err) {
   sn_caching_peak *peak = &r->result.iterations[r->iteration - 1];
   uint32_t asked = r->script->load->accumulate ? r->script->load->accumulate : 1;
   uint32_t count = asked < SN_CACHING_MICRO_BATCHES ? asked : SN_CACHING_MICRO_BATCHES;
+  sn_status status = SN_OK;
   if (r->micro_batch == 0 && r->next_request == 0) sn_caching_reset_peaks(r->caching);
   for (; r->micro_batch < count; r->micro_batch++)
-    if (obey_all(r, r->micro_batch + 1 == count, err) != SN_OK) break;
-  for (uint32_t t = 0; t < r->script->route->n_tensors && r->kept && err->code == SN_OK; t++) give(r, &r->kept[t]);
+    if ((status = obey_all(r, r->micro_batch + 1 == count, err)) != SN_OK) break;
+  for (uint32_t t = 0; t < r->script->route->n_tensors && r->kept && status == SN_OK; t++) give(r, &r->kept[t]);
   peak->allocated_bytes = r->figures->allocated_peak;
   peak->reserved_bytes = r->figures->reserved_peak;
-  return err->code;
+  return status;
 }
 
-/* To the end, or to what does not fit, which is no error. */
+/* To the end, or to what does not fit, which is no error but noted in the result. */
 static sn_status go_on(replay *r, sn_err *err) {
+  sn_status status = SN_OK;
   if (r->iteration == 0) {
-    make_before(r, err);
+    status = make_before(r, err);
     r->before = *r->figures;
-    if (err->code == SN_OK) r->iteration = 1;
+    if (status == SN_OK) r->iteration = 1;
   }
-  while (err->code == SN_OK && iterate(r, err) == SN_OK && r->iteration < SN_CACHING_ITERATIONS) {
+  while (status == SN_OK && (status = iterate(r, err)) == SN_OK && r->iteration < SN_CACHING_ITERATIONS) {
     r->iteration++;
     r->micro_batch = 0;
   }
-  if (!r->result.fits) *err = (sn_err)SN_ERR_INIT;
+  if (status == SN_NO_FIT) note_failure(r);
   return err->code;
 }
 
@@ -324,13 +340,20 @@ static bool loses_next(const search *s, sn_caching_range range, sn_caching_range
   return false;
 }
 
+/* Whether a state of this probe is so little behind that going on from there is cheaper than another one. */
+static bool is_near(const search *s) {
+  const replay *last = s->n_states > s->n_older ? s->states[s->n_states - 1] : NULL;
+  return last && last->iteration == s->now->iteration && last->micro_batch == s->now->micro_batch &&
+         s->now->next_request - last->next_request < NEAR;
+}
+
 /* The driver is about to be asked, first for so much that `needed` bytes are reserved then. Where it refuses, what it
  * is asked for after that is not known yet. */
 static void note_asking(void *user, uint64_t needed) {
   search *s = user;
   sn_caching_range range = sn_caching_limits(s->now->caching), given = {sn_max(range.from, needed), range.below};
   bool matters = loses_next(s, range, needed <= s->probe ? given : (sn_caching_range){0});
-  if (matters && s->n_states < STATES && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
+  if (matters && s->n_states < STATES && !is_near(s) && s->err->code == SN_OK) s->asking = replay_copy(s->now, s->err);
 }
 
 static void note_asked(void *user) {
@@ -393,7 +416,7 @@ static replay *take_state(search *s) {
     else
       s->states[n++] = r;
   }
-  s->n_states = n;
+  s->n_states = s->n_older = n;
   return best;
 }
 
@@ -431,14 +454,12 @@ static uint64_t round_up(uint64_t bytes, uint64_t step) {
 
 /* No more than is allocated at the peak, whatever the limit. */
 static uint64_t least_allocated(const script *s) {
-  enum { UNIT = 512 };
   uint64_t live = 0, most = 0;
-  for (uint32_t i = 0; i < s->load->n_before; i++) most = live += round_up(s->load->before[i], UNIT);
-  for (uint32_t i = 0; i < s->n_requests; i++) {
-    uint64_t bytes = round_up(s->requests[i].bytes, UNIT);
-    most = sn_max(most, live + (s->requests[i].kind == GIVE ? 0 : bytes));
-    if (s->requests[i].kind == TAKE || s->requests[i].kind == MAKE) live += bytes;
-    if (s->requests[i].kind == GIVE) live -= bytes;
+  for (uint32_t i = 0; i < s->load->n_before; i++) most = live += sn_caching_size_of(s->load->before[i]).bytes;
+  for (const request *q = s->requests; q < s->requests + s->n_requests; q++) {
+    most = sn_max(most, live + (q->kind == GIVE ? 0 : q->size.bytes));
+    if (q->kind == TAKE || q->kind == MAKE) live += q->size.bytes;
+    if (q->kind == GIVE) live -= q->size.bytes;
   }
   return most;
 }

@@ -114,6 +114,36 @@ static void neighbours_join(void **state) {
   sn_caching_free(c);
 }
 
+/* A size asks for what its bytes ask for; where it does not fit, nothing is said. */
+static void sizes(void **state) {
+  (void)state;
+  const uint64_t bytes[] = {0, 1, 512, 513, MIB, MIB + 1, 15 * MIB, 64 * MIB, UINT64_MAX};
+  sn_err err = SN_ERR_INIT, told = SN_ERR_INIT;
+  for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+    sn_caching *c = open_caching(40 * MIB, (sn_caching_options){0}),
+               *same = open_caching(40 * MIB, (sn_caching_options){0});
+    const sn_caching_size size = sn_caching_size_of(bytes[i]);
+    uint32_t x = 9, y = 9;
+    for (int n = 0; n < 3; n++) {
+      sn_status status = n == 0   ? sn_caching_pass_size(c, &size, &err)
+                         : n == 1 ? sn_caching_take_size(c, &size, &x, &err)
+                                  : sn_caching_keep_size(c, &size, &err);
+      sn_status plain = n == 0   ? sn_caching_pass(same, bytes[i], &told)
+                        : n == 1 ? sn_caching_take(same, bytes[i], &y, &told)
+                                 : sn_caching_keep(same, bytes[i], &told);
+      assert_int_equal(status, plain);
+      assert_int_equal(err.code, SN_OK);
+      assert_int_equal(told.code, plain);
+      told = (sn_err)SN_ERR_INIT;
+      assert_memory_equal(sn_caching_look(c), sn_caching_look(same), sizeof(sn_caching_figures));
+    }
+    assert_int_equal(x, y);
+    assert_int_equal(size.bytes, bytes[i] > 64 * MIB ? UINT64_MAX : (bytes[i] + 511) / 512 * 512);
+    sn_caching_free(c);
+    sn_caching_free(same);
+  }
+}
+
 /* Segments go back when the driver has no more, those alone that are free as a whole. */
 static void free_segments_go_back(void **state) {
   (void)state;
@@ -197,13 +227,10 @@ static void expandable(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_request),
-      cmocka_unit_test(nothing_is_nothing),
-      cmocka_unit_test(best_fit),
-      cmocka_unit_test(neighbours_join),
-      cmocka_unit_test(free_segments_go_back),
-      cmocka_unit_test(too_much),
-      cmocka_unit_test(max_split),
+      cmocka_unit_test(one_request), cmocka_unit_test(nothing_is_nothing),
+      cmocka_unit_test(best_fit),    cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(sizes),       cmocka_unit_test(free_segments_go_back),
+      cmocka_unit_test(too_much),    cmocka_unit_test(max_split),
       cmocka_unit_test(expandable),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
