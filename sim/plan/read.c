@@ -288,6 +288,19 @@ static const char *lane_name(uint32_t lane) {
   return sn_lane_name((sn_lane)lane);
 }
 
+/* Lanes of operations side by side are known, but not of other plans. */
+static uint32_t read_lane(const reader *r, const cJSON *item) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "lane");
+  for (uint32_t lane = SN_PLAIN_LANES; !r->corun && cJSON_IsString(value) && lane < SN_LANES; lane++) {
+    if (strcmp(lane_name(lane), value->valuestring) != 0) continue;
+    sn_json_fail(r->doc, value, r->err,
+                 "lane \"%s\" is of plans of operations side by side, which have a strategy with +corun and \"cores\"",
+                 lane_name(lane));
+    return SN_LANES;
+  }
+  return read_name(r, item, "lane", r->corun ? SN_LANES : SN_PLAIN_LANES, lane_name);
+}
+
 static const char *algo_name(uint32_t algo) {
   return sn_conv_algo_name((sn_conv_algo)algo);
 }
@@ -307,11 +320,6 @@ static sn_status read_id(const reader *r, const cJSON *item, const char *key, ui
 static sn_status read_bytes(const reader *r, const cJSON *item, const char *offset, sn_instr *instr) {
   sn_json_count(r->doc, item, offset, 0, MOST_BYTES, &instr->offset, r->err);
   return sn_json_count(r->doc, item, "bytes", 0, MOST_BYTES, &instr->bytes, r->err);
-}
-
-static uint8_t read_algo(const reader *r, const cJSON *item, const char *key) {
-  if (!sn_json_has(item, key)) return SN_NO_ALGO;
-  return (uint8_t)read_name(r, item, key, SN_CONV_ALGOS, algo_name);
 }
 
 static const char *part_name(uint32_t part) {
@@ -360,19 +368,42 @@ static sn_status read_part(const reader *r, const cJSON *item, sn_instr *instr) 
   return r->err->code == SN_OK ? read_team(r, item, instr) : r->err->code;
 }
 
+/* Whether an operation runs that kernel of a convolution, as lowering has it. */
+static bool runs_kernel(const reader *r, const sn_instr *instr, sn_conv_kernel kernel) {
+  const sn_step *step = &r->route->steps[instr->id];
+  bool by_kernel = r->route->dialect->by_kernel, filter = kernel == SN_CONV_BACKWARD_FILTER;
+  if (!sn_op_of(&r->route->net->layers[step->layer])->convolves || step->kernel == SN_CAST) return false;
+  if (kernel == SN_CONV_FORWARD || step->pass != SN_BACKWARD)
+    return kernel == SN_CONV_FORWARD && step->pass == SN_FORWARD;
+  if (by_kernel) return step->kernel == (filter ? SN_FILTER_GRADIENT : SN_DATA_GRADIENT);
+  return instr->part != (filter ? SN_STEP_DATA : SN_STEP_FILTER);
+}
+
+static sn_status read_algo(const reader *r, const cJSON *item, sn_conv_kernel kernel, sn_instr *instr) {
+  static const char *const keys[SN_CONV_KERNELS] = {
+      [SN_CONV_FORWARD] = "forward",
+      [SN_CONV_BACKWARD_DATA] = "backward_data",
+      [SN_CONV_BACKWARD_FILTER] = "backward_filter",
+  };
+  const char *key = keys[kernel];
+  const sn_step *step = &r->route->steps[instr->id];
+  if (!sn_json_has(item, key) || r->err->code != SN_OK) return r->err->code;
+  if (!runs_kernel(r, instr, kernel))
+    return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(item, key), r->err,
+                        "\"%s\" is the algorithm of a kernel that step %" PRIu32 ", %.80s %s (%s), has not", key,
+                        instr->id + 1, r->route->net->layers[step->layer].name, sn_pass_name(step->pass),
+                        sn_step_op_name(r->route, step));
+  instr->algo[kernel == SN_CONV_BACKWARD_FILTER] = (uint8_t)read_name(r, item, key, SN_CONV_ALGOS, algo_name);
+  return r->err->code;
+}
+
 static sn_status read_compute(const reader *r, const cJSON *item, sn_instr *instr) {
   static const char *const keys[] = {"offset", "bytes"};
   const cJSON *workspace = cJSON_GetObjectItemCaseSensitive(item, "workspace");
   if (read_id(r, item, "step", 1, r->route->n_steps, instr) != SN_OK || read_part(r, item, instr) != SN_OK)
     return r->err->code;
-  const sn_step *step = &r->route->steps[instr->id];
-  bool forward = step->pass == SN_FORWARD;
   if (sn_json_has(item, "recompute")) sn_json_bool(r->doc, item, "recompute", &instr->rerun, r->err);
-  if ((sn_json_has(item, "forward") && !forward) || (sn_json_has(item, "backward_data") && forward) ||
-      (sn_json_has(item, "backward_filter") && forward))
-    return sn_json_fail(r->doc, item, r->err, "the algorithm of a kernel that step %" PRIu32 " has not", instr->id + 1);
-  instr->algo[0] = read_algo(r, item, forward ? "forward" : "backward_data");
-  instr->algo[1] = read_algo(r, item, "backward_filter");
+  for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS; k++) read_algo(r, item, k, instr);
   if (!workspace || r->err->code != SN_OK) return r->err->code;
   if (!cJSON_IsObject(workspace)) return sn_json_fail(r->doc, workspace, r->err, "\"workspace\" is to be an object");
   if (sn_json_only(r->doc, workspace, keys, 2, r->err) != SN_OK) return r->err->code;
@@ -409,7 +440,7 @@ static sn_status read_instr(const reader *r, const cJSON *item, sn_instr *instr)
   while (n_keys < 12 && forms[kind].keys[n_keys] && (r->corun || strcmp(forms[kind].keys[n_keys], "part") != 0))
     n_keys++;
   if (sn_json_only(r->doc, item, forms[kind].keys, n_keys, r->err) != SN_OK) return r->err->code;
-  uint32_t lane = read_name(r, item, "lane", r->corun ? SN_LANES : SN_PLAIN_LANES, lane_name);
+  uint32_t lane = read_lane(r, item);
   if (r->err->code == SN_OK && !forms[kind].lanes[sn_lane_computes((sn_lane)lane) ? SN_LANE_COMPUTE : lane])
     return sn_json_fail(r->doc, item, r->err, "%s does not go on lane %s", kind_name(kind), lane_name(lane));
   if (sn_json_has(item, "at_step")) {
