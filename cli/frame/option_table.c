@@ -303,7 +303,9 @@ static const sn_option options[] = {
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
     {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0,
-     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH, "How",
+     SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
+         SN_CMD_MEMCOST,
+     "How",
      "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores), two (bf16, fp16), or by operation, "
      "as PyTorch's autocast has it (amp-bf16, amp-fp16), of PyTorch's strategies. Published systems have four.",
      sn__parse_precision, offsetof(sn_args, precision)},

@@ -1,5 +1,6 @@
 /* Memcost: what an iteration's tensors take in MXNet, by how much of its memory planning is used: the five rows of its
- * note on memory (planning, part C). The route is that of the dialect `explicit` in order `post`.
+ * note on memory (planning, part C). The route is that of the dialect `explicit` in order `post`, in a precision that
+ * it has.
  */
 #ifndef SN_SIM_ASK_MEMCOST_H
 #define SN_SIM_ASK_MEMCOST_H
@@ -7,6 +8,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/device/device.h"
+#include "sim/graph/precision.h"
 
 #include <stdint.h>
 
@@ -33,9 +35,10 @@ typedef struct sn_memcost {
   sn_memcost_row rows[SN_MEMCOST_OPTIONS];
 } sn_memcost;
 
-/* `colours`: from 1, or SN_COLOURS_ANCESTORS (sim/share/colour.h). Times are of `device`. */
-sn_status sn_memcost_of(const sn_net *net, const sn_device *device, uint32_t match_range, uint32_t colours,
-                        sn_memcost *memcost, sn_err *err);
+/* `colours`: from 1, or SN_COLOURS_ANCESTORS (sim/share/colour.h). Times are of `device`, which has the precision
+ * (sn_device_check_precision()); SN_BAD_USAGE for one of autocast. */
+sn_status sn_memcost_of(const sn_net *net, const sn_device *device, sn_precision precision, uint32_t match_range,
+                        uint32_t colours, sn_memcost *memcost, sn_err *err);
 
 /* "none", "inplace", "sharing", "both", "forward_only" */
 const char *sn_memcost_option_name(sn_memcost_option option);

@@ -311,7 +311,7 @@ static void pack_blocks(scenario *s) {
 
 static void share_memory(scenario *s, uint32_t colours) {
   sn_memcost m;
-  if (sn_memcost_of(s->net, &s->gpu, SN_MEMCOST_MATCH_RANGE, colours, &m, &s->err) != SN_OK) return;
+  if (sn_memcost_of(s->net, &s->gpu, SN_FP32, SN_MEMCOST_MATCH_RANGE, colours, &m, &s->err) != SN_OK) return;
   size_t used = 0;
   for (sn_memcost_option o = 0; o < SN_MEMCOST_OPTIONS; o++)
     used += (size_t)snprintf(s->found + used, sizeof s->found - used, "%s %llu %u %lld\n", sn_memcost_option_name(o),

@@ -36,7 +36,7 @@ static void check_rows(uint32_t match_range, const uint64_t bytes[SN_MEMCOST_OPT
   sn_memcost m;
   sn_device device = load_gpu("k40c");
   sn_net *net = load_net(small, 1);
-  sn_memcost_of(net, &device, match_range, 1, &m, &err);
+  sn_memcost_of(net, &device, SN_FP32, match_range, 1, &m, &err);
   must(&err);
   assert_int_equal(m.forward, 6);
   assert_int_equal(m.backward, 6);
@@ -103,7 +103,7 @@ static void too_many_for_ancestors(void **state) {
   sn_memcost m;
   sn_device device = load_gpu("k40c");
   sn_net *net = load_net("resnet:n1=6,n2=32,n3=1000,n4=6", 1);
-  assert_int_equal(sn_memcost_of(net, &device, 16, SN_COLOURS_ANCESTORS, &m, &err), SN_BAD_USAGE);
+  assert_int_equal(sn_memcost_of(net, &device, SN_FP32, 16, SN_COLOURS_ANCESTORS, &m, &err), SN_BAD_USAGE);
   sn_net_free(net);
 }
 
