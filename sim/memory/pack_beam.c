@@ -8,8 +8,11 @@
  *                              end together leave one hole, not two
  *   had that when blocks came  of each, how far its end was from that of the block it was put against, which fades
  *
- * How much each weighs no one knows before: every try draws that anew, and is over where no way is left within the
- * capacity. Most fail early. A try is O(blocks x WIDTH x (blocks that live at once)). */
+ * How much each weighs no one knows before: every try draws that anew, of three values each, and is over where no way
+ * is left within the capacity; what was tried before needs not be tried again. Most fail early. A try is O(blocks x
+ * WIDTH x (blocks that live at once)); what a block is worth by the rest of its life is asked once for all ways, as the
+ * same blocks live in each, and what a hole costs when it comes to be.
+ */
 #include "base/checked.h"
 #include "sim/memory/pack_internal.h"
 
@@ -20,11 +23,16 @@
 
 enum { WIDTH = 16, MOST_LOOKS = 30000000 };
 
+/* Of what is drawn for a try, and how many there are. */
+enum { HOLE, LIFE, MATCH, WALL, FADE, HALF, WEIGHTS, DRAWS = 3 * 3 * 3 * 3 * 3 * 3 };
+
+#define ENDED (-1.0)
+
 /* A block that lives, or one of the two walls. */
 typedef struct segment {
   uint64_t offset, end;
-  uint32_t block, upper;
-  double rest; /* of its life, 0 .. 1, as it weighs: who has ended has none */
+  double hole;    /* below it: its score; 0: there is none */
+  uint32_t block; /* a wall: as many as there are blocks */
 } segment;
 
 /* The blocks that live now, by offset. */
@@ -40,7 +48,7 @@ typedef struct way {
 typedef struct choice {
   double score, matched;
   uint64_t offset, digest;
-  uint32_t from; /* the way */
+  uint32_t from, above; /* the way, and in it the segment that comes above the block */
 } choice;
 
 typedef struct weights {
@@ -57,28 +65,35 @@ typedef struct beam {
   choice choices[WIDTH]; /* the best, sorted */
   uint32_t n_choices;
   segment *segments; /* of all ways */
+  double *rest;      /* per block that lives, and of the walls: of its life, 0 .. 1, as it weighs; ENDED */
   choice *trail;     /* per block in order, WIDTH of them */
   uint64_t looks;
+  uint64_t in_vain[DRAWS]; /* looks of a try with those values that failed; 0: there was none */
 } beam;
 
 static double saturate(double value, double half) {
   return value / (value + half);
 }
 
-static double pick(sn__packer *p, double a, double b, double c) {
-  uint64_t side = sn__pack_roll(p, 3);
-  return side == 0 ? a : side == 1 ? b : c;
+/* Values of 0 .. 2, as one number. Where lives weigh nothing, holes and matches twice as much each are the same. */
+static uint32_t draw_values(sn__packer *p, uint32_t values[WEIGHTS]) {
+  uint32_t number = 0;
+  for (int w = 0; w < WEIGHTS; w++) values[w] = (uint32_t)sn__pack_roll(p, 3);
+  uint32_t both = values[HOLE] < values[MATCH] ? values[HOLE] : values[MATCH];
+  if (values[LIFE] > 0) both = 0;
+  values[HOLE] -= both;
+  values[MATCH] -= both;
+  for (int w = 0; w < WEIGHTS; w++) number = number * 3 + values[w];
+  return number;
 }
 
-static weights draw_weights(sn__packer *p) {
-  weights w;
-  w.hole = pick(p, 0.5, 1, 2);
-  w.life = pick(p, 0, 0.1, 0.3);
-  w.match = pick(p, 0.125, 0.25, 0.5);
-  w.wall = pick(p, 0, 0.3, 0.6);
-  w.fade = pick(p, 0.9, 0.95, 0.99);
-  w.half = pick(p, 20, 60, 180);
-  return w;
+static weights weights_of(const uint32_t values[WEIGHTS]) {
+  static const double given[WEIGHTS][3] = {
+      [HOLE] = {0.5, 1, 2},   [LIFE] = {0, 0.1, 0.3},     [MATCH] = {0.125, 0.25, 0.5},
+      [WALL] = {0, 0.3, 0.6}, [FADE] = {0.9, 0.95, 0.99}, [HALF] = {20, 60, 180},
+  };
+  return (weights){given[HOLE][values[HOLE]], given[LIFE][values[LIFE]], given[MATCH][values[MATCH]],
+                   given[WALL][values[WALL]], given[FADE][values[FADE]], given[HALF][values[HALF]]};
 }
 
 static uint64_t digest_of(uint64_t offset, uint32_t block) {
@@ -90,36 +105,58 @@ static double hole_score(const beam *b, uint64_t bytes) {
   return b->w.hole * sqrt((double)bytes / (double)b->capacity);
 }
 
-/* Of two neighbours with so many bytes between them. */
-static double seam_score(const beam *b, double below, double above, uint64_t hole) {
-  return hole > 0 ? below + above + hole_score(b, hole) : fabs(below - above);
+/* Of two neighbours with that hole between them, or none. */
+static double seam_score(double below, double above, double hole) {
+  return hole > 0 ? below + above + hole : fabs(below - above);
 }
 
 /* How badly a block goes with the one it is put against. */
 static double mismatch(const beam *b, const segment *against, uint32_t upper) {
-  if (against->block == UINT32_MAX) return b->w.match * b->w.wall;
-  double apart = against->upper > upper ? against->upper - upper : upper - against->upper;
+  const sn__packer *p = b->packer;
+  if (against->block == p->count) return b->w.match * b->w.wall;
+  uint32_t other = p->upper[against->block];
+  double apart = other > upper ? other - upper : upper - other;
   return b->w.match * saturate(apart, b->w.half);
 }
 
-/* Takes those away that have ended by `now`. The first and the last are walls. */
-static void grow_older(beam *b, way *y, uint32_t now) {
+/* What is left of the lives of all blocks by `now`; true where one has ended. The first and the last are walls. */
+static bool grow_older(beam *b, const way *y, uint32_t now) {
+  bool ended = false;
+  for (uint32_t i = 1; i + 1 < y->n; i++) {
+    uint32_t block = y->segments[i].block, upper = b->packer->upper[block];
+    b->rest[block] = upper > now ? b->w.life * saturate(upper - now, b->w.half) : ENDED;
+    ended |= upper <= now;
+  }
+  return ended;
+}
+
+/* Takes those away that have ended, and makes one of the holes around them. */
+static void drop_ended(const beam *b, way *y) {
   segment *s = y->segments;
   uint32_t n = 1;
-  b->looks += y->n;
-  y->score = 0;
-  y->digest = 0;
+  bool dropped = false;
   for (uint32_t i = 1; i < y->n; i++) {
-    if (s[i].block != UINT32_MAX && s[i].upper <= now) continue;
-    if (s[i].block != UINT32_MAX) {
-      s[i].rest = b->w.life * saturate(s[i].upper - now, b->w.half);
-      y->digest += digest_of(s[i].offset, s[i].block);
+    if (b->rest[s[i].block] == ENDED) {
+      y->digest -= digest_of(s[i].offset, s[i].block);
+      dropped = true;
+      continue;
     }
     s[n] = s[i];
-    y->score += seam_score(b, s[n - 1].rest, s[n].rest, s[n].offset - s[n - 1].end);
+    if (dropped) s[n].hole = hole_score(b, s[n].offset - s[n - 1].end);
+    dropped = false;
     n++;
   }
   y->n = n;
+}
+
+static void score(const beam *b, way *y) {
+  double below = b->rest[y->segments[0].block];
+  y->score = 0;
+  for (uint32_t i = 1; i < y->n; i++) {
+    double above = b->rest[y->segments[i].block];
+    y->score += seam_score(below, above, y->segments[i].hole);
+    below = above;
+  }
 }
 
 /* Among the best, if it is one, and no better one comes to the same; of equal ones the first stays. */
@@ -137,51 +174,58 @@ static void offer(beam *b, choice c) {
   b->choices[at] = c;
 }
 
-static void offer_at(beam *b, const way *y, uint32_t block, uint64_t offset, double score, double matched) {
-  double all = y->matched + matched;
-  offer(b, (choice){score + all, all, offset, y->digest + digest_of(offset, block), y->number});
+/* Both ends of a hole that is large enough, below segment `i`. */
+static void offer_hole(beam *b, const way *y, uint32_t i, uint32_t block, uint64_t left) {
+  const segment *low = &y->segments[i - 1], *high = &y->segments[i];
+  uint32_t upper = b->packer->upper[block];
+  double rest = b->rest[block], under = b->rest[low->block], over = b->rest[high->block], hole = hole_score(b, left),
+         others = y->score - seam_score(under, over, high->hole);
+  double below = mismatch(b, low, upper), above = mismatch(b, high, upper);
+  if (left == 0) below += above - b->w.match / 2;
+  choice c = {.matched = y->matched + below, .offset = low->end, .from = y->number, .above = i};
+  c.score = others + (seam_score(under, rest, 0) + seam_score(rest, over, hole)) + c.matched;
+  c.digest = y->digest + digest_of(c.offset, block);
+  offer(b, c);
+  if (left == 0) return;
+  c.matched = y->matched + above;
+  c.score = others + (seam_score(under, rest, hole) + seam_score(rest, over, 0)) + c.matched;
+  c.offset += left;
+  c.digest = y->digest + digest_of(c.offset, block);
+  offer(b, c);
 }
 
-/* Both ends of every hole that is large enough. */
-static void offer_holes(beam *b, const way *y, uint32_t block, uint32_t now) {
+static void offer_holes(beam *b, const way *y, uint32_t block) {
   uint64_t bytes = b->packer->blocks[block].bytes;
-  uint32_t upper = b->packer->upper[block];
-  double rest = b->w.life * saturate(upper - now, b->w.half);
   for (uint32_t i = 1; i < y->n; i++) {
-    const segment *low = &y->segments[i - 1], *high = &y->segments[i];
-    uint64_t hole = high->offset - low->end;
-    if (hole < bytes) continue;
-    double others = y->score - seam_score(b, low->rest, high->rest, hole), below = mismatch(b, low, upper),
-           above = mismatch(b, high, upper);
-    uint64_t left = hole - bytes;
-    double put_low = seam_score(b, low->rest, rest, 0) + seam_score(b, rest, high->rest, left);
-    double put_high = seam_score(b, low->rest, rest, left) + seam_score(b, rest, high->rest, 0);
-    if (left == 0) below += above - b->w.match / 2;
-    offer_at(b, y, block, low->end, others + put_low, below);
-    if (left > 0) offer_at(b, y, block, high->offset - bytes, others + put_high, above);
+    uint64_t hole = y->segments[i].offset - y->segments[i - 1].end;
+    if (hole >= bytes) offer_hole(b, y, i, block, hole - bytes);
   }
 }
 
 /* One way with the block that the choice puts. */
 static void follow(const beam *b, const way *from, way *to, const choice *c, uint32_t block) {
-  uint32_t at = 1;
-  while (from->segments[at].offset < c->offset) at++;
-  memcpy(to->segments, from->segments, at * sizeof *to->segments);
-  memcpy(to->segments + at + 1, from->segments + at, (from->n - at) * sizeof *to->segments);
-  to->segments[at] =
-      (segment){c->offset, c->offset + b->packer->blocks[block].bytes, block, b->packer->upper[block], 0};
+  uint32_t at = c->above;
+  segment *s = to->segments;
+  memcpy(s, from->segments, at * sizeof *s);
+  memcpy(s + at + 1, from->segments + at, (from->n - at) * sizeof *s);
+  s[at] = (segment){c->offset, c->offset + b->packer->blocks[block].bytes, 0, block};
+  s[at].hole = hole_score(b, s[at].offset - s[at - 1].end);
+  s[at + 1].hole = hole_score(b, s[at + 1].offset - s[at].end);
   to->n = from->n + 1;
   to->matched = c->matched * b->w.fade;
+  to->digest = c->digest;
 }
 
 /* One way with nothing between the walls. */
 static void begin_ways(beam *b) {
-  double wall = b->w.life * b->w.wall;
+  uint32_t wall = b->packer->count;
   way *first = &b->ways[0][0];
-  first->segments[0] = (segment){0, 0, UINT32_MAX, UINT32_MAX, wall};
-  first->segments[1] = (segment){b->capacity, b->capacity, UINT32_MAX, UINT32_MAX, wall};
+  b->rest[wall] = b->w.life * b->w.wall;
+  first->segments[0] = (segment){0, 0, 0, wall};
+  first->segments[1] = (segment){b->capacity, b->capacity, hole_score(b, b->capacity), wall};
   first->n = 2;
   first->matched = 0;
+  first->digest = 0;
   b->n_ways = 1;
 }
 
@@ -191,10 +235,14 @@ static bool follow_all(beam *b, const uint32_t *order) {
   for (uint32_t i = 0; i < b->packer->active; i++) {
     uint32_t block = order[i], now = b->packer->lower[block];
     way *ways = b->ways[i % 2], *next = b->ways[(i + 1) % 2];
+    bool ended = grow_older(b, &ways[0], now);
+    b->rest[block] = b->w.life * saturate(b->packer->upper[block] - now, b->w.half);
     b->n_choices = 0;
     for (uint32_t y = 0; y < b->n_ways; y++) {
-      grow_older(b, &ways[y], now);
-      offer_holes(b, &ways[y], block, now);
+      b->looks += ways[y].n;
+      if (ended) drop_ended(b, &ways[y]);
+      score(b, &ways[y]);
+      offer_holes(b, &ways[y], block);
     }
     for (uint32_t c = 0; c < b->n_choices; c++) follow(b, &ways[b->choices[c].from], &next[c], &b->choices[c], block);
     memcpy(&b->trail[(size_t)i * WIDTH], b->choices, b->n_choices * sizeof *b->choices);
@@ -231,9 +279,10 @@ static bool beam_init(beam *b, const uint32_t *order) {
   uint32_t room = most + 3;
   b->segments = malloc((size_t)room * 2 * WIDTH * sizeof *b->segments);
   b->trail = malloc(((size_t)p->active + 1) * WIDTH * sizeof *b->trail);
+  b->rest = malloc(((size_t)p->count + 1) * sizeof *b->rest);
   for (uint32_t y = 0; b->segments && y < 2 * WIDTH; y++)
     b->ways[y / WIDTH][y % WIDTH] = (way){.segments = b->segments + (size_t)y * room, .number = y % WIDTH};
-  return b->segments && b->trail;
+  return b->segments && b->trail && b->rest;
 }
 
 /* What divides the bytes of all blocks, and so their offsets where the capacity is whole, too. */
@@ -249,13 +298,24 @@ static uint64_t find_grain(const sn__packer *p, const uint32_t *order) {
   return grain;
 }
 
+/* Looks count as if there had been no try like it. */
+static bool try_once(beam *b, const uint32_t *order) {
+  uint32_t values[WEIGHTS], number = draw_values(b->packer, values);
+  uint64_t before = b->looks;
+  b->looks += b->in_vain[number];
+  if (b->in_vain[number] > 0) return false;
+  b->w = weights_of(values);
+  if (follow_all(b, order)) return true;
+  b->in_vain[number] = b->looks - before;
+  return false;
+}
+
 static bool try_beam(beam *b, const uint32_t *order, uint32_t most_tries, uint32_t *tries) {
   if (!beam_init(b, order)) return false;
   b->capacity -= b->capacity % find_grain(b->packer, order);
   while (*tries < most_tries && b->looks < MOST_LOOKS) {
     ++*tries;
-    b->w = draw_weights(b->packer);
-    if (!follow_all(b, order)) continue;
+    if (!try_once(b, order)) continue;
     keep(b, order);
     break;
   }
@@ -275,5 +335,6 @@ bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bou
   bool good = try_beam(&b, p->now->order, limits->tries, tries);
   free(b.segments);
   free(b.trail);
+  free(b.rest);
   return good;
 }
