@@ -17,11 +17,11 @@ sn_status sn_question_largest_batch(const sn_question *question, sn_strategy str
   return sn_remedy_batch(&asked, strategy, batch, err);
 }
 
-sn_status sn_question_advise(const sn_question *question, const uint64_t *least_bytes, sn_err *err) {
+sn_status sn_question_advise(const sn_question *question, const sn_result *const *results, sn_err *err) {
   sn_asked asked = asked_of(question);
   sn_remedy remedy;
   char text[SN_REMEDY_TEXT];
-  asked.least_bytes = least_bytes;
+  asked.results = results;
   if (sn_remedy_find(&asked, &remedy, err) != SN_OK) return err->code;
   return sn_fail(err, SN_NO_FIT, "%s", sn_remedy_print(&remedy, text));
 }

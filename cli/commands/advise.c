@@ -288,14 +288,14 @@ static sn_status draw(const adviser *a, sn_err *err) {
 /* In the words of every command where nothing fits. */
 static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   const sn_question *q = &a->question;
-  uint64_t least[SN_ARGS_STRATEGIES];
+  const sn_result *results[SN_ARGS_STRATEGIES];
   uint32_t known = 0;
   for (uint32_t i = 0; i < a->advice->n_all;
        i++) { /* of each strategy there is one with all memory and this workspace */
     const sn_combination *c = &a->advice->all[i];
-    if (c->workspace == q->options.workspace && !c->limited) least[known++] = c->result->least_device_bytes;
+    if (c->workspace == q->options.workspace && !c->limited) results[known++] = c->result;
   }
-  if (sn_question_advise(q, known == q->n_strategies ? least : NULL, err) == SN_NO_FIT)
+  if (sn_question_advise(q, known == q->n_strategies ? results : NULL, err) == SN_NO_FIT)
     sn_err_prefix(err, "none of %" PRIu32 " combinations", a->advice->n_all);
   return err->code;
 }

@@ -51,10 +51,10 @@ static sn_run *simulate(const sn_question *q, sn_err *err) {
 }
 
 static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
-  uint64_t least[SN_ARGS_STRATEGIES];
+  const sn_result *results[SN_ARGS_STRATEGIES];
   if (slow(q)) sn_out_progress("nothing fits; looking for what would ...");
-  for (uint32_t i = 0; i < run->n_results; i++) least[i] = run->results[i].least_device_bytes;
-  sn_question_advise(q, run->n_results == q->n_strategies ? least : NULL, err);
+  for (uint32_t i = 0; i < run->n_results; i++) results[i] = &run->results[i];
+  sn_question_advise(q, run->n_results == q->n_strategies ? results : NULL, err);
   if (slow(q) || q->shown) sn_out_progress(NULL);
 }
 

@@ -56,8 +56,8 @@ uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
 void sn_question_free(sn_question *question);
 
 /* Where nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit (sim/ask/remedy.h).
- * `least_bytes` is what each strategy needs, or NULL where that is not known. */
-sn_status sn_question_advise(const sn_question *question, const uint64_t *least_bytes, sn_err *err);
+ * `results` are those of the strategies, or NULL. */
+sn_status sn_question_advise(const sn_question *question, const sn_result *const *results, sn_err *err);
 
 /* The largest smaller batch with which the strategy fits; 0 where not even one image does. */
 sn_status sn_question_largest_batch(const sn_question *question, sn_strategy strategy, uint32_t *batch, sn_err *err);

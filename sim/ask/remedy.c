@@ -26,8 +26,8 @@ static bool too_large(const sn_net *net) {
 /* ---- what is needed ---- */
 
 static sn_status least_of(const sn_asked *a, sn_planner *planner, uint32_t i, uint64_t *bytes, sn_err *err) {
-  if (!a->least_bytes) return sn_planner_least(planner, a->strategies[i], bytes, err);
-  *bytes = a->least_bytes[i];
+  if (!a->results) return sn_planner_least(planner, a->strategies[i], bytes, err);
+  *bytes = a->results[i]->least_device_bytes;
   return SN_OK;
 }
 
@@ -66,14 +66,28 @@ static void fill_need(const sn_asked *a, const sn_memory_answer *least, sn_remed
   snprintf(r->layer, sizeof r->layer, "%s", least->binding.layer);
 }
 
+/* A cache leaves a step that has too little room what it needs and nothing else: where tensors alone are too many, the
+ * fullest step needs most, with whatever memory. */
+static bool tells_largest_step(const sn_asked *a, sn_strategy strategy, const sn_result *result) {
+  uint64_t resident = result->context_bytes + sn_persistent_total(&result->persistent),
+           memory = a->device->memory_bytes;
+  uint64_t pool = memory > resident ? memory - resident : 0;
+  return sn_strategy_has_cache(strategy) && result->reserved_bytes == 0 && a->options->pool_bytes == 0 &&
+         result->peak_tensor_bytes > pool;
+}
+
 /* The first of the leanest stands for all: which is the fastest of equals is not worth a plan each. */
 static sn_status find_need_of_large(const sn_asked *a, sn_planner *planner, const sn_strategy *leanest, sn_remedy *r,
                                     sn_arena *arena, sn_err *err) {
-  sn_memory_answer least = {.strategy = *leanest};
-  for (uint32_t i = 0; i < a->n_strategies; i++)
-    if (sn_strategy_same(a->strategies[i], *leanest)) least.memory_bytes = a->least_bytes[i];
-  uint64_t below = least.memory_bytes - SN_POOL_BLOCK;
-  if (sn_planner_binding(planner, *leanest, below, arena, &least.binding, err) == SN_OK) fill_need(a, &least, r);
+  uint32_t i = 0;
+  while (!sn_strategy_same(a->strategies[i], *leanest)) i++;
+  const sn_result *result = a->results[i];
+  sn_memory_answer least = {.strategy = *leanest, .memory_bytes = result->least_device_bytes, .result = result};
+  if (tells_largest_step(a, *leanest, result))
+    least.binding = (sn_binding){.layer = result->peak_layer, .pass = result->peak_pass};
+  else
+    sn_planner_binding(planner, *leanest, least.memory_bytes - SN_POOL_BLOCK, arena, &least.binding, err);
+  if (err->code == SN_OK) fill_need(a, &least, r);
   return err->code;
 }
 
@@ -87,9 +101,9 @@ static sn_status find_need_of(const sn_asked *a, const sn_strategy *leanest, uin
 
 /* Whether memory of the device is what there is too little of, by what is known. */
 static bool is_known_need(const sn_asked *a) {
-  for (uint32_t i = 0; a->least_bytes && i < a->n_strategies; i++)
-    if (a->least_bytes[i] <= a->device->memory_bytes) return false; /* 0 too */
-  return a->least_bytes;
+  for (uint32_t i = 0; a->results && i < a->n_strategies; i++)
+    if (a->results[i]->least_device_bytes <= a->device->memory_bytes) return false; /* 0 too */
+  return a->results;
 }
 
 static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "models/net.h"
+#include "sim/ask/run.h"
 #include "sim/device/device.h"
 #include "sim/policy/options.h"
 #include "sim/policy/strategy.h"
@@ -30,7 +31,7 @@ typedef struct sn_asked {
   const sn_device *device;
   const sn_options *options;
   const sn_strategy *strategies;
-  const uint64_t *least_bytes; /* with which each runs (sn_planner_least()), where that is known; else NULL */
+  const sn_result *const *results; /* of each, where it was simulated; else NULL */
   uint32_t n_strategies;
 } sn_asked;
 
