@@ -322,12 +322,9 @@ static bool try_beam(beam *b, const uint32_t *order, uint32_t most_tries, uint32
   return true;
 }
 
-/* A try stays near the largest load, whatever is enough: to ask for less than the best there is changes when the search
- * ends, not what it finds. */
-bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bound, uint32_t *tries) {
-  beam b = {.packer = p, .capacity = bound + bound / SN_PACK_NEAR};
-  bool done = p->best_top <= sn_max(p->enough, b.capacity);
-  if (limits->tries == 0 || done || p->active > SN__MOST_KEPT) return true;
+/* All that there is of it is some 20 KiB, to be cleared only where it is needed. */
+static bool run_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t capacity, uint32_t *tries) {
+  beam b = {.packer = p, .capacity = capacity};
   if (!sn__pack_turn_to(p, SN__FIRST_FIT)) return false;
   sn__pack_sort(p, SN__BY_END);
   memcpy(p->stack, p->now->order, p->active * sizeof *p->stack);
@@ -337,4 +334,13 @@ bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bou
   free(b.trail);
   free(b.rest);
   return good;
+}
+
+/* A try stays near the largest load, whatever is enough: to ask for less than the best there is changes when the search
+ * ends, not what it finds. */
+bool sn__pack_try_beam(sn__packer *p, const sn_pack_limits *limits, uint64_t bound, uint32_t *tries) {
+  uint64_t capacity = bound + bound / SN_PACK_NEAR;
+  bool done = p->best_top <= sn_max(p->enough, capacity);
+  if (limits->tries == 0 || done || p->active > SN__MOST_KEPT) return true;
+  return run_beam(p, limits, capacity, tries);
 }
