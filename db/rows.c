@@ -1,9 +1,10 @@
 /* Rows: moves arrays of structs to rows and back, for any table described in tables.c.
  *
- * One prepared statement per call, one step of it per row; about 1 us per row of ten columns. Reading counts first,
- * so that the array is allocated once, and checks that rows are numbered 1 .. count and that values are such as snsim
- * writes (checks.c): a file whose pages are sound can still have been edited by hand, or come from a stranger. This is
- * the only way in, so nobody behind it needs to look again. */
+ * One step of a prepared statement per row; about 1 us per row of ten columns. What inserts into a table is prepared
+ * once: a sweep stores a few rows at a time, hundreds of times. Reading counts first, so that the array is allocated
+ * once, and checks that rows are numbered 1 .. count and that values are such as snsim writes (checks.c): a file whose
+ * pages are sound can still have been edited by hand, or come from a stranger. This is the only way in, so nobody
+ * behind it needs to look again. */
 #include "db/store_internal.h"
 
 #include <math.h>
@@ -171,6 +172,14 @@ static sqlite3_stmt *prepare_insert(sn_store *store, const sn__table *table, sn_
   return prepare_built(store, sql, err);
 }
 
+/* The store's, made when first asked for; NULL after an error. */
+static sqlite3_stmt *find_insert(sn_store *store, const sn__table *table, sn_err *err) {
+  unsigned at = 0;
+  while (sn__every_table[at] != table) at++;
+  if (!store->inserts[at]) store->inserts[at] = prepare_insert(store, table, err);
+  return store->inserts[at];
+}
+
 static void add_owners(sqlite3_str *sql, const sn__table *table) {
   sqlite3_str_appendf(sql, " FROM %s WHERE %s = ?", table->name, table->owners[0]);
   for (int i = 1; i < owner_count(table); i++) sqlite3_str_appendf(sql, " AND %s = ?", table->owners[i]);
@@ -213,14 +222,15 @@ static int insert_one(sqlite3_stmt *statement, const sn__table *table, int at, u
 sn_status sn__rows_insert(sn_store *store, const sn__table *table, const int64_t *owners, const void *rows,
                           uint32_t count, sn_err *err) {
   if (count == 0) return SN_OK;
-  sqlite3_stmt *statement = prepare_insert(store, table, err);
+  sqlite3_stmt *statement = find_insert(store, table, err);
   if (!statement) return err->code;
   int rc = bind_owners(statement, table, owners);
   int first = owner_count(table) + 1;
   for (uint32_t i = 0; rc == SQLITE_OK && i < count; i++)
     rc = insert_one(statement, table, first, i + 1, (const char *)rows + i * table->row_bytes);
   if (rc != SQLITE_OK) sn__store_fail(store, rc, err);
-  sqlite3_finalize(statement);
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement); /* which are the caller's */
   return err->code;
 }
 

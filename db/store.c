@@ -424,6 +424,7 @@ sn_store *sn_store_open_read(const char *path, sn_err *err) {
 
 void sn_store_close(sn_store *store) {
   if (!store) return;
+  for (int t = 0; t < SN__TABLES; t++) sqlite3_finalize(store->inserts[t]);
   sqlite3_close(store->db);
   free(store->path);
   free(store);

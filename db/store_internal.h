@@ -21,8 +21,11 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+enum { SN__TABLES = 12 };
+
 struct sn_store {
   sqlite3 *db;
+  sqlite3_stmt *inserts[SN__TABLES]; /* one for each of sn__every_table, once it was needed */
   char *path;
   bool is_alone;     /* the file is read without the files beside it */
   struct stat alone; /* then: the file as it was when opened */
@@ -124,7 +127,7 @@ extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps,
     sn__origins;
 extern const sn__table sn__calibrations, sn__timings;
 extern const sn__table sn__points;
-extern const sn__table *const sn__every_table[]; /* each, and NULL */
+extern const sn__table *const sn__every_table[SN__TABLES + 1]; /* each, and NULL */
 
 /* ---- checks.c: what a column may hold, once for SQL and once for the reader ---- */
 

@@ -324,7 +324,8 @@ static bool timing_obeys(const void *row) {
   "placement IN ('packed', 'first_fit') AND dialect IN ('superneurons', 'explicit', 'pytorch', 'pytorch-1.7', "        \
   "'singa')"                                                                                                           \
   " AND step_order IN ('route', 'post', 'serial', 'bfs')"
-#define POINT_RULE "placement IN ('', 'packed', 'first_fit')"
+/* With IN, SQLite would make a table of three texts for every row. */
+#define POINT_RULE "placement = '' OR placement = 'packed' OR placement = 'first_fit'"
 #define STEP_RULE  "begin_ns <= end_ns"
 #define CALIBRATION_RULE                                                                                               \
   "flops > 0 AND memory_bandwidth > 0 AND link_bandwidth > 0 AND launch_ns <= 1000000000"                              \
@@ -359,6 +360,6 @@ const sn__table sn__points = {.name = "points",
                               .rule = POINT_RULE,
                               .obeys = point_obeys};
 
-const sn__table *const sn__every_table[] = {
+const sn__table *const sn__every_table[SN__TABLES + 1] = {
     &sn__devices,      &sn__runs,    &sn__results,  &sn__route,   &sn__steps,  &sn__peaks, &sn__tensors,
     &sn__calibrations, &sn__timings, &sn__failures, &sn__origins, &sn__points, NULL};
