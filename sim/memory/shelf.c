@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN = 64 };
+enum { RUN = 64, LOOK = 16 }; /* a mask has a bit a spot; spots looked at together */
 
 struct sn__run {
   uint32_t n;
+  int32_t lower[RUN], upper[RUN];                            /* of its spots, side by side */
   uint32_t first_lower, last_lower, first_upper, last_upper; /* of its spots */
   uint64_t reach;                                            /* highest end */
   uint64_t gap; /* none between them is larger, for who conflicts with all of them */
@@ -62,17 +63,35 @@ static void note_run(sn__run *run) {
   }
 }
 
-/* Goes on over one run from the lowest offset that is free so far; true where that is the answer. Who conflicts is
- * collected first, as a processor cannot foresee it. */
-static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t *offset) {
-  uint8_t rivals[RUN];
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < run->n; i++) {
-    rivals[n] = (uint8_t)i;
-    n += (uint32_t)(run->spots[i].lower < upper) & (uint32_t)(lower < run->spots[i].upper);
+/* Eight flags of a byte each as bits. */
+static uint64_t bits_of(const uint8_t *flags) {
+  uint64_t word;
+  memcpy(&word, flags, sizeof word);
+  if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) word = __builtin_bswap64(word);
+  return word * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/* Which of LOOK lives meet [lower, upper): written so that compilers take several at a time. */
+static void look(const int32_t *restrict lowers, const int32_t *restrict uppers, int32_t lower, int32_t upper,
+                 uint8_t *restrict lives) {
+  for (int i = 0; i < LOOK; i++) lives[i] = (lowers[i] < upper) & (lower < uppers[i]);
+}
+
+/* A bit for each of a run's spots that lives in [lower, upper). */
+static uint64_t find_living(const sn__run *run, int32_t lower, int32_t upper) {
+  uint64_t living = 0;
+  for (uint32_t i = 0; i < run->n; i += LOOK) {
+    uint8_t lives[LOOK];
+    look(&run->lower[i], &run->upper[i], lower, upper, lives);
+    living |= (bits_of(lives) | bits_of(lives + LOOK / 2) << LOOK / 2) << i;
   }
-  for (uint32_t i = 0; i < n; i++) {
-    const sn__spot *spot = &run->spots[rivals[i]];
+  return run->n < RUN ? living & ((UINT64_C(1) << run->n) - 1) : living;
+}
+
+/* Goes on over one run from the lowest offset that is free so far; true where that is the answer. */
+static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t *offset) {
+  for (uint64_t living = find_living(run, (int32_t)lower, (int32_t)upper); living > 0; living &= living - 1) {
+    const sn__spot *spot = &run->spots[__builtin_ctzll(living)];
     if (spot->offset > *offset && spot->offset - *offset >= bytes) return true;
     *offset = sn_max(*offset, spot->end);
   }
@@ -131,8 +150,11 @@ static uint32_t run_at(const sn__shelf *shelf, uint64_t offset) {
 static void add_run(sn__shelf *shelf, uint32_t at) {
   uint32_t fresh = shelf->sorted[shelf->n_runs];
   memmove(&shelf->sorted[at + 1], &shelf->sorted[at], (shelf->n_runs++ - at) * sizeof *shelf->sorted);
+  sn__run *run = &shelf->runs[fresh];
   shelf->sorted[at] = fresh;
-  shelf->runs[fresh].n = 0;
+  run->n = 0;
+  memset(run->lower, 0, sizeof run->lower); /* of spots behind the last too, which are looked at with it */
+  memset(run->upper, 0, sizeof run->upper);
 }
 
 static void split_run(sn__shelf *shelf, uint32_t at) {
@@ -141,6 +163,8 @@ static void split_run(sn__shelf *shelf, uint32_t at) {
   high->n = RUN / 2;
   low->n = RUN - RUN / 2;
   memcpy(high->spots, low->spots + low->n, high->n * sizeof *high->spots);
+  memcpy(high->lower, low->lower + low->n, high->n * sizeof *high->lower);
+  memcpy(high->upper, low->upper + low->n, high->n * sizeof *high->upper);
   note_run(low);
   note_run(high);
 }
@@ -165,6 +189,14 @@ static uint32_t run_for(const sn__shelf *shelf, uint64_t offset) {
   return run->spots[0].offset <= offset ? last : run_at(shelf, offset);
 }
 
+/* Spots from `from` on to where those from `to` on were. */
+static void shift(sn__run *run, uint32_t from, uint32_t to) {
+  uint32_t count = run->n - from;
+  memmove(&run->spots[to], &run->spots[from], count * sizeof *run->spots);
+  memmove(&run->lower[to], &run->lower[from], count * sizeof *run->lower);
+  memmove(&run->upper[to], &run->upper[from], count * sizeof *run->upper);
+}
+
 void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   uint32_t at = 0;
   if (shelf->n_runs == 0)
@@ -178,9 +210,11 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   sn__run *run = &shelf->runs[shelf->sorted[at]];
   bool last = run->n == 0 || run->spots[run->n - 1].offset <= spot.offset;
   uint32_t i = last ? run->n : spots_to(run, spot.offset);
-  if (!last) memmove(&run->spots[i + 1], &run->spots[i], (run->n - i) * sizeof *run->spots);
+  if (!last) shift(run, i, i + 1);
   run->n++;
   run->spots[i] = spot;
+  run->lower[i] = (int32_t)spot.lower;
+  run->upper[i] = (int32_t)spot.upper;
   if (run->n == 1) {
     note_run(run);
     return;
@@ -197,7 +231,8 @@ void sn__shelf_take(sn__shelf *shelf, uint64_t offset) {
   sn__run *run = &shelf->runs[index];
   uint32_t i = spots_to(run, offset) - 1;
   uint64_t end = run->spots[i].end;
-  memmove(&run->spots[i], &run->spots[i + 1], (--run->n - i) * sizeof *run->spots);
+  shift(run, i + 1, i);
+  run->n--;
   if (run->n > 0 && end == run->reach) run->reach = run->spots[run->n - 1].end;
   if (i > 0 && i < run->n) run->gap = sn_max(run->gap, run->spots[i].offset - run->spots[i - 1].end);
   if (run->n > 0) return;

@@ -2,7 +2,8 @@
  *
  * A list of runs of up to 64 blocks. Of a run it is known when it lives at all, when all of it lives, and how large its
  * largest gap is: so a search passes a run at a time over what is not there, and over what is there without a hole.
- * That makes it O(n / 64) in the usual case, where tensors wait in a stack for their backward step.
+ * That makes it O(n / 64) in the usual case, where tensors wait in a stack for their backward step. Of the others it is
+ * first found who lives, without a branch, several at a time.
  */
 #ifndef SN_SIM_MEMORY_SHELF_H
 #define SN_SIM_MEMORY_SHELF_H
@@ -10,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A placed block: [offset, end) in memory, [lower, upper) in time. */
+/* A placed block: [offset, end) in memory, [lower, upper) in time, which is below 2^31. */
 typedef struct sn__spot {
   uint64_t offset, end;
   uint32_t lower, upper;
