@@ -122,6 +122,15 @@ static void refresh_path(sn_ordered *map, path *p) {
   }
 }
 
+/* The node that a link on the path leads to. */
+static void cut_out(sn_ordered *map, path *p, uint32_t *link) {
+  uint32_t n = *link;
+  *link = merge(map, map->nodes[n].left, map->nodes[n].right);
+  map->nodes[n].left = map->free;
+  map->free = n;
+  refresh_path(map, p);
+}
+
 void sn_ordered_remove_pair(sn_ordered *map, uint64_t key, uint64_t weight) {
   path p;
   p.n = 0;
@@ -130,14 +139,18 @@ void sn_ordered_remove_pair(sn_ordered *map, uint64_t key, uint64_t weight) {
     p.nodes[p.n++] = n;
     link = is_before(&map->nodes[n], key, weight) ? &map->nodes[n].right : &map->nodes[n].left;
   }
-  *link = merge(map, map->nodes[n].left, map->nodes[n].right);
-  map->nodes[n].left = map->free;
-  map->free = n;
-  refresh_path(map, &p);
+  cut_out(map, &p, link);
 }
 
 void sn_ordered_remove(sn_ordered *map, uint64_t key) {
-  sn_ordered_remove_pair(map, key, map->nodes[sn_ordered_floor(map, key)].weight);
+  path p;
+  p.n = 0;
+  uint32_t *link = &map->root, n = *link;
+  for (; map->nodes[n].key != key; n = *link) {
+    p.nodes[p.n++] = n;
+    link = key < map->nodes[n].key ? &map->nodes[n].left : &map->nodes[n].right;
+  }
+  cut_out(map, &p, link);
 }
 
 void sn_ordered_move(sn_ordered *map, uint64_t key, uint64_t to, uint64_t weight) {

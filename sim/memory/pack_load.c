@@ -54,13 +54,12 @@ static uint32_t rank_times(sn__packer *p, uint64_t *times) {
   return different;
 }
 
-/* Largest of load[lower, upper); the tree's leaves are tree[n ..]. */
+/* Largest of load[lower, upper); the tree's leaves are tree[n ..]. The first and the last node of a level are looked at
+ * also where a level above has them: all they stand for is within, and a branch would be taken every other time. */
 static uint64_t largest_load(const uint64_t *tree, uint32_t n, uint32_t lower, uint32_t upper) {
   uint64_t most = 0;
-  for (uint32_t l = n + lower, u = n + upper; l < u; l /= 2, u /= 2) {
-    if (l & 1) most = sn_max(most, tree[l++]);
-    if (u & 1) most = sn_max(most, tree[--u]);
-  }
+  for (uint32_t l = n + lower, u = n + upper; l < u; l = (l + 1) / 2, u /= 2)
+    most = sn_max(most, sn_max(tree[l], tree[u - 1]));
   return most;
 }
 

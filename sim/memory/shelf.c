@@ -10,11 +10,11 @@ enum { RUN = 64, LOOK = 16 }; /* a mask has a bit a spot; spots looked at togeth
 
 struct sn__run {
   uint32_t n;
-  int32_t lower[RUN], upper[RUN];                            /* of its spots, side by side */
   uint32_t first_lower, last_lower, first_upper, last_upper; /* of its spots */
   uint64_t reach;                                            /* highest end */
   uint64_t gap; /* none between them is larger, for who conflicts with all of them */
   sn__spot spots[RUN];
+  int32_t lower[RUN], upper[RUN]; /* of the spots, side by side */
 };
 
 /* A full run becomes two half full ones, so every run but the first has cost RUN / 2 blocks. */
