@@ -2,14 +2,12 @@
  * that this program creates SQLite itself refuses others, as CHECKs of the tables, made from the same limits.
  *
  * SQLite cannot add a CHECK to a table that exists, so in a new file, while it is empty, each table is made once more
- * from its own text with the CHECKs put in. Older files stay as they are: copying all their rows would gain nothing,
- * since readers look anyway. */
+ * with the CHECKs put in (empty.c). Older files stay as they are: copying all their rows would gain nothing, since
+ * readers look anyway. */
 #include "db/store_internal.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 typedef struct limits {
   int64_t low, high;
@@ -63,63 +61,15 @@ static void add_table(sqlite3_str *sql, const sn__table *table) {
   if (table->rule) sqlite3_str_appendf(sql, ", CHECK (%s)", table->rule);
 }
 
-/* "DROP TABLE t; CREATE TABLE t(.., CHECK ..) ..; CREATE INDEX ..", of an empty table; `old` is its text. */
-static sn_status make_again(sn_store *store, const char *table, const char *old, const char *indices,
-                            const char *checks, sn_err *err) {
-  assert(old && indices);
-  const char *end = strrchr(old, ')'); /* behind it stand STRICT and the like */
-  if (!end) return sn_fail(err, SN_BUG, "store: the table %s has no columns", table);
-  sqlite3_str *sql = sqlite3_str_new(store->db);
-  sqlite3_str_appendf(sql, "DROP TABLE %s; %.*s%s%s; %s", table, (int)(end - old), old, checks, end, indices);
-  char *text = sqlite3_str_finish(sql);
-  if (text)
-    sn__store_exec(store, text, err);
-  else
-    sn_fail_memory(err);
-  sqlite3_free(text);
-  return err->code;
-}
-
-/* Reads the text of a table and its indices into the arena. */
-static sn_status read_text(sn_store *store, const char *table, sn_arena *arena, const char *texts[2], sn_err *err) {
-  sqlite3_stmt *statement = sn__store_prepare(store,
-                                              "SELECT max(sql) FILTER (WHERE type = 'table'), "
-                                              "coalesce(group_concat(sql, '; ') FILTER (WHERE type = 'index'), '')"
-                                              " FROM sqlite_schema WHERE tbl_name = ?",
-                                              err);
-  if (!statement) return err->code;
-  int rc = sqlite3_bind_text(statement, 1, table, -1, SQLITE_STATIC);
-  if (rc == SQLITE_OK) rc = sqlite3_step(statement);
-  for (int i = 0; rc == SQLITE_ROW && i < 2; i++) {
-    const char *text = (const char *)sqlite3_column_text(statement, i);
-    texts[i] = text ? sn_arena_text(arena, text) : NULL;
-    if (!texts[i]) rc = SQLITE_NOMEM;
-  }
-  if (rc != SQLITE_ROW) sn__store_fail(store, rc, err);
-  sqlite3_finalize(statement);
-  return err->code;
-}
-
-static sn_status check_table(sn_store *store, const char *table, const char *checks, sn_err *err) {
-  sn_arena *arena = sn_arena_new();
-  const char *texts[2] = {NULL, NULL};
-  if (!arena || !checks)
-    sn_fail_memory(err);
-  else if (read_text(store, table, arena, texts, err) == SN_OK)
-    make_again(store, table, texts[0], texts[1], checks, err);
-  sn_arena_free(arena);
-  return err->code;
-}
-
 sn_status sn__checks_add(sn_store *store, sn_err *err) {
   for (const sn__table *const *t = sn__every_table; *t && err->code == SN_OK; t++) {
     sqlite3_str *sql = sqlite3_str_new(store->db);
     add_table(sql, *t);
     char *checks = sqlite3_str_finish(sql);
-    check_table(store, (*t)->name, checks, err);
+    sn__empty_add(store, (*t)->name, SN__CONSTRAINT, checks, err);
     sqlite3_free(checks);
   }
   if (err->code != SN_OK) return err->code;
-  return check_table(store, "sweeps",
-                     ", CHECK (n_points BETWEEN 0 AND 4294967295), CHECK (sessions BETWEEN 0 AND 4294967295)", err);
+  return sn__empty_add(store, "sweeps", SN__CONSTRAINT,
+                       ", CHECK (n_points BETWEEN 0 AND 4294967295), CHECK (sessions BETWEEN 0 AND 4294967295)", err);
 }

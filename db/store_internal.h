@@ -3,8 +3,8 @@
  *   store.c   opening, closing, transactions, errors       rows.c   moves structs to rows and back, by the tables
  *   schema.c  recognises, creates and migrates files       put.c    a run to rows
  *   tables.c  which member of which struct is which column get.c    rows to a run
- *   checks.c  which values a column may hold
- *                                                         calibrations.c  both ways for calibrations
+ *   checks.c  which values a column may hold              calibrations.c  both ways for calibrations
+ *   empty.c   tables without rows are made again with more columns and constraints
  *   sweep.c   sweeps and their points
  */
 #ifndef SN_DB_STORE_INTERNAL_H
@@ -128,6 +128,14 @@ extern const sn__table sn__devices, sn__runs, sn__results, sn__route, sn__steps,
 extern const sn__table sn__calibrations, sn__timings;
 extern const sn__table sn__points;
 extern const sn__table *const sn__every_table[SN__TABLES + 1]; /* each, and NULL */
+
+/* ---- empty.c: of a file without rows ---- */
+typedef enum sn__part { SN__COLUMN, SN__CONSTRAINT } sn__part;
+
+/* Makes the table again with `more` of its text, as ", CHECK (n > 0)". NULL: there was no memory for it. */
+sn_status sn__empty_add(sn_store *store, const char *table, sn__part part, const char *more, sn_err *err);
+/* Runs a text of the schema, as SQLite would but quicker. */
+sn_status sn__empty_migrate(sn_store *store, const char *sql, sn_err *err);
 
 /* ---- checks.c: what a column may hold, once for SQL and once for the reader ---- */
 
