@@ -13,12 +13,12 @@ static uint32_t priority(uint32_t node) {
   return x * 2246822519u;
 }
 
+/* No node is the first of the array, whose weight is 0: so there is nothing to ask. */
 static void refresh(sn_ordered *map, uint32_t n) {
   sn_ordered_node *node = &map->nodes[n];
-  uint64_t most = node->weight;
-  if (node->left && map->nodes[node->left].most > most) most = map->nodes[node->left].most;
-  if (node->right && map->nodes[node->right].most > most) most = map->nodes[node->right].most;
-  node->most = most;
+  uint64_t left = map->nodes[node->left].most, right = map->nodes[node->right].most,
+           below = left > right ? left : right;
+  node->most = below > node->weight ? below : node->weight;
 }
 
 static uint32_t take_node(sn_ordered *map) {
@@ -31,6 +31,7 @@ static uint32_t take_node(sn_ordered *map) {
     uint32_t room = map->room ? 2 * map->room : 64;
     sn_ordered_node *nodes = room > map->room ? realloc(map->nodes, room * sizeof *nodes) : NULL;
     if (!nodes) return SN_ORDERED_NONE;
+    if (map->used == 0) nodes[SN_ORDERED_NONE] = (sn_ordered_node){0};
     map->nodes = nodes;
     map->room = room;
   }

@@ -70,22 +70,38 @@ static void sort_few(const uint64_t *keys, uint32_t *order, uint32_t n) {
   }
 }
 
-/* The same of many: eight bits after another, from the lowest of those on that they `differ` in. */
+enum { DIGIT = 8, VALUES = 1 << DIGIT, DIGITS = 64 / DIGIT };
+
+/* How many blocks have each value of each digit of the keys above `shift`. */
+static void count_values(const sn__packer *p, const uint32_t *order, int shift, int digits,
+                         uint32_t (*counts)[VALUES]) {
+  memset(counts, 0, (size_t)digits * sizeof *counts);
+  for (uint32_t i = 0; i < p->active; i++) {
+    uint64_t key = p->keys[order[i]] >> shift;
+    for (int d = 0; d < digits; d++, key >>= DIGIT) counts[d][key % VALUES]++;
+  }
+}
+
+/* Counts become the places where blocks of a value begin, the largest value first. */
+static void add_up_values(uint32_t *counts) {
+  uint32_t sum = 0;
+  for (int value = VALUES; value-- > 0;) {
+    uint32_t count = counts[value];
+    counts[value] = sum;
+    sum += count;
+  }
+}
+
+/* The same of many: one digit after another, from the lowest bit of those on that they `differ` in. */
 static void sort_many(sn__packer *p, uint32_t *order, uint64_t differ) {
-  enum { DIGITS = 256 };
-  uint32_t n = p->active, *from = order, *to = p->spare;
-  const uint64_t *keys = p->keys;
-  int shift = differ ? __builtin_ctzll(differ) : 64;
-  for (; shift < 64 && differ >> shift > 0; shift += 8) {
-    uint32_t begin[DIGITS] = {0}, sum = 0;
-    if ((differ >> shift) % DIGITS == 0) continue;
-    for (uint32_t i = 0; i < n; i++) begin[(keys[from[i]] >> shift) % DIGITS]++;
-    for (int digit = DIGITS; digit-- > 0;) {
-      uint32_t count = begin[digit];
-      begin[digit] = sum;
-      sum += count;
-    }
-    for (uint32_t i = 0; i < n; i++) to[begin[(keys[from[i]] >> shift) % DIGITS]++] = from[i];
+  uint32_t n = p->active, *from = order, *to = p->spare, counts[DIGITS][VALUES];
+  if (differ == 0) return;
+  int shift = __builtin_ctzll(differ), digits = (64 - __builtin_clzll(differ) - shift + DIGIT - 1) / DIGIT;
+  count_values(p, order, shift, digits, counts);
+  for (int d = 0; d < digits; d++, shift += DIGIT) {
+    if ((differ >> shift) % VALUES == 0) continue;
+    add_up_values(counts[d]);
+    for (uint32_t i = 0; i < n; i++) to[counts[d][(p->keys[from[i]] >> shift) % VALUES]++] = from[i];
     uint32_t *sorted = to;
     to = from;
     from = sorted;

@@ -135,15 +135,10 @@ uint64_t sn__shelf_fit(sn__shelf *shelf, uint64_t bytes) {
 
 /* The last run that begins at or below `offset`, as an index into `sorted`; 0 where none does. */
 static uint32_t run_at(const sn__shelf *shelf, uint64_t offset) {
-  uint32_t low = 0, high = shelf->n_runs;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (shelf->runs[shelf->sorted[middle]].spots[0].offset <= offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low > 0 ? low - 1 : 0;
+  uint32_t first = 0;
+  for (uint32_t n = shelf->n_runs, half = n / 2; half > 0; n -= half, half = n / 2)
+    first += shelf->runs[shelf->sorted[first + half]].spots[0].offset <= offset ? half : 0;
+  return first;
 }
 
 /* What stands in `sorted` behind the runs in use are those that are free. */
@@ -169,17 +164,12 @@ static void split_run(sn__shelf *shelf, uint32_t at) {
   note_run(high);
 }
 
-/* How many of a run's spots begin at or below `offset`. */
+/* How many of a run's spots begin at or below `offset`. Without a branch, which would go either way. */
 static uint32_t spots_to(const sn__run *run, uint64_t offset) {
-  uint32_t low = 0, high = run->n;
-  while (low < high) {
-    uint32_t middle = low + (high - low) / 2;
-    if (run->spots[middle].offset <= offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
+  uint32_t first = 0;
+  for (uint32_t n = run->n, half = n / 2; half > 0; n -= half, half = n / 2)
+    first += run->spots[first + half].offset <= offset ? half : 0;
+  return first + (run->n > 0 && run->spots[first].offset <= offset);
 }
 
 /* Behind all that are there, or where its offset belongs. */

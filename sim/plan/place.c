@@ -163,8 +163,9 @@ sn_status sn_place_bare(const sn_plan *plan, sn_packings *packings, uint64_t *by
     if (instr->kind == SN_RELEASE) load -= instr->bytes;
   }
   if (top == most) *bytes = top; /* as they lie, without a hole where they are most */
+  if (*bytes <= with_share(most, GOOD_SHARE)) return SN_OK;
   uint32_t count = count_blocks(plan);
-  if (*bytes <= with_share(most, GOOD_SHARE) || count > SN_PACK_MOST) return SN_OK;
+  if (count > SN_PACK_MOST) return SN_OK;
   if (placing_begin(&p, count, err) == SN_OK) pack(&p, *bytes, most, (sn_place_goal){0}, bytes, err);
   placing_clear(&p);
   return err->code;
