@@ -75,7 +75,7 @@ enum { DIGIT = 8, VALUES = 1 << DIGIT, DIGITS = 64 / DIGIT };
 /* How many blocks have each value of each digit of the keys above `shift`. */
 static void count_values(const sn__packer *p, const uint32_t *order, int shift, int digits,
                          uint32_t (*counts)[VALUES]) {
-  memset(counts, 0, (size_t)digits * sizeof *counts);
+  for (int d = 0; d < digits; d++) memset(counts[d], 0, sizeof *counts);
   for (uint32_t i = 0; i < p->active; i++) {
     uint64_t key = p->keys[order[i]] >> shift;
     for (int d = 0; d < digits; d++, key >>= DIGIT) counts[d][key % VALUES]++;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN = 64, LOOK = 16 }; /* a mask has a bit a spot; spots looked at together */
+enum { RUN = 64, LOOK = 16 }; /* spots in a run; looked at together */
 
 struct sn__run {
   uint32_t n;
@@ -77,23 +77,23 @@ static void look(const int32_t *restrict lowers, const int32_t *restrict uppers,
   for (int i = 0; i < LOOK; i++) lives[i] = (lowers[i] < upper) & (lower < uppers[i]);
 }
 
-/* A bit for each of a run's spots that lives in [lower, upper). */
-static uint64_t find_living(const sn__run *run, int32_t lower, int32_t upper) {
-  uint64_t living = 0;
-  for (uint32_t i = 0; i < run->n; i += LOOK) {
-    uint8_t lives[LOOK];
-    look(&run->lower[i], &run->upper[i], lower, upper, lives);
-    living |= (bits_of(lives) | bits_of(lives + LOOK / 2) << LOOK / 2) << i;
-  }
-  return run->n < RUN ? living & ((UINT64_C(1) << run->n) - 1) : living;
+/* A bit for each of LOOK of a run's spots, from `first` on, that lives in [lower, upper). */
+static uint64_t find_living(const sn__run *run, uint32_t first, int32_t lower, int32_t upper) {
+  uint8_t lives[LOOK];
+  look(&run->lower[first], &run->upper[first], lower, upper, lives);
+  uint64_t living = bits_of(lives) | bits_of(lives + LOOK / 2) << LOOK / 2;
+  return run->n - first < LOOK ? living & ((UINT64_C(1) << (run->n - first)) - 1) : living;
 }
 
 /* Goes on over one run from the lowest offset that is free so far; true where that is the answer. */
 static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t *offset) {
-  for (uint64_t living = find_living(run, (int32_t)lower, (int32_t)upper); living > 0; living &= living - 1) {
-    const sn__spot *spot = &run->spots[__builtin_ctzll(living)];
-    if (spot->offset > *offset && spot->offset - *offset >= bytes) return true;
-    *offset = sn_max(*offset, spot->end);
+  for (uint32_t first = 0; first < run->n; first += LOOK) {
+    uint64_t living = find_living(run, first, (int32_t)lower, (int32_t)upper);
+    for (; living > 0; living &= living - 1) {
+      const sn__spot *spot = &run->spots[first + (uint32_t)__builtin_ctzll(living)];
+      if (spot->offset > *offset && spot->offset - *offset >= bytes) return true;
+      *offset = sn_max(*offset, spot->end);
+    }
   }
   return false;
 }
