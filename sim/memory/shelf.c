@@ -100,7 +100,8 @@ static bool find_in_run(const sn__run *run, uint32_t lower, uint32_t upper, uint
 
 uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64_t bytes, uint64_t from) {
   uint64_t offset = from;
-  for (uint32_t r = 0; r < shelf->n_runs; r++) {
+  uint32_t r = 0;
+  for (; r < shelf->n_runs; r++) {
     const sn__run *run = &shelf->runs[shelf->sorted[r]];
     uint64_t bottom = run->spots[0].offset;
     shelf->looks++;
@@ -114,6 +115,7 @@ uint64_t sn__shelf_find(sn__shelf *shelf, uint32_t lower, uint32_t upper, uint64
     shelf->looks += run->n;
     if (find_in_run(run, lower, upper, bytes, &offset)) break;
   }
+  shelf->near = r;
   return offset;
 }
 
@@ -172,11 +174,16 @@ static uint32_t spots_to(const sn__run *run, uint64_t offset) {
   return first + (run->n > 0 && run->spots[first].offset <= offset);
 }
 
-/* Behind all that are there, or where its offset belongs. */
-static uint32_t run_for(const sn__shelf *shelf, uint64_t offset) {
-  uint32_t last = shelf->n_runs - 1;
-  const sn__run *run = &shelf->runs[shelf->sorted[last]];
-  return run->spots[0].offset <= offset ? last : run_at(shelf, offset);
+static uint64_t bottom_of(const sn__shelf *shelf, uint32_t at) {
+  return shelf->runs[shelf->sorted[at]].spots[0].offset;
+}
+
+/* What run_at() says, looked for from where the last search ended: what was found goes there mostly. */
+static uint32_t run_near(const sn__shelf *shelf, uint64_t offset) {
+  uint32_t last = shelf->n_runs - 1, at = shelf->near < last ? shelf->near : last;
+  while (at > 0 && bottom_of(shelf, at) > offset) at--;
+  while (at < last && bottom_of(shelf, at + 1) <= offset) at++;
+  return at;
 }
 
 /* Spots from `from` on to where those from `to` on were. */
@@ -192,11 +199,12 @@ void sn__shelf_put(sn__shelf *shelf, sn__spot spot) {
   if (shelf->n_runs == 0)
     add_run(shelf, 0);
   else
-    at = run_for(shelf, spot.offset);
+    at = run_near(shelf, spot.offset);
   if (shelf->runs[shelf->sorted[at]].n == RUN) {
     split_run(shelf, at);
     if (shelf->runs[shelf->sorted[at + 1]].spots[0].offset <= spot.offset) at++;
   }
+  shelf->near = at;
   sn__run *run = &shelf->runs[shelf->sorted[at]];
   bool last = run->n == 0 || run->spots[run->n - 1].offset <= spot.offset;
   uint32_t i = last ? run->n : spots_to(run, spot.offset);

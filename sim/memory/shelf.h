@@ -24,6 +24,7 @@ typedef struct sn__shelf {
   sn__run *runs;
   uint32_t *sorted; /* runs by the offset of their first block */
   uint32_t n_runs, room;
+  uint32_t near;  /* the run where the last search or put ended, or any number */
   uint64_t looks; /* at blocks and runs so far: a measure of the work */
 } sn__shelf;
 
