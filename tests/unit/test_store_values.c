@@ -194,11 +194,11 @@ static char *lines_of(sn_store *store, const char *sql) {
 static void new_files_are_as_migrated_ones(void **unused) {
   (void)unused;
   static const char *const queries[] = {
-      "SELECT t.name || ' ' || t.strict || t.wr || ' ' || c.name || ' ' || c.type || c.\"notnull\" || c.pk || ' '"
-      " || coalesce(c.dflt_value, '') FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c"
-      " WHERE t.name NOT LIKE 'sqlite%' ORDER BY t.name, c.cid",
-      "SELECT t.name || ' ' || f.\"from\" || ' ' || f.\"table\" || f.on_delete FROM pragma_table_list AS t,"
-      " pragma_foreign_key_list(t.name) AS f ORDER BY t.name, f.id",
+      ("SELECT t.name || ' ' || t.strict || t.wr || ' ' || c.name || ' ' || c.type || c.\"notnull\" || c.pk || ' '"
+       " || coalesce(c.dflt_value, '') FROM pragma_table_list AS t, pragma_table_xinfo(t.name) AS c"
+       " WHERE t.name NOT LIKE 'sqlite%' ORDER BY t.name, c.cid"),
+      ("SELECT t.name || ' ' || f.\"from\" || ' ' || f.\"table\" || f.on_delete FROM pragma_table_list AS t,"
+       " pragma_foreign_key_list(t.name) AS f ORDER BY t.name, f.id"),
       "SELECT coalesce(sql, name) FROM sqlite_schema WHERE type <> 'table' ORDER BY name"};
   sn_err err = SN_ERR_INIT;
   sn__schema schema = sn__schema_current();
