@@ -19,10 +19,11 @@ typedef struct sn__spot {
 } sn__spot;
 
 typedef struct sn__run sn__run;
+typedef struct sn__page sn__page;
 
 typedef struct sn__shelf {
-  sn__run *runs;
-  uint32_t *sorted; /* runs by the offset of their first block */
+  sn__run *runs;   /* by the offset of their first block */
+  sn__page *pages; /* their blocks */
   uint32_t n_runs, room;
   uint32_t near;  /* the run where the last search or put ended, or any number */
   uint64_t looks; /* at blocks and runs so far: a measure of the work */
