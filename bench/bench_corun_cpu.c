@@ -223,7 +223,8 @@ static sn_status measure(const char *name, uint32_t batch, sn_err *err) {
   for (int i = 0; i < STRATEGIES; i++) sn_strategy_parse(names[i], &b.rows[i].strategy, err);
   stolen(ticks);
   options.iterations = CALIBRATING;
-  sn_calibration *c = sn_calibrate("cpu", name, net, &options, counts, 2, err);
+  sn_calibration *c =
+      sn_calibrate("cpu", name, net, &options, &(sn_calibrate_wish){.teams = counts, .n_teams = 2}, err);
   printf("%s, batch %" PRIu32 ", load %.1f, stolen while calibrating %.1f %%\n", name, batch, load, stolen(ticks));
   if (c) print_counts(net, c, err);
   options.iterations = MEASURING;

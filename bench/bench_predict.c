@@ -39,7 +39,7 @@ static sn_status measure(const char *name, uint32_t batch, sn_err *err) {
   sn_net *net = sn_net_load(name, batch, 0, err);
   if (!net) return err->code;
   options.iterations = CALIBRATING;
-  sn_calibration *c = sn_calibrate("cpu", name, net, &options, NULL, 0, err);
+  sn_calibration *c = sn_calibrate("cpu", name, net, &options, &(sn_calibrate_wish){0}, err);
   options.iterations = MEASURING;
   options.predict = true;
   options.calibration = hand_over;

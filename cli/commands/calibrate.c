@@ -1,6 +1,7 @@
 /* `snsim calibrate`: measures this machine while it trains a network, stores what was measured and prints how well the
  * formulas do once they are fitted to it. */
 #include "exec/session/calibrate.h"
+#include "base/arena.h"
 #include "cli/commands/train.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
@@ -210,11 +211,51 @@ static sn_status check_teams(const sn_args *args, sn_err *err) {
 typedef struct work {
   const sn_args *args;
   const sn_net *net;
+  sn_arena *shared;           /* by the processes */
+  sn_timed_algorithms *timed; /* NULL: the back end has no choice */
 } work;
+
+/* ---- convolution algorithms ---- */
+
+static void time_apart(sn_apart *self, void *user, sn_err *err) {
+  const work *w = user;
+  sn_session_options options = sn_train_options(w->args);
+  sn_train_watch watch = {.args = w->args, .apart = self, .n_strategies = 1};
+  sn_train_attach(&watch, &options);
+  options.calibration = NULL; /* times alone are wanted */
+  sn_apart_progress(self, "timing convolution algorithms");
+  sn_calibrate_algorithms(w->args->net, w->net, &options, w->timed, err);
+}
+
+static bool share_list(work *w) {
+  enum { ALIGNMENT = 64 };
+  size_t room = (size_t)sn_calibrate_room(w->net) + 1;
+  w->shared = sn_arena_shared(room * sizeof *w->timed->list + sizeof *w->timed + ALIGNMENT);
+  w->timed = w->shared ? sn_arena_alloc(w->shared, 1, sizeof *w->timed) : NULL;
+  if (w->timed) w->timed->list = sn_arena_alloc(w->shared, room, sizeof *w->timed->list);
+  return w->timed && w->timed->list;
+}
+
+/* An algorithm may take the device down with it: the next process goes on behind it, until one ends well or finds
+ * nothing more. */
+static sn_status time_algorithms(work *w, sn_err *err) {
+  uint32_t before;
+  if (!share_list(w)) return sn_fail_memory(err);
+  do {
+    if (err->code != SN_OK) sn_out_say("left out, as the device did not survive it: %s", err->text);
+    *err = (sn_err)SN_ERR_INIT;
+    before = w->timed->count;
+    sn_apart_run(time_apart, w, err);
+  } while (err->code == SN_BAD_DEVICE && w->timed->count > before && !sn_train_interrupted());
+  return err->code;
+}
+
+/* ---- the whole ---- */
 
 /* In a process of its own; what it measured is stored and printed there as well. */
 static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
   const work *w = user;
+  const sn_calibrate_wish wish = {.timed = w->timed, .teams = w->args->teams, .n_teams = w->args->n_teams};
   sn_session_options options = sn_train_options(w->args);
   sn_train_watch watch = {.args = w->args,
                           .apart = self,
@@ -223,8 +264,7 @@ static void calibrate_apart(sn_apart *self, void *user, sn_err *err) {
                           .n_strategies = sn_calibrate_plans(options.backend, w->args->teams, w->args->n_teams)};
   options.iterations = options.iterations < 2 ? 2 : options.iterations;
   sn_train_attach(&watch, &options);
-  sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, w->args->teams,
-                                   w->args->n_teams, err);
+  sn_calibration *c = sn_calibrate(sn_train_device_name(w->args), w->args->net, w->net, &options, &wish, err);
   sn_err unkept = SN_ERR_INIT; /* what was measured is shown all the same */
   if (c) keep(w->args, c, &unkept), print(w->args, c, err);
   if (err->code == SN_OK) *err = unkept;
@@ -240,8 +280,10 @@ sn_status sn_cli_calibrate(const sn_args *args, sn_err *err) {
   sn_net *net = sn_question_net(args, err);
   if (!net) return err->code;
   sn_train_prepare();
-  work w = {args, net};
-  sn_apart_run(calibrate_apart, &w, err);
+  work w = {.args = args, .net = net};
+  if (args->backend == SN_EXEC_CUDA) time_algorithms(&w, err);
+  if (err->code == SN_OK && !sn_train_interrupted()) sn_apart_run(calibrate_apart, &w, err);
+  sn_arena_free(w.shared);
   sn_net_free(net);
   sn_train_end(err);
   return err->code;

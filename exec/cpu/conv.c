@@ -97,7 +97,7 @@ static sn_status ask(const sn__cpu *k, const void *descriptor, const_dnnl_primit
 
 sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block, bool *native,
                              sn_err *err) {
-  bool turned = k->net->layers[layer].op == SN_DECONV, by_data = turned || !sn__reads_data(k, layer);
+  bool turned = k->net->layers[layer].op == SN_DECONV, by_data = turned || !sn__reads_batch(k->net, layer);
   const convolution c = convolution_of(k, layer);
   dnnl_primitive_desc_t forward = NULL, backward = NULL, weights = NULL;
   descriptors d;
@@ -170,7 +170,7 @@ sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t index, sn_err *err) {
   uint32_t x = sn__input_layout(k, index, 0), y = sn__output_layout(k, index);
   sn__cpu_layer *layer = &k->layers[index];
   const convolution c = convolution_of(k, index);
-  const trio made = {&layer->forward, sn__reads_data(k, index) ? NULL : &layer->backward, &layer->weights};
+  const trio made = {&layer->forward, sn__reads_batch(k->net, index) ? NULL : &layer->backward, &layer->weights};
   bool native;
   if (sn__conv_is_native(k, index, x, y, &native, err)) return err->code;
   return make(k, &c, x, y, made, layer, native, err);
@@ -184,7 +184,7 @@ sn_status sn__cpu_conv_forward(sn__cpu *k, const sn_call *call, sn_err *err) {
 
 /* Whether the call makes dx. */
 static bool makes_dx(const sn__cpu *k, const sn_call *call) {
-  return call->part != SN_STEP_FILTER && call->dx[0] && !sn__reads_data(k, call->layer);
+  return call->part != SN_STEP_FILTER && call->dx[0] && !sn__reads_batch(k->net, call->layer);
 }
 
 /* dx comes last: an FC's may lie where x does. */

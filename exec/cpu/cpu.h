@@ -88,8 +88,6 @@ uint32_t sn__output_layout(const sn__cpu *k, uint32_t layer);
  * work. */
 sn_status sn__conv_is_native(const sn__cpu *k, uint32_t layer, uint32_t x_block, uint32_t y_block, bool *native,
                              sn_err *err);
-/* The layer reads the input batch, or a FORK of it: nobody needs the gradient with respect to that. */
-bool sn__reads_data(const sn__cpu *k, uint32_t layer);
 
 /* Operators with primitives. POOL has them for averages only. */
 sn_status sn__cpu_conv_make(sn__cpu *k, uint32_t layer, sn_err *err);

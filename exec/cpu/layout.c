@@ -26,12 +26,6 @@ uint32_t sn__output_layout(const sn__cpu *k, uint32_t layer) {
   return k->layouts[k->net->layers[layer].first_output];
 }
 
-bool sn__reads_data(const sn__cpu *k, uint32_t layer) {
-  do layer = sn_layer_input(k->net, &k->net->layers[layer], 0)->producer;
-  while (k->net->layers[layer].op == SN_FORK);
-  return k->net->layers[layer].op == SN_DATA;
-}
-
 /* What a group is, at the value that stands for it. */
 typedef struct group {
   uint32_t parent; /* a value of the same group; its own: it stands for it */

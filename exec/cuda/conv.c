@@ -3,7 +3,10 @@
  * Backward data and filter have no explicit GEMM and no index table of the same names: what needs no workspace stands
  * for implicit GEMM (algorithm 0), the other implicit one for the precomputed GEMM (algorithm 1). Those that add with
  * atomics, and so give other bits each time, are left out where determinism is asked for: algorithm 0 of both backward
- * kernels and algorithm 3 of the filter's (cuDNN documentation, "Reproducibility"). */
+ * kernels and algorithm 3 of the filter's (cuDNN documentation, "Reproducibility").
+ *
+ * The gradient with respect to the input batch, which nobody needs, is not computed, as on the CPU; the tensor that the
+ * graph has for it stays unwritten. Such a layer has one algorithm for it, which takes no workspace and no time. */
 #include "exec/cuda/cuda.h"
 
 #include "base/checked.h"
@@ -110,7 +113,8 @@ sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err
                    call->dy[0], call->dx[0],           call->workspace, call->workspace_bytes};
   conv_run filter = {call->layer, SN_CONV_BACKWARD_FILTER, step->algo[1],   call->x[0],
                      call->dy[0], call->gradients,         call->workspace, call->workspace_bytes};
-  if (launch(m, &data, err) != SN_OK || launch(m, &filter, err) != SN_OK || l->tail == 0) return err->code;
+  if (!l->reads_batch && launch(m, &data, err) != SN_OK) return err->code;
+  if (launch(m, &filter, err) != SN_OK || l->tail == 0) return err->code;
   return CUDNN(cudnnConvolutionBackwardBias(m->gpu.cudnn, &one, l->y, call->dy[0], &zero, l->channels,
                                             m->gradients + l->tail_at));
 }
@@ -140,23 +144,34 @@ static bool find_workspace(const sn__cuda *m, uint32_t layer, sn_conv_kernel ker
 
 typedef struct conv_shape {
   char text[SN_SHAPE_TEXT];
+  bool reads_batch;
   uint32_t layer;
 } conv_shape;
+
+/* A deterministic one, which every plan may name. */
+static const sn_conv_choice no_work = {.algo = SN_PRECOMPUTED_GEMM, .measured = true};
+
+static bool is_no_work(const sn__layer *l, sn_conv_kernel kernel) {
+  return kernel == SN_CONV_BACKWARD_DATA && l->reads_batch;
+}
 
 static int compare_shapes(const void *a, const void *b) {
   const conv_shape *x = a, *y = b;
   int order = strcmp(x->text, y->text);
+  if (order == 0) order = (int)x->reads_batch - (int)y->reads_batch;
   return order ? order : x->layer < y->layer ? -1 : x->layer > y->layer;
 }
 
 static void find_choices(const sn__cuda *m, uint32_t layer) {
   sn__layer *l = &m->layers[layer];
-  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++)
-    for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
+  for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
+    if (is_no_work(l, kernel)) l->choices[kernel][l->n_choices[kernel]++] = no_work;
+    for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS && !is_no_work(l, kernel); algo++) {
       uint64_t workspace;
       if (find_workspace(m, layer, kernel, algo, &workspace))
         l->choices[kernel][l->n_choices[kernel]++] = (sn_conv_choice){.algo = algo, .workspace = workspace};
     }
+  }
 }
 
 /* Deep networks repeat few shapes, and cuDNN answers slowly. */
@@ -167,12 +182,14 @@ sn_status sn__conv_open(sn__cuda *m, sn_err *err) {
   if (!shapes) return sn_fail_memory(err);
   for (uint32_t i = 1; i < net->n_layers; i++) {
     if (net->layers[i].op != SN_CONV) continue;
+    m->layers[i].reads_batch = shapes[count].reads_batch = sn__reads_batch(net, i);
     sn_shape_text(net, &net->layers[i], shapes[count].text, sizeof shapes[count].text);
     shapes[count++].layer = i;
   }
   qsort(shapes, count, sizeof *shapes, compare_shapes);
   for (uint32_t i = 0; i < count; i++) {
-    bool same = i > 0 && strcmp(shapes[i].text, shapes[i - 1].text) == 0;
+    bool same =
+        i > 0 && strcmp(shapes[i].text, shapes[i - 1].text) == 0 && shapes[i].reads_batch == shapes[i - 1].reads_batch;
     uint32_t layer = shapes[i].layer;
     m->layers[layer].twin = same ? m->layers[shapes[i - 1].layer].twin : layer;
     if (!same) find_choices(m, layer);
@@ -201,7 +218,8 @@ static sn_status offer_kernel(const sn__cuda *m, uint32_t layer, sn_conv_kernel 
     return sn_fail(err, SN_BAD_DEVICE, "layer \"%.80s\": cuDNN has no %salgorithm for its %s convolution here",
                    m->route->net->layers[layer].name, m->options.deterministic ? "deterministic " : "", names[kernel]);
   memcpy(choices, twin->choices[kernel], sizeof choices);
-  for (uint32_t i = 0; i < count; i++) choices[i].ns = formula_ns(known, n_known, choices[i].algo);
+  for (uint32_t i = 0; i < count && !is_no_work(twin, kernel); i++)
+    choices[i].ns = formula_ns(known, n_known, choices[i].algo);
   return sn_costs_set_conv(costs, layer, kernel, choices, count, err);
 }
 
@@ -214,21 +232,36 @@ sn_status sn__conv_offer(const sn__cuda *m, uint32_t layer, sn_costs *costs, sn_
 
 /* ---- how long each takes ---- */
 
+/* The device works on two copies of half of so much ahead of each run, 0.2 ms where memory moves 3 TB/s: long enough
+ * for the host to have everything behind them queued, so that only the device is timed; and what the run before left in
+ * the device's caches is gone. */
+#define SPACER_BYTES (UINT64_C(256) << 20)
+
 typedef struct timer {
   sn__cuda *m;
-  void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice);
+  sn_timed_algorithms *timed;
+  bool (*stop)(void *user);
   void *user;
-  cudaEvent_t begin, end;
+  cudaEvent_t begins[WARM_UP + SAMPLES], ends[WARM_UP + SAMPLES];
+  unsigned char *spacer; /* NULL: the device has no room for one */
+  uint64_t spacer_bytes;
   float *x, *y, *w; /* scratch for one layer */
   float *numbers;   /* RANDOM_FLOATS of them, in host memory */
 } timer;
 
-static sn_status time_once(const timer *t, const conv_run *run, float *ms, sn_err *err) {
+static sn_status space(const timer *t, cudaStream_t stream, sn_err *err) {
+  uint64_t half = t->spacer_bytes / 2;
+  for (int i = 0; t->spacer && i < 2; i++)
+    if (CUDA(cudaMemcpyAsync(t->spacer + half, t->spacer, half, cudaMemcpyDeviceToDevice, stream)) != SN_OK) break;
+  return err->code;
+}
+
+static sn_status queue_run(const timer *t, const conv_run *run, int sample, sn_err *err) {
   cudaStream_t stream = t->m->gpu.streams[SN_LANE_COMPUTE];
-  if (CUDA(cudaEventRecord(t->begin, stream)) != SN_OK || launch(t->m, run, err) != SN_OK ||
-      CUDA(cudaEventRecord(t->end, stream)) != SN_OK || CUDA(cudaDeviceSynchronize()) != SN_OK)
+  if (space(t, stream, err) != SN_OK || CUDA(cudaEventRecord(t->begins[sample], stream)) != SN_OK ||
+      launch(t->m, run, err) != SN_OK)
     return err->code;
-  return CUDA(cudaEventElapsedTime(ms, t->begin, t->end));
+  return CUDA(cudaEventRecord(t->ends[sample], stream));
 }
 
 static int compare(const void *a, const void *b) {
@@ -239,8 +272,13 @@ static int compare(const void *a, const void *b) {
 /* The median of some runs behind others that warm up. */
 static sn_status time_run(const timer *t, const conv_run *run, int64_t *ns, sn_err *err) {
   float ms[WARM_UP + SAMPLES];
-  for (int i = 0; i < WARM_UP + SAMPLES; i++)
-    if (time_once(t, run, &ms[i], err) != SN_OK) return err->code;
+  for (int i = 0; i < WARM_UP + SAMPLES; i++) {
+    if (i == WARM_UP && CUDA(cudaDeviceSynchronize()) != SN_OK) return err->code; /* kernels are loaded */
+    if (queue_run(t, run, i, err) != SN_OK) return err->code;
+  }
+  if (CUDA(cudaDeviceSynchronize()) != SN_OK) return err->code;
+  for (int i = WARM_UP; i < WARM_UP + SAMPLES; i++)
+    if (CUDA(cudaEventElapsedTime(&ms[i], t->begins[i], t->ends[i])) != SN_OK) return err->code;
   qsort(ms + WARM_UP, SAMPLES, sizeof *ms, compare);
   *ns = llround((double)ms[WARM_UP + SAMPLES / 2] * 1e6);
   return SN_OK;
@@ -261,19 +299,19 @@ static bool is_usable(void) {
   return cudaDeviceSynchronize() == cudaSuccess;
 }
 
-/* Times one algorithm: `measured`, or *unavailable where cuDNN offers it and cannot run it. One whose workspace the
- * device has no room for now is neither. */
+/* Times one algorithm: `measured`, or *unavailable where cuDNN offers it and cannot run it, which the device may not
+ * survive: an error. One whose workspace the device has no room for now is neither. */
 static sn_status time_choice(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice *choice,
                              bool *unavailable, sn_err *err) {
   sn_err failed = SN_ERR_INIT;
   conv_run run = run_of(t, layer, kernel, choice);
   *unavailable = false;
+  if (choice->measured) return SN_OK; /* there is no work */
   if (sn__gpu_malloc(&run.workspace, choice->workspace, "a convolution workspace", &failed) != SN_OK) return SN_OK;
   choice->measured = time_run(t, &run, &choice->ns, &failed) == SN_OK;
   if (run.workspace) cudaFree(run.workspace);
-  if (choice->measured) return SN_OK;
-  *unavailable = is_usable();
-  if (*unavailable) return SN_OK;
+  *unavailable = !choice->measured;
+  if (choice->measured || is_usable()) return SN_OK;
   *err = failed;
   sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->net->layers[layer].name,
                 sn_conv_algo_name(choice->algo));
@@ -284,7 +322,17 @@ static sn_status time_choice(const timer *t, uint32_t layer, sn_conv_kernel kern
 static void note_all(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
   const sn_net *net = t->m->route->net;
   for (uint32_t i = layer; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_CONV && t->m->layers[i].twin == layer) t->note(t->user, i, kernel, choice);
+    if (net->layers[i].op == SN_CONV && t->m->layers[i].twin == layer)
+      t->timed->list[t->timed->count++] = (sn_timed_algorithm){i, kernel, choice};
+}
+
+/* By an earlier process. */
+static const sn_timed_algorithm *find_known(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo) {
+  for (uint32_t i = 0; i < t->timed->count; i++) {
+    const sn_timed_algorithm *known = &t->timed->list[i];
+    if (known->layer == layer && known->kernel == kernel && known->choice.algo == algo) return known;
+  }
+  return NULL;
 }
 
 /* An algorithm that cannot run is not offered again, unless it is the only one. */
@@ -295,15 +343,26 @@ static void forget_choice(sn__layer *l, sn_conv_kernel kernel, uint32_t index) {
   l->n_choices[kernel] = left;
 }
 
-static sn_status time_kernels(const timer *t, uint32_t layer, sn_err *err) {
+/* One algorithm of a layer's kernel, unless it is known. */
+static sn_status time_one(const timer *t, uint32_t layer, sn_conv_kernel kernel, uint32_t index, sn_err *err) {
   sn__layer *l = &t->m->layers[layer];
+  sn_conv_choice choice = l->choices[kernel][index];
+  const sn_timed_algorithm *known = find_known(t, layer, kernel, choice.algo);
+  bool unavailable = known && !known->choice.measured;
+  if (!known) {
+    time_choice(t, layer, kernel, &choice, &unavailable, err);
+    if (unavailable || choice.measured) note_all(t, layer, kernel, choice);
+  }
+  if (unavailable) forget_choice(l, kernel, index);
+  return err->code;
+}
+
+static sn_status time_kernels(const timer *t, uint32_t layer, sn_err *err) {
+  const sn__layer *l = &t->m->layers[layer];
   for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++)
     for (uint32_t i = l->n_choices[kernel]; i-- > 0;) {
-      sn_conv_choice choice = l->choices[kernel][i];
-      bool unavailable;
-      if (time_choice(t, layer, kernel, &choice, &unavailable, err) != SN_OK) return err->code;
-      if (unavailable) forget_choice(l, kernel, i);
-      if (unavailable || choice.measured) note_all(t, layer, kernel, choice);
+      if (t->stop && t->stop(t->user)) return SN_OK;
+      if (time_one(t, layer, kernel, i, err) != SN_OK) return err->code;
     }
   return SN_OK;
 }
@@ -347,17 +406,44 @@ static float *draw_numbers(void) {
   return numbers;
 }
 
-sn_status sn__conv_time_all(sn__cuda *m,
-                            void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
-                            void *user, sn_err *err) {
+/* A small part of the device's memory: the smaller a device, the slower it is. */
+static void open_spacer(timer *t) {
+  sn_err none = SN_ERR_INIT;
+  size_t unused = 0, total = 0;
+  void *memory = NULL;
+  if (cudaMemGetInfo(&unused, &total) != cudaSuccess) return;
+  t->spacer_bytes = sn_min(SPACER_BYTES, unused / 256) / 512 * 512;
+  if (t->spacer_bytes > 0) sn__gpu_malloc(&memory, t->spacer_bytes, "measuring", &none);
+  t->spacer = memory;
+}
+
+static sn_status open_timer(timer *t, sn_err *err) {
+  t->numbers = draw_numbers();
+  if (!t->numbers) return sn_fail_memory(err);
+  for (int i = 0; i < WARM_UP + SAMPLES; i++)
+    if (CUDA(cudaEventCreateWithFlags(&t->begins[i], cudaEventDefault)) != SN_OK ||
+        CUDA(cudaEventCreateWithFlags(&t->ends[i], cudaEventDefault)) != SN_OK)
+      return err->code;
+  open_spacer(t);
+  return SN_OK;
+}
+
+static void close_timer(timer *t) {
+  for (int i = 0; i < WARM_UP + SAMPLES; i++) {
+    if (t->begins[i]) cudaEventDestroy(t->begins[i]);
+    if (t->ends[i]) cudaEventDestroy(t->ends[i]);
+  }
+  if (t->spacer) cudaFree(t->spacer);
+  free(t->numbers);
+}
+
+sn_status sn__conv_time_all(sn__cuda *m, sn_timed_algorithms *timed, bool (*stop)(void *user), void *user,
+                            sn_err *err) {
   const sn_net *net = m->route->net;
-  timer t = {.m = m, .note = note, .user = user, .numbers = draw_numbers()};
-  sn_status status = t.numbers ? CUDA(cudaEventCreateWithFlags(&t.begin, cudaEventDefault)) : sn_fail_memory(err);
-  if (status == SN_OK) status = CUDA(cudaEventCreateWithFlags(&t.end, cudaEventDefault));
+  timer t = {.m = m, .timed = timed, .stop = stop, .user = user};
+  sn_status status = open_timer(&t, err);
   for (uint32_t i = 1; i < net->n_layers && status == SN_OK; i++)
     if (net->layers[i].op == SN_CONV && m->layers[i].twin == i) status = time_layer(&t, i, err);
-  if (t.begin) cudaEventDestroy(t.begin);
-  if (t.end) cudaEventDestroy(t.end);
-  free(t.numbers);
+  close_timer(&t);
   return status;
 }

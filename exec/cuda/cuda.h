@@ -89,6 +89,7 @@ typedef struct sn__layer {
   uint64_t statistics_step;
   uint64_t given_at;  /* floats, in host and device memory: DROPOUT's mask, SOFTMAX's one-hot labels */
   uint64_t logits_at; /* floats, in host memory: SOFTMAX's input */
+  bool reads_batch;   /* CONV: no gradient with respect to its input is computed */
   uint32_t twin;      /* CONV: the first layer of the same shape, which has the choices of all of them */
   uint32_t n_choices[SN_CONV_KERNELS];
   sn_conv_choice choices[SN_CONV_KERNELS][SN_CONV_ALGOS]; /* algorithms that cuDNN has for it, and workspaces */
@@ -132,9 +133,7 @@ sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err
 sn_status sn__conv_open(sn__cuda *m, sn_err *err);
 sn_status sn__conv_offer(const sn__cuda *m, uint32_t layer, sn_costs *costs, sn_err *err);
 /* See sn_machine_ops. */
-sn_status sn__conv_time_all(sn__cuda *m,
-                            void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
-                            void *user, sn_err *err);
+sn_status sn__conv_time_all(sn__cuda *m, sn_timed_algorithms *timed, bool (*stop)(void *user), void *user, sn_err *err);
 
 /* ---- what lies outside the pool ---- */
 

@@ -50,10 +50,9 @@ static sn_status room(void *self, uint64_t *bytes, sn_err *err) {
   return sn__gpu_room(bytes, err);
 }
 
-static sn_status time_algorithms(void *self,
-                                 void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
-                                 void *user, sn_err *err) {
-  return sn__conv_time_all(self, note, user, err);
+static sn_status time_algorithms(void *self, sn_timed_algorithms *timed, bool (*stop)(void *user), void *user,
+                                 sn_err *err) {
+  return sn__conv_time_all(self, timed, stop, user, err);
 }
 
 static void close_machine(void *self) {

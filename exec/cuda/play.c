@@ -1,8 +1,10 @@
 /* The back end: obeys a plan on the GPU. One stream per lane, one event per fence; addresses are looked up when an
  * instruction is fed, and nothing waits before sync(), so the host runs ahead of the device as far as it likes.
  *
- * Times: an event before and behind every computation and copy. On a lane that waited, the time between the end of its
- * last operation and the beginning of the next is the wait's. */
+ * Times: an event behind every computation and copy, and one before it where its lane has waited or done nothing yet;
+ * else it begins where the one before it ended. So what the device does between two operations belongs to the second,
+ * and there are hardly more events than operations. On a lane that waited, the time between the end of its last
+ * operation and the beginning of the next is the wait's. */
 #include "exec/cuda/cuda.h"
 
 #include "exec/kernel/kernel_internal.h"
@@ -18,7 +20,7 @@ typedef struct sn__cuda_play {
   unsigned char *pool, *external;
   unsigned char **place;      /* per tensor: where it lies, or NULL */
   float **pointers;           /* of the current call; see sn_call_fill() */
-  cudaEvent_t *begins, *ends; /* per instruction; NULL for what takes no time */
+  cudaEvent_t *begins, *ends; /* per instruction; NULL for what takes no time, or begins where another ended */
   cudaEvent_t *fences;
   cudaEvent_t start, idle[SN_PLAIN_LANES];
   uint64_t iteration;
@@ -40,18 +42,30 @@ static sn_status make_tables(const sn__cuda *m, play *p, sn_err *err) {
   return p->place && p->pointers && p->begins && p->ends && p->fences ? SN_OK : sn_fail_memory(err);
 }
 
+/* Operations that begin apart from the end of the one before them. */
+static sn_status make_begins(play *p, sn_err *err) {
+  bool apart[SN_PLAIN_LANES];
+  sn_status status = SN_OK;
+  for (int lane = 0; lane < SN_PLAIN_LANES; lane++) apart[lane] = true;
+  for (uint32_t i = 0; i < p->plan->n_instrs && status == SN_OK; i++) {
+    const sn_instr *instr = &p->plan->instrs[i];
+    if (instr->kind == SN_WAIT) apart[instr->lane] = true;
+    if (!takes_time(instr)) continue;
+    if (apart[instr->lane]) status = CUDA(cudaEventCreateWithFlags(&p->begins[i], cudaEventDefault));
+    apart[instr->lane] = false;
+  }
+  return status;
+}
+
 static sn_status make_events(play *p, sn_err *err) {
   sn_status status = CUDA(cudaEventCreateWithFlags(&p->start, cudaEventDefault));
   for (int lane = 0; lane < SN_PLAIN_LANES && status == SN_OK; lane++)
     status = CUDA(cudaEventCreateWithFlags(&p->idle[lane], cudaEventDefault));
   for (uint32_t f = 0; f < p->plan->n_fences && status == SN_OK; f++)
     status = CUDA(cudaEventCreateWithFlags(&p->fences[f], cudaEventDisableTiming));
-  for (uint32_t i = 0; i < p->plan->n_instrs && status == SN_OK; i++) {
-    if (!takes_time(&p->plan->instrs[i])) continue;
-    status = CUDA(cudaEventCreateWithFlags(&p->begins[i], cudaEventDefault));
-    if (status == SN_OK) status = CUDA(cudaEventCreateWithFlags(&p->ends[i], cudaEventDefault));
-  }
-  return status;
+  for (uint32_t i = 0; i < p->plan->n_instrs && status == SN_OK; i++)
+    if (takes_time(&p->plan->instrs[i])) status = CUDA(cudaEventCreateWithFlags(&p->ends[i], cudaEventDefault));
+  return status == SN_OK ? make_begins(p, err) : status;
 }
 
 static sn_status reserve(void *self, const sn_plan *plan, sn_trace *trace, sn_err *err) {
@@ -138,6 +152,11 @@ static sn_status release(void *self, uint32_t index, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status record_begin(const sn__cuda *m, uint32_t index, sn_err *err) {
+  cudaEvent_t begin = m->play->begins[index];
+  return begin ? CUDA(cudaEventRecord(begin, m->gpu.streams[m->play->plan->instrs[index].lane])) : SN_OK;
+}
+
 static sn__step make_step(const sn__cuda *m, const sn_instr *i) {
   const sn_step *step = &m->route->steps[i->id];
   const sn__layer *l = &m->layers[step->layer];
@@ -165,7 +184,7 @@ static sn_status compute(void *self, uint32_t index, sn_err *err) {
   cudaStream_t stream = m->gpu.streams[i->lane];
   if (!m->batch) return sn_fail(err, SN_BUG, "an iteration was fed no batch");
   sn__step step = make_step(m, i);
-  if (CUDA(cudaEventRecord(p->begins[index], stream)) == SN_OK && sn__kernel_run(m, &step, err) == SN_OK)
+  if (record_begin(m, index, err) == SN_OK && sn__kernel_run(m, &step, err) == SN_OK)
     CUDA(cudaEventRecord(p->ends[index], stream));
   if (err->code != SN_OK)
     sn_err_prefix(err, "layer \"%.80s\" %s%s (instruction %u)", sn__call_layer(&step.call)->name,
@@ -181,7 +200,7 @@ static sn_status copy(void *self, uint32_t index, sn_err *err) {
   cudaStream_t stream = m->gpu.streams[i->lane];
   bool out = i->kind == SN_COPY_OUT;
   unsigned char *device = p->place[i->id], *outside = p->external + i->offset;
-  if (CUDA(cudaEventRecord(p->begins[index], stream)) == SN_OK &&
+  if (record_begin(m, index, err) == SN_OK &&
       CUDA(cudaMemcpyAsync(out ? outside : device, out ? device : outside, i->bytes,
                            out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToDevice, stream)) == SN_OK)
     CUDA(cudaEventRecord(p->ends[index], stream));
@@ -213,15 +232,19 @@ static sn_status since_start(const play *p, cudaEvent_t event, int64_t *ns, sn_e
 }
 
 static sn_status read_events(const play *p, sn_err *err) {
-  sn_status status = SN_OK;
-  for (uint32_t i = 0; i < p->fed && status == SN_OK; i++) {
+  int64_t now[SN_PLAIN_LANES] = {0};
+  for (uint32_t i = 0; i < p->fed; i++) {
     sn_span *span = &p->trace->spans[i];
+    int64_t *lane_ns = &now[p->plan->instrs[i].lane];
     *span = (sn_span){-1, -1};
     if (!takes_time(&p->plan->instrs[i])) continue;
-    status = since_start(p, p->begins[i], &span->begin_ns, err);
-    if (status == SN_OK) status = since_start(p, p->ends[i], &span->end_ns, err);
+    span->begin_ns = *lane_ns;
+    if ((p->begins[i] && since_start(p, p->begins[i], &span->begin_ns, err) != SN_OK) ||
+        since_start(p, p->ends[i], &span->end_ns, err) != SN_OK)
+      return err->code;
+    *lane_ns = span->end_ns;
   }
-  return status;
+  return SN_OK;
 }
 
 /* What each lane did between its operations: a wait lasts until the lane's next operation begins. */

@@ -14,6 +14,12 @@ static inline const sn_layer *sn__call_layer(const sn_call *call) {
 static inline sn_shape sn__call_input(const sn_call *call, uint32_t i) {
   return sn_layer_input_shape(call->net, sn__call_layer(call), i);
 }
+/* The layer reads the input batch, or a FORK of it: nobody needs the gradient with respect to that. */
+static inline bool sn__reads_batch(const sn_net *net, uint32_t layer) {
+  do layer = sn_layer_input(net, &net->layers[layer], 0)->producer;
+  while (net->layers[layer].op == SN_FORK);
+  return net->layers[layer].op == SN_DATA;
+}
 static inline uint64_t sn__plane(sn_shape s) {
   return (uint64_t)s.h * s.w;
 }

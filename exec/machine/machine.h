@@ -69,6 +69,19 @@ typedef struct sn_outcome {
                      * there are no classes */
 } sn_outcome;
 
+/* Convolution algorithms of layers, and how long each takes; one that is not `measured` does not run here. The list is
+ * the caller's, with room for SN_CONV_KERNELS x SN_CONV_ALGOS of each layer. */
+typedef struct sn_timed_algorithm {
+  uint32_t layer;
+  sn_conv_kernel kernel;
+  sn_conv_choice choice;
+} sn_timed_algorithm;
+
+typedef struct sn_timed_algorithms {
+  sn_timed_algorithm *list;
+  uint32_t count;
+} sn_timed_algorithms;
+
 typedef struct sn_machine_ops {
   /* Tells what the kernels need, beyond what the formulas of the cost model know: scratch of a step
    * (sn_costs_set_scratch), how values lie for them (sn_costs_set_layouts), the convolution algorithms that exist and
@@ -92,12 +105,13 @@ typedef struct sn_machine_ops {
   sn_status (*used_bytes)(void *self, uint64_t *bytes, sn_err *err);
   /* The largest pool that the device can give now; NULL: it cannot be said. */
   sn_status (*room)(void *self, uint64_t *bytes, sn_err *err);
-  /* Measures every convolution algorithm that offer() named and calls `note` for each. One that turns out not to run is
-   * noted as not `measured`, and offered no more. NULL where there is only one algorithm, whose time the trace of a
-   * play has. */
-  sn_status (*time_algorithms)(void *self,
-                               void (*note)(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice),
-                               void *user, sn_err *err);
+  /* Times every convolution algorithm that offer() named and that is not in the list, and adds it there. One that turns
+   * out not to run is added as not `measured`, and offered no more, unless it is the only one. Where the device does
+   * not survive one, that is added as well before the error comes back: the next process can go on behind it. `stop`,
+   * which may be NULL, is asked before each. NULL where there is only one algorithm, whose time the trace of a play
+   * has. */
+  sn_status (*time_algorithms)(void *self, sn_timed_algorithms *timed, bool (*stop)(void *user), void *user,
+                               sn_err *err);
   void (*close)(void *self);
 } sn_machine_ops;
 

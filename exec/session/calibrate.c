@@ -18,22 +18,15 @@ typedef struct samples {
   int64_t ns[KEPT_SAMPLES];
 } samples;
 
-typedef struct algorithm {
-  uint32_t layer;
-  sn_conv_kernel kernel;
-  sn_conv_choice choice;
-} algorithm;
-
 typedef struct calibrator {
   const sn_net *net;
   const sn_session_options *options;
   const sn_calibration *old;
-  samples *samples;      /* n_layers x SN_PASSES */
-  uint8_t (*algo)[2];    /* the same: what the plans chose */
-  uint64_t *workspace;   /* the same */
-  algorithm *algorithms; /* of machines that have a choice */
-  uint32_t n_algorithms, room;
-  const uint32_t *counts; /* of threads, for teams */
+  samples *samples;                 /* n_layers x SN_PASSES */
+  uint8_t (*algo)[2];               /* the same: what the plans chose */
+  uint64_t *workspace;              /* the same */
+  const sn_timed_algorithms *timed; /* of machines that have a choice */
+  const uint32_t *counts;           /* of threads, for teams */
   uint32_t n_counts;
   sn__team_times *teams; /* NULL: not asked for */
   sn__slowing *slowing;  /* NULL: copies have engines of their own */
@@ -72,26 +65,12 @@ static sn_status visit(void *user, uint64_t iteration, const sn_plan *plan, cons
     const sn_step *step = &plan->route->steps[instr->id];
     size_t at = slot(step->layer, step->pass);
     samples *s = &c->samples[at];
+    if (s->count > 0 && memcmp(c->algo[at], instr->algo, sizeof c->algo[at]) != 0) continue; /* another plan's choice */
     if (s->count < KEPT_SAMPLES) s->ns[s->count++] = trace->spans[i].end_ns - trace->spans[i].begin_ns;
     memcpy(c->algo[at], instr->algo, sizeof c->algo[at]);
     c->workspace[at] = sn_max(c->workspace[at], instr->bytes);
   }
   return SN_OK;
-}
-
-static void note_algorithm(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
-  calibrator *c = user;
-  if (c->n_algorithms == c->room) {
-    uint32_t room = c->room ? 2 * c->room : 256;
-    algorithm *more = realloc(c->algorithms, room * sizeof *more);
-    if (!more) {
-      sn_fail_memory(c->err);
-      return;
-    }
-    c->algorithms = more;
-    c->room = room;
-  }
-  c->algorithms[c->n_algorithms++] = (algorithm){layer, kernel, choice};
 }
 
 /* ---- what the device is like ---- */
@@ -183,7 +162,7 @@ static sn_status add_timing(calibrator *c, sn_timing t) {
 }
 
 /* The formulas' time of an algorithm, 0 where the machine knows one that they do not offer. */
-static int64_t formula_of(const sn_costs *formulas, const algorithm *a) {
+static int64_t formula_of(const sn_costs *formulas, const sn_timed_algorithm *a) {
   uint32_t count;
   const sn_conv_choice *choices = sn_costs_conv(formulas, a->layer, a->kernel, &count);
   for (uint32_t i = 0; i < count; i++)
@@ -192,8 +171,8 @@ static int64_t formula_of(const sn_costs *formulas, const algorithm *a) {
 }
 
 static sn_status add_algorithms(calibrator *c, const sn_costs *formulas) {
-  for (uint32_t i = 0; i < c->n_algorithms; i++) {
-    const algorithm *a = &c->algorithms[i];
+  for (uint32_t i = 0; i < c->timed->count; i++) {
+    const sn_timed_algorithm *a = &c->timed->list[i];
     char shape[SN_SHAPE_TEXT];
     sn_timing t = {.shape = sn_shape_text(c->net, &c->net->layers[a->layer], shape, sizeof shape),
                    .op = c->net->layers[a->layer].op,
@@ -212,8 +191,8 @@ static sn_status add_algorithms(calibrator *c, const sn_costs *formulas) {
 /* What of a step's time and of its formula is an algorithm's that was timed by itself. */
 static void subtract_algorithms(const calibrator *c, const sn_costs *formulas, uint32_t layer, sn_pass pass,
                                 sn_timing *t) {
-  for (uint32_t i = 0; i < c->n_algorithms; i++) {
-    const algorithm *a = &c->algorithms[i];
+  for (uint32_t i = 0; i < c->timed->count; i++) {
+    const sn_timed_algorithm *a = &c->timed->list[i];
     bool belongs = a->layer == layer && pass != SN_UPDATE && (a->kernel == SN_CONV_FORWARD) == (pass == SN_FORWARD);
     if (!belongs || !a->choice.measured ||
         a->choice.algo != c->algo[slot(layer, pass)][a->kernel == SN_CONV_BACKWARD_FILTER])
@@ -299,7 +278,7 @@ static sn_status add_teams(calibrator *c, const sn_machine *machine) {
 }
 
 static sn_status make_timings(calibrator *c, const sn_machine *machine) {
-  size_t most = (size_t)c->net->n_layers * SN_PASSES + c->n_algorithms + (c->old ? c->old->n_timings : 0);
+  size_t most = (size_t)c->net->n_layers * SN_PASSES + c->timed->count + (c->old ? c->old->n_timings : 0);
   if (c->teams) most += sn__team_times_most(c->teams);
   sn_costs *formulas = sn_costs_new(c->net, &c->made->profile, c->err);
   if (formulas) sn_costs_set_optimizer(formulas, c->net, &c->made->profile, optimizer_of(c));
@@ -326,8 +305,13 @@ uint32_t sn_calibrate_plans(sn_exec_backend backend, const uint32_t *teams, uint
 static sn_status train(calibrator *c, sn_session *session) {
   static const sn_strategy strategies[PLAIN_PLANS] = {{.liveness = SN_LIVENESS_NONE},
                                                       {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
-  for (int i = 0; i < PLAIN_PLANS; i++)
-    if (sn_session_add(session, strategies[i], c->err) != SN_OK) return c->err->code;
+  for (int i = 0; i < PLAIN_PLANS; i++) {
+    sn_err no_fit = SN_ERR_INIT; /* the other takes less */
+    if (sn_session_add(session, strategies[i], i + 1 < PLAIN_PLANS ? &no_fit : c->err) == SN_OK) continue;
+    if (no_fit.code == SN_NO_FIT) continue;
+    if (no_fit.code != SN_OK) *c->err = no_fit;
+    return c->err->code;
+  }
   c->plain_done = true;
   const sn_strategy copying = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CONV};
   if (c->slowing && sn_session_add(session, copying, c->err) != SN_OK) return c->err->code;
@@ -367,16 +351,14 @@ static sn_status measure(calibrator *c, const char *name, sn_session *session) {
   sn_copy_rates rates;
   if (open_teams(c, machine) != SN_OK || name_all(c, name, &machine->info) != SN_OK || train(c, session) != SN_OK)
     return c->err->code;
-  if (machine->ops->time_algorithms && machine->ops->time_algorithms(machine->self, note_algorithm, c, c->err) != SN_OK)
-    return c->err->code;
   if (sn_copies_measure(machine, sn_session_route(session), &rates, c->err) != SN_OK) return c->err->code;
   const sn_run *run = sn_session_run(session);
-  uint64_t context = run->results[0].context_bytes;
   uint32_t plans = sn_calibrate_plans(c->options->backend, NULL, 0);
   if (c->teams) plans += sn__team_times_plans(machine->info.cores.count, c->counts, c->n_counts);
-  bool whole = run->n_results == plans && run->results[plans - 1].iterations == run->iterations;
+  bool whole = run->n_results + run->n_failures == plans && run->n_results > 0 &&
+               run->results[run->n_results - 1].iterations == run->iterations;
   if (!whole) return sn_fail(c->err, SN_BAD_DEVICE, "stopped before everything was measured; nothing is kept of it");
-  if (set_profile(c, name, &machine->info, context) != SN_OK) return c->err->code;
+  if (set_profile(c, name, &machine->info, run->results[0].context_bytes) != SN_OK) return c->err->code;
   set_link(c, &rates);
   if (set_speeds(c, &rates) != SN_OK) return c->err->code;
   if (make_timings(c, machine) == SN_OK) sn_calibration_fit(c->made, c->err);
@@ -399,13 +381,37 @@ static bool allocate(calibrator *c) {
   return c->samples && c->algo && c->workspace && c->err->code == SN_OK;
 }
 
+uint32_t sn_calibrate_room(const sn_net *net) {
+  uint32_t layers = 0;
+  for (uint32_t i = 1; i < net->n_layers; i++) layers += net->layers[i].op == SN_CONV;
+  return layers * SN_CONV_KERNELS * SN_CONV_ALGOS;
+}
+
+sn_status sn_calibrate_algorithms(const char *spec, const sn_net *net, const sn_session_options *options,
+                                  sn_timed_algorithms *timed, sn_err *err) {
+  sn_session *session = sn_session_open(spec, net, options, err);
+  const sn_machine *machine = session ? sn_session_machine(session) : NULL;
+  if (machine && machine->ops->time_algorithms)
+    machine->ops->time_algorithms(machine->self, timed, options->stop, options->user, err);
+  sn_session_close(session);
+  return err->code;
+}
+
 sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *net, const sn_session_options *options,
-                             const uint32_t *teams, uint32_t n_teams, sn_err *err) {
-  calibrator c = {.net = net, .options = options, .counts = teams, .n_counts = n_teams, .err = err};
+                             const sn_calibrate_wish *wish, sn_err *err) {
+  static const sn_timed_algorithms none = {0};
+  calibrator c = {.net = net,
+                  .options = options,
+                  .timed = wish->timed ? wish->timed : &none,
+                  .counts = wish->teams,
+                  .n_counts = wish->n_teams,
+                  .err = err};
   sn_session_options own = *options;
   own.visit = visit;
   own.visitor = &c;
   own.compare = false;
+  own.algorithms = c.timed;
+  if (c.timed->count > 0) own.workspace = SN_WORKSPACE_DYNAMIC; /* the fastest, which others train with */
   sn_session *session = NULL;
   if (net->adapted)
     sn_fail(err, SN_BAD_USAGE, "a calibration measures networks all of whose layers are trained; leave out +lora");
@@ -420,7 +426,6 @@ sn_calibration *sn_calibrate(const char *name, const char *spec, const sn_net *n
   free(c.samples);
   free(c.algo);
   free(c.workspace);
-  free(c.algorithms);
   sn__team_times_free(c.teams);
   if (err->code == SN_OK) return c.made;
   sn_calibration_free(c.made);

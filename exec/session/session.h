@@ -61,6 +61,8 @@ typedef struct sn_session_options {
   sn_weight_files files;  /* weights to start from, weights and gradients to leave */
   bool want_steps;
   bool predict; /* also a predicted result for each strategy, before the measured one */
+  /* Times of the machine's convolution algorithms, where they are newer than a calibration's; NULL: none. */
+  const sn_timed_algorithms *algorithms;
   /* predict: the calibration of the machine that was opened, the session's from then on, or NULL without an error;
    * where there is none, times are the profile's, and without that they are not known and left 0. */
   sn_calibration *(*calibration)(void *user, const sn_machine_info *info, sn_err *err);

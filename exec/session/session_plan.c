@@ -39,6 +39,17 @@ static sn_status plan_rooms(const sn_session *s, const sn_route *route, sn_costs
   return SN_OK;
 }
 
+/* Algorithms that do not run are left out, unless a kernel has no other. */
+static void apply_algorithms(const sn_timed_algorithms *timed, sn_costs *costs) {
+  for (uint32_t i = 0; timed && i < timed->count; i++) {
+    const sn_timed_algorithm *a = &timed->list[i];
+    if (a->choice.measured)
+      sn_costs_set_algorithm(costs, a->layer, a->kernel, a->choice.algo, a->choice.workspace, a->choice.ns);
+    else
+      sn_costs_drop_algorithm(costs, a->layer, a->kernel, a->choice.algo);
+  }
+}
+
 sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *err) {
   sn_costs *costs = sn_costs_new(s->net, &s->device, err);
   if (!costs) return NULL;
@@ -46,6 +57,7 @@ sn_costs *sn__session_costs(const sn_session *s, const sn_route *route, sn_err *
   sn_costs_set_optimizer(costs, s->net, &s->device, s->iteration.optimizer);
   if (s->machine.ops->offer(s->machine.self, costs, err) == SN_OK) {
     if (s->calibration) sn_calibration_apply(s->calibration, s->net, costs);
+    apply_algorithms(s->options.algorithms, costs);
     if (plan_rooms(s, route, costs, err) == SN_OK) return costs; /* beyond what a calibration has seen */
   }
   sn_costs_free(costs);

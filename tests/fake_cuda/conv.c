@@ -145,8 +145,10 @@ static cudnnStatus_t start(cudnnHandle_t handle, args *k, cudnnConvolutionDescri
   cudnnStatus_t status = prepare(k, d, number);
   if (status != CUDNN_STATUS_SUCCESS) return status;
   if (bytes < k->needed) return CUDNN_STATUS_BAD_PARAM;
-  if (k->kernel == FORWARD && number > 0 && number == fake_cuda_state()->broken_algo)
-    return CUDNN_STATUS_EXECUTION_FAILED;
+  if (k->kernel == FORWARD && number > 0 && number == fake_cuda_state()->broken_algo) {
+    if (fake_cuda_state()->fault != FAKE_CRASHES) return CUDNN_STATUS_EXECUTION_FAILED;
+    gpu_crash();
+  }
   return cudnn_start(handle, run_conv, k, sizeof *k);
 }
 

@@ -30,7 +30,8 @@ typedef struct fake_cuda {
   uint64_t device_bytes, pinned_bytes; /* that there are */
   int driver;                          /* CUDA version it supports, 0: none installed */
   int devices;
-  int broken_algo;  /* forward convolutions by this algorithm fail when they are started; 0: none */
+  int broken_algo;  /* forward convolutions by this algorithm fail when they are started, or with FAKE_CRASHES when they
+                     * run; 0: none */
   uint64_t fail_at; /* the number of the call that fails, from 1; 0: none */
   fake_fault fault;
   /* kept by the fake */

@@ -104,6 +104,10 @@ cudaError_t gpu_enter(void) {
   return give(gpu.broken);
 }
 
+void gpu_crash(void) {
+  gpu.crash = true;
+}
+
 void *gpu_new(size_t size, cudaError_t *code) {
   *code = gpu_enter();
   void *object = *code == cudaSuccess ? calloc(1, size) : NULL;
@@ -315,23 +319,25 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 typedef struct fill_args {
   unsigned char *to;
   const unsigned char *from; /* NULL: all bytes are `value` */
+  bool on_device;            /* it lies there, and is read when the copy runs */
   int value;
   size_t bytes;
 } fill_args;
 
 static void run_fill(const void *args) {
   const fill_args *f = args;
-  if (!gpu_is_device(f->to, f->bytes)) return;
+  if (!gpu_is_device(f->to, f->bytes) || (f->on_device && !gpu_is_device(f->from, f->bytes))) return;
   if (f->from)
-    memcpy(f->to, f->from, f->bytes);
+    memmove(f->to, f->from, f->bytes);
   else
     memset(f->to, f->value, f->bytes);
 }
 
 static cudaError_t fill_later(fill_args f) {
-  unsigned char *staged = f.from ? malloc(f.bytes) : NULL;
-  if (f.from && !staged) abort();
-  if (f.from) f.from = memcpy(staged, f.from, f.bytes);
+  bool stages = f.from && !f.on_device;
+  unsigned char *staged = stages ? malloc(f.bytes) : NULL;
+  if (stages && !staged) abort();
+  if (stages) f.from = memcpy(staged, f.from, f.bytes);
   task *t = append(&gpu.standard, WORK);
   t->run = run_fill;
   t->owned = staged;
@@ -346,9 +352,11 @@ static void finish_default_stream(void) {
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
   cudaError_t code = gpu_enter();
   if (code != cudaSuccess) return code;
-  if (kind == cudaMemcpyHostToDevice) return fill_later((fill_args){.to = to, .from = from, .bytes = bytes});
+  if (kind != cudaMemcpyDeviceToHost)
+    return fill_later(
+        (fill_args){.to = to, .from = from, .on_device = kind == cudaMemcpyDeviceToDevice, .bytes = bytes});
   finish_default_stream();
-  if (kind != cudaMemcpyDeviceToHost || gpu.broken != cudaSuccess || !gpu_is_device(from, bytes))
+  if (gpu.broken != cudaSuccess || !gpu_is_device(from, bytes))
     return give(gpu.broken != cudaSuccess ? gpu.broken : cudaErrorInvalidValue);
   memcpy(to, from, bytes);
   return cudaSuccess;

@@ -26,6 +26,9 @@ bool gpu_is_pinned(const void *at, size_t bytes);
 /* A wrong use: noted, and the device is broken. */
 void gpu_complain(const char *what);
 
+/* What was queued last fails when it runs. */
+void gpu_crash(void);
+
 /* What the test has set. */
 fake_cuda *fake_cuda_state(void);
 

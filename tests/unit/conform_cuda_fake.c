@@ -59,6 +59,9 @@ static void reference_agrees(void **state) {
     agrees("/tests/nets/small_inception.json", 3, w, 1e-3);
   }
   agrees("lenet", 2, SN_WORKSPACE_MAX, 1e-4);
+  cuda_lab lab = cuda_lab_open_proven(cuda_net("lenet", 2, 0), "liveness+offload+recompute=cost", SN_WORKSPACE_MAX);
+  cuda_agrees(&lab, 2, cuda_elements(1e-4));
+  cuda_lab_close(&lab);
   agrees("/models/examples/small_resnet.json", 3, SN_WORKSPACE_DYNAMIC, 1e-3);
   agrees("/tests/nets/small_densenet.json", 3, SN_WORKSPACE_DYNAMIC, 1e-3);
 }

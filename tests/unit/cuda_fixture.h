@@ -16,7 +16,7 @@
 
 #include "exec/kernel/reference.h"
 #include "exec/machine/cuda_module.h"
-#include "exec/session/session.h"
+#include "exec/session/calibrate.h"
 #include "models/zoo.h"
 #include "sim/plan/lower.h"
 #include "tests/fake_cuda/fake_cuda.h"
@@ -170,34 +170,60 @@ typedef struct cuda_lab {
   sn_batches *batches;
 } cuda_lab;
 
+/* Instead of the plan that there is, by what the machine offers now. */
+static inline void cuda_lab_plan(cuda_lab *lab, const char *strategy_text, sn_workspace workspace,
+                                 uint64_t pool_bytes) {
+  sn_err err = SN_ERR_INIT;
+  sn_device device;
+  sn_strategy strategy;
+  sn_device_load("k40c", &device, &err);
+  sn_strategy_parse(strategy_text, &strategy, &err);
+  sn_trace_clear(&lab->trace);
+  sn_plan_free(lab->plan);
+  sn_schedule_free(lab->schedule);
+  sn_costs_free(lab->costs);
+  lab->costs = sn_costs_new(lab->net, &device, &err);
+  cuda_must(&err);
+  lab->machine.ops->offer(lab->machine.self, lab->costs, &err);
+  cuda_must(&err);
+  lab->schedule = sn_schedule_new(lab->route, strategy.recompute, &err);
+  lab->plan = sn_lower(lab->schedule, strategy, workspace, lab->costs, pool_bytes, &err);
+  cuda_must(&err);
+  sn_trace_init(&lab->trace, lab->plan, &err);
+  cuda_must(&err);
+}
+
 /* The net is the lab's from now on. */
 static inline cuda_lab cuda_lab_open_by(sn_optimizer optimizer, sn_net *net, const char *strategy_text,
                                         sn_workspace workspace, uint64_t pool_bytes) {
   sn_err err = SN_ERR_INIT;
   cuda_lab lab = {.net = net, .options = cuda_options(0).machine};
-  sn_device device;
-  sn_strategy strategy;
   lab.options.hyper.optimizer = optimizer;
-  sn_device_load("k40c", &device, &err);
-  sn_strategy_parse(strategy_text, &strategy, &err);
   lab.route = sn_route_new(net, SN_DIALECT_SUPERNEURONS, SN_ORDER_ROUTE, &err);
   cuda_must(&err);
   sn_machine_open_cuda(lab.route, &lab.options, &lab.machine, &err);
   cuda_must(&err);
-  lab.costs = sn_costs_new(net, &device, &err);
-  lab.machine.ops->offer(lab.machine.self, lab.costs, &err);
-  cuda_must(&err);
-  lab.schedule = sn_schedule_new(lab.route, strategy.recompute, &err);
-  lab.plan = sn_lower(lab.schedule, strategy, workspace, lab.costs, pool_bytes, &err);
-  cuda_must(&err);
+  cuda_lab_plan(&lab, strategy_text, workspace, pool_bytes);
   lab.batches = sn_batches_synthetic(net, 3, &err);
-  sn_trace_init(&lab.trace, lab.plan, &err);
   cuda_must(&err);
   return lab;
 }
 
 static inline cuda_lab cuda_lab_open(sn_net *net, const char *strategy, sn_workspace workspace, uint64_t pool_bytes) {
   return cuda_lab_open_by(SN_OPTIMIZER_MOMENTUM, net, strategy, workspace, pool_bytes);
+}
+
+/* Every algorithm has run once: a library may offer some that do not, which no plan takes then. */
+static inline cuda_lab cuda_lab_open_proven(sn_net *net, const char *strategy, sn_workspace workspace) {
+  sn_err err = SN_ERR_INIT;
+  cuda_lab lab = cuda_lab_open(net, strategy, workspace, UINT64_MAX);
+  sn_timed_algorithms timed = {calloc(sn_calibrate_room(net) + (size_t)1, sizeof *timed.list), 0};
+  assert_non_null(timed.list);
+  lab.machine.ops->time_algorithms(lab.machine.self, &timed, NULL, NULL, &err);
+  free(timed.list);
+  cuda_must(&err);
+  cuda_lab_plan(&lab, strategy, workspace, UINT64_MAX);
+  return lab;
 }
 
 static inline void cuda_lab_close(cuda_lab *lab) {

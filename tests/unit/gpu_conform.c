@@ -27,7 +27,7 @@ static void strategies_agree(void **state) {
 /* Sums of float32 in another order; a ReLU that flips in these small networks is up to some per cent of a gradient. */
 static void agrees(const char *name, sn_workspace workspace) {
   enum { BATCH = 4 };
-  cuda_lab lab = cuda_lab_open(cuda_net(name, BATCH, 0), "liveness+offload+recompute=cost", workspace, UINT64_MAX);
+  cuda_lab lab = cuda_lab_open_proven(cuda_net(name, BATCH, 0), "liveness+offload+recompute=cost", workspace);
   cuda_agrees(&lab, 1, cuda_norms(2e-2));
   cuda_lab_close(&lab);
 }

@@ -285,7 +285,7 @@ static void a_machine_is_calibrated(void **state) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.machine.threads = 1;
   options.iterations = 2;
-  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, NULL, 0, &err);
+  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, &(sn_calibrate_wish){0}, &err);
   if (err.code == SN_BAD_DEVICE) skip();
   must(&err);
   assert_true(c->out_bandwidth > 1e7 && c->in_bandwidth > 1e7 && c->together_bandwidth > 1e7);
@@ -341,7 +341,7 @@ static void kernels_take_what_was_measured(void **state) {
   sn_session_options options = SN_SESSION_OPTIONS_INIT;
   options.machine.threads = 1;
   options.iterations = 1;
-  sn_calibration *c = sn_calibrate("cpu", "resnet", small, &options, NULL, 0, &err);
+  sn_calibration *c = sn_calibrate("cpu", "resnet", small, &options, &(sn_calibrate_wish){0}, &err);
   if (err.code == SN_BAD_DEVICE) skip();
   must(&err);
   sn_cpu_kernels *kernels = sn_cpu_kernels_new(large, 1, true, &err);

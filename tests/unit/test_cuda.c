@@ -1,5 +1,6 @@
 /* The CUDA machine on the fake GPU: what it says when something is missing; every operator in many shapes against the
  * reference kernels; algorithms and their times; an iteration that is stopped; what is refused. */
+#include "exec/kernel/kernel_internal.h"
 #include "tests/unit/cuda_fixture.h"
 #include "tests/unit/op_net.h"
 
@@ -245,7 +246,9 @@ static void atomics_only_where_allowed(void **state) {
     if (lab.net->layers[i].op != SN_CONV) continue;
     for (sn_conv_kernel k = SN_CONV_BACKWARD_DATA; k < SN_CONV_KERNELS; k++) {
       const sn_conv_choice *choices = sn_costs_conv(lab.costs, i, k, &count);
-      assert_true(count > 0 && choices[count - 1].workspace > 0); /* the one without workspace adds with atomics */
+      bool no_work = k == SN_CONV_BACKWARD_DATA && sn__reads_batch(lab.net, i);
+      assert_true(count > 0);
+      assert_true(no_work || choices[count - 1].workspace > 0); /* the one without workspace adds with atomics */
     }
   }
   uint64_t first = cuda_lab_play(&lab, lab.plan);
@@ -259,15 +262,35 @@ static void atomics_only_where_allowed(void **state) {
   assert_int_equal(fake->live, 0);
 }
 
-typedef struct times {
-  uint32_t notes[SN_CONV_KERNELS], wrong;
-  const sn_net *net;
-} times;
+/* A list for a network, and how many of it there are of a kernel. */
+static sn_timed_algorithms list_for(const sn_net *net) {
+  sn_timed_algorithms timed = {calloc(sn_calibrate_room(net), sizeof *timed.list), 0};
+  assert_non_null(timed.list);
+  return timed;
+}
 
-static void note_time(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
-  times *t = user;
-  t->notes[kernel]++;
-  if (t->net->layers[layer].op != SN_CONV || !choice.measured || choice.ns <= 0) t->wrong++;
+static uint32_t count_timed(const sn_timed_algorithms *timed, sn_conv_kernel kernel, bool measured) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < timed->count; i++)
+    count += timed->list[i].kernel == kernel && timed->list[i].choice.measured == measured;
+  return count;
+}
+
+static sn_status time_all(const cuda_lab *lab, sn_timed_algorithms *timed, sn_err *err) {
+  return lab->machine.ops->time_algorithms(lab->machine.self, timed, NULL, NULL, err);
+}
+
+/* Each takes time, but the gradient with respect to the batch, which nobody computes. */
+static void check_times(const sn_net *net, const sn_timed_algorithms *timed) {
+  uint32_t idle = 0;
+  for (uint32_t i = 0; i < timed->count; i++) {
+    const sn_timed_algorithm *a = &timed->list[i];
+    bool no_work = a->kernel == SN_CONV_BACKWARD_DATA && sn__reads_batch(net, a->layer);
+    idle += no_work;
+    assert_true(net->layers[a->layer].op == SN_CONV && a->choice.measured);
+    assert_true(no_work ? a->choice.ns == 0 && a->choice.workspace == 0 : a->choice.ns > 0);
+  }
+  assert_int_equal(idle, 1);
 }
 
 static void algorithms_are_timed(void **state) {
@@ -276,34 +299,23 @@ static void algorithms_are_timed(void **state) {
   sn_err err = SN_ERR_INIT;
   cuda_lab lab =
       cuda_lab_open(cuda_net("/models/examples/small_resnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
-  times t = {.net = lab.net};
+  sn_timed_algorithms timed = list_for(lab.net);
   uint64_t before = fake->used_bytes;
-  lab.machine.ops->time_algorithms(lab.machine.self, note_time, &t, &err);
+  time_all(&lab, &timed, &err);
   assert_string_equal(fake->complaint, "");
   cuda_must(&err);
   uint32_t convs = 0;
   for (uint32_t i = 1; i < lab.net->n_layers; i++) convs += lab.net->layers[i].op == SN_CONV;
-  assert_int_equal(t.wrong, 0);
-  assert_true(t.notes[SN_CONV_FORWARD] >= 3 * convs); /* three of them can do any shape */
-  assert_true(t.notes[SN_CONV_BACKWARD_DATA] >= convs && t.notes[SN_CONV_BACKWARD_FILTER] >= convs);
+  check_times(lab.net, &timed);
+  assert_true(count_timed(&timed, SN_CONV_FORWARD, true) >= 3 * convs); /* three of them can do any shape */
+  assert_true(count_timed(&timed, SN_CONV_BACKWARD_DATA, true) >= convs);
+  assert_true(count_timed(&timed, SN_CONV_BACKWARD_FILTER, true) >= convs);
+  free(timed.list);
   assert_int_equal(fake->used_bytes, before);
   assert_true(cuda_lab_play(&lab, lab.plan) != 0); /* and training still works */
   cuda_lab_close(&lab);
   assert_string_equal(fake->complaint, "");
   assert_int_equal(fake->live, 0);
-}
-
-typedef struct failures {
-  uint32_t noted, timed;
-} failures;
-
-static void note_failure(void *user, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
-  failures *f = user;
-  (void)layer;
-  if (kernel == SN_CONV_FORWARD && choice.algo == SN_PRECOMPUTED_GEMM)
-    f->noted += !choice.measured;
-  else
-    f->timed += choice.measured;
 }
 
 static bool offers(const cuda_lab *lab, sn_conv_algo algo) {
@@ -321,20 +333,48 @@ static void failing_algorithm_is_noted(void **state) {
   sn_err err = SN_ERR_INIT;
   cuda_lab lab =
       cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
-  failures f = {0};
+  sn_timed_algorithms timed = list_for(lab.net);
   uint32_t convs = 0;
   for (uint32_t i = 1; i < lab.net->n_layers; i++) convs += lab.net->layers[i].op == SN_CONV;
   assert_true(offers(&lab, SN_PRECOMPUTED_GEMM));
   fake->broken_algo = 1;
-  lab.machine.ops->time_algorithms(lab.machine.self, note_failure, &f, &err);
+  time_all(&lab, &timed, &err);
   cuda_must(&err);
-  assert_int_equal(f.noted, convs);
-  assert_true(f.timed > convs);
+  assert_int_equal(count_timed(&timed, SN_CONV_FORWARD, false), convs);
+  assert_true(count_timed(&timed, SN_CONV_FORWARD, true) > convs);
+  free(timed.list);
   lab.machine.ops->offer(lab.machine.self, lab.costs, &err);
   cuda_must(&err);
   assert_false(offers(&lab, SN_PRECOMPUTED_GEMM));
   cuda_lab_close(&lab);
   assert_int_equal(fake->live, 0);
+}
+
+/* A device that does not survive an algorithm is opened anew, as by another process, and the others are timed. */
+static void lost_device_goes_on(void **state) {
+  (void)state;
+  fake_cuda *fake = cuda_fake();
+  sn_timed_algorithms timed = {0};
+  uint32_t tries = 0, convs = 0, before;
+  fake->broken_algo = 1;
+  fake->fault = FAKE_CRASHES;
+  for (sn_status status = SN_BAD_DEVICE; status != SN_OK; tries++) {
+    sn_err err = SN_ERR_INIT;
+    cuda_lab lab =
+        cuda_lab_open(cuda_net("/tests/nets/small_alexnet.json", 2, 0), "baseline", SN_WORKSPACE_NONE, UINT64_MAX);
+    if (!timed.list) timed = list_for(lab.net);
+    for (uint32_t i = convs = 0; i < lab.net->n_layers; i++) convs += lab.net->layers[i].op == SN_CONV;
+    before = timed.count;
+    status = time_all(&lab, &timed, &err);
+    if (status != SN_OK) assert_non_null(strstr(err.text, "algorithm precomputed"));
+    assert_true(timed.count > before);
+    cuda_lab_close(&lab);
+    assert_int_equal(fake->live, 0);
+  }
+  assert_int_equal(tries, convs + 1);
+  assert_int_equal(count_timed(&timed, SN_CONV_FORWARD, false), convs);
+  assert_true(count_timed(&timed, SN_CONV_FORWARD, true) > convs);
+  free(timed.list);
 }
 
 /* A network's few shapes are asked for once, whatever its depth. */
@@ -511,6 +551,7 @@ int main(void) {
       cmocka_unit_test(atomics_only_where_allowed),
       cmocka_unit_test(algorithms_are_timed),
       cmocka_unit_test(failing_algorithm_is_noted),
+      cmocka_unit_test(lost_device_goes_on),
       cmocka_unit_test(shapes_are_queried_once),
       cmocka_unit_test(trace_is_in_order),
       cmocka_unit_test(stopped_iteration),

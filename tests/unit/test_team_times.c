@@ -494,7 +494,8 @@ static sn_calibration *calibrate(const sn_net *net, const sn_cores *cores, const
   options.machine.cores = cores;
   options.iterations = 2;
   options.calibration = find;
-  sn_calibration *c = sn_calibrate("cpu", net->name, net, &options, counts, n, err);
+  sn_calibration *c =
+      sn_calibrate("cpu", net->name, net, &options, &(sn_calibrate_wish){.teams = counts, .n_teams = n}, err);
   if (err->code == SN_BAD_DEVICE) skip();
   return c;
 }
