@@ -1,175 +1,205 @@
-"""Trains a network with PyTorch eager as plainly as most people do, to compare with snsim on the same GPU: the networks
-of snsim's zoo (same layers, same order), float32 without TF32, SGD with momentum and weight decay, random images.
+"""Trains a network with PyTorch eager on a GPU, as plainly as most people do, and says how fast and in how much memory:
+random images that are on the GPU already, SGD with momentum, `zero_grad(); loss(net(images)).backward(); step()`.
 
-    python3 bench/pytorch_eager.py --net resnet50 --batch 64 [--largest] [--iterations 20] [--json]
+    python3 bench/pytorch_eager.py --net tv_resnet50 --batch 64 [--tf32] [--benchmark] [--largest] [--json]
+    python3 bench/pytorch_eager.py --net tv_vgg16 --batch 64 --precision amp-bf16 --weight-decay 0
 
-Prints images/s (median iteration, batch already on the GPU, as snsim counts it) and the most memory: what PyTorch's
-allocator handed out (torch.cuda.max_memory_allocated), what it held, and what the device had in use. With --largest also
-the largest batch that trains. Ends with exit code 4 where PyTorch or a GPU is missing.
+A tv_ network is torchvision's own, any other is made of the layers that `snsim graph --json` says it has. Without --tf32
+float32 is computed as float32; with it convolutions and products may use TF32. --benchmark is torch.backends.cudnn.benchmark:
+cuDNN's algorithms are tried, not guessed, for the price of their workspaces meanwhile.
+
+It prints images/s (the median iteration behind 3 that warm up; events on the device), the most that PyTorch's allocator handed out
+(torch.cuda.max_memory_allocated) and held (max_memory_reserved), what the driver says is in use beyond what was before, and
+what of that is neither: the context with its libraries. --largest also tries how large a batch trains, to 1 %; what was found
+by then goes to the standard error. --device cpu is for trying this program: times alone, and no memory. Exit codes: 2 for what was asked, 4
+where PyTorch or a GPU is missing.
 """
 import argparse
+import contextlib
 import json
+import os
 import statistics
 import sys
+import time
 
 try:
     import torch
-    from torch import nn
-except ImportError:
-    print("pytorch_eager.py: error: PyTorch is not installed for this Python", file=sys.stderr)
+    from torch.nn import functional as F
+except ImportError as error:
+    print(f"pytorch_eager.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
 
+import gpu_memory
+import pytorch_zoo
 
-def alexnet():
-    return nn.Sequential(
-        nn.Conv2d(3, 96, 11, stride=4), nn.ReLU(inplace=True), nn.LocalResponseNorm(5), nn.MaxPool2d(3, 2),
-        nn.Conv2d(96, 256, 5, padding=2), nn.ReLU(inplace=True), nn.LocalResponseNorm(5), nn.MaxPool2d(3, 2),
-        nn.Conv2d(256, 384, 3, padding=1), nn.ReLU(inplace=True),
-        nn.Conv2d(384, 384, 3, padding=1), nn.ReLU(inplace=True),
-        nn.Conv2d(384, 256, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2), nn.Flatten(),
-        *classifier(256 * 6 * 6))
+PRECISIONS = {"fp32": None, "amp-bf16": torch.bfloat16, "amp-fp16": torch.float16}
+WARM_UP = 3
 
 
-def classifier(inputs):
-    return (nn.Linear(inputs, 4096), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(inplace=True),
-            nn.Dropout(), nn.Linear(4096, 1000))
+def fail(code, text):
+    print(f"pytorch_eager.py: error: {text}", file=sys.stderr)
+    sys.exit(code)
 
 
-def vgg16():
-    layers, channels = [], 3
-    for width, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
-        for _ in range(count):
-            layers += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU(inplace=True)]
-            channels = width
-        layers.append(nn.MaxPool2d(2))
-    return nn.Sequential(*layers, nn.Flatten(), *classifier(512 * 7 * 7))
+def optimizer_of(options, parameters):
+    if options.optimizer in ("adam", "adamw"):
+        maker = torch.optim.Adam if options.optimizer == "adam" else torch.optim.AdamW
+        return maker(parameters, lr=0.001, weight_decay=options.weight_decay)
+    return torch.optim.SGD(parameters, lr=0.001, momentum=0.9 if options.optimizer == "momentum" else 0,
+                           weight_decay=options.weight_decay)
 
 
-def conv_bn(inputs, outputs, kernel, stride=1):
-    return (nn.Conv2d(inputs, outputs, kernel, stride=stride, padding=kernel // 2, bias=False), nn.BatchNorm2d(outputs))
+class Clock:
+    """Milliseconds between begin() and end(), on the device where there is one."""
 
+    def __init__(self, device):
+        self.on_gpu = device == "cuda"
 
-class Unit(nn.Module):
-    """A bottleneck: 1x1 (which carries the stride, as in the paper), 3x3, 1x1, and a shortcut."""
+    def begin(self):
+        if self.on_gpu:
+            self.first, self.last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            self.first.record()
+        else:
+            self.first = time.perf_counter()
 
-    def __init__(self, inputs, width, stride, project):
-        super().__init__()
-        self.branch = nn.Sequential(*conv_bn(inputs, width, 1, stride), nn.ReLU(inplace=True), *conv_bn(width, width, 3),
-                                    nn.ReLU(inplace=True), *conv_bn(width, 4 * width, 1))
-        self.shortcut = nn.Sequential(*conv_bn(inputs, 4 * width, 1, stride)) if project else nn.Identity()
-        self.relu = nn.ReLU(inplace=True)
-
-    def forward(self, x):
-        return self.relu(self.branch(x) + self.shortcut(x))
-
-
-def resnet(units):
-    layers, channels = [*conv_bn(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, padding=1)], 64
-    for stage, count in enumerate(units):
-        width = 64 << stage
-        for k in range(count):
-            layers.append(Unit(channels, width, 2 if stage > 0 and k == 0 else 1, k == 0))
-            channels = 4 * width
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
-
-
-NETS = {  # how to make it, image size
-    "alexnet": (alexnet, 227),
-    "vgg16": (vgg16, 224),
-    "resnet50": (lambda: resnet((3, 4, 6, 3)), 224),
-    "resnet101": (lambda: resnet((3, 4, 23, 3)), 224),
-    "resnet152": (lambda: resnet((3, 8, 36, 3)), 224),
-}
-
-
-def train(net, batch, iterations, warm_up=3):
-    """Milliseconds of each iteration."""
-    make, image = NETS[net]
-    torch.manual_seed(1)
-    model = make().cuda()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9, weight_decay=0.0005)
-    loss = nn.CrossEntropyLoss()
-    images = torch.randn(batch, 3, image, image, device="cuda")
-    labels = torch.randint(1000, (batch,), device="cuda")
-    times = []
-    for i in range(warm_up + iterations):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        optimizer.zero_grad(set_to_none=False)  # gradients keep their memory, as snsim counts them
-        loss(model(images), labels).backward()
-        optimizer.step()
-        end.record()
+    def end(self):
+        if not self.on_gpu:
+            return 1e3 * (time.perf_counter() - self.first)
+        self.last.record()
         torch.cuda.synchronize()
-        if i >= warm_up:
-            times.append(begin.elapsed_time(end))
-    return times
+        return self.first.elapsed_time(self.last)
 
 
-def fits(net, batch):
+def iteration(net, update, images, labels, options, scaler):
+    dtype = PRECISIONS[options.precision]
+    update.zero_grad()
+    with torch.autocast(options.device, dtype=dtype) if dtype else contextlib.nullcontext():
+        loss = F.cross_entropy(net(images), labels)
+    if scaler is None:
+        loss.backward()
+        update.step()
+        return
+    scaler.scale(loss).backward()
+    scaler.step(update)
+    scaler.update()
+
+
+def train(options, batch, iterations, warm_up=WARM_UP):
+    """Milliseconds of each iteration, and how many parameters there are."""
+    torch.manual_seed(1)
+    net, shape = pytorch_zoo.image_network(options.snsim, options.net)
+    net = net.to(options.device).train()
+    update = optimizer_of(options, net.parameters())
+    images = torch.randn(batch, *shape, device=options.device)
+    with torch.no_grad():
+        classes = net.eval()(images[:1]).shape[1]
+    net.train()
+    labels = torch.randint(classes, (batch,), device=options.device)
+    scaler = torch.amp.GradScaler(options.device) if options.precision == "amp-fp16" else None
+    if options.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    clock, times = Clock(options.device), []
+    for _ in range(warm_up + iterations):
+        clock.begin()
+        iteration(net, update, images, labels, options, scaler)
+        times.append(clock.end())
+    return times[warm_up:], sum(p.numel() for p in net.parameters())
+
+
+def fits(options, batch):
     """Whether two iterations run; what a failed one held is given back."""
     done = False
     try:
-        train(net, batch, 1, warm_up=1)
+        train(options, batch, 1, warm_up=1)
         done = True
     except torch.cuda.OutOfMemoryError:
         pass
-    torch.cuda.empty_cache()  # here nothing refers to the model any more
+    torch.cuda.empty_cache()  # here nothing refers to the network any more
+    print(f"{options.net}, batch {batch}: {'trains' if done else 'does not fit'}", file=sys.stderr, flush=True)
     return done
 
 
-def largest_batch(net, start):
-    low, high = 0, start
-    while fits(net, high):
+def largest_batch(options):
+    low, high = 0, options.batch
+    while fits(options, high):
         low, high = high, 2 * high
-    while high - low > max(1, low // 64):  # to 2 percent
+    while high - low > max(1, low // 100):
         middle = (low + high) // 2
-        low, high = (middle, high) if fits(net, middle) else (low, middle)
+        low, high = (middle, high) if fits(options, middle) else (low, middle)
     return low
 
 
-def measure(net, batch, iterations, largest):
-    torch.cuda.reset_peak_memory_stats()
-    times = train(net, batch, iterations)
-    free, total = torch.cuda.mem_get_info()
-    result = {
-        "net": net, "batch": batch, "framework": f"PyTorch {torch.__version__}",
-        "device": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
-        "parameters": sum(p.numel() for p in NETS[net][0]().parameters()),
-        "iterations": iterations, "measured_iteration_ns": round(statistics.median(times) * 1e6),
-        "images_per_second": batch / (statistics.median(times) / 1e3),
-        "allocated_bytes": torch.cuda.max_memory_allocated(), "held_bytes": torch.cuda.max_memory_reserved(),
-        "device_bytes_in_use": total - free,
-    }
-    if largest:
+def memory(base):
+    """What the allocator and the driver say. cuDNN's and cuBLAS's handles and kernels are in the context."""
+    used = gpu_memory.used_bytes() - base
+    held_now = torch.cuda.memory_reserved()
+    return {"allocated_bytes": torch.cuda.max_memory_allocated(), "reserved_bytes": torch.cuda.max_memory_reserved(),
+            "driver_bytes": used, "context_bytes": used - held_now}
+
+
+def measure(options, base):
+    times, parameters = train(options, options.batch, options.iterations)
+    median = statistics.median(times)
+    row = {"net": options.net, "batch": options.batch, "precision": options.precision, "tf32": options.tf32,
+           "benchmark": options.benchmark, "optimizer": options.optimizer, "framework": f"PyTorch {torch.__version__}",
+           "parameters": parameters, "iterations": options.iterations, "iteration_ns": round(median * 1e6), "fastest_ns": round(min(times) * 1e6),
+           "slowest_ns": round(max(times) * 1e6), "images_per_second": options.batch / (median / 1e3)}
+    if options.device == "cpu":
+        return row | {"device": "CPU"}
+    row |= {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+    row |= memory(base)
+    if options.largest:
         torch.cuda.empty_cache()
-        result["largest_batch"] = largest_batch(net, batch)
-    return result
+        row["largest_batch"] = largest_batch(options)
+    return row
+
+
+def say(row):
+    text = (f"{row['net']}, batch {row['batch']}, {row['precision']}{', TF32' if row['tf32'] else ''}, {row['framework']} on "
+            f"{row['device']}: {row['images_per_second']:.1f} images/s")
+    if "allocated_bytes" in row:
+        text += "".join(f", {row[key + '_bytes'] / 2**20:.0f} MiB {word}" for key, word in
+                        (("allocated", "allocated"), ("reserved", "reserved"), ("driver", "in use"), ("context", "context")))
+    print(text + (f", largest batch {row['largest_batch']}" if "largest_batch" in row else ""))
+
+
+def read_options():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--net", required=True)
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
+    parser.add_argument("--optimizer", choices=("sgd", "momentum", "adam", "adamw"), default="momentum")
+    parser.add_argument("--weight-decay", type=float, default=0.0005)
+    parser.add_argument("--tf32", action="store_true")
+    parser.add_argument("--benchmark", action="store_true")
+    parser.add_argument("--largest", action="store_true", help="also try how large a batch trains")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.batch < 1 or options.iterations < 1:
+        parser.error("--batch and --iterations must be at least 1")
+    if options.largest and options.device == "cpu":
+        parser.error("--largest fills a GPU; leave out --device cpu")
+    return options
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Measures PyTorch eager for comparison with snsim.")
-    parser.add_argument("--net", choices=sorted(NETS), required=True)
-    parser.add_argument("--batch", type=int, required=True)
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--largest", action="store_true", help="also search the largest batch that trains")
-    parser.add_argument("--json", action="store_true")
-    args = parser.parse_args()
-    if args.batch < 1 or args.iterations < 1:
-        parser.error("--batch and --iterations must be at least 1")
-    if not torch.cuda.is_available():
-        print("pytorch_eager.py: error: PyTorch finds no GPU", file=sys.stderr)
-        return 4
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark = True  # the fastest algorithms, like snsim's after a calibration
-    r = measure(args.net, args.batch, args.iterations, args.largest)
-    if args.json:
-        print(json.dumps(r))
-    else:
-        print(f"{r['net']}, batch {r['batch']}, {r['framework']} on {r['device']}: {r['images_per_second']:.1f} images/s, "
-              f"{r['allocated_bytes'] / 2**20:.0f} MiB allocated, {r['held_bytes'] / 2**20:.0f} MiB held"
-              + (f", largest batch {r['largest_batch']}" if "largest_batch" in r else ""))
-    return 0
+    options = read_options()
+    base = 0
+    if options.device == "cuda":
+        base = gpu_memory.used_bytes()  # ahead of the context; None without NVML
+        if not torch.cuda.is_available() or base is None:
+            fail(4, "PyTorch finds no GPU")
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.tf32
+        torch.backends.cudnn.benchmark = options.benchmark
+    try:
+        row = measure(options, base)
+    except (RuntimeError, ImportError) as error:
+        fail(4 if isinstance(error, ImportError) else 2, str(error).strip().splitlines()[0])
+    print(json.dumps(row)) if options.json else say(row)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

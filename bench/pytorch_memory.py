@@ -47,8 +47,10 @@ except ImportError as error:
     print(f"pytorch_memory.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
 
+import pytorch_zoo
 from pytorch_autocast import DTYPES, autocast, made_in
 from pytorch_network import Network
+from pytorch_zoo import torchvision_name
 
 ADD, ADD_IN_PLACE = torch.ops.aten.add.Tensor, torch.ops.aten.add_.Tensor
 
@@ -65,20 +67,12 @@ def dropout(x, p=0.5, training=True, inplace=False):
     return torch.native_dropout(x, p, training)[0] if training and p > 0 else x
 
 
-def torchvision_name(name):
-    """What torchvision calls a network of ours, None where it is not torchvision's."""
-    same = ("resnext", "wide_resnet", "mobilenet_v3", "efficientnet", "convnext", "vit_", "swin_")
-    return name[3:] if name.startswith("tv_") else name if name.startswith(same) else None
-
-
 def torchvision_network(name):
+    torch.nn.init.trunc_normal_ = lambda tensor, **_: tensor  # it looks at values, which fake tensors have none of
     try:
-        import torchvision
+        return pytorch_zoo.torchvision_network(name)
     except ImportError as error:
         fail(4, f"torchvision cannot be imported by this Python: {error}")
-    torch.nn.init.trunc_normal_ = lambda tensor, **_: tensor  # it looks at values, which fake tensors have none of
-    plain = {"aux_logits": False, "transform_input": False, "init_weights": False} if name == "inception_v3" else {}
-    return torchvision.models.get_model(name, weights=None, **plain)
 
 
 def optimizer_of(name, parameters):

@@ -3,8 +3,8 @@ momentum, a network of snsim's made of PyTorch's modules (bench/pytorch_network.
 
     python3 bench/pytorch_peak.py --net resnet50 --batch 8 [--iterations 10] [--keep-gradients] [--plain] [--threads 2]
 
---keep-gradients: zero_grad(set_to_none=False), as was PyTorch's default before 2.0. --plain: the network of
-bench/pytorch_eager.py, with what is written over its own input (ReLU), where that has it. --channels-last: tensors lie so.
+--keep-gradients: zero_grad(set_to_none=False), as was PyTorch's default before 2.0. --plain: torchvision's network of that
+name, whose ReLUs are written over their inputs. --channels-last: tensors lie so.
 Behind the peak stands what of the process is its own and what lies in files (RssAnon, RssFile) after that iteration.
 Exit codes: 2 and 3 for what was asked, 4 where PyTorch is missing.
 """
@@ -20,7 +20,7 @@ except ImportError as error:
     print(f"pytorch_peak.py: error: PyTorch cannot be imported by this Python: {error}", file=sys.stderr)
     sys.exit(4)
 
-import pytorch_eager
+import pytorch_zoo
 from pytorch_network import Network
 from pytorch_twin import ask, fail
 
@@ -42,9 +42,10 @@ def make(options):
         fail(2, f"{options.net}: of tokens; networks of images are measured")
     if not options.plain:
         return Network(described, lambda x, layer, training: F.dropout(x, layer["ratio"], training)), described["input"]
-    if options.net not in pytorch_eager.NETS:
-        fail(2, f"--plain knows {', '.join(pytorch_eager.NETS)}")
-    return pytorch_eager.NETS[options.net][0](), described["input"]
+    try:
+        return pytorch_zoo.torchvision_network(options.net.removeprefix("tv_")), described["input"]
+    except (ValueError, ImportError) as error:
+        fail(2, f"--plain: torchvision's networks: {error}")
 
 
 def train(options):
