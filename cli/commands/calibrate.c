@@ -22,7 +22,7 @@
 
 static const double MIB = 1048576.0;
 
-/* All timings of an operator's pass together. */
+/* All timings of an operator's pass together; of algorithms the fastest. */
 typedef struct line {
   uint32_t shapes;
   double ms, residual; /* the latter as in sn_calibration */
@@ -32,8 +32,8 @@ static line add_up(const sn_calibration *c, sn_op op, sn_pass pass) {
   line sum = {0, 0, 0};
   for (uint32_t i = 0; i < c->n_neighbours; i++) {
     const sn_neighbour *t = &c->neighbours[i];
-    if (t->op != op || t->pass != pass) continue;
-    sum.shapes++;
+    if (t->op != op || t->pass != pass || !t->counts) continue;
+    sum.shapes += t->kernel != SN_CONV_BACKWARD_FILTER; /* which the data's is counted for */
     sum.ms += t->ns / 1e6;
     sum.residual += t->ns / 1e6 * fabs(t->log_error);
   }
@@ -54,7 +54,8 @@ static sn_status print_table(const sn_calibration *c, const sn_out *out, sn_err 
       sn_table_cell(table, "%s", sn_pass_name(pass));
       sn_table_cell(table, "%" PRIu32, sum.shapes);
       sn_table_cell(table, "%.2f", sum.ms);
-      sn_table_cell(table, "%.2f", c->factor[op][pass]);
+      bool algorithms = sn_op_table[op].convolves && pass != SN_UPDATE && sn_calibration_by_algorithm(c);
+      sn_table_cell(table, "%.2f", algorithms ? c->algorithm_factor[pass] : c->factor[op][pass]);
       sn_table_cell(table, "%.2f", sum.residual);
     }
   sn_status status = sn_out_table(out, table, err);

@@ -6,6 +6,7 @@
 #include "models/rectifier.h"
 #include "sim/device/neighbours.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,16 +159,19 @@ static void fit_team_factors(sn_calibration *c) {
 }
 
 static void fit_factors(sn_calibration *c) {
-  double measured[SN_OP_COUNT][SN_PASSES] = {{0}}, formula[SN_OP_COUNT][SN_PASSES] = {{0}};
+  enum { ALGORITHMS = SN_OP_COUNT, SUMS };
+  double measured[SUMS][SN_PASSES] = {{0}}, formula[SUMS][SN_PASSES] = {{0}};
   for (uint32_t i = 0; i < c->n_timings; i++) {
     const sn_timing *t = &c->timings[i];
+    uint32_t sum = t->kernel == SN_CONV_KERNELS ? t->op : ALGORITHMS;
     if (t->samples == 0 || t->threads > 0) continue;
-    measured[t->op][t->pass] += (double)t->ns;
-    formula[t->op][t->pass] += (double)t->formula_ns;
+    measured[sum][t->pass] += (double)t->ns;
+    formula[sum][t->pass] += (double)t->formula_ns;
   }
-  for (uint32_t op = 0; op < SN_OP_COUNT; op++)
-    for (uint32_t pass = 0; pass < SN_PASSES; pass++)
-      c->factor[op][pass] = ratio(measured[op][pass], formula[op][pass]);
+  for (uint32_t pass = 0; pass < SN_PASSES; pass++) {
+    for (uint32_t op = 0; op < SN_OP_COUNT; op++) c->factor[op][pass] = ratio(measured[op][pass], formula[op][pass]);
+    c->algorithm_factor[pass] = ratio(measured[ALGORITHMS][pass], formula[ALGORITHMS][pass]);
+  }
 }
 
 sn_status sn_calibration_fit(sn_calibration *c, sn_err *err) {
@@ -176,14 +180,18 @@ sn_status sn_calibration_fit(sn_calibration *c, sn_err *err) {
   return sn_neighbours_find(c, err);
 }
 
-/* Times of the algorithms that were measured; how many. */
-static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uint32_t layer, sn_pass pass,
+/* Times of the algorithms that were measured; how many. Of the others what their neighbours say. */
+static uint32_t apply_algorithms(const sn_calibration *c, sn_op op, const char *shape, uint32_t layer, sn_pass pass,
                                  sn_costs *costs) {
+  sn_neighbour place;
+  bool placed = sn_calibration_by_algorithm(c) && sn_neighbours_place(c, op, pass, shape, &place);
   uint32_t known = 0;
   for (sn_conv_kernel kernel = 0; kernel < SN_CONV_KERNELS; kernel++) {
     if ((kernel == SN_CONV_FORWARD) != (pass == SN_FORWARD)) continue;
     for (sn_conv_algo algo = 0; algo < SN_CONV_ALGOS; algo++) {
       const sn_timing *t = find(c, shape, pass, kernel, algo);
+      double ns = !t && placed ? sn_neighbours_time(c, place, kernel, algo) : 0;
+      if (ns > 0) sn_costs_guess_algorithm(costs, layer, kernel, algo, llround(ns));
       if (!t) continue;
       if (t->samples == 0) {
         sn_costs_drop_algorithm(costs, layer, kernel, algo);
@@ -196,35 +204,43 @@ static uint32_t apply_algorithms(const sn_calibration *c, const char *shape, uin
   return known;
 }
 
-/* A device no algorithm of which was timed by itself has one for each convolution. */
-static bool has_algorithms(const sn_calibration *c) {
+bool sn_calibration_by_algorithm(const sn_calibration *c) {
   for (uint32_t i = 0; i < c->n_timings; i++)
     if (c->timings[i].kernel != SN_CONV_KERNELS) return true;
   return false;
 }
 
 /* What the formulas' time of a step is multiplied by. */
-static double scale_of(const sn_calibration *c, sn_op op, const char *shape, uint32_t index, sn_pass pass, bool choice,
+static double scale_of(const sn_calibration *c, sn_op op, const char *shape, uint32_t index, sn_pass pass,
                        const sn_costs *costs) {
   static const uint8_t only[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
-  double ns = choice ? 0 : sn_neighbours_time(c, op, pass, shape);
+  sn_neighbour place;
+  bool placed = sn_neighbours_place(c, op, pass, shape, &place);
+  double ns = placed ? sn_neighbours_time(c, place, SN_CONV_KERNELS, SN_CONV_ALGOS) : 0;
   int64_t formula = ns > 0 ? sn_costs_step(costs, index, pass, only) : 0;
   return formula > 0 ? ns / (double)formula : c->factor[op][pass];
 }
 
+/* A device no algorithm of which was timed by itself has one for each convolution, whose time is the step's. */
+static void scale_step(const sn_calibration *c, sn_op op, const char *shape, uint32_t index, sn_pass pass,
+                       bool by_algorithm, sn_costs *costs) {
+  double step = by_algorithm ? c->factor[op][pass] : scale_of(c, op, shape, index, pass, costs);
+  sn_costs_scale(costs, index, pass, step, by_algorithm ? c->algorithm_factor[pass] : step);
+}
+
 static void apply_step(const sn_calibration *c, const sn_layer *layer, const char *shape, uint32_t index, sn_pass pass,
                        bool choice, sn_costs *costs) {
-  bool convolves = sn_op_of(layer)->convolves && pass != SN_UPDATE;
+  bool convolves = sn_op_of(layer)->convolves && pass != SN_UPDATE, by_algorithm = choice && convolves;
   const sn_timing *step = find(c, shape, pass, SN_CONV_KERNELS, SN_CONV_ALGOS);
-  if (choice || !step) sn_costs_scale(costs, index, pass, scale_of(c, layer->op, shape, index, pass, choice, costs));
-  uint32_t algorithms = convolves ? apply_algorithms(c, shape, index, pass, costs) : 0;
+  if (by_algorithm || !step) scale_step(c, layer->op, shape, index, pass, by_algorithm, costs);
+  uint32_t algorithms = convolves ? apply_algorithms(c, layer->op, shape, index, pass, costs) : 0;
   if (!step) return;
   sn_costs_set_step(costs, index, pass, step->ns, convolves && algorithms == 0);
   sn_costs_set_scratch(costs, index, pass, step->workspace_bytes);
 }
 
 void sn_calibration_apply(const sn_calibration *c, const sn_net *net, sn_costs *costs) {
-  bool choice = has_algorithms(c);
+  bool choice = sn_calibration_by_algorithm(c);
   for (uint32_t i = 1; i < net->n_layers; i++) {
     const sn_layer *layer = &net->layers[i];
     if (!choice) sn_costs_keep_smallest(costs, i);

@@ -3,8 +3,9 @@
  *
  * A timing is the median time of one step of one shape of operator, "CONV 4x64x56x56 k64 3x3 s1 p1". Layers of the same
  * shape share it, in any network. Shapes that were not measured get the time that their measured neighbours say
- * (sim/device/neighbours.h), so that calibrating one network makes others more accurate as well; where convolutions
- * have several algorithms, the formulas' time, corrected by a factor per operator and pass.
+ * (sim/device/neighbours.h), so that calibrating one network makes others more accurate as well; without any, the
+ * formulas' time, corrected by a factor per operator and pass. Where convolutions have several algorithms, each has
+ * times, neighbours and a factor of its own.
  *
  *   sn_calibration_fit(c, &err)            fills `factor`, `neighbours` and `residual` from the timings
  *   sn_calibration_apply(c, net, costs)    puts times into a cost model made for c->profile
@@ -66,7 +67,8 @@ typedef struct sn_calibration {
   uint32_t n_timings;
   const sn_timing *timings; /* sorted by shape, pass, kernel, algo, part, threads; each once */
   /* fitted */
-  double factor[SN_OP_COUNT][SN_PASSES];                       /* measured over formula; 1 where nothing was measured */
+  double factor[SN_OP_COUNT][SN_PASSES]; /* measured over formula; 1 where nothing was measured */
+  double algorithm_factor[SN_PASSES];    /* the same of convolution algorithms, which `factor` leaves out */
   double team_factor[SN_OP_COUNT][SN_PASSES][SN_TIMING_PARTS]; /* the same of operations on teams */
   const sn_neighbour *neighbours;                              /* sim/device/neighbours.h */
   uint32_t n_neighbours;
@@ -94,7 +96,10 @@ uint32_t sn_calibration_teams(const sn_calibration *calibration, const char *sha
 /* Sets `cores`: as operations that are executed see them, whose threads stay where they are. */
 void sn_calibration_set_cores(sn_calibration *calibration, uint32_t count, double interference, double resize_ns);
 
-/* Sets `factor`, `team_factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
+/* Whether convolution algorithms were timed by themselves: then a step's timing is what is beside them. */
+bool sn_calibration_by_algorithm(const sn_calibration *calibration);
+
+/* Sets `factor`, `algorithm_factor`, `team_factor`, `neighbours` and `residual`; needs the arena. SN_NO_MEMORY. */
 sn_status sn_calibration_fit(sn_calibration *calibration, sn_err *err);
 
 /* Costs made for the profile get the measured times, and of other shapes what is said above. */

@@ -452,15 +452,15 @@ static int64_t scale(int64_t ns, double factor) {
   return llround(fmin((double)ns * factor, SN_MAX_OP_SECONDS * 1e9));
 }
 
-void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor) {
+void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double step, double algorithms) {
   layer_cost *cost = own(costs, layer);
-  if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], factor);
-  if (!cost->measured[pass] && pass == SN_BACKWARD) cost->data_ns = scale(cost->data_ns, factor);
+  if (!cost->measured[pass]) cost->ns[pass] = scale(cost->ns[pass], step);
+  if (!cost->measured[pass] && pass == SN_BACKWARD) cost->data_ns = scale(cost->data_ns, step);
   for (sn_conv_kernel k = 0; k < SN_CONV_KERNELS && cost->conv; k++) {
     if (!belongs(k, pass)) continue;
     for (uint32_t i = 0; i < cost->conv[k].n_all; i++) {
       sn_conv_choice *choice = &cost->conv[k].all[i];
-      if (!choice->measured) choice->ns = scale(choice->ns, factor);
+      if (!choice->measured) choice->ns = scale(choice->ns, algorithms);
     }
     sort_list(&cost->conv[k]);
   }
@@ -473,6 +473,13 @@ void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kern
   for (uint32_t i = 0; i < list->n_all; i++)
     if (list->all[i].algo == algo)
       list->all[i] = (sn_conv_choice){.algo = algo, .workspace = workspace, .ns = ns, .measured = true};
+  sort_list(list);
+}
+
+void sn_costs_guess_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo, int64_t ns) {
+  conv_list *list = &own(costs, layer)->conv[kernel];
+  for (uint32_t i = 0; i < list->n_all; i++)
+    if (list->all[i].algo == algo && !list->all[i].measured) list->all[i].ns = ns;
   sort_list(list);
 }
 

@@ -71,10 +71,12 @@ const char *sn_costs_layouts(const sn_costs *costs);
 /* Measured times (sim/device/calibration.h). The time of a step is that of everything in it but the convolution
  * algorithms, whose time is set one by one, or which are in the step's (`whole`). Scaling multiplies formulas: of the
  * step and its algorithms, where none were measured. */
-void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double factor);
+void sn_costs_scale(sn_costs *costs, uint32_t layer, sn_pass pass, double step, double algorithms);
 void sn_costs_set_step(sn_costs *costs, uint32_t layer, sn_pass pass, int64_t ns, bool whole);
 void sn_costs_set_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
                             uint64_t workspace, int64_t ns);
+/* A time for one that was not measured, where the layer has it. */
+void sn_costs_guess_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo, int64_t ns);
 
 /* An algorithm that does not run on the device; the only one stays. */
 void sn_costs_drop_algorithm(sn_costs *costs, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo);

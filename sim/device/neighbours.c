@@ -2,6 +2,7 @@
 #include "sim/device/neighbours.h"
 
 #include "base/arena.h"
+#include "models/op.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -106,6 +107,7 @@ static double time_at(const sn_calibration *c, const sn_neighbour *place) {
   for (uint32_t i = 0; i < c->n_neighbours; i++) {
     const sn_neighbour *n = &c->neighbours[i];
     if (n == place || n->op != place->op || n->pass != place->pass) continue;
+    if (n->kernel != place->kernel || n->algo != place->algo) continue;
     if (strcmp(n->mode, place->mode) != 0) continue;
     ns += n->ns;
     roofline_ns += n->roofline_ns;
@@ -117,9 +119,15 @@ static double time_at(const sn_calibration *c, const sn_neighbour *place) {
   return place->roofline_ns * exp((sum + family_weight * log(ns / roofline_ns)) / (weights + family_weight));
 }
 
-double sn_neighbours_time(const sn_calibration *c, uint32_t op, uint32_t pass, const char *shape) {
-  sn_neighbour place = {.op = op, .pass = pass};
-  return set_place(c, shape, &place) ? time_at(c, &place) : 0;
+bool sn_neighbours_place(const sn_calibration *c, uint32_t op, uint32_t pass, const char *shape, sn_neighbour *place) {
+  *place = (sn_neighbour){.op = op, .pass = pass};
+  return set_place(c, shape, place);
+}
+
+double sn_neighbours_time(const sn_calibration *c, sn_neighbour place, uint32_t kernel, uint32_t algo) {
+  place.kernel = kernel;
+  place.algo = algo;
+  return time_at(c, &place);
 }
 
 static void find_errors(sn_calibration *c, sn_neighbour *neighbours) {
@@ -129,25 +137,51 @@ static void find_errors(sn_calibration *c, sn_neighbour *neighbours) {
     double ns = time_at(c, n);
     if (ns <= 0) continue;
     n->log_error = log(ns / n->ns);
+    if (!n->counts) continue;
     sum += n->ns * fabs(n->log_error);
     weight += n->ns;
   }
   c->residual = weight > 0 ? exp(sum / weight) : 1;
 }
 
+/* A shape's algorithms for one kernel follow each other: of those only the fastest counts. */
+static void count_fastest(sn_neighbour *neighbours, uint32_t first, uint32_t last) {
+  uint32_t best = first;
+  for (uint32_t i = first; i <= last; i++) {
+    neighbours[i].counts = false;
+    if (neighbours[i].ns < neighbours[best].ns) best = i;
+  }
+  neighbours[best].counts = true;
+}
+
+/* Where algorithms are timed by themselves, what is left of a step is no whole step. */
+static bool is_remainder(const sn_timing *t, bool by_algorithm) {
+  return by_algorithm && t->kernel == SN_CONV_KERNELS && t->pass != SN_UPDATE && sn_op_table[t->op].convolves;
+}
+
+static bool same_kernel(const sn_timing *a, const sn_timing *b) {
+  return a && a->kernel == b->kernel && a->kernel != SN_CONV_KERNELS && a->pass == b->pass &&
+         strcmp(a->shape, b->shape) == 0;
+}
+
 sn_status sn_neighbours_find(sn_calibration *c, sn_err *err) {
   sn_neighbour *neighbours = sn_arena_alloc(c->arena, c->n_timings, sizeof *neighbours);
+  const sn_timing *last = NULL;
+  bool by_algorithm = sn_calibration_by_algorithm(c);
+  uint32_t first = 0;
   if (!neighbours) return sn_fail_memory(err);
   c->neighbours = neighbours;
   c->n_neighbours = 0;
   for (uint32_t i = 0; i < c->n_timings; i++) {
     const sn_timing *t = &c->timings[i];
     sn_neighbour *n = &neighbours[c->n_neighbours];
-    if (t->ns <= 0 || t->kernel != SN_CONV_KERNELS || t->threads > 0) continue;
-    *n = (sn_neighbour){.op = t->op, .pass = t->pass, .ns = (double)t->ns};
+    if (t->ns <= 0 || t->samples == 0 || t->threads > 0 || is_remainder(t, by_algorithm)) continue;
+    *n = (sn_neighbour){.op = t->op, .pass = t->pass, .kernel = t->kernel, .algo = t->algo, .ns = (double)t->ns};
     if (!set_place(c, t->shape, n)) continue;
     n->log_ratio = log(n->ns / n->roofline_ns);
-    c->n_neighbours++;
+    if (!same_kernel(last, t)) first = c->n_neighbours;
+    count_fastest(neighbours, first, c->n_neighbours++);
+    last = t;
   }
   find_errors(c, neighbours);
   return SN_OK;

@@ -113,6 +113,16 @@ static void other_batches_follow(void **state) {
   sn_net_free(other);
 }
 
+static double time_of(const sn_calibration *c, sn_op op, sn_pass pass, const char *shape, uint32_t kernel,
+                      uint32_t algo) {
+  sn_neighbour place;
+  return sn_neighbours_place(c, op, pass, shape, &place) ? sn_neighbours_time(c, place, kernel, algo) : 0;
+}
+
+static double step_time(const sn_calibration *c, sn_op op, sn_pass pass, const char *shape) {
+  return time_of(c, op, pass, shape, SN_CONV_KERNELS, SN_CONV_ALGOS);
+}
+
 static sn_timing timing_of(const char *shape, sn_op op, int64_t ns) {
   return (sn_timing){.shape = shape,
                      .op = op,
@@ -156,18 +166,89 @@ static void shapes_follow_their_neighbours(void **state) {
   far = 1 / (far * far);
   double expected = near * log(0.5) + far * log(4) + 0.02 * log(measured / rooflines);
   expected = conv_ns(128, 32, 1, 100) * exp(expected / (near + far + 0.02));
-  double ns = sn_neighbours_time(&c, SN_CONV, SN_FORWARD, "CONV 1x128x10x10 to 32x10x10 1x1 s1x1 p0x0 g1 bias");
+  double ns = step_time(&c, SN_CONV, SN_FORWARD, "CONV 1x128x10x10 to 32x10x10 1x1 s1x1 p0x0 g1 bias");
   assert_true(fabs(ns / expected - 1) < 1e-4); /* timings are whole */
   /* The only one of its family; then a mode and a pass that were not measured, and no shape. */
-  ns = sn_neighbours_time(&c, SN_POOL, SN_FORWARD, "POOL 4x64x10x10 to 64x5x5 max 2x2 s2x2 p0x0");
+  ns = step_time(&c, SN_POOL, SN_FORWARD, "POOL 4x64x10x10 to 64x5x5 max 2x2 s2x2 p0x0");
   assert_true(fabs(ns / 700 - 1) < 1e-9);
-  assert_true(sn_neighbours_time(&c, SN_POOL, SN_FORWARD, "POOL 4x64x10x10 to 64x1x1 global max") == 0);
-  assert_true(sn_neighbours_time(&c, SN_CONV, SN_BACKWARD, t[0].shape) == 0);
-  assert_true(sn_neighbours_time(&c, SN_CONV, SN_FORWARD, "") == 0);
+  assert_true(step_time(&c, SN_POOL, SN_FORWARD, "POOL 4x64x10x10 to 64x1x1 global max") == 0);
+  assert_true(step_time(&c, SN_CONV, SN_BACKWARD, t[0].shape) == 0);
+  assert_true(step_time(&c, SN_CONV, SN_FORWARD, "") == 0);
   /* The 1x1 and the 3x3 predict each other, badly. */
   assert_true(c.neighbours[0].log_error > 0.8 * log(8) && c.neighbours[1].log_error < -0.8 * log(8));
   assert_true(c.residual > 1);
   sn_arena_free(c.arena);
+}
+
+static sn_timing algorithm_of(const char *shape, sn_conv_algo algo, int64_t ns) {
+  sn_timing t = timing_of(shape, SN_CONV, ns);
+  t.kernel = SN_CONV_FORWARD;
+  t.algo = algo;
+  return t;
+}
+
+/* Each algorithm has neighbours of its own, only the fastest of a shape counts in the residual, and what is left of a
+ * step is no neighbour. */
+static void algorithms_follow_their_neighbours(void **state) {
+  (void)state;
+  static const char *const shapes[] = {"CONV 1x32x10x10 to 64x10x10 3x3 s1x1 p1x1 g1",
+                                       "CONV 1x64x10x10 to 64x10x10 3x3 s1x1 p1x1 g1"};
+  sn_err err = SN_ERR_INIT;
+  double small = conv_ns(32, 64, 9, 100), large = conv_ns(64, 64, 9, 100);
+  sn_timing t[] = {algorithm_of(shapes[0], SN_IMPLICIT_GEMM, llround(3 * small)),
+                   algorithm_of(shapes[0], SN_FFT, llround(50 * small)),
+                   algorithm_of(shapes[0], SN_WINOGRAD, llround(small / 2)),
+                   timing_of(shapes[0], SN_CONV, 7),
+                   algorithm_of(shapes[1], SN_IMPLICIT_GEMM, llround(3 * large)),
+                   algorithm_of(shapes[1], SN_WINOGRAD, llround(large / 2))};
+  uint32_t counting = 0;
+  sn_calibration c = {.profile = {.flops = 1e9, .memory_bandwidth = 1e9, .launch_ns = 100},
+                      .timings = t,
+                      .n_timings = sizeof t / sizeof t[0],
+                      .arena = sn_arena_new()};
+  qsort(t, c.n_timings, sizeof *t, sn_timing_compare);
+  sn_calibration_fit(&c, &err);
+  must(&err);
+  assert_int_equal(c.n_neighbours, 5);
+  for (uint32_t i = 0; i < c.n_neighbours; i++) counting += c.neighbours[i].counts;
+  assert_int_equal(counting, 2);
+  assert_true(fabs(c.residual - 1) < 1e-3); /* the fastest predict each other; the slow one has nobody */
+  const char *other = "CONV 1x48x10x10 to 64x10x10 3x3 s1x1 p1x1 g1";
+  double roof = conv_ns(48, 64, 9, 100);
+  assert_true(fabs(time_of(&c, SN_CONV, SN_FORWARD, other, SN_CONV_FORWARD, SN_IMPLICIT_GEMM) / roof - 3) < 1e-3);
+  assert_true(fabs(time_of(&c, SN_CONV, SN_FORWARD, other, SN_CONV_FORWARD, SN_WINOGRAD) / roof - 0.5) < 1e-3);
+  assert_true(time_of(&c, SN_CONV, SN_FORWARD, other, SN_CONV_FORWARD, SN_GEMM) == 0);
+  assert_true(step_time(&c, SN_CONV, SN_FORWARD, other) == 0);
+  sn_arena_free(c.arena);
+}
+
+/* A shape that was not measured is planned with what the neighbours say of each algorithm; factors know the others. */
+static void other_shapes_get_times_of_neighbours(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("alexnet", 16);
+  sn_device gpu = load_gpu("v100_16");
+  uint32_t count;
+  sn_timing t[] = {algorithm_of("CONV 16x200x27x27 to 256x27x27 3x3 s1x1 p1x1 g1", SN_IMPLICIT_GEMM, 1000),
+                   algorithm_of("CONV 16x200x27x27 to 256x27x27 3x3 s1x1 p1x1 g1", SN_FFT_TILING, 9000000)};
+  sn_calibration c = {.profile = gpu, .timings = t, .n_timings = 2, .arena = sn_arena_new()};
+  sn_costs *costs = sn_costs_new(net, &gpu, &err);
+  must(&err);
+  sn_calibration_fit(&c, &err);
+  must(&err);
+  sn_calibration_apply(&c, net, costs);
+  for (uint32_t i = 1; i < net->n_layers; i++) {
+    if (net->layers[i].op != SN_CONV) continue;
+    char shape[SN_SHAPE_TEXT];
+    sn_shape_text(net, &net->layers[i], shape, sizeof shape);
+    const sn_conv_choice *choices = sn_costs_conv(costs, i, SN_CONV_FORWARD, &count);
+    double said = time_of(&c, SN_CONV, SN_FORWARD, shape, SN_CONV_FORWARD, SN_IMPLICIT_GEMM);
+    assert_int_equal(choices[0].algo, SN_IMPLICIT_GEMM); /* nothing is as fast as the one that was */
+    assert_true(said > 0 && choices[0].ns == llround(said) && !choices[0].measured);
+  }
+  sn_arena_free(c.arena);
+  sn_costs_free(costs);
+  sn_net_free(net);
 }
 
 /* Algorithms that were timed one by one are chosen by these times. */
@@ -397,11 +478,18 @@ static void failed_algorithms_are_left_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(measured_times_replace_formulas), cmocka_unit_test(other_batches_follow),
-      cmocka_unit_test(shapes_follow_their_neighbours),  cmocka_unit_test(algorithms_are_chosen_by_measured_times),
-      cmocka_unit_test(failed_algorithms_are_left_out),  cmocka_unit_test(the_store_gives_them_back),
-      cmocka_unit_test(speeds_make_copies_dear),         cmocka_unit_test(kernels_take_what_was_measured),
-      cmocka_unit_test(kernels_are_counted_by_shape),    cmocka_unit_test(a_machine_is_calibrated),
+      cmocka_unit_test(algorithms_follow_their_neighbours),
+      cmocka_unit_test(other_shapes_get_times_of_neighbours),
+      cmocka_unit_test(measured_times_replace_formulas),
+      cmocka_unit_test(other_batches_follow),
+      cmocka_unit_test(shapes_follow_their_neighbours),
+      cmocka_unit_test(algorithms_are_chosen_by_measured_times),
+      cmocka_unit_test(failed_algorithms_are_left_out),
+      cmocka_unit_test(the_store_gives_them_back),
+      cmocka_unit_test(speeds_make_copies_dear),
+      cmocka_unit_test(kernels_take_what_was_measured),
+      cmocka_unit_test(kernels_are_counted_by_shape),
+      cmocka_unit_test(a_machine_is_calibrated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
