@@ -287,7 +287,8 @@ static sn_status time_runs(const timer *t, const conv_run *run, int count, int64
  * takes it while there is room for the other. */
 static sn_status time_run(timer *t, const conv_run *run, int64_t *ns, sn_err *err) {
   enum { FAR = 3 };
-  if (time_runs(t, run, 1, ns, err) != SN_OK || time_runs(t, run, 1, ns, err) != SN_OK) return err->code;
+  for (int i = 0; i < 2; i++)
+    if (time_runs(t, run, 1, ns, err) != SN_OK) return err->code;
   if (t->best_ns > 0 && *ns > FAR * t->best_ns) return SN_OK;
   if (time_runs(t, run, SAMPLES, ns, err) == SN_OK && (t->best_ns == 0 || *ns < t->best_ns)) t->best_ns = *ns;
   return err->code;

@@ -249,6 +249,11 @@ def speed_table(rows):
                  [line(key, found[:2], found[2]) for key, found in speeds(rows).items()])
 
 
+def speed_note(rows):
+    return ("The batch is on the GPU on both sides. snsim's host draws dropout's masks between iterations, which is in nobody's time; PyTorch "
+            "draws them within.\n") if speeds(rows) else ""
+
+
 def largest_table(rows):
     lines = []
     for row, theirs in largest_pairs(rows):
@@ -291,7 +296,7 @@ def text(lines):
             + section("The fastest algorithms that fit", strategy_table(rows, "fastest"))
             + section("The same deterministic algorithms for all strategies", strategy_table(rows, "same"))
             + section("Copies beside kernels", overlap_table(rows))
-            + section("Speed beside PyTorch eager", speed_table(rows))
+            + section("Speed beside PyTorch eager", speed_note(rows), speed_table(rows))
             + section("The largest batch that trains, found by trying", largest_table(rows))
             + section("PyTorch's memory, and the row pytorch", dialect_table(rows))
             + section("What failed", failures(rows)))
