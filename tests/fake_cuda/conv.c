@@ -8,8 +8,8 @@
 
 typedef enum conv_kernel { FORWARD, DATA, FILTER } conv_kernel;
 
-/* What an algorithm can do: any shape; stride 1 and no groups; that and 3x3 kernels. */
-typedef enum limits { ANY, STRIDE_1, THREE } limits;
+/* What an algorithm can do: any shape; stride 1 and no groups; that and several images, or 3x3 kernels. */
+typedef enum limits { ANY, STRIDE_1, SEVERAL, THREE } limits;
 
 typedef struct algorithm {
   limits limits;
@@ -23,19 +23,19 @@ static const algorithm algorithms[3][7] = {
     [FORWARD] = {[CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM] = {ANY, 0, 0, false},
                  [CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM] = {ANY, 1200, 0, false},
                  [CUDNN_CONVOLUTION_FWD_ALGO_GEMM] = {ANY, 0, 1, false},
-                 [CUDNN_CONVOLUTION_FWD_ALGO_FFT] = {STRIDE_1, 0, 4, false},
+                 [CUDNN_CONVOLUTION_FWD_ALGO_FFT] = {SEVERAL, 0, 4, false},
                  [CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING] = {STRIDE_1, 0, 2, false},
                  [CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD] = {THREE, 4096, 0, false},
                  [CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED] = {THREE, 0, 1, false}},
     [DATA] = {[CUDNN_CONVOLUTION_BWD_DATA_ALGO_0] = {ANY, 0, 0, true},
               [CUDNN_CONVOLUTION_BWD_DATA_ALGO_1] = {ANY, 2500, 0, false},
-              [CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT] = {STRIDE_1, 0, 4, false},
+              [CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT] = {SEVERAL, 0, 4, false},
               [CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING] = {STRIDE_1, 0, 2, false},
               [CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD] = {THREE, 4096, 0, false},
               [CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED] = {THREE, 0, 1, false}},
     [FILTER] = {[CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0] = {ANY, 0, 0, true},
                 [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1] = {ANY, 3001, 0, false},
-                [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT] = {STRIDE_1, 0, 4, false},
+                [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT] = {SEVERAL, 0, 4, false},
                 [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3] = {ANY, 1500, 0, true},
                 [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED] = {THREE, 0, 1, false},
                 [CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING] = {STRIDE_1, 0, 2, false}},
@@ -56,7 +56,8 @@ typedef struct args {
 static bool is_possible(const args *k, algorithm a) {
   bool plain = k->v.stride_h == 1 && k->v.stride_w == 1 && k->v.groups == 1;
   if (a.limits == THREE) return plain && k->ws.h == 3 && k->ws.w == 3;
-  return a.limits == ANY || (a.limits == STRIDE_1 && plain);
+  if (a.limits == SEVERAL) return plain && k->xs.n > 1;
+  return a.limits == ANY || plain;
 }
 
 static int outputs(int in, int pad, int kernel, int stride) {
@@ -76,6 +77,7 @@ static cudnnStatus_t prepare(args *k, cudnnConvolutionDescriptor_t d, int number
   if (!is_possible(k, a)) return CUDNN_STATUS_NOT_SUPPORTED;
   int64_t larger = shape_count(k->xs) > shape_count(k->ys) ? shape_count(k->xs) : shape_count(k->ys);
   k->needed = a.fixed + a.tensor * (size_t)larger * sizeof(float);
+  if (k->xs.n % 4 > 0) k->needed += k->needed / 2; /* fewer images may need more */
   k->atomic = a.atomic;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -2,6 +2,7 @@
  * them, pointers when the kernel runs. */
 #include "tests/fake_cuda/cudnn.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,14 +85,26 @@ DESCRIPTOR(Activation)
 DESCRIPTOR(LRN)
 DESCRIPTOR(OpTensor)
 
+/* Counted in int, as cuDNN counts. */
+static bool is_counted(int n, int c, int h, int w, int64_t most) {
+  const int sides[] = {c, h, w};
+  int64_t count = n;
+  for (int i = 0; i < 3 && count <= most; i++) count *= sides[i];
+  return count <= most;
+}
+
 static cudnnStatus_t set_shape(shape *s, int n, int c, int h, int w) {
   *s = (shape){n, c, h, w};
-  return n > 0 && c > 0 && h > 0 && w > 0 ? status(gpu_enter()) : CUDNN_STATUS_BAD_PARAM;
+  if (n <= 0 || c <= 0 || h <= 0 || w <= 0) return CUDNN_STATUS_BAD_PARAM;
+  return is_counted(n, c, h, w, INT_MAX) ? status(gpu_enter()) : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t d, cudnnTensorFormat_t format, cudnnDataType_t type,
                                          int n, int c, int h, int w) {
+  fake_cuda *face = fake_cuda_state();
   (void)format, (void)type;
+  if (n > 1 && !is_counted(n, c, h, w, (int64_t)face->most_elements)) return CUDNN_STATUS_NOT_SUPPORTED;
+  if (n > 0 && n < 64) face->batches |= UINT64_C(1) << n;
   return set_shape(&d->s, n, c, h, w);
 }
 

@@ -30,6 +30,7 @@ typedef struct fake_cuda {
   uint64_t device_bytes, pinned_bytes; /* that there are */
   int driver;                          /* CUDA version it supports, 0: none installed */
   int devices;
+  uint64_t most_elements; /* that a tensor of several images may have; cuDNN's limit holds anyway */
   int broken_algo;  /* forward convolutions by this algorithm fail when they are started, or with FAKE_CRASHES when they
                      * run; 0: none */
   uint64_t fail_at; /* the number of the call that fails, from 1; 0: none */
@@ -40,11 +41,15 @@ typedef struct fake_cuda {
   uint64_t live;       /* allocations, streams, events, handles and descriptors */
   uint64_t used_bytes; /* device memory */
   uint64_t peak_bytes;
+  uint64_t batches;    /* bit n: a tensor of n images has been described, n < 64 */
   char complaint[200]; /* the first wrong use; "" is none */
 } fake_cuda;
 
 #define FAKE_CUDA_INIT                                                                                                 \
-  { .seed = 1, .device_bytes = UINT64_C(1) << 32, .pinned_bytes = UINT64_C(1) << 32, .driver = 13000, .devices = 1 }
+  {                                                                                                                    \
+    .seed = 1, .device_bytes = UINT64_C(1) << 32, .pinned_bytes = UINT64_C(1) << 32, .driver = 13000, .devices = 1,    \
+    .most_elements = INT32_MAX                                                                                         \
+  }
 
 /* Set to *fake before a machine is opened; what is counted goes on counting. */
 typedef fake_cuda *(*fake_cuda_entry)(void);

@@ -62,10 +62,14 @@ static void add_w(void *user, point p, int64_t step, int count) {
   c->out[p.w] += (float)sum;
 }
 
-/* The module never adds onto what is there. */
+/* The module adds onto what is there nowhere but in the filter's gradient. */
 static int clear(float *out, int64_t count, scales s) {
   for (int64_t i = 0; i < count; i++) out[i] = s.alpha == 1 && s.beta == 0 ? 0 : NAN;
   return s.alpha == 1 && s.beta == 0;
+}
+
+static int clear_or_keep(float *out, int64_t count, scales s) {
+  return (s.alpha == 1 && s.beta == 1) || clear(out, count, s);
 }
 
 void math_conv_forward(const float *x, shape xs, const float *w, float *y, shape ys, window v, scales s) {
@@ -77,7 +81,7 @@ void math_conv_data(const float *w, const float *dy, shape ys, float *dx, shape 
 }
 
 void math_conv_filter(const float *x, shape xs, const float *dy, shape ys, float *dw, window v, scales s) {
-  if (clear(dw, (int64_t)ys.c * (xs.c / v.groups) * v.kernel_h * v.kernel_w, s))
+  if (clear_or_keep(dw, (int64_t)ys.c * (xs.c / v.groups) * v.kernel_h * v.kernel_w, s))
     conv_all(xs, ys, v, add_w, &(conv){x, dy, dw});
 }
 
