@@ -73,37 +73,47 @@ typedef struct conv_run {
 
 static const float one = 1, zero = 0;
 
-static sn_status launch(const sn__cuda *m, const conv_run *r, sn_err *err) {
+static sn_status launch_chunk(const sn__cuda *m, const conv_run *r, int algo, const sn__chunk *at, sn_err *err) {
   const sn__layer *l = &m->layers[r->layer];
-  if (r->algo >= SN_CONV_ALGOS || algorithms[r->kernel][r->algo] == NONE)
-    return sn_fail(err, SN_BUG, "the plan names algorithm %u, which this convolution does not have", r->algo);
-  int algo = algorithms[r->kernel][r->algo];
+  const float beta = sn__sum_beta(at);
   switch (r->kernel) {
   case SN_CONV_FORWARD:
-    return CUDNN(cudnnConvolutionForward(m->gpu.cudnn, &one, l->x, r->a, l->w, r->b, l->conv,
-                                         (cudnnConvolutionFwdAlgo_t)algo, r->workspace, r->workspace_bytes, &zero, l->y,
-                                         r->out));
+    return CUDNN(cudnnConvolutionForward(m->gpu.cudnn, &one, at->x, r->a + at->x_at, l->w, r->b, l->conv,
+                                         (cudnnConvolutionFwdAlgo_t)algo, r->workspace, r->workspace_bytes, &zero,
+                                         at->y, r->out + at->y_at));
   case SN_CONV_BACKWARD_DATA:
-    return CUDNN(cudnnConvolutionBackwardData(m->gpu.cudnn, &one, l->w, r->a, l->y, r->b, l->conv,
+    return CUDNN(cudnnConvolutionBackwardData(m->gpu.cudnn, &one, l->w, r->a, at->y, r->b + at->y_at, l->conv,
                                               (cudnnConvolutionBwdDataAlgo_t)algo, r->workspace, r->workspace_bytes,
-                                              &zero, l->x, r->out));
+                                              &zero, at->x, r->out + at->x_at));
   case SN_CONV_BACKWARD_FILTER:
-    return CUDNN(cudnnConvolutionBackwardFilter(m->gpu.cudnn, &one, l->x, r->a, l->y, r->b, l->conv,
-                                                (cudnnConvolutionBwdFilterAlgo_t)algo, r->workspace, r->workspace_bytes,
-                                                &zero, l->w, r->out));
+    return CUDNN(cudnnConvolutionBackwardFilter(m->gpu.cudnn, &one, at->x, r->a + at->x_at, at->y, r->b + at->y_at,
+                                                l->conv, (cudnnConvolutionBwdFilterAlgo_t)algo, r->workspace,
+                                                r->workspace_bytes, &beta, l->w, r->out));
   case SN_CONV_KERNELS:
     break;
   }
   return sn_fail(err, SN_BUG, "convolution kernel %d does not exist", (int)r->kernel);
 }
 
+/* The whole batch. */
+static sn_status launch(const sn__cuda *m, const conv_run *r, sn_err *err) {
+  const sn__cut *cut = &m->layers[r->layer].cut;
+  sn_status status = SN_OK;
+  if (r->algo >= SN_CONV_ALGOS || algorithms[r->kernel][r->algo] == NONE)
+    return sn_fail(err, SN_BUG, "the plan names algorithm %u, which this convolution does not have", r->algo);
+  for (uint32_t i = 0; i < cut->chunks && status == SN_OK; i++) {
+    const sn__chunk at = sn__chunk_of(cut, i);
+    status = launch_chunk(m, r, algorithms[r->kernel][r->algo], &at, err);
+  }
+  return status;
+}
+
 sn_status sn__conv_forward(const sn__cuda *m, const sn__step *step, sn_err *err) {
   const sn_call *call = &step->call;
-  const sn__layer *l = &m->layers[call->layer];
   conv_run run = {call->layer,      SN_CONV_FORWARD, step->algo[0],   call->x[0],
                   call->parameters, call->y[0],      call->workspace, call->workspace_bytes};
-  if (launch(m, &run, err) != SN_OK || l->tail == 0) return err->code;
-  return CUDNN(cudnnAddTensor(m->gpu.cudnn, &one, l->channels, m->parameters + l->tail_at, &one, l->y, call->y[0]));
+  if (launch(m, &run, err) != SN_OK) return err->code;
+  return sn__in_chunks(m, call, &m->layers[call->layer].cut, sn__bias_forward, err);
 }
 
 sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err) {
@@ -114,32 +124,37 @@ sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err
   conv_run filter = {call->layer, SN_CONV_BACKWARD_FILTER, step->algo[1],   call->x[0],
                      call->dy[0], call->gradients,         call->workspace, call->workspace_bytes};
   if (!l->reads_batch && launch(m, &data, err) != SN_OK) return err->code;
-  if (launch(m, &filter, err) != SN_OK || l->tail == 0) return err->code;
-  return CUDNN(cudnnConvolutionBackwardBias(m->gpu.cudnn, &one, l->y, call->dy[0], &zero, l->channels,
-                                            m->gradients + l->tail_at));
+  if (launch(m, &filter, err) != SN_OK) return err->code;
+  return sn__in_chunks(m, call, &l->cut, sn__bias_backward, err);
 }
 
 /* ---- what there is to choose from ---- */
 
-/* Whether cuDNN has the algorithm for this layer on this device, and its workspace. */
+static cudnnStatus_t ask_workspace(const sn__cuda *m, const sn__layer *l, sn_conv_kernel kernel, int id,
+                                   cudnnTensorDescriptor_t x, cudnnTensorDescriptor_t y, size_t *bytes) {
+  if (kernel == SN_CONV_FORWARD)
+    return cudnnGetConvolutionForwardWorkspaceSize(m->gpu.cudnn, x, l->w, l->conv, y, (cudnnConvolutionFwdAlgo_t)id,
+                                                   bytes);
+  if (kernel == SN_CONV_BACKWARD_DATA)
+    return cudnnGetConvolutionBackwardDataWorkspaceSize(m->gpu.cudnn, l->w, y, l->conv, x,
+                                                        (cudnnConvolutionBwdDataAlgo_t)id, bytes);
+  return cudnnGetConvolutionBackwardFilterWorkspaceSize(m->gpu.cudnn, x, y, l->conv, l->w,
+                                                        (cudnnConvolutionBwdFilterAlgo_t)id, bytes);
+}
+
+/* Whether cuDNN has the algorithm for this layer on this device, for every chunk, and the workspace of the neediest. */
 static bool find_workspace(const sn__cuda *m, uint32_t layer, sn_conv_kernel kernel, sn_conv_algo algo,
                            uint64_t *workspace) {
   const sn__layer *l = &m->layers[layer];
   int id = algorithms[kernel][algo];
-  size_t bytes = 0;
-  cudnnStatus_t code = CUDNN_STATUS_NOT_SUPPORTED;
+  *workspace = 0;
   if (id == NONE || (m->options.deterministic && !is_deterministic(kernel, algo))) return false;
-  if (kernel == SN_CONV_FORWARD)
-    code = cudnnGetConvolutionForwardWorkspaceSize(m->gpu.cudnn, l->x, l->w, l->conv, l->y,
-                                                   (cudnnConvolutionFwdAlgo_t)id, &bytes);
-  if (kernel == SN_CONV_BACKWARD_DATA)
-    code = cudnnGetConvolutionBackwardDataWorkspaceSize(m->gpu.cudnn, l->w, l->y, l->conv, l->x,
-                                                        (cudnnConvolutionBwdDataAlgo_t)id, &bytes);
-  if (kernel == SN_CONV_BACKWARD_FILTER)
-    code = cudnnGetConvolutionBackwardFilterWorkspaceSize(m->gpu.cudnn, l->x, l->y, l->conv, l->w,
-                                                          (cudnnConvolutionBwdFilterAlgo_t)id, &bytes);
-  *workspace = bytes;
-  return code == CUDNN_STATUS_SUCCESS;
+  for (int i = 0; i < 2 && l->cut.x[i]; i++) {
+    size_t bytes = 0;
+    if (ask_workspace(m, l, kernel, id, l->cut.x[i], l->cut.y[i], &bytes) != CUDNN_STATUS_SUCCESS) return false;
+    *workspace = sn_max(*workspace, bytes);
+  }
+  return true;
 }
 
 typedef struct conv_shape {

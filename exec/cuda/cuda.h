@@ -3,6 +3,7 @@
  *   gpu.c       opens the device, streams and library handles; memory with errors that help
  *   nvml.c      what is in use on the device, and its driver
  *   layers.c    cuDNN descriptors and places of parameters, per layer
+ *   chunks.c    the images of a batch that a kernel is given at once
  *   conv.c      CONV: algorithms, workspaces, times
  *   kernels.c   every other operator, and the update
  *   store.c     what lies outside the pool: parameters, statistics, batch, masks, labels
@@ -17,6 +18,7 @@
 #ifndef SN_EXEC_CUDA_CUDA_H
 #define SN_EXEC_CUDA_CUDA_H
 
+#include "exec/cuda/chunks.h"
 #include "exec/machine/machine.h"
 
 #include <cublas_v2.h>
@@ -74,18 +76,17 @@ void sn__nvml_close(void *nvml);
 /* A layer's own: descriptors, those NULL that its operator has no use for, and where its state lies. cuDNN wants
  * aligned addresses, so on the device weights and bias (gamma and beta) lie apart. */
 typedef struct sn__layer {
-  cudnnTensorDescriptor_t x, y;     /* input 0, output */
+  sn__cut cut;                      /* of the batch: input 0 and output */
+  sn__cut few;                      /* LRN backward: chunks of a few images */
   cudnnTensorDescriptor_t channels; /* 1 x c x 1 x 1: bias, BN's parameters and statistics */
   cudnnTensorDescriptor_t trained;  /* 1 x 1 x 1 x span: parameters, their gradients, momentum */
   cudnnFilterDescriptor_t w;
   cudnnConvolutionDescriptor_t conv;
   cudnnPoolingDescriptor_t pool;
   cudnnLRNDescriptor_t lrn;
-  cudnnTensorDescriptor_t some, rest; /* LRN backward: chunks of images, and the last chunk */
-  uint32_t chunk;                     /* images of one */
-  uint64_t at, head, tail_at, tail;   /* parameters, in floats: weights and bias, or gamma and beta */
-  uint64_t span;                      /* both with what is between and behind: at .. at + span */
-  uint64_t statistics_at;             /* floats; four of them, each `statistics_step` */
+  uint64_t at, head, tail_at, tail; /* parameters, in floats: weights and bias, or gamma and beta */
+  uint64_t span;                    /* both with what is between and behind: at .. at + span */
+  uint64_t statistics_at;           /* floats; four of them, each `statistics_step` */
   uint64_t statistics_step;
   uint64_t given_at;  /* floats, in host and device memory: DROPOUT's mask, SOFTMAX's one-hot labels */
   uint64_t logits_at; /* floats, in host memory: SOFTMAX's input */
@@ -126,6 +127,13 @@ typedef struct sn__step {
 sn_status sn__kernel_run(const sn__cuda *m, const sn__step *step, sn_err *err);
 /* Bytes of workspace that a step needs, whatever it is. */
 uint64_t sn__kernel_scratch(const sn__cuda *m, uint32_t layer, sn_pass pass);
+
+/* What a kernel does to one chunk of a layer's batch. */
+typedef sn_status (*sn__chunk_kernel)(const sn__cuda *m, const sn_call *call, const sn__chunk *at, sn_err *err);
+sn_status sn__in_chunks(const sn__cuda *m, const sn_call *call, const sn__cut *cut, sn__chunk_kernel run, sn_err *err);
+/* Of CONV and FC alike; nothing where the layer has no bias. */
+sn_status sn__bias_forward(const sn__cuda *m, const sn_call *call, const sn__chunk *at, sn_err *err);
+sn_status sn__bias_backward(const sn__cuda *m, const sn_call *call, const sn__chunk *at, sn_err *err);
 
 sn_status sn__conv_forward(const sn__cuda *m, const sn__step *step, sn_err *err);
 sn_status sn__conv_backward(const sn__cuda *m, const sn__step *step, sn_err *err);

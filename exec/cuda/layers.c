@@ -13,22 +13,10 @@
 enum { ALIGN_FLOATS = 64 };
 
 /* LRN's backward needs a copy of dy (kernels.c): of a few images at a time, of about this size. */
-#define CHUNK_BYTES (UINT64_C(16) << 20)
+#define FEW_FLOATS (UINT64_C(4) << 20)
 
 static uint64_t aligned(uint64_t floats) {
   return sn_ceil_div(floats, ALIGN_FLOATS) * ALIGN_FLOATS;
-}
-
-/* Callers have checked that everything fits an int. */
-static sn_status describe(cudnnTensorDescriptor_t *tensor, uint32_t n, uint32_t c, uint32_t h, uint32_t w,
-                          sn_err *err) {
-  if (CUDNN(cudnnCreateTensorDescriptor(tensor)) != SN_OK) return err->code;
-  return CUDNN(
-      cudnnSetTensor4dDescriptor(*tensor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, (int)n, (int)c, (int)h, (int)w));
-}
-
-static sn_status describe_shape(cudnnTensorDescriptor_t *tensor, sn_shape s, sn_err *err) {
-  return describe(tensor, s.n, s.c, s.h, s.w, err);
 }
 
 static sn_status open_conv(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
@@ -61,23 +49,26 @@ static sn_status open_pool(const sn_layer *layer, sn_shape in, sn__layer *l, sn_
                                            (int)rows->pad, (int)columns->pad, (int)rows->stride, (int)columns->stride));
 }
 
-/* Chunks of four images begin at addresses that are as aligned as cuDNN may ask for. */
-static uint32_t chunk_images(sn_shape s) {
-  uint64_t images = CHUNK_BYTES / (sn__image(s) * sizeof(float)) / 4 * 4;
-  return (uint32_t)sn_min(sn_max(images, 4), s.n);
-}
-
-/* cuDNN divides alpha by the window's size, as the reference does. */
+/* cuDNN divides alpha by the window's size, as the reference does. Every fourth image begins at an aligned address,
+ * whatever its size. */
 static sn_status open_lrn(const sn_layer *layer, sn__layer *l, sn_err *err) {
   const sn_attr *a = layer->attr;
-  sn_shape some = layer->out, rest = layer->out;
-  l->chunk = some.n = chunk_images(layer->out);
-  rest.n = layer->out.n % l->chunk;
+  const uint64_t few = sn_min(sn_max(FEW_FLOATS, 4 * sn__image(layer->out)), SN_CUDA_MOST_ELEMENTS);
   if (CUDNN(cudnnCreateLRNDescriptor(&l->lrn)) != SN_OK ||
-      CUDNN(cudnnSetLRNDescriptor(l->lrn, a->lrn_size, a->lrn_alpha, a->lrn_beta, a->lrn_k)) != SN_OK ||
-      describe_shape(&l->some, some, err) != SN_OK)
+      CUDNN(cudnnSetLRNDescriptor(l->lrn, a->lrn_size, a->lrn_alpha, a->lrn_beta, a->lrn_k)) != SN_OK)
     return err->code;
-  return rest.n > 0 ? describe_shape(&l->rest, rest, err) : SN_OK;
+  return sn__cut_open(&l->few, layer->out, layer->out, few, err);
+}
+
+/* Mean and variance are those of all images, which no library function makes of parts. */
+static sn_status check_bn(const sn_layer *layer, const sn__layer *l, sn_err *err) {
+  const uint64_t most = SN_CUDA_MOST_ELEMENTS;
+  if (l->cut.chunks == 1) return SN_OK;
+  return sn_fail(err, SN_BAD_DEVICE,
+                 "BN is over the whole batch, which cannot be cut, and its %llu elements are more than the %llu that "
+                 "cuDNN counts up to; use a batch of at most %llu, smaller images, or --backend cpu",
+                 (unsigned long long)sn__count(layer->out), (unsigned long long)most,
+                 (unsigned long long)(most / sn__image(layer->out)));
 }
 
 /* Operators, and forms of them, that came after this back end; NULL: none of those. */
@@ -108,7 +99,6 @@ static sn_status check_operator(const sn_layer *layer, sn_err *err) {
 }
 
 static sn_status open_operator(const sn__cuda *m, const sn_layer *layer, sn_shape in, sn__layer *l, sn_err *err) {
-  if (check_operator(layer, err) != SN_OK) return err->code;
   switch (layer->op) {
   case SN_CONV:
     return open_conv(m, layer, in, l, err);
@@ -116,6 +106,8 @@ static sn_status open_operator(const sn__cuda *m, const sn_layer *layer, sn_shap
     return open_pool(layer, in, l, err);
   case SN_LRN:
     return open_lrn(layer, l, err);
+  case SN_BN:
+    return check_bn(layer, l, err);
   default:
     return SN_OK;
   }
@@ -140,12 +132,19 @@ static void place(sn__cuda *m, const sn_layer *layer, sn__layer *l) {
   if (layer->op == SN_SOFTMAX) m->n_logits += size;
 }
 
-/* cuDNN and cuBLAS count in int. */
-static sn_status check_size(const sn_layer *layer, sn_shape in, const sn__layer *l, sn_err *err) {
-  if (sn__count(in) <= INT_MAX && sn__count(layer->out) <= INT_MAX && l->span <= INT_MAX) return SN_OK;
+/* They are not cut. */
+static sn_status check_parameters(const sn__layer *l, sn_err *err) {
+  if (l->span <= INT_MAX) return SN_OK;
   return sn_fail(err, SN_BAD_DEVICE,
-                 "a tensor or parameter block has more than 2^31 - 1 elements, which cuDNN cannot address; use a "
-                 "smaller batch");
+                 "its %llu parameters are more than the 2^31 - 1 that cuDNN and cuBLAS count up to; --backend cpu "
+                 "trains them",
+                 (unsigned long long)(l->head + l->tail));
+}
+
+static sn_status describe_parameters(const sn_layer *layer, sn__layer *l, sn_err *err) {
+  const sn_shape channels = {1, layer->out.c, 1, 1}, trained = {1, 1, 1, (uint32_t)l->span};
+  if (sn__describe(&l->channels, channels, err) != SN_OK || l->span == 0) return err->code;
+  return sn__describe(&l->trained, trained, err);
 }
 
 static sn_status open_layer(sn__cuda *m, uint32_t index, sn_err *err) {
@@ -154,9 +153,9 @@ static sn_status open_layer(sn__cuda *m, uint32_t index, sn_err *err) {
   sn__layer *l = &m->layers[index];
   sn_shape in = sn_layer_input_shape(net, layer, 0);
   place(m, layer, l);
-  if (check_size(layer, in, l, err) == SN_OK && describe_shape(&l->x, in, err) == SN_OK &&
-      describe_shape(&l->y, layer->out, err) == SN_OK && describe(&l->channels, 1, layer->out.c, 1, 1, err) == SN_OK &&
-      (l->span == 0 || describe(&l->trained, 1, 1, 1, (uint32_t)l->span, err) == SN_OK))
+  if (check_operator(layer, err) == SN_OK && check_parameters(l, err) == SN_OK &&
+      sn__cut_open(&l->cut, in, layer->out, SN_CUDA_MOST_ELEMENTS, err) == SN_OK &&
+      describe_parameters(layer, l, err) == SN_OK)
     open_operator(m, layer, in, l, err);
   if (err->code != SN_OK) sn_err_prefix(err, "layer \"%.80s\"", layer->name);
   return err->code;
@@ -183,9 +182,10 @@ sn_status sn__layers_open(sn__cuda *m, sn_err *err) {
 }
 
 static void close_layer(const sn__layer *l) {
-  cudnnTensorDescriptor_t tensors[] = {l->x, l->y, l->channels, l->trained, l->some, l->rest};
-  for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++)
-    if (tensors[i]) cudnnDestroyTensorDescriptor(tensors[i]);
+  sn__cut_close(&l->cut);
+  sn__cut_close(&l->few);
+  if (l->channels) cudnnDestroyTensorDescriptor(l->channels);
+  if (l->trained) cudnnDestroyTensorDescriptor(l->trained);
   if (l->w) cudnnDestroyFilterDescriptor(l->w);
   if (l->conv) cudnnDestroyConvolutionDescriptor(l->conv);
   if (l->pool) cudnnDestroyPoolingDescriptor(l->pool);
