@@ -1,6 +1,7 @@
 /* The CUDA machine in tests, on the fake GPU (tests/fake_cuda/fake_cuda.h) or on a real one.
  *
  *   fake_cuda *fake = cuda_fake();            sn_machine_open_cuda() opens the fake from now on
+ *   fake = cuda_fake_chunks();                or one on which batches of more than SNSIM_CHUNK_ELEMENTS are cut
  *   cuda_real();                              or a module of this build; skips the test where it or a GPU is missing
  *
  *   cuda_lab lab = cuda_lab_open(net, "liveness", SN_WORKSPACE_NONE, UINT64_MAX);      a machine and a plan
@@ -27,10 +28,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static inline fake_cuda *cuda_fake(void) {
+static inline fake_cuda *cuda_fake_of(const char *module) {
   fake_cuda_entry entry;
-  assert_int_equal(setenv("SNSIM_CUDA_MODULE", SNSIM_FAKE_CUDA, 1), 0);
-  void *library = dlopen(SNSIM_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  assert_int_equal(setenv("SNSIM_CUDA_MODULE", module, 1), 0);
+  void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
   if (!library) fail_msg("%s", dlerror());
   void *symbol = dlsym(library, "fake_cuda_state");
   assert_non_null(symbol);
@@ -38,6 +39,16 @@ static inline fake_cuda *cuda_fake(void) {
   fake_cuda *fake = entry();
   assert_int_equal(fake->live, 0);
   *fake = (fake_cuda)FAKE_CUDA_INIT;
+  return fake;
+}
+
+static inline fake_cuda *cuda_fake(void) {
+  return cuda_fake_of(SNSIM_FAKE_CUDA);
+}
+
+static inline fake_cuda *cuda_fake_chunks(void) {
+  fake_cuda *fake = cuda_fake_of(SNSIM_FAKE_CUDA_CHUNKS);
+  fake->most_elements = SNSIM_CHUNK_ELEMENTS;
   return fake;
 }
 

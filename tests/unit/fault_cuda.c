@@ -2,6 +2,7 @@
  * device, or the device is lost. Each time there must be an error that says so, everything must be taken down, and
  * where no call was left to fail the result must be the usual one. */
 #include "tests/unit/cuda_fixture.h"
+#include "tests/unit/op_net.h"
 
 static sn_status train(const sn_net *net, uint64_t *digest, sn_err *err) {
   sn_strategy strategy = {0};
@@ -24,11 +25,9 @@ static void check_error(const fake_cuda *fake, const sn_err *err) {
              sn_status_name(err->code), err->text);
 }
 
-/* Some calls may fail without harm: those that only ask, and those that take down. */
-static void fail_each_call(fake_fault fault) {
-  fake_cuda *fake = cuda_fake();
+/* Some calls may fail without harm: those that only ask, and those that take down. The net is gone afterwards. */
+static void fail_each_call(fake_cuda *fake, sn_net *net, fake_fault fault) {
   sn_err err = SN_ERR_INIT;
-  sn_net *net = cuda_net("/tests/nets/tiny.json", 2, 0);
   uint64_t usual, digest, calls, errors = 0;
   train(net, &usual, &err);
   cuda_must(&err);
@@ -53,19 +52,30 @@ static void fail_each_call(fake_fault fault) {
   sn_net_free(net);
 }
 
+static sn_net *tiny_net(void) {
+  return cuda_net("/tests/nets/tiny.json", 2, 0);
+}
+
 static void failing_calls(void **state) {
   (void)state;
-  fail_each_call(FAKE_FAILS);
+  fail_each_call(cuda_fake(), tiny_net(), FAKE_FAILS);
 }
 
 static void crashing_work(void **state) {
   (void)state;
-  fail_each_call(FAKE_CRASHES);
+  fail_each_call(cuda_fake(), tiny_net(), FAKE_CRASHES);
 }
 
 static void lost_device(void **state) {
   (void)state;
-  fail_each_call(FAKE_LOST);
+  fail_each_call(cuda_fake(), tiny_net(), FAKE_LOST);
+}
+
+/* Of CONVs and a JOIN over several chunks, the last one of fewer images. */
+static void failing_chunks(void **state) {
+  (void)state;
+  for (fake_fault fault = FAKE_FAILS; fault <= FAKE_LOST; fault++)
+    fail_each_call(cuda_fake_chunks(), op_net(SN_JOIN, (sn_attr){0}, (sn_shape){22, 7, 11, 11}, 3), fault);
 }
 
 static void text_names_the_place(void **state) {
@@ -93,10 +103,8 @@ static void text_names_the_place(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(failing_calls),
-      cmocka_unit_test(crashing_work),
-      cmocka_unit_test(lost_device),
-      cmocka_unit_test(text_names_the_place),
+      cmocka_unit_test(failing_calls),  cmocka_unit_test(crashing_work),        cmocka_unit_test(lost_device),
+      cmocka_unit_test(failing_chunks), cmocka_unit_test(text_names_the_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
