@@ -23,5 +23,6 @@ sn_status sn_question_advise(const sn_question *question, const sn_result *const
   char text[SN_REMEDY_TEXT];
   asked.results = results;
   if (sn_remedy_find(&asked, &remedy, err) != SN_OK) return err->code;
+  if (question->args->command->bit == SN_CMD_ADVISE) remedy.points_to_advise = false;
   return sn_fail(err, SN_NO_FIT, "%s", sn_remedy_print(&remedy, text));
 }

@@ -6,6 +6,7 @@
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 #include "sim/ask/fit.h"
+#include "sim/ask/remedy.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -225,14 +226,16 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
 
 /* ---- where nothing fits ---- */
 
-/* "--strategy NAME (batch 3), ", the default strategy that reaches furthest, or "". */
+/* "--strategy NAME (batch 3), ", the strategy that reaches furthest of those to try instead, or "". */
 static sn_status try_strategies(const asked *a, char *text, size_t room, sn_err *err) {
+  const sn_question *q = &a->question;
   sn_strategy others[SN_STRATEGY_DEFAULTS];
   char name[SN_STRATEGY_TEXT];
   *text = '\0';
   if (!a->args->n_strategies) return SN_OK;
-  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) others[i] = sn_strategy_default(i);
-  sn_fit *fit = sn_fit_largest(&a->knob, &a->question.device, others, SN_STRATEGY_DEFAULTS, &a->question.options, err);
+  uint32_t count = sn_remedy_others(q->strategies, q->n_strategies, q->options.iteration, others);
+  if (count == 0) return SN_OK;
+  sn_fit *fit = sn_fit_largest(&a->knob, &q->device, others, count, &q->options, err);
   const sn_fit_answer *best = fit ? sn_fit_best(fit) : NULL;
   if (best)
     snprintf(text, room, "--strategy %s (%s %" PRIu32 "), ", sn_strategy_name(best->strategy, name), knob_name(a),

@@ -3,14 +3,15 @@
 
 #include "base/units.h"
 #include "sim/ask/fit.h"
+#include "sim/ask/split.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool is_asked(const sn_asked *a, sn_strategy strategy) {
-  for (uint32_t i = 0; i < a->n_strategies; i++)
-    if (sn_strategy_same(a->strategies[i], strategy)) return true;
+static bool is_among(const sn_strategy *strategies, uint32_t count, sn_strategy strategy) {
+  for (uint32_t i = 0; i < count; i++)
+    if (sn_strategy_same(strategies[i], strategy)) return true;
   return false;
 }
 
@@ -128,20 +129,49 @@ static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
 
 /* ---- what would do ---- */
 
+static bool are_of_pytorch(const sn_strategy *strategies, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++)
+    if (!sn_dialect_of(strategies[i].dialect)->eager) return false;
+  return count > 0;
+}
+
+uint32_t sn_remedy_others(const sn_strategy *asked, uint32_t count, sn_iteration iteration, sn_strategy *others) {
+  bool of_pytorch = are_of_pytorch(asked, count);
+  uint32_t found = 0, all = of_pytorch ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS;
+  for (uint32_t i = 0; i < all; i++) {
+    sn_strategy other = of_pytorch ? sn_strategy_framework(i) : sn_strategy_default(i);
+    if (of_pytorch) other.dialect = asked[0].dialect;
+    if (!is_among(asked, count, other) && !sn_strategy_refuses(other, iteration)) others[found++] = other;
+  }
+  return found;
+}
+
 static sn_status find_strategy(const sn_asked *a, sn_remedy *r, sn_err *err) {
   sn_strategy others[SN_STRATEGY_DEFAULTS];
-  uint32_t count = 0;
   sn_options options = *a->options;
   options.want_steps = options.want_peak = options.want_tensors = false;
-  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++)
-    if (!is_asked(a, sn_strategy_default(i)) && !sn_strategy_refuses(sn_strategy_default(i), options.iteration))
-      others[count++] = sn_strategy_default(i);
+  uint32_t count = sn_remedy_others(a->strategies, a->n_strategies, options.iteration, others);
   if (count == 0) return SN_OK;
   sn_run *run = sn_simulate(a->spec, a->net, a->device, others, count, &options, err);
   const sn_result *best = run ? sn_run_best(run) : NULL;
   r->has_strategy = best != NULL;
   if (best) r->strategy = others[best - run->results];
   sn_run_free(run);
+  return err->code;
+}
+
+/* The batch in parts, which every loop of PyTorch's can do. */
+static sn_status find_parts(const sn_asked *a, sn_remedy *r, sn_err *err) {
+  sn_asked leanest = *a;
+  leanest.strategies = &r->leanest;
+  leanest.n_strategies = 1;
+  leanest.results = NULL;
+  sn_splits *splits = sn_splits_find(&leanest, err);
+  if (splits && splits->count > 0) {
+    r->part = splits->all[0].batch;
+    r->parts = splits->all[0].parts * sn_iteration_batches(a->options->iteration);
+  }
+  sn_splits_free(splits);
   return err->code;
 }
 
@@ -159,10 +189,14 @@ sn_status sn_remedy_batch(const sn_asked *a, sn_strategy strategy, uint32_t *bat
 }
 
 sn_status sn_remedy_find(const sn_asked *asked, sn_remedy *remedy, sn_err *err) {
-  *remedy = (sn_remedy){.pass = "", .searched = !too_large(asked->net)};
-  if (find_need(asked, remedy, err) != SN_OK || !remedy->searched || find_strategy(asked, remedy, err) != SN_OK)
+  *remedy = (sn_remedy){.pass = "",
+                        .searched = !too_large(asked->net),
+                        .of_pytorch = are_of_pytorch(asked->strategies, asked->n_strategies)};
+  remedy->points_to_advise = remedy->of_pytorch && !asked->options->iteration.inference;
+  if (find_need(asked, remedy, err) != SN_OK || !remedy->searched || find_strategy(asked, remedy, err) != SN_OK ||
+      sn_remedy_batch(asked, remedy->leanest, &remedy->batch, err) != SN_OK || !remedy->of_pytorch)
     return err->code;
-  return sn_remedy_batch(asked, remedy->leanest, &remedy->batch, err);
+  return find_parts(asked, remedy, err);
 }
 
 /* ---- in words ---- */
@@ -183,17 +217,35 @@ static int print_need(const sn_remedy *r, char *text) {
                   sn_strategy_name(r->leanest, name), usable, where, r->layer, r->pass);
 }
 
+/* "try A", "try A or B", "try A, B or C"; "" where nothing was found. */
+static const char *print_tries(const sn_remedy *r, char *text, size_t room) {
+  char tries[3][SN_STRATEGY_TEXT + 16], name[SN_STRATEGY_TEXT];
+  int count = 0, used = 0;
+  if (r->has_strategy) snprintf(tries[count++], sizeof *tries, "--strategy %s", sn_strategy_name(r->strategy, name));
+  if (r->batch) snprintf(tries[count++], sizeof *tries, "--batch %" PRIu32, r->batch);
+  if (r->parts) snprintf(tries[count++], sizeof *tries, "--batch %" PRIu32 " --accumulate %" PRIu32, r->part, r->parts);
+  text[0] = '\0';
+  for (int i = 0; i < count; i++)
+    used += snprintf(text + used, room - (size_t)used, "%s%s",
+                     i == 0           ? "try "
+                     : i == count - 1 ? " or "
+                                      : ", ",
+                     tries[i]);
+  return text;
+}
+
 char *sn_remedy_print(const sn_remedy *r, char *text) {
-  char name[SN_STRATEGY_TEXT], strategy[SN_STRATEGY_TEXT + 16] = "", batch[40] = "";
+  char tries[3 * (SN_STRATEGY_TEXT + 24)];
   int used = print_need(r, text);
-  if (r->has_strategy) snprintf(strategy, sizeof strategy, " --strategy %s", sn_strategy_name(r->strategy, name));
-  if (r->batch) snprintf(batch, sizeof batch, "%s --batch %" PRIu32, r->has_strategy ? " or" : "", r->batch);
-  snprintf(text + used, SN_REMEDY_TEXT - (size_t)used, "%s%s%s",
-           !r->searched                  ? "snsim advise finds the strategies that fit, snsim fit the largest batch"
-           : *strategy || *batch         ? "try"
+  print_tries(r, tries, sizeof tries);
+  snprintf(text + used, SN_REMEDY_TEXT - (size_t)used, "%s%s",
+           !r->searched && r->points_to_advise
+               ? "snsim advise --for pytorch finds the strategies that fit, snsim fit the largest batch"
+           : !r->searched                ? "snsim advise finds the strategies that fit, snsim fit the largest batch"
+           : *tries                      ? tries
            : r->scarce == SN_SCARCE_POOL ? "not even --batch 1 fits: a larger --pool is needed"
            : r->scarce == SN_SCARCE_HOST ? "not even --batch 1 fits: more --host-memory is needed"
                                          : "not even --batch 1 fits: more memory is needed",
-           strategy, batch);
+           *tries && r->points_to_advise ? "; snsim advise --for pytorch tells more" : "");
   return text;
 }

@@ -6,6 +6,9 @@
  *   puts(sn_remedy_print(&remedy, text));     "5.49 GiB needed with liveness, 4.00 GiB on k40c, at conv1 forward; try
  *                                              --strategy liveness+cache or --batch 32"
  *
+ * Whoever asks about PyTorch's strategies alone has PyTorch: what is tried are others of its own, and parts of the
+ * batch that add up their gradients. SuperNeurons' would be no help, and do not train adapters or frozen layers.
+ *
  * Messages on the command line and the page of `snsim report` both say it with this text.
  */
 #ifndef SN_SIM_ASK_REMEDY_H
@@ -48,9 +51,16 @@ typedef struct sn_remedy {
   const char *pass;
   bool searched; /* what follows was looked for; in very large networks it is not */
   bool has_strategy;
-  sn_strategy strategy; /* the fastest default strategy that fits and was not asked for */
-  uint32_t batch;       /* the largest with which the leanest fits; 0: not even one image does */
+  sn_strategy strategy;  /* the fastest default strategy, or PyTorch's, that fits and was not asked for */
+  uint32_t batch;        /* the largest with which the leanest fits; 0: not even one image does */
+  bool of_pytorch;       /* nothing but PyTorch's strategies was asked for */
+  bool points_to_advise; /* and `snsim advise --for pytorch` is named: clear it where that is what was asked */
+  uint32_t part, parts;  /* of PyTorch's: the fastest that fits of an update from so many batches; 0: none was found */
 } sn_remedy;
+
+/* What could be asked for instead, into `others` of SN_STRATEGY_DEFAULTS; returns how many. SuperNeurons' combinations,
+ * or what the asked version of PyTorch offers where all strategies are PyTorch's. */
+uint32_t sn_remedy_others(const sn_strategy *asked, uint32_t count, sn_iteration iteration, sn_strategy *others);
 
 sn_status sn_remedy_find(const sn_asked *asked, sn_remedy *remedy, sn_err *err);
 
