@@ -3,7 +3,8 @@
  *
  *   load -> pack -> what it takes, beside the lower bound -> the blocks with their offsets
  *
- * Ctrl-C ends an exact search; what it has found until then is printed. */
+ * Ctrl-C and SIGTERM end an exact search; what it has found until then is printed and written, and the exit status is
+ * the signal's. */
 #include "base/units.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
@@ -25,14 +26,11 @@ typedef struct packed {
   sn_packing packing;
   sn_exact exact;
   double seconds; /* of searching */
+  double shown;   /* when the line of progress was */
 } packed;
 
 static bool is_proved(const packed *p) {
   return p->packing.bytes == p->exact.floor;
-}
-
-static uint64_t most_nodes(const sn_args *args) {
-  return args->nodes > 0 ? args->nodes : SN_EXACT_NODES;
 }
 
 static bool fits(const packed *p) {
@@ -129,7 +127,7 @@ static sn_status judge(const packed *p, sn_err *err) {
     return sn_fail(err, SN_NO_FIT,
                    "%" PRIu64 " bytes needed, %" PRIu64 " there; a better packing is not ruled out: try more --nodes "
                    "than %" PRIu64,
-                   p->packing.bytes, capacity, most_nodes(p->args));
+                   p->packing.bytes, capacity, p->exact.nodes);
   return sn_fail(err, SN_NO_FIT,
                  "%" PRIu64 " bytes needed, %" PRIu64 " there; a better packing is not ruled out: try --exact, or more "
                  "--moves than %" PRIu32,
@@ -138,22 +136,64 @@ static sn_status judge(const packed *p, sn_err *err) {
 
 /* ---- searching ---- */
 
-static void interrupt_set(sigset_t *set) {
+static void fill_signals(sigset_t *set) {
   sigemptyset(set);
   sigaddset(set, SIGINT);
+  sigaddset(set, SIGTERM);
 }
 
-/* Ctrl-C came and waits. */
-static bool is_interrupted(void *unused) {
+/* They wait until the answer is written. A shell's background jobs begin with SIGINT ignored: it ends the search all
+ * the same, so the status must say so. */
+static void hold_signals(void) {
   sigset_t set;
-  (void)unused;
-  return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+  signal(SIGINT, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
+  fill_signals(&set);
+  sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static bool is_interrupted(void) {
+  sigset_t set;
+  return sigpending(&set) == 0 && (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1);
+}
+
+/* Does not come back where one of them waits. */
+static void release_signals(const sn_err *err) {
+  sigset_t set;
+  if (is_interrupted())
+    sn_out_say("interrupted; this is the best until then%s%s", err->code == SN_OK ? "" : ": ",
+               err->code == SN_OK ? "" : err->text);
+  fill_signals(&set);
+  sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static double now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static bool should_stop(void *context) {
+  enum { PER_SECOND = 5 };
+  packed *p = context;
+  char line[100];
+  if (now() - p->shown > 1.0 / PER_SECOND) {
+    snprintf(line, sizeof line, "searching ... %" PRIu64 " of at most %" PRIu64 " nodes, Ctrl-C ends it with the best",
+             p->exact.nodes, p->exact.most);
+    sn_out_progress(line);
+    p->shown = now();
+  }
+  return is_interrupted();
+}
+
+static sn_status search_exactly(packed *p, uint64_t capacity, sn_err *err) {
+  const sn_block_list *list = p->list;
+  sn_exact_limits limits = {.capacity = capacity, .nodes = p->args->nodes, .stop = should_stop, .context = p};
+  hold_signals();
+  p->shown = now();
+  sn_pack_exact(list->blocks, list->count, &limits, p->offsets, &p->packing, &p->exact, err);
+  sn_out_progress(NULL);
+  return err->code;
 }
 
 static sn_status search(packed *p, sn_err *err) {
@@ -164,9 +204,7 @@ static sn_status search(packed *p, sn_err *err) {
   sn_pack(list->blocks, list->count, &(sn_pack_limits){.moves = args->moves, .enough = capacity}, p->offsets,
           &p->packing, err);
   p->exact = (sn_exact){.floor = p->packing.lower_bound};
-  sn_exact_limits limits = {.capacity = capacity, .nodes = most_nodes(args), .stop = is_interrupted};
-  if (err->code == SN_OK && args->exact)
-    sn_pack_exact(list->blocks, list->count, &limits, p->offsets, &p->packing, &p->exact, err);
+  if (err->code == SN_OK && args->exact) search_exactly(p, capacity, err);
   p->seconds = now() - from;
   return err->code;
 }
@@ -181,19 +219,15 @@ static bool load(packed *p, sn_err *err) {
 
 sn_status sn_cli_pack(const sn_args *args, sn_err *err) {
   packed p = {.args = args};
-  sigset_t interrupt;
   if (args->json && to_stdout(args))
     return sn_fail(err, SN_BAD_USAGE, "--json and -o - both want standard output; name a file for the blocks");
   if (args->nodes > 0 && !args->exact)
     return sn_fail(err, SN_BAD_USAGE, "--nodes counts what an exact search tries: give --exact too");
   if (sn_out_check(args->output, err) != SN_OK) return err->code;
-  interrupt_set(&interrupt);
-  if (args->exact) sigprocmask(SIG_BLOCK, &interrupt, NULL);
   if (load(&p, err) && search(&p, err) == SN_OK && print(&p, err) == SN_OK && write_file(&p, err) == SN_OK)
     judge(&p, err);
   free(p.offsets);
   sn_blocks_free(p.list);
-  if (args->exact && is_interrupted(NULL)) sn_out_say("interrupted; this is the best until then");
-  sigprocmask(SIG_UNBLOCK, &interrupt, NULL);
+  if (args->exact) release_signals(err);
   return err->code;
 }

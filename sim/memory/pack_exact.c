@@ -54,6 +54,7 @@ typedef struct searcher {
   /* over all of them */
   uint64_t nodes;
   const sn_exact_limits *limits;
+  sn_exact *exact;     /* what is told of it meanwhile */
   bool stopped;        /* somebody asked for that */
   uint64_t grain;      /* what divides the bytes of all items, and so every offset */
   uint64_t *best;      /* per item: offset */
@@ -175,7 +176,10 @@ static uint64_t highest_offset(const searcher *s, uint32_t lower, uint32_t upper
 
 /* At one more node? */
 static bool may_look(searcher *s) {
-  if (s->nodes % NODES_A_QUESTION == 0 && s->limits->stop && s->limits->stop(s->limits->context)) s->stopped = true;
+  if (s->nodes % NODES_A_QUESTION == 0 && s->limits->stop) {
+    s->exact->nodes = s->nodes;
+    if (s->limits->stop(s->limits->context)) s->stopped = true;
+  }
   if (s->stopped || s->nodes == s->most_nodes) return false;
   s->nodes++;
   return true;
@@ -216,7 +220,7 @@ static answer solve_all(searcher *s, uint32_t first, uint32_t end, place_from fr
 static answer try_order(searcher *s, int order, uint64_t capacity, uint64_t nodes) {
   s->order = order;
   s->capacity = capacity;
-  s->most_nodes = sn_min(s->nodes + nodes, s->limits->nodes);
+  s->most_nodes = sn_min(s->nodes + nodes, s->exact->most);
   for (uint32_t t = 0; t < s->n_sections; t++)
     if (s->left[t] > capacity) return NONE;
   answer a = solve(s, s->next[list_of(s)], s->n_sections, (place_from){0});
@@ -237,7 +241,7 @@ static answer try_capacity(searcher *s, uint64_t capacity, uint64_t nodes) {
 }
 
 static bool may_go_on(const searcher *s) {
-  return s->nodes < s->limits->nodes && !s->stopped;
+  return s->nodes < s->exact->most && !s->stopped;
 }
 
 /* The floor first, then halfway to the best from what could not be decided. */
@@ -401,11 +405,18 @@ typedef struct question {
   sn_exact *exact;
   entry *begins, *ends;
   uint64_t enough; /* no problem needs to take less than this */
+  uint64_t work;   /* left of SN_EXACT_WORK */
 } question;
+
+/* What a node among `n` blocks that hang together takes of it. */
+static uint64_t work_of_node(uint32_t n) {
+  return sn_max((uint64_t)n * n, SN_EXACT_WORK / SN_EXACT_NODES);
+}
 
 /* One problem, of `n` blocks; what it takes then in *top. */
 static sn_status search_one(question *q, uint32_t first, uint32_t n, uint64_t *top, sn_err *err) {
-  searcher s = {.count = n, .nodes = q->exact->nodes, .limits = q->limits};
+  const uint64_t before = q->exact->nodes;
+  searcher s = {.count = n, .nodes = q->exact->nodes, .limits = q->limits, .exact = q->exact};
   *top = 0;
   for (uint32_t i = first; i < first + n; i++)
     *top = sn_max(*top, q->offsets[q->begins[i].number] + q->blocks[q->begins[i].number].bytes);
@@ -415,6 +426,7 @@ static sn_status search_one(question *q, uint32_t first, uint32_t n, uint64_t *t
                    SN_EXACT_MOST);
   sn_status status = set_up(&s, q->blocks, q->begins + first, q->ends) ? SN_OK : sn_fail_memory(err);
   if (status == SN_OK) {
+    q->exact->most = q->limits->nodes > 0 ? q->limits->nodes : s.nodes + q->work / work_of_node(n);
     s.top = *top;
     if (q->limits->capacity > 0) {
       search_capacity(&s, q->enough);
@@ -422,6 +434,7 @@ static sn_status search_one(question *q, uint32_t first, uint32_t n, uint64_t *t
       s.floor = q->enough;
       search_least(&s);
     }
+    q->work -= sn_min(q->work, (s.nodes - before) * work_of_node(n));
     q->exact->nodes = s.nodes;
     q->exact->floor = sn_max(q->exact->floor, s.floor);
     for (uint32_t i = 0; s.top < *top && i < n; i++) q->offsets[s.items[i].block] = s.best[i];
@@ -455,6 +468,7 @@ sn_status sn_pack_exact(const sn_block *blocks, uint32_t count, const sn_exact_l
                 .limits = limits,
                 .offsets = offsets,
                 .exact = exact,
+                .work = SN_EXACT_WORK,
                 .enough = sn_max(packing->lower_bound, limits->capacity),
                 .begins = calloc((size_t)count + 1, sizeof *q.begins),
                 .ends = calloc((size_t)count + 1, sizeof *q.ends)};

@@ -2,7 +2,7 @@
  * capacity, by branch and bound (Moffitt, "MiniMalloc", ASPLOS 2023).
  *
  *   sn_pack(blocks, n, &limits, offsets, &packing, &err);                     a packing to begin with
- *   sn_pack_exact(blocks, n, &(sn_exact_limits){.nodes = SN_EXACT_NODES}, offsets, &packing, &exact, &err);
+ *   sn_pack_exact(blocks, n, &(sn_exact_limits){.nodes = 0}, offsets, &packing, &exact, &err);
  *   packing.bytes == exact.floor                                              proved
  *
  * Blocks that share no time, directly or through others, are problems of their own, again so after each block that is
@@ -16,7 +16,9 @@
  * Each capacity is tried in six fixed orders in turn, with twice the nodes after each round. Without a capacity the
  * largest load is tried first, then what lies between the most that is proved not to do and the least that does.
  *
- * Nodes are counted, not seconds: same blocks, same offsets. A node is O(blocks + times x blocks that live at once).
+ * Nodes are counted, not seconds: same blocks, same offsets. A node is O(blocks + times x blocks that live at once), in
+ * practice the square of the blocks that hang together: where nobody says how many nodes there may be, they are so many
+ * that all of it takes a minute or two, whatever the blocks.
  */
 #ifndef SN_SIM_MEMORY_PACK_EXACT_H
 #define SN_SIM_MEMORY_PACK_EXACT_H
@@ -26,16 +28,20 @@
 /* Blocks that hang together; each that is placed is a level of recursion. */
 enum { SN_EXACT_MOST = 4000, SN_EXACT_NODES = 10000000 };
 
+/* SN_EXACT_NODES among up to 316 blocks that hang together, fewer among more. */
+#define SN_EXACT_WORK UINT64_C(1000000000000)
+
 typedef struct sn_exact_limits {
   uint64_t capacity;           /* a packing in so many bytes is enough; 0: the least */
-  uint64_t nodes;              /* blocks placed, at most */
+  uint64_t nodes;              /* blocks placed, at most; 0: what SN_EXACT_WORK is enough for */
   bool (*stop)(void *context); /* asked every now and then: true ends the search; NULL: nobody is asked */
   void *context;
 } sn_exact_limits;
 
 typedef struct sn_exact {
   uint64_t floor; /* bytes: no packing takes less, by the largest load or by search */
-  uint64_t nodes; /* tried */
+  uint64_t nodes; /* tried; `stop` finds here how many by then */
+  uint64_t most;  /* with those of problems before it: the bound of the problem that was searched last */
 } sn_exact;
 
 /* Goes on from `packing` and its `offsets`, and leaves them as they are where nothing better is found. SN_BAD_INPUT

@@ -257,7 +257,14 @@ static void exact_ends_where_asked(void **state) {
   sn_exact_limits limits = {.nodes = 10, .stop = stop_at_once, .context = &asked};
   sn_pack_exact(blocks, 50, &limits, offsets, &packing, &exact, &err);
   must(&err);
-  assert_true(asked > 0 && exact.nodes == 0);
+  assert_true(asked > 0 && exact.nodes == 0 && exact.most == 10);
+  limits.nodes = 0; /* by default as many as do not take long: a node among more blocks takes longer */
+  sn_pack_exact(blocks, 50, &limits, offsets, &packing, &exact, &err);
+  assert_int_equal(exact.most, SN_EXACT_NODES);
+  packing.bytes = offsets[0] = UINT32_MAX;
+  sn_pack_exact(blocks, SN_EXACT_MOST, &limits, offsets, &packing, &exact, &err);
+  assert_int_equal(exact.most, SN_EXACT_WORK / SN_EXACT_MOST / SN_EXACT_MOST);
+  must(&err);
   assert_int_equal(sn_pack_exact(blocks, SN_EXACT_MOST + 1, &limits, offsets, &packing, &exact, &err), SN_BAD_INPUT);
 }
 
