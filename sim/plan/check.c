@@ -404,14 +404,22 @@ static void find_id_limits(checker *c) {
   c->id_limit[SN_SIGNAL] = c->id_limit[SN_WAIT] = c->plan->n_fences;
 }
 
+/* Which of the two is wrong is not known: the one before may stand too high. */
+static sn_status reject_step(checker *c, const sn_instr *i) {
+  return reject(c, SN_RULE_ORDER,
+                "\"at_step\" is %" PRIu32 " behind an instruction of %" PRIu32 ", and it must not fall: %" PRIu32
+                " to %" PRIu32 " is expected here, or at most %" PRIu32 " before",
+                i->step + 1, c->step + 1, c->step + 1, c->route->n_steps, i->step + 1);
+}
+
 static sn_status check_instr(checker *c, const sn_instr *i) {
-  bool out_of_turn = i->step < c->step && !c->corun;
-  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= c->id_limit[i->kind] || out_of_turn ||
+  if (i->kind >= SN_INSTR_KINDS || i->lane >= c->n_lanes || i->id >= c->id_limit[i->kind] ||
       i->step >= c->route->n_steps) {
     c->report.rule = SN_RULE_ORDER;
     c->report.instruction = c->at;
     return sn_fail(c->err, SN_BUG, "plan check: instruction %u is malformed", c->at);
   }
+  if (i->step < c->step && !c->corun) return reject_step(c, i);
   if (i->step != c->step) {
     c->step = i->step;
     meter(c);

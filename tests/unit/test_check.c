@@ -471,7 +471,7 @@ static void malformed(void **state) {
   b->instrs[WAIT_0].id = UINT32_MAX;
   rejected(b, "instruction 3 is malformed");
   b->instrs[SOFTMAX].step = 0; /* steps do not go back */
-  rejected(b, "instruction 7 is malformed");
+  rejected(b, "\"at_step\" is 1 behind an instruction of");
   b->instrs[UPDATE].step = 5;
   rejected(b, "instruction 22 is malformed");
 }
