@@ -5,6 +5,7 @@
  * As in a run's own table, columns are left out where a terminal is too narrow, the least important first. */
 #include "cli/commands/difference.h"
 #include "cli/frame/options.h"
+#include "cli/frame/report.h"
 #include "cli/frame/stored.h"
 #include "cli/frame/table.h"
 
@@ -40,6 +41,11 @@ bool sn_difference_asked(const sn_difference *d, const sn_field *field) {
   return strcmp(sn_field_print(field, d->before, a), sn_field_print(field, d->after, b)) != 0;
 }
 
+const char *sn_difference_alias(const sn_difference *d, const sn_field *field) {
+  bool tokens = sn_report_is_of_sequences(d->before) && sn_report_is_of_sequences(d->after);
+  return tokens && strcmp(field->name, "image_height") == 0 ? "sequence" : NULL;
+}
+
 static void print_run(const sn_run *run, const char *side, FILE *out) {
   char net[512], gpu[128];
   sn_net_title(run->net, run->net_name, net, sizeof net);
@@ -57,7 +63,8 @@ static sn_status print_question(const sn_difference *d, const sn_out *out, sn_er
   for (uint32_t i = 0; i < sn_run_fields.count; i++) {
     const sn_field *field = &sn_run_fields.field[i];
     if (!sn_difference_asked(d, field)) continue;
-    sn_table_cell(table, "%s", field->name);
+    const char *alias = sn_difference_alias(d, field);
+    sn_table_cell(table, "%s", alias ? alias : field->name);
     question_cell(table, field, d->before);
     question_cell(table, field, d->after);
     same = false;

@@ -15,8 +15,11 @@ static sn_status write_head(const sn_run *run, const char *before, FILE *out, sn
 static void write_changed(const sn_difference *d, FILE *out) {
   const char *separator = "";
   for (uint32_t i = 0; i < sn_run_fields.count; i++) {
-    if (!sn_difference_asked(d, &sn_run_fields.field[i])) continue;
-    fprintf(out, "%s\"%s\"", separator, sn_run_fields.field[i].name);
+    const sn_field *field = &sn_run_fields.field[i];
+    if (!sn_difference_asked(d, field)) continue;
+    const char *alias = sn_difference_alias(d, field);
+    fprintf(out, "%s\"%s\"", separator, field->name);
+    if (alias) fprintf(out, ",\"%s\"", alias);
     separator = ",";
   }
 }

@@ -18,6 +18,9 @@ typedef struct sn_difference {
 /* Whether the runs' questions differ in a field of sn_run_fields. */
 bool sn_difference_asked(const sn_difference *difference, const sn_field *field);
 
+/* What people call the field where it is another name: the height of a run of tokens is its "sequence". Else NULL. */
+const char *sn_difference_alias(const sn_difference *difference, const sn_field *field);
+
 /* docs/json.md describes it. */
 sn_status sn_difference_write_json(const sn_difference *difference, FILE *out, sn_err *err);
 

@@ -3,6 +3,7 @@
 #include "cli/frame/json.h"
 
 #include "base/units.h"
+#include "cli/frame/report.h"
 #include "cli/frame/table.h"
 
 #include <cjson/cJSON.h>
@@ -265,6 +266,7 @@ void sn_json_put_run(sn_json_object *o, const sn_run *run) {
   sn_json_put_count(o, "image_height", run->image_height);
   sn_json_put_count(o, "image_width", run->image_width);
   if (run->image_depth) sn_json_put_count(o, "image_depth", run->image_depth);
+  if (sn_report_is_of_sequences(run)) sn_json_put_count(o, "sequence", run->image_height);
   sn_json_put_text(o, "gpu", run->gpu);
   sn_json_put_count(o, "layers", run->layers);
   sn_json_put_count(o, "steps", run->n_steps);

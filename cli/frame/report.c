@@ -117,7 +117,7 @@ static double known_share(const sn_run *run) {
 }
 
 /* Of tokens; a file's network where its batch has one column. */
-static bool of_sequences(const sn_run *run) {
+bool sn_report_is_of_sequences(const sn_run *run) {
   return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
 }
 
@@ -128,12 +128,12 @@ const char *sn_report_unit(bool sequences) {
 }
 
 const char *sn_report_run_unit(const sn_run *run) {
-  return sn_report_unit(of_sequences(run));
+  return sn_report_unit(sn_report_is_of_sequences(run));
 }
 
 static void print_batch(const sn_run *run, FILE *f) {
   fprintf(f, ", batch %" PRIu32 " of ", run->batch);
-  if (of_sequences(run)) {
+  if (sn_report_is_of_sequences(run)) {
     fprintf(f, "%" PRIu32 " tokens", run->image_height);
     return;
   }

@@ -30,6 +30,8 @@ void sn_report_disk(double bandwidth, FILE *out);
 
 /* What a batch is made of: "images", "sequences". */
 const char *sn_report_unit(bool sequences);
+/* Of tokens: their number is the height of its image. */
+bool sn_report_is_of_sequences(const sn_run *run);
 const char *sn_report_run_unit(const sn_run *run);
 
 #endif
