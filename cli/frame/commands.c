@@ -193,7 +193,8 @@ static const sn_command commands[] = {
     {"show", "snsim show [RUN] [options]", "stored runs, or one of them again",
      "Without RUN lists the stored runs, newest first; --name, --net, --gpu and --strategy list some of them. With "
      "RUN, a "
-     "number, a name or \"last\", prints that run again, byte for byte as it was printed first; with --delete it is "
+     "number, a name or \"last\", prints that run again, byte for byte as it was printed first, but for the heading's "
+     "remark that a GPU nobody named is the default: which one it was is stored, not who chose it. With --delete it is "
      "deleted. \"sweeps\" lists the sweeps, \"sweep:3\" or \"sweep:last\" prints one; "
      "\"calibrations\" lists what `snsim calibrate` has measured.",
      "snsim show\n"
