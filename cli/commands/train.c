@@ -48,9 +48,17 @@ void sn_train_end(const sn_err *err) {
   sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static bool is_interrupted(void *unused) {
-  (void)unused;
-  return sn_train_interrupted();
+/* Weights are those of a whole iteration; the first training that comes to its end has written its own. */
+static bool waits_for_whole(const sn_train_watch *w) {
+  return (w->args->files.save || w->args->files.gradients) && w->seen < w->iterations;
+}
+
+/* Asked before each step, and of a session that has stopped. */
+static bool is_interrupted(void *user) {
+  sn_train_watch *w = user;
+  if (sn_train_interrupted() && !(w->within && waits_for_whole(w))) return true;
+  w->within = true;
+  return false;
 }
 
 void sn_train_prepare(void) {
@@ -99,6 +107,7 @@ static void show_progress(void *user, uint64_t iteration, const sn_outcome *outc
   sn_train_watch *w = user;
   char line[240];
   double seconds = (double)ns / 1e9;
+  w->within = false;
   uint64_t strategy = w->seen++ / w->iterations, left = w->iterations * w->n_strategies - w->seen;
   snprintf(line, sizeof line,
            "strategy %" PRIu64 " of %" PRIu32 ", iteration %" PRIu64 " of %" PRIu64
@@ -280,6 +289,7 @@ static sn_status check_complete(const sn_args *args, const sn_session_options *o
 typedef struct shared {
   sn_run *run;       /* NULL: it has not begun */
   uint32_t finished; /* of its results */
+  uint64_t saved;    /* iterations behind which a stopped training has written its weights; 0: none has */
 } shared;
 
 typedef struct training {
@@ -337,14 +347,17 @@ static void train_apart(sn_apart *self, void *user, sn_err *err) {
   if (t->args->trace) options.visit = keep_last, options.visitor = &last;
   sn_session *session = sn_session_open(t->args->net ? t->args->net : t->net->name, t->net, &options, err);
   if (session) train_all(t, session, err);
+  if (err->code == SN_OK && sn_train_interrupted() && waits_for_whole(&watch) && !watch.within)
+    t->shared->saved = watch.seen;
   if (last && t->shared->finished > 0) write_trace(t->args, t->shared->run, last, err);
   sn_timeline_free(last);
   sn_session_close(session);
 }
 
-/* The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing was. */
+/* The run holds what was measured, also where it was stopped or failed: look at `err` as well. NULL: nothing was.
+ * `*saved` is that of `shared`. */
 static sn_run *train(const sn_args *args, const sn_net *net, const sn_plan_file *file, const sn_session_options *wanted,
-                     sn_err *err) {
+                     uint64_t *saved, sn_err *err) {
   sn_session_options options = *wanted;
   options.arena = sn_arena_shared(sizeof(shared) + sn_session_run_bytes(net, 2 * count_plans(args)));
   training t = {.args = args, .net = net, .file = file, .options = &options};
@@ -355,6 +368,7 @@ static sn_run *train(const sn_args *args, const sn_net *net, const sn_plan_file 
     sn_fail_memory(err);
   sn_run *run = t.shared ? t.shared->run : NULL;
   if (run) run->n_results = t.shared->finished;
+  *saved = t.shared ? t.shared->saved : 0;
   if (run && run->n_results > 0) return run;
   sn_arena_free(options.arena);
   return NULL;
@@ -367,15 +381,19 @@ static bool must_be_equal(const sn_args *args, const sn_session_options *options
   return args->backend == SN_EXEC_CPU || (args->deterministic && options->workspace == SN_WORKSPACE_NONE);
 }
 
-/* What was stopped or failed has no weights to leave. */
-static void say_unsaved(const sn_args *args, const sn_run *run) {
+/* Where no training came to its end: what failed has no weights to leave, what was stopped those of its iterations. */
+static void say_saved(const sn_args *args, const sn_run *run, uint64_t saved) {
   const sn_weight_files *files = &args->files;
+  char names[640];
   if (!files->save && !files->gradients) return;
   for (uint32_t i = 0; run && i < run->n_results; i++)
     if (run->results[i].digest != 0) return;
-  sn_out_say("no training came to its end, so nothing is written to %.300s%s%.300s",
-             files->save ? files->save : files->gradients, files->save && files->gradients ? " and " : "",
-             files->save && files->gradients ? files->gradients : "");
+  snprintf(names, sizeof names, "%.300s%s%.300s", files->save ? files->save : files->gradients,
+           files->save && files->gradients ? " and " : "", files->save && files->gradients ? files->gradients : "");
+  if (saved > 0)
+    sn_out_say("stopped behind iteration %" PRIu64 ": what is written to %s is of it", saved, names);
+  else
+    sn_out_say("no training came to its end, so nothing is written to %s", names);
 }
 
 /* What was measured is shown also where a later strategy failed. */
@@ -394,10 +412,11 @@ static sn_status answer(const sn_args *args, const sn_net *net, const sn_plan_fi
                         sn_err *err) {
   sn_train_prepare(); /* not before: what is read may be a pipe that nobody writes to */
   options->want_steps = args->steps || !args->no_db;
-  sn_run *run = train(args, net, file, options, err);
+  uint64_t saved = 0;
+  sn_run *run = train(args, net, file, options, &saved, err);
   if (run) hand_out(args, run, must_be_equal(args, options), err);
   if (run && file) sn_train_plan_say(args, file, run);
-  say_unsaved(args, run);
+  say_saved(args, run, saved);
   sn_run_free(run);
   return err->code;
 }

@@ -1,6 +1,6 @@
 /* Training for the commands that do it (run, validate, calibrate): opens a session as the command line asks, trains by
  * one strategy after another, in a process of its own (cli/commands/apart.h), with progress on a terminal, and ends
- * after the current step on Ctrl-C. */
+ * after the current step on Ctrl-C, or behind the current iteration where its weights are to be written. */
 #ifndef SN_CLI_COMMANDS_TRAIN_H
 #define SN_CLI_COMMANDS_TRAIN_H
 
@@ -32,6 +32,7 @@ typedef struct sn_train_watch {
   uint64_t samples;    /* of an iteration */
   uint64_t iterations; /* of each strategy */
   uint64_t seen;       /* iterations so far */
+  bool within;         /* one has begun: weights and gradients are of no iteration */
 } sn_train_watch;
 void sn_train_attach(sn_train_watch *watch, sn_session_options *options);
 

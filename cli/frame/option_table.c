@@ -428,7 +428,9 @@ static const sn_option options[] = {
      sn__parse_text, offsetof(sn_args, trace)},
     {"save-weights", "FILE", 0, SN_CMD_RUN, "What to print",
      "Writes the weights behind the last iteration in the form of safetensors (docs/weights.md). All strategies give "
-     "the same; the first one's are written.",
+     "the same; the first one's are written. Ctrl-C ends such a training behind its current iteration, whose weights "
+     "are "
+     "written; a second one at once, with nothing written.",
      sn__parse_text, offsetof(sn_args, files.save)},
     {"save-gradients", "FILE", 0, SN_CMD_RUN, "What to print",
      "Writes the gradients of the last iteration in the same way.", sn__parse_text, offsetof(sn_args, files.gradients)},

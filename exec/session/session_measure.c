@@ -182,6 +182,12 @@ uint64_t sn__session_most_recorded(const sn_net *net) {
   return 32 * (uint64_t)net->n_layers;
 }
 
+/* It came to its end, or was stopped: whoever wants files and stops does so behind a whole iteration. */
+static bool leaves_weights(play *p) {
+  const sn_weight_files *files = &p->session->options.files;
+  return p->done == p->session->options.iterations || ((files->save || files->gradients) && is_stopped(p));
+}
+
 static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
   sn_session *s = p->session;
   sn_result *r = &s->results[s->n_results];
@@ -203,7 +209,8 @@ static sn_status note_result(play *p, sn_strategy strategy, sn_err *err) {
     if (compare_with_first(p, r, err) != SN_OK) return err->code;
   }
   s->n_results++;
-  if (s->saved || p->done < s->options.iterations) return SN_OK;
+  if (s->saved || !leaves_weights(p)) return SN_OK;
+  if (p->done < s->options.iterations && s->machine.ops->fetch(s->machine.self, err) != SN_OK) return err->code;
   s->saved = true;
   return sn_weight_files_save(&s->options.files, p->state, err);
 }
