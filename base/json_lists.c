@@ -7,6 +7,7 @@
 #include "base/json_lists.h"
 
 #include "base/json_internal.h"
+#include "base/path.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -275,6 +276,7 @@ static sn_json_lists *adopt(const char *name, char *text, size_t bytes, const ch
 
 sn_json_lists *sn_json_lists_load(const char *path, const char *const *keys, size_t count, sn_err *err) {
   size_t bytes = 0;
+  path = sn_path_input(path);
   char *text = sn__json_read(path, SN_JSON_LISTS_MAX_BYTES, &bytes, err);
   return adopt(path, text, bytes, keys, count, err);
 }

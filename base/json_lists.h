@@ -23,7 +23,7 @@ enum { SN_JSON_PIECE_BYTES = 4 * 1024 * 1024, SN_JSON_MOST_LISTS = 4 };
 
 typedef struct sn_json_lists sn_json_lists;
 
-/* The `count` keys, at most SN_JSON_MOST_LISTS, must outlive it. */
+/* The `count` keys, at most SN_JSON_MOST_LISTS, must outlive it. The path "-" is standard input. */
 sn_json_lists *sn_json_lists_load(const char *path, const char *const *keys, size_t count, sn_err *err);
 /* The same from memory; `name` stands where the path would in errors. `text` is copied. */
 sn_json_lists *sn_json_lists_parse(const char *name, const char *text, size_t bytes, const char *const *keys,

@@ -80,3 +80,7 @@ bool sn_path_same(const char *a, const char *b) {
   free(y);
   return same;
 }
+
+const char *sn_path_input(const char *path) {
+  return strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+}

@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* What to open for a file that is read: standard input for "-", as -o - is standard output. */
+const char *sn_path_input(const char *path);
+
 /* The absolute path of a file without links, as far as it exists; what does not is taken as it stands. To be freed;
  * NULL with errno set where the path leads nowhere (links in a circle, a file for a folder) or memory ran out. */
 char *sn_path_real(const char *path);

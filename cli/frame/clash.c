@@ -26,6 +26,7 @@ static void add(uses *u, const char *what, const char *path) {
   if (path && path[0]) u->all[u->count++] = (use){what, path};
 }
 
+/* Which file it is; NULL: a standard stream, or none. */
 static const char *written(const char *path) {
   return path && strcmp(path, "-") != 0 ? path : NULL;
 }
@@ -65,7 +66,7 @@ sn_status sn_clash_check(const sn_args *args, sn_err *err) {
   add(&u, "--gpu", sn_origin_file(args->gpu));
   add(&u, "--grid", args->grid);
   const unsigned readers = SN_CMD_PACK | SN_CMD_PLAY | SN_CMD_RUN | SN_CMD_VALIDATE; /* of one file */
-  add(&u, "FILE", args->command && (args->command->bit & readers) ? args->operand : NULL);
+  add(&u, "FILE", args->command && (args->command->bit & readers) ? written(args->operand) : NULL);
   add(&u, "--data", args->data);
   add(&u, "the labels of --data", labels);
   if (!continues(args)) add(&u, "--load-weights", args->files.load);

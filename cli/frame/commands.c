@@ -319,7 +319,8 @@ static const sn_command commands[] = {
      "in the form of docs/plan-format.md, and proves that it is right: every step runs once and finds the values that "
      "it needs, accesses of the same bytes are ordered by fences, and nothing lies where something else still lives. "
      "What is wrong is told with the line, the instruction and the rule that it breaks (order, values, fences, cores, "
-     "memory); the exit status then is 3.\n"
+     "memory); the exit status then is 3. FILE - is standard input, here and where else a command reads one plan or "
+     "list of blocks.\n"
      "The plan names its network; where that is not one of `snsim list nets`, --net FILE gives it. --json prints one "
      "object: ok, instruction, rule, message.",
      "snsim --net alexnet --batch 200 --strategy liveness+offload --plan plan.json --no-db\n"

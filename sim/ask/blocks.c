@@ -2,6 +2,7 @@
 #include "sim/ask/blocks.h"
 
 #include "base/checked.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -229,6 +230,7 @@ static char *read_all(FILE *file, size_t *bytes) {
 sn_block_list *sn_blocks_load(const char *path, sn_err *err) {
   size_t bytes;
   sn_block_list *list = NULL;
+  path = sn_path_input(path);
   FILE *file = fopen(path, "rb");
   char *text = file ? read_all(file, &bytes) : NULL;
   if (!file)

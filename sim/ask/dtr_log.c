@@ -1,6 +1,7 @@
 /* DTR's logs; see the header. Line by line; a CALL waits for the lines about its results. */
 #include "sim/ask/dtr_log.h"
 
+#include "base/path.h"
 #include "base/text.h"
 #include "sim/ask/dtr_line.h"
 
@@ -436,7 +437,7 @@ static sn_dtr_program *read_log(const char *name, FILE *in, sn_err *err) {
 }
 
 sn_dtr_program *sn_dtr_log_load(const char *path, sn_err *err) {
-  FILE *in = fopen(path, "r");
+  FILE *in = fopen(sn_path_input(path), "r");
   if (!in) {
     sn_fail(err, SN_BAD_FILE, "%.180s: %s", path, strerror(errno));
     return NULL;
