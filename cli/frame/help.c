@@ -18,6 +18,9 @@ const char sn_help_statuses[] = "0  done\n1  nothing that was asked for fits\n2 
                                 "130 (SIGINT), 143 (SIGTERM)  interrupted; what was finished is kept\n"
                                 "141 (SIGPIPE)  whoever read the output stopped reading";
 const char sn_help_stored[] = "A run is stored before it is printed, so it is also kept where printing fails.";
+const char sn_help_repeated[] =
+    "An option of one value that is given again counts as given last, so that a script's command can be overridden "
+    "behind it; lists, written ,.. above, add up.";
 
 /* Prints `text` from column `at` on, its lines wrapped and indented; a newline in it begins a paragraph. */
 static void print_wrapped(FILE *out, const char *text, size_t indent, size_t at) {
@@ -108,7 +111,8 @@ static void print_overview(const sn_out *out) {
   print_title(out, "Examples");
   print_lines(commands[0].examples, f);
   print_statuses(out);
-  fprintf(f, "\n%s\n", sn_help_stored);
+  fprintf(f, "\n%s\n\n", sn_help_stored);
+  print_wrapped(f, sn_help_repeated, 0, 0);
   fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
 }
 

@@ -152,6 +152,8 @@ void sn_man_write(FILE *out) {
   put_text(out, sn_help_purpose, ".PP\n");
   put_commands(out);
   put_options(out);
+  fputs(".PP\n", out);
+  put_text(out, sn_help_repeated, ".PP\n");
   put_statuses(out);
   fputs(surroundings, out);
 }

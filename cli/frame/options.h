@@ -197,7 +197,7 @@ sn_status sn_args_run_at(const sn_args *args, uint32_t index, int64_t *id, const
 bool sn_args_is_name(const char *text);
 
 /* What the overview of `snsim help` says before and behind the tables; shared with the manual page. */
-extern const char sn_help_purpose[], sn_help_statuses[], sn_help_stored[];
+extern const char sn_help_purpose[], sn_help_statuses[], sn_help_stored[], sn_help_repeated[];
 /* The manual page as roff (cli/frame/man.c). */
 void sn_man_write(FILE *out);
 
