@@ -55,6 +55,16 @@ static sn_status print_table(const sn_question *q, const sn_memory *memory, cons
   return status;
 }
 
+/* Of a replay of PyTorch's allocator one edge is known, and that there may be others. */
+static void print_edges(const sn_memory *memory, FILE *out) {
+  bool any = false;
+  for (uint32_t i = 0; i < memory->n_answers; i++) any = any || memory->answers[i].result->reserved_bytes > 0;
+  if (any)
+    fputs("PyTorch's allocator: still less may do as well, and a little more may not, as cached memory then goes back "
+          "at other times\n",
+          out);
+}
+
 static void print_proof(const sn_memory *memory, FILE *out) {
   char name[SN_STRATEGY_TEXT];
   uint32_t verified = 0;
@@ -67,6 +77,7 @@ static void print_proof(const sn_memory *memory, FILE *out) {
   if (verified)
     fprintf(out, "to the block: with 1 KiB less %s; speed: with no memory to spare\n",
             verified < memory->n_answers ? "the others do not fit" : "none of them fits");
+  print_edges(memory, out);
 }
 
 static sn_status print_all(const sn_question *q, const sn_memory *memory, const sn_out *out, sn_err *err) {
@@ -79,7 +90,7 @@ static sn_status print_all(const sn_question *q, const sn_memory *memory, const 
     fprintf(out->stream, "least: %s, %" PRIu64 " bytes\n", sn_strategy_name(best->strategy, name), best->memory_bytes);
   for (uint32_t i = 0; i < memory->n_answers; i++) {
     const sn_memory_answer *a = &memory->answers[i];
-    if (!q->args->explain && a != best && memory->n_answers > 1) continue;
+    if (!a->verified || (!q->args->explain && a != best && memory->n_answers > 1)) continue;
     fprintf(out->stream, "\n%s: %s is too little at step %" PRIu32 ", %s: %" PRIu32 " tensor%s\n",
             sn_strategy_name(a->strategy, name), a->memory_bytes ? "less" : "the host's memory", a->binding.step,
             sn_table_clean(sn_capacity_binding(&a->binding, binding, sizeof binding)), a->binding.n_tensors,

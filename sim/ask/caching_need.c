@@ -11,6 +11,7 @@
 
 typedef struct blocks {
   const sn_route *route;
+  uint64_t context_bytes;
   const sn_options *options;
   uint64_t *before;
   sn_caching_made *made;
@@ -90,6 +91,7 @@ static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *
                              sn_err *err) {
   size_t layers = route->net->n_layers;
   *b = (blocks){.route = route,
+                .context_bytes = sn_device_context(device, route->net, true),
                 .options = options,
                 .before = malloc((MOST_BEFORE * layers + 2) * sizeof *b->before),
                 .made = malloc((MOST_MADE * layers + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
@@ -113,7 +115,8 @@ static sn_caching_load load_of(const blocks *b, uint64_t limit) {
                            .made = b->made,
                            .n_made = b->n_made,
                            .accumulate = sn_iteration_batches(b->options->iteration),
-                           .options.expandable_segments = b->options->allocator == SN_ALLOCATOR_EXPANDABLE};
+                           .options = {.expandable_segments = b->options->allocator == SN_ALLOCATOR_EXPANDABLE,
+                                       .beside_bytes = b->context_bytes}};
 }
 
 static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r, sn_err *err) {
@@ -121,10 +124,10 @@ static sn_status replay(const sn_plan *plan, const blocks *b, uint64_t limit, sn
   return sn_caching_replay(plan, &load, r, err);
 }
 
-/* To 2 MiB. */
-static sn_status replay_least(const sn_plan *plan, const blocks *b, sn_caching_replayed *unlimited, uint64_t *least,
-                              sn_err *err) {
-  const sn_caching_load load = load_of(b, SN_CACHING_NO_LIMIT);
+/* What the driver gives comes in 2 MiB. */
+static sn_status replay_least(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *unlimited,
+                              uint64_t *least, sn_err *err) {
+  const sn_caching_load load = load_of(b, limit);
   return sn_caching_least(plan, &load, 2 << 20, unlimited, least, err);
 }
 
@@ -150,7 +153,7 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const
   uint64_t context = sn_device_context(device, plan->route->net, true), least = 0;
   uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
-  if (status == SN_OK && least_bytes) status = replay_least(plan, &b, &unlimited, &least, err);
+  if (status == SN_OK && least_bytes) status = replay_least(plan, &b, limit, &unlimited, &least, err);
   if (is_unlimited(&b, &unlimited, limit))
     r = unlimited;
   else if (status == SN_OK)
@@ -172,7 +175,7 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
   sn_caching_replayed unlimited;
   uint64_t least = 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
-  if (status == SN_OK) status = replay_least(plan, &b, &unlimited, &least, err);
+  if (status == SN_OK) status = replay_least(plan, &b, SN_CACHING_NO_LIMIT, &unlimited, &least, err);
   clear_blocks(&b);
   *memory_bytes = sn_device_context(device, plan->route->net, true) + least;
   return status;

@@ -23,15 +23,16 @@ typedef struct sn_caching_need {
   bool fits;                                /* in the memory that was asked for */
   uint64_t context_bytes;                   /* with libraries in use */
   uint64_t allocated_bytes, reserved_bytes; /* peaks of both iterations */
-  uint64_t device_bytes;                    /* context and reserved; what is needed at least, where it does not fit */
-  double fragmentation;                     /* 1 - allocated / reserved */
+  uint64_t device_bytes; /* context and reserved; with room for all it asks for, where it does not fit */
+  double fragmentation;  /* 1 - allocated / reserved */
   uint32_t segments;
   uint64_t retries;     /* times that free segments went back to the driver */
   uint32_t failed_step; /* index; SN_NONE: it fits */
 } sn_caching_need;
 
 /* Of options the iteration and the allocator are looked at. `memory_bytes` of the device. Where it does not fit, the
- * figures are those of a device with enough memory. `least_bytes`: as below, which is cheaper together, or NULL. */
+ * figures are those of a device with enough memory. `least_bytes`: as below, but no more than `memory_bytes` if and
+ * only if it fits in that; cheaper together; or NULL. */
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err);
 
@@ -45,7 +46,7 @@ typedef struct sn_caching_server {
 
 sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes);
 
-/* The least memory, to 2 MiB, in which the replay succeeds: between what is allocated and what is reserved at most. */
+/* A memory in which the replay succeeds while with 1 KiB less it does not (sn_caching_least()). */
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 uint64_t *memory_bytes, sn_err *err);
 

@@ -92,10 +92,26 @@ static sn_status find_need_of_large(const sn_asked *a, sn_planner *planner, cons
   return err->code;
 }
 
-static sn_status find_need_of(const sn_asked *a, const sn_strategy *leanest, uint32_t count, sn_remedy *r,
-                              sn_err *err) {
+/* What PyTorch's allocator needs is not monotone: with the memory there is it may fail, though it runs with less. What
+ * is needed then is said by the row of that memory. */
+static sn_status need_beyond(const sn_asked *a, sn_planner *planner, sn_memory_answer *least, sn_arena *arena,
+                             sn_err *err) {
+  sn_result result;
+  uint64_t memory = a->device->memory_bytes;
+  bool runs = least->memory_bytes > 0 && least->memory_bytes <= memory;
+  if (!runs || a->options->pool_bytes > 0 || least->result->reserved_bytes == 0) return SN_OK;
+  if (sn_planner_result(planner, least->strategy, memory, arena, &result, err) != SN_OK) return err->code;
+  least->memory_bytes = result.least_device_bytes;
+  return SN_OK;
+}
+
+static sn_status find_need_of(const sn_asked *a, sn_planner *planner, const sn_strategy *leanest, uint32_t count,
+                              sn_remedy *r, sn_arena *arena, sn_err *err) {
   sn_memory *memory = sn_fit_memory(a->net, a->device, leanest, count, a->options, err);
-  if (memory) fill_need(a, sn_memory_best(memory), r);
+  if (memory) {
+    sn_memory_answer best = *sn_memory_best(memory);
+    if (need_beyond(a, planner, &best, arena, err) == SN_OK) fill_need(a, &best, r);
+  }
   sn_memory_free(memory);
   return err->code;
 }
@@ -120,7 +136,7 @@ static sn_status find_need(const sn_asked *a, sn_remedy *r, sn_err *err) {
     if (large && is_known_need(a))
       find_need_of_large(a, planner, leanest, r, arena, err);
     else
-      find_need_of(a, leanest, large ? 1 : count, r, err);
+      find_need_of(a, planner, leanest, large ? 1 : count, r, arena, err);
   }
   sn_planner_free(planner);
   sn_arena_free(arena);

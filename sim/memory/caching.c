@@ -224,7 +224,7 @@ static uint32_t find_addresses(sn_caching *c, request r, sn_err *err) {
     uint32_t first = before && c->blocks[before].state == FREE ? before : n;
     if (has_addresses(c, first, r.bytes)) return first;
   }
-  uint64_t span = sn_max(c->limit + c->limit / 8, r.bytes);
+  uint64_t memory = c->limit + c->options.beside_bytes, span = sn_max(memory + memory / 8, r.bytes);
   uint64_t aligned = sn_ceil_div(span, LARGE_SEGMENT) * LARGE_SEGMENT; /* so that every segment begins with a page */
   uint32_t fresh = new_segment(c, r.pool, aligned, UNMAPPED, err);
   return fresh && put(c, fresh, err) == SN_OK ? fresh : 0;

@@ -20,10 +20,10 @@
  *   - Where the driver has no more, all segments that are one free block go back to it, and it is asked once more.
  *   - max_split_bytes: blocks from that size on are never cut, nor taken by requests that are smaller, or by those that
  *     are smaller by 20 MiB or more; and before all free segments go back, only free blocks of that size do.
- *   - expandable_segments: a pool has one segment, an address space of 9/8 of the limit, of which pages are mapped and
- *     unmapped (2 MiB small, 20 MiB large). Blocks are cut where at least 512 B are left over. Where memory ends, pages
- *     that are free as a whole are unmapped.
- * Not here: several streams, garbage_collection_threshold, roundup_power2_divisions, private pools of CUDA graphs.
+ *   - expandable_segments: a pool has one segment, an address space of 9/8 of the device's memory, of which pages are
+ *     mapped and unmapped (2 MiB small, 20 MiB large). Blocks are cut where at least 512 B are left over. Where memory
+ * ends, pages that are free as a whole are unmapped. Not here: several streams, garbage_collection_threshold,
+ * roundup_power2_divisions, private pools of CUDA graphs.
  *
  * Addresses decide between free blocks of one size alone. A driver's are not known: here a segment gets the lowest
  * addresses from 0 on that are free, so the same calls give the same figures everywhere. A call is O(log
@@ -45,6 +45,8 @@
 typedef struct sn_caching_options {
   bool expandable_segments;
   uint64_t max_split_bytes; /* 0: blocks of any size are cut */
+  uint64_t beside_bytes;    /* of the device's memory, what the limit leaves out: expandable segments have addresses for
+                             * 9/8 of both */
 } sn_caching_options;
 
 /* Bytes; the names are those of torch.cuda.memory_stats(). */

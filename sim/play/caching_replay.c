@@ -464,14 +464,83 @@ static uint64_t least_allocated(const script *s) {
   return most;
 }
 
-static sn_status find_least(search *s) {
+static bool fits(search *s, uint64_t limit) {
+  s->probe = limit;
+  if (limit >= s->bad_below && limit < s->good_from) probe(s, NULL);
+  return limit >= s->good_from && s->err->code == SN_OK;
+}
+
+static void find_edge(search *s) {
   enum { PROBES = 16 };
   for (int i = 0; i < PROBES && s->err->code == SN_OK && s->good > s->bad + s->step; i++) {
-    s->probe = middle(s, s->bad, s->good);
-    if (s->probe >= s->bad_below && s->probe < s->good_from) probe(s, NULL);
-    *(s->probe >= s->good_from ? &s->good : &s->bad) = s->probe;
+    uint64_t limit = middle(s, s->bad, s->good);
+    *(fits(s, limit) ? &s->good : &s->bad) = limit;
   }
-  return s->err->code;
+}
+
+/* Between what is too little and what is enough; of neither side is more known. */
+static void open_window(search *s, uint64_t bad, uint64_t good) {
+  s->bad = bad;
+  s->good = s->good_from = good;
+  s->bad_below = 0;
+}
+
+static bool is_expandable(const search *s) {
+  return s->script->load->options.expandable_segments;
+}
+
+/* From `good` on, which is then enough. Segments of their own need no more than they take without a limit; expandable
+ * ones have fewer addresses under one, and may need more than they took. */
+static void open_enough(search *s, uint64_t bad, uint64_t good) {
+  open_window(s, bad, good);
+  for (uint64_t more = s->step; is_expandable(s) && s->err->code == SN_OK; more *= 2) {
+    s->good_from = SN_CACHING_NO_LIMIT;
+    if (fits(s, s->good)) break;
+    s->bad = s->good;
+    s->good += more;
+  }
+}
+
+/* What is allocated without a limit counts as too little; where nothing was found to be, that is tried. Expandable
+ * segments have addresses by the limit, so their edge may lie within a step. */
+static void narrow(search *s, uint64_t lowest) {
+  enum { BLOCK = 1024 };
+  uint64_t step = s->step;
+  find_edge(s);
+  while (s->bad <= lowest && s->bad < s->good && s->bad >= step && fits(s, s->bad))
+    open_window(s, s->bad - step, s->bad);
+  if (!is_expandable(s)) return;
+  s->step = BLOCK;
+  find_edge(s);
+  s->step = step;
+}
+
+/* Where the limit that is asked about does otherwise than what was found says, another edge: the highest below it, or
+ * the first met above it. */
+static void agree(search *s, uint64_t lowest, uint64_t enough) {
+  uint64_t limit = s->script->load->limit_bytes;
+  if (limit == SN_CACHING_NO_LIMIT || (!is_expandable(s) && limit >= enough) || s->err->code != SN_OK) return;
+  uint64_t same = is_expandable(s) ? limit : limit / s->step * s->step, found = s->good;
+  s->bad_below = 0;
+  s->good_from = SN_CACHING_NO_LIMIT;
+  bool good = fits(s, same);
+  if (good && found > same)
+    open_window(s, sn_min(lowest, same), same);
+  else if (!good && found <= same)
+    open_enough(s, same, sn_max(enough, same + s->step));
+  else
+    open_window(s, found, found);
+  if (s->good != s->bad) narrow(s, lowest);
+}
+
+static void find_least(search *s, const sn_caching_figures *unlimited) {
+  uint64_t allocated = unlimited->allocated_peak, enough = unlimited->reserved_peak;
+  uint64_t lowest = round_up(allocated, s->step);
+  if (is_expandable(s))
+    lowest = allocated > 0 ? (allocated - 1) / s->step * s->step : 0; /* all is cut: no less will do */
+  open_enough(s, lowest, enough);
+  narrow(s, lowest);
+  agree(s, lowest, enough);
 }
 
 sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
@@ -483,11 +552,7 @@ sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uin
     s.bad = least_allocated(&all);
     s.good = SN_CACHING_NO_LIMIT - 1;
     s.probe = SN_CACHING_NO_LIMIT;
-    probe(&s, unlimited);
-    s.bad = round_up(unlimited->figures.allocated_peak, step);
-    s.bad_below = 0;
-    s.good = s.good_from = unlimited->figures.reserved_peak;
-    find_least(&s);
+    if (probe(&s, unlimited) == SN_OK) find_least(&s, &unlimited->figures);
   }
   for (uint32_t i = 0; i < s.n_states; i++) replay_free(s.states[i]);
   script_clear(&all);

@@ -64,11 +64,12 @@ typedef struct sn_caching_replayed {
  * error. SN_NO_MEMORY; SN_BAD_USAGE for options that PyTorch refuses. */
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result, sn_err *err);
 
-/* Replays without a limit, whatever `load` says of it; then the least limit, in whole steps from what is allocated at
- * the peak, under which the replay succeeds, by at most 16 bisections: what is allocated counts as too little, and what
- * is reserved without a limit as enough. Success is not monotone in the limit: what is found is enough, and what is a
- * step below, where it was tried, is not. About two to four replays in all, and up to eight states of one
- * at a time. SN_NO_MEMORY, and as above. */
+/* Replays without a limit; then a limit, in whole steps, under which the replay succeeds while under a step less it
+ * does not, by bisection between what is allocated at the peak without a limit and what is reserved then. With
+ * expandable segments, whose addresses depend on the limit, the latter may be too little, and the edge is found to 1
+ * KiB. Success is not monotone in the limit: the least is one edge of perhaps several. Where `load` has a limit, it is
+ * one that agrees with it: no more than the limit if and only if the replay succeeds under that. About two to four
+ * replays in all, and up to eight states of one at a time. SN_NO_MEMORY, and as above. */
 sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
                            sn_caching_replayed *unlimited, uint64_t *least, sn_err *err);
 

@@ -30,7 +30,7 @@ typedef struct part {
 typedef struct plain {
   part parts[MOST_PARTS]; /* by address */
   uint32_t n, segments_made;
-  uint64_t limit, split;
+  uint64_t limit, split, beside;
   bool pages;
   sn_caching_figures figures;
 } plain;
@@ -150,7 +150,7 @@ static uint32_t find_run(const plain *m, uint64_t bytes, bool small) {
 static uint32_t from_pages(plain *m, uint64_t bytes, bool small) {
   uint32_t i = find_run(m, bytes, small);
   if (i == NONE) {
-    uint64_t span = m->limit + m->limit / 8;
+    uint64_t memory = m->limit + m->beside, span = memory + memory / 8;
     i = add_segment(m, up(span > bytes ? span : bytes, 20 * MIB), small, 'u');
   }
   uint64_t begin = m->parts[i].begin, end = begin;
@@ -418,9 +418,9 @@ static void like_the_plain_one(void **state) {
     p.model.pages = prng_chance(&dice, 40);
     p.keeps = prng_chance(&dice, 50) ? 3 : 0;
     if (prng_chance(&dice, 30)) p.model.split = (21 + prng_below(&dice, 40)) * MIB;
-    p.caching = sn_caching_new(
-        p.model.limit, &(sn_caching_options){.expandable_segments = p.model.pages, .max_split_bytes = p.model.split},
-        &err);
+    if (prng_chance(&dice, 50)) p.model.beside = 512 * (uint64_t)prng_below(&dice, 4000000);
+    const sn_caching_options options = {p.model.pages, p.model.split, p.model.beside};
+    p.caching = sn_caching_new(p.model.limit, &options, &err);
     assert_non_null(p.caching);
     run(&p, &dice);
     failures += p.failures;
