@@ -12,6 +12,8 @@
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
 #include "db/store.h"
+#include "models/op.h"
+#include "sim/graph/dialect.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -103,6 +105,16 @@ static void tell_left_out(const sn_question *q) {
   sn_out_say("it is large (%" PRIu64 " step rows): its %s", step_rows(q), what);
 }
 
+/* Times that a user of PyTorch does not see who changes nothing. */
+static void tell_precision(const sn_question *q) {
+  bool eager = false, convolves = false;
+  for (uint32_t i = 0; i < q->n_strategies; i++) eager = eager || sn_dialect_of(q->strategies[i].dialect)->eager;
+  for (uint32_t i = 0; i < q->net->n_layers; i++) convolves = convolves || sn_op_of(&q->net->layers[i])->convolves;
+  bool differs = q->options.iteration.precision == SN_FP32 && q->device.tensor_flops[SN_TF32_CONV] > 0;
+  if (eager && convolves && differs && !q->calibration && !q->args->json)
+    sn_out_say("times are float32's; PyTorch as it starts computes convolutions in TF32: --precision tf32-conv");
+}
+
 static void tell(const sn_question *q, const stored *kept, bool lost) {
   char db[SN_ARGS_DB_ROOM];
   if (kept->id == 0) return;
@@ -121,6 +133,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   keep(q->args, run, &kept);
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);
+  tell_precision(q);
   tell(q, &kept, !printed);
   if (err->code == SN_OK && !sn_run_best(run)) advise(q, run, err);
   sn_run_free(run);

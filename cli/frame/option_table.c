@@ -83,7 +83,7 @@ static const sn_option options[] = {
      "What updates parameters. Default: momentum.", sn__parse_list, offsetof(sn_args, axes[SN_AXIS_OPTIMIZERS])},
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
-    {"precisions", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
+    {"precisions", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
      "Bytes of what is trained. With amp-.., PyTorch's strategies are the default. Default: fp32.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points",
@@ -109,7 +109,7 @@ static const sn_option options[] = {
      "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer, offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
-    {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
+    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several: which. Default: fp32.", sn__parse_precision, offsetof(sn_args, precision)},
     {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw",
      "What a sweep is drawn over; image also stands for the length of sequences. Default: the first of these that has "
@@ -302,11 +302,13 @@ static const sn_option options[] = {
      "Batches that an update is made of, one after the other, their gradients added up: a batch of N times --batch for "
      "the memory of one, and of the gradients. Default: 1.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
-    {"precision", "fp32|tf32|bf16|fp16|amp-bf16|amp-fp16", 0,
+    {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST,
      "How",
-     "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores), two (bf16, fp16), or by operation, "
+     "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores; tf32-conv with tensor cores for "
+     "convolutions alone, where the "
+     "GPU has them, as PyTorch starts), two (bf16, fp16), or by operation, "
      "as PyTorch's autocast has it (amp-bf16, amp-fp16), of PyTorch's strategies. Published systems have four.",
      sn__parse_precision, offsetof(sn_args, precision)},
     {"freeze", "GLOB,..", 0,

@@ -200,7 +200,7 @@ typedef struct sn_run {
   const char *optimizer;              /* "momentum", "sgd", "adam", "adamw" */
   uint32_t accumulate;   /* batches that an update is made of, one after the other; batch is one's images */
   bool inference;        /* the network is run, not trained: the two above are of no meaning */
-  const char *precision; /* "fp32", "tf32", "bf16", "fp16", "amp-bf16", "amp-fp16" */
+  const char *precision; /* "fp32", "tf32", "tf32-conv", "bf16", "fp16", "amp-bf16", "amp-fp16" */
   const char *freeze;    /* globs of layers that are not trained, "conv*,bn*"; "": all are */
   bool shared_link;      /* copies of both directions share the link's bandwidth */
   const char *costs;     /* "model", "measured", "auto": where times come from */

@@ -206,9 +206,10 @@ static double width_of(const uint8_t *widths, uint32_t value) {
   return widths ? widths[value] : 4;
 }
 
-/* Tensor cores want channels in groups of eight at least. */
-static bool is_product(const sn_layer *layer, sn_shape input) {
+/* Whether tensor cores do it. They want channels in groups of eight at least. */
+static bool is_product(const sn_layer *layer, sn_shape input, sn_precision precision) {
   if (sn_op_of(layer)->convolves) return layer->attr->groups == 1 || input.c / layer->attr->groups >= 8;
+  if (precision == SN_TF32_CONV) return false;
   return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION;
 }
 
@@ -269,7 +270,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   sn_shape input = sn_layer_input_shape(net, layer, 0);
   double x = width_of(w->taken, net->inputs[layer->first_input]), y = width_of(w->made, layer->first_output);
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
-  sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input), (x + y) / 2);
+  sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
   traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   double casts = add_casts(cost, net, layer, w, device);
   for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)

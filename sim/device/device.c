@@ -155,7 +155,7 @@ static sn_status read_cores(const sn_json *doc, sn_device *d, sn_err *err) {
 
 /* Absent: no tensor cores for it. */
 static void read_tensor_cores(const sn_json *doc, sn_device *d, sn_err *err) {
-  d->tensor_flops[SN_TF32] = read_amount(doc, "tf32_tflops", 1e6, 1e12, 0, err);
+  d->tensor_flops[SN_TF32] = d->tensor_flops[SN_TF32_CONV] = read_amount(doc, "tf32_tflops", 1e6, 1e12, 0, err);
   d->tensor_flops[SN_BF16] = d->tensor_flops[SN_AMP_BF16] = read_amount(doc, "bf16_tflops", 1e6, 1e12, 0, err);
   d->tensor_flops[SN_FP16] = d->tensor_flops[SN_AMP_FP16] = read_amount(doc, "fp16_tflops", 1e6, 1e12, 0, err);
 }
@@ -251,7 +251,7 @@ bool sn_device_is_known(const char *name) {
 
 sn_status sn_device_check_precision(const sn_device *d, sn_precision precision, sn_err *err) {
   char has[80] = "fp32";
-  if (precision == SN_FP32 || d->tensor_flops[precision] > 0) return SN_OK;
+  if (precision == SN_FP32 || precision == SN_TF32_CONV || d->tensor_flops[precision] > 0) return SN_OK;
   for (sn_precision p = SN_TF32; p < SN_PRECISION_COUNT; p++) {
     size_t used = strlen(has);
     if (d->tensor_flops[p] > 0) snprintf(has + used, sizeof has - used, ", %s", sn_precision_name(p));

@@ -85,7 +85,8 @@ static inline uint64_t sn_device_bare_context(const sn_device *device, bool libr
 /* The same with those of a net. O(layers) where kernels are known, else O(1). */
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries);
 
-/* SN_BAD_USAGE, with what it has, where it has no tensor cores for a precision; fp32 everything has. */
+/* SN_BAD_USAGE, with what it has, where it has no tensor cores for a precision; fp32 everything has, and tf32-conv,
+ * which is fp32 where there are none. */
 sn_status sn_device_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
 
 /* How an operation computes. */

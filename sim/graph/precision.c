@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[SN_PRECISION_COUNT] = {"fp32", "tf32", "bf16", "fp16", "amp-bf16", "amp-fp16"};
+static const char *const names[SN_PRECISION_COUNT] = {"fp32", "tf32",     "tf32-conv", "bf16",
+                                                      "fp16", "amp-bf16", "amp-fp16"};
 
 const char *sn_precision_name(sn_precision precision) {
   return names[precision];
@@ -18,8 +19,9 @@ sn_status sn_precision_parse(const char *text, sn_precision *precision, sn_err *
       return SN_OK;
     }
   bool half = strcmp(text, "amp") == 0;
-  return sn_fail(err, SN_BAD_USAGE, "--precision: \"%.40s\" is none of: fp32, tf32, bf16, fp16, amp-bf16, amp-fp16%s",
-                 text, half ? " (did you mean amp-bf16?)" : "");
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16%s", text,
+                 half ? " (did you mean amp-bf16?)" : "");
 }
 
 uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {

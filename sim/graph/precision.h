@@ -2,6 +2,7 @@
  *
  *   fp32        four bytes everywhere
  *   tf32        the same; products of matrices and convolutions run on tensor cores, which round their operands
+ *   tf32-conv   the same of convolutions alone, where the device has tensor cores for it: PyTorch as it starts
  *   bf16, fp16  two bytes everywhere: parameters, gradients, optimizer states, values (a model made .bfloat16(),
  * .half()) amp-bf16    PyTorch's autocast: parameters, their gradients and states have four bytes; what an operation
  * takes and amp-fp16    makes is by its kind, below; weights are cast once an iteration, and the copies live until
@@ -38,6 +39,7 @@
 typedef enum sn_precision {
   SN_FP32,
   SN_TF32,
+  SN_TF32_CONV,
   SN_BF16,
   SN_FP16,
   SN_AMP_BF16,
@@ -55,7 +57,7 @@ static inline bool sn_precision_is_amp(sn_precision precision) {
 
 /* Bytes are those of fp32. */
 static inline bool sn_precision_is_wide(sn_precision precision) {
-  return precision == SN_FP32 || precision == SN_TF32;
+  return precision <= SN_TF32_CONV;
 }
 
 /* Bytes of a parameter, of its gradient and of an optimizer state's element. */

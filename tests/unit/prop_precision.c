@@ -316,6 +316,32 @@ static void times(void **state) {
   sn_net_free(net);
 }
 
+static int64_t time_of(const char *spec, const char *gpu_name, sn_precision precision) {
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net(spec, 8);
+  sn_device gpu = load_gpu(gpu_name);
+  sn_strategy s = parse_strategy("pytorch");
+  sn_options options = SN_OPTIONS_INIT;
+  options.iteration.precision = precision;
+  sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
+  must(&err);
+  int64_t ns = run->results[0].iteration_ns;
+  sn_run_free(run);
+  sn_net_free(net);
+  return ns;
+}
+
+/* PyTorch as it starts: of a network of convolutions nearly TF32, of one without fp32 to the nanosecond, and that on
+ * every GPU that has no TF32. */
+static void as_pytorch_starts(void **state) {
+  (void)state;
+  int64_t wide = time_of("tv_vgg16", "a100_40", SN_FP32), conv = time_of("tv_vgg16", "a100_40", SN_TF32_CONV),
+          all = time_of("tv_vgg16", "a100_40", SN_TF32);
+  assert_true(all <= conv && conv < wide);
+  assert_true(time_of("gpt2", "a100_40", SN_TF32_CONV) == time_of("gpt2", "a100_40", SN_FP32));
+  assert_true(time_of("tv_vgg16", "v100_16", SN_TF32_CONV) == time_of("tv_vgg16", "v100_16", SN_FP32));
+}
+
 static void what_devices_have(void **state) {
   (void)state;
   static const struct {
@@ -384,6 +410,7 @@ int main(void) {
       cmocka_unit_test(who_has_what),
       cmocka_unit_test(random_networks),
       cmocka_unit_test(times),
+      cmocka_unit_test(as_pytorch_starts),
       cmocka_unit_test(what_devices_have),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
