@@ -39,8 +39,10 @@ static const double kernel_rate[SN_CONV_KERNELS] = {1.0, 0.9, 0.8};
 /* GEMM kernels work in tiles of this many output channels and pixels; what hangs over is computed in vain. */
 static const double gemm_tile = 64;
 
-/* So many tiles for each TFLOP/s of the device, without tensor cores, fill half of it. */
-static const double half_fill_tiles = 24;
+/* So many tiles for each TFLOP/s of the device, without tensor cores, fill half of it. Up to the A100 that is 4 to 5
+ * for each multiprocessor, of 64 lanes. Where a multiprocessor has 128 it takes twice as many to keep them all busy,
+ * but not to keep its tensor cores busy, and the clock, which the peak holds too, makes none more of either. */
+static const double half_fill_tiles = 24, half_fill_by_tensor_cores = 4.25, half_fill_by_lanes = 8.5;
 
 /* Frequency planes exist twice: as transformed, and transposed for the batched complex product. */
 static const double fft_copies = 2;
@@ -51,14 +53,19 @@ static const double fft_passes = 8;
 typedef struct problem {
   double n, c, k, t, r, s, p, q, h, w, groups; /* t: depth of the window; h, w: input pixels with padding */
   bool volumes;
-  double half_fill; /* tiles that fill half of the device */
-  double width;     /* bytes of an element */
+  double gemm_fill, lane_fill; /* tiles that fill half of the device: of products, without tensor cores */
+  double width;                /* bytes of an element */
   const sn_attr *attr;
 } problem;
 
 typedef struct work {
   double flops, bytes, workspace, launches;
 } work;
+
+static double half_fill(const sn_device *d, bool tensor_cores) {
+  if (d->multiprocessors == 0) return half_fill_tiles * d->flops / 1e12;
+  return d->multiprocessors * (tensor_cores ? half_fill_by_tensor_cores : half_fill_by_lanes);
+}
 
 static double at_least_one(uint32_t size) {
   return size > 0 ? size : 1;
@@ -81,18 +88,19 @@ static problem describe(const sn_layer *layer, sn_shape in, sn_shape out, const 
       .w = (double)in.w + 2.0 * a->pad_w,
       .groups = a->groups,
       .volumes = layer->planes > 0 || a->planes > 0,
-      .half_fill = half_fill_tiles * device->flops / 1e12,
+      .gemm_fill = half_fill(device, how->tensor_cores),
+      .lane_fill = half_fill(device, false),
       .width = how->width,
       .attr = a,
   };
 }
 
 /* Arithmetic that tiles cost more than what is asked for: what hangs over, and the part of the device that idles. */
-static double tile_waste(const problem *x) {
+static double tile_waste(const problem *x, double half_fill_at) {
   double channels = x->k / x->groups, pixels = x->n * x->p * x->q;
   double tiles = x->groups * ceil(channels / gemm_tile) * ceil(pixels / gemm_tile);
   double overhang = tiles / x->groups * gemm_tile * gemm_tile / (channels * pixels);
-  return overhang * (1 + x->half_fill / tiles);
+  return overhang * (1 + half_fill_at / tiles);
 }
 
 static double weight_count(const problem *x) {
@@ -110,7 +118,7 @@ static double direct_bytes(const problem *x) {
 }
 
 static work gemm_work(const problem *x) {
-  return (work){.flops = direct_flops(x) * tile_waste(x), .bytes = direct_bytes(x), .launches = 1};
+  return (work){.flops = direct_flops(x) * tile_waste(x, x->gemm_fill), .bytes = direct_bytes(x), .launches = 1};
 }
 
 static work precomputed_work(const problem *x) {
@@ -148,7 +156,7 @@ static double next_power_of_two(double extent) {
 
 static work winograd_work(const problem *x) {
   return (work){
-      .flops = direct_flops(x) / 2.25 * tile_waste(x),
+      .flops = direct_flops(x) / 2.25 * tile_waste(x, x->lane_fill),
       .bytes = direct_bytes(x),
       .workspace = 4 * 16 * x->k * x->c / x->groups,
       .launches = 2,

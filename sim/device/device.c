@@ -62,7 +62,7 @@ static const char *const keys[] = {
     "winograd",        "launch_us",
     "malloc_us",       "free_us",
     "host_memory_mib", "cores",
-    "disk_gb_per_s",
+    "disk_gb_per_s",   "multiprocessors",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote", "disk"};
@@ -165,6 +165,7 @@ static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   if (!a) return err->code;
   d->flops = read_amount(doc, "fp32_tflops", 1e6, 1e12, NAN, err);
   read_tensor_cores(doc, d, err);
+  d->multiprocessors = read_scaled(doc, "multiprocessors", 1, 1e6, 1, 0, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
   d->library_context_bytes =
       (uint64_t)llround(read_scaled(doc, "library_context_gib", 0, 1e3, 0x1p30, a->library_mib / 1024, err));

@@ -49,6 +49,7 @@ typedef struct sn_device {
   double flops;                            /* fp32 FLOP/s, vendor's boost figure */
   double tensor_flops[SN_PRECISION_COUNT]; /* FLOP/s of products by tensor cores that add up in 32 bits, nothing
                                               sparse, vendor's figure; 0: it has none for that, fp32 is `flops` */
+  double multiprocessors;                  /* 0: not known, and `flops` stand for them */
   double memory_bandwidth;                 /* bytes/s, vendor's figure */
   double memory_efficiency;                /* attainable share of it, 0 .. 1 */
   double

@@ -316,9 +316,9 @@ static void times(void **state) {
   sn_net_free(net);
 }
 
-static int64_t time_of(const char *spec, const char *gpu_name, sn_precision precision) {
+static int64_t time_of(const char *spec, uint32_t batch, const char *gpu_name, sn_precision precision) {
   sn_err err = SN_ERR_INIT;
-  sn_net *net = load_net(spec, 8);
+  sn_net *net = load_net(spec, batch);
   sn_device gpu = load_gpu(gpu_name);
   sn_strategy s = parse_strategy("pytorch");
   sn_options options = SN_OPTIONS_INIT;
@@ -335,11 +335,22 @@ static int64_t time_of(const char *spec, const char *gpu_name, sn_precision prec
  * every GPU that has no TF32. */
 static void as_pytorch_starts(void **state) {
   (void)state;
-  int64_t wide = time_of("tv_vgg16", "a100_40", SN_FP32), conv = time_of("tv_vgg16", "a100_40", SN_TF32_CONV),
-          all = time_of("tv_vgg16", "a100_40", SN_TF32);
+  int64_t wide = time_of("tv_vgg16", 8, "a100_40", SN_FP32), conv = time_of("tv_vgg16", 8, "a100_40", SN_TF32_CONV),
+          all = time_of("tv_vgg16", 8, "a100_40", SN_TF32);
   assert_true(all <= conv && conv < wide);
-  assert_true(time_of("gpt2", "a100_40", SN_TF32_CONV) == time_of("gpt2", "a100_40", SN_FP32));
-  assert_true(time_of("tv_vgg16", "v100_16", SN_TF32_CONV) == time_of("tv_vgg16", "v100_16", SN_FP32));
+  assert_true(time_of("gpt2", 8, "a100_40", SN_TF32_CONV) == time_of("gpt2", 8, "a100_40", SN_FP32));
+  assert_true(time_of("tv_vgg16", 8, "v100_16", SN_TF32_CONV) == time_of("tv_vgg16", 8, "v100_16", SN_FP32));
+}
+
+/* Lanes and clock that a GPU has beyond those of an older one do not make its small batches slower than that one's. */
+static void newer_is_no_slower(void **state) {
+  (void)state;
+  static const char *const pairs[][2] = {{"rtx4090", "v100_16"}, {"rtx4090", "t4"}, {"l40s", "v100_16"},
+                                         {"l4", "t4"},           {"a10g", "t4"},    {"rtx5090", "rtx4090"}};
+  for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+    for (uint32_t batch = 4; batch <= 64; batch *= 4)
+      assert_true(time_of("tv_resnet50", batch, pairs[i][0], SN_AMP_FP16) <
+                  time_of("tv_resnet50", batch, pairs[i][1], SN_AMP_FP16));
 }
 
 static void what_devices_have(void **state) {
@@ -411,6 +422,7 @@ int main(void) {
       cmocka_unit_test(random_networks),
       cmocka_unit_test(times),
       cmocka_unit_test(as_pytorch_starts),
+      cmocka_unit_test(newer_is_no_slower),
       cmocka_unit_test(what_devices_have),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
