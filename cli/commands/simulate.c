@@ -5,6 +5,7 @@
  * Storing comes before printing, so that a run is kept even if whoever reads the table stops reading (`| head`); what
  * the store has to say waits until the table is out, so that its failure does not lose the table. Only a --db that
  * cannot be written is an error at once: it is what was asked for. */
+#include "base/units.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/origins.h"
@@ -115,6 +116,22 @@ static void tell_precision(const sn_question *q) {
     sn_out_say("times are float32's; PyTorch as it starts computes convolutions in TF32: --precision tf32-conv");
 }
 
+/* What Hugging Face's loss adds that these rows do not have. */
+static void tell_loss(const sn_question *q) {
+  const sn_net *net = q->net;
+  const sn_layer *loss = net->layers;
+  char text[SN_UNIT_TEXT];
+  bool eager = false, narrow = !sn_precision_is_wide(q->options.iteration.precision) &&
+                               !sn_precision_is_amp(q->options.iteration.precision);
+  bool causal = strncmp(q->args->net, "gpt2", 4) == 0 || strncmp(q->args->net, "llama", 5) == 0;
+  for (uint32_t i = 0; i < q->n_strategies; i++) eager = eager || sn_dialect_of(q->strategies[i].dialect)->eager;
+  if (!eager || !narrow || !causal || q->args->json || q->options.iteration.inference) return;
+  while (loss->op != SN_SOFTMAX && loss < net->layers + net->n_layers - 1) loss++;
+  uint64_t more = sn_width_bytes(sn_layer_input(net, loss, 0), 6);
+  sn_out_say("Hugging Face's loss, where it is given labels, is float32: up to %s more than pytorch's rows have",
+             sn_print_bytes(more, text));
+}
+
 static void tell(const sn_question *q, const stored *kept, bool lost) {
   char db[SN_ARGS_DB_ROOM];
   if (kept->id == 0) return;
@@ -134,6 +151,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);
   tell_precision(q);
+  tell_loss(q);
   tell(q, &kept, !printed);
   if (err->code == SN_OK && !sn_run_best(run)) advise(q, run, err);
   sn_run_free(run);

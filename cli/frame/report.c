@@ -94,10 +94,13 @@ static void print_live(const sn_run *run, FILE *out) {
   for (uint32_t i = 0; i < run->n_results; i++) {
     const sn_result *r = &run->results[i];
     if (sn_live_total(&r->live) == 0 || r->reserved_bytes == 0) continue;
-    fprintf(out, "%s%s: %s live at the peak, %s allocated, %s reserved by its allocator, %.0f %% of it unused then\n",
+    fprintf(out, "%s%s: %s live at the peak, %s allocated, %s reserved by its allocator%s, %.0f %% of it unused then",
             told++ ? "" : "\n", r->strategy, sn_print_bytes(sn_live_total(&r->live), live),
             sn_print_bytes(r->allocated_bytes, allocated), sn_print_bytes(r->reserved_bytes, reserved),
-            100 * r->pool_fragmentation);
+            r->fits ? "" : " if it had room", 100 * r->pool_fragmentation);
+    if (!r->fits && r->least_device_bytes > 0)
+      fprintf(out, "; it runs with %s", sn_print_bytes(r->least_device_bytes, live));
+    fputs("\n", out);
   }
 }
 

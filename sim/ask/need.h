@@ -19,7 +19,8 @@
 
 typedef struct sn_need {
   bool fits;
-  uint64_t device_bytes; /* sn_result.peak_device_bytes */
+  uint64_t device_bytes; /* sn_result.peak_device_bytes; where PyTorch's row does not fit sn_result.least_device_bytes,
+                            not what it would reserve with room for all it asks for */
   uint64_t host_bytes;   /* sn_result.host_bytes */
   int64_t slack_bytes;   /* what would be left (below 0: missing) if only the tensors of the fullest moment counted -
                             under the cache: of the largest step - and no hole or workspace: below 0 no plan fits. Or

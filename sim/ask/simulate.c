@@ -428,21 +428,23 @@ static sn_need_wish need_wish(sn__question *q, sn_strategy strategy) {
                         .on_host = q->options->external == SN_EXTERNAL_HOST};
 }
 
-static sn_status tell_need(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_need *need) {
+/* `least`: where PyTorch's row does not fit its need is the least with which it runs, which takes a search. */
+static sn_status tell_need(sn__question *q, sn_strategy strategy, const sn_plan *plan, bool least, sn_need *need) {
   const sn_need_wish wish = need_wish(q, strategy);
   sn_caching_need caching;
+  uint64_t least_bytes = 0;
   sn_need_tell(&wish, plan, need);
   if (!has_caching(q, strategy)) return SN_OK;
-  sn_status status = find_caching_need(q, strategy, plan, &caching, NULL);
+  sn_status status = find_caching_need(q, strategy, plan, &caching, least ? &least_bytes : NULL);
   need->fits = caching.fits;
-  need->device_bytes = caching.device_bytes;
+  need->device_bytes = caching.fits || !least ? caching.device_bytes : least_bytes;
   return status;
 }
 
 sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need,
                           sn_err *err) {
   sn_plan *plan = sn_planner_plan(planner, strategy, memory_bytes, false, err);
-  sn_status status = plan ? tell_need(&planner->q, strategy, plan, need) : err->code;
+  sn_status status = plan ? tell_need(&planner->q, strategy, plan, true, need) : err->code;
   sn_plan_free(plan);
   return status;
 }
@@ -465,7 +467,7 @@ sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t me
   q->memory_bytes = memory_bytes;
   if (foresee(q, strategy, need, &known) != SN_OK || known) return err->code;
   sn_plan *plan = make_plan(q, strategy, true);
-  sn_status status = plan ? tell_need(q, strategy, plan, need) : err->code;
+  sn_status status = plan ? tell_need(q, strategy, plan, false, need) : err->code;
   sn_plan_free(plan);
   need->device_bytes = need->host_bytes = 0;
   return status;
@@ -512,7 +514,7 @@ sn_status sn_planner_binding(sn_planner *planner, sn_strategy strategy, uint64_t
                           .host_bytes = plan->external_bytes,
                           .host_memory_bytes = plan->external_limit};
   if (!binding->layer) sn_fail_memory(err);
-  if (binding->layer && tell_need(&planner->q, strategy, plan, &binding->need) == SN_OK)
+  if (binding->layer && tell_need(&planner->q, strategy, plan, true, &binding->need) == SN_OK)
     sn_explain_peak(plan, strategy, at, arena, &binding->tensors, &binding->n_tensors, err);
   sn_plan_free(plan);
   return err->code;
