@@ -61,7 +61,8 @@ static void choices_are_checked(void **unused) {
   refuse(SN_AXIS_EXTERNALS, "cloud", "externals: \"cloud\" is none of: host, peer, remote, disk");
   refuse(SN_AXIS_ALLOCATORS, "malloc", "allocators: \"malloc\" is none of: pool, cuda, pytorch, pytorch-expandable");
   refuse(SN_AXIS_OPTIMIZERS, "sgd,lion", "optimizers: \"lion\" is none of: momentum, sgd, adam, adamw");
-  refuse(SN_AXIS_PRECISIONS, "fp32,fp8", "precisions: \"fp8\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16");
+  refuse(SN_AXIS_PRECISIONS, "fp32,fp8",
+         "precisions: \"fp8\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16");
   refuse(SN_AXIS_ACCUMULATES, "2,0", "accumulates: 0 is out of range");
   refuse(SN_AXIS_LINKS, "both", "links: \"both\" is none of: own, shared");
   refuse(SN_AXIS_IMAGES, "224,x", "images: \"x\" is neither a number nor \"own\"");
