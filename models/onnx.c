@@ -193,8 +193,26 @@ static span member(reader *r, span s, uint32_t number) {
   return found;
 }
 
+/* A list of floats in an attribute, as a tensor of one dimension. */
+static const sn__onnx_tensor *read_floats(reader *r, span s) {
+  enum { FLOATS = 7 };
+  uint32_t n = 0, all = 0;
+  sn__onnx_tensor *t = room_for(r, 1, sizeof *t);
+  if (!t) return NULL;
+  *t = (sn__onnx_tensor){.name = "", .type = SN__ONNX_FLOAT, .rank = 1};
+  for (field f; next(r, &s, &f);) {
+    if (f.number != FLOATS) continue;
+    add_floats(&f, t, &n);
+    all += f.wire == BYTES ? (uint32_t)((f.bytes.end - f.bytes.at) / 4) : 1;
+  }
+  t->dims[0] = all;
+  t->n_floats = all <= SN__ONNX_RANK ? all : 0;
+  return t;
+}
+
 static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
-  enum { NAME = 1, FLOAT, INT, TEXT, TENSOR, INTS = 8 };
+  enum { NAME = 1, FLOAT, INT, TEXT, TENSOR, FLOATS = 7, INTS };
+  const span all = s;
   int64_t listed[SN__ONNX_VALUES] = {0};
   a->name = a->text = "";
   for (field f; next(r, &s, &f);) {
@@ -203,6 +221,7 @@ static void read_attribute(reader *r, span s, sn__onnx_attribute *a) {
     if (f.number == INT) a->i = (int64_t)f.value;
     if (f.number == TEXT) a->text = text_of(r, &f);
     if (f.number == INTS) add_numbers(r, &f, listed, SN__ONNX_VALUES, &a->n_ints);
+    if (f.number == FLOATS && !a->tensor) a->tensor = read_floats(r, all);
     if (f.number == TENSOR && f.wire == BYTES) {
       sn__onnx_tensor *t = room_for(r, 1, sizeof *t);
       if (t) read_tensor(r, f.bytes, t);

@@ -410,11 +410,22 @@ sn_status sn__onnx_expand_rule(sn__importer *m) {
   return sn__onnx_give(m, 0, sn__onnx_add(m, "", SN_CONCAT, &(sn_attr){0}, copies, (uint32_t)times), n, dims);
 }
 
-/* Whole numbers or one with a fraction may stand in an attribute of its own. */
+/* What a constant's value can be that is no number. */
+static const char *unread(const sn__onnx_node *node) {
+  static const char *const kinds[] = {"sparse_value", "value_string", "value_strings"};
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    if (sn__onnx_find(node, kinds[i])) return kinds[i];
+  return NULL;
+}
+
+/* Numbers may stand in an attribute of their own, one or a list, as in a tensor. */
 sn_status sn__onnx_constant_rule(sn__importer *m) {
   const sn__onnx_attribute *a = sn__onnx_find(m->node, "value"), *list = sn__onnx_find(m->node, "value_ints");
   const sn__onnx_attribute *one = sn__onnx_find(m->node, "value_int"), *real = sn__onnx_find(m->node, "value_float");
+  const char *kind = unread(m->node);
   int64_t *values;
+  if (kind) return sn__onnx_fail(m, "its %s is not known, only numbers are", kind);
+  if (!a) a = sn__onnx_find(m->node, "value_floats");
   if (!list && !one && !real) return sn__onnx_give_constant(m, a ? a->tensor : NULL);
   sn__onnx_tensor *t = numbers(m, list ? list->n_ints : one ? 1 : 0, &values);
   if (!t) return m->err->code;

@@ -1,0 +1,91 @@
+/* ONNX import: what exporters write in other forms than their models have it. */
+#include "tests/unit/onnx_message.h"
+
+static void finish_model(message *model, const message *graph) {
+  message version = {.size = 0};
+  put_number(&version, 2, 23);
+  put_message(model, 8, &version);
+  put_message(model, 7, graph);
+}
+
+/* A Constant of a list of floats, packed or one field each. */
+static void put_floats(message *graph, const char *out, const float *values, uint32_t n, bool packed) {
+  message node = {.size = 0}, attribute = {.size = 0};
+  put_text(&node, 2, out);
+  put_text(&node, 4, "Constant");
+  put_text(&attribute, 1, "value_floats");
+  if (packed) put_bytes(&attribute, 7, values, n * sizeof *values);
+  for (uint32_t i = 0; !packed && i < n; i++) {
+    put_varint(&attribute, 7 << 3 | 5);
+    memcpy(attribute.bytes + attribute.size, &values[i], sizeof *values);
+    attribute.size += sizeof *values;
+  }
+  put_number(&attribute, 20, 6);
+  put_message(&node, 5, &attribute);
+  put_message(graph, 1, &node);
+}
+
+static void put_resize(message *graph) {
+  message node = {.size = 0};
+  put_text(&node, 1, "x");
+  put_text(&node, 1, "");
+  put_text(&node, 1, "scales");
+  put_text(&node, 2, "y");
+  put_text(&node, 3, "up");
+  put_text(&node, 4, "Resize");
+  put_message(graph, 1, &node);
+  put_node(graph, "GlobalAveragePool", "mean", "y", "z");
+  put_output(graph, "z");
+}
+
+/* As PyTorch's newer exporter writes the factors of nn.Upsample. */
+static void factors_as_floats(void **state) {
+  (void)state;
+  static const float factors[] = {1, 1, 2, 1.5F};
+  for (int packed = 0; packed < 2; packed++) {
+    message graph = {.size = 0}, model = {.size = 0};
+    put_input(&graph, "x");
+    put_floats(&graph, "scales", factors, 4, packed);
+    put_resize(&graph);
+    finish_model(&model, &graph);
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = import(model.bytes, model.size, &err);
+    if (!net) fail_msg("%s", err.text);
+    assert_shape(named(net, "up"), 2, 3, 16, 12);
+    sn_net_free(net);
+  }
+}
+
+/* More floats than are ever looked at, and constants that are no numbers. */
+static void constants_that_are_not_read(void **state) {
+  (void)state;
+  static const float many[20] = {1};
+  static const char *const kinds[] = {"sparse_value", "value_string", "value_strings"};
+  message graph = {.size = 0};
+  put_input(&graph, "x");
+  message long_list = graph;
+  put_floats(&long_list, "scales", many, 20, true);
+  put_resize(&long_list);
+  refuses(&long_list, 23, "(Resize): only sizes of rows and columns are known");
+  for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    message other = graph, node = {.size = 0}, attribute = {.size = 0};
+    char expected[80];
+    put_text(&node, 2, "scales");
+    put_text(&node, 3, "text");
+    put_text(&node, 4, "Constant");
+    put_text(&attribute, 1, kinds[i]);
+    put_message(&node, 5, &attribute);
+    put_message(&other, 1, &node);
+    put_resize(&other);
+    snprintf(expected, sizeof expected, "node \"text\" (Constant): its %s is not known", kinds[i]);
+    refuses(&other, 23, expected);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(factors_as_floats),
+      cmocka_unit_test(constants_that_are_not_read),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
