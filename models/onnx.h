@@ -37,7 +37,6 @@ typedef struct sn__onnx_tensor {
   uint32_t n_floats; /* at most SN__ONNX_RANK, else 0 */
   double floats[SN__ONNX_RANK];
   bool elsewhere;        /* its values are in another file */
-  bool computed;         /* from shapes of the network as it is asked for, not as it was exported */
   bool parameter;        /* of floats in the file, or made of such: it is trained */
   bool shapeless;        /* of dimensions that are not known */
   int64_t rows, columns; /* of the table whose rows it holds; 0: of none */

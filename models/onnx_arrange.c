@@ -24,7 +24,6 @@ sn_status sn__onnx_transpose(sn__importer *m) {
                                       : sn__onnx_give(m, 0, v->layer, v->rank, dims);
 }
 
-/* The exported batch stands in it where the shape is a constant. */
 sn_status sn__onnx_reshape(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0);
   if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_reshape_constant(m, v->constant);
@@ -39,15 +38,6 @@ sn_status sn__onnx_reshape(sn__importer *m) {
     dims[i] = shape[i] == 0 ? sn__onnx_dim(v, i) : shape[i];
     if (dims[i] < 0) rest = i;
     if (dims[i] >= 0 && !sn_mul(given, (uint64_t)dims[i], &given)) given = 0;
-  }
-  uint64_t exported = (uint64_t)m->exported_batch;
-  const sn__onnx_value *list = sn__onnx_input(m, 1);
-  bool as_exported = shape[0] > 0 && !(list && list->kind == SN__ONNX_CONSTANT && list->constant->computed);
-  bool scales =
-      as_exported && dims[0] <= SN_MAX_DIM && exported > 0 && exported != m->batch && (uint64_t)dims[0] % exported == 0;
-  if (scales) {
-    dims[0] = (int64_t)((uint64_t)dims[0] / exported) * m->batch;
-    given = given / exported * m->batch;
   }
   if (rest >= 0 && given > 0 && all % given == 0) dims[rest] = (int64_t)(all / given);
   return sn__onnx_give(m, 0, v->layer, n, dims);
@@ -88,7 +78,7 @@ sn_status sn__onnx_squeeze(sn__importer *m) {
   uint32_t n, set = axes_of(m, v->rank, &n), rank = 0;
   int64_t dims[SN__ONNX_RANK] = {0};
   for (uint32_t i = 0; i < v->rank; i++) {
-    bool gone = v->dims[i] == 1 && (n == 0 || set >> i & 1);
+    bool batch = i == 0 && v->kind == SN__ONNX_LAYER, gone = v->dims[i] == 1 && (n == 0 ? !batch : set >> i & 1);
     if (!gone) dims[rank++] = v->dims[i];
   }
   return give_seen(m, v, rank, dims);
@@ -241,14 +231,6 @@ sn_status sn__onnx_part_of_split(sn__importer *m) {
   return sn__onnx_give_changed(m, v, axis, count, cut(m, "", v, axis, first, count));
 }
 
-/* All numbers of a list in some order: as_strided(). */
-static sn_status gather_all(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *at) {
-  int64_t dims[SN__ONNX_RANK];
-  memcpy(dims, at->dims, sizeof dims);
-  if (dims[0] == m->exported_batch) dims[0] = m->batch;
-  return sn__onnx_give(m, 0, v->layer, at->rank, dims);
-}
-
 /* Tokens in a table, or one of the numbers along an axis. */
 sn_status sn__onnx_gather(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
@@ -266,7 +248,8 @@ sn_status sn__onnx_gather(sn__importer *m) {
   }
   v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
-  if (at && v->rank == 1 && at->kind == SN__ONNX_CONSTANT && at->rank > 1) return gather_all(m, v, at);
+  if (at && v->rank == 1 && at->kind == SN__ONNX_CONSTANT && at->rank > 1)
+    return sn__onnx_give(m, 0, v->layer, at->rank, at->dims); /* all numbers of a list in some order: as_strided() */
   if (!at || at->kind != SN__ONNX_CONSTANT || at->constant->n_values != 1 || v->rank < 2)
     return sn__onnx_fail(m, "only tokens in a table and one of an axis are known");
   if (axis < 0) axis += v->rank;

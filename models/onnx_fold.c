@@ -14,7 +14,6 @@ static sn__onnx_tensor *numbers(sn__importer *m, uint32_t n, int64_t **values) {
     return NULL;
   }
   *t = (sn__onnx_tensor){.name = "", .type = SN__ONNX_INT64, .rank = 1, .dims = {n}, .n_values = n, .values = *values};
-  t->computed = true;
   return t;
 }
 
@@ -68,7 +67,6 @@ static const sn__onnx_tensor *fold_lists(sn__importer *m) {
   if (!t) return NULL;
   for (uint32_t i = 0; i < n; i++)
     values[i] = c ? number_at(number_at(a, i) ? b : c, i) : combine(m->node->op, number_at(a, i), number_at(b, i));
-  t->computed = a->computed || b->computed || (c && c->computed);
   return t;
 }
 
@@ -79,12 +77,10 @@ static const sn__onnx_tensor *fold_concat(sn__importer *m) {
   if (n > SN__ONNX_VALUES) return NULL;
   sn__onnx_tensor *t = numbers(m, n, &values);
   if (!t) return NULL;
-  t->computed = false;
   for (uint32_t i = 0; i < m->node->n_inputs; i++) {
     const sn__onnx_tensor *part = sn__onnx_input(m, i)->constant;
     if (part->n_values > 0) memcpy(values, part->values, part->n_values * sizeof *values);
     values += part->n_values;
-    t->computed = t->computed || part->computed;
   }
   return t;
 }
@@ -176,7 +172,6 @@ static const sn__onnx_tensor *fold_gather(sn__importer *m) {
   sn__onnx_tensor *t = numbers(m, 1, &values);
   if (!t) return NULL;
   values[0] = list->values[index];
-  t->computed = list->computed;
   return t;
 }
 
@@ -192,7 +187,6 @@ static const sn__onnx_tensor *fold_slice(sn__importer *m) {
   sn__onnx_tensor *t = numbers(m, behind > first ? (uint32_t)(behind - first) : 0, &values);
   if (!t) return NULL;
   if (t->n_values > 0) memcpy(values, list->values + first, t->n_values * sizeof *values);
-  t->computed = list->computed;
   return t;
 }
 
@@ -429,7 +423,6 @@ sn_status sn__onnx_constant_rule(sn__importer *m) {
   if (!list && !one && !real) return sn__onnx_give_constant(m, a ? a->tensor : NULL);
   sn__onnx_tensor *t = numbers(m, list ? list->n_ints : one ? 1 : 0, &values);
   if (!t) return m->err->code;
-  t->computed = false;
   if (list && list->n_ints > 0) memcpy(values, list->ints, list->n_ints * sizeof *values);
   if (!list) t->rank = 0;
   if (!list && one) values[0] = one->i;

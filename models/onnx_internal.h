@@ -48,11 +48,12 @@ typedef struct sn__importer {
   sn_arena *arena;
   sn_builder *b;
   sn_err *err;
-  uint32_t batch;
+  uint32_t asked; /* images of the network */
+  uint32_t batch; /* of the values here: the file's, which its lists of shapes agree with; `asked` where it is a name */
+  bool named;     /* it is a name there */
   sn_loss loss;
-  bool tokens;            /* the batch is numbers of them */
-  int64_t exported_batch; /* of the file; 0: it is a name there */
-  sn__names names;        /* of values: graph inputs, initializers, outputs of nodes */
+  bool tokens;     /* the batch is numbers of them */
+  sn__names names; /* of values: graph inputs, initializers, outputs of nodes */
   sn__onnx_value *values;
   sn__onnx_made *made;          /* by layers */
   uint32_t room;                /* of made */

@@ -222,14 +222,15 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   char name[SHOWN];
   uint32_t side[SIDES] = {1, 1, 1, 1};
   if (!in) return m->err->code;
-  if (m->batch < 1 || m->batch > SN_MAX_DIM)
-    return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->batch, SN_MAX_DIM);
+  if (m->asked < 1 || m->asked > SN_MAX_DIM)
+    return sn_fail(m->err, SN_BAD_INPUT, "a batch of %" PRIu32 " is not from 1 to %u", m->asked, SN_MAX_DIM);
   bool tokens = is_whole(in);
   m->tokens = tokens;
   if (in->rank < 2 || in->rank > 5 || (tokens && in->rank != 2))
     return sn_fail(m->err, SN_BAD_INPUT,
                    "its input has %" PRIu32 " dimensions; images have 2 to 4, volumes 5, tokens 2", in->rank);
-  m->exported_batch = in->dims[0];
+  m->named = in->dims[0] < 1 || in->dims[0] > SN_MAX_DIM;
+  m->batch = m->named ? m->asked : (uint32_t)in->dims[0];
   const bool volumes = in->rank == 5;
   for (uint32_t i = 1; i < in->rank; i++) {
     bool free_side = i >= (volumes ? 3 : 2) || tokens;
@@ -241,10 +242,10 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
     side[place_of(i, in->rank, tokens)] = (uint32_t)dim;
   }
   clean(*m->model.graph ? m->model.graph : title, name, sizeof name);
-  m->b = tokens ? sn_builder_new_tokens(name, m->batch, side[HEIGHT], m->err)
+  m->b = tokens ? sn_builder_new_tokens(name, m->asked, side[HEIGHT], m->err)
          : volumes
-             ? sn_builder_new_volumes(name, m->batch, side[CHANNELS], side[PLANES], side[HEIGHT], side[WIDTH], m->err)
-             : sn_builder_new(name, m->batch, side[CHANNELS], side[HEIGHT], side[WIDTH], m->err);
+             ? sn_builder_new_volumes(name, m->asked, side[CHANNELS], side[PLANES], side[HEIGHT], side[WIDTH], m->err)
+             : sn_builder_new(name, m->asked, side[CHANNELS], side[HEIGHT], side[WIDTH], m->err);
   if (!m->b) return m->err->code;
   if (m->b->err.code != SN_OK) return sn_fail(m->err, m->b->err.code, "%s", m->b->err.text);
   sn__onnx_value *v = sn__onnx_named(m, in->name);
@@ -378,7 +379,7 @@ static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const 
 sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_loss loss, uint32_t batch,
                           uint32_t image, sn_err *err) {
   const char *slash = strrchr(path, '/');
-  sn__importer m = {.arena = sn_arena_new(), .err = err, .batch = batch, .loss = loss};
+  sn__importer m = {.arena = sn_arena_new(), .err = err, .asked = batch, .loss = loss};
   sn_net *net = NULL;
   if (m.arena)
     net = import(&m, bytes, size, slash ? slash + 1 : path, image);

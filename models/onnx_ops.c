@@ -46,7 +46,7 @@ sn_status sn__onnx_give_image(sn__importer *m, const sn__onnx_value *v, uint32_t
   if (layer == SN_NONE) return m->err->code;
   sn_shape s = sn__onnx_shape(m, layer);
   const uint32_t planes = v->rank == 5 ? sn__onnx_planes(m, layer) : 1;
-  const int64_t image[] = {s.n, s.c, s.h, s.w}, volume[] = {s.n, s.c, planes, s.h / planes, s.w};
+  const int64_t image[] = {m->batch, s.c, s.h, s.w}, volume[] = {m->batch, s.c, planes, s.h / planes, s.w};
   return sn__onnx_give(m, 0, layer, v->rank, v->rank == 5 ? volume : image);
 }
 

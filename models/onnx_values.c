@@ -184,8 +184,9 @@ sn_status sn__onnx_give(sn__importer *m, uint32_t n, uint32_t layer, uint32_t ra
   memcpy(v->dims, dims, rank * sizeof *dims);
   uint64_t all = product(v->dims, v->rank);
   if (all > 0 && all % m->batch == 0 && all / m->batch == (uint64_t)s.c * s.h * s.w) return SN_OK;
-  return sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " would make it; export it with that batch",
-                       m->batch);
+  return m->named ? sn__onnx_fail(m, "its output is not what --batch %" PRIu32 " makes it; export it with that batch",
+                                  m->asked)
+                  : sn__onnx_fail(m, "its output is not what the file's batch of %" PRIu32 " makes it", m->batch);
 }
 
 sn_status sn__onnx_give_constant(sn__importer *m, const sn__onnx_tensor *constant) {
