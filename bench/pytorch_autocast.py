@@ -10,16 +10,25 @@ from torch.overrides import TorchFunctionMode
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
-IN_32_BITS = {F.layer_norm, F.group_norm, F.rms_norm, F.softmax, F.log_softmax, F.cross_entropy, F.nll_loss, F.softplus, F.interpolate,
+IN_32_BITS = {F.layer_norm, F.group_norm, F.rms_norm, F.softmax, F.log_softmax, F.nll_loss, F.softplus, F.interpolate,
               torch.softmax, torch.log_softmax, torch.pow, torch.rsqrt, torch.exp, torch.Tensor.softmax, torch.Tensor.pow,
               torch.Tensor.__pow__, torch.Tensor.sum, torch.sum, torch.layer_norm, torch.group_norm, torch.nn.functional.normalize}
 
 
 class GpuAutocast(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is F.cross_entropy:
+            return cross_entropy(*args, **(kwargs or {}))
         if function in IN_32_BITS:
             args = [wide(value) for value in args]
         return function(*args, **(kwargs or {}))
+
+
+def cross_entropy(logits, labels, label_smoothing=0.0, **options):
+    """PyTorch's own names the type of its log-softmax, that of the logits, so that a GPU's autocast leaves it alone, and
+    casts for the likelihood alone. A CPU's list has the whole, which would cast the logits."""
+    assert label_smoothing == 0
+    return F.nll_loss(wide(torch.log_softmax(logits, 1, dtype=logits.dtype)), labels, **options)
 
 
 def wide(value):

@@ -117,6 +117,10 @@ static const sn_dialect explicit_graph = {
     [SN_BN] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CHANNELS},                  \
     [SN_DROPOUT] = {.reads = {SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_MASK},                       \
     [SN_SOFTMAX] = {.reads = {SN_Y}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LOSS, .scratch = 1},                   \
+    [SN_FORM_CAST_LOSS] = {.reads = {SN_Y, SN_KEPT},                                                                   \
+                           .gradient = SN_GRAD_NEW,                                                                    \
+                           .saves = SN_SAVES_CAST_LOSS,                                                                \
+                           .scratch = 1},                                                                              \
     [SN_FORM_MSE] = {.reads = {SN_X}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_LOSS},                                \
     [SN_JOIN] = {.gradient = SN_GRAD_HAND_ON, .takes = SN_Y_TAKES_IN_PLACE}, [SN_FORK] = {.gradient = SN_GRAD_MEET},   \
     [SN_CONCAT] = {.gradient = SN_GRAD_VIEWS},                                                                         \
@@ -167,6 +171,7 @@ static const sn_dialect pytorch = {
     .summary = "PyTorch 2, eager: storages are shared, activations and additions in place, gradients made as they come",
     .eager = true,
     .in_place = true,
+    .narrow_loss = true,
     .rules = PYTORCH_RULES(SN_Y),
 };
 
@@ -313,6 +318,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_GROUPS:
   case SN_SAVES_RMS:
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_CAST_LOSS:
     return 2;
   case SN_SAVES_LRN:
   case SN_SAVES_THREE_OUTPUTS:
@@ -339,6 +345,8 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_AS_OUTPUT:
   case SN_SAVES_THREE_OUTPUTS:
     break;
+  case SN_SAVES_CAST_LOSS:
+    return index > 0 ? output_bytes : 2 * sizeof(float);
   case SN_SAVES_RMS:
     return index > 0 ? output_bytes : output_bytes / layer->out.c;
   case SN_SAVES_ATTENTION:

@@ -59,6 +59,7 @@ typedef enum sn_saving {
   SN_SAVES_MASK,          /* what is dropped: sn_layer.mask_bytes */
   SN_SAVES_INDICES,       /* one 64-bit index an element of the output */
   SN_SAVES_LOSS,          /* the loss and its gradient, a number each; a mean square's storage is larger */
+  SN_SAVES_CAST_LOSS,     /* the same, and its input again in four bytes */
   SN_SAVES_ROWS,          /* mean and inverse deviation: two tensors, a float a position */
   SN_SAVES_GROUPS,        /* the same, a float a group of channels and image */
   SN_SAVES_RMS,           /* inverse root mean square, a float a position, and what it makes of the input */
@@ -97,6 +98,7 @@ typedef enum sn_form {
   SN_FORM_PARTS,               /* an attention in parts */
   SN_FORM_DROPPED_PARTS,       /* that drops probabilities */
   SN_FORM_BROADCAST_MUL,       /* by a factor that is smaller */
+  SN_FORM_CAST_LOSS,           /* a cross-entropy whose log-softmax has two bytes and whose likelihood takes four */
   SN_FORM_MSE,                 /* a loss that keeps its input and the targets, which are there anyway */
   SN_FORMS
 } sn_form;
@@ -131,6 +133,7 @@ typedef struct sn_dialect {
   bool by_kernel;     /* SINGA: declared, and a step is one kernel (sim/graph/route_kernels.c) */
   bool in_place;      /* permits are used in the graph itself (sn_route_take()) */
   bool sums_apart;    /* two gradients that meet are added into a third tensor */
+  bool narrow_loss;   /* under autocast the log-softmax of a cross-entropy has the width of its input */
   sn_op_rule rules[SN_FORMS];
 } sn_dialect;
 

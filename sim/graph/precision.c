@@ -99,6 +99,14 @@ static layer_widths widths_under_amp(const sn_net *net, const sn_layer *layer, u
   return (layer_widths){0, first, first};
 }
 
+static bool is_narrow_loss(const sn_widths *w, const sn_layer *layer) {
+  return w->narrow_loss && layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_CROSS_ENTROPY;
+}
+
+bool sn_widths_casts_loss(const sn_widths *w, const sn_net *net, const sn_layer *layer) {
+  return is_narrow_loss(w, layer) && w->made[net->inputs[layer->first_input]] == 2;
+}
+
 static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_layer *layer) {
   uint8_t first = 0, widest = 0;
   for (uint32_t i = 0; i < layer->n_inputs; i++) {
@@ -106,6 +114,7 @@ static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_la
     if (i == 0) first = made;
     if (made > widest) widest = made;
   }
+  if (is_narrow_loss(w, layer)) return (layer_widths){0, first, first};
   if (sn_precision_is_amp(w->precision)) return widths_under_amp(net, layer, first, widest);
   return layer->op == SN_RMS_NORM && w->eager ? (layer_widths){4, 4, 2} : (layer_widths){2, 2, 2};
 }
@@ -135,9 +144,8 @@ static void visit(sn_widths *w, const sn_net *net, uint32_t *arrived, uint32_t *
   }
 }
 
-sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision, bool eager, sn_err *err) {
-  *w = (sn_widths){.precision = precision, .eager = eager};
-  if (sn_precision_is_wide(precision)) return SN_OK;
+static sn_status make(sn_widths *w, const sn_net *net, sn_err *err) {
+  if (sn_precision_is_wide(w->precision)) return SN_OK;
   size_t values = (size_t)net->n_values + 1;
   uint32_t *arrived = calloc(net->n_layers, sizeof *arrived), *stack = calloc(values, sizeof *stack);
   w->made = calloc(values, 1);
@@ -148,6 +156,19 @@ sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision
   free(arrived);
   free(stack);
   return good ? SN_OK : sn_fail_memory(err);
+}
+
+sn_status sn_widths_make(sn_widths *w, const sn_net *net, sn_precision precision, bool eager, sn_err *err) {
+  *w = (sn_widths){.precision = precision, .eager = eager};
+  return make(w, net, err);
+}
+
+sn_status sn_widths_make_of(sn_widths *w, const sn_net *net, sn_precision precision, const sn_dialect *dialect,
+                            bool inference, sn_err *err) {
+  *w = (sn_widths){.precision = precision,
+                   .eager = dialect->eager,
+                   .narrow_loss = dialect->narrow_loss && !inference && sn_precision_is_amp(precision)};
+  return make(w, net, err);
 }
 
 void sn_widths_clear(sn_widths *w) {
@@ -196,6 +217,7 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
   case SN_SAVES_ROWS:
   case SN_SAVES_GROUPS:
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_CAST_LOSS:
     break;
   }
   return fp32_bytes;

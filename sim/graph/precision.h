@@ -11,7 +11,8 @@
  *   kind (autocast's lists, of a GPU)                takes                  makes
  *   CONV, DECONV, FC, MATMUL, ATTENTION              2 bytes                2
  *   LAYER_, GROUP_ and RMS_NORM, PROBABILITIES,      4                      4
- *   SOFTMAX, RESIZE, softplus
+ *   RESIZE, softplus
+ *   SOFTMAX                                          what there is          the same, and a copy in 4
  *   CONCAT                                           its widest input's     the same
  *   TOKEN (beside a parameter)                       4                      4
  *   JOIN, MUL                                        what there is          the widest; in place, its own
@@ -84,13 +85,20 @@ uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer
  * gradient. All NULL where they are those of fp32. */
 typedef struct sn_widths {
   sn_precision precision;
-  bool eager;
+  bool eager, narrow_loss;
   uint8_t *made, *taken, *gradient;
 } sn_widths;
 
 /* Of an eager dialect or another. O(layers + values); to be cleared in every case. */
 sn_status sn_widths_make(sn_widths *widths, const sn_net *net, sn_precision precision, bool eager, sn_err *err);
+/* The same, of what a dialect trains or only runs. */
+sn_status sn_widths_make_of(sn_widths *widths, const sn_net *net, sn_precision precision, const sn_dialect *dialect,
+                            bool inference, sn_err *err);
 void sn_widths_clear(sn_widths *widths);
+
+/* A cross-entropy that copies its log-softmax into four bytes. PyTorch names the type of the softmax, that of the
+ * logits, so that autocast leaves it alone; what is taken of it is in autocast's list of those in four bytes. */
+bool sn_widths_casts_loss(const sn_widths *widths, const sn_net *net, const sn_layer *layer);
 
 /* Bytes of a value where an element has so many; tokens have eight. */
 static inline uint64_t sn_width_bytes(const sn_value *value, uint8_t width) {

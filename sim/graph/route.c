@@ -562,7 +562,8 @@ static sn_route *fill(sn_arena *arena, const sn_net *net, const wish *w, sn_err 
   }
   route->dialect = sn_dialect_of(w->dialect);
   sn__route_maker b = {.net = net, .route = route, .iteration = w->iteration, .workspace = w->workspace};
-  sn_status status = sn_widths_make(&b.widths, net, w->iteration.precision, route->dialect->eager, err);
+  sn_status status =
+      sn_widths_make_of(&b.widths, net, w->iteration.precision, route->dialect, w->iteration.inference, err);
   if (status == SN_OK && !allocate(&b, net, arena)) status = sn_fail_memory(err);
   if (status == SN_OK) status = route->dialect->declared ? sn__route_eager_order(&b, err) : make_order(&b, net, err);
   if (status == SN_OK) status = make_steps(&b, err);

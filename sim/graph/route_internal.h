@@ -64,6 +64,8 @@ void sn__route_access(sn__route_maker *b, uint32_t tensor, sn_access_mode mode);
 void sn__route_end_step(sn__route_maker *b);
 
 static inline const sn_op_rule *sn__route_rule(const sn__route_maker *b, uint32_t layer) {
+  if (sn_widths_casts_loss(&b->widths, b->net, &b->net->layers[layer]))
+    return &b->route->dialect->rules[SN_FORM_CAST_LOSS];
   return sn_dialect_rule(b->route->dialect, b->net, &b->net->layers[layer]);
 }
 /* Of its own parameters or those that it shares. */

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is none of a layer's own outputs, inputs, saved tensors or weights. */
+/* What is none of a layer's own outputs, inputs, saved tensors or weights; what is saved beside
+ * is a loss's copy in another width. */
 static const char *other_name(const sn_route *route, sn_role role) {
-  static const char *const others[SN_ROLES] = {"flat", "dflat", "saved", "db", "scratch", "before"};
+  static const char *const others[SN_ROLES] = {"flat", "dflat", "cast_y", "db", "scratch", "before"};
   return role == SN_VALUE && route->dialect->by_kernel ? "product" : others[role];
 }
 
