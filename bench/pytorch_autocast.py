@@ -1,6 +1,6 @@
 """PyTorch's autocast as a GPU has it, for tensors that are on a CPU (bench/pytorch_memory.py). Both have the same list of
-operations in 16 bits; the list of those in 32 bits is longer on a GPU (aten/src/ATen/autocast_mode.h), and what matters of
-it here is done by a mode in which every call of a function of PyTorch's comes by.
+operations in 16 bits; the lists of those in 32 bits differ (aten/src/ATen/autocast_mode.h), and what matters of
+that here is done by a mode in which every call of a function of PyTorch's comes by.
 """
 import contextlib
 
@@ -15,12 +15,19 @@ IN_32_BITS = {F.layer_norm, F.group_norm, F.rms_norm, F.softmax, F.log_softmax, 
               torch.Tensor.__pow__, torch.Tensor.sum, torch.sum, torch.layer_norm, torch.group_norm, torch.nn.functional.normalize}
 
 
+# In a CPU's list of those in 32 bits and in none of a GPU's: they take what there is.
+AS_THEY_ARE = {F.max_pool3d, F.max_pool3d_with_indices, torch.max_pool3d}
+
+
 class GpuAutocast(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is F.cross_entropy:
             return cross_entropy(*args, **(kwargs or {}))
         if function in IN_32_BITS:
             args = [wide(value) for value in args]
+        if function in AS_THEY_ARE:
+            with torch.autocast("cpu", enabled=False):
+                return function(*args, **(kwargs or {}))
         return function(*args, **(kwargs or {}))
 
 
