@@ -34,7 +34,7 @@ static const struct {
     {SN_MUL, {COMMON}},
     {SN_SCALE, {COMMON}},
     {SN_LAYER_NORM, {COMMON}},
-    {SN_RMS_NORM, {COMMON}},
+    {SN_RMS_NORM, {COMMON, "fused"}},
     {SN_EMBEDDING, {COMMON, "vocabulary", "channels", "weights_of"}},
     {SN_POSITION, {COMMON, "rows"}},
     {SN_TOKEN, {COMMON}},
@@ -480,6 +480,9 @@ void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_at
     break;
   case SN_JOIN:
     read_inplace(r, a);
+    break;
+  case SN_RMS_NORM:
+    read_flag(r, "fused", &a->fused);
     break;
   case SN_SOFTMAX:
     read_softmax(r, a);

@@ -155,6 +155,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_SOFTMAX && a->loss != SN_LOSS_CROSS_ENTROPY) put_text(o, "loss", sn_loss_names()[a->loss]);
   if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
+  if (op == SN_RMS_NORM && a->fused) put_flag(o, "fused", true);
   if (op == SN_POSITION) put_number(o, "rows", a->rows);
   if (op == SN_ATTENTION) put_attention(o, a);
   if (op == SN_ROTARY && a->heads) put_number(o, "heads", a->heads);

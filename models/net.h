@@ -131,6 +131,7 @@ typedef struct sn_attr {
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
                                  * of the channels, 0 is 1 */
   bool causal;                  /* [ATTENTION] a position sees those up to itself */
+  bool fused;                   /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
   bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
   sn_pool_mode pool;            /* [POOL] */
   bool ceil;                    /* [POOL] output size rounds up */

@@ -145,7 +145,7 @@ static sn_status norm_last(sn__importer *m, sn_op op) {
   int64_t axis = sn__onnx_int(m, "axis", -1);
   if (axis != -1 && axis != (int64_t)v->rank - 1) return sn__onnx_fail(m, "only norms over the last axis are known");
   uint32_t x = sn__onnx_positions(m, v, -1);
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, &(sn_attr){0}, &x, 1));
+  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, &(sn_attr){.fused = op == SN_RMS_NORM}, &x, 1));
 }
 
 static sn_status layer_norm(sn__importer *m) {

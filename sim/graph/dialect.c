@@ -130,6 +130,7 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_LEAKY_APART] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                         \
     [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
     [SN_RMS_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_RMS, .scratch = 3},   \
+    [SN_FORM_FUSED_RMS] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROOTS},         \
     [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                                      \
     [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                   \
     [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                      \
@@ -294,6 +295,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (sn_layer_is_prelu(layer)) return SN_SCALE; /* keeps its input, and makes a product of its size for parameters */
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
+  if (layer->op == SN_RMS_NORM && layer->attr->fused) return SN_FORM_FUSED_RMS;
   if (layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_MSE) return SN_FORM_MSE;
   if (layer->op == SN_ACT && layer->attr->act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
@@ -329,6 +331,7 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_MASK:
   case SN_SAVES_INDICES:
   case SN_SAVES_LOSS:
+  case SN_SAVES_ROOTS:
     break;
   }
   return 1;
@@ -358,6 +361,7 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
   case SN_SAVES_MASK:
     return layer->mask_bytes;
   case SN_SAVES_ROWS:
+  case SN_SAVES_ROOTS:
     return output_bytes / layer->out.c;
   case SN_SAVES_GROUPS:
     return layer->statistics_bytes / 2;

@@ -116,7 +116,8 @@ static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_la
   }
   if (is_narrow_loss(w, layer)) return (layer_widths){0, first, first};
   if (sn_precision_is_amp(w->precision)) return widths_under_amp(net, layer, first, widest);
-  return layer->op == SN_RMS_NORM && w->eager ? (layer_widths){4, 4, 2} : (layer_widths){2, 2, 2};
+  return layer->op == SN_RMS_NORM && w->eager && !layer->attr->fused ? (layer_widths){4, 4, 2}
+                                                                     : (layer_widths){2, 2, 2};
 }
 
 static void set_widths(sn_widths *w, const sn_net *net, const sn_layer *layer) {
@@ -215,6 +216,7 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
   case SN_SAVES_CHANNELS:
   case SN_SAVES_INDICES:
   case SN_SAVES_ROWS:
+  case SN_SAVES_ROOTS:
   case SN_SAVES_GROUPS:
   case SN_SAVES_ATTENTION:
   case SN_SAVES_CAST_LOSS:

@@ -22,8 +22,8 @@
  * A value that is taken in another width than it was made in is copied by its reader, which keeps the copy where it
  * would have kept the value; its gradient is made in the width in which backward works and copied back by a step of its
  * own (sim/graph/route_cast.c). Statistics of norms, indices, labels and tokens are what they are whatever the
- * precision. Hugging Face's RMS_NORM works in four bytes of bf16 and fp16 as well, in eager dialects: in others it is
- * one kernel, which takes and makes two.
+ * precision. Hugging Face's RMS_NORM works in four bytes of bf16 and fp16 as well, in eager dialects: in others, and
+ * where the layer says that it is fused, it is one kernel, which takes and makes two.
  *
  * Autocast is of eager dialects only; of bf16 and fp16 all have rules but SINGA's, which trains in four bytes.
  */

@@ -117,4 +117,16 @@ static inline void put_output(message *graph, const char *name) {
   put_message(graph, 12, &output);
 }
 
+static inline void put_elsewhere(message *graph, const char *name, uint64_t type, const uint64_t *dims, uint32_t rank) {
+  message tensor = {.size = 0}, entry = {.size = 0};
+  for (uint32_t i = 0; i < rank; i++) put_number(&tensor, 1, dims[i]);
+  put_number(&tensor, 2, type);
+  put_text(&tensor, 8, name);
+  put_text(&entry, 1, "location");
+  put_text(&entry, 2, "nowhere.bin");
+  put_message(&tensor, 13, &entry);
+  put_number(&tensor, 14, 1);
+  put_message(graph, 5, &tensor);
+}
+
 #endif

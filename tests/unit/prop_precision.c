@@ -173,6 +173,26 @@ static void steps_of_two_bytes(void **state) {
   check_steps(SN_DIALECT_EXPLICIT, SN_FP16, explicit_graph, sizeof explicit_graph / sizeof explicit_graph[0]);
 }
 
+/* Embeddings, RMSNorm, Linear, RMSNorm, Linear of torch.nn, 16 x 128 tokens, SGD with momentum: PyTorch 2.15's bytes on
+ * fake tensors of a GPU. */
+static void fused_norms(void **state) {
+  (void)state;
+  static const char text[] = "{\"snsim_net\":1,\"name\":\"norms\",\"tokens\":128,\"layers\":["
+                             "{\"name\":\"e\",\"op\":\"EMBEDDING\",\"vocabulary\":100,\"channels\":256},"
+                             "{\"name\":\"n1\",\"op\":\"RMS_NORM\",\"fused\":true},"
+                             "{\"name\":\"f1\",\"op\":\"FC\",\"channels\":512,\"positions\":true},"
+                             "{\"name\":\"n2\",\"op\":\"RMS_NORM\",\"fused\":true},"
+                             "{\"name\":\"f2\",\"op\":\"FC\",\"channels\":100,\"positions\":true},"
+                             "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}";
+  static const uint64_t totals[SN_PRECISION_COUNT] = {19524792, 19524792, 9786972, 9786972, 17921208, 17921208};
+  sn_net *net = load_net(text, 16);
+  for (sn_precision p = 0; p < SN_PRECISION_COUNT; p++) {
+    sn_live live = live_of("norms", net, "pytorch", (sn_iteration){.optimizer = SN_OPTIMIZER_MOMENTUM, .precision = p});
+    assert_int_equal(sn_live_total(&live), totals[p]);
+  }
+  sn_net_free(net);
+}
+
 /* ---- what stays ---- */
 
 /* Two images of 4 x 4 x 4. CONV has 4 * 4 * 9 + 4 = 148 parameters, BN 8, FC 64 * 8 + 8 = 520: 676. BN keeps running
@@ -449,6 +469,7 @@ int main(void) {
       cmocka_unit_test(live_bytes),
       cmocka_unit_test(steps_of_amp),
       cmocka_unit_test(wide_losses_of_amp),
+      cmocka_unit_test(fused_norms),
       cmocka_unit_test(steps_of_two_bytes),
       cmocka_unit_test(resident_by_hand),
       cmocka_unit_test(who_has_what),

@@ -300,18 +300,6 @@ static void slices_take_what_onnx_says(void **state) {
 }
 
 /* A list of 64-bit numbers, or weights of those dimensions, whose values are in another file. */
-static void put_elsewhere(message *graph, const char *name, uint64_t type, const uint64_t *dims, uint32_t rank) {
-  message tensor = {.size = 0}, entry = {.size = 0};
-  for (uint32_t i = 0; i < rank; i++) put_number(&tensor, 1, dims[i]);
-  put_number(&tensor, 2, type);
-  put_text(&tensor, 8, name);
-  put_text(&entry, 1, "location");
-  put_text(&entry, 2, "nowhere.bin");
-  put_message(&tensor, 13, &entry);
-  put_number(&tensor, 14, 1);
-  put_message(graph, 5, &tensor);
-}
-
 /* Shapes of weights are in the model: their values need not be there. Those of a shape need. */
 static void values_elsewhere(void **state) {
   (void)state;

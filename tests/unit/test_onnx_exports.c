@@ -97,11 +97,29 @@ static void any_batch_of_heads(void **state) {
   }
 }
 
+/* nn.RMSNorm, which the newer exporter writes as one operator. */
+static void fused_norm(void **state) {
+  (void)state;
+  static const uint64_t factors[] = {8};
+  message graph = {.size = 0}, model = {.size = 0};
+  put_input(&graph, "x");
+  put_elsewhere(&graph, "factors", 1, factors, 1);
+  put_pair(&graph, "RMSNormalization", "norm", (const char *const[]){"x", "factors"}, "y");
+  put_output(&graph, "y");
+  finish_model(&model, &graph);
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = import(model.bytes, model.size, &err);
+  if (!net) fail_msg("%s", err.text);
+  assert_true(named(net, "norm")->op == SN_RMS_NORM && named(net, "norm")->attr->fused);
+  sn_net_free(net);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(factors_as_floats),
       cmocka_unit_test(constants_that_are_not_read),
       cmocka_unit_test(any_batch_of_heads),
+      cmocka_unit_test(fused_norm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
