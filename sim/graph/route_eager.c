@@ -73,13 +73,13 @@ void sn__route_arrive(sn__route_maker *b, uint32_t value, uint32_t tensor, sn_pa
 }
 
 /* PyTorch's accumulate() in input_buffer.cpp: only what came first is ever changed, and only where it is dense and
- * nobody else holds it; SINGA changes it whoever does. The channels of one image lie together, so that of a batch of
- * one a view is dense. */
+ * nobody else holds it; SINGA changes it whoever does. A view is not changed even where it is dense, as of a batch of
+ * one: it knows the tensor that it is a part of, and so holds its storage twice. */
 static bool can_change(const sn__route_maker *b, sn_summand earlier, uint32_t value) {
   uint32_t channels = b->net->layers[b->net->values[value].producer].out.c;
-  bool dense = b->net->batch == 1 || earlier.part.channels == channels;
+  bool whole = earlier.part.channels == channels;
   if (b->route->dialect->by_kernel) return true;
-  return dense && b->holders[earlier.tensor] == 1 && !b->route->dialect->sums_apart;
+  return whole && b->holders[earlier.tensor] == 1 && !b->route->dialect->sums_apart;
 }
 
 static void add_sum(sn__route_maker *b, const sn__meeting *m) {

@@ -145,6 +145,31 @@ static void pytorch_steps(void **state) {
   sn_net_free(net);
 }
 
+/* The gradient that comes through the CONCAT is a view, which is not added to, also where the channels of a batch of
+ * one lie together: PyTorch 2.15 makes a third tensor. */
+static void views_are_never_added_to(void **state) {
+  (void)state;
+  static const char skip[] = "{\"snsim_net\":1,\"name\":\"skip\",\"input\":[2,4,4],\"layers\":["
+                             "{\"name\":\"conv\",\"op\":\"CONV\",\"channels\":2,\"kernel\":3,\"pad\":1},"
+                             "{\"name\":\"down\",\"op\":\"CONV\",\"channels\":3,\"kernel\":3,\"pad\":1},"
+                             "{\"name\":\"cat\",\"op\":\"CONCAT\",\"inputs\":[\"conv\",\"down\"]},"
+                             "{\"name\":\"fc\",\"op\":\"FC\",\"channels\":3},"
+                             "{\"name\":\"softmax\",\"op\":\"SOFTMAX\"}]}";
+  for (uint32_t batch = 1; batch <= 2; batch++) {
+    sn_err err = SN_ERR_INIT;
+    char text[300];
+    sn_net *net = load_net(skip, batch);
+    sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+    must(&err);
+    uint32_t s = route->first_backward;
+    while (s < route->first_update && route->steps[s].kernel != SN_SUM) s++;
+    print_step(route, s, text, sizeof text);
+    assert_string_equal(text, "conv/fork backward: fc.dx:r down.dx:r conv/fork.dx:w");
+    sn_route_free(route);
+    sn_net_free(net);
+  }
+}
+
 /* A leaky ReLU behind a DECONV, which is in place where PyTorch's are; a tanh; one behind it, which cannot be; a
  * sigmoid that its author has in place. */
 static const char acts[] = "{\"snsim_net\":1,\"name\":\"acts\",\"input\":[2,4,4],\"layers\":["
@@ -507,10 +532,15 @@ static void plans_of_frameworks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(explicit_steps),          cmocka_unit_test(pytorch_steps),
-      cmocka_unit_test(activations_of_dialects), cmocka_unit_test(taking_over_loses_nothing),
-      cmocka_unit_test(in_place_has_one_order),  cmocka_unit_test(names),
-      cmocka_unit_test(random_routes),           cmocka_unit_test(plans_of_frameworks),
+      cmocka_unit_test(explicit_steps),
+      cmocka_unit_test(pytorch_steps),
+      cmocka_unit_test(views_are_never_added_to),
+      cmocka_unit_test(activations_of_dialects),
+      cmocka_unit_test(taking_over_loses_nothing),
+      cmocka_unit_test(in_place_has_one_order),
+      cmocka_unit_test(names),
+      cmocka_unit_test(random_routes),
+      cmocka_unit_test(plans_of_frameworks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
