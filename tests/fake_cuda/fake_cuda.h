@@ -12,6 +12,8 @@
  *
  *   fake_cuda *fake = dlsym(dlopen(module, ...), "fake_cuda_state")();
  *   *fake = (fake_cuda)FAKE_CUDA_INIT;
+ *
+ * A program that loads it is told by FAKE_CUDA_CRASHING_ALGO=N that forward convolutions by algorithm N crash.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

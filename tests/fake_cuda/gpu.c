@@ -442,9 +442,18 @@ cudaError_t cudaDeviceSynchronize(void) {
 
 /* ---- the device ---- */
 
+/* For programs, which cannot set it: the number of an algorithm that takes the device down. */
+static void read_environment(void) {
+  const char *algo = getenv("FAKE_CUDA_CRASHING_ALGO");
+  if (!algo) return;
+  gpu.face.broken_algo = (int)strtol(algo, NULL, 10);
+  gpu.face.fault = FAKE_CRASHES;
+}
+
 /* What a machine calls first: it finds the device well, whatever happened to another one. */
 cudaError_t cudaGetDeviceCount(int *count) {
   if (gpu.face.live == 0) {
+    read_environment();
     gpu.streams[STREAMS - 1] = &gpu.standard;
     gpu.standard.tail = &gpu.standard.head;
     gpu.broken = gpu.last = cudaSuccess;
