@@ -343,9 +343,10 @@ static sn_status time_choice(timer *t, uint32_t layer, sn_conv_kernel kernel, sn
   return err->code;
 }
 
-/* Layers of one shape take the same time. */
-static void note_all(const timer *t, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
+/* Layers of one shape take the same time. From entry `at` on. */
+static void note_all(const timer *t, uint32_t at, uint32_t layer, sn_conv_kernel kernel, sn_conv_choice choice) {
   const sn_net *net = t->m->route->net;
+  t->timed->count = at;
   for (uint32_t i = layer; i < net->n_layers; i++)
     if (net->layers[i].op == SN_CONV && t->m->layers[i].twin == layer)
       t->timed->list[t->timed->count++] = (sn_timed_algorithm){i, kernel, choice};
@@ -368,15 +369,19 @@ static void forget_choice(sn__layer *l, sn_conv_kernel kernel, uint32_t index) {
   l->n_choices[kernel] = left;
 }
 
-/* One algorithm of a layer's kernel, unless it is known. */
+/* One algorithm of a layer's kernel, unless it is known. While it runs it is noted as one that does not: the process
+ * may not survive it. */
 static sn_status time_one(timer *t, uint32_t layer, sn_conv_kernel kernel, uint32_t index, sn_err *err) {
   sn__layer *l = &t->m->layers[layer];
   sn_conv_choice choice = l->choices[kernel][index];
   const sn_timed_algorithm *known = find_known(t, layer, kernel, choice.algo);
   bool unavailable = known && !known->choice.measured;
   if (!known) {
+    const uint32_t at = t->timed->count;
+    note_all(t, at, layer, kernel, (sn_conv_choice){.algo = choice.algo, .workspace = choice.workspace});
     time_choice(t, layer, kernel, &choice, &unavailable, err);
-    if (unavailable || choice.measured) note_all(t, layer, kernel, choice);
+    if (choice.measured) note_all(t, at, layer, kernel, choice);
+    if (!choice.measured && !unavailable) t->timed->count = at;
   }
   if (unavailable) forget_choice(l, kernel, index);
   return err->code;

@@ -106,10 +106,10 @@ typedef struct sn_machine_ops {
   /* The largest pool that the device can give now; NULL: it cannot be said. */
   sn_status (*room)(void *self, uint64_t *bytes, sn_err *err);
   /* Times every convolution algorithm that offer() named and that is not in the list, and adds it there. One that turns
-   * out not to run is added as not `measured`, and offered no more, unless it is the only one. Where the device does
-   * not survive one, that is added as well before the error comes back: the next process can go on behind it. `stop`,
-   * which may be NULL, is asked before each. NULL where there is only one algorithm, whose time the trace of a play
-   * has. */
+   * out not to run is added as not `measured`, and offered no more, unless it is the only one. As such
+   * it is in the list while it runs: where device or process does not survive it, the next process can go on behind
+   * it. `stop`, which may be NULL, is asked before each. NULL where there is only one algorithm, whose time the trace
+   * of a play has. */
   sn_status (*time_algorithms)(void *self, sn_timed_algorithms *timed, bool (*stop)(void *user), void *user,
                                sn_err *err);
   void (*close)(void *self);

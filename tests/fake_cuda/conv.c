@@ -4,6 +4,7 @@
 #include "tests/fake_cuda/cudnn.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 
 typedef enum conv_kernel { FORWARD, DATA, FILTER } conv_kernel;
@@ -148,6 +149,7 @@ static cudnnStatus_t start(cudnnHandle_t handle, args *k, cudnnConvolutionDescri
   if (status != CUDNN_STATUS_SUCCESS) return status;
   if (bytes < k->needed) return CUDNN_STATUS_BAD_PARAM;
   if (k->kernel == FORWARD && number > 0 && number == fake_cuda_state()->broken_algo) {
+    if (fake_cuda_state()->fault == FAKE_DIES) raise(SIGKILL);
     if (fake_cuda_state()->fault != FAKE_CRASHES) return CUDNN_STATUS_EXECUTION_FAILED;
     gpu_crash();
   }

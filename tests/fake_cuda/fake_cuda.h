@@ -13,7 +13,8 @@
  *   fake_cuda *fake = dlsym(dlopen(module, ...), "fake_cuda_state")();
  *   *fake = (fake_cuda)FAKE_CUDA_INIT;
  *
- * A program that loads it is told by FAKE_CUDA_CRASHING_ALGO=N that forward convolutions by algorithm N crash.
+ * A program that loads it is told by FAKE_CUDA_CRASHING_ALGO=N that forward convolutions by algorithm N crash, by
+ * FAKE_CUDA_DEADLY_ALGO=N that they take the process with them.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -24,6 +25,7 @@ typedef enum fake_fault {
   FAKE_FAILS,   /* the call returns an error; where it allocates, "out of memory" */
   FAKE_CRASHES, /* work that is queued fails when it runs; every later call reports it */
   FAKE_LOST,    /* the device is gone from this call on */
+  FAKE_DIES,    /* with broken_algo: the process is gone */
 } fake_fault;
 
 typedef struct fake_cuda {

@@ -442,12 +442,12 @@ cudaError_t cudaDeviceSynchronize(void) {
 
 /* ---- the device ---- */
 
-/* For programs, which cannot set it: the number of an algorithm that takes the device down. */
+/* For programs, which cannot set it: the number of an algorithm that takes the device down, or the process. */
 static void read_environment(void) {
-  const char *algo = getenv("FAKE_CUDA_CRASHING_ALGO");
-  if (!algo) return;
-  gpu.face.broken_algo = (int)strtol(algo, NULL, 10);
-  gpu.face.fault = FAKE_CRASHES;
+  const char *crashing = getenv("FAKE_CUDA_CRASHING_ALGO"), *deadly = getenv("FAKE_CUDA_DEADLY_ALGO");
+  if (!crashing && !deadly) return;
+  gpu.face.broken_algo = (int)strtol(crashing ? crashing : deadly, NULL, 10);
+  gpu.face.fault = crashing ? FAKE_CRASHES : FAKE_DIES;
 }
 
 /* What a machine calls first: it finds the device well, whatever happened to another one. */

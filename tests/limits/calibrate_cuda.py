@@ -1,5 +1,5 @@
-"""`snsim calibrate --backend cuda` on the GPU in software (tests/fake_cuda): an algorithm that the device does not survive costs that
-algorithm and no other, and simulations by the calibration leave it out."""
+"""`snsim calibrate --backend cuda` on the GPU in software (tests/fake_cuda): an algorithm that the device, or the process, does not
+survive costs that algorithm and no other, and plans made with the calibration leave it out."""
 import json
 import os
 import pathlib
@@ -28,21 +28,27 @@ def calibrate(folder, name, **more):
     return forward, done.stderr
 
 
+def check_less(folder, whole, why, **how):
+    """`how` the precomputed one, number 1 of cuDNN's, goes wrong."""
+    name = next(iter(how))
+    less, said = calibrate(folder, name, **how)
+    assert said.count(f"left out, as the device did not survive it: {why}") == CONVOLUTIONS, said
+    assert less["precomputed_gemm"] == [0] * CONVOLUTIONS, less
+    assert {algorithm: len(samples) for algorithm, samples in less.items()} == {
+        algorithm: len(samples) for algorithm, samples in whole.items()}, less
+    assert all(min(samples) > 0 for algorithm, samples in less.items() if algorithm != "precomputed_gemm"), less
+    snsim("validate", "--net", NET, "--batch", 2, "--backend", "cuda", "--gpu", name, "--db", folder / name, "--workspace", "dynamic",
+          "--strategy", "liveness", **how)  # no plan takes it
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         whole, said = calibrate(folder, "well")
         assert "left out" not in said and all(min(samples) > 0 for samples in whole.values()), (said, whole)
         assert len(whole["precomputed_gemm"]) == CONVOLUTIONS, whole
-
-        less, said = calibrate(folder, "ill", FAKE_CUDA_CRASHING_ALGO="1")  # cuDNN's number of the precomputed one
-        assert said.count("left out, as the device did not survive it: layer") == CONVOLUTIONS, said
-        assert max(less["precomputed_gemm"]) == 0 and len(less["precomputed_gemm"]) == CONVOLUTIONS, less
-        assert {algorithm: len(samples) for algorithm, samples in less.items()} == {
-            algorithm: len(samples) for algorithm, samples in whole.items()}, less
-        assert all(min(samples) > 0 for algorithm, samples in less.items() if algorithm != "precomputed_gemm"), less
-        snsim("validate", "--net", NET, "--batch", 2, "--backend", "cuda", "--gpu", "ill", "--db", folder / "ill", "--workspace", "dynamic",
-              "--strategy", "liveness", FAKE_CUDA_CRASHING_ALGO="1")  # no plan takes it
+        check_less(folder, whole, "layer", FAKE_CUDA_CRASHING_ALGO="1")
+        check_less(folder, whole, "training died in a library (Killed)", FAKE_CUDA_DEADLY_ALGO="1")
 
 
 main()
