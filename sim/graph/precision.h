@@ -3,10 +3,11 @@
  *   fp32        four bytes everywhere
  *   tf32        the same; products of matrices and convolutions run on tensor cores, which round their operands
  *   tf32-conv   the same of convolutions alone, where the device has tensor cores for it: PyTorch as it starts
- *   bf16, fp16  two bytes everywhere: parameters, gradients, optimizer states, values (a model made .bfloat16(),
- * .half()) amp-bf16    PyTorch's autocast: parameters, their gradients and states have four bytes; what an operation
- * takes and amp-fp16    makes is by its kind, below; weights are cast once an iteration, and the copies live until
- * forward is over, or the backward of whoever keeps them. fp16 adds a loss scaler
+ *   bf16        two bytes everywhere: parameters, gradients, optimizer states, values (a model made .bfloat16())
+ *   fp16        the same (.half())
+ *   amp-bf16    PyTorch's autocast: parameters, their gradients and states have four bytes; what an operation takes and
+ *   amp-fp16    makes is by its kind, below; weights are cast once an iteration, and the copies live until forward is
+ *               over, or the backward of whoever keeps them. fp16 adds a loss scaler
  *
  *   kind (autocast's lists, of a GPU)                takes                  makes
  *   CONV, DECONV, FC, MATMUL, ATTENTION              2 bytes                2

@@ -184,7 +184,8 @@ static void fused_norms(void **state) {
                              "{\"name\":\"n2\",\"op\":\"RMS_NORM\",\"fused\":true},"
                              "{\"name\":\"f2\",\"op\":\"FC\",\"channels\":100,\"positions\":true},"
                              "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}";
-  static const uint64_t totals[SN_PRECISION_COUNT] = {19524792, 19524792, 9786972, 9786972, 17921208, 17921208};
+  static const uint64_t totals[SN_PRECISION_COUNT] = {19524792, 19524792, 19524792, 9786972,
+                                                      9786972,  17921208, 17921208};
   sn_net *net = load_net(text, 16);
   for (sn_precision p = 0; p < SN_PRECISION_COUNT; p++) {
     sn_live live = live_of("norms", net, "pytorch", (sn_iteration){.optimizer = SN_OPTIMIZER_MOMENTUM, .precision = p});
