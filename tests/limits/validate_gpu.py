@@ -9,6 +9,11 @@ import tempfile
 
 ROOT = pathlib.Path(os.environ["SNSIM_SOURCE_DIR"])
 SNSIM, FAKE = os.environ["SNSIM_BINARY"], sys.argv[1]
+sys.path.insert(0, str(ROOT / "scripts" / "gpu"))
+
+import measure  # noqa: E402
+import report  # noqa: E402
+
 NETS = ("tests/nets/tiny.json:2", "tests/nets/small_inception.json:2")
 
 
@@ -53,7 +58,65 @@ def check_page(folder):
     return page
 
 
+# ---- what the GPU in software cannot give: lines by hand, and tries that are pretended ----
+
+def pytorch_row(**more):
+    return {"framework": "PyTorch 2.11", "cuda": "13.0", "cudnn": 91900, "images_per_second": 100.0} | more
+
+
+def lines_by_hand(folder):
+    """Those of the folder, with PyTorch's: half as fast, a third of the batch, and a dialect that is 0.5 and 6 % off."""
+    rows = measure.read_rows(folder)
+    (net, batch) = next((row["net"], row["batch"]) for row in rows.values() if row["part"] == "fastest")
+    theirs = {"allocated_bytes": 2000, "reserved_bytes": 1000, "driver_bytes": 3000, "context_bytes": 500}
+    ours = {"allocated_bytes": 2010, "reserved_bytes": 1060, "peak_device_bytes": 3000, "context_bytes": 500}
+    tries = {"300": {"trained": True, "images_per_second": 7.0}, "306": {"trained": False, "why": "out of device memory"}}
+    more = [pytorch_row(part="pytorch", net=net, batch=batch, tf32=False, benchmark=benchmark) for benchmark in (False, True)]
+    more += [{"part": "tests", "side": "gpu_conform", "passed": 3, "tests_failed": 0, "skipped": 0},
+             {"part": "memory", "side": "runtime", "of": "the runtime", "device": "G", "driver": "1", "before_bytes": 0,
+              "stages": [{"stage": "context", "bytes": 2**20}]},
+             {"part": "largest", "net": net, "side": "pytorch", "largest": 100},
+             {"part": "largest", "net": net, "side": "snsim", "strategy": "superneurons", "predicted": 300, "largest": 300, "tries": tries},
+             {"part": "dialect", "net": net, "batch": batch, "precision": "fp32", "snsim": ours, "pytorch": pytorch_row(**theirs)}]
+    for row in more:
+        rows[measure.key_of(row)] = row
+    return {key: row for key, row in rows.items() if "failed" not in row}
+
+
+def check_hand(folder):
+    page = report.text(lines_by_hand(folder))
+    for text in ("3 tests passed; 26 trainings of 2 networks, all equal to the bit", "PyTorch 2.11 (CUDA 13.0, cuDNN 91900)", "| context | 1.0 |",
+                 "fp32: 1 of 1 networks at least as fast", "TF32: 0 of 0 networks", "| 100.0 | 100.0 |", " 3.00 times |",
+                 "| 300 | 300 | 3.00 | 7.0 | 306: out of device memory |", "allocated within 1 % in 1 of 1, worst +0.5 %",
+                 "reserved within 5 % in 0 of 1, worst +6.0 %"):
+        assert text in page, f"{text!r} is not in\n{page}"
+    assert "What failed" not in page
+
+
+class Pretended(measure.Bench):
+    """Predicted to train a batch of 1,000; what trains really, and what the library counts up to."""
+
+    def __init__(self, trains, counts=10**9):
+        self.trains, self.counts, self.name = trains, counts, "g"
+
+    def snsim(self, *_, **__):
+        return json.dumps({"results": [{"answer": 1000}]})
+
+    def try_batch(self, net, batch, strategy):
+        why = "out of memory" if batch > self.trains else f"use a batch of at most {self.counts}, .." if batch > self.counts else None
+        return {"trained": False, "why": why} if why else {"trained": True, "images_per_second": 1.0}
+
+
+def check_tries():
+    for bench, largest, tried in ((Pretended(1000), 1000, [1000, 1020]), (Pretended(2000), 1020, [1000, 1020]),
+                                  (Pretended(960), 950, [1000, 980, 950]), (Pretended(10), 0, [1000, 980, 950, 900, 800, 600]),
+                                  (Pretended(2000, 300), 300, [1000, 300, 306])):
+        found = bench.largest_of_snsim("net", "superneurons")
+        assert found["largest"] == largest and list(found["tries"]) == tried, found
+
+
 def main():
+    check_tries()
     with tempfile.TemporaryDirectory() as name:
         place = pathlib.Path(name)
         parts = "memory,predict,same,fastest,pytorch,dialect"
@@ -61,6 +124,7 @@ def main():
         folder = only(place / "all")
         check_lines(folder)
         page = check_page(folder)
+        check_hand(folder)
         validate("--report", folder)
         assert (folder / "README.md").read_text(encoding="utf-8") == page, "another page of the same lines"
 
