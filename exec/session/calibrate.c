@@ -306,11 +306,10 @@ static sn_status train(calibrator *c, sn_session *session) {
   static const sn_strategy strategies[PLAIN_PLANS] = {{.liveness = SN_LIVENESS_NONE},
                                                       {.liveness = SN_LIVENESS_FULL, .recompute = SN_RECOMPUTE_COST}};
   for (int i = 0; i < PLAIN_PLANS; i++) {
-    sn_err no_fit = SN_ERR_INIT; /* the other takes less */
-    if (sn_session_add(session, strategies[i], i + 1 < PLAIN_PLANS ? &no_fit : c->err) == SN_OK) continue;
-    if (no_fit.code == SN_NO_FIT) continue;
-    if (no_fit.code != SN_OK) *c->err = no_fit;
-    return c->err->code;
+    sn_status status = sn_session_add(session, strategies[i], c->err);
+    bool others = i + 1 < PLAIN_PLANS; /* which take less */
+    if (status == SN_NO_FIT && others) *c->err = (sn_err)SN_ERR_INIT;
+    if (c->err->code != SN_OK) return c->err->code;
   }
   c->plain_done = true;
   const sn_strategy copying = {.liveness = SN_LIVENESS_FULL, .offload = SN_OFFLOAD_CONV};

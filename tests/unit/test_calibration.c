@@ -358,6 +358,51 @@ static void speeds_make_copies_dear(void **state) {
   sn_net_free(net);
 }
 
+/* The pool that a strategy takes on this machine. */
+static uint64_t pool_of(const sn_net *net, const sn_session_options *options, const char *strategy) {
+  sn_err err = SN_ERR_INIT;
+  sn_session *session = sn_session_open(net->name, net, options, &err);
+  if (err.code == SN_BAD_DEVICE) skip(); /* this build has no kernels */
+  must(&err);
+  sn_session_add(session, parse_strategy(strategy), &err);
+  must(&err);
+  uint64_t bytes = sn_session_run(session)->results[0].reserved_pool_bytes;
+  sn_run_free(sn_session_take(session));
+  sn_session_close(session);
+  return bytes;
+}
+
+/* Where baseline does not fit, the other plans have all steps; where none fits, nothing is calibrated. */
+static void a_small_machine_is_calibrated(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_net("lenet", 4);
+  sn_session_options options = SN_SESSION_OPTIONS_INIT;
+  options.machine.threads = 1;
+  options.iterations = 2;
+  options.strict_pool = true;
+  uint64_t small = pool_of(net, &options, "liveness+offload"),
+           other = pool_of(net, &options, "liveness+recompute=cost");
+  options.pool_bytes = small > other ? small : other;
+  assert_true(options.pool_bytes <
+              pool_of(net, &(sn_session_options){.iterations = 2, .machine = options.machine}, "baseline"));
+  sn_calibration *c = sn_calibrate("cpu", "lenet", net, &options, &(sn_calibrate_wish){0}, &err);
+  must(&err);
+  sn_device gpu = c->profile;
+  sn_costs *costs = sn_costs_new(net, &gpu, &err);
+  must(&err);
+  sn_calibration_apply(c, net, costs);
+  for (uint32_t i = 1; i < net->n_layers; i++)
+    for (sn_pass pass = SN_FORWARD; pass <= SN_BACKWARD; pass++)
+      assert_true(sn_costs_step_known(costs, i, pass, no_algo) > 0);
+  sn_costs_free(costs);
+  sn_calibration_free(c);
+  options.pool_bytes = 4096;
+  assert_null(sn_calibrate("cpu", "lenet", net, &options, &(sn_calibrate_wish){0}, &err));
+  assert_int_equal(err.code, SN_NO_FIT);
+  sn_net_free(net);
+}
+
 /* Measured for real, then simulated: all of the time is known, and it is that of the steps that ran. */
 static void a_machine_is_calibrated(void **state) {
   (void)state;
@@ -490,6 +535,7 @@ int main(void) {
       cmocka_unit_test(kernels_take_what_was_measured),
       cmocka_unit_test(kernels_are_counted_by_shape),
       cmocka_unit_test(a_machine_is_calibrated),
+      cmocka_unit_test(a_small_machine_is_calibrated),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
