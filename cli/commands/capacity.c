@@ -49,16 +49,11 @@ const char *sn_capacity_unit(const sn_question *q) {
   return sn_report_unit(q->net ? q->net->values[0].dtype == SN_I64 : sn_net_is_sequence(q->args->net));
 }
 
-static bool asks_pytorch(const sn_question *q) {
-  for (uint32_t i = 0; i < q->n_strategies; i++)
-    if (sn_dialect_of(q->strategies[i].dialect)->eager) return true;
-  return false;
-}
-
 void sn_capacity_print_context(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   fprintf(out, "context %s", sn_print_bytes(q->device.context_bytes, text));
-  if (asks_pytorch(q)) fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_bare_context(&q->device, true), text));
+  if (sn_question_asks_pytorch(q))
+    fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_bare_context(&q->device, true), text));
   if (q->device.kernel_bytes)
     fprintf(out, " and %s a shape of CONV, DECONV or FC", sn_print_bytes(q->device.kernel_bytes, text));
 }

@@ -14,7 +14,6 @@
 #include "cli/frame/stored.h"
 #include "db/store.h"
 #include "models/op.h"
-#include "sim/graph/dialect.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -108,11 +107,10 @@ static void tell_left_out(const sn_question *q) {
 
 /* Times that a user of PyTorch does not see who changes nothing. */
 static void tell_precision(const sn_question *q) {
-  bool eager = false, convolves = false;
-  for (uint32_t i = 0; i < q->n_strategies; i++) eager = eager || sn_dialect_of(q->strategies[i].dialect)->eager;
+  bool convolves = false;
   for (uint32_t i = 0; i < q->net->n_layers; i++) convolves = convolves || sn_op_of(&q->net->layers[i])->convolves;
   bool differs = q->options.iteration.precision == SN_FP32 && q->device.tensor_flops[SN_TF32_CONV] > 0;
-  if (eager && convolves && differs && !q->calibration && !q->args->json)
+  if (sn_question_asks_pytorch(q) && convolves && differs && !q->calibration && !q->args->json)
     sn_out_say("times are float32's; PyTorch as it starts computes convolutions in TF32: --precision tf32-conv");
 }
 
@@ -121,11 +119,10 @@ static void tell_loss(const sn_question *q) {
   const sn_net *net = q->net;
   const sn_layer *loss = net->layers;
   char text[SN_UNIT_TEXT];
-  bool eager = false, narrow = !sn_precision_is_wide(q->options.iteration.precision) &&
-                               !sn_precision_is_amp(q->options.iteration.precision);
+  bool narrow =
+      !sn_precision_is_wide(q->options.iteration.precision) && !sn_precision_is_amp(q->options.iteration.precision);
   bool causal = strncmp(q->args->net, "gpt2", 4) == 0 || strncmp(q->args->net, "llama", 5) == 0;
-  for (uint32_t i = 0; i < q->n_strategies; i++) eager = eager || sn_dialect_of(q->strategies[i].dialect)->eager;
-  if (!eager || !narrow || !causal || q->args->json || q->options.iteration.inference) return;
+  if (!sn_question_asks_pytorch(q) || !narrow || !causal || q->args->json || q->options.iteration.inference) return;
   while (loss->op != SN_SOFTMAX && loss < net->layers + net->n_layers - 1) loss++;
   uint64_t more = sn_width_bytes(sn_layer_input(net, loss, 0), 6);
   sn_out_say("Hugging Face's loss, where it is given labels, is float32: up to %s more than pytorch's rows have",

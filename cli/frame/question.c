@@ -83,6 +83,12 @@ void sn_question_add(sn_question *q, sn_strategy strategy) {
   if (!sn_strategy_refuses(strategy, q->options.iteration)) q->strategies[q->n_strategies++] = strategy;
 }
 
+bool sn_question_asks_pytorch(const sn_question *q) {
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    if (sn_dialect_of(q->strategies[i].dialect)->eager) return true;
+  return false;
+}
+
 bool sn_question_is_of_pytorch(const sn_args *args) {
   return sn_precision_is_amp(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
 }

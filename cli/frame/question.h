@@ -37,6 +37,9 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
  * side. */
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err);
 
+/* Whether any of its strategies is of PyTorch's graph. */
+bool sn_question_asks_pytorch(const sn_question *question);
+
 /* What is asked is trained as only PyTorch's strategies have it: autocast, frozen layers, adapters. */
 bool sn_question_is_of_pytorch(const sn_args *args);
 /* SN_BAD_USAGE where --freeze or adapters do not go with --inference or with a strategy that is named. */
