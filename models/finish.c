@@ -470,6 +470,7 @@ sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
   else if (copy_layers(&f, net) == SN_OK && sort_layers(&f) == f.n_layers && infer_all(&f, &t) == SN_OK)
     made = make_net(&f, &t);
   if (made) made->adapted = net->adapted;
+  if (made) made->inference_only = net->inference_only;
   free(f.broken), free(f.pending), free(f.order), free(f.in_shapes), free(f.in_planes);
   free(b.layers);
   sn_arena_free(b.arena);

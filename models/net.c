@@ -1,8 +1,13 @@
-/* Network: freeing one. A net is made by models/finish.c and lies in its arena, itself included. */
+/* Network: freeing one, and whether it can be trained. A net is made by models/finish.c and lies in its arena, itself
+ * included. */
 #include "models/net.h"
 
 #include "base/arena.h"
 
 void sn_net_free(sn_net *net) {
   if (net) sn_arena_free(net->arena);
+}
+
+sn_status sn_net_check_training(const sn_net *net, bool inference, sn_err *err) {
+  return net->inference_only && !inference ? sn_fail(err, SN_BAD_INPUT, "%s", net->inference_only) : SN_OK;
 }

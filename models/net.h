@@ -204,17 +204,21 @@ typedef struct sn_net {
   uint32_t n_layers, n_values; /* DATA and FORKs included; layers[0] is DATA */
   const sn_layer *layers;
   const sn_value *values;
-  const uint32_t *inputs;    /* value ids, layer by layer */
-  uint64_t parameters;       /* trainable elements in all */
-  uint64_t macs;             /* multiply-adds of one forward of the whole batch */
-  uint64_t data_bytes;       /* the input batch */
-  bool adapted;              /* it has adapters: not all that has parameters is SN_TUNED */
-  uint64_t label_bytes;      /* one 4-byte label an image, or a position; of a SOFTMAX of SN_LOSS_MSE a target */
-  uint64_t wide_label_bytes; /* the same where labels have 8 bytes, as PyTorch's */
+  const uint32_t *inputs;     /* value ids, layer by layer */
+  uint64_t parameters;        /* trainable elements in all */
+  uint64_t macs;              /* multiply-adds of one forward of the whole batch */
+  uint64_t data_bytes;        /* the input batch */
+  const char *inference_only; /* why it cannot be trained as it is, and what to do; NULL: it can */
+  bool adapted;               /* it has adapters: not all that has parameters is SN_TUNED */
+  uint64_t label_bytes;       /* one 4-byte label an image, or a position; of a SOFTMAX of SN_LOSS_MSE a target */
+  uint64_t wide_label_bytes;  /* the same where labels have 8 bytes, as PyTorch's */
   struct sn_arena *arena;
 } sn_net;
 
 void sn_net_free(sn_net *net);
+
+/* SN_BAD_INPUT with the reason where the network is to be trained and cannot be as it is. */
+sn_status sn_net_check_training(const sn_net *net, bool inference, sn_err *err);
 
 /* The same network for another batch, of at least 1: what making it anew with that batch gives, in a fraction of the
  * time, as long as nothing of it but its sizes is made of the batch. It looks at the names of `net`, which must outlive

@@ -254,15 +254,18 @@ static const char *innermost(char *list) {
   return quote ? quote + 1 : "";
 }
 
-/* Where PyTorch's exporter says which module a node is of. */
-static void read_module(reader *r, span s, sn__onnx_node *node) {
+static bool is_text(span s, const char *text) {
+  return (size_t)(s.end - s.at) == strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
+}
+
+/* Where PyTorch's exporter says which module a node is of, and by which rules it was rewritten. */
+static void read_metadata(reader *r, span s, sn__onnx_node *node) {
   enum { KEY = 1, VALUE };
-  static const char wanted[] = "pkg.torch.onnx.name_scopes";
   span key = member(r, s, KEY);
   field value = {.wire = BYTES, .bytes = member(r, s, VALUE)};
-  if ((size_t)(key.end - key.at) != sizeof wanted - 1 || memcmp(key.at, wanted, sizeof wanted - 1) != 0) return;
-  char *list = text_of(r, &value);
-  node->module = list ? innermost(list) : "";
+  if (is_text(key, "pkg.torch.onnx.name_scopes")) node->module = innermost(text_of(r, &value));
+  if (is_text(key, "pkg.onnxscript.rewriter.rule_name"))
+    node->folded = strstr(text_of(r, &value), "FuseBatchNorm") != NULL;
 }
 
 static void read_node(reader *r, span s, sn__onnx_node *node) {
@@ -277,7 +280,7 @@ static void read_node(reader *r, span s, sn__onnx_node *node) {
     if (f.number == NAME) node->name = text_of(r, &f);
     if (f.number == OP) node->op = text_of(r, &f);
     if (f.number == DOMAIN) node->domain = text_of(r, &f);
-    if (f.number == METADATA && f.wire == BYTES) read_module(r, f.bytes, node);
+    if (f.number == METADATA && f.wire == BYTES) read_metadata(r, f.bytes, node);
     if (f.number == ATTRIBUTE && f.wire == BYTES && node->n_attributes < many)
       read_attribute(r, f.bytes, &attributes[node->n_attributes++]);
   }
@@ -346,12 +349,13 @@ static void read_opset(reader *r, span s, sn__onnx_model *m) {
 }
 
 sn_status sn__onnx_read(const uint8_t *bytes, size_t size, sn_arena *arena, sn__onnx_model *model, sn_err *err) {
-  enum { GRAPH = 7, OPSET };
+  enum { PRODUCER = 2, GRAPH = 7, OPSET };
   reader r = {arena, err, bytes};
   span s = {bytes, bytes + size};
   bool seen = false;
-  *model = (sn__onnx_model){.graph = ""};
+  *model = (sn__onnx_model){.graph = "", .producer = ""};
   for (field f; next(&r, &s, &f);) {
+    if (f.number == PRODUCER) model->producer = text_of(&r, &f);
     if (f.number == OPSET && f.wire == BYTES) read_opset(&r, f.bytes, model);
     if (f.number != GRAPH || f.wire != BYTES) continue;
     if (seen) {

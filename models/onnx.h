@@ -61,10 +61,11 @@ typedef struct sn__onnx_node {
   const char *const *inputs, *const *outputs; /* "": left out */
   const sn__onnx_attribute *attributes;
   bool needed; /* for what is trained */
+  bool folded; /* its exporter says that it folded a batch norm into it */
 } sn__onnx_node;
 
 typedef struct sn__onnx_model {
-  const char *graph;
+  const char *graph, *producer;
   int64_t opset;
   uint32_t n_nodes, n_initializers, n_inputs, n_outputs;
   sn__onnx_node *nodes;

@@ -169,6 +169,10 @@ sn_status sn__onnx_attention(sn__importer *m);
 bool sn__onnx_is_part(sn__importer *m);
 sn_status sn__onnx_compose(sn__importer *m);
 
+/* What to say of a file whose batch norms were folded into convolutions; NULL: none were, or no memory
+ * (models/onnx_folded.c). */
+const char *sn__onnx_folded(sn__importer *m, const char *path);
+
 typedef sn_status (*sn__onnx_rule)(sn__importer *m);
 /* What the node at hand becomes. */
 sn_status sn__onnx_map(sn__importer *m);

@@ -364,25 +364,28 @@ static sn_status add_loss(sn__importer *m) {
   return m->err->code;
 }
 
-static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const char *title, uint32_t image) {
+static sn_net *import(sn__importer *m, const uint8_t *bytes, size_t size, const char *path, uint32_t image) {
+  const char *slash = strrchr(path, '/'), *title = slash ? slash + 1 : path;
   if (sn__onnx_read(bytes, size, m->arena, &m->model, m->err) || check_model(m) || name_values(m)) return NULL;
   if (begin(m, title, image)) {
     add_unknown(m);
     return NULL;
   }
   if (map_all(m) || add_loss(m)) return NULL;
+  const char *folded = sn__onnx_folded(m, path);
+  if (m->err->code != SN_OK) return NULL;
   sn_net *net = sn_builder_finish(m->b, NULL, m->err);
   m->b = NULL;
+  if (net && folded) net->inference_only = sn_arena_text(net->arena, folded);
   return net;
 }
 
 sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_loss loss, uint32_t batch,
                           uint32_t image, sn_err *err) {
-  const char *slash = strrchr(path, '/');
   sn__importer m = {.arena = sn_arena_new(), .err = err, .asked = batch, .loss = loss};
   sn_net *net = NULL;
   if (m.arena)
-    net = import(&m, bytes, size, slash ? slash + 1 : path, image);
+    net = import(&m, bytes, size, path, image);
   else
     sn_fail_memory(err);
   if (!net && err->code == SN_BAD_INPUT) sn_err_prefix(err, "%.180s", path);

@@ -269,7 +269,8 @@ static sn_status print(const sn_args *args, const sn_route *route, sn_err *err) 
 
 static sn_route *make_route(const sn_net *net, const sn_args *args, sn_err *err) {
   const sn_iteration iteration = {.inference = args->inference, .precision = args->precision, .freeze = args->freeze};
-  if (sn_freeze_check(args->freeze, net, err) != SN_OK) return NULL;
+  if (sn_net_check_training(net, args->inference, err) != SN_OK || sn_freeze_check(args->freeze, net, err) != SN_OK)
+    return NULL;
   return sn_route_new_for(net, args->dialect, args->order, iteration, NULL, err);
 }
 

@@ -114,6 +114,10 @@ sn_status sn_cli_show_net(const sn_args *args, sn_err *err) {
                    "a network's file holds no adapters: write it without --lora, and give --lora with --net FILE");
   sn_out out;
   sn_net *net = sn_net_load(args->net, args->batch ? args->batch : 1, args->image, err);
+  if (net && sn_net_check_training(net, args->inference, err) != SN_OK) {
+    sn_net_free(net);
+    return err->code;
+  }
   sn_route *route =
       net ? sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, (sn_iteration){0}, NULL, err) : NULL;
   if (route && sn_out_open(&out, args->output, args->color, err) == SN_OK) {

@@ -49,6 +49,9 @@ static const sn_option options[] = {
      "from each parameter's gradient, for explicit. serial, bfs: as SINGA buffers its operations, which is its route, "
      "and breadth first, for singa.",
      sn__parse_order, offsetof(sn_args, order)},
+    {"inference", NULL, 0, SN_CMD_SHOW_NET, "How",
+     "Shows a network that can only be run, as that of an ONNX file whose batch norms were folded into convolutions.",
+     sn__parse_switch, offsetof(sn_args, inference)},
     {"inference", NULL, 0, SN_CMD_GRAPH, "How", "The network is only run, not trained: forward operations alone.",
      sn__parse_switch, offsetof(sn_args, inference)},
     {"nets", "NET|FILE.json,..", 0, SN_CMD_SWEEP, "Points",

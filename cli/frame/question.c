@@ -232,7 +232,8 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
     sn_net_free(net);
     return NULL;
   }
-  if (net && sn_freeze_check(args->freeze, net, err) != SN_OK) {
+  if (net &&
+      (sn_net_check_training(net, args->inference, err) != SN_OK || sn_freeze_check(args->freeze, net, err) != SN_OK)) {
     sn_net_free(net);
     return NULL;
   }

@@ -419,9 +419,9 @@ static sn_status check_net(sn_grid *grid, const char *spec, uint32_t known, sn_e
     if (!net) return err->code;
     bool tokens = net->values[0].dtype == SN_I64, other = grid->images[i] > 0 && tokens != grid->sequences;
     sn_err frozen = SN_ERR_INIT;
-    sn_freeze_check(grid->freeze, net, &frozen);
+    if (sn_net_check_training(net, grid->inference, err) == SN_OK) sn_freeze_check(grid->freeze, net, &frozen);
     sn_net_free(net);
-    if (without_dashes(&frozen, err) != SN_OK) return err->code;
+    if (err->code != SN_OK || without_dashes(&frozen, err) != SN_OK) return err->code;
     if (other)
       return sn_fail(err, SN_BAD_USAGE,
                      tokens ? "images: %.80s reads sequences of tokens; give sequences"

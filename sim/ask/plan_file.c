@@ -97,6 +97,8 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   const char *refused = sn_strategy_refuses(head->strategy, head->options.iteration);
   if (refused) return fail_head(file, "strategy", refused, err);
   sn_err unfit = SN_ERR_INIT;
+  if (sn_net_check_training(file->net, head->options.iteration.inference, &unfit) != SN_OK)
+    return fail_head(file, "net", unfit.text, err);
   if (sn_freeze_check(head->options.iteration.freeze, file->net, &unfit) != SN_OK)
     return fail_head(file, "freeze", unfit.text, err);
   sn_precision precision = head->options.iteration.precision;

@@ -114,12 +114,64 @@ static void fused_norm(void **state) {
   sn_net_free(net);
 }
 
+/* A convolution of 3 x 3 with a bias of that name; `rule`: what its exporter says it was rewritten by. */
+static void put_conv(message *graph, const char *bias, const char *rule) {
+  static const uint64_t weights[] = {4, 3, 3, 3}, of_bias[] = {4};
+  message node = {.size = 0}, metadata = {.size = 0};
+  put_elsewhere(graph, "w", 1, weights, 4);
+  put_elsewhere(graph, bias, 1, of_bias, 1);
+  put_text(&node, 1, "x");
+  put_text(&node, 1, "w");
+  put_text(&node, 1, bias);
+  put_text(&node, 2, "y");
+  put_text(&node, 3, "c");
+  put_text(&node, 4, "Conv");
+  put_text(&metadata, 1, "pkg.onnxscript.rewriter.rule_name");
+  put_text(&metadata, 2, rule);
+  put_message(&node, 9, &metadata);
+  put_message(graph, 1, &node);
+}
+
+/* Batch norms that were folded into a convolution would be missing in training. */
+static void folded_norms(void **state) {
+  (void)state;
+  static const struct {
+    const char *producer, *bias, *rule, *line; /* NULL: it is as the user wrote it */
+  } files[] = {
+      {"pytorch", "c.bias", "RemoveOptionalBiasFromConv, FuseBatchNormIntoConv", "dynamo=True, optimize=False"},
+      {"pytorch", "onnx::Conv_193", "", "dynamo=False, training="},
+      {"pytorch", "193", "", "dynamo=False, training="},
+      {"", "_v_193", "", "batch norms were folded into 1 layer"},
+      {"", "c.weight_ConvBnFusion_BN_B_c.bn.bias", "", "batch norms were folded"},
+      {"", "c/FusedBatchNormV3_bias", "", "batch norms were folded"},
+      {"pytorch", "c.bias", "RemoveOptionalBiasFromConv", NULL},
+      {"tool", "193", "", NULL},
+      {"pytorch", "features.0.bias", "", NULL},
+  };
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    message graph = {.size = 0}, model = {.size = 0};
+    sn_err err = SN_ERR_INIT;
+    put_text(&model, 2, files[i].producer);
+    put_input(&graph, "x");
+    put_conv(&graph, files[i].bias, files[i].rule);
+    put_node(&graph, "GlobalAveragePool", "mean", "y", "z");
+    put_output(&graph, "z");
+    finish_model(&model, &graph);
+    sn_net *net = import(model.bytes, model.size, &err), *other = net ? sn_net_rebatch(net, 5, &err) : NULL;
+    if (!other) fail_msg("%s", err.text);
+    assert_int_equal(sn_net_check_training(other, true, &err), SN_OK);
+    assert_int_equal(sn_net_check_training(other, false, &err), files[i].line ? SN_BAD_INPUT : SN_OK);
+    if (files[i].line && !strstr(err.text, files[i].line)) fail_msg("%s", err.text);
+    sn_net_free(other);
+    sn_net_free(net);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(factors_as_floats),
-      cmocka_unit_test(constants_that_are_not_read),
-      cmocka_unit_test(any_batch_of_heads),
-      cmocka_unit_test(fused_norm),
+      cmocka_unit_test(factors_as_floats),  cmocka_unit_test(constants_that_are_not_read),
+      cmocka_unit_test(any_batch_of_heads), cmocka_unit_test(fused_norm),
+      cmocka_unit_test(folded_norms),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
