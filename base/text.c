@@ -70,3 +70,13 @@ char *sn_text_suggest(const char *text, const char *const *names, size_t count, 
     out[0] = '\0';
   return out;
 }
+
+static const char *next_letter(const char *text) {
+  return text + strspn(text, " \t-_");
+}
+
+bool sn_text_same(const char *a, const char *b) {
+  for (a = next_letter(a), b = next_letter(b); *a && *b; a = next_letter(a + 1), b = next_letter(b + 1))
+    if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+  return *a == *b;
+}

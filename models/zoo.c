@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "models/lora.h"
 #include "models/op.h"
+#include "models/resolve.h"
 #include "models/zoo_internal.h"
 
 #include <stdarg.h>
@@ -406,6 +407,11 @@ static sn_net *load_adapted(const char *spec, uint32_t depth, uint32_t batch, ui
 sn_net *sn_net_load_depth(const char *spec, uint32_t depth, uint32_t batch, uint32_t image, sn_err *err) {
   char name[LONGEST];
   if (sn_net_lora(spec)) return load_adapted(spec, depth, batch, image, err);
+  const char *foreign = sn_net_foreign(spec);
+  if (foreign) {
+    sn_fail(err, SN_BAD_USAGE, "\"%.80s\": %s", spec, foreign);
+    return NULL;
+  }
   if (sn_net_is_file(spec)) return load_file(spec, depth, batch, image, err);
   const char *parameters = split(spec, name, sizeof name);
   return depth ? load_deep(name, parameters, depth, batch, image, err) : load_zoo(name, parameters, batch, image, err);

@@ -2,6 +2,7 @@
 #include "cli/frame/options.h"
 
 #include "base/text.h"
+#include "cli/frame/synonyms.h"
 
 #include <string.h>
 
@@ -436,10 +437,14 @@ const sn_command *sn_command_table(uint32_t *count) {
 
 const sn_command *sn_command_find(const char *name, sn_err *err) {
   const char *names[N_COMMANDS];
-  char suggestion[80];
+  char suggestion[400];
   for (uint32_t i = 0; i < N_COMMANDS; i++) {
     if (strcmp(commands[i].name, name) == 0) return &commands[i];
     names[i] = commands[i].name;
+  }
+  if (*sn_synonym_command(name, suggestion, sizeof suggestion)) {
+    sn_fail(err, SN_BAD_USAGE, "unknown command \"%.80s\"%s", name, suggestion);
+    return NULL;
   }
   sn_text_suggest(name, names, N_COMMANDS, suggestion, sizeof suggestion);
   sn_fail(err, SN_BAD_USAGE, "unknown command \"%.80s\"%s; snsim help lists the commands", name, suggestion);

@@ -27,8 +27,22 @@ sn_status sn__parse_text(const char *what, const char *text, void *place, sn_err
   return SN_OK;
 }
 
+/* "8": how many there are, as trainers ask. */
+static sn_status check_gpu(const char *what, const char *text, sn_err *err) {
+  if (!*text || strlen(text) > 3 || text[strspn(text, "0123456789")]) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE,
+                 "%s: \"%s\" is a number of GPUs, not the name of one; one is asked about, with what it gets of the "
+                 "batch; snsim list gpus shows their names",
+                 what, text);
+}
+
+sn_status sn__parse_gpus(const char *what, const char *text, void *place, sn_err *err) {
+  return check_gpu(what, text, err) == SN_OK ? sn__parse_list(what, text, place, err) : err->code;
+}
+
 sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
+  if (check_gpu(what, text, err) != SN_OK) return err->code;
   sn_status status = sn__parse_text(what, text, &args->gpu, err);
   if (status == SN_OK) args->profile = args->gpu;
   return status;

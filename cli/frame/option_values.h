@@ -11,7 +11,8 @@ typedef sn_status sn__parse(const char *what, const char *text, void *place, sn_
 
 sn__parse sn__parse_switch;
 sn__parse sn__parse_text;
-sn__parse sn__parse_gpu;
+sn__parse sn__parse_gpu;  /* place: sn_args */
+sn__parse sn__parse_gpus; /* a list */
 sn__parse sn__parse_size;
 sn__parse sn__parse_thread_counts; /* place: sn_args */
 sn__parse sn__parse_jobs;

@@ -5,8 +5,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/frame/option_values.h"
+#include "cli/frame/synonyms.h"
 #include "db/store.h"
-#include "models/zoo.h"
+#include "models/resolve.h"
 #include "sim/ask/memcost.h"
 
 #include <assert.h>
@@ -51,19 +52,20 @@ static const char *number_prefix(const sn_command *command, const char *name) {
 static sn_status unknown_option(const parser *p, const char *text, size_t length, sn_err *err) {
   const sn_command *command = command_so_far(p);
   const char *own[MOST_OPTIONS], *all[MOST_OPTIONS];
-  char given[88], suggestion[80] = "";
+  char given[88], suggestion[120] = "";
   uint32_t n_own = 0;
   for (uint32_t i = 0; i < p->n_options; i++) {
     all[i] = p->options[i].name;
     if (sn_option_belongs(&p->options[i], command)) own[n_own++] = all[i];
   }
   snprintf(given, sizeof given, "%.*s", (int)(length < 80 ? length : 80), text);
-  const char *name = given + strspn(given, "-"), *near = sn_text_nearest(name, own, n_own);
+  const char *name = given + strspn(given, "-"), *near = NULL;
   const char *prefix = number_prefix(command, name);
   if (prefix)
     return sn_fail(err, SN_BAD_USAGE, "unknown option %s; the number stands alone: snsim %s %s3, snsim %s %slast",
                    given, command->name, prefix, command->name, prefix);
-  if (!near) near = sn_text_nearest(name, all, p->n_options);
+  if (!*sn_synonym_option(name, command, suggestion, sizeof suggestion)) near = sn_text_nearest(name, own, n_own);
+  if (!near && !*suggestion) near = sn_text_nearest(name, all, p->n_options);
   if (near) snprintf(suggestion, sizeof suggestion, " (did you mean --%s?)", near);
   bool first = command == p->args->command; /* which the overview explains */
   return sn_fail(err, SN_BAD_USAGE, "unknown option %s%s; snsim help%s%s lists the options", given, suggestion,
@@ -126,14 +128,10 @@ static sn_status take_all(parser *p, sn_err *err) {
   return err->code;
 }
 
-/* `snsim alexnet`: the name of a network where a command should be, or a plan. */
-static sn_status check_net_name(const char *name, const char *wanted, sn_err *err) {
-  uint32_t count;
-  const sn_zoo_entry *nets = sn_zoo_entries(&count);
-  for (uint32_t i = 0; i < count; i++)
-    if (strcmp(nets[i].name, name) == 0)
-      return sn_fail(err, SN_BAD_USAGE, "unknown %s \"%s\"; a network is given as --net %s", wanted, name, name);
-  return SN_OK;
+/* `snsim run alexnet`: the name of a network where a plan should be. */
+static sn_status check_net_name(const char *name, sn_err *err) {
+  if (sn_net_is_file(name) || !sn_net_is_known(name)) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "unknown plan \"%s\"; a network is given as --net %s", name, name);
 }
 
 void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most) {
@@ -163,7 +161,6 @@ static sn_status check_operands(const parser *p, const sn_command *command, sn_e
 static sn_status set_command(const parser *p, sn_err *err) {
   sn_args *args = p->args;
   if (p->n_operands == 0) return SN_OK;
-  if (check_net_name(p->operands[0], "command", err) != SN_OK) return err->code;
   const sn_command *command = sn_command_find(p->operands[0], err);
   if (!command) return err->code;
   args->command = command;
@@ -203,7 +200,7 @@ static sn_status check_plan(const parser *p, sn_err *err) {
                                      "accumulate", "precision", "freeze",   "lora"};
   const sn_args *args = p->args;
   bool trains = args->command->bit == SN_CMD_RUN || args->command->bit == SN_CMD_VALIDATE;
-  if (!trains || !args->operand || check_net_name(args->operand, "plan", err) != SN_OK) return err->code;
+  if (!trains || !args->operand || check_net_name(args->operand, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < p->n_options; i++)
     for (size_t s = 0; p->given[i] && s < sizeof said / sizeof *said; s++)
       if (strcmp(p->options[i].name, said[s]) == 0)
@@ -216,10 +213,13 @@ static sn_status check_plan(const parser *p, sn_err *err) {
 
 static sn_status check_options(const parser *p, sn_err *err) {
   const sn_args *args = p->args;
+  char suggestion[120];
   for (uint32_t i = 0; i < p->n_options; i++)
     if (p->given[i] && !takes(p, p->options[i].name))
-      return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s; snsim help %s lists what does", p->options[i].name,
-                     args->command->name, args->command->name);
+      return sn_fail(err, SN_BAD_USAGE, "--%s does not go with %s%s; snsim help %s lists what does", p->options[i].name,
+                     args->command->name,
+                     sn_synonym_option(p->options[i].name, args->command, suggestion, sizeof suggestion),
+                     args->command->name);
   if (check_budget(p->args, err) != SN_OK || check_name(args, err) != SN_OK) return err->code;
   return check_plan(p, err);
 }
@@ -256,6 +256,13 @@ static sn_status take_sequence(sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+/* The network by its own name; of `show` it is a part of one. */
+static sn_status take_net(sn_args *args, sn_err *err) {
+  if (!args->net || args->command->bit == SN_CMD_SHOW) return SN_OK;
+  if (sn_net_resolve(args->net, SN_NETS_OF_PAPERS, args->known_text, err) == SN_OK) args->net = args->known_text;
+  return err->code;
+}
+
 /* Goes the way of a network's parameters: "mine.onnx:loss=mse". */
 static sn_status take_loss(sn_args *args, sn_err *err) {
   if (!args->loss || args->command->bit == SN_CMD_SWEEP) return SN_OK;
@@ -281,7 +288,8 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   assert(p.n_options <= MOST_OPTIONS);
   if (take_all(&p, err) != SN_OK || set_command(&p, err) != SN_OK) return err->code;
   if (args->help || args->version) return SN_OK;
-  if (check_options(&p, err) != SN_OK || take_loss(args, err) != SN_OK || take_lora(args, err) != SN_OK)
+  if (check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK || take_loss(args, err) != SN_OK ||
+      take_lora(args, err) != SN_OK)
     return err->code;
   return take_sequence(args, err);
 }

@@ -55,7 +55,7 @@ typedef struct sn_args {
   const char *plain_net; /* without adapters */
   const char *lora;      /* as given; NULL: not */
   const char *loss;      /* the same, behind an ONNX file's first output */
-  char net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
+  char known_text[SN_NET_SPEC], net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
   uint32_t batch, image;          /* 0: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */

@@ -85,10 +85,23 @@ static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
                                       : 0;
 }
 
+/* Other words for an optimizer or a precision stand for its own. */
+static const char *own_name(sn_axis axis, const char *text) {
+  sn_err reason = SN_ERR_INIT; /* of a name that is none, which is told with all there are */
+  sn_precision precision;
+  sn_optimizer optimizer;
+  if (axis == SN_AXIS_PRECISIONS && sn_precision_parse(text, &precision, &reason) == SN_OK)
+    return sn_precision_name(precision);
+  if (axis == SN_AXIS_OPTIMIZERS && sn_optimizer_parse(text, &optimizer, &reason) == SN_OK)
+    return sn_optimizer_name(optimizer);
+  return text;
+}
+
 static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const char *text, sn_err *err) {
   const char *names[SN_GRID_KINDS];
   uint32_t count = kinds_of(axis, names), found = 0;
   char all[100] = "";
+  text = own_name(axis, text);
   for (; found < count && strcmp(text, names[found]) != 0; found++) {
     size_t used = strlen(all);
     snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[found]);
@@ -204,12 +217,18 @@ static sn_status check_utf8(sn_axis axis, const char *text, sn_err *err) {
   return SN_OK;
 }
 
+static sn_status add_net(sn_grid *grid, const char *text, sn_err *err) {
+  char name[SN_NET_SPEC];
+  if (sn_net_resolve(text, grid->origin, name, err) != SN_OK) return err->code;
+  return add_name(grid, SN_AXIS_NETS, grid->nets, SN_GRID_NETS, name, err);
+}
+
 sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err) {
   if (!*text) return sn_fail(err, SN_BAD_USAGE, "%s: a value is empty", axis_names[axis]);
   if (check_utf8(axis, text, err) != SN_OK) return err->code;
   switch (axis) {
   case SN_AXIS_NETS:
-    return add_name(grid, axis, grid->nets, SN_GRID_NETS, text, err);
+    return add_net(grid, text, err);
   case SN_AXIS_GPUS:
     return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, text, err);
   case SN_AXIS_IMAGES:

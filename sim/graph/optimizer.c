@@ -1,6 +1,7 @@
 /* The optimizers' table; see the header. */
 #include "sim/graph/optimizer.h"
 
+#include "base/text.h"
 #include "models/op.h"
 #include "sim/graph/freeze.h"
 
@@ -29,7 +30,7 @@ const char *sn_optimizer_name(sn_optimizer optimizer) {
 sn_status sn_optimizer_parse(const char *text, sn_optimizer *optimizer, sn_err *err) {
   char all[100] = "";
   for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++) {
-    if (strcmp(text, optimizers[o].name) == 0) {
+    if (sn_text_same(text, optimizers[o].name)) {
       *optimizer = o;
       return SN_OK;
     }

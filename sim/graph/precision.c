@@ -1,6 +1,8 @@
 /* Widths of values by precision; see the header. A layer is looked at when its last input is known, with a stack. */
 #include "sim/graph/precision.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,20 +10,58 @@
 static const char *const names[SN_PRECISION_COUNT] = {"fp32", "tf32",     "tf32-conv", "bf16",
                                                       "fp16", "amp-bf16", "amp-fp16"};
 
+/* The words of PyTorch, Lightning and Hugging Face for them. */
+static const struct {
+  const char *name;
+  sn_precision precision;
+} others[] = {{"float32", SN_FP32},
+              {"float", SN_FP32},
+              {"full", SN_FP32},
+              {"32", SN_FP32},
+              {"32-true", SN_FP32},
+              {"torch.float32", SN_FP32},
+              {"bfloat16", SN_BF16},
+              {"bf16-true", SN_BF16},
+              {"torch.bfloat16", SN_BF16},
+              {"float16", SN_FP16},
+              {"half", SN_FP16},
+              {"16-true", SN_FP16},
+              {"torch.float16", SN_FP16},
+              {"amp", SN_AMP_BF16},
+              {"mixed", SN_AMP_BF16},
+              {"autocast", SN_AMP_BF16},
+              {"bf16-mixed", SN_AMP_BF16},
+              {"mixed-bf16", SN_AMP_BF16},
+              {"bf16-amp", SN_AMP_BF16},
+              {"amp-bfloat16", SN_AMP_BF16},
+              {"bfloat16-amp", SN_AMP_BF16},
+              {"16", SN_AMP_FP16},
+              {"16-mixed", SN_AMP_FP16},
+              {"fp16-mixed", SN_AMP_FP16},
+              {"mixed-fp16", SN_AMP_FP16},
+              {"mixed-float16", SN_AMP_FP16},
+              {"fp16-amp", SN_AMP_FP16},
+              {"amp-float16", SN_AMP_FP16},
+              {"mixed-bfloat16", SN_AMP_BF16},
+              {"float16-amp", SN_AMP_FP16}};
+
 const char *sn_precision_name(sn_precision precision) {
   return names[precision];
 }
 
 sn_status sn_precision_parse(const char *text, sn_precision *precision, sn_err *err) {
   for (sn_precision p = 0; p < SN_PRECISION_COUNT; p++)
-    if (strcmp(text, names[p]) == 0) {
+    if (sn_text_same(text, names[p])) {
       *precision = p;
       return SN_OK;
     }
-  bool half = strcmp(text, "amp") == 0;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (sn_text_same(text, others[i].name)) {
+      *precision = others[i].precision;
+      return SN_OK;
+    }
   return sn_fail(err, SN_BAD_USAGE,
-                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16%s", text,
-                 half ? " (did you mean amp-bf16?)" : "");
+                 "--precision: \"%.40s\" is none of: fp32, tf32, tf32-conv, bf16, fp16, amp-bf16, amp-fp16", text);
 }
 
 uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net) {

@@ -85,25 +85,44 @@ static bool is_sharing(const char *word) {
   return strcmp(word, "sharing") == 0 || strcmp(word, "inplace") == 0 || strcmp(word, "in-place") == 0;
 }
 
-static sn_status unknown_part(const char *text, const char *word, sn_err *err) {
+static sn_status parse(const char *text, sn_strategy *strategy, bool hints, sn_err *err);
+
+/* The strategy with `near` in place of its part `word`, with what it goes on from where it needs that; else nothing. */
+static const char *suggest(const char *text, const char *word, const char *near, char *out, size_t room) {
+  static const char *const bases[] = {"", "pytorch+", "liveness+"};
+  const char *at = strstr(text, word);
+  char whole[100];
+  out[0] = '\0';
+  for (size_t i = 0; near && at && i < sizeof bases / sizeof bases[0] && !*out; i++) {
+    sn_strategy s;
+    sn_err reason = SN_ERR_INIT;
+    int length = snprintf(whole, sizeof whole, "%s%.*s%s%s", bases[i], (int)(at - text), text, near, at + strlen(word));
+    if (length < (int)sizeof whole && parse(whole, &s, false, &reason) == SN_OK)
+      snprintf(out, room, " (did you mean \"%s\"?)", whole);
+  }
+  return out;
+}
+
+static sn_status unknown_part(const char *text, const char *word, bool hints, sn_err *err) {
   const char *names[PARTS + 1] = {"corun=path"};
-  char hint[100], which[64] = "";
+  char hint[140], which[64] = "";
   if (is_sharing(word))
     return sn_fail(err, SN_BAD_USAGE,
                    "strategy \"%.80s\": sharing, MXNet's, is what the graph explicit does; try explicit or "
                    "explicit+dynamic, or snsim memcost, which shows what it saves",
                    text);
+  if (sn_text_same(word, "torch"))
+    return sn_fail(err, SN_BAD_USAGE, "strategy \"%.80s\": torch7 is Torch of 2015; PyTorch is pytorch", text);
   for (size_t i = 0; i < PARTS; i++) names[i + 1] = parts[i].name;
   if (!*word)
     snprintf(which, sizeof which, ": a part of it is empty");
   else if (strcmp(text, word) != 0)
     snprintf(which, sizeof which, ": \"%.40s\"", word);
   return sn_fail(err, SN_BAD_USAGE, "unknown strategy \"%.80s\"%s%s; snsim list strategies shows them", text, which,
-                 sn_text_suggest(word, names, PARTS + 1, hint, sizeof hint));
+                 suggest(text, word, hints ? sn_text_nearest(word, names, PARTS + 1) : NULL, hint, sizeof hint));
 }
 
 static const part *find_part(const char *word) {
-  if (strcmp(word, "torch") == 0) word = "torch7"; /* its name while there was no other */
   for (size_t i = 0; i < PARTS; i++)
     if (strcmp(word, parts[i].name) == 0) return &parts[i];
   return NULL;
@@ -170,7 +189,8 @@ static const char *settle(sn_strategy *s) {
   return NULL;
 }
 
-sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err) {
+/* `hints`: an unknown part is told with the one that may be meant. */
+static sn_status parse(const char *text, sn_strategy *strategy, bool hints, sn_err *err) {
   sn_strategy s = {0};
   const char *why = NULL;
   bool alone = false;
@@ -179,7 +199,7 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
     size_t length = strcspn(rest, "+");
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
     const part *p = find_part(word);
-    if (!p && !is_corun(word)) return unknown_part(text, word, err);
+    if (!p && !is_corun(word)) return unknown_part(text, word, hints, err);
     why = alone ? alone_text : p ? add_part(p, rest == text, &s) : add_corun(word + sizeof corun_part - 1, &s, err);
     if (err->code != SN_OK) return sn_err_prefix(err, "strategy \"%.80s\"", text), err->code;
     alone = p && p->alone;
@@ -191,6 +211,10 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
                    why);
   *strategy = s;
   return SN_OK;
+}
+
+sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err) {
+  return parse(text, strategy, true, err);
 }
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b) {

@@ -460,8 +460,19 @@ static void names(void **state) {
     assert_int_equal(sn_precision_parse(sn_precision_name(p), &found, &err), SN_OK);
     assert_int_equal(found, p);
   }
-  assert_int_equal(sn_precision_parse("amp", &found, &err), SN_BAD_USAGE);
-  assert_non_null(strstr(err.text, "did you mean amp-bf16?"));
+  assert_int_equal(sn_precision_parse("amp-int8", &found, &err), SN_BAD_USAGE);
+  err = (sn_err)SN_ERR_INIT;
+  static const struct {
+    const char *text;
+    sn_precision precision;
+  } others[] = {{"AMP", SN_AMP_BF16},      {"bf16-mixed", SN_AMP_BF16}, {"fp16 amp", SN_AMP_FP16},
+                {"float16", SN_FP16},      {"half", SN_FP16},           {"mixed", SN_AMP_BF16},
+                {"BF16", SN_BF16},         {"amp_bf16", SN_AMP_BF16},   {"torch.bfloat16", SN_BF16},
+                {"16-mixed", SN_AMP_FP16}, {"float32", SN_FP32}};
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    assert_int_equal(sn_precision_parse(others[i].text, &found, &err), SN_OK);
+    assert_int_equal(found, others[i].precision);
+  }
 }
 
 int main(void) {

@@ -17,8 +17,11 @@ static void names(void **state) {
   }
   sn_err err = SN_ERR_INIT;
   sn_optimizer kept = SN_OPTIMIZER_ADAM;
-  assert_int_equal(sn_optimizer_parse("Adam", &kept, &err), SN_BAD_USAGE);
-  assert_string_equal(err.text, "--optimizer: \"Adam\" is none of: momentum, sgd, adam, adamw, adam8bit, adamw8bit");
+  assert_int_equal(sn_optimizer_parse("AdamW", &kept, &err), SN_OK);
+  assert_int_equal(kept, SN_OPTIMIZER_ADAMW);
+  kept = SN_OPTIMIZER_ADAM;
+  assert_int_equal(sn_optimizer_parse("Adan", &kept, &err), SN_BAD_USAGE);
+  assert_string_equal(err.text, "--optimizer: \"Adan\" is none of: momentum, sgd, adam, adamw, adam8bit, adamw8bit");
   assert_int_equal(kept, SN_OPTIMIZER_ADAM);
 }
 

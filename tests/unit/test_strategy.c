@@ -119,7 +119,6 @@ static void frameworks(void **state) {
     assert_int_equal(sn_strategy_is_simulated(sn_strategy_framework(i)), i >= SN_STRATEGY_EXECUTED);
   assert_true(same(parse("recompute=units+pytorch"), sn_strategy_framework(1)));
   assert_true(same(parse("pytorch+offload=conv"), sn_strategy_framework(2)));
-  assert_true(same(parse("torch"), parse("torch7"))); /* its older name */
 }
 
 /* Published systems: their names, each a policy of its own. */
@@ -227,17 +226,20 @@ static void misspellings(void **state) {
       {"Liveness", "\"Liveness\" (did you mean \"liveness\"?)"},
       {" liveness", "\" liveness\" (did you mean \"liveness\"?)"},
       {"base-line", "(did you mean \"baseline\"?)"},
-      {"liveness+ofload", "unknown strategy \"liveness+ofload\": \"ofload\" (did you mean \"offload\"?)"},
-      {"liveness+offload=checkpoint", "(did you mean \"offload=checkpoints\"?)"},
-      {"liveness+offload=", "\"offload=\" (did you mean \"offload"},
-      {"liveness+cahce", "(did you mean \"cache\"?)"},
-      {"liveness+recompute=costs", "(did you mean \"recompute=cost\"?)"},
+      {"liveness+ofload", "unknown strategy \"liveness+ofload\": \"ofload\" (did you mean \"liveness+offload\"?)"},
+      {"liveness+offload=checkpoint", "(did you mean \"liveness+offload=checkpoints\"?)"},
+      {"liveness+offload=", "\"offload=\" (did you mean \"liveness+offload"},
+      {"liveness+cahce", "(did you mean \"liveness+cache\"?)"},
+      {"liveness+recompute=costs", "(did you mean \"liveness+recompute=cost\"?)"},
+      {"ofload", "(did you mean \"pytorch+offload\"?)"}, /* alone it is none */
+      {"torch", "strategy \"torch\": torch7 is Torch of 2015; PyTorch is pytorch"},
+      {"Torch", "torch7 is Torch of 2015; PyTorch is pytorch"},
       {"superneuron", "(did you mean \"superneurons\"?)"},
       {"liveness,cache", "unknown strategy \"liveness,cache\""},
       {"vdnn", "unknown strategy \"vdnn\""},
       {"tensorflo", "(did you mean \"tensorflow\"?)"},
       {"liveness+corun", "\"corun\" (did you mean"},
-      {"liveness+corum=path", "\"corum=path\" (did you mean \"corun=path\"?)"},
+      {"liveness+corum=path", "\"corum=path\" (did you mean \"liveness+corun=path\"?)"},
       {"liveness+corun=", "strategy \"liveness+corun=\": no co-run policy is called \"\""},
       {"liveness+corun=pth", "no co-run policy is called \"pth\" (did you mean \"path\"?)"},
       {"liveness+corun=7x4", "there are 1 to 6 workers"},

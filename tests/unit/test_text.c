@@ -74,8 +74,28 @@ static void long_names(void **state) {
   assert_ptr_equal(sn_text_nearest(typed, names, 3), same);
 }
 
+static void same(void **state) {
+  (void)state;
+  static const struct {
+    const char *a, *b;
+    bool same;
+  } cases[] = {{"resnet50", "ResNet-50", true},
+               {"vit_b_16", "ViT B-16", true},
+               {"", "--", true},
+               {"resnet50", "resnet5", false},
+               {"resnet5", "resnet50", false},
+               {"a", "", false},
+               {"gpt2_xl", "gpt2-XL ", true},
+               {"3x4", "34", false}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    assert_int_equal(sn_text_same(cases[i].a, cases[i].b), cases[i].same);
+    assert_int_equal(sn_text_same(cases[i].b, cases[i].a), cases[i].same);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(same),
       cmocka_unit_test(offers),
       cmocka_unit_test(sentences),
       cmocka_unit_test(long_names),

@@ -1,0 +1,103 @@
+/* What people call networks, and which network of the zoo that is. */
+#include "models/resolve.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void names(void **state) {
+  (void)state;
+  static const struct {
+    const char *spec, *paper, *torchvision; /* NULL: refused */
+  } cases[] = {{"resnet50", "resnet50", "tv_resnet50"},
+               {"ResNet-50", "resnet50", "tv_resnet50"},
+               {"tv_resnet50", "tv_resnet50", "tv_resnet50"},
+               {"TV-ResNet50", "tv_resnet50", "tv_resnet50"},
+               {"paper:resnet50", "resnet50", "resnet50"},
+               {"tv:resnet50", "tv_resnet50", "tv_resnet50"},
+               {"torchvision:VGG-16", "tv_vgg16", "tv_vgg16"},
+               {"vgg 19", "vgg19", "tv_vgg19"},
+               {"DenseNet_121", "densenet121", "tv_densenet121"},
+               {"inception-v3", "inception_v3", "tv_inception_v3"},
+               {"alexnet", "alexnet", "tv_alexnet"},
+               {"mobilenet_v2", "tv_mobilenet_v2", "tv_mobilenet_v2"},
+               {"r3d_18:frames=32", "tv_r3d_18:frames=32", "tv_r3d_18:frames=32"},
+               {"inception_v4", "inception_v4", "inception_v4"},
+               {"ViT-B-16", "vit_b_16", "vit_b_16"},
+               {"GPT2-XL", "gpt2_xl", "gpt2_xl"},
+               {"resnet:n1=3,n2=4", "resnet:n1=3,n2=4", "resnet:n1=3,n2=4"},
+               {"ResNet50+lora=8:layer1*", "resnet50+lora=8:layer1*", "tv_resnet50+lora=8:layer1*"},
+               {"./ResNet-50.json", "./ResNet-50.json", "./ResNet-50.json"},
+               {"mine.onnx:loss=mse", "mine.onnx:loss=mse", "mine.onnx:loss=mse"},
+               {"nobody-knows", "nobody-knows", "nobody-knows"},
+               {"tv:lenet", NULL, NULL},
+               {"paper:tv_vgg16", NULL, NULL},
+               {"paper:mobilenet_v2", NULL, NULL}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (int origin = 0; origin < 2; origin++) {
+      const char *wanted = origin ? cases[i].torchvision : cases[i].paper;
+      char text[SN_NET_SPEC] = "";
+      sn_err err = SN_ERR_INIT;
+      sn_status status = sn_net_resolve(cases[i].spec, (sn_net_origin)origin, text, &err);
+      assert_int_equal(status, wanted ? SN_OK : SN_BAD_USAGE);
+      if (wanted) assert_string_equal(text, wanted);
+    }
+}
+
+/* The canonical name of every network stays what it is, for papers, and of those with one origin for both. */
+static void canonical(void **state) {
+  (void)state;
+  uint32_t count;
+  const sn_zoo_entry *entries = sn_zoo_entries(&count);
+  for (uint32_t i = 0; i < count; i++) {
+    char text[SN_NET_SPEC];
+    sn_err err = SN_ERR_INIT;
+    assert_int_equal(sn_net_resolve(entries[i].name, SN_NETS_OF_PAPERS, text, &err), SN_OK);
+    assert_string_equal(text, entries[i].name);
+    assert_int_equal(sn_net_resolve(entries[i].name, SN_NETS_OF_TORCHVISION, text, &err), SN_OK);
+    assert_string_equal(text + (strncmp(text, "tv_", 3) == 0 && strncmp(entries[i].name, "tv_", 3) != 0 ? 3 : 0),
+                        entries[i].name);
+    assert_true(sn_net_is_known(entries[i].name));
+  }
+}
+
+static void too_long(void **state) {
+  (void)state;
+  char *spec = malloc(2 * SN_NET_SPEC), text[SN_NET_SPEC];
+  assert_non_null(spec);
+  memset(spec, 'a', 2 * SN_NET_SPEC);
+  spec[2 * SN_NET_SPEC - 1] = '\0';
+  sn_err err = SN_ERR_INIT;
+  assert_int_equal(sn_net_resolve(spec, SN_NETS_OF_PAPERS, text, &err), SN_BAD_USAGE);
+  free(spec);
+}
+
+static void foreign(void **state) {
+  (void)state;
+  static const char *const files[] = {"train.py", "model.pt", "a/b/weights.safetensors", "x.PTH", "n.ipynb"};
+  static const char *const ours[] = {"mine.json", "mine.onnx", "resnet50", ".py", "py", "./x.json"};
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    assert_non_null(sn_net_foreign(files[i]));
+    assert_false(sn_net_is_known(files[i]));
+    sn_err err = SN_ERR_INIT;
+    assert_null(sn_net_load(files[i], 1, 0, &err));
+    assert_int_equal(err.code, SN_BAD_USAGE);
+    assert_non_null(strstr(err.text, "torch.onnx.export"));
+  }
+  for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) assert_null(sn_net_foreign(ours[i]));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names),
+      cmocka_unit_test(canonical),
+      cmocka_unit_test(too_long),
+      cmocka_unit_test(foreign),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
