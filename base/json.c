@@ -7,6 +7,7 @@
  * value, which MAX_VALUES bounds. */
 #include "base/json_internal.h"
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -259,11 +260,8 @@ static char *load(const char *path, FILE *file, size_t most, size_t *bytes, sn_e
 }
 
 char *sn__json_read(const char *path, size_t most, size_t *bytes, sn_err *err) {
-  FILE *file = fopen(path, "rb");
-  if (!file) {
-    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
-    return NULL;
-  }
+  FILE *file = sn_path_open(path, err);
+  if (!file) return NULL;
   char *text = load(path, file, most, bytes, err);
   fclose(file);
   return text;

@@ -3,7 +3,9 @@
 #include "base/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,4 +85,37 @@ bool sn_path_same(const char *a, const char *b) {
 
 const char *sn_path_input(const char *path) {
   return strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+}
+
+/* ---- opening ---- */
+
+/* Waits for what is written into a pipe. False: after a second nobody has opened it to write. *first: a byte that was
+ * read to know this, or EOF. */
+static bool wait_for_writer(int file, int *first) {
+  enum { MILLISECONDS = 1000 };
+  struct pollfd pipe = {.fd = file, .events = POLLIN};
+  unsigned char byte;
+  *first = EOF;
+  if (poll(&pipe, 1, MILLISECONDS) != 0) return true; /* there is some, or whoever wrote has left */
+  ssize_t got = read(file, &byte, 1);
+  if (got == 1) *first = byte;
+  return got != 0;
+}
+
+static FILE *fail_open(const char *path, const char *reason, int file, sn_err *err) {
+  sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, reason);
+  if (file >= 0) close(file);
+  return NULL;
+}
+
+FILE *sn_path_open(const char *path, sn_err *err) {
+  struct stat about;
+  int first = EOF, file = open(sn_path_input(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return fail_open(path, strerror(errno), file, err);
+  bool pipe = fstat(file, &about) == 0 && S_ISFIFO(about.st_mode);
+  if (pipe && !wait_for_writer(file, &first)) return fail_open(path, "nobody writes to this pipe", file, err);
+  FILE *stream = fcntl(file, F_SETFL, 0) == 0 ? fdopen(file, "rb") : NULL;
+  if (!stream) return fail_open(path, strerror(errno), file, err);
+  if (first != EOF) ungetc(first, stream);
+  return stream;
 }

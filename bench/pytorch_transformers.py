@@ -33,6 +33,10 @@ def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=Non
 
 
 CAUSAL = [False]
+# Hidden features, heads, heads of keys and values, features between the FCs, words, whether the last layer is the table.
+DECODERS = {"llama": ("Llama", 4096, 32, 32, 11008, 32000, False), "llama3:8b": ("Llama", 4096, 32, 8, 14336, 128256, False),
+            "llama3:1b": ("Llama", 2048, 32, 8, 8192, 128256, True), "mistral:7b": ("Mistral", 4096, 32, 8, 14336, 32768, False),
+            "qwen2.5:0.5b": ("Qwen2", 896, 14, 2, 4864, 151936, True), "qwen2.5:7b": ("Qwen2", 3584, 28, 4, 18944, 152064, False)}
 
 
 def network(name, layers):
@@ -43,13 +47,18 @@ def network(name, layers):
     if name == "bert_base":
         config = transformers.BertConfig(num_hidden_layers=layers, attention_probs_dropout_prob=0.0, **plain)
         return transformers.BertModel(config), False
-    if name == "llama":
-        return transformers.LlamaForCausalLM(transformers.LlamaConfig(num_hidden_layers=layers, **plain)), True
+    if name in DECODERS:
+        kind, hidden, heads, kv_heads, ffn, words, tied = DECODERS[name]
+        config = getattr(transformers, f"{kind}Config")(
+            hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv_heads,
+            intermediate_size=ffn, vocab_size=words, tie_word_embeddings=tied, **plain)
+        config.sliding_window = None
+        return getattr(transformers, f"{kind}ForCausalLM")(config), True
     if name == "t5_base":
         config = transformers.T5Config(d_model=768, d_ff=3072, num_layers=layers, num_heads=12, use_cache=False,
                                        attn_implementation="eager")
         return transformers.T5ForConditionalGeneration(config), True
-    memory.fail(2, f"{name} is none of gpt2, bert_base, llama, t5_base")
+    memory.fail(2, f"{name} is none of gpt2, bert_base, t5_base, {', '.join(DECODERS)}")
 
 
 def adapted(net, lora):
@@ -99,7 +108,7 @@ def measure(options):
 
 
 def simulate(options):
-    depth = f"llama:layers={options.layers}" if options.net == "llama" else options.net
+    depth = f"{options.net}{',' if ':' in options.net else ':'}layers={options.layers}" if options.net in DECODERS else options.net
     answer = memory.ask(options.snsim, "--net", depth, "--batch", str(options.batch), "--sequence", str(options.sequence),
                         "--optimizer", options.optimizer, "--precision", options.precision, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
                         "--no-db", "--json", *(["--lora", options.lora] if options.lora else []))
@@ -109,19 +118,19 @@ def simulate(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base, llama or t5_base")
+    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base, t5_base, llama, llama3:8b, llama3:1b, mistral:7b, qwen2.5:0.5b or qwen2.5:7b")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
-    parser.add_argument("--layers", type=int, default=None, help="of llama (default: 2); the others have 12")
+    parser.add_argument("--layers", type=int, default=None, help="of llama and its like (default: 2); the others have 12")
     parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw", "adam8bit", "adamw8bit"))
     parser.add_argument("--lora", metavar="R:GLOB,..", help="adapters of rank R beside the modules that match")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"))
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if options.layers and options.net != "llama":
-        memory.fail(2, "--layers is of llama")
-    options.layers = options.layers or (2 if options.net == "llama" else 12)
+    if options.layers and options.net not in DECODERS:
+        memory.fail(2, "--layers is of llama and its like")
+    options.layers = options.layers or (2 if options.net in DECODERS else 12)
     row = {"net": options.net, "batch": options.batch, "optimizer": options.optimizer, "precision": options.precision, "accumulate": 1, "inference": False,
            "pytorch": measure(options), "snsim": simulate(options)}
     print(json.dumps(row)) if options.json else memory.print_row(row)

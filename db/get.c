@@ -2,6 +2,8 @@
  * state of the file whatever others write meanwhile. */
 #include "db/store_internal.h"
 
+#include <string.h>
+
 /* ---- one run ---- */
 
 /* What is not a member of sn_run but leads to it. */
@@ -10,7 +12,20 @@ typedef struct place {
   const char *created;
 } place;
 
+/* A damaged page may read as one without rows. */
+static bool is_whole(sn_store *store, sn_err *err) {
+  sqlite3_stmt *statement = sn__store_prepare(store, "PRAGMA quick_check(1)", err);
+  const char *verdict = NULL;
+  if (statement && sqlite3_step(statement) == SQLITE_ROW) verdict = (const char *)sqlite3_column_text(statement, 0);
+  bool whole = verdict && strcmp(verdict, "ok") == 0;
+  sqlite3_finalize(statement);
+  return whole;
+}
+
 static sn_status fail_unknown(sn_store *store, int64_t id, int64_t newest, sn_err *err) {
+  bool whole = newest > 0 || is_whole(store, err);
+  if (err->code != SN_OK) return err->code;
+  if (!whole) return sn__store_damaged(store, "its pages do not fit together", err);
   if (newest == 0) return sn__store_no_runs(store->path, err);
   return sn_fail(err, SN_BAD_INPUT, "%.300s: there is no run %lld; the newest is %lld", store->path, (long long)id,
                  (long long)newest);

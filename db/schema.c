@@ -520,13 +520,15 @@ static const char kernels[] = "ALTER TABLE calibrations ADD COLUMN kernel_bytes 
 static const char volumes[] = "ALTER TABLE runs ADD COLUMN image_depth INTEGER NOT NULL DEFAULT 0;";
 
 /* Of runs that send tensors to a disk; before, none did. */
+static const char answers[] = "ALTER TABLE runs ADD COLUMN answer TEXT NOT NULL DEFAULT '';";
+
 static const char disks[] = "ALTER TABLE runs ADD COLUMN disk_bandwidth REAL NOT NULL DEFAULT 0;";
 
 static const char *const migrations[] = {
     version_1,        version_2,  sweep_tables, pool_columns, net_names,        host_memory, names_and_failures,
     least_memory,     placements, graphs,       origins,      optimizers,       iterations,  corun_columns,
     swept_iterations, teams,      speeds,       precisions,   swept_precisions, resizing,    freezes,
-    spreads,          kernels,    volumes,      disks};
+    spreads,          kernels,    volumes,      disks,        answers};
 
 sn__schema sn__schema_current(void) {
   return (sn__schema){migrations, sizeof migrations / sizeof migrations[0]};

@@ -74,6 +74,7 @@ static const sn__column run_columns[] = {
     AMOUNT(sn_run, disk_bandwidth),
     COLUMN(sn_run, n_failures),
     COLUMN(sn_run, n_origins),
+    COLUMN(sn_run, answer),
 };
 
 static const sn__column result_columns[] = {

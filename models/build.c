@@ -125,6 +125,10 @@ sn_builder *sn_builder_new_volumes(const char *net_name, uint32_t batch, uint32_
   return b;
 }
 
+void sn_builder_of_transformers(sn_builder *b) {
+  if (b) b->transformers = true;
+}
+
 sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err) {
   sn_builder *b = sn_builder_new(net_name, batch, 1, tokens, 1, err);
   if (b) b->tokens = true;

@@ -56,6 +56,9 @@ sn_builder *sn_builder_new_volumes(const char *net_name, uint32_t batch, uint32_
 /* The same for a batch of token sequences. */
 sn_builder *sn_builder_new_tokens(const char *net_name, uint32_t batch, uint32_t tokens, sn_err *err);
 
+/* What is built is a module of Hugging Face's transformers. */
+void sn_builder_of_transformers(sn_builder *b);
+
 typedef struct sn_attention {
   uint32_t heads, kv_heads; /* kv_heads 0: as many */
   bool causal, parts;

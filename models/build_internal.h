@@ -14,7 +14,8 @@ struct sn_builder {
   sn_err err;         /* the first error; everything after it does nothing */
   uint32_t bad_layer; /* the declared layer it is about, or SN_NONE */
   const char *name;
-  bool tokens; /* the batch is numbers of tokens */
+  bool tokens;       /* the batch is numbers of tokens */
+  bool transformers; /* sn_net's */
   sn_shape data;
   uint32_t planes;  /* of the batch's volumes; 0: it is images */
   sn_layer *layers; /* declared layers; their first_input points into inputs */

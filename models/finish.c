@@ -290,17 +290,41 @@ static sn_status check_tokens(const finisher *f, const sn_layer *layer, sn_err *
   return SN_OK;
 }
 
+static bool has_table(const sn_layer *layer) {
+  return (layer->op == SN_EMBEDDING || layer->op == SN_FC) && !layer->attr->bias;
+}
+
+/* Whether a layer's parameters can be another's: an operator's like it, or a table. */
+static bool can_share(const sn_layer *layer, const sn_layer *owner) {
+  const sn_attr *a = layer->attr, *b = owner->attr;
+  bool alike = layer->op == owner->op && a->bias == b->bias && a->channels == b->channels && a->groups == b->groups &&
+               a->kernel_d == b->kernel_d && a->kernel_h == b->kernel_h && a->kernel_w == b->kernel_w;
+  return (alike || (has_table(layer) && has_table(owner))) && b->weights_of == 0 && layer->parameters > 0 &&
+         layer->parameters == owner->parameters;
+}
+
 /* The parameters are counted where they are. */
-static sn_status share_weights(const finisher *f, sn_layer *layer, sn_err *err) {
+static sn_status share_weights(const finisher *f, sn_layer *layer, totals *t, sn_err *err) {
   uint32_t from = layer->attr->weights_of;
   const sn_layer *owner = from < f->b->n_layers ? &f->layers[from] : NULL;
   if (f->mistaken && owner && owner->out.n == 0) return SN_OK;
-  bool has_table = owner && (owner->op == SN_EMBEDDING || owner->op == SN_FC) && !owner->attr->bias;
-  if (!has_table || owner->attr->weights_of != 0 || owner->parameters != layer->parameters || layer->attr->bias)
+  if (!owner || owner == layer || !can_share(layer, owner))
     return sn_fail(err, SN_BAD_INPUT,
-                   "the weights that it takes must be those of an EMBEDDING or FC before it, as many as its own would "
-                   "be, and neither may have a bias");
+                   "the weights that it takes must be another layer's own, of the same operator, sizes and bias, or of "
+                   "an EMBEDDING or FC without bias, as many as its own would be");
+  t->parameters -= layer->parameters;
   layer->parameters = 0;
+  return SN_OK;
+}
+
+/* Behind all of them, as an owner may come later. */
+static sn_status share_all(finisher *f, totals *t) {
+  for (uint32_t i = 0; i < f->b->n_layers; i++) {
+    sn_err reason = SN_ERR_INIT;
+    sn_layer *layer = &f->layers[i];
+    if (layer->attr->weights_of == 0 || layer->out.n == 0) continue;
+    if (share_weights(f, layer, t, &reason) != SN_OK && fail(f, i, reason.text) != SN_OK) return SN_BAD_INPUT;
+  }
   return SN_OK;
 }
 
@@ -333,7 +357,6 @@ static sn_status infer(finisher *f, sn_layer *layer, uint64_t *bytes, sn_err *er
   if (err->code == SN_OK) sn_shape_bytes(layer->out, bytes, err);
   if (err->code == SN_OK) sn_op_measure(layer, f->in_shapes[0], err);
   if (err->code == SN_OK) check_tokens(f, layer, err);
-  if (err->code == SN_OK && layer->attr->weights_of != 0) share_weights(f, layer, err);
   return err->code;
 }
 
@@ -363,7 +386,7 @@ static sn_status infer_all(finisher *f, totals *t) {
     if (add_totals(f, layer, tokens ? 2 * bytes : bytes, t)) return f->err->code;
     if (layer->op == SN_SOFTMAX) add_labels(layer, bytes, t);
   }
-  return SN_OK;
+  return share_all(f, t);
 }
 
 static sn_net *make_net(finisher *f, const totals *t) {
@@ -386,6 +409,7 @@ static sn_net *make_net(finisher *f, const totals *t) {
                   .data_bytes = f->values[0].bytes,
                   .label_bytes = t->labels,
                   .wide_label_bytes = t->wide_labels,
+                  .transformers = b->transformers,
                   .arena = b->arena};
   b->arena = NULL;
   return net;
@@ -470,6 +494,7 @@ sn_net *sn_net_rebatch(const sn_net *net, uint32_t batch, sn_err *err) {
   else if (copy_layers(&f, net) == SN_OK && sort_layers(&f) == f.n_layers && infer_all(&f, &t) == SN_OK)
     made = make_net(&f, &t);
   if (made) made->adapted = net->adapted;
+  if (made) made->transformers = net->transformers;
   if (made) made->inference_only = net->inference_only;
   free(f.broken), free(f.pending), free(f.order), free(f.in_shapes), free(f.in_planes);
   free(b.layers);

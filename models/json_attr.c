@@ -13,36 +13,37 @@
 /* -- keys -------------------------------------------------------------------------------------------------------- */
 
 #define COMMON "name", "op", "input", "inputs"
-enum { MAX_KEYS = 12 };
+enum { MAX_KEYS = 13 };
 
 /* The operators that may be declared, and the keys of each. */
 static const struct {
   sn_op op;
   const char *keys[MAX_KEYS];
 } rules[] = {
-    {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "dilation", "groups", "bias"}},
-    {SN_DECONV, {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "dilation", "groups", "bias"}},
+    {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "dilation", "groups", "bias", "weights_of"}},
+    {SN_DECONV,
+     {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "dilation", "groups", "bias", "weights_of"}},
     {SN_FC, {COMMON, "channels", "bias", "positions", "weights_of"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "dilation", "ceil", "global", "adaptive"}},
-    {SN_ACT, {COMMON, "mode", "slope", "slopes", "inplace"}},
+    {SN_ACT, {COMMON, "mode", "slope", "slopes", "inplace", "weights_of"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
-    {SN_BN, {COMMON}},
+    {SN_BN, {COMMON, "weights_of"}},
     {SN_DROPOUT, {COMMON, "ratio", "inplace", "images"}},
     {SN_SOFTMAX, {COMMON, "positions", "loss"}},
     {SN_JOIN, {COMMON, "inplace"}},
     {SN_CONCAT, {COMMON}},
     {SN_MUL, {COMMON}},
-    {SN_SCALE, {COMMON}},
-    {SN_LAYER_NORM, {COMMON}},
-    {SN_RMS_NORM, {COMMON, "fused"}},
+    {SN_SCALE, {COMMON, "weights_of"}},
+    {SN_LAYER_NORM, {COMMON, "weights_of"}},
+    {SN_RMS_NORM, {COMMON, "fused", "weights_of"}},
     {SN_EMBEDDING, {COMMON, "vocabulary", "channels", "weights_of"}},
-    {SN_POSITION, {COMMON, "rows"}},
-    {SN_TOKEN, {COMMON}},
+    {SN_POSITION, {COMMON, "rows", "weights_of"}},
+    {SN_TOKEN, {COMMON, "weights_of"}},
     {SN_TAKE, {COMMON}},
-    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window", "shift"}},
+    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window", "shift", "weights_of"}},
     {SN_ROTARY, {COMMON, "heads"}},
     {SN_PROBABILITIES, {COMMON, "axis"}},
-    {SN_GROUP_NORM, {COMMON, "groups"}},
+    {SN_GROUP_NORM, {COMMON, "groups", "weights_of"}},
     {SN_MATMUL, {COMMON, "turn_first", "turn_second"}},
     {SN_RESHAPE, {COMMON, "shape"}},
     {SN_TRANSPOSE, {COMMON, "axes"}},

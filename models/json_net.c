@@ -42,12 +42,15 @@ static uint32_t resolve(reader *r, uint32_t layer, const cJSON *item) {
   return SN_NONE;
 }
 
-/* The layer whose weights it takes. */
+/* The layer whose parameters it takes; whether a bias is among them is for that layer to say. */
 static void read_owner(reader *r, uint32_t layer, sn_attr *a) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(r->list.layers[layer].item, "weights_of");
   uint32_t owner = item ? resolve(r, layer, item) : SN_NONE;
-  if (owner == SN_DATA_LAYER) MISTAKE(r->m, item, "\"weights_of\" is an EMBEDDING or FC, not the batch");
-  if (owner != SN_NONE) a->weights_of = owner;
+  if (owner == SN_DATA_LAYER) MISTAKE(r->m, item, "\"weights_of\" is a layer with parameters, not the batch");
+  if (owner == SN_NONE) return;
+  a->weights_of = owner;
+  bool known = owner < layer && !sn_json_has(r->list.layers[layer].item, "bias");
+  if (known && r->b->err.code == SN_OK) a->bias = r->b->layers[owner].attr->bias;
 }
 
 static bool reserve_inputs(reader *r, uint32_t count) {

@@ -155,6 +155,7 @@ static sn_net *apply(adapter *a, uint32_t *inputs, sn_err *err) {
   for (uint32_t i = 1; i < declared; i++) add_layer(a, i, inputs);
   sn_net *net = a->b ? sn_builder_finish(a->b, NULL, err) : NULL;
   if (net) net->adapted = true;
+  if (net) net->transformers = a->net->transformers;
   if (net && a->net->inference_only) net->inference_only = sn_arena_text(net->arena, a->net->inference_only);
   if (err->code != SN_BAD_INPUT) return net;
   err->code = SN_BAD_USAGE; /* the network itself is right */

@@ -29,7 +29,12 @@ typedef struct reader {
   sn_arena *arena;
   sn_err *err;
   const uint8_t *start;
+  uint64_t left; /* bytes that it may still take */
 } reader;
+
+/* Of a file made of empty messages each would take a hundred times its size: all may take so many times the file's, and
+ * what a small one needs. A node is counted with what becomes of it: values, a layer, numbers that are known. */
+enum { TIMES = 16, SMALL = 8 << 20, OF_NODE = 800, OF_VALUE = 200 };
 
 static bool fail(reader *r, const uint8_t *at, const char *reason) {
   sn_fail(r->err, SN_BAD_INPUT, "byte %zu: %s; export it again", (size_t)(at - r->start), reason);
@@ -81,7 +86,19 @@ static uint32_t count(reader *r, span s, uint32_t number) {
   return n;
 }
 
+static bool charge(reader *r, uint64_t items, uint64_t size) {
+  if (r->err->code != SN_OK) return false;
+  if (items <= r->left / size) {
+    r->left -= items * size;
+    return true;
+  }
+  sn_fail(r->err, SN_BAD_INPUT, "its parts would take more than %d times the file's size in memory; export it again",
+          TIMES);
+  return false;
+}
+
 static void *room_for(reader *r, size_t items, size_t size) {
+  if (!charge(r, items, size)) return NULL;
   void *room = r->err->code == SN_OK ? sn_arena_alloc(r->arena, items, size) : NULL;
   if (!room && r->err->code == SN_OK) sn_fail_memory(r->err);
   return room;
@@ -275,6 +292,7 @@ static void read_node(reader *r, span s, sn__onnx_node *node) {
   node->name = node->op = node->domain = node->module = "";
   node->inputs = read_names(r, s, INPUT, &node->n_inputs);
   node->outputs = read_names(r, s, OUTPUT, &node->n_outputs);
+  if (node->n_outputs > 1) charge(r, node->n_outputs - 1, OF_VALUE);
   node->attributes = attributes;
   for (field f; attributes && next(r, &s, &f);) {
     if (f.number == NAME) node->name = text_of(r, &f);
@@ -322,6 +340,8 @@ static void read_graph(reader *r, span s, sn__onnx_model *m) {
   enum { NODE = 1, NAME, INITIALIZER = 5, INPUT = 11, OUTPUT };
   uint32_t nodes = count(r, s, NODE), initializers = count(r, s, INITIALIZER);
   uint32_t inputs = count(r, s, INPUT), outputs = count(r, s, OUTPUT);
+  const uint64_t values = (uint64_t)initializers + inputs + outputs;
+  if (!charge(r, nodes, OF_NODE) || !charge(r, values, OF_VALUE)) return;
   m->nodes = room_for(r, nodes, sizeof *m->nodes);
   m->initializers = room_for(r, initializers, sizeof *m->initializers);
   m->inputs = room_for(r, inputs, sizeof *m->inputs);
@@ -350,7 +370,7 @@ static void read_opset(reader *r, span s, sn__onnx_model *m) {
 
 sn_status sn__onnx_read(const uint8_t *bytes, size_t size, sn_arena *arena, sn__onnx_model *model, sn_err *err) {
   enum { PRODUCER = 2, GRAPH = 7, OPSET };
-  reader r = {arena, err, bytes};
+  reader r = {.arena = arena, .err = err, .start = bytes, .left = SMALL + TIMES * (uint64_t)size};
   span s = {bytes, bytes + size};
   bool seen = false;
   *model = (sn__onnx_model){.graph = "", .producer = ""};

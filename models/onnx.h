@@ -26,6 +26,13 @@ typedef enum sn__onnx_type {
   SN__ONNX_BFLOAT16 = 16
 } sn__onnx_type;
 
+/* Who takes the numbers of a parameter first. */
+typedef struct sn__onnx_owner {
+  uint32_t layer;                      /* 0: nobody has yet */
+  bool shared;                         /* another layer takes them, too */
+  const struct sn__onnx_owner *beside; /* of the bias that it has beside them; NULL: none */
+} sn__onnx_owner;
+
 /* An initializer, a constant, or an input of the graph. */
 typedef struct sn__onnx_tensor {
   const char *name;
@@ -40,7 +47,7 @@ typedef struct sn__onnx_tensor {
   bool parameter;        /* of floats in the file, or made of such: it is trained */
   bool shapeless;        /* of dimensions that are not known */
   int64_t rows, columns; /* of the table whose rows it holds; 0: of none */
-  uint32_t *reader;      /* of a matrix in the file: the layer that looks it up first, 0: none does; NULL: it is none */
+  sn__onnx_owner *owner; /* of floats in the file; NULL: it is none */
   bool random;           /* from 0 to 1, drawn anew in each iteration */
   double keep;           /* share of ones in it, which are random; 0: it is no such mask */
 } sn__onnx_tensor;

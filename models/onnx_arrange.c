@@ -236,15 +236,9 @@ sn_status sn__onnx_gather(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0), *at = sn__onnx_input(m, 1);
   int64_t axis = sn__onnx_int(m, "axis", 0);
   if (v && at && v->kind == SN__ONNX_CONSTANT && v->rank == 2 && at->kind == SN__ONNX_LAYER && at->rank == 2) {
-    uint32_t *reader = v->constant->reader;
-    bool tied = reader && m->b->layers[*reader].op == SN_EMBEDDING;
-    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]),
-                       .channels = sn__onnx_whole(m, v->dims[1]),
-                       .weights_of = tied ? *reader : 0};
+    const sn_attr a = {.rows = sn__onnx_whole(m, v->dims[0]), .channels = sn__onnx_whole(m, v->dims[1])};
     const int64_t dims[] = {at->dims[0], at->dims[1], v->dims[1]};
-    uint32_t table = sn__onnx_add(m, "", SN_EMBEDDING, &a, &at->layer, 1);
-    if (reader && *reader == 0 && table != SN_NONE) *reader = table;
-    return sn__onnx_give(m, 0, table, 3, dims);
+    return sn__onnx_give(m, 0, sn__onnx_add_weighted(m, SN_EMBEDDING, &a, at->layer, v, NULL), 3, dims);
   }
   v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;

@@ -99,10 +99,23 @@ static const sn__onnx_tensor *concat_floats(sn__importer *m) {
   return t;
 }
 
+/* Of several dimensions: as weights that are all one number. */
+static const sn__onnx_tensor *filled(sn__importer *m, const sn__onnx_tensor *shape) {
+  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
+  if (!t) return NULL;
+  *t = (sn__onnx_tensor){.name = "", .rank = shape->n_values};
+  for (uint32_t i = 0; i < t->rank; i++) {
+    if (shape->values[i] < 0 || shape->values[i] > SN_MAX_DIM) return NULL;
+    t->dims[i] = shape->values[i];
+  }
+  return t;
+}
+
 static const sn__onnx_tensor *fold_filled(sn__importer *m) {
   const sn__onnx_tensor *shape = sn__onnx_input(m, 0)->constant;
   const sn__onnx_attribute *with = sn__onnx_find(m->node, "value");
   int64_t *values;
+  if (shape->n_values > 1 && shape->n_values <= SN__ONNX_RANK) return filled(m, shape);
   if (shape->n_values != 1 || shape->values[0] < 0 || shape->values[0] > SN__ONNX_VALUES) return NULL;
   sn__onnx_tensor *t = numbers(m, (uint32_t)shape->values[0], &values);
   for (uint32_t i = 0; t && i < t->n_values; i++)
@@ -328,7 +341,7 @@ static void look_up(sn__importer *m, sn__onnx_tensor *t) {
   t->columns = table->dims[1];
   if (at->rank == SN__ONNX_RANK) return;
   *t = (sn__onnx_tensor){.name = "", .rank = at->rank + 1, .parameter = true, .rows = t->rows, .columns = t->columns};
-  t->reader = table->constant->reader;
+  t->owner = table->constant->owner;
   memcpy(t->dims, at->dims, at->rank * sizeof *at->dims);
   t->dims[at->rank] = t->columns;
   t->shapeless = at->kind == SN__ONNX_CONSTANT && at->constant->shapeless;
@@ -359,7 +372,7 @@ static sn__onnx_tensor *fold_shape(sn__importer *m, const inputs *of) {
     if (!v || v->kind != SN__ONNX_CONSTANT || v->constant->rows == 0) continue;
     t->rows = v->constant->rows;
     t->columns = v->constant->columns;
-    t->reader = v->constant->reader;
+    t->owner = v->constant->owner;
   }
   if (t->shapeless) t->rank = 0;
   if (strcmp(m->node->op, "Gather") == 0) look_up(m, t);

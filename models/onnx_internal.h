@@ -41,6 +41,8 @@ typedef struct sn__onnx_refusal {
 typedef struct sn__onnx_made {
   sn_shape shape;
   uint32_t planes;
+  sn__onnx_owner *weights; /* whose parameters it has; NULL: not known */
+  bool awaits;             /* it shares weights whose bias, which its owner has, the next node should add */
 } sn__onnx_made;
 
 typedef struct sn__importer {
@@ -51,6 +53,7 @@ typedef struct sn__importer {
   uint32_t asked; /* images of the network */
   uint32_t batch; /* of the values here: the file's, which its lists of shapes agree with; `asked` where it is a name */
   bool named;     /* it is a name there */
+  const char *batch_name; /* of the model's input that is the batch */
   sn_loss loss;
   bool tokens;     /* the batch is numbers of them */
   sn__names names; /* of values: graph inputs, initializers, outputs of nodes */
@@ -79,6 +82,12 @@ int64_t sn__onnx_dim(const sn__onnx_value *v, int64_t axis); /* from the end whe
 /* A layer of the node; the first has its name, others "name/what". SN_NONE where it failed. */
 uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr *attr, const uint32_t *inputs,
                       uint32_t n_inputs);
+/* The same of one with parameters, and a bias beside them (NULL: none): where another layer of its kind has them
+ * already, they are shared. */
+uint32_t sn__onnx_add_weighted(sn__importer *m, sn_op op, const sn_attr *attr, uint32_t x,
+                               const sn__onnx_value *weights, const sn__onnx_owner *beside);
+/* NULL where it is no parameter. */
+sn__onnx_owner *sn__onnx_owner_of(const sn__onnx_value *v);
 /* The operand seen as so many channels, rows and columns, one of them 0: what is left. */
 uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w);
 /* The same with planes, h rows each, and as what another layer makes. */

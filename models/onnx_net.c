@@ -22,6 +22,8 @@
 
 enum { SHOWN = 60, OLDEST = 6, NEWEST = 26 };
 
+static const off_t MOST_BYTES = INT64_C(1) << 31; /* protobuf's own limit of a message */
+
 /* A name that a terminal and the builder can take: others' bytes become '_'. */
 static const char *clean(const char *name, char *out, size_t room) {
   size_t used = 0;
@@ -97,20 +99,28 @@ static sn_status report_refused(sn__importer *m) {
   if (listed < m->refused)
     snprintf(rest, sizeof rest, ", and %" PRIu32 " more %s", m->refused - listed,
              m->refused - listed == 1 ? "node" : "nodes");
-  return sn_fail(m->err, SN_BAD_INPUT,
-                 "operators that cannot be imported: %s%s; describe these parts as a network file (docs/networks.md)",
-                 list, rest);
+  return sn_fail(
+      m->err, SN_BAD_INPUT,
+      "operators that cannot be imported: %s%s; export a model without these parts, or with what docs/networks.md "
+      "lists in their place",
+      list, rest);
 }
 
 /* ---- the graph ---- */
 
+static bool is_float(const sn__onnx_tensor *t) {
+  return t->type == SN__ONNX_FLOAT || t->type == SN__ONNX_HALF || t->type == SN__ONNX_DOUBLE ||
+         t->type == SN__ONNX_BFLOAT16;
+}
+
 /* Floats of the file are trained. */
-static sn_status mark_parameter(sn__importer *m, sn__onnx_tensor *t) {
-  t->parameter = t->type == SN__ONNX_FLOAT || t->type == SN__ONNX_HALF || t->type == SN__ONNX_DOUBLE ||
-                 t->type == SN__ONNX_BFLOAT16;
-  if (!t->parameter || t->rank != 2) return SN_OK;
-  t->reader = sn_arena_alloc(m->arena, 1, sizeof *t->reader);
-  return t->reader ? SN_OK : sn_fail_memory(m->err);
+static sn_status mark_parameters(sn__importer *m) {
+  const sn__onnx_model *g = &m->model;
+  sn__onnx_owner *owners = sn_arena_alloc(m->arena, g->n_initializers, sizeof *owners);
+  if (!owners) return sn_fail_memory(m->err);
+  for (uint32_t i = 0; i < g->n_initializers; i++)
+    if ((g->initializers[i].parameter = is_float(&g->initializers[i]))) g->initializers[i].owner = &owners[i];
+  return SN_OK;
 }
 
 static sn_status name_values(sn__importer *m) {
@@ -120,12 +130,12 @@ static sn_status name_values(sn__importer *m) {
   if (all > SN_MAX_INPUTS) return sn_fail(m->err, SN_BAD_INPUT, "it has more than %u values", SN_MAX_INPUTS);
   m->values = sn_arena_alloc(m->arena, all + 1, sizeof *m->values);
   if (!m->values) return sn_fail_memory(m->err);
+  if (mark_parameters(m) != SN_OK) return m->err->code;
   if (sn__names_init(&m->names, (uint32_t)all, m->err)) return m->err->code;
   uint32_t n = 0;
   for (uint32_t i = 0; i < g->n_initializers; i++) {
     const sn__onnx_tensor *t = &g->initializers[i];
     m->values[n] = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = t->rank, .constant = t};
-    if (mark_parameter(m, &g->initializers[i])) return m->err->code;
     memcpy(m->values[n].dims, t->dims, sizeof t->dims);
     sn__names_add(&m->names, t->name, n++);
   }
@@ -188,7 +198,13 @@ static const sn__onnx_tensor *find_input(sn__importer *m) {
     if (!found || (is_whole(found) && !is_whole(in))) found = in;
   }
   if (!found) sn_fail(m->err, SN_BAD_INPUT, "it has no input");
+  if (found) m->batch_name = found->name;
   return found;
+}
+
+/* Hugging Face's names, and what others call the tokens of a decoder. */
+static bool is_tokens(const char *name) {
+  return strstr(name, "input_ids") || (strstr(name, "decoder") && !strstr(name, "mask") && !strstr(name, "position"));
 }
 
 /* The other inputs: tokens of a second half are those of the batch; masks, kinds and positions of tokens are constants.
@@ -201,7 +217,7 @@ static void give_others(sn__importer *m, const sn__onnx_tensor *batch) {
     if (v->kind != SN__ONNX_UNKNOWN) continue;
     *v = (sn__onnx_value){.kind = SN__ONNX_CONSTANT, .rank = in->rank, .constant = in};
     memcpy(v->dims, in->dims, sizeof v->dims);
-    if (m->tokens && in->rank == 2 && strstr(in->name, "input_ids"))
+    if (m->tokens && in->rank == 2 && is_tokens(in->name))
       *v = same;
     else if (m->tokens && in->rank == 2)
       memcpy(v->dims, same.dims, sizeof v->dims);
@@ -253,7 +269,8 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   v->dims[0] = m->batch;
   for (uint32_t i = 1; i < in->rank; i++) v->dims[i] = side[place_of(i, in->rank, tokens)];
   give_others(m, in);
-  return sn__onnx_keep(m, SN_DATA_LAYER, (sn__onnx_made){m->b->data, m->b->planes}) ? SN_OK : m->err->code;
+  return sn__onnx_keep(m, SN_DATA_LAYER, (sn__onnx_made){.shape = m->b->data, .planes = m->b->planes}) ? SN_OK
+                                                                                                       : m->err->code;
 }
 
 /* What a node is called: its module and what was done there, "features.1.0/conv2d", where PyTorch's exporter says the
@@ -398,8 +415,11 @@ sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_l
 
 static sn_net *import_mapped(const char *path, int file, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err) {
   struct stat about;
-  if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) {
-    sn_fail(err, SN_BAD_INPUT, "%.180s: is empty, or no file", path);
+  if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0 || about.st_size > MOST_BYTES) {
+    sn_fail(err, SN_BAD_INPUT, "%.180s: %s", path,
+            !S_ISREG(about.st_mode) ? "is no regular file, as ONNX files have to be: they are read in places"
+            : about.st_size == 0    ? "is empty"
+                                    : "is larger than 2 GiB, which no ONNX file is: larger weights are in other files");
     return NULL;
   }
   size_t size = (size_t)about.st_size;
@@ -415,7 +435,7 @@ static sn_net *import_mapped(const char *path, int file, sn_loss loss, uint32_t 
 }
 
 sn_net *sn__net_from_onnx_file(const char *path, sn_loss loss, uint32_t batch, uint32_t image, sn_err *err) {
-  int file = open(path, O_RDONLY);
+  int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would wait for who writes */
   if (file < 0) {
     sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
     return NULL;

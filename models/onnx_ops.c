@@ -16,10 +16,20 @@ sn_status sn__onnx_give_same(sn__importer *m, const sn__onnx_value *v, uint32_t 
   return sn__onnx_give(m, 0, layer, v->rank, v->dims);
 }
 
+/* Of the same numbers, but not those of the same parameter: PyTorch's older exporter writes factors and biases that
+ * happen to be equal once, and the others as Identities of them. */
+static const sn__onnx_tensor *of_nobody(sn__importer *m, const sn__onnx_tensor *from) {
+  if (!from->owner) return from;
+  sn__onnx_tensor *t = sn_arena_alloc(m->arena, 1, sizeof *t);
+  if (t) *t = *from, t->owner = NULL;
+  return t;
+}
+
 /* Another look at the same numbers. */
 sn_status sn__onnx_alias(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_input(m, 0);
-  if (v && v->kind == SN__ONNX_CONSTANT) return sn__onnx_give_constant(m, v->constant);
+  if (v && v->kind == SN__ONNX_CONSTANT)
+    return sn__onnx_give_constant(m, v->rank < 2 ? of_nobody(m, v->constant) : v->constant);
   v = sn__onnx_operand(m, 0);
   return v ? sn__onnx_give_same(m, v, v->layer) : m->err->code;
 }
@@ -71,15 +81,20 @@ bool sn__onnx_has_bias(sn__importer *m) {
 
 /* ---- products with weights ---- */
 
-/* By the table of an EMBEDDING too: tied weights. */
+/* A product by itself whose weights are those of one with a bias is expected to have it added next. */
 static sn_status linear(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *weights, int64_t channels,
-                        bool bias) {
-  const uint32_t *reader = weights->constant->reader;
-  bool tied = reader && !bias && m->b->layers[*reader].op == SN_EMBEDDING;
-  const sn_attr a = {
-      .channels = sn__onnx_whole(m, channels), .bias = bias, .positions = true, .weights_of = tied ? *reader : 0};
+                        const sn__onnx_value *bias) {
+  const sn__onnx_owner *o = weights->constant->owner;
+  const bool awaits = !bias && o && o->layer != 0 && o->beside && m->b->layers[o->layer].op == SN_FC;
+  sn_attr a = {.channels = sn__onnx_whole(m, channels), .bias = bias || awaits, .positions = true};
   uint32_t x = sn__onnx_positions(m, v, -1);
-  return sn__onnx_give_changed(m, v, -1, channels, sn__onnx_add(m, "", SN_FC, &a, &x, 1));
+  uint32_t layer = sn__onnx_add_weighted(m, SN_FC, &a, x, weights, awaits ? o->beside : sn__onnx_owner_of(bias));
+  if (awaits && layer != SN_NONE) {
+    m->made[layer].awaits = m->b->layers[layer].attr->weights_of != 0;
+    a.bias = false;
+    if (!m->made[layer].awaits) sn__builder_change(m->b, layer, &a);
+  }
+  return sn__onnx_give_changed(m, v, -1, channels, layer);
 }
 
 static sn_status gemm(sn__importer *m) {
@@ -90,7 +105,7 @@ static sn_status gemm(sn__importer *m) {
     return sn__onnx_fail(m, "its second input is no matrix of weights");
   if (weights->dims[turned ? 1 : 0] != sn__onnx_dim(v, -1))
     return sn__onnx_fail(m, "its weights have another number of rows than its input has columns");
-  return linear(m, v, weights, weights->dims[turned ? 0 : 1], sn__onnx_has_bias(m));
+  return linear(m, v, weights, weights->dims[turned ? 0 : 1], sn__onnx_has_bias(m) ? sn__onnx_input(m, 2) : NULL);
 }
 
 /* As many matrices of the last two dimensions as the others make. */
@@ -102,8 +117,7 @@ static sn_status matmul(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0), *second = sn__onnx_input(m, 1);
   if (!v) return m->err->code;
   if (second && second->kind == SN__ONNX_CONSTANT) {
-    if (second->rank == 2 && second->dims[0] == sn__onnx_dim(v, -1))
-      return linear(m, v, second, second->dims[1], false);
+    if (second->rank == 2 && second->dims[0] == sn__onnx_dim(v, -1)) return linear(m, v, second, second->dims[1], NULL);
     return sn__onnx_fail(m, "its weights are no matrix with as many rows as its input has columns");
   }
   second = sn__onnx_operand(m, 1);
@@ -116,19 +130,21 @@ static sn_status matmul(sn__importer *m) {
 
 /* ---- norms ---- */
 
+static uint32_t add_norm(sn__importer *m, sn_op op, const sn_attr *attr, uint32_t x) {
+  return sn__onnx_add_weighted(m, op, attr, x, sn__onnx_input(m, 1), sn__onnx_owner_of(sn__onnx_input(m, 2)));
+}
+
 static sn_status batch_norm(sn__importer *m) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
-  uint32_t x = sn__onnx_image(m, v);
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_BN, &(sn_attr){0}, &x, 1));
+  return sn__onnx_give_same(m, v, add_norm(m, SN_BN, &(sn_attr){0}, sn__onnx_image(m, v)));
 }
 
 static sn_status norm_groups(sn__importer *m, int64_t groups) {
   const sn__onnx_value *v = sn__onnx_operand(m, 0);
   if (!v) return m->err->code;
   const sn_attr a = {.groups = groups ? sn__onnx_whole(m, groups) : sn__onnx_whole(m, sn__onnx_dim(v, 1))};
-  uint32_t x = sn__onnx_image(m, v);
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_GROUP_NORM, &a, &x, 1));
+  return sn__onnx_give_same(m, v, add_norm(m, SN_GROUP_NORM, &a, sn__onnx_image(m, v)));
 }
 
 static sn_status group_norm(sn__importer *m) {
@@ -144,8 +160,8 @@ static sn_status norm_last(sn__importer *m, sn_op op) {
   if (!v) return m->err->code;
   int64_t axis = sn__onnx_int(m, "axis", -1);
   if (axis != -1 && axis != (int64_t)v->rank - 1) return sn__onnx_fail(m, "only norms over the last axis are known");
-  uint32_t x = sn__onnx_positions(m, v, -1);
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", op, &(sn_attr){.fused = op == SN_RMS_NORM}, &x, 1));
+  const sn_attr a = {.fused = op == SN_RMS_NORM};
+  return sn__onnx_give_same(m, v, add_norm(m, op, &a, sn__onnx_positions(m, v, -1)));
 }
 
 static sn_status layer_norm(sn__importer *m) {
@@ -202,8 +218,7 @@ static sn_status prelu(sn__importer *m) {
   for (uint32_t i = 0; each && i < slopes->rank; i++) each = slopes->dims[i] == 1 || i + 1 + behind == slopes->rank;
   if (!one && !each) return sn__onnx_fail(m, "its slopes are neither one nor one a channel");
   const sn_attr a = {.act = SN_ACT_PRELU, .slopes = one ? 1 : sn__onnx_whole(m, channels)};
-  uint32_t x = sn__onnx_image(m, v);
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_ACT, &a, &x, 1));
+  return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_ACT, &a, sn__onnx_image(m, v), slopes, NULL));
 }
 
 static sn_status dropout(sn__importer *m) {
@@ -248,12 +263,29 @@ static sn_status add_looked_up(sn__importer *m, const sn__onnx_value *v, const s
   int64_t axis = v->rank - 1;
   while (axis > 0 && v->dims[axis] != table->columns) axis--;
   if (axis == 0) return sn__onnx_fail(m, "no sum with rows of a table");
-  if (table->reader && *table->reader) return sn__onnx_give_same(m, v, v->layer); /* the same again */
+  if (table->owner && table->owner->layer) return sn__onnx_give_same(m, v, v->layer); /* the same again */
   uint32_t x = sn__onnx_positions(m, v, axis);
   const sn_attr a = {.rows = sn__onnx_whole(m, table->rows)};
   uint32_t layer = sn__onnx_add(m, "", SN_POSITION, &a, &x, 1);
-  if (table->reader && layer != SN_NONE) *table->reader = layer;
+  if (table->owner && layer != SN_NONE) table->owner->layer = layer;
   return sn__onnx_give_same(m, v, layer);
+}
+
+/* Whether the constant is a bias of the CONV or FC before it, which then has it. Where that shares weights, it is the
+ * owner's bias, or the weights are its own after all. */
+static bool add_bias(sn__importer *m, const sn__onnx_value *v, const sn__onnx_value *constant, uint64_t numbers) {
+  const sn_layer *maker = &m->b->layers[v->layer];
+  sn__onnx_made *made = &m->made[v->layer];
+  sn_attr attr = *maker->attr;
+  const sn__onnx_owner *beside = sn__onnx_owner_of(constant);
+  bool own = !attr.bias && attr.weights_of == 0 && !(made->weights && made->weights->shared);
+  if ((maker->op != SN_FC && maker->op != SN_CONV) || numbers != made->shape.c || !(own || made->awaits)) return false;
+  if (made->awaits && beside != made->weights->beside) attr.weights_of = 0;
+  attr.bias = true;
+  if (own && made->weights) made->weights->beside = beside;
+  sn__builder_change(m->b, v->layer, &attr);
+  made->awaits = false;
+  return true;
 }
 
 /* A bias: of a CONV or FC that has none it is theirs, else of positions, a row for each. */
@@ -267,14 +299,7 @@ static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn
   for (uint32_t i = 0; i < constant->rank; i++)
     if (constant->dims[i] < 1 || !sn_mul(all, (uint64_t)constant->dims[i], &all))
       return sn__onnx_fail(m, "no sum of one shape");
-  sn_layer *maker = &m->b->layers[v->layer];
-  sn_shape s = sn__onnx_shape(m, v->layer);
-  if ((maker->op == SN_FC || maker->op == SN_CONV) && !maker->attr->bias && !maker->attr->weights_of && all == s.c) {
-    sn_attr attr = *maker->attr;
-    attr.bias = true;
-    sn__builder_change(m->b, v->layer, &attr);
-    return sn__onnx_give_same(m, v, v->layer);
-  }
+  if (add_bias(m, v, constant, all)) return sn__onnx_give_same(m, v, v->layer);
   bool by_channel = v->rank > 2 && v->rank <= 4 && constant->rank + 1 >= v->rank && all == (uint64_t)v->dims[1] &&
                     sn__onnx_dim(constant, -1) == 1;
   uint32_t x = by_channel ? sn__onnx_image(m, v) : sn__onnx_positions(m, v, -1);
@@ -282,7 +307,7 @@ static sn_status add_constant(sn__importer *m, const sn__onnx_value *v, const sn
   uint64_t channels = sn__onnx_shape(m, x).c;
   if (all % channels != 0) return sn__onnx_fail(m, "no sum with a row of its channels");
   const sn_attr a = {.rows = sn__onnx_whole(m, (int64_t)(all / channels))};
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_POSITION, &a, &x, 1));
+  return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_POSITION, &a, x, constant, NULL));
 }
 
 static bool same_dims(const sn__onnx_value *a, const sn__onnx_value *b) {
@@ -305,6 +330,23 @@ static sn_status add(sn__importer *m) {
   if (!same_dims(v, other)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
   const uint32_t both[] = {v->layer, sn__onnx_as_layer(m, other, v->layer)};
   return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, both, 2));
+}
+
+/* Of any number of values; of two it may be what Add may be. */
+static sn_status add_all(sn__importer *m) {
+  enum { MOST = 64 };
+  const sn__onnx_value *first = sn__onnx_operand(m, 0);
+  uint32_t all[MOST], n = m->node->n_inputs;
+  if (!first || n == 2) return n == 2 ? add(m) : m->err->code;
+  if (n == 1) return sn__onnx_alias(m);
+  if (n > MOST) return sn__onnx_fail(m, "it has more than %d inputs", MOST);
+  for (uint32_t i = 0; i < n; i++) {
+    const sn__onnx_value *v = sn__onnx_operand(m, i);
+    if (!v) return m->err->code;
+    if (!same_dims(first, v)) return sn__onnx_fail(m, "a sum of values of two shapes is not known");
+    all[i] = sn__onnx_as_layer(m, v, first->layer);
+  }
+  return sn__onnx_give_same(m, first, sn__onnx_add(m, "", SN_JOIN, &(sn_attr){0}, all, n));
 }
 
 /* A number for each of the value's is a dropout, one an image is stochastic depth. */
@@ -330,7 +372,7 @@ static sn_status multiply_by_constant(sn__importer *m, const sn__onnx_value *v, 
   if (!last && !each) return take_mask(m, v, constant); /* such as angles of a rotary embedding */
   uint32_t x = last ? sn__onnx_positions(m, v, -1) : sn__onnx_image(m, v);
   if (x == v->layer && m->b->layers[x].op == SN_RMS_NORM) return sn__onnx_give_same(m, v, x); /* its factors */
-  return sn__onnx_give_same(m, v, sn__onnx_add(m, "", SN_SCALE, &(sn_attr){0}, &x, 1));
+  return sn__onnx_give_same(m, v, sn__onnx_add_weighted(m, SN_SCALE, &(sn_attr){0}, x, constant, NULL));
 }
 
 /* x times a function of x that was made of it last: GELU by erf(), SiLU by a sigmoid. */
@@ -411,6 +453,7 @@ static const struct {
     {"Softmax", softmax},
     {"LogSoftmax", softmax},
     {"Add", add},
+    {"Sum", add_all},
     {"Mul", multiply},
     {"Div", shift},
     {"Sub", shift},

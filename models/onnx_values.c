@@ -3,6 +3,7 @@
 #include "models/onnx_internal.h"
 
 #include "base/checked.h"
+#include "base/utf8.h"
 #include "models/op.h"
 
 #include <inttypes.h>
@@ -32,14 +33,26 @@ const sn__onnx_value *sn__onnx_input(sn__importer *m, uint32_t n) {
   return sn__onnx_named(m, m->node->inputs[n]);
 }
 
+static void fail_constant(sn__importer *m, const char *name) {
+  char what[80], batch[80];
+  snprintf(what, sizeof what, "%s", name);
+  snprintf(batch, sizeof batch, "%s", m->batch_name);
+  sn__onnx_fail(m,
+                "\"%s\" is not made of the model's input \"%s\", the batch: other inputs, and what is made of them "
+                "alone, are constants here",
+                sn_utf8_clean(what), sn_utf8_clean(batch));
+}
+
 const sn__onnx_value *sn__onnx_operand(sn__importer *m, uint32_t n) {
   const sn__onnx_value *v = sn__onnx_input(m, n);
   if (v && v->kind == SN__ONNX_LAYER && !v->half && !v->sequence) return v;
   if (v && (v->half || v->sequence))
     sn__onnx_fail(m, "%s",
                   v->half ? "a power is known in RMSNorm and GELU alone" : "its input is a sequence of values");
+  else if (!v)
+    sn__onnx_fail(m, "its input %" PRIu32 " is missing", n + 1);
   else
-    sn__onnx_fail(m, "its input %" PRIu32 " %s", n + 1, v ? "is a constant, not a value of the network" : "is missing");
+    fail_constant(m, m->node->inputs[n]);
   return NULL;
 }
 
@@ -136,6 +149,49 @@ uint32_t sn__onnx_add(sn__importer *m, const char *what, sn_op op, const sn_attr
   if (layer == SN_NONE) sn__onnx_fail(m, "%s", m->b->err.text);
   made.planes = sn_op_planes(op, &seen);
   return layer != SN_NONE && sn__onnx_keep(m, layer, made) ? layer : SN_NONE;
+}
+
+sn__onnx_owner *sn__onnx_owner_of(const sn__onnx_value *v) {
+  return v && v->kind == SN__ONNX_CONSTANT ? v->constant->owner : NULL;
+}
+
+/* As many as its owner's would be, were the attributes the same. */
+static uint64_t count_parameters(const sn__importer *m, sn_op op, const sn_attr *attr, uint32_t x, sn_shape out) {
+  sn_err ignored = SN_ERR_INIT;
+  sn_layer layer = {.name = "", .op = op, .attr = attr, .out = out};
+  return sn_op_measure(&layer, m->made[x].shape, &ignored) == SN_OK ? layer.parameters : 0;
+}
+
+static bool can_share(const sn__importer *m, const sn__onnx_owner *o, sn_op op, const sn_attr *attr, uint32_t x,
+                      const sn__onnx_owner *beside) {
+  const sn_layer *owner = &m->b->layers[o->layer];
+  const sn_attr *a = owner->attr;
+  sn_err ignored = SN_ERR_INIT;
+  sn_shape out, in = m->made[x].shape;
+  if (o->layer == 0 || a->weights_of != 0) return false;
+  bool table = op == SN_FC && owner->op == SN_EMBEDDING, same = owner->op == op && o->beside == beside;
+  if (same)
+    same = a->channels == attr->channels && a->groups == attr->groups && a->bias == attr->bias &&
+           a->kernel_d == attr->kernel_d && a->kernel_h == attr->kernel_h && a->kernel_w == attr->kernel_w;
+  if (!same && !(table && !attr->bias)) return false;
+  if (sn_op_shape(op, attr, &in, 1, &out, &ignored) != SN_OK) return false;
+  const uint64_t own = count_parameters(m, op, attr, x, out),
+                 there = count_parameters(m, owner->op, a, m->b->inputs[owner->first_input], m->made[o->layer].shape);
+  return own > 0 && own == there;
+}
+
+uint32_t sn__onnx_add_weighted(sn__importer *m, sn_op op, const sn_attr *attr, uint32_t x,
+                               const sn__onnx_value *weights, const sn__onnx_owner *beside) {
+  sn__onnx_owner *o = sn__onnx_owner_of(weights);
+  sn_attr a = *attr;
+  if (x == SN_NONE) return SN_NONE;
+  if (o && can_share(m, o, op, attr, x, beside)) a.weights_of = o->layer;
+  uint32_t layer = sn__onnx_add(m, "", op, &a, &x, 1);
+  if (!o || layer == SN_NONE) return layer;
+  m->made[layer].weights = o;
+  if (a.weights_of != 0) o->shared = true;
+  if (o->layer == 0) o->layer = layer, o->beside = beside;
+  return layer;
 }
 
 uint32_t sn__onnx_as(sn__importer *m, const sn__onnx_value *v, uint64_t c, uint64_t h, uint64_t w) {

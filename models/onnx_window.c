@@ -88,7 +88,8 @@ static sn_status convolve(sn__importer *m, sn_op op) {
   read_window(m, &a, over, weights->dims + 2);
   uint32_t x = pad_window(m, &a, sn__onnx_image(m, v), over);
   read_output_pads(m, &a, over);
-  return sn__onnx_give_image(m, v, sn__onnx_add(m, "", op, &a, &x, 1));
+  return sn__onnx_give_image(
+      m, v, sn__onnx_add_weighted(m, op, &a, x, weights, a.bias ? sn__onnx_owner_of(sn__onnx_input(m, 2)) : NULL));
 }
 
 sn_status sn__onnx_conv(sn__importer *m) {

@@ -1,11 +1,14 @@
-/* Names of networks as people write them; see the header. One pass over the zoo's table. */
+/* Names of networks as people write them; see the header. A few passes over the zoo's table. */
 #include "models/resolve.h"
 
 #include "base/checked.h"
 #include "base/text.h"
+#include "models/zoo_internal.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 enum { LONGEST = 64 };
 static const char torchvision[] = "tv_";
@@ -48,27 +51,120 @@ static const sn_zoo_entry *find_of(const char *name, sn_net_origin origin, bool 
   return wanted || forced ? wanted : own ? own : other;
 }
 
+/* Families of the zoo with sizes, by all their names. */
+static const struct {
+  const char *name, *entry;
+} families[] = {{"llama", "llama"},     {"llama2", "llama"},    {"llama3", "llama3"},  {"llama3.1", "llama3"},
+                {"llama3.2", "llama3"}, {"mistral", "mistral"}, {"qwen2.5", "qwen2.5"}};
+
+/* "llama3.1:8b", "Llama-3.1-8B": the entry and its size; the entry alone where none is named. */
+static const sn_zoo_entry *find_size(const char *name, const char **size) {
+  char text[LONGEST + 1];
+  *size = NULL;
+  for (size_t f = 0; f < sizeof families / sizeof families[0]; f++) {
+    const sn_zoo_entry *entry = find("", families[f].entry);
+    const sn__decoder *decoder = entry->config;
+    if (sn_text_same(families[f].name, name)) return entry;
+    for (uint32_t i = 0; i < decoder->n_sizes; i++)
+      for (int colon = 0; colon < 2; colon++) {
+        snprintf(text, sizeof text, "%s%s%s", families[f].name, colon ? ":" : "", decoder->sizes[i].name);
+        if (!sn_text_same(text, name)) continue;
+        *size = decoder->sizes[i].name;
+        return entry;
+      }
+  }
+  return NULL;
+}
+
+/* Networks that people ask for and that have something that no operator here does, and what comes nearest. */
+static const struct {
+  const char *name, *reason, *nearest;
+} missing[] = {
+    {"gemma2:2b", "it caps scores and logits by a tanh, which fused attention lacks",
+     "llama:layers=26,hidden=2304,heads=8,kv_heads=4,ffn=9216,vocabulary=256000"},
+    {"gemma2:9b", "it caps scores and logits by a tanh, which fused attention lacks",
+     "llama:layers=42,hidden=3584,heads=16,kv_heads=8,ffn=14336,vocabulary=256000"},
+    {"phi3:mini", "queries, keys and values are views of one tensor, which stays whole",
+     "llama:layers=32,hidden=3072,heads=32,ffn=8192,vocabulary=32064"},
+    {"mixtral:8x7b", "which experts a token goes to depends on the data",
+     "llama:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=114688,vocabulary=32000"},
+};
+
+/* Of what a name stands for on Hugging Face's hub, what says nothing of the network: "-Instruct", "-hf". */
+static void drop_endings(char *name) {
+  static const char *const endings[] = {"instruct", "chat", "hf",      "it",    "4k",
+                                        "v0.1",     "v0.3", "uncased", "cased", "128k"};
+  for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+    size_t length = strlen(name), end = strlen(endings[i]);
+    if (length <= end + 1 || name[length - end - 1] != '-' || strcasecmp(name + length - end, endings[i]) != 0)
+      continue;
+    name[length - end - 1] = '\0';
+    i = (size_t)-1; /* what stood before it may be another */
+  }
+}
+
+/* "meta-llama/Meta-Llama-3-8B-Instruct" as "Llama-3-8B"; false where `spec` is no such name, or a file of yours. */
+static bool take_hub(const char *spec, char name[LONGEST]) {
+  const char *slash = strchr(spec, '/'), *prefix = "meta-";
+  size_t length = strcspn(spec, ":+");
+  bool onnx = sn_net_is_onnx(spec), json = length > 5 && strncmp(spec + length - 5, ".json", 5) == 0;
+  if (!slash || strchr(slash + 1, '/') || strchr("./~", *spec) || onnx || json || access(spec, F_OK) == 0) return false;
+  const char *at = slash + 1;
+  if (strncasecmp(at, prefix, strlen(prefix)) == 0) at += strlen(prefix);
+  snprintf(name, LONGEST, "%.*s", (int)sn_min((size_t)(spec + sn_max(length, (size_t)(at - spec)) - at), LONGEST), at);
+  drop_endings(name);
+  return true;
+}
+
+/* What a spec is, beside what stands behind `rest`. */
+typedef struct meant {
+  const sn_zoo_entry *entry; /* NULL: nothing known */
+  const char *size;          /* of a family; NULL: none */
+  const char *rest;
+  int missing; /* the row above; -1: none */
+} meant;
+
+/* Of "name:size,key=..", "name:key=..", "name+lora=..". */
+static meant understand(const char *spec, sn_net_origin origin, bool forced) {
+  char name[LONGEST], whole[LONGEST];
+  size_t length = strcspn(spec, ":+"), all = length + strcspn(spec + length, ",+");
+  meant m = {.rest = spec, .missing = -1};
+  if (strchr(spec, '/') ? !take_hub(spec, name) : sn_net_is_file(spec)) return m;
+  if (!strchr(spec, '/')) snprintf(name, sizeof name, "%.*s", (int)sn_min(length, LONGEST), spec);
+  snprintf(whole, sizeof whole, "%s%.*s", name, (int)sn_min(all - length, LONGEST), spec + length);
+  for (int i = 0; i < (int)(sizeof missing / sizeof missing[0]); i++) {
+    char plain[LONGEST];
+    size_t colon = strcspn(missing[i].name, ":");
+    snprintf(plain, sizeof plain, "%.*s%s", (int)colon, missing[i].name, missing[i].name + colon + 1);
+    if (sn_text_same(missing[i].name, whole) || sn_text_same(plain, whole)) m.missing = i;
+  }
+  if ((m.entry = find_size(whole, &m.size))) m.rest = spec + all;
+  if (!m.entry && length < LONGEST) {
+    m.entry = find_size(name, &m.size);
+    if (!m.entry) m.entry = find_of(name, origin, forced);
+    if (m.entry) m.rest = spec + length;
+  }
+  return m;
+}
+
 sn_status sn_net_resolve(const char *spec, sn_net_origin origin, char *text, sn_err *err) {
-  char name[LONGEST];
   const char *at = take_prefix(spec, &origin);
-  size_t length = strcspn(at, ":+");
-  snprintf(name, sizeof name, "%.*s", (int)sn_min(length, LONGEST), at);
-  const sn_zoo_entry *entry = length < LONGEST && !sn_net_is_file(spec) ? find_of(name, origin, at != spec) : NULL;
-  if (!entry && at != spec)
+  meant m = understand(at, origin, at != spec);
+  if (m.missing >= 0)
+    return sn_fail(err, SN_BAD_USAGE, "%s is not known: %s; nearest is --net %s", missing[m.missing].name,
+                   missing[m.missing].reason, missing[m.missing].nearest);
+  if (!m.entry && at != spec)
     return sn_fail(err, SN_BAD_USAGE, "no network is called \"%.80s\"; snsim list nets shows those there are", spec);
-  if (!entry) at = spec, length = 0;
-  if (snprintf(text, SN_NET_SPEC, "%s%s", entry ? entry->name : "", at + length) < SN_NET_SPEC) return SN_OK;
+  const char *name = m.entry ? m.entry->name : "", *rest = m.entry ? m.rest : spec;
+  if (snprintf(text, SN_NET_SPEC, "%s%s%s%s", name, m.size ? ":" : "", m.size ? m.size : "", rest) < SN_NET_SPEC)
+    return SN_OK;
   return sn_fail(err, SN_BAD_USAGE, "--net: a name has fewer than %d bytes", SN_NET_SPEC);
 }
 
 bool sn_net_is_known(const char *spec) {
-  char name[LONGEST];
   sn_net_origin origin = SN_NETS_OF_PAPERS;
-  const char *at = take_prefix(spec, &origin);
-  size_t length = strcspn(at, ":+");
-  if (sn_net_is_file(spec)) return !sn_net_foreign(spec);
-  snprintf(name, sizeof name, "%.*s", (int)sn_min(length, LONGEST), at);
-  return length < LONGEST && find_of(name, origin, false);
+  meant m = understand(take_prefix(spec, &origin), origin, false);
+  return m.entry || m.missing >= 0 || (sn_net_is_file(spec) && !sn_net_foreign(spec));
 }
 
 const char *sn_net_foreign(const char *name) {

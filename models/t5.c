@@ -66,6 +66,7 @@ sn_net *sn__zoo_t5(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, co
   const sn__transformer *net = entry->config;
   sn_builder *b = parameters ? sn__zoo_begin(entry, batch, 1, 1, parameters, err)
                              : sn_builder_new_tokens(entry->name, batch, image, err);
+  sn_builder_of_transformers(b);
   uint32_t table = sn_build_embedding(b, VOCABULARY, net->hidden, "shared");
   uint32_t seen = build_half(b, table, SN_NONE, net, "encoder");
   uint32_t x = sn_build_embedding_of(b, table, "decoder.embed_tokens");

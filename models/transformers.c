@@ -1,13 +1,12 @@
-/* Transformers as Hugging Face's transformers has them (models/gpt2, bert, llama; version 5), attention by the fused
- * kernel: GPT-2 (Radford et al., 2019), BERT (Devlin et al., NAACL 2019) and Llama 2 (Touvron et al., 2023); and ViT as
- * torchvision has it (Dosovitskiy et al., ICLR 2021). `image` is the length of the sequences, of ViT the side of the
- * images.
+/* Transformers as Hugging Face's transformers has them (models/gpt2, bert; version 5), attention by the fused
+ * kernel: GPT-2 (Radford et al., 2019) and BERT (Devlin et al., NAACL 2019); and ViT as torchvision has it
+ * (Dosovitskiy et al., ICLR 2021). Llama and its like are in models/llama.c. `image` is the length of the sequences, of
+ * ViT the side of the images.
  *
  *   GPT-2, ViT   x + attention(norm(x)), then x + fc2(gelu(fc1(norm(x))))
  *   BERT         norm(x + attention(x)), then norm(x + fc2(gelu(fc1(x))))
- *   Llama        as GPT-2 with rotated queries and keys, and fc2(silu(gate(x)) up(x))
  *
- * GPT-2 and Llama are trained to name each next token, GPT-2 by the table of its embedding. BERT is the body with its
+ * GPT-2 is trained to name each next token by the table of its embedding. BERT is the body with its
  * pooler and no head: the loss is over the pooled features. Names are the modules' paths; what has no module there is
  * "h.0.attn.sdpa", "h.0.add1".
  */
@@ -17,8 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Its storage is new: frameworks' authors write x = y + x. */
-static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, const char *prefix, unsigned block, unsigned n) {
+uint32_t sn__transformer_add(sn_builder *b, uint32_t x, uint32_t y, const char *prefix, unsigned block, unsigned n) {
   x = sn_build_join(b, (const uint32_t[]){x, y}, 2, "%s.%u.add%u", prefix, block, n);
   return sn_build_inplace(b, x, SN_INPLACE_NO);
 }
@@ -44,7 +42,7 @@ static sn_status read_sizes(const sn_zoo_entry *entry, const char *parameters, c
                  of->heads, of->hidden);
 }
 
-static const char *full_name(const sn_zoo_entry *entry, const char *parameters, char *name) {
+const char *sn__zoo_full_name(const sn_zoo_entry *entry, const char *parameters, char *name) {
   snprintf(name, SN_NET_NAME, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
   return name;
 }
@@ -55,9 +53,13 @@ static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tok
   static const char *const names[SIZES] = {"layers", "hidden", "heads", "ffn", "vocabulary", "positions"};
   char name[SN_NET_NAME];
   if (read_sizes(entry, parameters, names, of, err) != SN_OK) return NULL;
-  if (tokens <= of->places) return sn_builder_new_tokens(full_name(entry, parameters, name), batch, tokens, err);
+  if (tokens <= of->places) {
+    sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, tokens, err);
+    sn_builder_of_transformers(b);
+    return b;
+  }
   sn_fail(err, SN_BAD_USAGE, "%s has positions for %" PRIu32 " tokens, not %" PRIu32 "; give a shorter --sequence",
-          full_name(entry, parameters, name), of->places, tokens);
+          sn__zoo_full_name(entry, parameters, name), of->places, tokens);
   return NULL;
 }
 
@@ -70,13 +72,13 @@ static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sizes *net, unsigned
   y = sn_build_attention(b, &y, 1, attention, "h.%u.attn.sdpa", i);
   y = sn_build_fc_positions(b, y, net->hidden, "h.%u.attn.c_proj", i);
   y = sn_build_dropout(b, y, 0.1, "h.%u.attn.resid_dropout", i);
-  x = add(b, y, x, "h", i, 1);
+  x = sn__transformer_add(b, y, x, "h", i, 1);
   y = sn_build_layer_norm(b, x, "h.%u.ln_2", i);
   y = sn_build_fc_positions(b, y, net->ffn, "h.%u.mlp.c_fc", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU_NEW}, "h.%u.mlp.act", i);
   y = sn_build_fc_positions(b, y, net->hidden, "h.%u.mlp.c_proj", i);
   y = sn_build_dropout(b, y, 0.1, "h.%u.mlp.dropout", i);
-  return add(b, x, y, "h", i, 2);
+  return sn__transformer_add(b, x, y, "h", i, 2);
 }
 
 sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
@@ -103,13 +105,13 @@ static uint32_t bert_block(sn_builder *b, uint32_t x, const sizes *net, unsigned
   uint32_t y = sn_build_attention(b, qkv, 3, attention, "encoder.layer.%u.attention.self.sdpa", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layer.%u.attention.output.dense", i);
   y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.attention.output.dropout", i);
-  y = add(b, y, x, "encoder.layer", i, 1);
+  y = sn__transformer_add(b, y, x, "encoder.layer", i, 1);
   x = sn_build_layer_norm(b, y, "encoder.layer.%u.attention.output.LayerNorm", i);
   y = sn_build_fc_positions(b, x, net->ffn, "encoder.layer.%u.intermediate.dense", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layer.%u.intermediate.act", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layer.%u.output.dense", i);
   y = sn_build_dropout(b, y, 0.1, "encoder.layer.%u.output.dropout", i);
-  y = add(b, y, x, "encoder.layer", i, 2);
+  y = sn__transformer_add(b, y, x, "encoder.layer", i, 2);
   return sn_build_layer_norm(b, y, "encoder.layer.%u.output.LayerNorm", i);
 }
 
@@ -139,12 +141,12 @@ static uint32_t vit_block(sn_builder *b, uint32_t x, const sizes *net, unsigned 
   y = sn_build_concat(b, &y, 1, "encoder.layers.%u.self_attention.contiguous", i);
   y = sn_build_attention(b, &y, 1, (sn_attention){.heads = net->heads}, "encoder.layers.%u.self_attention.sdpa", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.self_attention.out_proj", i);
-  x = add(b, y, x, "encoder.layers", i, 1);
+  x = sn__transformer_add(b, y, x, "encoder.layers", i, 1);
   y = sn_build_layer_norm(b, x, "encoder.layers.%u.ln_2", i);
   y = sn_build_fc_positions(b, y, net->ffn, "encoder.layers.%u.mlp.0", i);
   y = sn_build_act(b, y, (sn_act){.mode = SN_ACT_GELU}, "encoder.layers.%u.mlp.1", i);
   y = sn_build_fc_positions(b, y, net->hidden, "encoder.layers.%u.mlp.3", i);
-  return add(b, x, y, "encoder.layers", i, 2);
+  return sn__transformer_add(b, x, y, "encoder.layers", i, 2);
 }
 
 sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
@@ -153,7 +155,7 @@ sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, c
   if (read_sizes(entry, parameters, names, &net, err) != SN_OK) return NULL;
   const uint32_t patch = net.places;
   char name[SN_NET_NAME];
-  full_name(entry, parameters, name);
+  sn__zoo_full_name(entry, parameters, name);
   if (image % patch != 0) {
     sn_fail(err, SN_BAD_USAGE, "%s cuts images into patches of %" PRIu32 "x%" PRIu32 ", which do not fill %" PRIu32,
             name, patch, patch, image);
@@ -169,81 +171,5 @@ sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, c
   x = sn_build_take(b, x, "first");
   x = sn_build_fc(b, x, net.entries, "heads.head");
   sn_build_softmax(b, x, "softmax");
-  return sn_builder_finish(b, NULL, err);
-}
-
-/* -- Llama -------------------------------------------------------------------------------------------------------- */
-
-enum { LAYERS, HIDDEN, HEADS, KV_HEADS, FFN, VOCABULARY, LLAMA_KEYS };
-
-static uint32_t llama_block(sn_builder *b, uint32_t x, const uint32_t *of, unsigned i) {
-  uint32_t y = sn_build_rms_norm(b, x, "layers.%u.input_layernorm", i), kv = of[HIDDEN] / of[HEADS] * of[KV_HEADS];
-  uint32_t qkv[3];
-  qkv[0] = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.q_proj", i);
-  qkv[1] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.k_proj", i);
-  qkv[2] = sn_build_linear(b, y, kv, 0, "layers.%u.self_attn.v_proj", i);
-  qkv[0] = sn_build_rotary(b, qkv[0], of[HEADS], "layers.%u.self_attn.q_rotary", i);
-  qkv[1] = sn_build_rotary(b, qkv[1], of[KV_HEADS], "layers.%u.self_attn.k_rotary", i);
-  const sn_attention attention = {.heads = of[HEADS], .kv_heads = of[KV_HEADS], .causal = true};
-  y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
-  y = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.self_attn.o_proj", i);
-  x = add(b, x, y, "layers", i, 1);
-  y = sn_build_rms_norm(b, x, "layers.%u.post_attention_layernorm", i);
-  uint32_t gate = sn_build_linear(b, y, of[FFN], 0, "layers.%u.mlp.gate_proj", i);
-  gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.act_fn", i);
-  uint32_t up = sn_build_linear(b, y, of[FFN], 0, "layers.%u.mlp.up_proj", i);
-  y = sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
-  y = sn_build_linear(b, y, of[HIDDEN], 0, "layers.%u.mlp.down_proj", i);
-  return add(b, x, y, "layers", i, 2);
-}
-
-/* "7b", "13b" and "70b" stand for their parameters, and others may follow: "70b,layers=4". The defaults are those of
- * 7B. Returns what follows, or NULL. Table 1 of the paper. */
-static const char *take_llama_size(const char *parameters, uint32_t *of) {
-  static const struct {
-    const char *name;
-    uint32_t of[LLAMA_KEYS];
-  } known[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}},
-               {"13b", {40, 5120, 40, 40, 13824, 32000}},
-               {"70b", {80, 8192, 64, 8, 28672, 32000}}};
-  size_t length = parameters ? strcspn(parameters, ",") : 0, found = 0, count = sizeof known / sizeof known[0];
-  while (found < count && (strlen(known[found].name) != length || strncmp(known[found].name, parameters, length) != 0))
-    found++;
-  memcpy(of, known[found % count].of, sizeof known->of);
-  if (!parameters || found == count) return parameters;
-  return parameters[length] ? parameters + length + 1 : NULL;
-}
-
-/* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
-static sn_status read_llama(const sn_zoo_entry *entry, const char *parameters, uint32_t *of, sn_err *err) {
-  static const char *const names[LLAMA_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
-  static const sn__zoo_keys keys = {.names = names, .count = LLAMA_KEYS, .high = 1000000};
-  const char *others = take_llama_size(parameters, of);
-  if (of[KV_HEADS] == of[HEADS]) of[KV_HEADS] = 0;
-  if (sn__zoo_parameters(entry, others, &keys, of, err) != SN_OK) return err->code;
-  if (of[KV_HEADS] == 0) of[KV_HEADS] = of[HEADS];
-  return SN_OK;
-}
-
-static sn_status check_llama(const uint32_t *of, sn_err *err) {
-  if (of[HIDDEN] % of[HEADS] != 0)
-    return sn_fail(err, SN_BAD_USAGE, "llama: heads must divide hidden, and %" PRIu32 " do not divide %" PRIu32,
-                   of[HEADS], of[HIDDEN]);
-  if (of[HEADS] % of[KV_HEADS] != 0)
-    return sn_fail(err, SN_BAD_USAGE, "llama: kv_heads must divide heads, and %" PRIu32 " do not divide %" PRIu32,
-                   of[KV_HEADS], of[HEADS]);
-  return SN_OK;
-}
-
-sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  uint32_t of[LLAMA_KEYS];
-  if (read_llama(entry, parameters, of, err) != SN_OK || check_llama(of, err) != SN_OK) return NULL;
-  char name[SN_NET_NAME];
-  sn_builder *b = sn_builder_new_tokens(full_name(entry, parameters, name), batch, image, err);
-  uint32_t x = sn_build_embedding(b, of[VOCABULARY], of[HIDDEN], "embed_tokens");
-  for (unsigned i = 0; i < of[LAYERS]; i++) x = llama_block(b, x, of, i);
-  x = sn_build_rms_norm(b, x, "norm");
-  x = sn_build_linear(b, x, of[VOCABULARY], 0, "lm_head");
-  sn_build_softmax_positions(b, x, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

@@ -115,7 +115,13 @@ static const sn_zoo_entry entries[] = {
     {"llama",
      "Llama 2 (2023), 4,096 tokens: llama:7b, 13b, 70b, 70b,layers=8, "
      "llama:layers=32,hidden=4096,heads=32,kv_heads=32,ffn=11008,vocabulary=32000",
-     4096, sn__zoo_llama, NULL},
+     4096, sn__zoo_llama, &sn__llama},
+    {"llama3", "Llama 3, 3.1 and 3.2 (2024), 4,096 tokens: llama3:8b, 70b, 1b, 3b; takes what llama takes", 4096,
+     sn__zoo_llama, &sn__llama3},
+    {"mistral", "Mistral (2023), 4,096 tokens: mistral:7b, which is 0.3, and 7b-v0.2; takes what llama takes", 4096,
+     sn__zoo_llama, &sn__mistral},
+    {"qwen2.5", "Qwen2.5 (2024), 4,096 tokens: qwen2.5:0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b; takes what llama takes", 4096,
+     sn__zoo_llama, &sn__qwen25},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };

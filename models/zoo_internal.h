@@ -56,6 +56,30 @@ typedef struct sn__transformer {
   uint32_t layers, hidden, heads; /* unless parameters say others */
 } sn__transformer;
 
+/* Llama and its like: models/llama.c. */
+enum {
+  SN__DECODER_LAYERS,
+  SN__DECODER_HIDDEN,
+  SN__DECODER_HEADS,
+  SN__DECODER_KV_HEADS,
+  SN__DECODER_FFN,
+  SN__DECODER_VOCABULARY,
+  SN__DECODER_KEYS
+};
+
+typedef struct sn__decoder_size {
+  const char *name; /* "7b" */
+  uint32_t of[SN__DECODER_KEYS];
+  bool tied; /* the last layer's weights are the embedding's table */
+} sn__decoder_size;
+
+typedef struct sn__decoder {
+  const sn__decoder_size *sizes; /* the first one stands where none is named */
+  uint32_t n_sizes;
+  bool bias; /* of queries, keys and values */
+} sn__decoder;
+extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25;
+
 typedef struct sn__swin {
   uint32_t units[4], channels; /* channels of the first stage, doubled in each later one */
   double drop;                 /* share of images that skip the last unit */
@@ -87,6 +111,11 @@ sn_net *sn__net_from_onnx(const char *path, const void *bytes, size_t size, sn_l
 sn_builder *sn__zoo_begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t channels, uint32_t image,
                           const char *parameters, sn_err *err);
 
+/* "name:parameters" into name[SN_NET_NAME], which is returned. */
+const char *sn__zoo_full_name(const sn_zoo_entry *entry, const char *parameters, char *name);
+/* "h.0.add1", the sum of x and y. Its storage is new: frameworks' authors write x = y + x. */
+uint32_t sn__transformer_add(sn_builder *b, uint32_t x, uint32_t y, const char *prefix, unsigned block, unsigned n);
+
 #define SN__FAMILY(name)                                                                                               \
   sn_net *sn__zoo_##name(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err)
 SN__FAMILY(lenet);
@@ -116,7 +145,7 @@ SN__FAMILY(bert);         /* config: sn__transformer */
 SN__FAMILY(vit);          /* config: sn__transformer */
 SN__FAMILY(swin);         /* config: sn__swin */
 SN__FAMILY(t5);           /* config: sn__transformer, of which both halves have as many layers */
-SN__FAMILY(llama);
+SN__FAMILY(llama);        /* config: sn__decoder */
 SN__FAMILY(unet);
 
 #endif

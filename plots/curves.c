@@ -1,15 +1,17 @@
 /* Curves: steps and live as a gnuplot script. Steps is memory of functional tensors as lines, with a line between
  * forward and backward; where it is asked for, also live tensors, dashed in the same colour on a right axis: the form
- * of figure 10 of [SN]. With curves of several runs there is no right axis; where these have different numbers of
- * steps, the axis is the share of them, of which the first half is forward in any run.
+ * of figure 10 of [SN]. With curves of several runs there is no right axis. Where curves have other numbers of steps in
+ * a pass, as those of two runtimes, the axis is the share of each pass's own steps, so that one line divides the passes
+ * of all: half of the axis is forward, half backward, and behind them stands the update where a curve has one.
  *
  * Each curve is named in the right margin, at the height of its peak and with the step of it; names that would meet
  * move apart. As text, with a right axis, or where there are too many, a legend names them.
  *
  * Cost: O(steps); curves are thinned to SN__CURVE_POINTS.
  *
- * Limit line: the device's memory less what is not functional tensors (context and persistent bytes), since that is
- * what the curves must stay below. Workspace, which varies by step, is not drawn. */
+ * Limit lines, one for each runtime: the device's memory less what stands beside the functional tensors (context and
+ * persistent bytes; of PyTorch also what its allocator reserves beyond them), since that is what the curves must stay
+ * below. Workspace, which varies by step, is not drawn. */
 #include "plots/plot_internal.h"
 
 #include <assert.h>
@@ -20,53 +22,96 @@
 
 /* ---- what the chart needs to know of its runs ---- */
 
+enum { FORWARD, BACKWARD, UPDATE, PASSES, MOST_ROOMS = 4 };
+
+/* Where the passes begin on an axis of shares, in percent of forward and backward; the update is a strip. */
+static const double pass_begin[PASSES + 1] = {0, 50, 100, 108};
+
+/* What a runtime has for functional tensors. */
+typedef struct room_line {
+  const char *dialect;
+  uint64_t bytes;
+} room_line;
+
 typedef struct frame {
   const sn__chart *chart;
   sn__unit unit;
-  bool live, share;    /* the left axis counts live tensors; the lower one is in percent */
-  uint32_t n_steps;    /* the most of any curve */
-  uint32_t first_back; /* the first backward step; 0: none */
+  bool live, share;       /* the left axis counts live tensors; the lower one is in percent of each pass */
+  uint32_t n_steps;       /* the most of any curve */
+  uint32_t steps[PASSES]; /* of each pass, the most of any curve */
   uint32_t most_live;
   uint64_t most_bytes;
-  uint64_t limit_bytes; /* room for functional tensors; 0: not drawn */
-  uint32_t bucket;      /* steps per point */
+  unsigned n_dialects, n_rooms; /* runtimes that are drawn; those of which the room is drawn */
+  room_line rooms[MOST_ROOMS];
+  uint32_t bucket; /* steps per point */
 } frame;
 
+static unsigned pass_of(const sn_step_row *row) {
+  return strcmp(row->pass, "forward") == 0 ? FORWARD : strcmp(row->pass, "backward") == 0 ? BACKWARD : UPDATE;
+}
+
+static void count_passes(const sn_result *result, uint32_t counts[PASSES]) {
+  memset(counts, 0, PASSES * sizeof *counts);
+  for (uint32_t i = 0; i < result->n_steps; i++) counts[pass_of(&result->steps[i])]++;
+}
+
 static void measure_curve(frame *f, const sn_result *result) {
+  uint32_t counts[PASSES];
+  count_passes(result, counts);
+  for (int p = 0; p < PASSES; p++) {
+    f->share = f->share || (f->n_steps > 0 && counts[p] != f->steps[p]);
+    if (counts[p] > f->steps[p]) f->steps[p] = counts[p];
+  }
   if (result->n_steps > f->n_steps) f->n_steps = result->n_steps;
   for (uint32_t i = 0; i < result->n_steps; i++) {
     const sn_step_row *row = &result->steps[i];
     if (row->tensor_bytes > f->most_bytes) f->most_bytes = row->tensor_bytes;
     if (row->live_tensors > f->most_live) f->most_live = row->live_tensors;
-    if (f->first_back == 0 && strcmp(row->pass, "backward") == 0) f->first_back = row->step;
   }
 }
 
-/* Bytes that are left for functional tensors beside what `result` keeps on the device; 0 where nothing is. */
+/* What stands on the device beside the tensors that are drawn. PyTorch's allocator reserves more than them, and has
+ * needed the least where it can give back what it does not use. */
+static uint64_t beside_tensors(const sn_result *r) {
+  uint64_t least = r->least_device_bytes ? r->least_device_bytes : r->peak_device_bytes;
+  if (r->reserved_bytes > 0 && least > r->peak_tensor_bytes) return least - r->peak_tensor_bytes;
+  return r->context_bytes + sn_persistent_total(&r->persistent);
+}
+
+/* Bytes that are left for functional tensors; 0 where nothing is. */
 static uint64_t room_for_tensors(const sn_run *run, const sn_result *result) {
-  uint64_t kept = result->context_bytes + sn_persistent_total(&result->persistent);
-  uint64_t room = kept < run->memory_bytes ? run->memory_bytes - kept : 0;
-  return run->pool_limit_bytes != 0 && run->pool_limit_bytes < room ? run->pool_limit_bytes : room;
+  uint64_t kept = beside_tensors(result);
+  uint64_t left = kept < run->memory_bytes ? run->memory_bytes - kept : 0;
+  return run->pool_limit_bytes != 0 && run->pool_limit_bytes < left ? run->pool_limit_bytes : left;
 }
 
-static uint64_t smallest_room(const sn__chart *chart) {
-  uint64_t least = UINT64_MAX;
-  for (unsigned i = 0; i < chart->n_curves; i++) {
-    uint64_t room = room_for_tensors(chart->curves[i].run, chart->curves[i].result);
-    if (room < least) least = room;
-  }
-  return least;
+/* The least room of each runtime's curves, for which the one that leaves least stands. */
+static void note_room(frame *f, const sn__curve *curve) {
+  uint64_t left = room_for_tensors(curve->run, curve->result);
+  unsigned i = 0;
+  while (i < f->n_rooms && strcmp(f->rooms[i].dialect, curve->result->dialect) != 0) i++;
+  if (i == MOST_ROOMS) return;
+  if (i == f->n_rooms) f->rooms[f->n_rooms++] = (room_line){curve->result->dialect, left};
+  if (left < f->rooms[i].bytes) f->rooms[i].bytes = left;
+}
+
+/* Farther off they would flatten the curves. */
+static void drop_far_rooms(frame *f) {
+  unsigned kept = 0;
+  f->n_dialects = f->n_rooms;
+  for (unsigned i = 0; i < f->n_rooms; i++)
+    if (f->rooms[i].bytes > 0 && (double)f->rooms[i].bytes <= 1.25 * (double)f->most_bytes)
+      f->rooms[kept++] = f->rooms[i];
+  f->n_rooms = f->chart->n_runs == 1 && !f->live ? kept : 0;
 }
 
 static frame measure(const sn__chart *chart) {
   frame f = {.chart = chart, .live = chart->kind == SN_PLOT_LIVE};
   for (unsigned i = 0; i < chart->n_curves; i++) {
     measure_curve(&f, chart->curves[i].result);
-    f.share = f.share || chart->curves[i].result->n_steps != chart->curves[0].result->n_steps;
+    note_room(&f, &chart->curves[i]);
   }
-  uint64_t room = smallest_room(chart);
-  bool near = (double)room <= 1.25 * (double)f.most_bytes; /* farther off it would flatten the curves */
-  if (near && chart->n_runs == 1 && !f.live) f.limit_bytes = room;
+  drop_far_rooms(&f);
   f.unit = sn__unit_for(f.most_bytes);
   f.bucket = (f.n_steps + SN__CURVE_POINTS - 1) / SN__CURVE_POINTS;
   return f;
@@ -82,10 +127,18 @@ static void put_title(FILE *out, const frame *f) {
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(f->chart->form)->lift);
 }
 
+/* Where the axis ends. */
+static double share_end(const frame *f) {
+  return pass_begin[f->steps[UPDATE] ? PASSES : f->steps[BACKWARD] ? UPDATE : BACKWARD];
+}
+
 static void put_x_axis(FILE *out, const frame *f) {
-  const char *unit = f->share ? "share of the iteration''s steps (%)" : "step of the iteration";
+  const char *unit = f->share ? "share of the steps of each pass (%)" : "step of the iteration";
   if (f->share)
-    fputs("set xrange [0:100]\n", out);
+    fprintf(out,
+            "set xrange [0:%.9g]\nset xtics ('0' 0, '25' 12.5, '50' 25, '75' 37.5, '100' 50, '25' 62.5, '50' 75, "
+            "'75' 87.5, '100' 100)\n",
+            share_end(f));
   else
     fprintf(out, "set xrange [0.5:%" PRIu32 ".5]\n", f->n_steps);
   fprintf(out, "set xlabel '%s", unit);
@@ -93,10 +146,17 @@ static void put_x_axis(FILE *out, const frame *f) {
   fputs("'\n", out);
 }
 
+/* The highest line of room. */
+static uint64_t most_room(const frame *f) {
+  uint64_t most = 0;
+  for (unsigned i = 0; i < f->n_rooms; i++) most = f->rooms[i].bytes > most ? f->rooms[i].bytes : most;
+  return most;
+}
+
 static double top_of(const frame *f) {
   if (f->live) return (f->most_live > 0 ? f->most_live : 1) * 1.05;
   double most = f->most_bytes > 0 ? (double)f->most_bytes : f->unit.bytes;
-  double limit = (double)f->limit_bytes;
+  double limit = (double)most_room(f);
   return (limit > most ? limit : most) * 1.05 / f->unit.bytes;
 }
 
@@ -125,11 +185,18 @@ static void put_y_axes(FILE *out, const frame *f) {
   fprintf(out, "set y2range [0:%.9g]\n", (f->most_live > 0 ? f->most_live : 1) * 1.3);
 }
 
+/* The line at which a pass begins. */
+static double pass_place(const frame *f, unsigned pass) {
+  double before = 0.5;
+  if (f->share) return pass < PASSES ? fmin(pass_begin[pass], share_end(f)) : share_end(f);
+  for (unsigned p = 0; p < pass; p++) before += f->steps[p];
+  return before;
+}
+
 static void put_passes(FILE *out, const frame *f) {
-  if (f->share)
-    sn__put_passes(out, f->chart, 0, 50, 100, 1);
-  else if (f->first_back > 1)
-    sn__put_passes(out, f->chart, 0.5, f->first_back - 0.5, f->n_steps + 0.5, 1);
+  if (f->steps[FORWARD] == 0 || f->steps[BACKWARD] == 0) return;
+  sn__put_passes(out, f->chart, pass_place(f, FORWARD), pass_place(f, BACKWARD), pass_place(f, UPDATE), 1);
+  if (f->steps[UPDATE]) sn__put_update(out, f->chart, pass_place(f, UPDATE), pass_place(f, PASSES));
 }
 
 static void put_style(FILE *out, const frame *f) {
@@ -138,7 +205,7 @@ static void put_style(FILE *out, const frame *f) {
     return;
   }
   if (has_names(f))
-    fputs("unset key\nset rmargin at screen 0.69\n", out);
+    fputs("unset key\n", out);
   else
     fprintf(out,
             "set key below center horizontal maxcols 2 Left reverse samplen 3 spacing 1.25 height 0.8 font ',%s'\n",
@@ -151,13 +218,21 @@ static void put_style(FILE *out, const frame *f) {
 
 /* ---- curves ---- */
 
-static double place(const frame *f, const sn_result *result, uint32_t step) {
-  return f->share ? (step - 0.5) * 100 / result->n_steps : step;
+/* `counts` are the steps of the result's passes. */
+static double place(const frame *f, const uint32_t counts[PASSES], uint32_t step) {
+  uint32_t before = 0;
+  unsigned p = 0;
+  if (!f->share) return step;
+  for (; p < UPDATE && step > before + counts[p]; p++) before += counts[p];
+  if (counts[p] == 0) return pass_begin[p];
+  return pass_begin[p] + (step - before - 0.5) * (pass_begin[p + 1] - pass_begin[p]) / counts[p];
 }
 
 /* Data block $s<number>: step and memory, step and tensors; one line per bucket, each with the step that has the most.
  */
 static void put_data(FILE *out, const frame *f, unsigned number, const sn_result *result) {
+  uint32_t counts[PASSES];
+  count_passes(result, counts);
   fprintf(out, "$s%u << END\n", number);
   for (uint32_t begin = 0; begin < result->n_steps; begin += f->bucket) {
     const sn_step_row *memory = &result->steps[begin], *live = memory;
@@ -166,8 +241,8 @@ static void put_data(FILE *out, const frame *f, unsigned number, const sn_result
       if (row->tensor_bytes > memory->tensor_bytes) memory = row;
       if (row->live_tensors > live->live_tensors) live = row;
     }
-    fprintf(out, "%.9g %.9g %.9g %" PRIu32 "\n", place(f, result, memory->step),
-            (double)memory->tensor_bytes / f->unit.bytes, place(f, result, live->step), live->live_tensors);
+    fprintf(out, "%.9g %.9g %.9g %" PRIu32 "\n", place(f, counts, memory->step),
+            (double)memory->tensor_bytes / f->unit.bytes, place(f, counts, live->step), live->live_tensors);
   }
   fputs("END\n", out);
 }
@@ -327,38 +402,84 @@ static void put_leader(FILE *out, const mark *m, double x, const char *colour) {
           m->height, m->place, colour);
 }
 
+/* "room for tensors on k40c", or of several runtimes "room in pytorch on rtx4090". */
+static void put_room(FILE *out, const frame *f, const room_line *r) {
+  if (f->n_dialects > 1)
+    fprintf(out, "room in %s on ", r->dialect);
+  else
+    fputs("room for tensors on ", out);
+  sn__put_text(out, f->chart->curves[0].run->gpu, 20);
+}
+
 static void put_limit_name(FILE *out, const frame *f, const mark *m) {
   const char *font = sn__look_of(f->chart->form)->key_font;
-  fputs("set label 'room for tensors on ", out);
-  sn__put_text(out, f->chart->curves[0].run->gpu, 20);
+  const room_line *r = &f->rooms[m->curve - f->chart->n_curves];
+  fputs("set label '", out);
+  put_room(out, f, r);
   fprintf(out, "' at graph 1.025, graph %.9g left offset 0,0.45 textcolor rgb '#606060' font ',%s'\n", m->place, font);
   fprintf(out, "set label '%.*f %s' at graph 1.025, graph %.9g left offset 0,-0.55 font ',%s'\n",
-          f->unit.bytes > 1e9 ? 2 : 0, (double)f->limit_bytes / f->unit.bytes, f->unit.name, m->place, font);
+          f->unit.bytes > 1e9 ? 2 : 0, (double)r->bytes / f->unit.bytes, f->unit.name, m->place, font);
+}
+
+/* Below the curve's name; beside its run there is room for no more than the peak. */
+static void put_figures(FILE *out, const frame *f, const sn__curve *curve) {
+  if (f->chart->n_runs > 1) put_run(out, f, curve->run);
+  put_peak(out, f, curve->result, f->chart->n_runs == 1);
 }
 
 static void put_curve_name(FILE *out, const frame *f, const mark *m) {
   const sn__curve *curve = &f->chart->curves[m->curve];
   const char *colour = sn__colour(colour_of(f->chart, m->curve)), *font = sn__look_of(f->chart->form)->key_font;
-  put_leader(out, m, place(f, curve->result, peak_of(f, curve->result)->step), colour);
+  uint32_t counts[PASSES];
+  count_passes(curve->result, counts);
+  put_leader(out, m, place(f, counts, peak_of(f, curve->result)->step), colour);
   fprintf(out, "set label '");
   put_name(out, curve);
   fprintf(out, "' at graph 1.025, graph %.9g left offset 0,0.45 textcolor rgb '%s' font ',%s'\nset label '", m->place,
           colour, font);
-  if (f->chart->n_runs > 1) put_run(out, f, curve->run); /* two lines hold no more */
-  put_peak(out, f, curve->result, f->chart->n_runs == 1);
+  put_figures(out, f, curve);
   fprintf(out, "' at graph 1.025, graph %.9g left offset 0,-0.55 font ',%s'\n", m->place, font);
 }
 
+/* The letters of the longest name in the margin. */
+static size_t longest_name(const frame *f) {
+  char *text = NULL;
+  size_t size = 0, longest = 0;
+  for (unsigned i = 0; i < 2 * f->chart->n_curves + f->n_rooms; i++) {
+    unsigned curve = i / 2;
+    FILE *line = open_memstream(&text, &size);
+    if (!line) return longest;
+    if (i >= 2 * f->chart->n_curves)
+      put_room(line, f, &f->rooms[i - 2 * f->chart->n_curves]);
+    else if (i % 2)
+      put_figures(line, f, &f->chart->curves[curve]);
+    else
+      put_name(line, &f->chart->curves[curve]);
+    if (fclose(line) == 0 && size > longest) longest = size;
+    free(text);
+    text = NULL;
+  }
+  return longest;
+}
+
+/* Where the frame ends, as a share of the picture, so that the names beside it are not cut. */
+static double name_margin(const frame *f) {
+  enum { USUAL = 35 }; /* letters, for which 0.31 is enough */
+  double letters = fmax((double)longest_name(f), USUAL);
+  return 1 - fmin(0.31 * letters / USUAL, 0.56);
+}
+
 static void put_names(FILE *out, const frame *f) {
-  mark marks[MOST_NAMES + 1];
+  mark marks[MOST_NAMES + MOST_ROOMS];
   unsigned n = f->chart->n_curves, count = n;
   double top = top_of(f) * (f->live ? 1 : f->unit.bytes);
   if (!has_names(f)) return;
+  fprintf(out, "set rmargin at screen %.3g\n", name_margin(f));
   for (unsigned i = 0; i < n; i++) {
     const sn_step_row *peak = peak_of(f, f->chart->curves[i].result);
     marks[i] = (mark){i, (f->live ? peak->live_tensors : (double)peak->tensor_bytes) / top, 0};
   }
-  if (f->limit_bytes) marks[count++] = (mark){n, (double)f->limit_bytes / top, 0};
+  for (unsigned i = 0; i < f->n_rooms; i++) marks[count++] = (mark){n + i, (double)f->rooms[i].bytes / top, 0};
   spread(marks, count);
   for (unsigned i = 0; i < count; i++)
     if (marks[i].curve < n)
@@ -367,13 +488,14 @@ static void put_names(FILE *out, const frame *f) {
       put_limit_name(out, f, &marks[i]);
 }
 
-static void put_limit(FILE *out, const frame *f) {
-  if (f->limit_bytes == 0) return;
-  double limit = (double)f->limit_bytes / f->unit.bytes;
-  fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3", limit);
-  fprintf(out, " title '%sroom for tensors on ", f->chart->form == SN__FORM_TEXT ? " " : "");
-  sn__put_text(out, f->chart->curves[0].run->gpu, 32);
-  fprintf(out, ": %.*f %s'", f->unit.bytes > 1e9 ? 2 : 0, limit, f->unit.name);
+static void put_limits(FILE *out, const frame *f) {
+  for (unsigned i = 0; i < f->n_rooms; i++) {
+    double limit = (double)f->rooms[i].bytes / f->unit.bytes;
+    fprintf(out, ", %.9g with lines linecolor rgb '#808080' dashtype (20,6,4,6) linewidth 1.3 title '%s", limit,
+            f->chart->form == SN__FORM_TEXT ? " " : "");
+    put_room(out, f, &f->rooms[i]);
+    fprintf(out, ": %.*f %s'", f->unit.bytes > 1e9 ? 2 : 0, limit, f->unit.name);
+  }
 }
 
 void sn__curves_write(FILE *out, const sn__chart *chart) {
@@ -388,6 +510,6 @@ void sn__curves_write(FILE *out, const sn__chart *chart) {
   for (unsigned i = 0; i < chart->n_curves; i++) put_data(out, &f, i, chart->curves[i].result);
   for (unsigned i = 0; i < chart->n_curves; i++) put_curve(out, &f, i);
   for (unsigned i = 0; i < chart->n_curves && has_counts(&f); i++) put_counts(out, &f, i);
-  put_limit(out, &f);
+  put_limits(out, &f);
   fputs("\n", out);
 }

@@ -99,7 +99,8 @@ static void put_peak_step(FILE *out, const stack *k, size_t most,
 static const char *name_entry(const stack *k, unsigned part, char *name, size_t room) {
   char text[SN_UNIT_TEXT];
   uint64_t bytes = bytes_of(k, k->peak, part);
-  snprintf(name, room, "%s %s", sn__part_name(part, k->chart->curves[0].run),
+  bool kept = part == SN__PART_HOLES && k->reserved;
+  snprintf(name, room, "%s %s", kept ? "reserved, unused" : sn__part_name(part, k->chart->curves[0].run),
            bytes ? sn_print_bytes(bytes, text) : "-");
   return name;
 }
@@ -156,20 +157,31 @@ static void put_memory(FILE *out, const stack *k) {
           memory, memory);
 }
 
-/* With an arrow down to the peak, just above it, or where the device's line is there above that; towards the side on
- * which there is more room. */
+/* Where on the axis, as a share, the peak's name begins: around the peak, and within the frame. */
+static double name_place(double share, size_t letters) {
+  enum { FRAME = 60 }; /* letters of the frame's width */
+  double width = (double)letters / FRAME, left = share - width / 2;
+  if (left + width > 0.99) left = 0.99 - width;
+  return left > 0.01 ? left : 0.01;
+}
+
+/* With an arrow down to the peak, just above it, or where the device's line is there above that. */
 static void put_peak(FILE *out, const stack *k) {
-  char text[SN_UNIT_TEXT];
-  double x = k->peak + 1.5, share = (x - 1) / k->n_steps, unit = k->unit.bytes;
+  char text[SN_UNIT_TEXT], *name = NULL;
+  size_t letters = 0;
+  double x = k->peak + 1.5, unit = k->unit.bytes;
   double need = (double)k->need / unit, memory = (double)k->memory / unit, place = need + 0.08 * k->high;
   if (k->shows_memory && memory > need - 0.05 * k->high && memory < place + 0.1 * k->high)
     place = memory + 0.13 * k->high;
-  fprintf(out, "set label '%s at ", sn_print_bytes(k->need, text));
-  put_peak_step(out, k, 32, sn__put_text);
-  fprintf(out, "%s' at first %.9g, first %.9g %s boxed front\n", k->need > k->memory ? ": does not fit" : "", x, place,
-          share < 0.35   ? "left"
-          : share > 0.65 ? "right"
-                         : "center");
+  FILE *line = open_memstream(&name, &letters);
+  if (!line) return;
+  fprintf(line, "%s at ", sn_print_bytes(k->need, text));
+  put_peak_step(line, k, k->need > k->memory ? 12 : 24, sn__put_text);
+  fputs(k->need > k->memory ? ": does not fit" : "", line);
+  if (fclose(line) == 0)
+    fprintf(out, "set label '%s' at graph %.9g, first %.9g left boxed front\n", name,
+            name_place((x - 1) / k->n_steps, letters), place);
+  free(name);
   fprintf(out,
           "set arrow from first %.9g, first %.9g to first %.9g, first %.9g linewidth 0.9 size screen 0.008,20 filled "
           "front\n",

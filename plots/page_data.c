@@ -12,6 +12,7 @@
 #include "plots/plot_internal.h"
 
 #include "base/quote.h"
+#include "models/zoo.h"
 #include "sim/ask/explain.h"
 #include "sim/play/footprint.h"
 #include "sim/policy/strategy.h"
@@ -19,6 +20,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- columns ---- */
 
@@ -218,6 +220,7 @@ static void write_head(const sn_run *run, FILE *out) {
   write_count("image_height", run->image_height, out);
   write_count("image_width", run->image_width, out);
   write_count("image_depth", run->image_depth, out);
+  write_bool("tokens", sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1), out);
   write_text("gpu", run->gpu, out);
   write_text("device", run->device, out);
   write_count("memory", run->memory_bytes, out);
@@ -257,6 +260,11 @@ static void write_steps(const sn_timeline *t, FILE *out) {
   fputs("\"", out);
 }
 
+/* output, gradient, saved, parameter gradient, and x for scratch. */
+static char kind_letter(const char *kind) {
+  return strcmp(kind, "scratch") == 0 ? 'x' : kind[0];
+}
+
 static void write_tensors(const sn_timeline *t, FILE *out) {
   fputs(",\n\"tensors\":[", out);
   for (uint32_t i = 0; i < t->n_tensors; i++) {
@@ -264,7 +272,7 @@ static void write_tensors(const sn_timeline *t, FILE *out) {
     sn_quote_json(t->tensors[i].name, out);
   }
   fputs("],\n\"kinds\":\"", out);
-  for (uint32_t i = 0; i < t->n_tensors; i++) putc(t->tensors[i].kind[0], out); /* output, gradient */
+  for (uint32_t i = 0; i < t->n_tensors; i++) putc(kind_letter(t->tensors[i].kind), out);
   fputs("\",\n\"bytes\":[", out);
   for (uint32_t i = 0; i < t->n_tensors; i++) fprintf(out, i ? ",%" PRIu64 : "%" PRIu64, t->tensors[i].bytes);
   fputs("]", out);

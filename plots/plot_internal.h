@@ -232,6 +232,9 @@ const char *sn__axis_name(const sn_timeline *timeline);
  * names above the frame, where nothing is drawn. */
 void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide, double high, double top);
 
+/* The line behind which an axis has steps of the update, up to `high`, and their name. */
+void sn__put_update(FILE *out, const sn__chart *chart, double low, double high);
+
 /* The legend of a picture of several panels: a panel of its own, as wide as the picture, `top` of it high. Behind this
  * come its entries, the first with the separator "plot", the others with ",". */
 void sn__put_key_panel(FILE *out, const sn__chart *chart, double top);

@@ -7,32 +7,54 @@
 #include <math.h>
 #include <string.h>
 
-typedef enum kind { OUTPUT, GRADIENT, WORKSPACE, KINDS } kind;
+typedef enum kind { OUTPUT, SAVED, GRADIENT, PARAMETER_GRADIENT, SCRATCH, WORKSPACE, KINDS } kind;
 
 #define WORKSPACE_COLOUR "#555555"
 
 static const struct paint {
-  const char *name, *colour;
+  const char *tensor, *name, *colour; /* the kind of tensors, and what they are called */
   char letter;
-} paints[KINDS] = {[OUTPUT] = {"outputs", SN__SKY_BLUE, 'o'},
-                   [GRADIENT] = {"gradients", SN__ORANGE, 'g'},
-                   [WORKSPACE] = {"workspace", WORKSPACE_COLOUR, 'w'}};
+} paints[KINDS] = {[OUTPUT] = {"output", "outputs", SN__SKY_BLUE, 'o'},
+                   [SAVED] = {"saved", "saved for backward", SN__GREEN, 's'},
+                   [GRADIENT] = {"gradient", "gradients", SN__ORANGE, 'g'},
+                   [PARAMETER_GRADIENT] = {"parameter gradient", "gradients of parameters", SN__VERMILLION, 'p'},
+                   [SCRATCH] = {"scratch", "scratch", SN__PURPLE, 'x'},
+                   [WORKSPACE] = {"", "workspace", WORKSPACE_COLOUR, 'w'}};
 
 enum { LABEL_COLUMNS = 9, OTHER_ROWS = 9 /* of the text: heading, axis, legend */ };
 
 static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
   if (rect->tensor >= t->n_tensors) return WORKSPACE;
-  return strcmp(t->tensors[rect->tensor].kind, "gradient") == 0 ? GRADIENT : OUTPUT;
+  for (int k = OUTPUT; k < WORKSPACE; k++)
+    if (strcmp(t->tensors[rect->tensor].kind, paints[k].tensor) == 0) return (kind)k;
+  return OUTPUT;
+}
+
+static bool has_kind(const sn_timeline *t, kind wanted) {
+  for (uint32_t r = 0; t && r < t->n_rects; r++)
+    if (kind_of(t, &t->rects[r]) == wanted) return true;
+  return false;
+}
+
+/* What the legend has: outputs and gradients, and what else there is. */
+static bool is_shown(const sn__chart *chart, kind k) {
+  return k == OUTPUT || k == GRADIENT || has_kind(chart->timeline, k) || has_kind(chart->beside, k);
 }
 
 static double end_of(const sn_timeline *t) {
   return t->n_shown_columns + 1.0;
 }
 
-/* A workspace is held while its instruction runs. */
+/* A workspace is held while its instruction runs. What is held into the update, of which no column is shown, ends where
+ * the map does. */
 static double right_of(const sn_timeline *t, const sn_rect *rect) {
   uint32_t to = rect->to_instr > rect->from_instr ? rect->to_instr : rect->from_instr + 1;
-  return sn_timeline_place(t, to < t->n_instrs ? to : t->n_instrs);
+  double right = sn_timeline_place(t, to < t->n_instrs ? to : t->n_instrs);
+  return right < end_of(t) ? right : end_of(t);
+}
+
+static bool is_in_map(const sn_timeline *t, const sn_rect *rect) {
+  return sn_timeline_place(t, rect->from_instr) < end_of(t);
 }
 
 /* ---- gnuplot ---- */
@@ -45,7 +67,7 @@ static double shift_of(const sn_timeline *t) {
 static void put_rects_of(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted, double shift) {
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
-    if (kind_of(t, rect) != wanted) continue;
+    if (kind_of(t, rect) != wanted || !is_in_map(t, rect)) continue;
     fprintf(out, "%.9g %.9g %.9g %.9g\n", shift + sn_timeline_place(t, rect->from_instr), shift + right_of(t, rect),
             (double)rect->offset / unit->bytes, (double)(rect->offset + rect->bytes) / unit->bytes);
   }
@@ -61,12 +83,13 @@ static void put_rects(FILE *out, const sn__chart *chart, const sn__unit *unit, k
 
 /* White borders tell neighbours apart where there are few; many would turn all into border. Workspaces are held for one
  * instruction, so their own border makes them wide enough to be seen. */
-static void put_plot(FILE *out, const sn_timeline *t) {
-  const char *border = t->n_rects <= 400 ? "border rgb 'white' linewidth 0.5" : "noborder";
+static void put_plot(FILE *out, const sn__chart *chart) {
+  const char *border = chart->timeline->n_rects <= 400 ? "border rgb 'white' linewidth 0.5" : "noborder";
   for (int k = 0; k < KINDS; k++)
-    fprintf(out, "%s $k%d using 1:3:1:2:3:4 with boxxyerror fillcolor rgb '%s' fillstyle solid %s title '%s'",
-            k ? "," : "plot", k, paints[k].colour,
-            k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
+    if (is_shown(chart, (kind)k))
+      fprintf(out, "%s $k%d using 1:3:1:2:3:4 with boxxyerror fillcolor rgb '%s' fillstyle solid %s title '%s'",
+              k ? "," : "plot", k, paints[k].colour,
+              k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
 }
 
 /* Names of tensors in their rectangles, where they are likely to have room: the width of letters is not known here, so
@@ -77,7 +100,7 @@ static void put_names(FILE *out, const sn__chart *chart, const sn__unit *unit) {
   double across = end_of(t) - 1 + (chart->beside ? shift_of(t) : 0);
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
-    if (rect->tensor >= t->n_tensors) continue;
+    if (rect->tensor >= t->n_tensors || !is_in_map(t, rect)) continue;
     double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
     const char *name = t->tensors[rect->tensor].name;
     if ((right - left) / across * LETTERS < (double)strlen(name) + 1) continue;
@@ -124,8 +147,8 @@ static void put_beside(FILE *out, const sn__chart *chart, const sn__unit *unit) 
   const sn_timeline *t = chart->timeline, *other = chart->beside;
   double shift = shift_of(t), end = end_of(t), high = (double)other->pool_bytes / unit->bytes;
   int digits = unit->bytes > 1e9 ? 2 : 0;
-  fprintf(out, "set xtics ('1' 1, '%.9g' %.9g, '1' %.9g, '%.9g' %.9g)\n", end - 1, end, 1 + shift, end - 1,
-          end + shift);
+  fprintf(out, "set xtics ('1' 1, '%.9g | 1' %.9g, '' %.9g, '' %.9g, '%.9g' %.9g)\n", end - 1, (end + 1 + shift) / 2,
+          end, 1 + shift, end - 1, end + shift);
   fprintf(out, "set label 'packed: %.*f %s' at first 1, graph 0.975 offset 0.5,0 front\n", digits,
           (double)t->pool_bytes / unit->bytes, unit->name);
   fprintf(out, "set label 'first fit: %.*f %s' at first %.9g, graph 0.975 offset 0.5,0 front\n", digits, high,
@@ -140,7 +163,8 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   sn__unit unit = sn__unit_for(t->pool_bytes);
   double high = (double)t->pool_bytes / unit.bytes;
   sn__put_terminal(out, chart->form, chart->columns, chart->rows);
-  for (int k = 0; k < KINDS; k++) put_rects(out, chart, &unit, (kind)k);
+  for (int k = 0; k < KINDS; k++)
+    if (is_shown(chart, (kind)k)) put_rects(out, chart, &unit, (kind)k);
   fputs("set title '", out);
   sn__put_subject(out, chart, sn__put_text);
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
@@ -158,7 +182,7 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   put_names(out, chart, &unit);
   put_mark(out, chart, high);
   if (other) put_beside(out, chart, &unit);
-  put_plot(out, t);
+  put_plot(out, chart);
   put_high_water(out, chart->curves[0].result, &unit, high);
 }
 
@@ -201,7 +225,8 @@ sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   put_grid(out, &cells, t->pool_bytes, &unit);
   fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, sn_timeline_is_corun(t) ? "op " : "step ", (int)cells.columns - 1,
           t->n_shown_columns);
-  for (int k = 0; k < KINDS; k++) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
+  for (int k = 0; k < KINDS; k++)
+    if (is_shown(chart, (kind)k)) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
   fputs("\n", out);
   const sn_result *r = chart->curves[0].result;
   if (r->pool_step) fprintf(out, "set at step %" PRIu32 ", %s (%s)\n", r->pool_step, r->pool_pass, r->pool_cause);

@@ -52,6 +52,15 @@ void sn__put_passes(FILE *out, const sn__chart *chart, double low, double divide
   fprintf(out, "set label 'backward' at first %.9g, graph 1 center offset 0,%s\n", (divide + high) / 2, lift);
 }
 
+void sn__put_update(FILE *out, const sn__chart *chart, double low, double high) {
+  fprintf(out,
+          "set arrow from first %.9g, graph 0 to first %.9g, graph 1 nohead linecolor rgb '#808080' linewidth 0.7 "
+          "front\n",
+          low, low);
+  fprintf(out, "set label 'update' at first %.9g, graph 1 center offset 0,%s\n", (low + high) / 2,
+          sn__look_of(chart->form)->lift);
+}
+
 void sn__put_key_panel(FILE *out, const sn__chart *chart, double top) {
   fputs("unset label\nunset xlabel\nunset ylabel\nunset border\nunset tics\nset xrange [0:1]\nset yrange [0:1]\n"
         "set lmargin at screen 0.02\nset rmargin at screen 0.98\nset bmargin at screen 0.01\n",

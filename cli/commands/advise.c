@@ -3,10 +3,10 @@
 #include "sim/ask/advise.h"
 #include "base/arena.h"
 #include "base/units.h"
-#include "cli/commands/advise_calls.h"
 #include "cli/commands/advise_front.h"
 #include "cli/commands/advise_splits.h"
 #include "cli/commands/capacity.h"
+#include "cli/frame/answer.h"
 #include "cli/frame/table.h"
 #include "plots/front.h"
 #include "plots/plot.h"
@@ -21,6 +21,7 @@ typedef struct adviser {
   sn_question question;
   sn_advice *advice;
   sn_splits *splits;
+  sn_answer *answer;
 } adviser;
 
 static void add_pytorch(sn_question *q) {
@@ -73,13 +74,17 @@ static uint64_t over_bound(const sn_combination *c) {
 /* ---- table ---- */
 
 static void print_heading(const adviser *a, FILE *out) {
-  uint32_t fit = 0;
-  for (uint32_t i = 0; i < a->advice->n_all; i++) fit += a->advice->all[i].result->fits;
   sn_capacity_print_net("advice for", a->args->net, a->question.net->name, out);
   sn_capacity_print_batch(a->question.net, out);
   sn_capacity_print_where(&a->question, out);
+  fputs("\n\n", out);
+}
+
+static void print_count(const adviser *a, FILE *out) {
+  uint32_t fit = 0;
+  for (uint32_t i = 0; i < a->advice->n_all; i++) fit += a->advice->all[i].result->fits;
   fprintf(out,
-          "\n%" PRIu32 " combinations of strategy, workspace and memory: %" PRIu32 " fit, %" PRIu32
+          "%" PRIu32 " combinations of strategy, workspace and memory: %" PRIu32 " fit, %" PRIu32
           " are on the front\n\n",
           a->advice->n_all, fit, a->advice->n_front);
 }
@@ -121,7 +126,7 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
   for (uint32_t i = 0; i < a->advice->n_front; i++) {
     const sn_combination *c = front(a, i);
     char name[SN_STRATEGY_TEXT];
-    sn_table_cell(table, c == a->advice->best ? "*" : c->result->fits ? "" : "x");
+    sn_table_cell(table, c == a->advice->best && !a->for_pytorch ? "*" : c->result->fits ? "" : "x");
     sn_table_cell(table, "%s", sn_strategy_name(c->strategy, name));
     sn_table_cell(table, "%s", workspace_name(c));
     sn_table_cell(table, c->limited ? "%.1f" : "-", (double)c->memory_bytes / SN_MIB);
@@ -143,7 +148,8 @@ static sn_status print_table(const adviser *a, const sn_out *out, sn_err *err) {
 
 static void print_legend(const adviser *a, FILE *out) {
   char bound[SN_UNIT_TEXT];
-  fprintf(out, "\n%s%s%ssaves, costs: against the row above\n", a->advice->best ? "* the cheapest that fits; " : "",
+  fprintf(out, "\n%s%s%ssaves, costs: against the row above\n",
+          a->advice->best && !a->for_pytorch ? "* the cheapest that fits; " : "",
           front(a, 0)->result->fits ? "" : "x too large: its time where there is the memory; ",
           any_limited(a) ? "given: the --memory with which it takes so little, - all there is; " : "");
   fprintf(out, "over: beyond the %s that every plan takes: what is resident, and the tensors of the largest step\n",
@@ -232,7 +238,9 @@ static sn_status write_json(const adviser *a, FILE *out, sn_err *err) {
   sn_json_put_count(&o, "batch", a->question.net->batch);
   sn_capacity_put_where(&o, &a->question);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
-  if (sn_json_end(&o, "", true, "", out, err) != SN_OK || write_best(a, out, err) != SN_OK) return err->code;
+  if (sn_json_end(&o, "", true, "", out, err) != SN_OK || sn_answer_put(a->answer, out, err) != SN_OK ||
+      write_best(a, out, err) != SN_OK)
+    return err->code;
   fputs(",\"front\":[", out);
   for (uint32_t i = 0; i < a->advice->n_front; i++)
     if (write_front(a, i, out, err) != SN_OK) return err->code;
@@ -300,22 +308,24 @@ static sn_status fail_no_fit(const adviser *a, sn_err *err) {
   return err->code;
 }
 
-/* What to write in PyTorch; a loop over parts only where the plain one does not do. */
-static void print_calls(const adviser *a, FILE *out, sn_err *err) {
-  const sn_combination *best = a->advice->best;
-  sn_advise_print_calls(&a->question, best, out, err);
-  if (!best || best->strategy.recompute != SN_RECOMPUTE_NONE || best->strategy.offload != SN_OFFLOAD_NONE)
-    sn_advise_print_loop(a->splits, &a->question, out);
+/* The verdict and what to change, as simulate says it. */
+static sn_status print_answer(const adviser *a, const sn_out *out, sn_err *err) {
+  if (sn_answer_print(a->answer, sn_capacity_unit(&a->question), out, err) == SN_OK) fputs("\n", out->stream);
+  return err->code;
 }
 
+/* SuperNeurons' runtime does what its best strategy says; in PyTorch the answer above is what to do, and what stands
+ * below it shows what else there is. */
 static void print_all(const adviser *a, const sn_out *out, sn_err *err) {
   sn_prose prose;
   const sn_out *p = sn_prose_open(&prose, out);
   print_heading(a, p->stream);
-  if (print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
-  print_best(a, p->stream);
-  if (err->code == SN_OK) sn_advise_print_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, p, err);
-  if (err->code == SN_OK && a->for_pytorch) print_calls(a, p->stream, err);
+  if (a->for_pytorch) print_answer(a, p, err);
+  print_count(a, p->stream);
+  if (err->code == SN_OK && print_table(a, p, err) == SN_OK) print_legend(a, p->stream);
+  if (!a->for_pytorch) print_best(a, p->stream);
+  if (err->code == SN_OK && !a->for_pytorch)
+    sn_advise_print_splits(a->splits, &a->question, front(a, 0)->result->iteration_ns, p, err);
   sn_prose_close(&prose);
 }
 
@@ -326,21 +336,26 @@ static sn_status answer(adviser *a, sn_err *err) {
   choose_strategies(a);
   a->advice = sn_advise(q->net, &q->device, q->strategies, q->n_strategies, &q->options, err);
   if (a->advice) a->splits = sn_advise_splits(q, err);
+  if (a->splits) a->answer = sn_question_answer(q, err);
   sn_out_progress(NULL);
-  if (!a->advice || !a->splits || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
+  if (!a->answer || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {
     print_all(a, &out, err);
   }
   if (sn_out_close(&out, err) != SN_OK || (a->args->output && draw(a, err) != SN_OK)) return err->code;
+  if (a->for_pytorch) return sn_answer_fail(a->answer, q->device.name, err);
   return a->advice->best ? SN_OK : fail_no_fit(a, err);
 }
 
 sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
   bool framework = sn_question_is_of_pytorch(args);
-  adviser a = {.args = args, .for_pytorch = args->for_pytorch || (framework && args->n_strategies == 0)};
-  if (args->front && (args->for_pytorch || args->n_strategies > 0 || args->inference))
+  bool for_pytorch = args->n_strategies > 0
+                         ? sn_runtime_of_all(args->strategies, args->n_strategies) == SN_RUNTIME_PYTORCH
+                         : !args->front && args->runtime != SN_RUNTIME_SUPERNEURONS;
+  adviser a = {.args = args, .for_pytorch = for_pytorch};
+  if (args->front && (args->runtime == SN_RUNTIME_PYTORCH || args->n_strategies > 0 || args->inference))
     return sn_fail(err, SN_BAD_USAGE,
                    "--front compares rules of training that it chooses; --for, --strategy and --inference "
                    "do not go with it");
@@ -356,6 +371,7 @@ sn_status sn_cli_advise(const sn_args *args, sn_err *err) {
     sn_advise_front(&a.question, err);
   else
     answer(&a, err);
+  sn_answer_free(a.answer);
   sn_splits_free(a.splits);
   sn_advice_free(a.advice);
   sn_question_free(&a.question);

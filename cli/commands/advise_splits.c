@@ -69,27 +69,6 @@ sn_status sn_advise_print_splits(const sn_splits *splits, const sn_question *q, 
   return SN_OK;
 }
 
-/* ---- PyTorch's loop ---- */
-
-static const sn_split *find_eager(const sn_splits *splits) {
-  for (uint32_t i = 0; i < splits->count; i++)
-    if (sn_dialect_of(splits->all[i].strategy.dialect)->eager) return &splits->all[i];
-  return NULL;
-}
-
-void sn_advise_print_loop(const sn_splits *splits, const sn_question *q, FILE *out) {
-  const sn_split *s = find_eager(splits);
-  char name[SN_STRATEGY_TEXT];
-  if (!s) return;
-  fprintf(out,
-          "\nor with --strategy %s in %" PRIu32 " parts of %" PRIu32 " %s, which add up their gradients:\n"
-          "  optimizer.zero_grad()\n"
-          "  for inputs, labels in parts:\n"
-          "    (loss(net(inputs), labels) / %" PRIu32 ").backward()\n"
-          "  optimizer.step()\n",
-          sn_strategy_name(s->strategy, name), batches_of(s, q), s->batch, sn_capacity_unit(q), batches_of(s, q));
-}
-
 /* ---- JSON ---- */
 
 static sn_status write_split(const sn_split *s, const sn_question *q, int64_t whole_ns, const char *before, FILE *out,

@@ -19,9 +19,6 @@ sn_splits *sn_advise_splits(const sn_question *question, sn_err *err);
 sn_status sn_advise_print_splits(const sn_splits *splits, const sn_question *question, int64_t whole_ns,
                                  const sn_out *out, sn_err *err);
 
-/* How a loop in PyTorch accumulates gradients: the fastest of the splits with a strategy of PyTorch's. */
-void sn_advise_print_loop(const sn_splits *splits, const sn_question *question, FILE *out);
-
 /* ,"splits":[ .. ] */
 sn_status sn_advise_write_splits(const sn_splits *splits, const sn_question *question, int64_t whole_ns, FILE *out,
                                  sn_err *err);

@@ -52,8 +52,13 @@ const char *sn_capacity_unit(const sn_question *q) {
 void sn_capacity_print_context(const sn_question *q, FILE *out) {
   char text[SN_UNIT_TEXT];
   fprintf(out, "context %s", sn_print_bytes(q->device.context_bytes, text));
-  if (sn_question_asks_pytorch(q))
-    fprintf(out, " (in PyTorch %s)", sn_print_bytes(sn_device_bare_context(&q->device, true), text));
+  if (sn_question_asks_pytorch(q)) {
+    fprintf(out, " (in PyTorch %s", sn_print_bytes(sn_device_bare_context(&q->device, true), text));
+    sn_report_seen(&q->device, out);
+    if (q->device.conv_context_bytes)
+      fprintf(out, ", with a CONV %s more", sn_print_bytes(q->device.conv_context_bytes, text));
+    fputs(")", out);
+  }
   if (q->device.kernel_bytes)
     fprintf(out, " and %s a shape of CONV, DECONV or FC", sn_print_bytes(q->device.kernel_bytes, text));
 }
@@ -65,7 +70,7 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
   sn_table_print_clean(out, d->name);
   if (!q->args->profile) fputs(sn_report_assumed, out);
   fprintf(out, ": %s usable%s\n", sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
-          d->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
+          d->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
   if (q->margin_bytes) {
     fprintf(out, "margin: %s of it kept free", sn_print_bytes(q->margin_bytes, text));
     fprintf(out, ", %s to plan with\n", sn_print_bytes(d->memory_bytes, text));

@@ -164,7 +164,7 @@ static void print_notes(const ranking *r, FILE *out) {
   if (r->lacking > 0)
     fprintf(out, "left out: %" PRIu32 " GPUs whose tensor cores do not do %s, or that have none\n", r->lacking,
             sn_precision_name(r->question->options.iteration.precision));
-  if (nominal) fputs("* nominal: what the driver leaves is not known\n", out);
+  if (nominal) fputs("* of the nominal size: what CUDA reports is not known\n", out);
   fputs("speeds are a model, fitted to the k40c alone (docs/cost-model.md)\n", out);
 }
 

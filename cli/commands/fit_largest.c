@@ -3,6 +3,7 @@
 #include "base/units.h"
 #include "cli/commands/capacity.h"
 #include "cli/commands/fit.h"
+#include "cli/frame/answer.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 #include "sim/ask/fit.h"
@@ -18,6 +19,7 @@ typedef struct asked {
   sn_knob knob;
   sn_fit *fit;
   char name[SN_NET_NAME]; /* what a file calls its network */
+  sn_answer *answer;      /* of the largest batch; NULL: another knob is turned */
 } asked;
 
 static const char *knob_name(const asked *a) {
@@ -131,6 +133,19 @@ static sn_status print_stop(const asked *a, const sn_fit_answer *x, const sn_out
   return sn_capacity_print_tensors(&x->binding, out, err);
 }
 
+static const sn_fit_answer *find_row(const asked *a, const char *strategy) {
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < a->fit->n_answers; i++)
+    if (strcmp(sn_strategy_name(a->fit->answers[i].strategy, name), strategy) == 0) return &a->fit->answers[i];
+  return NULL;
+}
+
+/* The batch of PyTorch's loop as it stands, and what training with it looks like. */
+static sn_status print_answer(const asked *a, const sn_out *out, sn_err *err) {
+  fprintf(out->stream, "\nbatch %" PRIu32 " with %s:\n\n", a->question.net->batch, a->answer->strategy);
+  return sn_answer_print(a->answer, sn_capacity_unit(&a->question), out, err);
+}
+
 static void print_best(const asked *a, const sn_fit_answer *best, FILE *out) {
   char name[SN_STRATEGY_TEXT], host[SN_UNIT_TEXT];
   fprintf(out, "\nlargest: %s, %s %" PRIu32 ", %.2f %s/s", sn_strategy_name(best->strategy, name), knob_name(a),
@@ -145,7 +160,10 @@ static sn_status print_all(const asked *a, const sn_out *out, sn_err *err) {
   print_heading(a, out->stream);
   if (print_table(a, out, err) != SN_OK) return err->code;
   print_proof(a, out->stream);
-  if (best && a->fit->n_answers > 1) print_best(a, best, out->stream);
+  bool one = a->answer && a->args->n_strategies == 0 && a->answer->runtime == SN_RUNTIME_PYTORCH;
+  if (one && print_answer(a, out, err) != SN_OK) return err->code;
+  if (one && best) best = find_row(a, a->answer->strategy);
+  if (best && a->fit->n_answers > 1 && !one) print_best(a, best, out->stream);
   for (uint32_t i = 0; i < a->fit->n_answers; i++)
     if ((a->args->explain || (best && best == &a->fit->answers[i]) || a->fit->n_answers == 1) &&
         print_stop(a, &a->fit->answers[i], out, err) != SN_OK)
@@ -217,7 +235,9 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
   if (a->spec.kind != SN_KNOB_BATCH) sn_json_put_count(&o, "batch", a->args->batch);
   if (a->args->image) sn_json_put_count(&o, "image", a->args->image);
   sn_json_put_text(&o, "version", SNSIM_VERSION);
-  if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
+  if (sn_json_end(&o, "", true, "", out, err) != SN_OK) return err->code;
+  if (a->answer && sn_answer_put(a->answer, out, err) != SN_OK) return err->code;
+  fputs(",\"results\":[", out);
   for (uint32_t i = 0; i < a->fit->n_answers; i++)
     if (write_answer(&a->fit->answers[i], i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]}\n", out);
@@ -317,6 +337,24 @@ static sn_net *make_and_tell(const void *user, uint32_t value, sn_err *err) {
   return NULL;
 }
 
+/* The answer of simulate at the largest batch of the strategies whose verdict that is; of a batch of 1 where there is
+ * none. */
+static sn_status find_answer(asked *a, sn_err *err) {
+  uint32_t largest = 0;
+  sn_question *q = &a->question;
+  if (a->spec.kind != SN_KNOB_BATCH || a->fit->n_answers == 0) return SN_OK;
+  sn_strategy judged[SN_ARGS_STRATEGIES];
+  uint32_t count = sn_question_judged(q, judged);
+  char name[SN_STRATEGY_TEXT];
+  for (uint32_t i = 0; i < count; i++) {
+    const sn_fit_answer *row = find_row(a, sn_strategy_name(judged[i], name));
+    if (row && row->search.value > largest) largest = row->search.value;
+  }
+  q->net = a->knob.make(a->knob.user, largest ? largest : a->knob.low, err);
+  if (q->net) a->answer = sn_question_answer(q, err);
+  return err->code;
+}
+
 static sn_status answer(asked *a, sn_err *err) {
   sn_out out;
   sn_knob knob = a->knob;
@@ -324,8 +362,9 @@ static sn_status answer(asked *a, sn_err *err) {
   knob.user = a;
   a->fit = sn_fit_largest(&knob, &a->question.device, a->question.strategies, a->question.n_strategies,
                           &a->question.options, err);
+  if (a->fit) find_answer(a, err);
   sn_out_progress(NULL);
-  if (!a->fit || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK) return err->code;
+  if (err->code != SN_OK || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {
@@ -351,6 +390,7 @@ sn_status sn_cli_fit_largest(const sn_args *args, sn_err *err) {
       sn_question_open(args, &a.question, err) != SN_OK)
     return err->code;
   if (sn_knob_open(&a.spec, &a.knob, err) == SN_OK && read_name(&a, err) == SN_OK) answer(&a, err);
+  sn_answer_free(a.answer);
   sn_fit_free(a.fit);
   sn_question_free(&a.question);
   return err->code;

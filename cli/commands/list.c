@@ -240,7 +240,8 @@ static const struct list {
     {"nets", "Layers with FORK and DATA. For a network of your own: --net FILE.json.", list_nets, net_columns,
      sizeof net_columns / sizeof net_columns[0]},
     {"gpus",
-     "* nominal: what the driver leaves is not known. For a GPU of your own: --gpu\nFILE.json, or snsim calibrate.",
+     "* of the nominal size: what CUDA reports is not known. For a GPU of your\nown: --gpu FILE.json, or snsim "
+     "calibrate.",
      list_gpus, gpu_columns, sizeof gpu_columns / sizeof gpu_columns[0]},
     {"strategies",
      "Where no --strategy is given, pytorch is simulated, and the 13 from baseline to\n"

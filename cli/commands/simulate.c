@@ -6,6 +6,7 @@
  * the store has to say waits until the table is out, so that its failure does not lose the table. Only a --db that
  * cannot be written is an error at once: it is what was asked for. */
 #include "base/units.h"
+#include "cli/frame/answer.h"
 #include "cli/frame/json.h"
 #include "cli/frame/options.h"
 #include "cli/frame/origins.h"
@@ -58,6 +59,25 @@ static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
   for (uint32_t i = 0; i < run->n_results; i++) results[i] = &run->results[i];
   sn_question_advise(q, run->n_results == q->n_strategies ? results : NULL, err);
   if (slow(q) || q->shown) sn_out_progress(NULL);
+}
+
+/* In the words of the answer, which the screen has, where there is one of PyTorch. */
+static void fail_by_answer(const sn_question *q, const sn_run *run, sn_err *err) {
+  sn_answer *answer = sn_answer_read(run->answer, err);
+  if (answer && answer->runtime == SN_RUNTIME_PYTORCH && answer->searched)
+    sn_answer_fail(answer, q->device.name, err);
+  else if (answer && answer->verdict == SN_VERDICT_NO)
+    advise(q, run, err);
+  sn_answer_free(answer);
+}
+
+/* Of strategies that were named one is enough; else the verdict says it. */
+static void fail_no_fit(const sn_question *q, const sn_run *run, sn_err *err) {
+  if (q->args->n_strategies > 0 && sn_run_best(run)) return;
+  if (*run->answer)
+    fail_by_answer(q, run, err);
+  else if (!sn_run_best(run))
+    advise(q, run, err);
 }
 
 static sn_status put_run(sn_store *store, void *what, sn_err *err) {
@@ -144,13 +164,17 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   sn_run *run = simulate(q, err);
   if (!run) return err->code;
   if (q->args->name) run->name = q->args->name;
+  if (sn_question_answer_run(q, run, err) != SN_OK) {
+    sn_run_free(run);
+    return err->code;
+  }
   keep(q->args, run, &kept);
   bool printed = print(q->args, run, err) == SN_OK;
   if (printed) write_plan(q, err);
   tell_precision(q);
   tell_loss(q);
   tell(q, &kept, !printed);
-  if (err->code == SN_OK && !sn_run_best(run)) advise(q, run, err);
+  if (err->code == SN_OK) fail_no_fit(q, run, err);
   sn_run_free(run);
   if (kept.err.code == SN_OK || (err->code != SN_OK && err->code != SN_NO_FIT)) return err->code;
   if (err->code == SN_NO_FIT) sn_out_complain(sn_status_name(err->code), err->text); /* two things to say */

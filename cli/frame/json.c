@@ -3,6 +3,7 @@
 #include "cli/frame/json.h"
 
 #include "base/units.h"
+#include "cli/frame/answer.h"
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
 
@@ -302,10 +303,20 @@ sn_status sn_json_write_failures(const sn_run *run, FILE *out, sn_err *err) {
   return err->code;
 }
 
+/* Read and written again: a store may be of a stranger's. */
+static sn_status write_answer(const sn_run *run, FILE *out, sn_err *err) {
+  sn_answer *answer = sn_answer_read(run->answer, err);
+  if (answer) sn_answer_put(answer, out, err);
+  sn_answer_free(answer);
+  return err->code;
+}
+
 sn_status sn_json_write_run(const sn_run *run, bool steps, bool explain, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
   sn_json_put_run(&o, run);
-  if (sn_json_end(&o, "", true, ",\"results\":[", out, err) != SN_OK) return err->code;
+  if (sn_json_end(&o, "", true, "", out, err) != SN_OK) return err->code;
+  if (*run->answer && write_answer(run, out, err) != SN_OK) return err->code;
+  fputs(",\"results\":[", out);
   for (uint32_t i = 0; i < run->n_results; i++)
     if (sn_json_write_result(&run->results[i], steps, explain, i ? ",\n" : "\n", out, err) != SN_OK) return err->code;
   fputs("\n]", out);

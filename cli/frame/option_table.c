@@ -82,8 +82,9 @@ static const sn_option options[] = {
     {"allocators", "pool|cuda|pytorch|pytorch-expandable,..", 0, SN_CMD_SWEEP, "Points",
      "Of pool, cuda, pytorch, pytorch-expandable. Default: pool.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ALLOCATORS])},
-    {"optimizers", "momentum|sgd|adam|adamw|adam8bit|adamw8bit,..", 0, SN_CMD_SWEEP, "Points",
-     "What updates parameters. Default: momentum.", sn__parse_list, offsetof(sn_args, axes[SN_AXIS_OPTIMIZERS])},
+    {"optimizers", "momentum|sgd|adam|adamw|adam8bit|adamw8bit|rmsprop|adagrad|adafactor|lion,..", 0, SN_CMD_SWEEP,
+     "Points", "What updates parameters; adamw:impl=fused and the like name an implementation. Default: momentum.",
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_OPTIMIZERS])},
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
     {"precisions", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
@@ -108,8 +109,9 @@ static const sn_option options[] = {
      "Of a sweep of several: which. Default: host.", sn__parse_external, offsetof(sn_args, external)},
     {"allocator", "pool|cuda|pytorch|pytorch-expandable", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several: which. Default: pool.", sn__parse_allocator, offsetof(sn_args, allocator)},
-    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer, offsetof(sn_args, optimizer)},
+    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit|rmsprop|adagrad|adafactor|lion", 0, SN_CMD_PLOT,
+     "What to draw", "Of a sweep of several: which. Default: momentum.", sn__parse_optimizer,
+     offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
     {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
@@ -188,7 +190,12 @@ static const sn_option options[] = {
      "Usable memory of the device instead of its own: 8GiB, 11439MiB, 12GB; the i makes it a power of 1024.",
      sn__parse_bytes, offsetof(sn_args, memory)},
     {"context", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_PLAY, "Where",
-     "Memory that driver and libraries take; 0 is allowed.", sn__parse_bytes_or_0, offsetof(sn_args, context)},
+     "Memory that driver and libraries take, whatever --modules says; 0 is allowed.", sn__parse_bytes_or_0,
+     offsetof(sn_args, context)},
+    {"modules", "lazy|eager", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_PLAY, "Where",
+     "When CUDA loads kernels in PyTorch: as they are used (lazy, default since CUDA 11.7: the context that users "
+     "report), or all at once (eager: 1 GiB more).",
+     sn__parse_modules, offsetof(sn_args, eager_modules)},
     {"host-memory", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
      "Memory that the host has for tensors sent out: a plan that needs more does not fit. Default: what the GPU's "
      "profile says; without that, it is shown and not limited.",
@@ -196,9 +203,11 @@ static const sn_option options[] = {
     {"pool", "SIZE", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_RUN | SN_CMD_VALIDATE, "Where",
      "Size of the pool for tensors and workspace, instead of all that context and parameters leave.", sn__parse_bytes,
      offsetof(sn_args, pool)},
-    {"for", "superneurons|pytorch", 0, SN_CMD_ADVISE, "How",
-     "Whose techniques to try: SuperNeurons' (default), or what PyTorch offers, with the calls that do it.",
-     sn__parse_for, offsetof(sn_args, for_pytorch)},
+    {"for", "pytorch|superneurons|mxnet|singa|all", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP,
+     "How",
+     "Whose runtime trains: its strategies are tried where --strategy names none, and the verdict is its. Default: "
+     "pytorch; `snsim --net ..` shows SuperNeurons' rows below.",
+     sn__parse_for, offsetof(sn_args, runtime)},
     {"margin", "SIZE|P%", 0, SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",
@@ -291,14 +300,16 @@ static const sn_option options[] = {
      "How many of the iterations, the first, do not count for times: fewer than --iterations, 0 is allowed. Default: "
      "1.",
      sn__parse_warmup, 0},
-    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit", 0,
+    {"optimizer", "momentum|sgd|adam|adamw|adam8bit|adamw8bit|rmsprop|adagrad|adafactor|lion", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_THREADS,
      "How",
      "What updates parameters: momentum (default), which keeps one value for each parameter; sgd, none; adam or adamw, "
-     "two; adam8bit or adamw8bit, two of one byte each, as bitsandbytes has them, which are simulated only. A GPU "
-     "trains "
-     "by the first two.",
+     "two; adam8bit or adamw8bit, two of one byte each, as bitsandbytes has them; rmsprop, adagrad and lion, one; "
+     "adafactor, a row and a column of each matrix. Behind it may stand ,impl=foreach, ,impl=fused or ,impl=loop: how "
+     "PyTorch does it. Without it is foreach (of adafactor and lion loop); adam and adamw of transformers' networks "
+     "are "
+     "fused, as Hugging Face's Trainer has them. A GPU trains by the first two, a CPU by the first four.",
      sn__parse_optimizer, offsetof(sn_args, optimizer)},
     {"accumulate", "N", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE,
      "How",

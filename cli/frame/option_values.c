@@ -221,6 +221,13 @@ sn_status sn__parse_allocator(const char *what, const char *text, void *place, s
   return sn_allocator_parse(text, place, err);
 }
 
+sn_status sn__parse_modules(const char *what, const char *text, void *place, sn_err *err) {
+  bool *eager = place;
+  *eager = strcmp(text, "eager") == 0;
+  if (*eager || strcmp(text, "lazy") == 0) return SN_OK;
+  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is neither lazy nor eager", what, text);
+}
+
 sn_status sn__parse_placement(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   (void)what;
@@ -284,9 +291,8 @@ sn_status sn__parse_order(const char *what, const char *text, void *place, sn_er
 }
 
 sn_status sn__parse_for(const char *what, const char *text, void *place, sn_err *err) {
-  *(bool *)place = strcmp(text, "pytorch") == 0;
-  if (*(bool *)place || strcmp(text, "superneurons") == 0) return SN_OK;
-  return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: superneurons, pytorch", what, text);
+  if (sn_runtime_parse(text, place, err) != SN_OK) sn_err_prefix(err, "%s", what);
+  return err->code;
 }
 
 sn_status sn__parse_kind(const char *what, const char *text, void *place, sn_err *err) {

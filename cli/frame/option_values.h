@@ -32,6 +32,7 @@ sn__parse sn__parse_list;
 sn__parse sn__parse_workspace;
 sn__parse sn__parse_external;
 sn__parse sn__parse_allocator;
+sn__parse sn__parse_modules;
 sn__parse sn__parse_placement;
 sn__parse sn__parse_optimizer;
 sn__parse sn__parse_precision;

@@ -22,6 +22,7 @@
 #include "sim/ask/grid.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/route.h"
+#include "sim/policy/runtime.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,6 +69,7 @@ typedef struct sn_args {
   uint32_t n_strategies; /* 0: none given */
   sn_workspace workspace;
   sn_external external;
+  bool eager_modules; /* --modules eager */
   sn_allocator allocator;
   sn_placement placement;
   bool placement_given;
@@ -85,8 +87,8 @@ typedef struct sn_args {
   const char *data, *trace;
   sn_weight_files files; /* of `run` */
   bool init_given;
-  bool front;       /* of `advise`: rules beside the optimum */
-  bool for_pytorch; /* advise: what PyTorch offers, instead of SuperNeurons' techniques */
+  bool front;         /* of `advise`: rules beside the optimum */
+  sn_runtime runtime; /* --for */
   sn_cost_source costs;
   const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
   sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */

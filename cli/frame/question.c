@@ -34,9 +34,11 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
     device->memory_bytes = args->memory.bytes;
     device->memory_nominal = false;
   }
+  if (args->eager_modules) sn_device_load_eagerly(device);
   if (args->context.given) {
     device->context_bytes = device->library_context_bytes = args->context.bytes;
-    device->kernel_bytes = 0;
+    device->library_context_seen[0] = 0;
+    device->conv_context_bytes = device->kernel_bytes = 0;
   }
   if (args->host_memory.given) device->host_memory_bytes = args->host_memory.bytes;
   *margin_bytes = margin_of(args, device->memory_bytes);
@@ -76,6 +78,9 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   if (load_profile(args, q, &unread, err) != SN_OK) return err->code;
   if (unread.code != SN_OK && tell_unread(args, &unread, err) != SN_OK) return err->code;
   if (!args->which && sn_device_check_precision(&q->device, args->precision, err) != SN_OK) return err->code;
+  if (!args->which && sn_device_emulates(&q->device, args->precision))
+    sn_out_say("%s: %s has no tensor cores for it: the bytes are right, the times, at fp32's rate, are a guess",
+               sn_precision_name(args->precision), q->device.name);
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
@@ -93,14 +98,16 @@ bool sn_question_is_of_pytorch(const sn_args *args) {
   return sn_precision_is_amp(args->precision) || *args->freeze || (args->net && sn_net_lora(args->net));
 }
 
-/* Of those that nobody named, the ones that can be asked for this. */
+/* Those that are named, else the runtime's. */
 static void choose_strategies(const sn_args *args, sn_question *q) {
   q->n_strategies = 0;
   for (uint32_t i = 0; i < args->n_strategies; i++) sn_question_add(q, args->strategies[i]);
   if (args->n_strategies > 0) return;
-  bool framework = sn_question_is_of_pytorch(args);
-  for (uint32_t i = 0; i < SN_STRATEGY_SHOWN && !framework; i++) sn_question_add(q, sn_strategy_shown(i));
-  for (uint32_t i = 0; i < SN_STRATEGY_PYTORCH && framework; i++) sn_question_add(q, sn_strategy_framework(i));
+  sn_iteration iteration = q->options.iteration;
+  if (args->net && sn_net_lora(args->net)) iteration.freeze = "*"; /* adapters: all others train all */
+  bool both = args->runtime == SN_RUNTIME_DEFAULT && args->command->bit == SN_CMD_SIMULATE; /* one runtime elsewhere */
+  sn_runtime runtime = args->runtime == SN_RUNTIME_DEFAULT && !both ? SN_RUNTIME_PYTORCH : args->runtime;
+  q->n_strategies = sn_runtime_strategies(runtime, iteration, q->strategies);
 }
 
 sn_status sn_question_check_corun(const sn_args *args, sn_err *err) {

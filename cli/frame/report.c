@@ -3,6 +3,7 @@
 #include "cli/frame/report.h"
 
 #include "base/units.h"
+#include "cli/frame/answer.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
 #include "sim/ask/explain.h"
@@ -49,13 +50,32 @@ static const char *state_name(const sn_run *run) {
                                                                            : "optimizer state";
 }
 
+void sn_report_seen(const sn_device *d, FILE *out) {
+  char least[SN_UNIT_TEXT], most[SN_UNIT_TEXT];
+  if (d->library_context_seen[0])
+    fprintf(out, "; %s to %s seen", sn_print_bytes(d->library_context_seen[0], least),
+            sn_print_bytes(d->library_context_seen[1], most));
+}
+
+/* Of a known GPU whose rows count with its own figure, and not with --context's. */
+static void print_seen(const sn_run *run, const sn_result *r, FILE *out) {
+  sn_device device;
+  sn_err unknown = SN_ERR_INIT;
+  if (!sn_device_is_known(run->gpu) || sn_device_load(run->gpu, &device, &unknown) != SN_OK) return;
+  if (r->context_bytes == device.library_context_bytes) sn_report_seen(&device, out);
+}
+
 /* PyTorch makes the gradients of parameters as they come, and has nothing beside the graph but BN's running figures. */
 static void print_resident(const sn_run *run, const sn_result *r, FILE *out) {
   char text[SN_UNIT_TEXT];
   const sn_persistent *p = &r->persistent;
   bool pytorch = sn_live_total(&r->live) > 0;
-  fprintf(out, "%s: context %s%s", pytorch ? "in PyTorch" : "always resident", sn_print_bytes(r->context_bytes, text),
-          pytorch && r->reserved_bytes ? " with libraries in use" : "");
+  fprintf(out, "%s: context %s", pytorch ? "in PyTorch" : "always resident", sn_print_bytes(r->context_bytes, text));
+  if (pytorch && r->reserved_bytes) {
+    fputs(" (libraries in use", out);
+    print_seen(run, r, out);
+    fputs(")", out);
+  }
   print_size(out, "parameters", p->parameters);
   print_size(out, "gradients", p->parameter_gradients);
   print_size(out, state_name(run), p->optimizer_state);
@@ -163,7 +183,7 @@ static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   if (out->color) fputs("\033[0m", f);
   if (assumed) fputs(sn_report_assumed, f);
   fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
-          run->memory_nominal ? " (nominal: what the driver leaves is not known)" : "");
+          run->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
           sn_print_count(run->parameters, text));
   fprintf(f, ", %s multiply-adds forward\n", sn_print_count(run->macs, text));
@@ -364,11 +384,11 @@ static void print_least(const sn_run *run, FILE *out) {
   fprintf(out, ", %s\n", sn_print_bytes(bytes, text));
 }
 
-static void print_summary(const sn_run *run, FILE *out) {
+static void print_summary(const sn_run *run, const char *fastest_is, FILE *out) {
   const sn_result *fastest = sn_run_best(run);
   if (run->n_results < 2) return;
   if (fastest)
-    sn_table_printf(out, "\nfastest that fits: %s, %.2f %s/s\n", fastest->strategy, fastest->images_per_second,
+    sn_table_printf(out, "\n%s %s, %.2f %s/s\n", fastest_is, fastest->strategy, fastest->images_per_second,
                     sn_report_run_unit(run));
   else
     fputs("\nnone fits\n", out);
@@ -477,13 +497,56 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
   }
 }
 
+/* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)" */
+static void print_question(const sn_run *run, const sn_answer *answer, bool assumed, const sn_out *out) {
+  FILE *f = out->stream;
+  if (out->color) fputs("\033[1m", f);
+  print_net(run, f);
+  print_batch(run, f);
+  if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
+  fprintf(f, ", %s", sn_runtime_title(answer->runtime));
+  if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
+  if (!run->inference) sn_table_printf(f, ", %s", run->optimizer);
+  if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
+  if (run->inference) fputs(", run and not trained", f);
+  fputs(", on ", f);
+  sn_table_print_clean(f, run->gpu);
+  fprintf(f, " (%.1f GiB)", (double)run->memory_bytes / GIB);
+  if (out->color) fputs("\033[0m", f);
+  fprintf(f, "%s\n\n", assumed ? sn_report_assumed : "");
+}
+
+static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
+  sn_answer *answer = sn_answer_read(run->answer, err);
+  if (!answer) return err->code;
+  print_question(run, answer, wish.assumed, out);
+  if (sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK) fputs("\n", out->stream);
+  sn_answer_free(answer);
+  return err->code;
+}
+
+/* The run without PyTorch's row, whose answer stands above, where SuperNeurons' combinations follow. */
+static sn_run without_answered(const sn_run *run) {
+  sn_run rest = *run;
+  bool both = *run->answer && run->n_results > 1 && strcmp(run->results[0].strategy, "pytorch") == 0 &&
+              strcmp(run->results[1].strategy, "baseline") == 0;
+  if (both) rest.results++, rest.n_results--;
+  return rest;
+}
+
 static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
+  sn_run rest = without_answered(run);
+  bool both = rest.n_results < run->n_results;
+  if (*run->answer && print_answer(run, wish, out, err) != SN_OK) return err->code;
+  if (both)
+    fprintf(out->stream, "in SuperNeurons' runtime (2018), %" PRIu32 " combinations: snsim help simulate\n",
+            rest.n_results);
   print_heading(run, wish.assumed, out);
-  if (print_results(run, out, err) != SN_OK) return err->code;
+  if (print_results(&rest, out, err) != SN_OK) return err->code;
   sn_report_failures(run, "not planned", out->stream);
-  print_host_limited(run, out->stream);
+  print_host_limited(&rest, out->stream);
   print_live(run, out->stream);
-  print_summary(run, out->stream);
+  print_summary(&rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
   for (uint32_t i = 0; wish.explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; wish.steps && i < run->n_results; i++)

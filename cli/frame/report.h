@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "cli/frame/out.h"
 #include "sim/ask/run.h"
+#include "sim/device/device.h"
 
 typedef struct sn_report_wish {
   bool steps, explain; /* the rows of every step, the tensors of every peak: the run must hold them */
@@ -33,5 +34,8 @@ const char *sn_report_unit(bool sequences);
 /* Of tokens: their number is the height of its image. */
 bool sn_report_is_of_sequences(const sn_run *run);
 const char *sn_report_run_unit(const sn_run *run);
+
+/* "; 116 MiB to 522 MiB seen", where other people's contexts in PyTorch on such a GPU are known. */
+void sn_report_seen(const sn_device *device, FILE *out);
 
 #endif

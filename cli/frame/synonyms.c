@@ -177,8 +177,12 @@ char *sn_synonym_command(const char *name, char *out, size_t room) {
       return out;
     }
   const char *foreign = sn_net_foreign(name);
+  char net[SN_NET_SPEC];
+  sn_err reason = SN_ERR_INIT;
   if (foreign)
     snprintf(out, room, ": %s", foreign);
+  else if (sn_net_is_known(name) && sn_net_resolve(name, SN_NETS_OF_PAPERS, net, &reason) != SN_OK)
+    snprintf(out, room, ": %s", reason.text);
   else if (sn_net_is_known(name) && !strchr(name, ' '))
     snprintf(out, room, "; a network is given as --net %.80s", name);
   else if (is_gpu(name))

@@ -27,7 +27,7 @@ static void momentum(const sn_call *call, uint64_t count) {
  * corrections of both moments are taken out of the loop: r M / (sqrt(S) + e) = step m / (sqrt(s) scale + e). */
 static void adam(const sn_call *call, uint64_t count) {
   const sn_hyper *h = call->hyper;
-  bool by_weight = h->optimizer == SN_OPTIMIZER_ADAMW;
+  bool by_weight = sn_optimizer_kind(h->optimizer) == SN_OPTIMIZER_ADAMW;
   double t = (double)call->iteration + 1;
   float decay = by_weight ? 0 : h->weight_decay, keep = by_weight ? 1 - h->learning_rate * h->weight_decay : 1;
   float b1 = (float)SN_ADAM_BETA1, b2 = (float)SN_ADAM_BETA2, c1 = (float)(1 - SN_ADAM_BETA1),
@@ -46,10 +46,10 @@ static void adam(const sn_call *call, uint64_t count) {
 }
 
 void sn__cpu_update(const sn_call *call) {
-  static void (*const updates[SN_OPTIMIZERS])(const sn_call *call,
-                                              uint64_t count) = {[SN_OPTIMIZER_MOMENTUM] = momentum,
-                                                                 [SN_OPTIMIZER_SGD] = sgd,
-                                                                 [SN_OPTIMIZER_ADAM] = adam,
-                                                                 [SN_OPTIMIZER_ADAMW] = adam};
-  updates[call->hyper->optimizer](call, sn__call_layer(call)->parameters);
+  static void (*const updates[SN_OPTIMIZER_KINDS])(const sn_call *call,
+                                                   uint64_t count) = {[SN_OPTIMIZER_MOMENTUM] = momentum,
+                                                                      [SN_OPTIMIZER_SGD] = sgd,
+                                                                      [SN_OPTIMIZER_ADAM] = adam,
+                                                                      [SN_OPTIMIZER_ADAMW] = adam};
+  updates[sn_optimizer_kind(call->hyper->optimizer)](call, sn__call_layer(call)->parameters);
 }

@@ -30,7 +30,7 @@ static double new_sgd(const sn_call *call, uint64_t i) {
 static double new_adam(const sn_call *call, uint64_t i) {
   const sn_hyper *h = call->hyper;
   double t = (double)call->iteration + 1, g = call->gradients[i], w = call->parameters[i];
-  if (h->optimizer == SN_OPTIMIZER_ADAM)
+  if (sn_optimizer_kind(h->optimizer) == SN_OPTIMIZER_ADAM)
     g += (double)h->weight_decay * w;
   else
     w -= (double)h->learning_rate * (double)h->weight_decay * w;
@@ -43,13 +43,14 @@ static double new_adam(const sn_call *call, uint64_t i) {
 }
 
 static void update(const sn_call *call) {
-  static double (*const rules[SN_OPTIMIZERS])(const sn_call *call,
-                                              uint64_t i) = {[SN_OPTIMIZER_MOMENTUM] = new_momentum,
-                                                             [SN_OPTIMIZER_SGD] = new_sgd,
-                                                             [SN_OPTIMIZER_ADAM] = new_adam,
-                                                             [SN_OPTIMIZER_ADAMW] = new_adam};
+  static double (*const rules[SN_OPTIMIZER_KINDS])(const sn_call *call,
+                                                   uint64_t i) = {[SN_OPTIMIZER_MOMENTUM] = new_momentum,
+                                                                  [SN_OPTIMIZER_SGD] = new_sgd,
+                                                                  [SN_OPTIMIZER_ADAM] = new_adam,
+                                                                  [SN_OPTIMIZER_ADAMW] = new_adam};
   uint64_t count = sn__call_layer(call)->parameters;
-  for (uint64_t i = 0; i < count; i++) call->parameters[i] = (float)rules[call->hyper->optimizer](call, i);
+  for (uint64_t i = 0; i < count; i++)
+    call->parameters[i] = (float)rules[sn_optimizer_kind(call->hyper->optimizer)](call, i);
 }
 
 /* DATA is not a step. What needs memory of its own can fail: a backward, or with no forward here both. */

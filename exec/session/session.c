@@ -106,9 +106,9 @@ static sn_status open_parts(sn_session *s, sn_err *err) {
 }
 
 static sn_status check_optimizer(sn_optimizer optimizer, sn_err *err) {
-  if (!sn_optimizer_is_8bit(optimizer)) return SN_OK;
+  if (sn_optimizer_runs(optimizer)) return SN_OK;
   return sn_fail(err, SN_BAD_USAGE,
-                 "--optimizer %s is simulated only: no kernel here keeps moments of 8 bits; adam and adamw run",
+                 "--optimizer %s is simulated only: no kernel here updates so; momentum, sgd, adam and adamw run",
                  sn_optimizer_name(optimizer));
 }
 
@@ -128,6 +128,20 @@ static sn_status check_losses(const sn_net *net, sn_err *err) {
   return SN_OK;
 }
 
+/* Kernels know no other parameters that several layers have. */
+static sn_status check_shared(const sn_net *net, sn_err *err) {
+  for (uint32_t i = 0; i < net->n_layers; i++) {
+    const sn_layer *layer = &net->layers[i];
+    if (layer->attr->weights_of == 0 || ((layer->op == SN_FC || layer->op == SN_EMBEDDING) && !layer->attr->bias))
+      continue;
+    return sn_fail(err, SN_BAD_USAGE,
+                   "layer \"%.80s\": parameters of another layer are simulated only, but those of an EMBEDDING or FC "
+                   "without bias, which run",
+                   layer->name);
+  }
+  return SN_OK;
+}
+
 sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_session_options *options, sn_err *err) {
   sn_session *s = calloc(1, sizeof *s);
   if (!s) {
@@ -143,7 +157,7 @@ sn_session *sn_session_open(const char *spec, const sn_net *net, const sn_sessio
   s->dialect = dialect_of(s);
   s->load = sn_host_load_now();
   if (check_optimizer(s->iteration.optimizer, err) == SN_OK && check_losses(net, err) == SN_OK &&
-      open_parts(s, err) == SN_OK)
+      check_shared(net, err) == SN_OK && open_parts(s, err) == SN_OK)
     return s;
   sn_session_close(s);
   return NULL;
@@ -277,6 +291,7 @@ static const char *describe(const sn_session *s) {
 static sn_status fill_head(const sn_session *s, sn_run *run, sn_err *err) {
   const sn_session_options *o = &s->options;
   *run = (sn_run){.name = "",
+                  .answer = "",
                   .created = "",
                   .version = SNSIM_VERSION,
                   .net = sn_arena_text(s->arena, s->spec),

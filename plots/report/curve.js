@@ -129,7 +129,7 @@ function readStep() {
     const size = data.bytes[rect.tensor];
     return element("li", {}, element("span", {}, data.tensors[rect.tensor]), element("span", {}, bytes(size)),
                    element("i", {style: "width:" + (100 * size / most).toFixed(1) + "%;background:var(" +
-                                        (data.kinds[rect.tensor] === "o" ? "--forward" : "--backward") + ")"}));
+                                        "--" + kindOf(rect.tensor)[1] + ")"}));
   });
   const title = "Step " + (i + 1) + " of " + T + ": " + stepName(i + 1);
   const total = bytes(s.bytes[i]) + " in " + live.length + (live.length === 1 ? " tensor" : " tensors") +

@@ -130,6 +130,14 @@ function moment(ns) {
   return (ns / 1e6).toFixed(3) + "\u00a0ms";
 }
 
+/* What a batch is of. */
+const UNIT = run.tokens ? "sequences" : "images";
+
+/* What a tensor is by its letter: how it is called, and its colour. */
+const KINDS = {o: ["layer output", "forward"], s: ["saved for backward", "in"], g: ["gradient", "backward"],
+               p: ["gradient of parameters", "stall"], x: ["scratch", "alloc"], c: ["carried over", "out"]};
+function kindOf(tensor) { return KINDS[data.kinds[tensor]] || KINDS.o; }
+
 function imagesPerSecond(r) {
   return run.batch * run.accumulate / (r.iteration_ns / 1e9);
 }

@@ -25,7 +25,7 @@ function lift(view, share) {
 }
 
 function rectColor(rect) {
-  return rect.tensor < 0 ? "work" : data.kinds[rect.tensor] === "o" ? "forward" : "backward";
+  return rect.tensor < 0 ? "work" : kindOf(rect.tensor)[1];
 }
 
 function paintRect(view, context, r, rect) {
@@ -126,7 +126,7 @@ function readRect(r) {
   return (index) => {
     const rect = r.rects[index], first = Math.floor(rect.x0), last = Math.max(first, Math.ceil(rect.x1) - 1);
     const name = rect.tensor < 0 ? "workspace of " + columnWord(r) + " " + first : data.tensors[rect.tensor];
-    const kind = rect.tensor < 0 ? columnName(r, first) : data.kinds[rect.tensor] === "o" ? "layer output" : "gradient";
+    const kind = rect.tensor < 0 ? columnName(r, first) : kindOf(rect.tensor)[0];
     const steps = first === last ? "in " + columnWord(r) + " " + first :
       "from " + columnWord(r) + " " + first + (last > r.shown ? " to the end" : " to " + columnWord(r) + " " + last);
     fill("rect", element("h3", {}, name),
@@ -153,9 +153,10 @@ function describePool(r) {
 
 function drawPool(r) {
   describePool(r);
-  const legend = [["var(--forward)", "layer output"], ["var(--backward)", "gradient"], ...poolLegend(r),
+  const has = new Set(r.rects.map((rect) => data.kinds[rect.tensor]));
+  const legend = [...Object.keys(KINDS).filter((k) => has.has(k)).map((k) => ["var(--" + KINDS[k][1] + ")", KINDS[k][0]]), ...poolLegend(r),
                   ["var(--ink)", "forward | backward", "dash"]];
-  if (r.rects.some((rect) => rect.tensor < 0)) legend.splice(2, 0, ["var(--work)", "convolution workspace"]);
+  if (r.rects.some((rect) => rect.tensor < 0)) legend.unshift(["var(--work)", "workspace"]);
   fill("rect", element("p", {}, "Point at or tap a rectangle to see what it is."));
   [tall.low, tall.high] = [0, 1];
   return new View("pool", {

@@ -35,7 +35,7 @@ function verdictFits(best) {
                                          " strategies tried " + (fit === 1 ? "fits" : "fit");
   const tried = results.length > 1 ? which + "; the fastest is " : "It was tried with the strategy ";
   let text = tried + best.strategy + ": " + time(best.iteration_ns) + " per training iteration, " +
-             imagesPerSecond(best).toFixed(1) + " images per second, with " + ofMemory(best) + " of GPU memory.";
+             imagesPerSecond(best).toFixed(1) + " " + UNIT + " per second, with " + ofMemory(best) + " of GPU memory.";
   if (plain && !plain.fits) text += " Without saving memory (baseline) it would need " + bytes(plain.least || plain.device) + ", which does not fit.";
   if (least.least) text += " The least memory is needed by " + least.strategy + ", which runs with " + bytes(least.least) + ".";
   return text;
@@ -58,12 +58,12 @@ function drawVerdict() {
        tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
-       tile("Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
+       tile(run.tokens ? "Sequences per second" : "Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
 }
 
 function drawFacts() {
-  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
+  fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", run.tokens ? "sequences of " + run.image_height + " tokens" : (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
                  "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", run.precision === "fp32" ? "" : run.precision, run.freeze && "frozen: " + run.freeze, "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",

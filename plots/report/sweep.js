@@ -90,7 +90,7 @@ function start() {
   drawVerdict();
   drawGrid();
   fill("charts-title", "Over the " + X.word);
-  fill("pairs-text", "The " + X.best + " " + X.word + (X.best === "largest" ? " that fits at all" : " with which anything fits") + ", and where the most images per second are. A heading sorts; a network's name shows its charts.");
+  fill("pairs-text", "The " + X.best + " " + X.word + (X.best === "largest" ? " that fits at all" : " with which anything fits") + ", and where the most " + UNIT + " per second are. A heading sorts; a network's name shows its charts.");
   drawChooser();
   pairTable.set(pairs);
   showPair(pairs.find((pair) => pair.fit && pair.fit < pair.count) || pairs.find((pair) => pair.fit) || pairs[0]); /* where there is most to see */

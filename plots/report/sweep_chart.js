@@ -160,7 +160,7 @@ function drawMemory() {
 function drawSpeed() {
   let most = 0;
   for (const line of visibleLines()) for (const i of line.points) if (i >= 0 && fits(i)) most = Math.max(most, speed(i));
-  drawChart("speed", {unit: "images/s", scale: 1, most: most || 1, has: fits, value: speed,
+  drawChart("speed", {unit: UNIT + "/s", scale: 1, most: most || 1, has: fits, value: speed,
                       extra: (f) => (most ? [] : [label(f.width / 2, f.height / 2, "middle", chart.hidden.size ? "none of those shown fits" : "nothing fits")])});
 }
 
@@ -185,7 +185,7 @@ function showLines(all) {
 
 function figuresAt(point) {
   if (point < 0) return "no point";
-  return bytes(need(point)) + (fits(point) ? ", " + speed(point).toFixed(1) + " images/s" : ", does not fit");
+  return bytes(need(point)) + (fits(point) ? ", " + speed(point).toFixed(1) + " " + UNIT + "/s" : ", does not fit");
 }
 
 function legendRow(line) {

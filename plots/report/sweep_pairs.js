@@ -66,7 +66,7 @@ function pairSentence(pair) {
   const {best, fastest} = pair, most = X.of(best);
   const beyond = most === pair.tried ? ", the " + X.best + " tried" : "";
   return pairName(pair) + ": the " + X.best + " " + X.word + (X.best === "largest" ? " that fits is " : " with which something fits is ") + X.text(most) +
-         beyond + ", with " + withOptions(best) + baselineText(pair, most) + "; the most images per second, " + speed(fastest).toFixed(1) +
+         beyond + ", with " + withOptions(best) + baselineText(pair, most) + "; the most " + UNIT + " per second, " + speed(fastest).toFixed(1) +
          ", are those of " + withOptions(fastest) + " with " + X.word + " " + X.text(X.of(fastest)) + ".";
 }
 
@@ -92,9 +92,9 @@ const pairColumns = [
   {head: "points\nthat fit", falling: true, by: (p) => p.fit / p.count, cell: (p) => p.fit + "/" + p.count},
   ofX(X.best, "best"),
   ofPoint("with", "best", (i) => columns.strategy[i], strategyOf, {text: true}),
-  ofPoint("images\n/s there", "best", speed, (i) => speed(i).toFixed(1), {falling: true}),
+  ofPoint(UNIT + "\n/s there", "best", speed, (i) => speed(i).toFixed(1), {falling: true}),
   ...(baseline < 0 ? [] : [{head: X.best + "\nof baseline", falling: X.best === "largest", by: (p) => p.plain, cell: (p) => (p.plain === null ? "-" : X.text(p.plain))}]),
-  ofPoint("most\nimages/s", "fastest", speed, (i) => speed(i).toFixed(1), {falling: true}),
+  ofPoint("most\n" + UNIT + "/s", "fastest", speed, (i) => speed(i).toFixed(1), {falling: true}),
   ofPoint("with", "fastest", (i) => columns.strategy[i], strategyOf, {text: true}),
   ofPoint(X.word + "\nof that", "fastest", X.of, (i) => X.text(X.of(i)), {falling: true}),
 ];

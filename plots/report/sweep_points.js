@@ -31,7 +31,7 @@ const pointColumns = [
   figure("tensors at\npeak, MiB", (i) => columns.peak[i], (value) => (value / MIB).toFixed(3)),
   figure("pool\nGiB", (i) => columns.pool[i], inGib),
   figure("iteration\nms", (i) => columns.iteration[i], (value) => (value / 1e6).toFixed(2), {timed: true}),
-  figure("images\n/s", speed, (value) => value.toFixed(2), {timed: true, falling: true}),
+  figure(UNIT + "\n/s", speed, (value) => value.toFixed(2), {timed: true, falling: true}),
   figure("copied out\nGiB", (i) => columns.out[i], inGib),
   figure("copied in\nGiB", (i) => columns.in[i], inGib),
   ...(failures.size ? [{head: "why it failed", text: true, by: (i) => failures.get(i) || null, cell: (i) => failures.get(i) || ""}] : []),

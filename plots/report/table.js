@@ -13,7 +13,7 @@ const columns = [
   {head: "pool set\nat step", by: (r) => r.pool_step, cell: (r) => (r.pool_step ? r.pool_step + " (" + r.pool_cause + ")" : "-")},
   {head: "iteration\nms", by: (r) => (r.fits ? r.iteration_ns : null),
    cell: (r) => (r.fits ? (r.iteration_ns / 1e6).toFixed(2) : "-")},
-  {head: "images\n/s", falling: true, by: (r) => (r.fits ? imagesPerSecond(r) : null),
+  {head: UNIT + "\n/s", falling: true, by: (r) => (r.fits ? imagesPerSecond(r) : null),
    cell: (r) => (r.fits ? imagesPerSecond(r).toFixed(2) : "-")},
   {head: "stalled\nms", by: (r) => r.stall_ns, cell: (r) => (r.stall_ns / 1e6).toFixed(2)},
   {head: "copied out\nGiB", by: (r) => r.out, cell: (r) => (r.out / GIB).toFixed(2)},

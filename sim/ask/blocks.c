@@ -14,7 +14,7 @@
 
 enum { MOST_BYTES = 64 << 20, MOST_CELL = 200 };
 
-/* A column may stand anywhere; OFFSET is passed over. */
+/* A column may stand anywhere; cells of OFFSET have to be empty. */
 typedef enum column { ID, LOWER, UPPER, SIZE, OFFSET, COLUMNS } column;
 static const char *const column_names[COLUMNS] = {"id", "lower", "upper", "size", "offset"};
 
@@ -100,8 +100,7 @@ static sn_status read_column(reader *r, cell c, bool seen[COLUMNS]) {
   char text[MOST_CELL + 1];
   column i = column_of(c);
   if (i == COLUMNS)
-    return fail_at(r, "column \"%s\" is none of id, lower, upper, size (and offset, which is passed over)",
-                   show(c, text));
+    return fail_at(r, "column \"%s\" is none of id, lower, upper, size (and offset, with empty cells)", show(c, text));
   if (seen[i]) return fail_at(r, "column \"%s\" is there twice", column_names[i]);
   seen[i] = true;
   r->columns[r->n_columns++] = i;
@@ -167,10 +166,15 @@ static sn_status make_room(reader *r) {
 }
 
 static sn_status read_cell(reader *r, column i, cell c, sn_block *block, const char **id) {
-  uint64_t ignored;
-  uint64_t *numbers[COLUMNS] = {NULL, &block->lower, &block->upper, &block->bytes, &ignored};
+  char text[MOST_CELL + 1];
+  uint64_t *numbers[COLUMNS] = {[LOWER] = &block->lower, [UPPER] = &block->upper, [SIZE] = &block->bytes};
   if (i == ID) return read_id(r, c, id);
-  return i == OFFSET ? SN_OK : read_number(r, i, c, numbers[i]);
+  if (i != OFFSET) return read_number(r, i, c, numbers[i]);
+  if (c.bytes == 0) return SN_OK;
+  return fail_at(r,
+                 "offset \"%s\" fixes where the block lies, which pack cannot keep to; leave the cell empty, or "
+                 "take the column out",
+                 show(c, text));
 }
 
 static sn_status read_row(reader *r, cell line) {
@@ -231,11 +235,10 @@ sn_block_list *sn_blocks_load(const char *path, sn_err *err) {
   size_t bytes;
   sn_block_list *list = NULL;
   path = sn_path_input(path);
-  FILE *file = fopen(path, "rb");
+  FILE *file = sn_path_open(path, err);
   char *text = file ? read_all(file, &bytes) : NULL;
-  if (!file)
-    sn_fail(err, SN_BAD_FILE, "%.180s: cannot be opened: %s", path, strerror(errno));
-  else if (!text)
+  if (!file) return NULL;
+  if (!text)
     sn_fail_memory(err);
   else if (ferror(file))
     sn_fail(err, SN_BAD_FILE, "%.180s: cannot be read: %s", path, strerror(errno));

@@ -1,5 +1,6 @@
 /* Blocks: a packing problem from a file, in MiniMalloc's format (docs/placement.md). A CSV whose first line names its
- * columns: id, lower, upper and size, in any order; an offset is passed over, so that an answer can be asked again.
+ * columns: id, lower, upper and size, in any order; an offset, which fixes a block's place, is
+ * refused unless its cell is empty.
  *
  *   sn_block_list *list = sn_blocks_load("A.1048576.csv", &err);
  *   sn_pack(list->blocks, list->count, &limits, offsets, &packing, &err);

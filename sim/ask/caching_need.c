@@ -20,7 +20,7 @@ typedef struct blocks {
 
 enum {
   MOST_BEFORE = 11,
-  MOST_MADE = SN_PARAMETER_TENSORS * SN_OPTIMIZER_PIECES
+  MOST_MADE = SN_PARAMETER_TENSORS * (SN_OPTIMIZER_PIECES + 1)
 }; /* blocks of a layer: parameters, gradients, buffers; states */
 
 /* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
@@ -56,14 +56,15 @@ static void add_made(blocks *b, uint32_t step, uint64_t bytes) {
 }
 
 /* What an optimizer keeps of 8 bits begins with the tables that are read for all. */
-static void add_pieces(blocks *b, uint32_t step, uint64_t fp32_bytes, bool *tables) {
+static void add_pieces(blocks *b, uint32_t step, const sn_parameter *parameter, bool *tables) {
   uint64_t pieces[SN_OPTIMIZER_PIECES];
-  sn_optimizer optimizer = b->options->iteration.optimizer;
+  sn_optimizer optimizer = sn_optimizer_on(b->options->iteration.optimizer, b->route->net);
   uint32_t width = sn_precision_parameter_bytes(b->options->iteration.precision);
-  uint32_t count = sn_optimizer_pieces(optimizer, fp32_bytes / sizeof(float), width, pieces);
-  bool narrow = count > sn_optimizer_states(optimizer);
+  uint32_t count = sn_optimizer_pieces(optimizer, parameter, width, pieces);
+  bool narrow = count > SN_OPTIMIZER_STATES;
   for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !*tables; i++) add_made(b, step, SN_OPTIMIZER_TABLE_BYTES);
   *tables = *tables || narrow;
+  if (sn_optimizer_counts_there(optimizer)) add_made(b, step, sizeof(float));
   for (uint32_t k = 0; k < count; k++) add_made(b, step, pieces[k]);
 }
 
@@ -78,11 +79,11 @@ static void add_state(blocks *b, const sn_device *device) {
   bool tables = false;
   for (uint32_t s = 0; s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];
-    uint64_t bytes[SN_PARAMETER_TENSORS];
-    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameter_tensors(&r->net->layers[step->layer], bytes) : 0;
+    sn_parameter parameters[SN_PARAMETER_TENSORS];
+    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameters_of(&r->net->layers[step->layer], parameters) : 0;
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
-      if (first_use) add_pieces(b, s, bytes[n], &tables);
+      if (first_use) add_pieces(b, s, &parameters[n], &tables);
     }
   }
 }
@@ -115,6 +116,7 @@ static sn_caching_load load_of(const blocks *b, uint64_t limit) {
                            .made = b->made,
                            .n_made = b->n_made,
                            .accumulate = sn_iteration_batches(b->options->iteration),
+                           .workspaces = b->route->dialect->eager ? SN_CACHING_LEFT_OUT : SN_CACHING_NEEDED,
                            .options = {.expandable_segments = b->options->allocator == SN_ALLOCATOR_EXPANDABLE,
                                        .beside_bytes = b->context_bytes}};
 }
@@ -146,6 +148,24 @@ static void fill_need(const sn_caching_replayed *r, sn_caching_need *need) {
   need->retries = r->figures.retries;
 }
 
+static bool has_workspaces(const sn_plan *plan) {
+  for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++)
+    if (i->kind == SN_COMPUTE && i->bytes > 0) return true;
+  return false;
+}
+
+/* With workspaces as far as there is room for them, where they are not in `r` yet; where they cut up what is free so
+ * that less than all has room, without. */
+static sn_status add_workspaces(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r,
+                                sn_err *err) {
+  sn_caching_load load = load_of(b, limit);
+  sn_caching_replayed with = {0};
+  if (load.workspaces != SN_CACHING_LEFT_OUT || !has_workspaces(plan)) return SN_OK;
+  load.workspaces = SN_CACHING_OPTIONAL;
+  if (sn_caching_replay(plan, &load, &with, err) == SN_OK && with.fits) *r = with;
+  return err->code;
+}
+
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err) {
   blocks b;
@@ -163,6 +183,7 @@ sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const
     r = unlimited;
   else if (status == SN_OK && !r.fits)
     status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
+  if (status == SN_OK) status = add_workspaces(plan, &b, need->fits ? limit : SN_CACHING_NO_LIMIT, &r, err);
   clear_blocks(&b);
   fill_need(&r, need);
   if (least_bytes) *least_bytes = context + least;
@@ -183,18 +204,30 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
 
 /* ---- costs ---- */
 
-/* 2.25 (x + y) of a dense 3x3 convolution of stride 1 over images, none for others: the best rule found for Ampere. */
+/* Of a dense 3x3 convolution of stride 1 over images, in four bytes: the planes and the filter of Winograd's F(4x4,
+ * 3x3), 36 floats for each tile of 4x4 pixels of the output and channel, and for each filter. Others have none; nor
+ * have two bytes, where tensor cores multiply. */
 static uint64_t library_workspace(const sn_net *net, const sn_layer *layer, sn_precision precision) {
+  enum { TILE = 4, TILE_BYTES = 36 * sizeof(float) };
   const sn_attr *a = layer->attr;
   bool has = a->kernel_h == 3 && a->kernel_w == 3 && a->stride_h == 1 && a->stride_w == 1 && a->groups == 1 &&
-             layer->planes == 0;
-  uint8_t width = sn_precision_is_wide(precision) ? 4 : 2;
-  uint64_t x = sn_width_bytes(sn_layer_input(net, layer, 0), width);
-  uint64_t y = sn_width_bytes(&net->values[layer->first_output], width);
-  return has ? (x + y) / 4 * 9 : 0;
+             layer->planes == 0 && sn_precision_is_wide(precision);
+  uint64_t c = sn_layer_input_shape(net, layer, 0).c, k = layer->out.c;
+  uint64_t tiles = layer->out.n * sn_ceil_div(layer->out.h, TILE) * sn_ceil_div(layer->out.w, TILE);
+  return has ? TILE_BYTES * (tiles * (c + k) + k * c) : 0;
 }
 
-sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_err *err) {
+/* A choice that nobody but --workspace none makes. */
+static sn_costs *costs_without_workspaces(const sn_net *net, const sn_costs *model, sn_err *err) {
+  sn_costs *costs = sn_costs_copy(model, net, err);
+  for (uint32_t i = 0; costs && i < net->n_layers; i++)
+    if (sn_costs_convolves(costs, i)) sn_costs_keep_smallest(costs, i);
+  return costs;
+}
+
+sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_workspace workspace,
+                           sn_err *err) {
+  if (workspace == SN_WORKSPACE_NONE) return costs_without_workspaces(net, model, err);
   uint64_t *workspaces = calloc((size_t)net->n_layers + 1, sizeof *workspaces);
   if (!workspaces) return sn_fail_memory(err), NULL;
   for (uint32_t i = 0; i < net->n_layers; i++)

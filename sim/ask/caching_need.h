@@ -20,10 +20,11 @@
 #include <stdint.h>
 
 typedef struct sn_caching_need {
-  bool fits;                                /* in the memory that was asked for */
+  bool fits;                                /* in the memory that was asked for, workspaces of convolutions left out */
   uint64_t context_bytes;                   /* with libraries in use */
   uint64_t allocated_bytes, reserved_bytes; /* peaks of both iterations */
-  uint64_t device_bytes; /* context and reserved; with room for all it asks for, where it does not fit */
+  uint64_t device_bytes; /* context and reserved, workspaces too as far as there is room for them: no more than the
+                          * memory where it fits; with room for all it asks for, where it does not */
   double fragmentation;  /* 1 - allocated / reserved */
   uint32_t segments;
   uint64_t retries;     /* times that free segments went back to the driver */
@@ -50,7 +51,9 @@ sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 uint64_t *memory_bytes, sn_err *err);
 
-/* Costs of a graph of PyTorch's, from those by the formulas; NULL after an error. */
-sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_err *err);
+/* Costs of a graph of PyTorch's, from those by the formulas; with SN_WORKSPACE_NONE convolutions have the fastest
+ * algorithm that needs none. NULL after an error. */
+sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precision precision, sn_workspace workspace,
+                           sn_err *err);
 
 #endif

@@ -24,5 +24,10 @@ sn_cause sn_cause_of(const sn_plan *plan, uint32_t *step) {
     *step = overflow_step(plan);
     return SN_CAUSE_HOST;
   }
+  if (high.cause == SN_CAUSE_WORKSPACE &&
+      plan->route->dialect->eager) { /* it does without (sim/play/caching_replay.h) */
+    *step = peak;
+    return SN_CAUSE_HOLES;
+  }
   return high.cause == SN_CAUSE_TENSORS ? SN_CAUSE_HOLES : high.cause; /* the tensors alone would fit */
 }

@@ -437,11 +437,8 @@ static sn_dtr_program *read_log(const char *name, FILE *in, sn_err *err) {
 }
 
 sn_dtr_program *sn_dtr_log_load(const char *path, sn_err *err) {
-  FILE *in = fopen(sn_path_input(path), "r");
-  if (!in) {
-    sn_fail(err, SN_BAD_FILE, "%.180s: %s", path, strerror(errno));
-    return NULL;
-  }
+  FILE *in = sn_path_open(path, err);
+  if (!in) return NULL;
   sn_dtr_program *program = read_log(path, in, err);
   fclose(in);
   return program;

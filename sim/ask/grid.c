@@ -3,6 +3,7 @@
 #include "sim/ask/grid.h"
 
 #include "base/arena.h"
+#include "base/path.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "models/zoo.h"
@@ -97,6 +98,14 @@ static const char *own_name(sn_axis axis, const char *text) {
   return text;
 }
 
+/* With kinds or implementations in place of all pairs of them. */
+static sn_status fail_optimizer(const char *text, sn_err *err) {
+  sn_err reason = SN_ERR_INIT;
+  sn_optimizer optimizer;
+  sn_optimizer_parse(text, &optimizer, &reason);
+  return sn_fail(err, reason.code, "%s%s", axis_names[SN_AXIS_OPTIMIZERS], strchr(reason.text, ':'));
+}
+
 static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const char *text, sn_err *err) {
   const char *names[SN_GRID_KINDS];
   uint32_t count = kinds_of(axis, names), found = 0;
@@ -106,6 +115,7 @@ static sn_status add_kind(sn_grid *grid, sn_axis axis, uint32_t *kinds, const ch
     size_t used = strlen(all);
     snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", names[found]);
   }
+  if (found == count && axis == SN_AXIS_OPTIMIZERS) return fail_optimizer(text, err);
   if (found == count) return sn_fail(err, SN_BAD_USAGE, "%s: \"%.40s\" is none of: %s", axis_names[axis], text, all);
   for (uint32_t i = 0; i < grid->n[axis]; i++)
     if (kinds[i] == found) return SN_OK;
@@ -316,8 +326,8 @@ uint64_t sn_grid_key(const char *text) {
 }
 
 sn_status sn_grid_digest(const char *path, uint64_t *digest, sn_err *err) {
-  FILE *in = fopen(path, "rb");
-  if (!in) return sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));
+  FILE *in = sn_path_open(path, err);
+  if (!in) return err->code;
   *digest = fnv_start;
   for (int c = getc(in); c != EOF; c = getc(in)) *digest = (*digest ^ (unsigned)c) * fnv_prime;
   if (ferror(in)) sn_fail(err, SN_BAD_FILE, "%.300s: cannot be read: %s", path, strerror(errno));

@@ -52,7 +52,7 @@ enum {
   SN_GRID_IMAGES = 64,
   SN_GRID_GPUS = 64,
   SN_GRID_MEMORIES = 64,
-  SN_GRID_KINDS = 7, /* of links, workspaces, externals, allocators, optimizers, precisions */
+  SN_GRID_KINDS = 40, /* of links, workspaces, externals, allocators, optimizers, precisions */
   SN_GRID_ACCUMULATE = 64,
   SN_GRID_POOLS = 64,
   SN_GRID_BATCHES = 4096,

@@ -106,7 +106,7 @@ static sn_status open_graph(sn_plan_file *file, const sn_device *device, sn_err 
   sn_costs *model = sn_costs_new_in(file->net, device, precision, err);
   if (!model) return err->code;
   sn_costs_set_optimizer(model, file->net, device, head->options.iteration.optimizer);
-  file->costs = eager ? sn_caching_costs(file->net, model, precision, err) : model;
+  file->costs = eager ? sn_caching_costs(file->net, model, precision, head->options.workspace, err) : model;
   if (eager) sn_costs_free(model);
   if (!file->costs) return err->code;
   file->route = sn_schedule_route(file->net, head->strategy, head->options.iteration, file->costs, err);

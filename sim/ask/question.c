@@ -7,6 +7,7 @@
 #include "sim/graph/route_resize.h"
 #include "sim/plan/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const sn_costs *sn__question_costs(const sn__question *q, sn_strategy strategy) {
@@ -60,7 +61,7 @@ static sn_status make_route(sn__question *q, sn_strategy strategy, sn__question_
 
 static sn_status make_costs(sn__question *q, sn_strategy strategy, sn__question_graph *g) {
   if (g->costs || !sn_dialect_of(strategy.dialect)->eager) return SN_OK;
-  g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->err);
+  g->costs = sn_caching_costs(q->net, q->model, q->options->iteration.precision, q->options->workspace, q->err);
   if (!g->costs) return q->err->code;
   if (q->options->calibration) sn_calibration_apply(q->options->calibration, q->net, g->costs);
   return SN_OK;
@@ -90,9 +91,30 @@ static sn_schedule *make_schedule(sn__question *q, sn_strategy strategy, const s
   return *known ? sn_schedule_copy(*known, g->route, q->err) : NULL;
 }
 
+/* The schedule of so many units; plans look at it, so it stays as long as the route. */
+typedef struct sn__some_units {
+  uint32_t count;
+  sn_schedule *schedule;
+  struct sn__some_units *next;
+} sn__some_units;
+
+static const sn_schedule *schedule_some_units(sn__question *q, sn__question_graph *g, uint32_t count) {
+  for (const sn__some_units *known = g->some_units; known; known = known->next)
+    if (known->count == count) return known->schedule;
+  sn__some_units *some = calloc(1, sizeof *some);
+  if (!some) {
+    sn_fail_memory(q->err);
+    return NULL;
+  }
+  *some = (sn__some_units){count, sn_schedule_first_units(g->route, count, q->err), g->some_units};
+  g->some_units = some;
+  return some->schedule;
+}
+
 const sn_schedule *sn__question_schedule(sn__question *q, sn_strategy strategy) {
   if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
   sn__question_graph *g = sn__question_graph_of(q, strategy);
+  if (strategy.units > 0) return schedule_some_units(q, g, strategy.units);
   sn_schedule **schedule = &g->schedules[strategy.recompute];
   if (!*schedule) *schedule = make_schedule(q, strategy, g);
   return *schedule;
@@ -102,6 +124,11 @@ const sn_schedule *sn__question_schedule(sn__question *q, sn_strategy strategy) 
 
 static void forget_route(sn__question_graph *g) {
   for (int i = 0; i < SN_RECOMPUTES; i++) sn_schedule_free(g->schedules[i]);
+  for (sn__some_units *some = g->some_units, *next; some; some = next) {
+    next = some->next;
+    sn_schedule_free(some->schedule);
+    free(some);
+  }
   sn_route_free(g->route);
   *g = (sn__question_graph){0};
 }

@@ -47,6 +47,7 @@ typedef struct sn__question_graph {
   /* of the network and the iteration */
   sn_route *route;                       /* NULL: nobody has asked for it */
   sn_schedule *schedules[SN_RECOMPUTES]; /* made when first asked for */
+  struct sn__some_units *some_units;     /* those of recompute=units:N, each made when first asked for */
   bool resized;                          /* the route is sn_route_resize()'s of the question's like */
   sn_persistent persistent;
   /* of the device and the options, once `is_open` */

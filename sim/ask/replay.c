@@ -29,19 +29,23 @@ struct sn_replay {
 
 /* ---- what the run was made from ---- */
 
+/* A store may come from anyone and name any file: of one that only the store names nothing is shown, and no GPU is read
+ * from one at all. */
+static sn_status load_known(const sn_run *run, sn_device *device, sn_err *err) {
+  if (!sn_device_is_file(run->gpu) && sn_device_load(run->gpu, device, err) != SN_BAD_USAGE) return err->code;
+  *err = (sn_err)SN_ERR_INIT;
+  return sn_fail(err, SN_BAD_INPUT,
+                 "run %" PRId64 " was made for the GPU \"%.60s\", which snsim does not know by name; name the file of "
+                 "its profile with --gpu FILE",
+                 run->id, run->gpu);
+}
+
 static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
   const sn_run *run = r->run;
   if (r->calibration)
     r->device = r->calibration->profile;
-  else if (sn_device_load(gpu ? gpu : run->gpu, &r->device, err) != SN_OK) {
-    if (gpu || err->code != SN_BAD_USAGE) return err->code;
-    *err = (sn_err)SN_ERR_INIT;
-    return sn_fail(err, SN_BAD_INPUT,
-                   "run %" PRId64
-                   " was made for the GPU \"%.60s\", which snsim does not know by name; name the file of "
-                   "its profile with --gpu FILE",
-                   run->id, run->gpu);
-  }
+  else if ((gpu ? sn_device_load(gpu, &r->device, err) : load_known(run, &r->device, err)) != SN_OK)
+    return err->code;
   if (strcmp(r->device.name, run->gpu) != 0)
     return sn_fail(err, SN_BAD_INPUT, "%.300s is the profile of \"%.60s\"; run %" PRId64 " was made for \"%.60s\"", gpu,
                    r->device.name, run->id, run->gpu);
@@ -55,7 +59,7 @@ static sn_status load_device(sn_replay *r, const char *gpu, sn_err *err) {
  * The caller frees it; NULL: out of memory. */
 static char *spec_of(const sn_run *run) {
   const char *behind = sn_net_file_end(run->net);
-  for (uint32_t i = 0; i < run->n_origins; i++) {
+  for (uint32_t i = 0; i < run->n_origins && sn_net_is_file(run->net); i++) {
     const char *path = run->origins[i].path;
     if (strcmp(run->origins[i].what, "network") != 0 || access(path, R_OK) != 0) continue;
     size_t room = strlen(path) + strlen(behind) + 1;
@@ -64,6 +68,23 @@ static char *spec_of(const sn_run *run) {
     return spec;
   }
   return strdup(run->net);
+}
+
+/* Where only the store names the file, what is wrong with it is not told: that would show what is in it. */
+static sn_status fail_net(const sn_replay *r, const char *net, sn_err *err) {
+  const sn_run *run = r->run;
+  bool unlike = sn_net_is_file(r->spec) && err->code != SN_BAD_FILE && err->code != SN_NO_MEMORY;
+  if (!net && unlike) {
+    *err = (sn_err)SN_ERR_INIT;
+    return sn_fail(err, SN_BAD_INPUT,
+                   "run %" PRId64
+                   " cannot be simulated again: %.200s is no longer a network; --net FILE names the file that is, and "
+                   "tells what is wrong with one that is not",
+                   run->id, r->spec);
+  }
+  sn_err_prefix(err, "run %" PRId64 " is simulated again for this%s", run->id,
+                net ? "" : "; --net FILE names its network where that lies elsewhere by now");
+  return err->code;
 }
 
 /* Images of another size than the network's own were asked for with --image, or sequences of another length. */
@@ -79,10 +100,7 @@ static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
     r->image = run->image_height;
     r->net = sn_net_load(spec, run->batch, r->image, err);
   }
-  if (r->net) return SN_OK;
-  sn_err_prefix(err, "run %" PRId64 " is simulated again for this%s", run->id,
-                net ? "" : "; --net FILE names its network where that lies elsewhere by now");
-  return err->code;
+  return r->net ? SN_OK : fail_net(r, net, err);
 }
 
 static sn_status check_net(const sn_replay *r, sn_err *err) {
@@ -240,7 +258,7 @@ static sn_status read_corun(const sn_corun_row *row, sn_corun_options *corun, sn
 static void read_context(const sn_result *result, sn_strategy strategy, sn_device *device) {
   *(sn_dialect_of(strategy.dialect)->eager ? &device->library_context_bytes : &device->context_bytes) =
       result->context_bytes;
-  device->kernel_bytes = 0; /* they are in it */
+  device->conv_context_bytes = device->kernel_bytes = 0; /* they are in it */
 }
 
 sn_status sn_replay_remedy(const sn_replay *r, const sn_result *const *results, uint32_t count, sn_remedy *remedy,

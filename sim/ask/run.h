@@ -105,9 +105,11 @@ typedef struct sn_result {
   uint64_t peak_fork_bytes;      /* of the peak: copies that FORKs make */
   uint32_t live_tensors_at_peak; /* the step row's live_tensors */
   uint32_t max_live_tensors;     /* the most in any step */
-  uint64_t peak_device_bytes;    /* context + persistent + pool high water: what this plan takes, fitting or not */
-  uint64_t least_device_bytes;   /* the least memory with which the strategy runs (sn_planner_least()); 0: none is
-                                  enough, or it is not known */
+  uint64_t peak_device_bytes;    /* context + persistent + pool high water: what this plan takes, fitting or not. By
+                                  * PyTorch's allocator with workspaces of convolutions as far as there is room: where it
+                                  * fits no more than the memory, else what would be reserved with room for all */
+  uint64_t least_device_bytes; /* the least memory with which the strategy runs (sn_planner_least()), of PyTorch's rows
+                                * without workspaces, as `fits` is; 0: none is enough, or it is not known */
   uint64_t context_bytes;
   sn_persistent persistent;
   uint64_t pool_bytes;         /* high water of the pool's addresses */
@@ -180,6 +182,7 @@ typedef struct sn_origin {
 
 typedef struct sn_run {
   int64_t id;           /* in the store; 0 while it is in none */
+  const char *answer;   /* yes or no, and what to change: the text of sn_answer_write(); "": nobody asked for it */
   const char *name;     /* that the user gave it; "": none */
   const char *created;  /* "2026-11-20 09:31:07" UTC, set by the store; "" while it is in none */
   const char *version;  /* of snsim */

@@ -90,6 +90,7 @@ char *sn_timing_shape(const sn_net *net, const sn_layer *layer, sn_pass pass, sn
                       size_t room) {
   sn_shape_text(net, layer, text, room);
   size_t used = strlen(text);
+  optimizer = sn_optimizer_kind(optimizer);
   if (pass == SN_UPDATE && optimizer != SN_OPTIMIZER_MOMENTUM)
     snprintf(text + used, room - used, " %s", sn_optimizer_name(optimizer));
   return text;

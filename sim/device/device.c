@@ -19,27 +19,31 @@ typedef struct architecture {
   double gemm_efficiency, conv_efficiency, memory_efficiency;
   bool winograd;
   double launch_us, malloc_us, free_us;
-  double library_mib; /* context with libraries in use: measured on a V100 and an A100, the nearer of them elsewhere */
+  struct {
+    double median, least, most;  /* GiB; least 0: nobody's was seen, and a neighbour's median stands in */
+  } lazy;                        /* context in PyTorch where kernels are loaded as they are used */
+  double eager[2];               /* GiB; the same where all are loaded at once: without a CONV, and with one */
   uint64_t blas_workspace_bytes; /* PyTorch's for a handle of cuBLAS (frameworks, section 5) */
 } architecture;
 
 enum { BLAS = 8519680, BLAS_HOPPER = 33554432 };
 
+/* Where the contexts come from: docs/devices.md. */
 static const architecture architectures[] = {
-    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200, 1340, BLAS},
-    {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120, 1340, BLAS},
-    {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120, 1340, BLAS},
-    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110, 1340, BLAS},
-    {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110, 1340, BLAS},
-    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110, 1790, BLAS},
-    {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS},
-    {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
-    {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110, 1790, BLAS_HOPPER},
-    {"cdna", 0.60, 0.45, 0.75, false, 6, 110, 110, 1790, BLAS}, /* AMD's; assumed throughout */
+    {"kepler", 0.60, 0.36, 0.55, false, 12, 200, 200, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
+    {"maxwell", 0.75, 0.60, 0.75, true, 8, 120, 120, {0.12, 0, 0}, {0.85, 1.07}, BLAS},
+    {"pascal", 0.75, 0.62, 0.78, true, 7, 120, 120, {0.12, 0.12, 0.80}, {0.85, 1.07}, BLAS},
+    {"volta", 0.80, 0.65, 0.82, true, 6, 110, 110, {0.42, 0, 0}, {0.85, 1.07}, BLAS},
+    {"turing", 0.75, 0.62, 0.80, true, 6, 110, 110, {0.13, 0.11, 1.10}, {0.85, 1.07}, BLAS},
+    {"ampere", 0.75, 0.60, 0.85, true, 5, 110, 110, {0.42, 0.17, 0.95}, {1.43, 1.79}, BLAS},
+    {"ada", 0.70, 0.55, 0.85, true, 4, 110, 110, {0.44, 0.11, 0.51}, {1.43, 1.79}, BLAS},
+    {"hopper", 0.75, 0.60, 0.85, true, 4, 110, 110, {0.59, 0.59, 0.59}, {1.43, 1.79}, BLAS_HOPPER},
+    {"blackwell", 0.70, 0.55, 0.85, true, 4, 110, 110, {0.59, 0.58, 0.60}, {1.43, 1.79}, BLAS_HOPPER},
+    {"cdna", 0.60, 0.45, 0.75, false, 6, 110, 110, {0.42, 0, 0}, {1.43, 1.79}, BLAS}, /* AMD's; assumed throughout */
 };
 
 /* A device of cores has a law instead. */
-static const architecture of_cores = {"", 1, 1, 1, false, 0, 0, 0, 0, 0};
+static const architecture of_cores = {"", 1, 1, 1, false, 0, 0, 0, {0, 0, 0}, {0, 0}, 0};
 static const char *const not_of_cores[] = {"architecture",    "library_context_gib", "gemm_efficiency",
                                            "conv_efficiency", "memory_efficiency",   "winograd",
                                            "launch_us",       "malloc_us",           "free_us"};
@@ -48,21 +52,40 @@ enum { ARCHITECTURES = sizeof architectures / sizeof architectures[0] };
 
 static const double link_latency_us = 10;
 
+/* What CUDA reports of a nominal size, at least: the rest is the driver's, and of GDDR6 with ECC on the check bits'. */
+static const double usable_share = 0.98, usable_share_ecc = 0.92;
+
 static const char *const keys[] = {
-    "snsim_gpu",       "name",
-    "description",     "architecture",
-    "memory_mib",      "nominal_gib",
-    "context_gib",     "library_context_gib",
-    "fp32_tflops",     "tf32_tflops",
-    "bf16_tflops",     "fp16_tflops",
-    "memory_gb_per_s", "host_gb_per_s",
-    "peer_gb_per_s",   "remote_gb_per_s",
-    "link_latency_us", "gemm_efficiency",
-    "conv_efficiency", "memory_efficiency",
-    "winograd",        "launch_us",
-    "malloc_us",       "free_us",
-    "host_memory_mib", "cores",
-    "disk_gb_per_s",   "multiprocessors",
+    "snsim_gpu",
+    "name",
+    "description",
+    "architecture",
+    "memory_mib",
+    "nominal_gib",
+    "context_gib",
+    "library_context_gib",
+    "fp32_tflops",
+    "tf32_tflops",
+    "bf16_tflops",
+    "fp16_tflops",
+    "memory_gb_per_s",
+    "host_gb_per_s",
+    "peer_gb_per_s",
+    "remote_gb_per_s",
+    "link_latency_us",
+    "gemm_efficiency",
+    "conv_efficiency",
+    "memory_efficiency",
+    "winograd",
+    "launch_us",
+    "malloc_us",
+    "free_us",
+    "host_memory_mib",
+    "cores",
+    "disk_gb_per_s",
+    "multiprocessors",
+    "ecc",
+    "memory_source",
 };
 
 static const char *const external_names[SN_EXTERNAL_COUNT] = {"host", "peer", "remote", "disk"};
@@ -115,6 +138,12 @@ static int64_t read_us(const sn_json *doc, const char *key, double fallback, sn_
   return llround(read_scaled(doc, key, 0, 1e6, 1e3, fallback, err));
 }
 
+static bool read_flag(const sn_json *doc, const char *key, bool fallback, sn_err *err) {
+  bool value = fallback;
+  if (sn_json_has(sn_json_root(doc), key)) sn_json_bool(doc, sn_json_root(doc), key, &value, err);
+  return value;
+}
+
 static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
   const cJSON *usable = item_of(doc, "memory_mib"), *nominal = item_of(doc, "nominal_gib");
   if (usable && nominal)
@@ -122,9 +151,13 @@ static sn_status read_memory(const sn_json *doc, sn_device *d, sn_err *err) {
   if (!usable && !nominal)
     return sn_json_fail(doc, sn_json_root(doc), err,
                         "\"memory_mib\" is missing (\"nominal_gib\" where it is not known)");
+  if (item_of(doc, "ecc") && usable)
+    return sn_json_fail(doc, item_of(doc, "ecc"), err, "\"ecc\" is of \"nominal_gib\"; leave it out");
+  if (item_of(doc, "memory_source") && !sn_json_text(doc, sn_json_root(doc), "memory_source", err)) return err->code;
   d->memory_nominal = !usable;
   if (d->memory_nominal)
-    d->memory_bytes = (uint64_t)llround(read_amount(doc, "nominal_gib", 1e6, 0x1p30, NAN, err));
+    d->memory_bytes = (uint64_t)llround(read_amount(doc, "nominal_gib", 1e6, 0x1p30, NAN, err) *
+                                        (read_flag(doc, "ecc", false, err) ? usable_share_ecc : usable_share));
   else
     d->memory_bytes = (uint64_t)llround(read_amount(doc, "memory_mib", 1e9, 0x1p20, NAN, err));
   d->context_bytes = (uint64_t)llround(read_scaled(doc, "context_gib", 0, 1e3, 0x1p30, NAN, err));
@@ -160,6 +193,19 @@ static void read_tensor_cores(const sn_json *doc, sn_device *d, sn_err *err) {
   d->tensor_flops[SN_FP16] = d->tensor_flops[SN_AMP_FP16] = read_amount(doc, "fp16_tflops", 1e6, 1e12, 0, err);
 }
 
+static uint64_t of_gib(double gib) {
+  return (uint64_t)llround(gib * 0x1p30);
+}
+
+/* A profile's own figure is of its GPU: what was seen of others is no range of it. */
+static void read_library_context(const sn_json *doc, const architecture *a, sn_device *d, sn_err *err) {
+  bool own = sn_json_has(sn_json_root(doc), "library_context_gib");
+  d->library_context_bytes = of_gib(read_scaled(doc, "library_context_gib", 0, 1e3, 1, a->lazy.median, err));
+  d->library_context_seen[0] = own ? 0 : of_gib(a->lazy.least);
+  d->library_context_seen[1] = own ? 0 : of_gib(a->lazy.most);
+  for (int conv = 0; conv < 2; conv++) d->eager_context_bytes[conv] = of_gib(a->eager[conv]);
+}
+
 static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   const architecture *a = d->cores.count > 0 ? &of_cores : read_architecture(doc, err);
   if (!a) return err->code;
@@ -167,8 +213,7 @@ static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   read_tensor_cores(doc, d, err);
   d->multiprocessors = read_scaled(doc, "multiprocessors", 1, 1e6, 1, 0, err);
   d->memory_bandwidth = read_amount(doc, "memory_gb_per_s", 1e6, 1e9, NAN, err);
-  d->library_context_bytes =
-      (uint64_t)llround(read_scaled(doc, "library_context_gib", 0, 1e3, 0x1p30, a->library_mib / 1024, err));
+  read_library_context(doc, a, d, err);
   d->blas_workspace_bytes = a->blas_workspace_bytes;
   d->gemm_efficiency = read_amount(doc, "gemm_efficiency", 1, 1, a->gemm_efficiency, err);
   d->conv_efficiency = read_amount(doc, "conv_efficiency", 1, 1, a->conv_efficiency, err);
@@ -176,8 +221,7 @@ static sn_status read_rates(const sn_json *doc, sn_device *d, sn_err *err) {
   d->launch_ns = read_us(doc, "launch_us", a->launch_us, err);
   d->malloc_ns = read_us(doc, "malloc_us", a->malloc_us, err);
   d->free_ns = read_us(doc, "free_us", a->free_us, err);
-  d->winograd = a->winograd;
-  if (sn_json_has(sn_json_root(doc), "winograd")) sn_json_bool(doc, sn_json_root(doc), "winograd", &d->winograd, err);
+  d->winograd = read_flag(doc, "winograd", a->winograd, err);
   return err->code;
 }
 
@@ -229,11 +273,14 @@ static const sn_embedded_file *find_embedded(const char *name) {
   return NULL;
 }
 
-sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
+bool sn_device_is_file(const char *name) {
   size_t length = strlen(name);
+  return !sn__is_manycore(name) && (strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0));
+}
+
+sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
   if (sn__is_manycore(name)) return sn__manycore(name, device, err);
-  bool is_path = strchr(name, '/') || (length > 5 && strcmp(name + length - 5, ".json") == 0);
-  if (is_path) return take_document(sn_json_load(name, err), device, err);
+  if (sn_device_is_file(name)) return take_document(sn_json_load(name, err), device, err);
   const sn_embedded_file *known = find_embedded(name);
   return known ? load_embedded(known, device, err) : unknown_name(name, err);
 }
@@ -250,9 +297,15 @@ bool sn_device_is_known(const char *name) {
   return find_embedded(name) != NULL;
 }
 
+bool sn_device_emulates(const sn_device *d, sn_precision precision) {
+  bool two_bytes = precision == SN_BF16 || precision == SN_FP16 || sn_precision_is_amp(precision);
+  return two_bytes && d->cores.count == 0 && d->tensor_flops[precision] == 0;
+}
+
 sn_status sn_device_check_precision(const sn_device *d, sn_precision precision, sn_err *err) {
   char has[80] = "fp32";
   if (precision == SN_FP32 || precision == SN_TF32_CONV || d->tensor_flops[precision] > 0) return SN_OK;
+  if (sn_device_emulates(d, precision)) return SN_OK;
   for (sn_precision p = SN_TF32; p < SN_PRECISION_COUNT; p++) {
     size_t used = strlen(has);
     if (d->tensor_flops[p] > 0) snprintf(has + used, sizeof has - used, ", %s", sn_precision_name(p));
@@ -296,7 +349,21 @@ uint32_t sn_kernel_shapes(const sn_net *net) {
   return shapes;
 }
 
+void sn_device_load_eagerly(sn_device *d) {
+  if (d->eager_context_bytes[0] == 0) return;
+  d->library_context_bytes = d->eager_context_bytes[0];
+  d->conv_context_bytes = d->eager_context_bytes[1] - d->eager_context_bytes[0];
+  d->library_context_seen[0] = d->library_context_seen[1] = 0;
+}
+
+static bool has_convolution(const sn_net *net) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (net->layers[i].op == SN_CONV || net->layers[i].op == SN_DECONV) return true;
+  return false;
+}
+
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries) {
   uint64_t bare = sn_device_bare_context(device, libraries);
+  if (libraries && device->conv_context_bytes > 0 && has_convolution(net)) bare += device->conv_context_bytes;
   return device->kernel_bytes > 0 ? bare + device->kernel_bytes * sn_kernel_shapes(net) : bare;
 }

@@ -38,10 +38,13 @@ typedef enum sn_external {
 typedef struct sn_device {
   char name[SN_DEVICE_NAME];
   char description[SN_DEVICE_NOTE];
-  uint64_t memory_bytes;          /* usable, as the driver reports it */
-  bool memory_nominal;            /* the driver's figure is not known: memory_bytes is the nominal size */
-  uint64_t context_bytes;         /* driver and libraries */
-  uint64_t library_context_bytes; /* the same with the kernels of cuDNN and cuBLAS that PyTorch loads; 0: not known */
+  uint64_t memory_bytes;            /* usable, as CUDA reports it */
+  bool memory_nominal;              /* CUDA's figure is not known: memory_bytes is the nominal size, less a share */
+  uint64_t context_bytes;           /* driver and libraries of a runtime of 2018 */
+  uint64_t library_context_bytes;   /* the same in PyTorch, which loads kernels as it uses them; 0: not known */
+  uint64_t library_context_seen[2]; /* the least and the most that was seen of such GPUs; 0: none was */
+  uint64_t eager_context_bytes[2];  /* in PyTorch where all kernels are loaded at once: without a CONV, with one */
+  uint64_t conv_context_bytes;      /* what a net with a CONV adds to that in PyTorch: sn_device_load_eagerly() */
   uint64_t kernel_bytes; /* of a CPU, and more: what the kernels of a shape of CONV, DECONV or FC take, which are
                             made for it; measured (exec/session/calibrate.h). 0: not known, or in the above */
   uint64_t blas_workspace_bytes;           /* what PyTorch gives a handle of cuBLAS */
@@ -72,6 +75,9 @@ typedef struct sn_device {
  * file and line. */
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err);
 
+/* Whether sn_device_load() takes `name` for the path of a file. */
+bool sn_device_is_file(const char *name);
+
 /* Reads the text of a profile file; `name` is what errors call it. SN_BAD_INPUT with name and line, SN_NO_MEMORY. */
 sn_status sn_device_parse(const char *name, const char *text, size_t bytes, sn_device *device, sn_err *err);
 
@@ -83,11 +89,19 @@ static inline uint64_t sn_device_bare_context(const sn_device *device, bool libr
   return libraries && device->library_context_bytes > 0 ? device->library_context_bytes : device->context_bytes;
 }
 
+/* CUDA_MODULE_LOADING=EAGER in place of LAZY: library_context_bytes becomes what all kernels take, where that is
+ * known. */
+void sn_device_load_eagerly(sn_device *device);
+
 /* The same with those of a net. O(layers) where kernels are known, else O(1). */
 uint64_t sn_device_context(const sn_device *device, const sn_net *net, bool libraries);
 
-/* SN_BAD_USAGE, with what it has, where it has no tensor cores for a precision; fp32 everything has, and tf32-conv,
- * which is fp32 where there are none. */
+/* Whether a GPU computes in two bytes without tensor cores for them, as bf16 on a T4: PyTorch allows it. Bytes are the
+ * type's; nobody knows the times, which are told at the rate of fp32. */
+bool sn_device_emulates(const sn_device *device, sn_precision precision);
+
+/* SN_BAD_USAGE, with what it has, where it cannot compute in a precision: TF32 without tensor cores for it, and on a
+ * device of cores all but fp32. tf32-conv is fp32 where there are none. */
 sn_status sn_device_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
 
 /* How an operation computes. */

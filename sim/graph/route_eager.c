@@ -149,10 +149,11 @@ void sn__route_parameter_gradients(sn__route_maker *b, uint32_t index) {
   uint32_t count = sn_parameter_tensors(&b->net->layers[owner], bytes);
   if (!sn__route_trains(b, index)) return;
   if (count > 0 && b->weight_gradient[owner] != SN_NONE) {
-    sn__route_access(b, b->weight_gradient[owner], SN_MODIFY);
-    sn__route_access(
-        b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, sn_precision_of_parameters(b->iteration.precision, bytes[0])),
-        SN_WRITE);
+    for (uint32_t port = 0; port < count; port++) {
+      const uint64_t own = sn_precision_of_parameters(b->iteration.precision, bytes[port]);
+      sn__route_access(b, b->weight_gradient[owner] + port, SN_MODIFY);
+      sn__route_access(b, sn__route_add_tensor(b, index, port, SN_SCRATCH, own), SN_WRITE);
+    }
     return;
   }
   sn__route_add_parameter_gradients(b, owner);
@@ -180,14 +181,24 @@ static void leave_backward(sn__route_maker *b) {
     if (b->net->layers[i].op == SN_SOFTMAX) sn__route_access(b, b->saved[i], SN_READ);
 }
 
+/* What an optimizer makes beside: for all layers in the first step, or for each in its own. */
+static void use_temporaries(sn__route_maker *b, uint32_t index, bool first) {
+  sn_optimizer optimizer = sn_optimizer_on(b->iteration.optimizer, b->net);
+  uint32_t width = sn_precision_parameter_bytes(b->iteration.precision);
+  uint64_t bytes[SN_OPTIMIZER_TEMPORARIES],
+      all = first ? sn_optimizer_at_once_bytes(optimizer, b->net, b->iteration.freeze, width) : 0;
+  if (first) b->temporary = all > 0 ? sn__route_add_tensor(b, index, 0, SN_SCRATCH, all) : SN_NONE;
+  if (b->temporary != SN_NONE) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);
+  uint32_t count = sn_optimizer_temporaries(optimizer, &b->net->layers[index], width, &b->held, bytes);
+  for (uint32_t i = 0; i < count; i++)
+    sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes[i]), SN_WRITE);
+}
+
 void sn__route_eager_update(sn__route_maker *b, uint32_t index) {
-  bool at_once = sn_optimizer_at_once(b->iteration.optimizer);
   bool first = b->route->n_steps == b->route->first_update + 1;
-  uint64_t all = sn_freeze_trained(b->iteration.freeze, b->net) * sn_precision_parameter_bytes(b->iteration.precision);
-  if (first && at_once) b->temporary = sn__route_add_tensor(b, index, 0, SN_SCRATCH, all);
   use_gradients(b, index);
   if (first) leave_backward(b);
-  if (at_once) sn__route_access(b, b->temporary, first ? SN_WRITE : SN_READ);
+  use_temporaries(b, index, first);
   if (!is_last_update(b, index)) return;
   for (uint32_t i = 0; i + 1 < b->net->n_layers; i++) use_gradients(b, b->order[i]);
 }

@@ -45,7 +45,8 @@ typedef struct sn__route_maker {
   uint32_t *holders;     /* per tensor: values whose gradient it holds, and which have not been used yet */
   sn__meeting *meetings; /* of the step at hand */
   uint32_t n_meetings;
-  uint32_t temporary; /* of the updates */
+  uint32_t temporary; /* of the updates; SN_NONE: none */
+  uint64_t held;      /* of the update before, by variables of the optimizer's loop */
   sn_iteration iteration;
   const uint64_t *workspace; /* per layer, by_kernel; NULL: none */
   uint32_t *scratch;         /* per layer: the tensor for that; SN_NONE: none */

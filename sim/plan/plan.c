@@ -184,7 +184,7 @@ static bool write_question(const sn_net *net, const char *strategy, const sn_dev
                  "\"workspace\": \"%s\",\n\"external\": \"%s\",\n\"allocator\": \"%s\",\n\"optimizer\": "
                  "\"%s\",\n\"accumulate\": %u,\n\"inference\": %s,\n%s%s%s",
                  sn_workspace_name(o->workspace), sn_external_name(o->external), sn_allocator_name(o->allocator),
-                 sn_optimizer_name(o->iteration.optimizer), sn_iteration_batches(o->iteration),
+                 sn_optimizer_name(sn_optimizer_on(o->iteration.optimizer, net)), sn_iteration_batches(o->iteration),
                  o->iteration.inference ? "true" : "false", wide ? "" : "\"precision\": \"",
                  wide ? "" : sn_precision_name(o->iteration.precision), wide ? "" : "\",\n") > 0 &&
          (!*freeze || (fputs("\"freeze\": ", out) >= 0 && write_text(out, freeze) && fputs(",\n", out) >= 0)) &&

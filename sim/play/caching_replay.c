@@ -92,7 +92,8 @@ static void write_requests(script *s) {
   for (const sn_instr *i = plan->instrs; i < plan->instrs + plan->n_instrs; i++) {
     for (; made < load->n_made && load->made[made].step == i->step; made++)
       add_request(s, MAKE, made, i->step, load->made[made].bytes);
-    if (i->kind == SN_COMPUTE && i->bytes > 0) add_request(s, PASS, (uint32_t)(i - plan->instrs), i->step, i->bytes);
+    bool works = i->kind == SN_COMPUTE && i->bytes > 0 && load->workspaces != SN_CACHING_LEFT_OUT;
+    if (works) add_request(s, PASS, (uint32_t)(i - plan->instrs), i->step, i->bytes);
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
     add_request(s, takes ? TAKE : GIVE, i->id, i->step, plan->route->tensors[i->id].bytes);
@@ -199,6 +200,11 @@ static inline sn_status pass(replay *r, const sn_caching_size *size, sn_err *err
   return note(r, peak, sn_caching_pass_size(r->caching, size, err));
 }
 
+static inline sn_status pass_or_leave(replay *r, const request *q, sn_err *err) {
+  sn_status status = pass(r, &q->size, err);
+  return status == SN_NO_FIT && r->script->load->workspaces == SN_CACHING_OPTIONAL ? SN_OK : status;
+}
+
 static inline sn_status keep(replay *r, const sn_caching_size *size, sn_err *err) {
   uint64_t peak = r->figures->allocated_peak;
   return note(r, peak, sn_caching_keep_size(r->caching, size, err));
@@ -243,7 +249,7 @@ static sn_status obey(replay *r, const request *q, sn_err *err) {
     give_tensor(r, q->id, q->gradient);
     return SN_OK;
   case PASS:
-    return pass(r, &q->size, err);
+    return pass_or_leave(r, q, err);
   default:
     return make(r, q, err);
   }

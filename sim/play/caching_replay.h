@@ -10,6 +10,10 @@
  * at its ALLOC and given back at its RELEASE, or at the end of the iteration; a workspace (whole KiB, as the plan has
  * it) lives in its COMPUTE alone. Copies take nothing. O(instructions x log blocks).
  *
+ * Of workspaces as PyTorch asks for a convolution's none is ever needed: where the driver refuses one, cached segments
+ * have gone back, and the next algorithm is taken, without any (aten/src/ATen/native/cudnn/Conv_v7.cpp,
+ * AlgoIterator::try_all(), which catches OutOfMemoryError). So those that are optional raise peaks up to the limit.
+ *
  * Where gradients are accumulated the plan is that of one micro-batch and the update: an iteration obeys what stands
  * ahead of the updates once for every micro-batch, and gradients of parameters that the first of them makes stay until
  * the iteration is over, when the next one begins with none.
@@ -32,6 +36,12 @@ typedef struct sn_caching_made {
   uint64_t bytes;
 } sn_caching_made;
 
+typedef enum sn_caching_workspaces {
+  SN_CACHING_NEEDED,
+  SN_CACHING_OPTIONAL, /* where one is refused it goes on without */
+  SN_CACHING_LEFT_OUT  /* none is asked for */
+} sn_caching_workspaces;
+
 typedef struct sn_caching_load {
   uint64_t limit_bytes; /* what the allocator may reserve; SN_CACHING_NO_LIMIT */
   sn_caching_options options;
@@ -41,6 +51,7 @@ typedef struct sn_caching_load {
   uint32_t n_made;
   uint32_t accumulate; /* micro-batches; from 2 on gradients of parameters stay. 0 and 1: a plan of one batch. Those
                         * behind SN_CACHING_MICRO_BATCHES ask for the same once more, and are not obeyed */
+  sn_caching_workspaces workspaces;
 } sn_caching_load;
 
 /* Bytes. The names of peaks are those of torch.cuda.max_memory_allocated() and max_memory_reserved(). */
@@ -64,12 +75,12 @@ typedef struct sn_caching_replayed {
  * error. SN_NO_MEMORY; SN_BAD_USAGE for options that PyTorch refuses. */
 sn_status sn_caching_replay(const sn_plan *plan, const sn_caching_load *load, sn_caching_replayed *result, sn_err *err);
 
-/* Replays without a limit; then a limit, in whole steps, under which the replay succeeds while under a step less it
- * does not, by bisection between what is allocated at the peak without a limit and what is reserved then. With
- * expandable segments, whose addresses depend on the limit, the latter may be too little, and the edge is found to 1
- * KiB. Success is not monotone in the limit: the least is one edge of perhaps several. Where `load` has a limit, it is
- * one that agrees with it: no more than the limit if and only if the replay succeeds under that. About two to four
- * replays in all, and up to eight states of one at a time. SN_NO_MEMORY, and as above. */
+/* Not with optional workspaces. Replays without a limit; then a limit, in whole steps, under which the replay succeeds
+ * while under a step less it does not, by bisection between what is allocated at the peak without a limit and what is
+ * reserved then. With expandable segments, whose addresses depend on the limit, the latter may be too little, and the
+ * edge is found to 1 KiB. Success is not monotone in the limit: the least is one edge of perhaps several. Where `load`
+ * has a limit, it is one that agrees with it: no more than the limit if and only if the replay succeeds under that.
+ * About two to four replays in all, and up to eight states of one at a time. SN_NO_MEMORY, and as above. */
 sn_status sn_caching_least(const sn_plan *plan, const sn_caching_load *load, uint64_t step,
                            sn_caching_replayed *unlimited, uint64_t *least, sn_err *err);
 

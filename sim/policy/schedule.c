@@ -389,6 +389,21 @@ sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regi
   return NULL;
 }
 
+sn_schedule *sn_schedule_first_units(const sn_route *route, uint32_t count, sn_err *err) {
+  sn_units units;
+  sn_schedule *schedule = NULL;
+  if (sn_units_find(route, &units, err) != SN_OK) return NULL;
+  bool *again = calloc((size_t)units.count + 1, sizeof *again);
+  for (uint32_t u = 0; again && u < units.count; u++) again[u] = u < count;
+  if (again)
+    schedule = sn_schedule_checkpoints(route, &units, again, err);
+  else
+    sn_fail_memory(err);
+  free(again);
+  sn_units_clear(&units);
+  return schedule;
+}
+
 sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err) {
   sn_schedule *schedule = calloc(1, sizeof *schedule);
   maker m = {.route = route, .schedule = schedule, .executions = executions, .err = err};

@@ -71,6 +71,9 @@ sn_schedule *sn_schedule_copy(const sn_schedule *schedule, const sn_route *route
 /* Of executions in order, from malloc(), which it takes over also where it fails; first_last_use is not looked at. */
 sn_schedule *sn_schedule_of(const sn_route *route, sn_execution *executions, uint32_t count, sn_err *err);
 
+/* Of recompute=units: the first `count` units run again, all of them where there are no more. */
+sn_schedule *sn_schedule_first_units(const sn_route *route, uint32_t count, sn_err *err);
+
 /* Of regions of torch.utils.checkpoint: those of `again` run again as units do, the others stay. */
 sn_schedule *sn_schedule_checkpoints(const sn_route *route, const sn_units *regions, const bool *again, sn_err *err);
 

@@ -3,7 +3,9 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The parts a name is made of, and what each sets; nothing stands twice. */
@@ -79,6 +81,25 @@ enum {
 static const char corun_part[] = "corun=";
 static const char alone_text[] = "baseline, superneurons and published systems stand alone; add to liveness, as in "
                                  "liveness+cache";
+
+static const char units_part[] = "recompute=units:";
+enum { MOST_UNITS = 1000000 };
+
+/* "recompute=units:6": the first six. */
+static bool is_some_units(const char *word) {
+  return strncmp(word, units_part, sizeof units_part - 1) == 0;
+}
+
+static const char *add_some_units(const char *count, sn_strategy *s) {
+  char *end;
+  unsigned long units = *count >= '0' && *count <= '9' ? strtoul(count, &end, 10) : 0;
+  if (s->recompute) return "only one kind of recompute";
+  if (units == 0 || units > MOST_UNITS || *end)
+    return "recompute=units:N checkpoints the first N units, a whole number from 1; try pytorch+recompute=units:2";
+  s->recompute = SN_RECOMPUTE_UNITS;
+  s->units = (uint32_t)units;
+  return NULL;
+}
 
 /* MXNet's words for what is a graph here. */
 static bool is_sharing(const char *word) {
@@ -199,8 +220,11 @@ static sn_status parse(const char *text, sn_strategy *strategy, bool hints, sn_e
     size_t length = strcspn(rest, "+");
     snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1, rest);
     const part *p = find_part(word);
-    if (!p && !is_corun(word)) return unknown_part(text, word, hints, err);
-    why = alone ? alone_text : p ? add_part(p, rest == text, &s) : add_corun(word + sizeof corun_part - 1, &s, err);
+    if (!p && !is_corun(word) && !is_some_units(word)) return unknown_part(text, word, hints, err);
+    why = alone                 ? alone_text
+          : p                   ? add_part(p, rest == text, &s)
+          : is_some_units(word) ? add_some_units(word + sizeof units_part - 1, &s)
+                                : add_corun(word + sizeof corun_part - 1, &s, err);
     if (err->code != SN_OK) return sn_err_prefix(err, "strategy \"%.80s\"", text), err->code;
     alone = p && p->alone;
     rest = rest[length] ? rest + length + 1 : NULL;
@@ -218,8 +242,8 @@ sn_status sn_strategy_parse(const char *text, sn_strategy *strategy, sn_err *err
 }
 
 bool sn_strategy_same(sn_strategy a, sn_strategy b) {
-  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute && a.dialect == b.dialect &&
-         a.order == b.order && a.dynamic == b.dynamic && sn_policy_same(a.corun, b.corun);
+  return a.liveness == b.liveness && a.offload == b.offload && a.recompute == b.recompute && a.units == b.units &&
+         a.dialect == b.dialect && a.order == b.order && a.dynamic == b.dynamic && sn_policy_same(a.corun, b.corun);
 }
 
 sn_strategy sn_strategy_system(uint32_t index) {
@@ -311,6 +335,15 @@ static const char *corun_text(sn_strategy s, char text[CORUN_TEXT]) {
   return text;
 }
 
+enum { UNITS_TEXT = 12 };
+
+/* ":6"; "" where all units are checkpointed, or none. */
+static const char *some_units_text(sn_strategy s, char text[UNITS_TEXT]) {
+  *text = '\0';
+  if (s.units > 0) snprintf(text, UNITS_TEXT, ":%" PRIu32, s.units);
+  return text;
+}
+
 char *sn_strategy_name(sn_strategy s, char *text) {
   static const char *const offload[SN_OFFLOADS] = {[SN_OFFLOAD_NONE] = "",
                                                    [SN_OFFLOAD_CONV] = "+offload",
@@ -329,12 +362,12 @@ char *sn_strategy_name(sn_strategy s, char *text) {
       [SN_RECOMPUTE_DTR] = "+recompute=dtr",
   };
   uint32_t number = system_number(s);
-  char policy[CORUN_TEXT];
+  char policy[CORUN_TEXT], units[UNITS_TEXT];
   if (s.dialect == SN_DIALECT_SINGA)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SINGA + singa_number(s)].name);
   else if (s.dialect)
-    snprintf(text, SN_STRATEGY_TEXT, "%s%s%s%s", sn_dialect_of(s.dialect)->name, s.offload ? "+offload" : "",
-             recompute[s.recompute], s.dynamic ? "+dynamic" : "");
+    snprintf(text, SN_STRATEGY_TEXT, "%s%s%s%s%s", sn_dialect_of(s.dialect)->name, s.offload ? "+offload" : "",
+             recompute[s.recompute], some_units_text(s, units), s.dynamic ? "+dynamic" : "");
   else if (number < SN_STRATEGY_SYSTEMS)
     snprintf(text, SN_STRATEGY_TEXT, "%s", parts[FIRST_SYSTEM + number].name);
   else if (s.liveness)

@@ -4,7 +4,7 @@
  *   baseline | liveness [+offload[=conv|checkpoints] | +cache] [+recompute=speed|memory|cost] [+corun=POLICY]
  *   liveness+recompute=sqrt | liveness [+offload] +recompute=optimal | liveness+recompute=dtr
  *   caffe | torch7 | mxnet | tensorflow | vdnn-all | vdnn-conv | superneurons-paper
- *   pytorch [+offload] [+recompute=units] | pytorch-1.7 ... | explicit [+dynamic]
+ *   pytorch [+offload] [+recompute=units[:N]] | pytorch-1.7 ... | explicit [+dynamic]
  *   singa-layer | singa-serial | singa-bfs
  *
  * "superneurons" is liveness+cache+recompute=cost. Parts may come in any order; printing is always in the order above.
@@ -66,6 +66,7 @@ typedef struct sn_strategy {
   sn_liveness liveness; /* offload and recompute are off unless it is SN_LIVENESS_FULL */
   sn_offload offload;
   sn_recompute recompute;
+  uint32_t units; /* of recompute=units: so many, the first of the network; 0: all */
   sn_dialect_id dialect;
   sn_order order;  /* singa: SN_ORDER_SERIAL or SN_ORDER_BFS; others have one of their own, sn_strategy_order() */
   bool dynamic;    /* explicit: memory is given as it is asked for, first fit, instead of planned ahead */

@@ -11,6 +11,13 @@
  *   conv bn relu conv bn relu | pool conv bn relu conv bn relu | .. | concat conv .. relu up | ..      U-Net
  *   embedding .. join | .. | norm .. join norm (the encoder's output) | .. join | .. join | ..         T5
  *
+ * A chain, in which one value alone goes on from step to step, has hardly any of these ends: where that makes no two
+ * units, it is cut as torch.utils.checkpoint.checkpoint_sequential(net, k, x) cuts an nn.Sequential, into k segments of
+ * equally many members, of which the last has the rest and is not run again. A layer is a member with what changes its
+ * output in place. k is the one with which least is kept.
+ *
+ *   conv relu conv relu conv relu | conv relu conv relu conv relu | conv relu conv relu conv relu loss     k = 3
+ *
  * A unit has two steps at least. What lies behind the last cut holds the loss and is no unit. O(steps + accesses).
  */
 #ifndef SN_SIM_POLICY_UNITS_H
@@ -23,7 +30,8 @@
 
 typedef struct sn_units {
   uint32_t count;
-  uint32_t *first; /* unit u is the forward steps first[u] .. first[u + 1] - 1; count + 1 entries */
+  uint32_t segments; /* it is a chain that checkpoint_sequential() cuts into so many; 0: it is not */
+  uint32_t *first;   /* unit u is the forward steps first[u] .. first[u + 1] - 1; count + 1 entries */
 } sn_units;
 
 /* Free with sn_units_clear(). */

@@ -412,9 +412,9 @@ static void what_devices_have(void **state) {
     const char *gpu;
     sn_precision precision;
     bool has;
-  } known[] = {{"k40c", SN_FP32, true},     {"k40c", SN_TF32, false},      {"v100_16", SN_AMP_FP16, true},
-               {"v100_16", SN_BF16, false}, {"t4", SN_AMP_BF16, false},    {"a100_40", SN_TF32, true},
-               {"mi250x", SN_TF32, false},  {"mi250x", SN_AMP_BF16, true}, {"b200", SN_FP16, true},
+  } known[] = {{"k40c", SN_FP32, true},    {"k40c", SN_TF32, false},      {"v100_16", SN_AMP_FP16, true},
+               {"v100_16", SN_BF16, true}, {"t4", SN_AMP_BF16, true},     {"a100_40", SN_TF32, true},
+               {"mi250x", SN_TF32, false}, {"mi250x", SN_AMP_BF16, true}, {"b200", SN_FP16, true},
                {"knl7250", SN_FP16, false}};
   for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
     sn_err err = SN_ERR_INIT;

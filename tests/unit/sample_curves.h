@@ -79,6 +79,7 @@ static inline sn_run *curve_run(const char *net, const curve_layer *layers, uint
   sn_result *results = sn_arena_alloc(arena, 4, sizeof *results);
   for (unsigned i = 0; i < 4; i++) curve_result(&results[i], arena, layers, n, batch, i);
   *run = (sn_run){.name = "",
+                  .answer = "",
                   .created = "",
                   .version = "0.1.0",
                   .net = sn_arena_text(arena, net),

@@ -52,6 +52,12 @@ static void by_hand(void **state) {
   r = replay(&plan, &load);
   assert_true(!r.fits && r.failed_iteration == 2 && r.failed_step == 1 && r.failed_bytes == 5 * MIB);
   assert_int_equal(r.figures.retries, 1);
+  load.workspaces = SN_CACHING_OPTIONAL; /* the same goes on without */
+  r = replay(&plan, &load);
+  assert_true(r.fits && r.figures.reserved_peak <= 41 * MIB && r.figures.retries == 1);
+  load.workspaces = SN_CACHING_LEFT_OUT;
+  r = replay(&plan, &load);
+  assert_true(r.fits && r.figures.reserved_peak == 22 * MIB && r.figures.retries == 0);
   load.limit_bytes = 21 * MIB;
   r = replay(&plan, &load);
   assert_true(!r.fits && r.failed_iteration == 0 && r.failed_step == SN_NONE && r.failed_bytes == 1000);

@@ -1,4 +1,5 @@
 /* Units (sim/policy/units.h): where blocks of well-known networks end. */
+#include "models/build.h"
 #include "sim/policy/units.h"
 #include "tests/unit/pipeline.h"
 
@@ -62,11 +63,64 @@ static void what_skips_blocks(void **state) {
         LAYERS("features.denseblock1.denselayer1.conv1"));
 }
 
+/* `count` convolutions with a ReLU each, which changes its output in place, and an FC. */
+static sn_net *make_chain(uint32_t count) {
+  sn_err err = SN_ERR_INIT;
+  sn_builder *b = sn_builder_new("chain", 4, 8, 16, 16, &err);
+  uint32_t x = SN_DATA_LAYER;
+  for (unsigned i = 0; i < count; i++) {
+    x = sn_build_conv(b, x, (sn_conv){.channels = 8, .kernel = 1}, "c%u", i);
+    x = sn_build_relu(b, x, "r%u", i);
+  }
+  x = sn_build_fc(b, x, 10, "fc");
+  sn_build_softmax(b, x, "softmax");
+  sn_net *net = sn_builder_finish(b, NULL, &err);
+  must(&err);
+  return net;
+}
+
+/* 26 members, of which the first gets its input from nobody: with k segments k - 1 inputs and 26 / k outputs are kept,
+ * so 5 are best. Each has equally many, as checkpoint_sequential() has it, and none ends ahead of a ReLU. */
+static void chains_are_cut_evenly(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = make_chain(25);
+  sn_route *route = sn_route_new(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+  sn_units units;
+  sn_units_find(route, &units, &err);
+  must(&err);
+  assert_int_equal(units.segments, 5);
+  assert_int_equal(units.count, 4);
+  for (uint32_t u = 0; u <= units.count; u++) assert_int_equal(units.first[u], 2 * 5 * u);
+  for (const char *const *end = LAYERS("r4", "r9", "r14", "r19"); *end; end++)
+    assert_true(ends_unit(route, &units, *end));
+  sn_units_clear(&units);
+  sn_route_free(route);
+  sn_net_free(net);
+}
+
+/* Who has ends of units is cut there, and what is too short not at all. */
+static void what_is_no_chain(void **state) {
+  (void)state;
+  sn_net *nets[] = {load_net("vgg16", 1), load_net("resnet18", 1), make_chain(1)};
+  for (size_t i = 0; i < sizeof nets / sizeof nets[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_route *route = sn_route_new(nets[i], SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, &err);
+    sn_units units;
+    sn_units_find(route, &units, &err);
+    must(&err);
+    assert_int_equal(units.segments, 0);
+    sn_units_clear(&units);
+    sn_route_free(route);
+    sn_net_free(nets[i]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(blocks_and_stages),
-      cmocka_unit_test(what_waits_within_a_block),
-      cmocka_unit_test(what_skips_blocks),
+      cmocka_unit_test(blocks_and_stages), cmocka_unit_test(what_waits_within_a_block),
+      cmocka_unit_test(what_skips_blocks), cmocka_unit_test(chains_are_cut_evenly),
+      cmocka_unit_test(what_is_no_chain),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@ static sn_result result(const char *strategy, int64_t fastest, int64_t median, i
 
 static sn_run run_of(const sn_result *results, uint32_t count, double load) {
   return (sn_run){.net = "lenet",
+                  .answer = "",
                   .precision = "fp32",
                   .freeze = "",
                   .optimizer = "momentum",

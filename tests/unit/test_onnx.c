@@ -194,7 +194,7 @@ static void wrong_graphs(void **state) {
   put_input(&two, "mask");
   refuses(&two, 17, "it has two inputs of floats, \"x\" and \"mask\"");
   put_node(&two, "Loop", "turns", "x", "w");
-  refuses(&two, 17, "behind one of them; operators that cannot be imported: Loop (1, first \"turns\"); describe");
+  refuses(&two, 17, "behind one of them; operators that cannot be imported: Loop (1, first \"turns\"); export a model");
   message cycle = graph;
   put_node(&cycle, "Relu", "second", "z", "w");
   put_node(&cycle, "Relu", "third", "w", "z");
@@ -340,9 +340,10 @@ static void all_refusals(void **state) {
   refuses(
       &graph, 17,
       "operators that cannot be imported: Conv (2, first \"first\": its weights are no constant of as many dimensions "
-      "as its input), Loop (1, first \"loop\"), Sqrt (1, first \"root\": it is known of constants only); describe");
+      "as its input), Loop (1, first \"loop\"), Sqrt (1, first \"root\": it is known of constants only); export a "
+      "model");
   for (char op[] = "Loop_A"; op[5] <= 'Z'; op[5]++) put_node(&graph, op, "more", "x", op);
-  refuses(&graph, 17, " more nodes; describe these parts as a network file");
+  refuses(&graph, 17, " more nodes; export a model without these parts");
 }
 
 static void losses(void **state) {
@@ -417,7 +418,7 @@ static void loose_parts(void **state) {
   memcpy(both.bytes + both.size, left_out.bytes, left_out.size);
   both.size += left_out.size;
   put_node(&both, "Relu", "relu", "y", "z");
-  refuses(&both, 17, "node \"relu\" (Relu): its input 1 is a constant, not a value of the network");
+  refuses(&both, 17, "node \"relu\" (Relu): \"y\" is not made of the model's input \"x\", the batch");
 }
 
 static void wrong_bytes(void **state) {

@@ -1,6 +1,8 @@
 /* ONNX import: what exporters write in other forms than their models have it. */
 #include "tests/unit/onnx_message.h"
 
+#include <inttypes.h>
+
 static void finish_model(message *model, const message *graph) {
   message version = {.size = 0};
   put_number(&version, 2, 23);
@@ -167,11 +169,135 @@ static void folded_norms(void **state) {
   }
 }
 
+static void put_inputs(message *graph, const char *op, const char *name, const char *const in[3], const char *out) {
+  message node = {.size = 0};
+  for (int i = 0; i < 3 && in[i]; i++) put_text(&node, 1, in[i]);
+  put_text(&node, 2, out);
+  put_text(&node, 3, name);
+  put_text(&node, 4, op);
+  put_message(graph, 1, &node);
+}
+
+static uint64_t parameters_of(const message *graph) {
+  message model = {.size = 0}, whole = *graph;
+  sn_err err = SN_ERR_INIT;
+  put_output(&whole, "y");
+  finish_model(&model, &whole);
+  sn_net *net = import(model.bytes, model.size, &err);
+  if (!net) fail_msg("%s", err.text);
+  uint64_t parameters = net->parameters;
+  sn_net_free(net);
+  return parameters;
+}
+
+/* What two nodes read is counted once, whatever the operator. */
+static void shared_parameters(void **state) {
+  (void)state;
+  static const uint64_t square[] = {8, 8}, filter[] = {3, 3, 3, 3}, row[] = {8}, channel[] = {3};
+  static const struct {
+    const char *op, *first[3], *second[3];
+    uint64_t parameters;
+  } cases[] = {
+      {"MatMul", {"x", "w"}, {"t", "w"}, 64},
+      {"MatMul", {"x", "w"}, {"t", "v"}, 128},
+      {"Conv", {"x", "f", "c"}, {"t", "f", "c"}, 81 + 3},
+      {"Conv", {"x", "f", "c"}, {"t", "f", "d"}, 2 * (81 + 3)}, /* another bias: weights stand twice */
+      {"BatchNormalization", {"x", "c", "d"}, {"t", "c", "d"}, 6},
+      {"LayerNormalization", {"x", "r", "s"}, {"t", "r", "s"}, 16},
+      {"LayerNormalization", {"x", "r", "s"}, {"t", "same", "s"}, 32}, /* equal by chance */
+  };
+  message given = {.size = 0};
+  put_input(&given, "x");
+  put_elsewhere(&given, "w", 1, square, 2);
+  put_elsewhere(&given, "v", 1, square, 2);
+  put_elsewhere(&given, "f", 1, filter, 4);
+  put_elsewhere(&given, "c", 1, channel, 1);
+  put_elsewhere(&given, "d", 1, channel, 1);
+  put_elsewhere(&given, "r", 1, row, 1);
+  put_elsewhere(&given, "s", 1, row, 1);
+  put_node(&given, "Identity", "copy", "r", "same");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    message graph = given;
+    put_inputs(&graph, cases[i].op, "one", cases[i].first, "t");
+    put_inputs(&graph, cases[i].op, "two", cases[i].second, "y");
+    uint64_t found = parameters_of(&graph);
+    if (found != cases[i].parameters) fail_msg("%s, case %zu: %" PRIu64 " parameters", cases[i].op, i, found);
+  }
+}
+
+/* A layer of three dimensions is a product and a sum: with the same bias it is the same layer, with another not. */
+static void shared_products_with_biases(void **state) {
+  (void)state;
+  static const uint64_t square[] = {8, 8}, row[] = {8};
+  for (int same = 0; same < 2; same++) {
+    message graph = {.size = 0};
+    put_input(&graph, "x");
+    put_elsewhere(&graph, "w", 1, square, 2);
+    put_elsewhere(&graph, "b", 1, row, 1);
+    put_elsewhere(&graph, "c", 1, row, 1);
+    put_pair(&graph, "MatMul", "one", (const char *const[]){"x", "w"}, "t");
+    put_pair(&graph, "Add", "bias", (const char *const[]){"t", "b"}, "u");
+    put_pair(&graph, "MatMul", "two", (const char *const[]){"u", "w"}, "v");
+    put_pair(&graph, "Add", "other", (const char *const[]){"v", same ? "b" : "c"}, "y");
+    assert_int_equal(parameters_of(&graph), same ? 72 : 144);
+  }
+}
+
+/* A sum of three, and weights that are made of their shape. */
+static void sums_and_filled_weights(void **state) {
+  (void)state;
+  static const uint64_t dims[] = {4};
+  static const int64_t sides[] = {3, 3, 3, 3};
+  message graph = {.size = 0}, shape = {.size = 0};
+  put_input(&graph, "x");
+  put_number(&shape, 1, dims[0]);
+  put_number(&shape, 2, 7);
+  put_text(&shape, 8, "sides");
+  put_bytes(&shape, 9, sides, sizeof sides);
+  put_message(&graph, 5, &shape);
+  put_node(&graph, "ConstantOfShape", "fill", "sides", "w");
+  put_inputs(&graph, "Sum", "three", (const char *const[]){"x", "x", "x"}, "t");
+  put_inputs(&graph, "Conv", "conv", (const char *const[]){"t", "w", NULL}, "y");
+  assert_int_equal(parameters_of(&graph), 81);
+}
+
+static uint8_t *put_length(uint8_t *at, size_t length) {
+  for (; length >= 0x80; length >>= 7) *at++ = (uint8_t)(length | 0x80);
+  *at++ = (uint8_t)length;
+  return at;
+}
+
+/* Empty messages of two bytes each would take a hundred times as many: they are refused before room is made for them.
+ */
+static void empty_messages(void **state) {
+  (void)state;
+  enum { MESSAGES = 1000000, ALL = 2 * MESSAGES };
+  static const uint8_t fields[] = {1, 5, 11, 12}; /* nodes, initializers, inputs, outputs */
+  uint8_t *bytes = malloc(ALL + 16);
+  assert_non_null(bytes);
+  for (size_t i = 0; i < sizeof fields; i++) {
+    sn_err err = SN_ERR_INIT;
+    uint8_t *at = bytes;
+    *at++ = 7 << 3 | 2;
+    at = put_length(at, ALL);
+    for (int k = 0; k < MESSAGES; k++) *at++ = (uint8_t)(fields[i] << 3 | 2), *at++ = 0;
+    assert_null(import(bytes, (size_t)(at - bytes), &err));
+    if (!strstr(err.text, "more than 16 times the file's size")) fail_msg("%s", err.text);
+  }
+  free(bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(factors_as_floats),  cmocka_unit_test(constants_that_are_not_read),
-      cmocka_unit_test(any_batch_of_heads), cmocka_unit_test(fused_norm),
+      cmocka_unit_test(factors_as_floats),
+      cmocka_unit_test(constants_that_are_not_read),
+      cmocka_unit_test(any_batch_of_heads),
+      cmocka_unit_test(fused_norm),
       cmocka_unit_test(folded_norms),
+      cmocka_unit_test(shared_parameters),
+      cmocka_unit_test(shared_products_with_biases),
+      cmocka_unit_test(empty_messages),
+      cmocka_unit_test(sums_and_filled_weights),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,8 @@ static void names(void **state) {
   assert_int_equal(kept, SN_OPTIMIZER_ADAMW);
   kept = SN_OPTIMIZER_ADAM;
   assert_int_equal(sn_optimizer_parse("Adan", &kept, &err), SN_BAD_USAGE);
-  assert_string_equal(err.text, "--optimizer: \"Adan\" is none of: momentum, sgd, adam, adamw, adam8bit, adamw8bit");
+  assert_string_equal(err.text, "--optimizer: \"Adan\" is none of: momentum, sgd, adam, adamw, adam8bit, adamw8bit, "
+                                "rmsprop, adagrad, adafactor, lion");
   assert_int_equal(kept, SN_OPTIMIZER_ADAM);
 }
 
@@ -82,21 +83,93 @@ static void pieces(void **state) {
                {4095, 2, 2, {16380, 16380}},
                {4096, 4, 4, {4096, 4096, 64, 64}},
                {4097, 2, 4, {4097, 4097, 68, 68}}};
+  const sn_parameter five = {5000, 0, 0};
   uint64_t bytes[SN_OPTIMIZER_PIECES];
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-    assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_ADAM8BIT, cases[i].elements, cases[i].width, bytes),
+    assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_ADAM8BIT, &(const sn_parameter){cases[i].elements, 0, 0},
+                                         cases[i].width, bytes),
                      cases[i].count);
     for (uint32_t k = 0; k < cases[i].count; k++) assert_int_equal(bytes[k], cases[i].bytes[k]);
   }
-  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_MOMENTUM, 5000, 2, bytes), 1);
+  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_MOMENTUM, &five, 2, bytes), 1);
   assert_int_equal(bytes[0], 10000);
-  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_SGD, 5000, 4, bytes), 0);
+  assert_int_equal(sn_optimizer_pieces(SN_OPTIMIZER_SGD, &five, 4, bytes), 0);
   sn_net *net = load_net("lenet", 2); /* weights of 500, 25,000, 400,000 and 5,000 elements, and 580 of biases */
   uint64_t blocks = 98 + 1563 + 20;
   assert_int_equal(sn_optimizer_state_bytes(SN_OPTIMIZER_ADAM8BIT, net, "", 4),
                    2 * (UINT64_C(4) * (500 + 580) + 430000 + 4 * blocks) + 2048);
   assert_int_equal(sn_optimizer_state_bytes(SN_OPTIMIZER_ADAM8BIT, net, "conv2,fc*", 4), UINT64_C(2) * 4 * 520);
   sn_net_free(net);
+}
+
+/* Live bytes at the peak as PyTorch's MemTracker counts them on fake tensors (PyTorch 2.15; lion by lion-pytorch's
+ * loop): of AlexNet and 16 images, of which the update is the peak, to the byte. Of one whose temporaries all tensors
+ * have at once the loss and its gradient, 8 bytes, are still live here. */
+static void peaks_by_implementation(void **state) {
+  (void)state;
+  static const struct {
+    const char *optimizer;
+    uint64_t live;
+  } cases[] = {
+      {"sgd:impl=fused", 545340104},         {"momentum", 789743464},
+      {"momentum:impl=loop", 789743464},     {"adam", 1231650792},
+      {"adamw:impl=foreach", 1231650792},    {"adam:impl=fused", 1034146888},
+      {"adamw:impl=fused", 1034146888},      {"adam:impl=loop", 1289238336},
+      {"adamw,impl=loop", 1289238336},       {"rmsprop", 987247432},
+      {"rmsprop:impl=loop", 893855392},      {"adagrad", 1231650792},
+      {"adagrad:impl=fused", 789743528},     {"adagrad:impl=loop", 893855392},
+      {"adafactor:impl=foreach", 750160724}, {"lion", 1044833888},
+  };
+  sn_net *net = load_net("tv_alexnet", 16);
+  sn_device gpu = load_gpu("h200");
+  sn_strategy s = parse_strategy("pytorch");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_options options = SN_OPTIONS_INIT;
+    assert_int_equal(sn_optimizer_parse(cases[i].optimizer, &options.iteration.optimizer, &err), SN_OK);
+    sn_run *run = sn_simulate(net->name, net, &gpu, &s, 1, &options, &err);
+    must(&err);
+    assert_int_equal(sn_live_total(&run->results[0].live), cases[i].live);
+    sn_run_free(run);
+  }
+  sn_net_free(net);
+}
+
+/* A comma and a colon mean the same, and what there is none of is told with what there is. */
+static void implementations_are_named(void **state) {
+  (void)state;
+  sn_err err = SN_ERR_INIT;
+  sn_optimizer o;
+  assert_int_equal(sn_optimizer_parse("AdamW,impl=fused", &o, &err), SN_OK);
+  assert_int_equal(o, SN_OPTIMIZER_ADAMW_FUSED);
+  assert_string_equal(sn_optimizer_name(o), "adamw:impl=fused");
+  assert_int_equal(sn_optimizer_parse("rmsprop:impl=fused", &o, &err), SN_BAD_USAGE);
+  assert_string_equal(err.text,
+                      "--optimizer: \"rmsprop:impl=fused\": behind rmsprop: stands one of: impl=foreach, impl=loop");
+  err = (sn_err)SN_ERR_INIT;
+  assert_int_equal(sn_optimizer_parse("lion,impl=fused", &o, &err), SN_BAD_USAGE);
+  assert_string_equal(err.text, "--optimizer: lion has one implementation; write \"lion\"");
+}
+
+/* Hugging Face's Trainer asks for it; nobody's choice is changed. */
+static void transformers_are_fused(void **state) {
+  (void)state;
+  static const char *const theirs[] = {"gpt2:layers=1", "bert_base", "llama:7b,layers=1", "t5_base",
+                                       "gpt2:layers=1+lora=8"};
+  sn_net *other = load_net("vit_b_16", 1);
+  for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = load_net(theirs[i], 1), *larger = sn_net_rebatch(net, 2, &err);
+    must(&err);
+    assert_int_equal(sn_optimizer_on(SN_OPTIMIZER_ADAMW, net), SN_OPTIMIZER_ADAMW_FUSED);
+    assert_int_equal(sn_optimizer_on(SN_OPTIMIZER_ADAM, larger), SN_OPTIMIZER_ADAM_FUSED);
+    assert_int_equal(sn_optimizer_on(SN_OPTIMIZER_ADAMW_FOREACH, net), SN_OPTIMIZER_ADAMW_FOREACH);
+    assert_int_equal(sn_optimizer_on(SN_OPTIMIZER_SGD, net), SN_OPTIMIZER_SGD);
+    sn_net_free(larger);
+    sn_net_free(net);
+  }
+  assert_int_equal(sn_optimizer_on(SN_OPTIMIZER_ADAMW, other), SN_OPTIMIZER_ADAMW);
+  sn_net_free(other);
 }
 
 static void normalized_layers_have_two_tensors(void **state) {
@@ -114,15 +187,15 @@ static void normalized_layers_have_two_tensors(void **state) {
 /* A large layer's update takes as long as its bytes do; forward and backward know nothing of it. */
 static void time_of_updates(void **state) {
   (void)state;
-  static const double transfers[SN_OPTIMIZERS] = {5, 3, 7, 7, 4, 4}; /* the last: 3 and 4 bytes */
+  static const double transfers[SN_OPTIMIZER_KINDS] = {5, 3, 7, 7, 4, 4, 5, 5, 5, 5}; /* of 8 bits: 3 and 4 bytes */
   static const uint8_t algo[2] = {SN_IMPLICIT_GEMM, SN_IMPLICIT_GEMM};
   pipeline p = pipeline_open("alexnet", 2);
   uint32_t fc = 0;
   while (strcmp(p.net->layers[fc].name, "fc1") != 0) fc++;
   int64_t forward = sn_costs_step(p.costs, fc, SN_FORWARD, algo);
   assert_int_equal(sn_costs_optimizer(p.costs), SN_OPTIMIZER_MOMENTUM);
-  for (uint32_t i = SN_OPTIMIZERS + 1; i-- > 0;) { /* momentum twice: first and last */
-    sn_optimizer o = i % SN_OPTIMIZERS;
+  for (uint32_t i = SN_OPTIMIZER_KINDS + 1; i-- > 0;) { /* momentum twice: first and last */
+    sn_optimizer o = i % SN_OPTIMIZER_KINDS;
     sn_costs_set_optimizer(p.costs, p.net, &p.device, o);
     double bytes = 4 * transfers[o] * (double)p.net->layers[fc].parameters;
     int64_t ns = sn_costs_step(p.costs, fc, SN_UPDATE, algo);
@@ -215,6 +288,9 @@ int main(void) {
       cmocka_unit_test(bytes_that_stay),
       cmocka_unit_test(bytes_of_8_bits),
       cmocka_unit_test(pieces),
+      cmocka_unit_test(peaks_by_implementation),
+      cmocka_unit_test(implementations_are_named),
+      cmocka_unit_test(transformers_are_fused),
       cmocka_unit_test(normalized_layers_have_two_tensors),
       cmocka_unit_test(time_of_updates),
       cmocka_unit_test(simulated),

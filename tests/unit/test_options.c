@@ -223,7 +223,7 @@ static void mistakes_are_named(void **state) {
   bad("--placement best-fit", "none of: packed, first-fit");
   assert_int_equal(good("--placement first-fit").placement, SN_PLACEMENT_FIRST_FIT);
   assert_int_equal(good("").placement, SN_PLACEMENT_PACKED);
-  bad("--optimizer rmsprop", "--optimizer: \"rmsprop\" is none of: momentum, sgd, adam, adamw");
+  bad("--optimizer adadelta", "--optimizer: \"adadelta\" is none of: momentum, sgd, adam, adamw");
   bad("--color red", "--color");
 }
 

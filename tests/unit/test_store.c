@@ -39,6 +39,7 @@ static int64_t put(sn_store *store, const sn_run *run) {
 
 static sn_run run_without_words(const sn_result *results, uint32_t count) {
   return (sn_run){.name = "",
+                  .answer = "{\"verdict\":\"yes\"}",
                   .version = "",
                   .net = "",
                   .net_name = "",

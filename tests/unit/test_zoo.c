@@ -98,6 +98,9 @@ static const published nets[] = {
     {"gpt2_xl", 679, 1557611200, 0},
     {"t5_base", 553, 222903552, 0},
     {"llama", 645, 6738415616, 0},
+    {"llama3", 645, 8030261248, 0},
+    {"mistral", 645, 7248023552, 0},
+    {"qwen2.5", 565, 7615616512, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 

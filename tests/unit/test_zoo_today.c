@@ -138,11 +138,30 @@ static void squeezed_and_next(void **state) {
   sn_net_free(large);
 }
 
+/* As transformers 5 counts the modules of their configurations. */
+static void decoders(void **state) {
+  (void)state;
+  static const struct {
+    const char *spec;
+    uint64_t parameters;
+  } cases[] = {{"llama3:8b", 8030261248},    {"llama3:70b", 70553706496},  {"llama3:1b", 1235814400},
+               {"llama3:3b", 3212749824},    {"mistral:7b", 7248023552},   {"mistral:7b-v0.2", 7241732096},
+               {"qwen2.5:0.5b", 494032768},  {"qwen2.5:1.5b", 1543714304}, {"qwen2.5:3b", 3085938688},
+               {"qwen2.5:7b", 7615616512},   {"qwen2.5", 7615616512},      {"qwen2.5:14b", 14770033664},
+               {"qwen2.5:32b", 32763876352}, {"qwen2.5:72b", 72706203648}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_net *net = load(cases[i].spec, 1, 16);
+    if (net->parameters != cases[i].parameters)
+      fail_msg("%s: %llu parameters", cases[i].spec, (unsigned long long)net->parameters);
+    assert_true(sn_net_is_sequence(cases[i].spec));
+    sn_net_free(net);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(squeezed_and_next),   cmocka_unit_test(u_shaped),
-      cmocka_unit_test(transformers),        cmocka_unit_test(windowed),
-      cmocka_unit_test(encoder_and_decoder),
+      cmocka_unit_test(decoders),     cmocka_unit_test(squeezed_and_next), cmocka_unit_test(u_shaped),
+      cmocka_unit_test(transformers), cmocka_unit_test(windowed),          cmocka_unit_test(encoder_and_decoder),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

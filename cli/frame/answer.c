@@ -1,0 +1,262 @@
+/* The answer on the screen; see the header. */
+#include "cli/frame/answer.h"
+
+#include "base/units.h"
+#include "cli/frame/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define GIB 1073741824.0
+
+/* ---- asking ---- */
+
+/* Of this machine; 0: it does not tell. */
+static uint64_t machine_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+}
+
+/* Whose verdict it is: what --for says, else PyTorch's where any of its strategies is asked about. */
+static sn_runtime runtime_of(const sn_question *q) {
+  sn_runtime asked = q->args->runtime, named = sn_runtime_of_all(q->strategies, q->n_strategies);
+  if (q->args->n_strategies > 0) return named == SN_RUNTIME_ALL ? SN_RUNTIME_PYTORCH : named;
+  return asked == SN_RUNTIME_DEFAULT || asked == SN_RUNTIME_ALL ? SN_RUNTIME_PYTORCH : asked;
+}
+
+static const sn_result *result_of(const sn_run *run, sn_strategy strategy) {
+  char name[SN_STRATEGY_TEXT];
+  sn_strategy_name(strategy, name);
+  for (uint32_t i = 0; run && i < run->n_results; i++)
+    if (strcmp(run->results[i].strategy, name) == 0) return &run->results[i];
+  return NULL;
+}
+
+uint32_t sn_question_judged(const sn_question *q, sn_strategy *strategies) {
+  uint32_t count = 0;
+  sn_runtime runtime = runtime_of(q);
+  if (q->args->n_strategies == 0) return sn_answer_strategies(runtime, q->options.iteration, strategies);
+  for (uint32_t i = 0; i < q->n_strategies; i++)
+    if (sn_runtime_of(q->strategies[i]) == runtime) strategies[count++] = q->strategies[i];
+  return count;
+}
+
+/* Those of the judged that have a result; all of them where there is no run. */
+static uint32_t find_known(const sn_question *q, const sn_run *run, sn_strategy *strategies,
+                           const sn_result **results) {
+  sn_strategy judged[SN_ARGS_STRATEGIES];
+  uint32_t count = 0, all = sn_question_judged(q, judged);
+  for (uint32_t i = 0; i < all; i++) {
+    const sn_result *result = result_of(run, judged[i]);
+    if (run && !result) continue;
+    strategies[count] = judged[i];
+    results[count++] = result;
+  }
+  return count;
+}
+
+static sn_answer *ask(const sn_question *q, const sn_strategy *strategies, const sn_result *const *results,
+                      uint32_t count, sn_err *err) {
+  const sn_answer_wish wish = {.asked = {.spec = q->args->net,
+                                         .image = q->args->image,
+                                         .net = q->net,
+                                         .device = &q->device,
+                                         .options = &q->options,
+                                         .strategies = strategies,
+                                         .results = results,
+                                         .n_strategies = count},
+                               .runtime = runtime_of(q),
+                               .host_bytes = machine_memory()};
+  return sn_answer_find(&wish, err);
+}
+
+sn_answer *sn_question_answer(const sn_question *q, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  const sn_result *results[SN_ARGS_STRATEGIES];
+  uint32_t count = find_known(q, NULL, strategies, results);
+  if (count > 0) return ask(q, strategies, NULL, count, err);
+  sn_fail(err, SN_BAD_USAGE, "--for %s: it has no strategy for this; leave --for out, or name one with --strategy",
+          sn_runtime_name(runtime_of(q)));
+  return NULL;
+}
+
+sn_status sn_question_answer_run(const sn_question *q, sn_run *run, sn_err *err) {
+  sn_strategy strategies[SN_ARGS_STRATEGIES];
+  const sn_result *results[SN_ARGS_STRATEGIES];
+  uint32_t count = find_known(q, run, strategies, results);
+  sn_answer *answer = count > 0 ? ask(q, strategies, results, count, err) : NULL;
+  char *text = answer ? sn_answer_write(answer, err) : NULL;
+  if (text) {
+    run->answer = sn_arena_text(run->arena, text);
+    if (!run->answer) sn_fail_memory(err);
+  }
+  free(text);
+  sn_answer_free(answer);
+  return err->code;
+}
+
+sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err) {
+  char *text = sn_answer_write(answer, err);
+  if (text) fprintf(out, ",\"answer\":%s", text);
+  free(text);
+  return err->code;
+}
+
+/* ---- where it does not fit ---- */
+
+/* " --strategy pytorch+recompute=units --batch 64 --accumulate 2": what of a change the command line lacks. */
+static void print_options(const sn_answer *a, const sn_answer_change *c, char *text, size_t room) {
+  int used = 0;
+  text[0] = '\0';
+  if (strcmp(c->strategy, a->strategy) != 0) used = snprintf(text, room, " --strategy %s", c->strategy);
+  if (c->kind == SN_CHANGE_PARTS || c->kind == SN_CHANGE_BATCH ||
+      (c->kind == SN_CHANGE_CHECKPOINT && c->accumulate > 1))
+    used += snprintf(text + used, room - (size_t)used, " --batch %" PRIu32, c->batch);
+  if (c->accumulate > 1) used += snprintf(text + used, room - (size_t)used, " --accumulate %" PRIu32, c->accumulate);
+  if (c->kind == SN_CHANGE_PRECISION)
+    used += snprintf(text + used, room - (size_t)used, " --precision %s", c->precision);
+  if (c->kind == SN_CHANGE_OPTIMIZER) snprintf(text + used, room - (size_t)used, " --optimizer %s", c->optimizer);
+}
+
+sn_status sn_answer_fail(const sn_answer *a, const char *device, sn_err *err) {
+  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], options[160] = "", name[SN_DEVICE_NAME];
+  if (a->verdict != SN_VERDICT_NO) return SN_OK;
+  snprintf(name, sizeof name, "%s", device);
+  if (a->needed_bytes == 0)
+    return sn_fail(err, SN_NO_FIT, "no device memory is enough for %s, which sends more to the host than that has",
+                   a->strategy);
+  if (a->n_changes > 0) print_options(a, &a->changes[0], options, sizeof options);
+  return sn_fail(err, SN_NO_FIT, "%s needed with %s, %s on %s; %s%s", sn_print_bytes(a->needed_bytes, needed),
+                 a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name),
+                 *options      ? "try"
+                 : a->searched ? "nothing that PyTorch offers is enough: more memory is needed"
+                               : "snsim advise finds what fits",
+                 options);
+}
+
+/* ---- the screen ---- */
+
+static void print_gib(const char *before, double gib, const char *after, FILE *out) {
+  fprintf(out, "%s%.*f GiB%s", before, gib < 1 ? 2 : 1, gib, after);
+}
+
+static void print_verdict(const sn_answer *a, const sn_out *out) {
+  static const char *const colours[SN_VERDICTS] = {"\033[1;31m", "\033[1;33m", "\033[1;32m"};
+  static const char *const words[SN_VERDICTS] = {"NO", "TIGHT", "YES"};
+  double needed = (double)a->needed_bytes / GIB, left = (double)sn_answer_margin(a) / GIB;
+  FILE *f = out->stream;
+  fprintf(f, "  %s%s%s: ", out->color ? colours[a->verdict] : "", words[a->verdict], out->color ? "\033[0m" : "");
+  if (a->needed_bytes == 0)
+    fputs("no memory is enough, as the host has less than is sent there.", f);
+  else if (a->verdict == SN_VERDICT_NO) {
+    print_gib("as it stands it needs ", needed, ", ", f);
+    print_gib("", -left, " too much.", f);
+  } else if (a->verdict == SN_VERDICT_TIGHT) {
+    print_gib("it needs ", needed, " and fits, but ", f);
+    print_gib("only ", left, " are left, less than 3 %.", f);
+  } else {
+    print_gib("it needs ", needed, ", ", f);
+    print_gib("", left, " are left.", f);
+  }
+  if (a->searched && a->largest_batch > 0) fprintf(f, " Largest batch: %" PRIu32 ".", a->largest_batch);
+  if (a->searched && a->largest_batch == 0) fputs(" Not even a batch of 1 fits.", f);
+  fputs("\n", f);
+}
+
+/* Two digits that count: nobody calibrated these times. */
+static void rough_cell(sn_table *table, double value) {
+  double scale = 1;
+  while (value / scale >= 100) scale *= 10;
+  double rounded = scale * (double)(int64_t)(value / scale + 0.5);
+  sn_table_cell(table, value < 1 ? "%.2f" : value < 10 ? "%.1f" : "%.0f", value < 10 ? value : rounded);
+}
+
+static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_change *c, bool first) {
+  double share = a->usable_bytes ? 100 * (double)c->device_bytes / (double)a->usable_bytes : 0;
+  sn_table_cell(table, "  %s", c->what);
+  sn_table_cell(table, "%.1f GiB", (double)c->device_bytes / GIB);
+  sn_table_cell(table, "%.0f %%", share);
+  rough_cell(table, (double)c->iteration_ns / 1e6);
+  rough_cell(table, c->images_per_second);
+  if (c->host_bytes > 0)
+    sn_table_cell(table, "%s%.0f GiB of RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
+  else
+    sn_table_cell(table, first ? "<- do this" : "");
+}
+
+static sn_status print_changes(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
+  char speed[32];
+  bool yes = a->verdict == SN_VERDICT_YES;
+  snprintf(speed, sizeof speed, "%s/s", unit);
+  const sn_table_column columns[] = {
+      {"", yes ? "  what else there is to gain" : "  what to change", SN_TABLE_TEXT},
+      {"", "GPU memory", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "", SN_TABLE_NUMBER},
+      {"", "ms/step", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", speed, SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
+  };
+  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  for (uint32_t i = 0; i < a->n_changes; i++) change_cells(table, a, &a->changes[i], i == 0 && !yes);
+  fputs("\n", out->stream);
+  sn_status status = sn_out_table(out, table, err);
+  sn_table_free(table);
+  return status;
+}
+
+static void print_calls(const sn_answer_change *c, FILE *out) {
+  for (uint32_t i = 0; i < c->n_calls; i++) {
+    fputs(i ? "              " : "  in PyTorch:  ", out);
+    sn_table_print_clean(out, c->calls[i]);
+    fputs("\n", out);
+  }
+}
+
+/* "##########", as long as the group is large; the largest has BAR of them. */
+static const char *bar_of(uint64_t bytes, uint64_t largest, char *text) {
+  enum { BAR = 23 };
+  size_t length = largest ? (size_t)((double)bytes / (double)largest * BAR + 0.5) : 0;
+  memset(text, '#', length);
+  text[length] = '\0';
+  return text;
+}
+
+/* Names come from the user's model, made safe for a terminal. */
+static void print_group(const sn_answer_group *g, uint64_t largest, int width, FILE *out) {
+  char bar[40], name[80];
+  double gib = (double)g->bytes / GIB;
+  snprintf(name, sizeof name, "%s", g->name);
+  fprintf(out, "    %-*s %-23s %*.*f", width, sn_table_clean(name), bar_of(g->bytes, largest, bar), 5,
+          gib < 0.05 ? 2 : 1, gib);
+  fputs(*g->advice ? "  " : "", out);
+  sn_table_print_clean(out, g->advice);
+  fputs("\n", out);
+}
+
+static void print_groups(const sn_answer *a, FILE *out) {
+  uint64_t all = 0, largest = 0;
+  int width = 0;
+  for (uint32_t i = 0; i < a->n_groups; i++) {
+    int length = (int)strlen(a->groups[i].name);
+    all += a->groups[i].bytes;
+    if (a->groups[i].bytes > largest) largest = a->groups[i].bytes;
+    if (length > width) width = length;
+  }
+  fprintf(out, "\n  where %.*f GiB are ", all < 1073741824 ? 2 : 1, (double)all / GIB);
+  sn_table_print_clean(out, a->moment);
+  fprintf(out, " (step %" PRIu32 " of %" PRIu32 ")\n", a->step, a->n_steps);
+  for (uint32_t i = 0; i < a->n_groups; i++) print_group(&a->groups[i], largest, width, out);
+}
+
+sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
+  print_verdict(a, out);
+  bool only_as_is = a->n_changes == 1 && a->changes[0].kind == SN_CHANGE_NONE && a->verdict == SN_VERDICT_YES;
+  if (a->n_changes > 0 && !only_as_is) {
+    if (print_changes(a, unit, out, err) != SN_OK) return err->code;
+    print_calls(&a->changes[0], out->stream);
+  }
+  if (a->n_groups > 0) print_groups(a, out->stream);
+  return SN_OK;
+}

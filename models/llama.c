@@ -1,0 +1,121 @@
+/* Llama and what is built as it is, as Hugging Face's transformers has them (version 5), attention by the fused kernel:
+ * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023) and Qwen2.5 (2024). `image` is the
+ * length of the sequences; Mistral's window is as long as they are, as it is from its version 0.2 on.
+ *
+ *   x + attention(norm(x)) with rotated queries and keys, then x + down(silu(gate(x)) up(x))
+ *
+ * They are trained to name each next token. Names are the modules' paths; what has no module there is
+ * "layers.0.self_attn.sdpa", "layers.0.add1". Parameters are counted as transformers counts them.
+ */
+#include "models/zoo_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNT(sizes) (sizeof(sizes) / sizeof(sizes)[0])
+
+/* Layers, hidden features, heads, heads of keys and values, features between the FCs, words. Table 1 of Llama 2's
+ * paper; the others' config.json. */
+static const sn__decoder_size llama[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}, false},
+                                         {"13b", {40, 5120, 40, 40, 13824, 32000}, false},
+                                         {"70b", {80, 8192, 64, 8, 28672, 32000}, false}};
+static const sn__decoder_size llama3[] = {{"8b", {32, 4096, 32, 8, 14336, 128256}, false},
+                                          {"70b", {80, 8192, 64, 8, 28672, 128256}, false},
+                                          {"1b", {16, 2048, 32, 8, 8192, 128256}, true},
+                                          {"3b", {28, 3072, 24, 8, 8192, 128256}, true}};
+static const sn__decoder_size mistral[] = {{"7b", {32, 4096, 32, 8, 14336, 32768}, false},
+                                           {"7b-v0.2", {32, 4096, 32, 8, 14336, 32000}, false}};
+static const sn__decoder_size qwen25[] = {
+    {"7b", {28, 3584, 28, 4, 18944, 152064}, false},  {"0.5b", {24, 896, 14, 2, 4864, 151936}, true},
+    {"1.5b", {28, 1536, 12, 2, 8960, 151936}, true},  {"3b", {36, 2048, 16, 2, 11008, 151936}, true},
+    {"14b", {48, 5120, 40, 8, 13824, 152064}, false}, {"32b", {64, 5120, 40, 8, 27648, 152064}, false},
+    {"72b", {80, 8192, 64, 8, 29568, 152064}, false}};
+
+const sn__decoder sn__llama = {llama, COUNT(llama), false}, sn__llama3 = {llama3, COUNT(llama3), false},
+                  sn__mistral = {mistral, COUNT(mistral), false}, sn__qwen25 = {qwen25, COUNT(qwen25), true};
+
+/* What is being built. */
+typedef struct decoder {
+  uint32_t of[SN__DECODER_KEYS];
+  bool bias, tied;
+} decoder;
+
+static uint32_t project(sn_builder *b, uint32_t x, uint32_t channels, const decoder *net, unsigned i, char which) {
+  if (net->bias) return sn_build_fc_positions(b, x, channels, "layers.%u.self_attn.%c_proj", i, which);
+  return sn_build_linear(b, x, channels, 0, "layers.%u.self_attn.%c_proj", i, which);
+}
+
+static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
+  const uint32_t *of = net->of, hidden = of[SN__DECODER_HIDDEN], heads = of[SN__DECODER_HEADS];
+  const uint32_t kv_heads = of[SN__DECODER_KV_HEADS], kv = hidden / heads * kv_heads;
+  uint32_t y = sn_build_rms_norm(b, x, "layers.%u.input_layernorm", i), qkv[3];
+  qkv[0] = project(b, y, hidden, net, i, 'q');
+  qkv[1] = project(b, y, kv, net, i, 'k');
+  qkv[2] = project(b, y, kv, net, i, 'v');
+  qkv[0] = sn_build_rotary(b, qkv[0], heads, "layers.%u.self_attn.q_rotary", i);
+  qkv[1] = sn_build_rotary(b, qkv[1], kv_heads, "layers.%u.self_attn.k_rotary", i);
+  const sn_attention attention = {.heads = heads, .kv_heads = kv_heads, .causal = true};
+  y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
+  y = sn_build_linear(b, y, hidden, 0, "layers.%u.self_attn.o_proj", i);
+  x = sn__transformer_add(b, x, y, "layers", i, 1);
+  y = sn_build_rms_norm(b, x, "layers.%u.post_attention_layernorm", i);
+  uint32_t gate = sn_build_linear(b, y, of[SN__DECODER_FFN], 0, "layers.%u.mlp.gate_proj", i);
+  gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.act_fn", i);
+  uint32_t up = sn_build_linear(b, y, of[SN__DECODER_FFN], 0, "layers.%u.mlp.up_proj", i);
+  y = sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
+  y = sn_build_linear(b, y, hidden, 0, "layers.%u.mlp.down_proj", i);
+  return sn__transformer_add(b, x, y, "layers", i, 2);
+}
+
+/* "7b" stands for its parameters, and others may follow: "70b,layers=4". Returns what follows, or NULL. */
+static const char *take_size(const sn__decoder *family, const char *parameters, decoder *net) {
+  size_t length = parameters ? strcspn(parameters, ",") : 0;
+  uint32_t found = 0;
+  while (found < family->n_sizes &&
+         (strlen(family->sizes[found].name) != length || strncmp(family->sizes[found].name, parameters, length) != 0))
+    found++;
+  const sn__decoder_size *size = &family->sizes[found % family->n_sizes];
+  memcpy(net->of, size->of, sizeof net->of);
+  net->tied = size->tied;
+  net->bias = family->bias;
+  if (!parameters || found == family->n_sizes) return parameters;
+  return parameters[length] ? parameters + length + 1 : NULL;
+}
+
+/* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
+static sn_status read(const sn_zoo_entry *entry, const char *parameters, decoder *net, sn_err *err) {
+  static const char *const names[SN__DECODER_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
+  static const sn__zoo_keys keys = {.names = names, .count = SN__DECODER_KEYS, .high = 1000000};
+  uint32_t *of = net->of, *kv_heads = &of[SN__DECODER_KV_HEADS];
+  const char *others = take_size(entry->config, parameters, net);
+  if (*kv_heads == of[SN__DECODER_HEADS]) *kv_heads = 0;
+  if (sn__zoo_parameters(entry, others, &keys, of, err) != SN_OK) return err->code;
+  if (*kv_heads == 0) *kv_heads = of[SN__DECODER_HEADS];
+  return SN_OK;
+}
+
+static sn_status check(const sn_zoo_entry *entry, const uint32_t *of, sn_err *err) {
+  if (of[SN__DECODER_HIDDEN] % of[SN__DECODER_HEADS] != 0)
+    return sn_fail(err, SN_BAD_USAGE, "%s: heads must divide hidden, and %" PRIu32 " do not divide %" PRIu32,
+                   entry->name, of[SN__DECODER_HEADS], of[SN__DECODER_HIDDEN]);
+  if (of[SN__DECODER_HEADS] % of[SN__DECODER_KV_HEADS] != 0)
+    return sn_fail(err, SN_BAD_USAGE, "%s: kv_heads must divide heads, and %" PRIu32 " do not divide %" PRIu32,
+                   entry->name, of[SN__DECODER_KV_HEADS], of[SN__DECODER_HEADS]);
+  return SN_OK;
+}
+
+sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
+  decoder net;
+  if (read(entry, parameters, &net, err) != SN_OK || check(entry, net.of, err) != SN_OK) return NULL;
+  char name[SN_NET_NAME];
+  sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, image, err);
+  sn_builder_of_transformers(b);
+  uint32_t table = sn_build_embedding(b, net.of[SN__DECODER_VOCABULARY], net.of[SN__DECODER_HIDDEN], "embed_tokens");
+  uint32_t x = table;
+  for (unsigned i = 0; i < net.of[SN__DECODER_LAYERS]; i++) x = block(b, x, &net, i);
+  x = sn_build_rms_norm(b, x, "norm");
+  x = sn_build_linear(b, x, net.of[SN__DECODER_VOCABULARY], net.tied ? table : 0, "lm_head");
+  sn_build_softmax_positions(b, x, "softmax");
+  return sn_builder_finish(b, NULL, err);
+}

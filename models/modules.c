@@ -1,0 +1,102 @@
+/* Modules of the zoo's models; see the header. One row a family: how its layers' names begin, how its modules' do, and
+ * where its blocks are. In a pattern '#' is a number and '*' the rest of one part of a path. */
+#include "models/modules.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCKS = 2, RENAMED = 4 };
+
+typedef struct renamed {
+  const char *layer, *module; /* how names begin, and paths in their place */
+} renamed;
+
+typedef struct family {
+  const char *net; /* how the names of its networks begin; the longest that fits is meant */
+  sn_library library;
+  const char *blocks[BLOCKS];
+  renamed names[RENAMED];
+} family;
+
+static const family families[] = {
+    {"gpt2",
+     SN_LIBRARY_TRANSFORMERS,
+     {"h.#"},
+     {{"h.", "transformer.h."}, {"w", "transformer.w"}, {"drop", "transformer.drop"}, {"ln_f", "transformer.ln_f"}}},
+    {"bert", SN_LIBRARY_TRANSFORMERS, {"encoder.layer.#"}, {{NULL, NULL}}},
+    {"llama",
+     SN_LIBRARY_TRANSFORMERS,
+     {"layers.#"},
+     {{"layers.", "model.layers."}, {"embed_tokens", "model.embed_tokens"}, {"norm", "model.norm"}}},
+    {"t5", SN_LIBRARY_TRANSFORMERS, {"encoder.block.#", "decoder.block.#"}, {{NULL, NULL}}},
+    {"vit", SN_LIBRARY_TORCHVISION, {"encoder.layers.#"}, {{"encoder.layers.", "encoder.layers.encoder_layer_"}}},
+    {"swin", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
+    {"convnext", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
+    {"efficientnet", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
+    {"mobilenet_v3", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
+    {"resnext", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"wide_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"tv_", SN_LIBRARY_TORCHVISION, {NULL}, {{NULL, NULL}}},
+    {"tv_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"tv_r3d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"tv_mc3", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"tv_r2plus1d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
+    {"tv_densenet", SN_LIBRARY_TORCHVISION, {"features.denseblock*.denselayer*"}, {{NULL, NULL}}},
+    {"tv_inception", SN_LIBRARY_TORCHVISION, {"Mixed_*"}, {{NULL, NULL}}},
+    {"tv_mobilenet", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
+    {"tv_squeezenet", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
+};
+
+static bool begins(const char *text, const char *with) {
+  return strncmp(text, with, strlen(with)) == 0;
+}
+
+static const family *family_of(const sn_net *net) {
+  const family *found = NULL;
+  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+    if (begins(net->name, families[i].net) && (!found || strlen(families[i].net) > strlen(found->net)))
+      found = &families[i];
+  return found;
+}
+
+sn_library sn_module_library(const sn_net *net) {
+  const family *f = family_of(net);
+  return f ? f->library : SN_LIBRARY_NONE;
+}
+
+static char *write_path(const family *f, const char *layer, size_t length, char *text) {
+  const renamed *use = NULL;
+  for (size_t i = 0; f && i < RENAMED && f->names[i].layer; i++)
+    if (!use && begins(layer, f->names[i].layer)) use = &f->names[i];
+  size_t skipped = use ? strlen(use->layer) : 0;
+  snprintf(text, SN_MODULE_TEXT, "%s%.*s", use ? use->module : "", (int)(length - skipped), layer + skipped);
+  return text;
+}
+
+char *sn_module_path(const sn_net *net, const char *layer, char *text) {
+  return write_path(family_of(net), layer, strlen(layer), text);
+}
+
+/* How much of a name a pattern takes: whole parts of it, and not the last one, which is the layer. 0: it does not. */
+static size_t match(const char *name, const char *pattern) {
+  const char *at = name;
+  for (; *pattern; pattern++) {
+    if (*pattern == '#' && !isdigit((unsigned char)*at)) return 0;
+    if (*pattern == '#')
+      while (isdigit((unsigned char)*at)) at++;
+    else if (*pattern == '*')
+      at += strcspn(at, ".");
+    else if (*at++ != *pattern)
+      return 0;
+  }
+  return *at == '.' ? (size_t)(at - name) : 0;
+}
+
+bool sn_module_block(const sn_net *net, const char *layer, char *text) {
+  const family *f = family_of(net);
+  size_t length = 0;
+  for (size_t i = 0; f && i < BLOCKS && f->blocks[i] && length == 0; i++) length = match(layer, f->blocks[i]);
+  if (length > 0) write_path(f, layer, length, text);
+  return length > 0;
+}

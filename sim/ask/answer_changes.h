@@ -1,0 +1,27 @@
+/* The changes of an answer for PyTorch (internal to sim/ask/answer.c): each a plan that was made and played. */
+#ifndef SN_SIM_ASK_ANSWER_CHANGES_H
+#define SN_SIM_ASK_ANSWER_CHANGES_H
+
+#include "sim/ask/answer.h"
+#include "sim/ask/fit.h"
+#include "sim/ask/simulate.h"
+
+typedef struct sn__changes_wish {
+  const sn_answer_wish *wish;
+  sn_strategy stands; /* the strategy whose verdict it is */
+  const sn_result *as_is;
+  sn_verdict verdict;
+  const sn_fit_answer *largest; /* of that strategy; NULL: not looked for */
+  sn_planner *planner;          /* of the question as it stands */
+  sn_arena *arena;              /* of the answer */
+} sn__changes_wish;
+
+/* Into `changes` of SN_ANSWER_CHANGES, best first; *count of them. */
+sn_status sn__changes_find(const sn__changes_wish *wish, sn_answer_change *changes, uint32_t *count, sn_err *err);
+
+/* A result as a change; `what` is of the arena. NULL strategy texts never: SN_NO_MEMORY. */
+sn_status sn__change_fill(sn_answer_change_kind kind, const char *what, sn_strategy strategy, sn_iteration iteration,
+                          uint32_t batch, const sn_result *result, sn_arena *arena, sn_answer_change *change,
+                          sn_err *err);
+
+#endif
