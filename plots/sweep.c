@@ -324,7 +324,7 @@ static sn_status choose_rows(const sn_sweep_plot *plot, choice *c, sn__sweep_cha
   if (choose_accumulate(c, plot->accumulate, err) != SN_OK) return err->code;
   chart->x = choose_x(plot, c);
   if (chart->x != SN_PLOT_X_GPU &&
-      choose_axis(c, &sn__axes[SN__AXIS_GPU], plot->gpu ? plot->gpu : "k40c", err) != SN_OK)
+      choose_axis(c, &sn__axes[SN__AXIS_GPU], plot->gpu ? plot->gpu : "rtx4090", err) != SN_OK)
     return err->code;
   if (choose_numbers(plot, c, chart->x, err) != SN_OK) return err->code;
   sort(c, chart->x);

@@ -345,7 +345,7 @@ static sn_status answer(adviser *a, sn_err *err) {
     print_all(a, &out, err);
   }
   if (sn_out_close(&out, err) != SN_OK || (a->args->output && draw(a, err) != SN_OK)) return err->code;
-  if (a->for_pytorch) return sn_answer_fail(a->answer, q->device.name, err);
+  if (a->for_pytorch) return sn_answer_fail(a->answer, q, err);
   return a->advice->best ? SN_OK : fail_no_fit(a, err);
 }
 

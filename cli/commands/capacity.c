@@ -68,7 +68,7 @@ void sn_capacity_print_where(const sn_question *q, FILE *out) {
   const sn_device *d = &q->device;
   fputs(", on ", out);
   sn_table_print_clean(out, d->name);
-  if (!q->args->profile) fputs(sn_report_assumed, out);
+  if (*q->args->gpu_why) fprintf(out, " (%s)", q->args->gpu_why);
   fprintf(out, ": %s usable%s\n", sn_print_bytes(d->memory_bytes + q->margin_bytes, text),
           d->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
   if (q->margin_bytes) {

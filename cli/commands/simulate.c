@@ -65,7 +65,7 @@ static void advise(const sn_question *q, const sn_run *run, sn_err *err) {
 static void fail_by_answer(const sn_question *q, const sn_run *run, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (answer && answer->runtime == SN_RUNTIME_PYTORCH && answer->searched)
-    sn_answer_fail(answer, q->device.name, err);
+    sn_answer_fail(answer, q, err);
   else if (answer && answer->verdict == SN_VERDICT_NO)
     advise(q, run, err);
   sn_answer_free(answer);
@@ -97,7 +97,7 @@ static void keep(const sn_args *args, const sn_run *run, stored *kept) {
 
 static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
   sn_out out;
-  const sn_report_wish wish = {.steps = args->steps, .explain = args->explain, .assumed = !args->profile};
+  const sn_report_wish wish = {.steps = args->steps, .explain = args->explain, .gpu_why = args->gpu_why};
   if (args->plan && strcmp(args->plan, "-") == 0) return SN_OK;
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->json)

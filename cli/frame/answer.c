@@ -11,6 +11,10 @@
 
 #define GIB 1073741824.0
 
+/* Of the groups: the longest bar, the shortest that the largest group has, and what stands beside name and bar in 80
+ * columns. */
+enum { LONGEST_BAR = 23, SHORTEST_BAR = 5, BESIDE_BAR = 24 };
+
 /* ---- asking ---- */
 
 /* Of this machine; 0: it does not tell. */
@@ -120,16 +124,18 @@ static void print_options(const sn_answer *a, const sn_answer_change *c, char *t
   if (c->kind == SN_CHANGE_OPTIMIZER) snprintf(text + used, room - (size_t)used, " --optimizer %s", c->optimizer);
 }
 
-sn_status sn_answer_fail(const sn_answer *a, const char *device, sn_err *err) {
+sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) {
   char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], options[160] = "", name[SN_DEVICE_NAME];
   if (a->verdict != SN_VERDICT_NO) return SN_OK;
-  snprintf(name, sizeof name, "%s", device);
+  snprintf(name, sizeof name, "%s", q->device.name);
+  const char *gpu_why = q->args->gpu_why;
   if (a->needed_bytes == 0)
     return sn_fail(err, SN_NO_FIT, "no device memory is enough for %s, which sends more to the host than that has",
                    a->strategy);
   if (a->n_changes > 0) print_options(a, &a->changes[0], options, sizeof options);
-  return sn_fail(err, SN_NO_FIT, "%s needed with %s, %s on %s; %s%s", sn_print_bytes(a->needed_bytes, needed),
-                 a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name),
+  return sn_fail(err, SN_NO_FIT, "%s needed with %s, %s on %s%s%s; %s%s", sn_print_bytes(a->needed_bytes, needed),
+                 a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name), *gpu_why ? ", " : "",
+                 gpu_why,
                  *options      ? "try"
                  : a->searched ? "nothing that PyTorch offers is enough: more memory is needed"
                                : "snsim advise finds what fits",
@@ -214,24 +220,31 @@ static void print_calls(const sn_answer_change *c, FILE *out) {
   }
 }
 
-/* "##########", as long as the group is large; the largest has BAR of them. */
-static const char *bar_of(uint64_t bytes, uint64_t largest, char *text) {
-  enum { BAR = 23 };
-  size_t length = largest ? (size_t)((double)bytes / (double)largest * BAR + 0.5) : 0;
+/* "##########", as long as the group is large; the largest has `room` of them. */
+static const char *bar_of(uint64_t bytes, uint64_t largest, int room, char *text) {
+  size_t length = largest ? (size_t)((double)bytes / (double)largest * room + 0.5) : 0;
   memset(text, '#', length);
   text[length] = '\0';
   return text;
 }
 
 /* Names come from the user's model, made safe for a terminal. */
-static void print_group(const sn_answer_group *g, uint64_t largest, int width, FILE *out) {
-  char bar[40], name[80];
+static void print_group(const sn_answer_group *g, uint64_t largest, int width, int bar_room, FILE *out) {
+  char bar[LONGEST_BAR + 1], name[80];
   double gib = (double)g->bytes / GIB;
   snprintf(name, sizeof name, "%s", g->name);
-  fprintf(out, "    %-*s %-23s %*.*f", width, sn_table_clean(name), bar_of(g->bytes, largest, bar), 5,
+  fprintf(out, "    %-*s %-*s %5.*f", width, sn_table_clean(name), bar_room, bar_of(g->bytes, largest, bar_room, bar),
           gib < 0.05 ? 2 : 1, gib);
   fputs(*g->advice ? "  " : "", out);
   sn_table_print_clean(out, g->advice);
+  fputs("\n", out);
+}
+
+/* What is needed and is no tensor's. */
+static void print_beside(const sn_answer *a, uint64_t tensors, FILE *out) {
+  fprintf(out, "  beside them: context %.2f", (double)a->context_bytes / GIB);
+  if (a->needed_bytes > tensors + a->context_bytes)
+    fprintf(out, ", allocator's slack %.2f", (double)(a->needed_bytes - tensors - a->context_bytes) / GIB);
   fputs("\n", out);
 }
 
@@ -244,10 +257,13 @@ static void print_groups(const sn_answer *a, FILE *out) {
     if (a->groups[i].bytes > largest) largest = a->groups[i].bytes;
     if (length > width) width = length;
   }
+  int room = width > 80 - BESIDE_BAR - LONGEST_BAR ? 80 - BESIDE_BAR - width : LONGEST_BAR;
+  if (room < SHORTEST_BAR) room = SHORTEST_BAR;
   fprintf(out, "\n  where %.*f GiB are ", all < 1073741824 ? 2 : 1, (double)all / GIB);
   sn_table_print_clean(out, a->moment);
   fprintf(out, " (step %" PRIu32 " of %" PRIu32 ")\n", a->step, a->n_steps);
-  for (uint32_t i = 0; i < a->n_groups; i++) print_group(&a->groups[i], largest, width, out);
+  for (uint32_t i = 0; i < a->n_groups; i++) print_group(&a->groups[i], largest, width, room, out);
+  print_beside(a, all, out);
 }
 
 sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {

@@ -16,7 +16,7 @@ uint32_t sn_question_judged(const sn_question *question, sn_strategy *strategies
 sn_status sn_question_answer_run(const sn_question *question, sn_run *run, sn_err *err);
 
 /* SN_NO_FIT where the verdict is no: what is needed, what there is and which options the first change is. */
-sn_status sn_answer_fail(const sn_answer *answer, const char *device, sn_err *err);
+sn_status sn_answer_fail(const sn_answer *answer, const sn_question *question, sn_err *err);
 
 /* As a further member of an object that is being written: ",\"answer\":{..}". */
 sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err);

@@ -67,8 +67,9 @@ static const sn_option options[] = {
     {"sequences", "N|own,..", 0, SN_CMD_SWEEP, "Points",
      "Of networks of tokens: lengths of sequences, and own: the network's. Default: own.", sn__parse_list,
      offsetof(sn_args, sequences)},
-    {"gpus", "GPU|FILE.json,..", 0, SN_CMD_SWEEP, "Points", "GPUs: names of `snsim list gpus` or files. Default: k40c.",
-     sn__parse_gpus, offsetof(sn_args, axes[SN_AXIS_GPUS])},
+    {"gpus", "GPU|FILE.json,..", 0, SN_CMD_SWEEP, "Points",
+     "GPUs: names of `snsim list gpus` or files. Default: as that of --gpu of simulate.", sn__parse_gpus,
+     offsetof(sn_args, axes[SN_AXIS_GPUS])},
     {"memories", "SIZE|own,..", 0, SN_CMD_SWEEP, "Points",
      "Usable memory of the GPUs, such as 8GiB, and own: what they have. Default: own.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_MEMORIES])},
@@ -100,7 +101,7 @@ static const sn_option options[] = {
      "by now.",
      sn__parse_text, offsetof(sn_args, net)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several GPUs: which. Default: k40c. Of a timeline or pool: the profile of the run's GPU, where "
+     "Of a sweep of several GPUs: which. Default: rtx4090. Of a timeline or pool: the profile of the run's GPU, where "
      "that came from a file.",
      sn__parse_gpu, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",
@@ -167,9 +168,9 @@ static const sn_option options[] = {
      "1. ancestors: only an operation that runs behind the other in any case; networks of up to 20,000 operations.",
      sn__parse_colours, offsetof(sn_args, colours)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST, "Where",
-     "The GPU: a name of `snsim list gpus`, the path of a JSON file, or manycore:cores=N,slots=S,tile=T, an estimate "
-     "of "
-     "so many cores. Default: k40c.",
+     "The GPU: a name of `snsim list gpus`, as people write it too (4090, A100-80GB), the path of a JSON file, or "
+     "manycore:cores=N,slots=S,tile=T, an estimate of so many cores. Default: what $SNSIM_GPU names, else this "
+     "machine's, where its driver tells, else rtx4090.",
      sn__parse_gpu, 0},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_THREADS, "Where",
      "A device made of cores: knl7250, manycore:cores=N,slots=S,tile=T (an estimate), the path of a JSON file with "

@@ -43,9 +43,10 @@ sn_status sn__parse_gpus(const char *what, const char *text, void *place, sn_err
 sn_status sn__parse_gpu(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
   if (check_gpu(what, text, err) != SN_OK) return err->code;
-  sn_status status = sn__parse_text(what, text, &args->gpu, err);
-  if (status == SN_OK) args->profile = args->gpu;
-  return status;
+  if (sn__parse_text(what, text, &args->gpu, err) != SN_OK) return err->code;
+  const char *called = sn_device_is_file(text) ? NULL : sn_device_called(text);
+  args->profile = args->gpu = called ? called : args->gpu;
+  return SN_OK;
 }
 
 static sn_status take_count(const char *what, const char *text, uint64_t low, uint64_t high, uint32_t *place,

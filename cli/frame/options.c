@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "cli/frame/gpu.h"
 #include "cli/frame/option_values.h"
 #include "cli/frame/synonyms.h"
 #include "db/store.h"
@@ -271,10 +272,20 @@ static sn_status take_loss(sn_args *args, sn_err *err) {
   return err->code;
 }
 
+/* Of commands that ask about a GPU. */
+static void take_gpu(sn_args *args) {
+  const unsigned asking = SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_MEMCOST | SN_CMD_PLAY;
+  if (args->profile || !(args->command->bit & asking)) return;
+  const sn_gpu_meant meant = sn_gpu_unnamed();
+  args->gpu = meant.name;
+  args->gpu_why = meant.why;
+}
+
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err) {
   uint32_t count;
   *args = (sn_args){.command = sn_command_table(&count),
-                    .gpu = "k40c",
+                    .gpu = "rtx4090",
+                    .gpu_why = "",
                     .iterations = 3,
                     .moves = 5000,
                     .match_range = SN_MEMCOST_MATCH_RANGE,
@@ -291,6 +302,7 @@ sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err)
   if (check_options(&p, err) != SN_OK || take_net(args, err) != SN_OK || take_loss(args, err) != SN_OK ||
       take_lora(args, err) != SN_OK)
     return err->code;
+  take_gpu(args);
   return take_sequence(args, err);
 }
 

@@ -90,7 +90,8 @@ typedef struct sn_args {
   bool front;         /* of `advise`: rules beside the optimum */
   sn_runtime runtime; /* --for */
   sn_cost_source costs;
-  const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the default */
+  const char *profile;         /* what --gpu gave; NULL: nothing, and gpu is the one that is meant then */
+  const char *gpu_why;         /* which is why (cli/frame/gpu.h); "" where --gpu gave it */
   sn_hyper hyper;              /* learning rate, momentum, weight decay and seed of the commands that train */
   sn_args_lists axes[SN_AXES]; /* of `sweep`; strategies are above */
   sn_args_lists sequences;     /* lengths of sequences, instead of those of SN_AXIS_IMAGES */

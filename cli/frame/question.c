@@ -75,7 +75,10 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE,
                    "--costs measured: nothing was measured of %.60s yet; snsim calibrate does it on that machine",
                    args->gpu);
-  if (load_profile(args, q, &unread, err) != SN_OK) return err->code;
+  if (load_profile(args, q, &unread, err) != SN_OK) {
+    if (!args->profile) sn_err_prefix(err, "the GPU %s", args->gpu_why);
+    return err->code;
+  }
   if (unread.code != SN_OK && tell_unread(args, &unread, err) != SN_OK) return err->code;
   if (!args->which && sn_device_check_precision(&q->device, args->precision, err) != SN_OK) return err->code;
   if (!args->which && sn_device_emulates(&q->device, args->precision))

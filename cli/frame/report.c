@@ -144,8 +144,6 @@ bool sn_report_is_of_sequences(const sn_run *run) {
   return sn_net_is_sequence(run->net) || (sn_net_is_file(run->net) && run->image_width == 1);
 }
 
-const char sn_report_assumed[] = " (the default; --gpu names another)";
-
 const char *sn_report_unit(bool sequences) {
   return sequences ? "sequences" : "images";
 }
@@ -168,8 +166,8 @@ void sn_report_disk(double bandwidth, FILE *out) {
   if (bandwidth > 0) fprintf(out, " of %.4g GB/s", bandwidth / 1e9);
 }
 
-static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
-  char text[SN_UNIT_TEXT];
+/* "vit_b_16, batch 512 of 224x224, amp-bf16, on rtx4090: " */
+static void print_subject(const sn_run *run, const char *gpu_why, const sn_out *out) {
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
@@ -181,8 +179,13 @@ static void print_heading(const sn_run *run, bool assumed, const sn_out *out) {
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   if (out->color) fputs("\033[0m", f);
-  if (assumed) fputs(sn_report_assumed, f);
-  fprintf(f, ": %s usable%s; ", sn_print_bytes(run->memory_bytes, text),
+  if (*gpu_why) fprintf(f, " (%s)", gpu_why);
+  fputs(": ", f);
+}
+
+static void print_setting(const sn_run *run, FILE *f) {
+  char text[SN_UNIT_TEXT];
+  fprintf(f, "%s usable%s; ", sn_print_bytes(run->memory_bytes, text),
           run->memory_nominal ? " (of the nominal size: what CUDA reports is not known)" : "");
   fprintf(f, "%" PRIu32 " layers, %" PRIu32 " steps, %s parameters", run->layers, run->n_steps,
           sn_print_count(run->parameters, text));
@@ -294,13 +297,13 @@ static const sn_table_column result_columns[COLUMNS] = {
     [FITS] = {"", "fits", SN_TABLE_TEXT},
     [PEAK] = {"peak", "MiB", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [FORKS] = {"FORK", "copies", SN_TABLE_NUMBER | SN_TABLE_SPARE(5)},
-    [LIVE] = {"", "live", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
+    [LIVE] = {"", "live", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
     [DEVICE] = {"device", "GiB", SN_TABLE_NUMBER},
-    [WORK] = {"work", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
+    [WORK] = {"work", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(9)},
     [FRAG] = {"frag", "%", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
     [TRAFFIC] = {"out/in", "GiB", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(8)},
     [HOST] = {"host", "GiB", SN_TABLE_NUMBER | SN_TABLE_SPARE(10)},
-    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER | SN_TABLE_SPARE(1)},
+    [CACHE] = {"cache", "hit/mis/ev", SN_TABLE_NUMBER | SN_TABLE_SPARE(3)},
     [EXTRA] = {"extra", "fwd", SN_TABLE_NUMBER | SN_TABLE_SPARE(7)},
     [ITER] = {"iter", "ms", SN_TABLE_NUMBER | SN_TABLE_GAP},
     [SPEEDUP] = {"speed-", "up", SN_TABLE_NUMBER},
@@ -309,7 +312,7 @@ static const sn_table_column result_columns[COLUMNS] = {
     [STALL] = {"stall", "ms", SN_TABLE_NUMBER | SN_TABLE_SPARE(6)},
     [ALLOC] = {"alloc", "ms", SN_TABLE_NUMBER},
     [IMAGES] = {"images", "/s", SN_TABLE_NUMBER},
-    [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(9)},
+    [STEP] = {"pool set", "at step", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
 };
 
 static bool has_forks(const sn_run *run) {
@@ -498,7 +501,7 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
 }
 
 /* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)" */
-static void print_question(const sn_run *run, const sn_answer *answer, bool assumed, const sn_out *out) {
+static void print_question(const sn_run *run, const sn_answer *answer, const char *gpu_why, const sn_out *out) {
   FILE *f = out->stream;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
@@ -511,15 +514,14 @@ static void print_question(const sn_run *run, const sn_answer *answer, bool assu
   if (run->inference) fputs(", run and not trained", f);
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
-  fprintf(f, " (%.1f GiB)", (double)run->memory_bytes / GIB);
-  if (out->color) fputs("\033[0m", f);
-  fprintf(f, "%s\n\n", assumed ? sn_report_assumed : "");
+  fprintf(f, " (%.1f GiB%s%s)", (double)run->memory_bytes / GIB, *gpu_why ? ", " : "", gpu_why);
+  fputs(out->color ? "\033[0m\n\n" : "\n\n", f);
 }
 
 static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
-  print_question(run, answer, wish.assumed, out);
+  print_question(run, answer, wish.gpu_why, out);
   if (sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK) fputs("\n", out->stream);
   sn_answer_free(answer);
   return err->code;
@@ -534,19 +536,36 @@ static sn_run without_answered(const sn_run *run) {
   return rest;
 }
 
-static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
-  sn_run rest = without_answered(run);
-  bool both = rest.n_results < run->n_results;
-  if (*run->answer && print_answer(run, wish, out, err) != SN_OK) return err->code;
+/* PyTorch's row in words, and what stands over those of SuperNeurons. */
+static void print_between(const sn_run *run, const sn_run *rest, FILE *out) {
+  sn_run pytorch = *run;
+  pytorch.n_results = 1;
+  print_resident(run, &run->results[0], out);
+  print_live(&pytorch, out);
+  fprintf(out, "\nin SuperNeurons' runtime (2018), %" PRIu32 " combinations: snsim help superneurons\n",
+          rest->n_results);
+}
+
+static sn_status print_rows(const sn_run *run, const sn_run *rest, sn_report_wish wish, const sn_out *out,
+                            sn_err *err) {
+  bool both = rest->n_results < run->n_results;
   if (both)
-    fprintf(out->stream, "in SuperNeurons' runtime (2018), %" PRIu32 " combinations: snsim help simulate\n",
-            rest.n_results);
-  print_heading(run, wish.assumed, out);
-  if (print_results(&rest, out, err) != SN_OK) return err->code;
+    print_between(run, rest, out->stream);
+  else
+    print_subject(run, wish.gpu_why, out);
+  print_setting(rest, out->stream);
+  if (print_results(rest, out, err) != SN_OK) return err->code;
   sn_report_failures(run, "not planned", out->stream);
-  print_host_limited(&rest, out->stream);
-  print_live(run, out->stream);
-  print_summary(&rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
+  print_host_limited(rest, out->stream);
+  print_live(rest, out->stream);
+  print_summary(rest, both ? "in SuperNeurons' runtime the fastest that fits is" : "fastest that fits:", out->stream);
+  return SN_OK;
+}
+
+static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
+  const sn_run rest = without_answered(run);
+  if (*run->answer && print_answer(run, wish, out, err) != SN_OK) return err->code;
+  if (print_rows(run, &rest, wish, out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; wish.explain && i < run->n_results; i++)
     if (print_peak(run, &run->results[i], out, err) != SN_OK) return err->code;
   for (uint32_t i = 0; wish.steps && i < run->n_results; i++)
@@ -556,6 +575,7 @@ static sn_status print_run(const sn_run *run, sn_report_wish wish, const sn_out 
 
 sn_status sn_report_run(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_prose prose;
+  if (!wish.gpu_why) wish.gpu_why = "";
   print_run(run, wish, sn_prose_open(&prose, out), err);
   sn_prose_close(&prose);
   return err->code;

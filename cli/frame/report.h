@@ -10,7 +10,7 @@
 
 typedef struct sn_report_wish {
   bool steps, explain; /* the rows of every step, the tensors of every peak: the run must hold them */
-  bool assumed;        /* nobody named the GPU, and the heading says so */
+  const char *gpu_why; /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
 } sn_report_wish;
 
 /* Heading, one row per strategy, and what is wished for. */
@@ -22,9 +22,6 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out);
 /* The result whose strategy needs the least device memory, fitting or not, the fastest of equals; NULL where the run
  * has none. */
 const sn_result *sn_report_smallest(const sn_run *run);
-
-/* Stands behind a GPU that nobody named. */
-extern const char sn_report_assumed[];
 
 /* Behind "disk", what times go by: " of 2 GB/s"; nothing where it is 0. */
 void sn_report_disk(double bandwidth, FILE *out);

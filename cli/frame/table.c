@@ -143,11 +143,25 @@ static uint32_t least_width(const sn_table *table) {
   return wraps ? width - table->width[last] + LEAST_WRAP : width;
 }
 
+static void leave_out(sn_table *table, unsigned rank) {
+  for (uint32_t i = 0; i < table->n_columns; i++)
+    if (rank_of(table, i) == rank && !table->hidden[i]) table->hidden[i] = table->left_out[i] = true;
+}
+
+static void take_back(sn_table *table, unsigned rank) {
+  for (uint32_t i = 0; i < table->n_columns; i++)
+    if (rank_of(table, i) == rank && table->left_out[i]) table->hidden[i] = table->left_out[i] = false;
+}
+
+/* Columns go by rank until the rest fits; then those come back, last gone first, for which there is room after all. */
 void sn_table_fit(sn_table *table, unsigned columns) {
   if (!table || columns == 0) return;
-  for (unsigned rank = 1; rank <= MOST_RANK && least_width(table) > columns; rank++)
-    for (uint32_t i = 0; i < table->n_columns; i++)
-      if (rank_of(table, i) == rank && !table->hidden[i]) table->hidden[i] = table->left_out[i] = true;
+  unsigned rank = 1;
+  for (; rank <= MOST_RANK && least_width(table) > columns; rank++) leave_out(table, rank);
+  while (--rank > 0) {
+    take_back(table, rank);
+    if (least_width(table) > columns) leave_out(table, rank);
+  }
   uint32_t last = last_column(table), before = sn_table_width(table) - table->width[last];
   if (table->columns[last].style & SN_TABLE_WRAP && before + table->width[last] > columns)
     table->wrap_at = columns > before + LEAST_WRAP ? columns - before : LEAST_WRAP;

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/frame/clash.h"
+#include "cli/frame/gpu.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -95,6 +96,7 @@ static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
   if (!grid) return NULL;
   add_single(args, grid, err);
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
+  if (err->code == SN_OK && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
     sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);
   if (err->code == SN_OK && sn_grid_specify_nets(grid, args->loss, args->lora, err) == SN_OK) return grid;

@@ -150,6 +150,7 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                           .strategy = sn_arena_text(arena, sn_strategy_name(wish->asked.strategies[f.stands], name)),
                           .needed_bytes = r->least_device_bytes,
                           .usable_bytes = usable,
+                          .context_bytes = r->context_bytes,
                           .moment = "",
                           .arena = arena};
     if (!answer->strategy) sn_fail_memory(err);

@@ -76,6 +76,7 @@ typedef struct sn_answer {
   const char *strategy;   /* that the verdict is of */
   uint64_t needed_bytes;  /* the least memory with which it runs; 0: no device is enough, as the host has too little */
   uint64_t usable_bytes;  /* of the device, without what --margin keeps free */
+  uint64_t context_bytes; /* of needed_bytes what driver and libraries take */
   uint32_t largest_batch; /* as it stands, of other runtimes by any strategy; 0: not even one image fits, or it was not
                              looked for */
   bool searched;          /* largest batch and changes were looked for */

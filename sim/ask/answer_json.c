@@ -76,7 +76,7 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
   bool ok = put_text(o, "runtime", sn_runtime_name(a->runtime)) &&
             put_text(o, "verdict", sn_verdict_name(a->verdict)) && put_text(o, "strategy", a->strategy) &&
             put_count(o, "needed_bytes", a->needed_bytes) && put_count(o, "usable_bytes", a->usable_bytes) &&
-            put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
+            put_count(o, "context_bytes", a->context_bytes) && put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
             write_changes(o, a) && write_groups(o, a);
   char *text = ok ? cJSON_PrintUnformatted(o) : NULL;
@@ -197,6 +197,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .strategy = text_of(r, root, "strategy"),
                    .needed_bytes = count(r, root, "needed_bytes", MOST_BYTES),
                    .usable_bytes = count(r, root, "usable_bytes", MOST_BYTES),
+                   .context_bytes = count(r, root, "context_bytes", MOST_BYTES),
                    .searched = largest && !cJSON_IsNull(largest),
                    .arena = r->arena};
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);

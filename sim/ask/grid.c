@@ -86,7 +86,7 @@ static uint32_t kinds_of(sn_axis axis, const char *names[SN_GRID_KINDS]) {
                                       : 0;
 }
 
-/* Other words for an optimizer or a precision stand for its own. */
+/* Other words for an optimizer, a precision or a GPU stand for its own. */
 static const char *own_name(sn_axis axis, const char *text) {
   sn_err reason = SN_ERR_INIT; /* of a name that is none, which is told with all there are */
   sn_precision precision;
@@ -95,6 +95,7 @@ static const char *own_name(sn_axis axis, const char *text) {
     return sn_precision_name(precision);
   if (axis == SN_AXIS_OPTIMIZERS && sn_optimizer_parse(text, &optimizer, &reason) == SN_OK)
     return sn_optimizer_name(optimizer);
+  if (axis == SN_AXIS_GPUS && !sn_device_is_file(text) && sn_device_called(text)) return sn_device_called(text);
   return text;
 }
 
@@ -240,7 +241,7 @@ sn_status sn_grid_add(sn_grid *grid, sn_axis axis, const char *text, sn_err *err
   case SN_AXIS_NETS:
     return add_net(grid, text, err);
   case SN_AXIS_GPUS:
-    return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, text, err);
+    return add_name(grid, axis, grid->gpus, SN_GRID_GPUS, own_name(axis, text), err);
   case SN_AXIS_IMAGES:
     return add_size(grid, axis, grid->images, SN_GRID_IMAGES, text, err);
   case SN_AXIS_MEMORIES:
@@ -373,7 +374,7 @@ static void add_strategies(sn_grid *grid) {
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
-      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "k40c",           [SN_AXIS_MEMORIES] = "own",
+      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "rtx4090",           [SN_AXIS_MEMORIES] = "own",
       [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
       [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
       [SN_AXIS_PRECISIONS] = "fp32", [SN_AXIS_POOLS] = "all",

@@ -281,7 +281,8 @@ bool sn_device_is_file(const char *name) {
 sn_status sn_device_load(const char *name, sn_device *device, sn_err *err) {
   if (sn__is_manycore(name)) return sn__manycore(name, device, err);
   if (sn_device_is_file(name)) return take_document(sn_json_load(name, err), device, err);
-  const sn_embedded_file *known = find_embedded(name);
+  const char *called = sn_device_called(name);
+  const sn_embedded_file *known = called ? find_embedded(called) : NULL;
   return known ? load_embedded(known, device, err) : unknown_name(name, err);
 }
 

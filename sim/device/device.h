@@ -118,6 +118,10 @@ sn_arithmetic sn_device_arithmetic(const sn_device *device, sn_precision precisi
 uint32_t sn_device_count(void);
 sn_status sn_device_known(uint32_t index, sn_device *device, sn_err *err);
 bool sn_device_is_known(const char *name);
+/* The profile that a name means as people and drivers write it: "4090", "RTX 4090", "NVIDIA A100-SXM4-80GB". Case,
+ * blanks and hyphens, the maker's words and how the card is mounted do not matter; of several cards of one name it is
+ * the usual one (a100 is a100_80). NULL: none is known. sn_device_load() takes all of these. */
+const char *sn_device_called(const char *text);
 
 /* All links to memory have this bandwidth, in bytes/s; the disk has what is assumed of one. */
 void sn_device_set_links(sn_device *device, double bandwidth);
