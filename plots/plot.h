@@ -102,7 +102,7 @@ sn_status sn_plot_x_parse(const char *text, sn_plot_x *x, sn_err *err);
  * memory of 0), SN_BAD_USAGE lists them. Memory is the device's, or with limits of the pool the pool's. */
 typedef struct sn_sweep_plot {
   sn_plot_options options; /* strategies NULL: the usual ones and superneurons, those of them that it has, else all */
-  const char *net, *gpu,   /* NULL: k40c, where it has that */
+  const char *net, *gpu,   /* NULL: rtx4090, where it has that */
       *workspace, *external, *allocator, *optimizer, *precision;
   sn_plot_x x;
   uint32_t batch, image; /* 0: none chosen; the networks' own */

@@ -4,6 +4,7 @@
 #include "plots/plot.h"
 
 #include "cli/commands/dtr.h"
+#include "cli/frame/gpu.h"
 #include "cli/frame/options.h"
 #include "cli/frame/stored.h"
 #include "db/store.h"
@@ -31,7 +32,7 @@ static sn_status draw_sweep(const plot *p, sn_err *err) {
   const sn_args *args = p->args;
   const sn_sweep_plot sweep = {.options = p->options,
                                .net = args->net,
-                               .gpu = args->profile,
+                               .gpu = args->profile ? args->profile : sn_gpu_unnamed().name,
                                .workspace = sn_workspace_name(args->workspace),
                                .external = sn_external_name(args->external),
                                .allocator = sn_allocator_name(args->allocator),

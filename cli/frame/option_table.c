@@ -101,7 +101,8 @@ static const sn_option options[] = {
      "by now.",
      sn__parse_text, offsetof(sn_args, net)},
     {"gpu", "GPU|FILE.json", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several GPUs: which. Default: rtx4090. Of a timeline or pool: the profile of the run's GPU, where "
+     "Of a sweep of several GPUs: which. Default: as that of --gpu of simulate, where the sweep has that. Of a "
+     "timeline or pool: the profile of the run's GPU, where "
      "that came from a file.",
      sn__parse_gpu, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_PLOT, "What to draw",

@@ -257,10 +257,17 @@ static sn_status take_sequence(sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
+sn_net_origin sn_args_origin(const sn_args *args) {
+  const unsigned asking = SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP;
+  sn_runtime runtime = args->n_strategies ? sn_runtime_of_all(args->strategies, args->n_strategies) : args->runtime;
+  bool pytorch = runtime == SN_RUNTIME_DEFAULT || runtime == SN_RUNTIME_PYTORCH || runtime == SN_RUNTIME_ALL;
+  return args->command->bit & asking && pytorch && !args->front ? SN_NETS_OF_TORCHVISION : SN_NETS_OF_PAPERS;
+}
+
 /* The network by its own name; of `show` it is a part of one. */
 static sn_status take_net(sn_args *args, sn_err *err) {
   if (!args->net || args->command->bit == SN_CMD_SHOW) return SN_OK;
-  if (sn_net_resolve(args->net, SN_NETS_OF_PAPERS, args->known_text, err) == SN_OK) args->net = args->known_text;
+  if (sn_net_resolve(args->net, sn_args_origin(args), args->known_text, err) == SN_OK) args->net = args->known_text;
   return err->code;
 }
 

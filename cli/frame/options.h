@@ -17,6 +17,7 @@
 #include "cli/frame/out.h"
 #include "exec/session/calibrate.h"
 #include "exec/session/session.h"
+#include "models/resolve.h"
 #include "models/zoo.h"
 #include "plots/plot.h"
 #include "sim/ask/grid.h"
@@ -182,6 +183,9 @@ const sn_command *sn_command_find(const char *name, sn_err *err);
 bool sn_option_belongs(const sn_option *option, const sn_command *command);
 /* How many operands the command's row asks for and allows. */
 void sn_command_operands(const sn_command *command, uint32_t *least, uint32_t *most);
+
+/* Whose network a name means that both have: torchvision's where PyTorch is asked about, else that of the paper. */
+sn_net_origin sn_args_origin(const sn_args *args);
 
 /* Reads argv by the tables. SN_BAD_USAGE. `args` is complete also on an error, so that help can be given. */
 sn_status sn_args_parse(int argc, char *const *argv, sn_args *args, sn_err *err);

@@ -94,9 +94,9 @@ static sn_grid *grid_of_args(const sn_args *args, sn_err *err) {
   sn_grid *grid = sn_grid_new(err);
   char name[SN_STRATEGY_TEXT];
   if (!grid) return NULL;
+  grid->origin = sn_args_origin(args);
   add_single(args, grid, err);
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++) add_axis(args, axis, grid, err);
-  if (err->code == SN_OK && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
   for (uint32_t i = 0; i < args->n_strategies && err->code == SN_OK; i++)
     sn_grid_add(grid, SN_AXIS_STRATEGIES, sn_strategy_name(args->strategies[i], name), err);
   if (err->code == SN_OK && sn_grid_specify_nets(grid, args->loss, args->lora, err) == SN_OK) return grid;
@@ -121,7 +121,9 @@ static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_
   sn_grid *grid = args->operand ? grid_of_store(args, store, id, err)
                   : args->grid  ? sn_grid_load(args->grid, err)
                                 : grid_of_args(args, err);
-  if (grid && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK) return grid;
+  if (grid) grid->runtime = args->runtime;
+  if (grid && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
+  if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK) return grid;
   sn_grid_free(grid);
   return NULL;
 }

@@ -154,51 +154,76 @@ static bool has_workspaces(const sn_plan *plan) {
   return false;
 }
 
+static sn_status replay_with(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r,
+                             sn_err *err) {
+  sn_caching_load load = load_of(b, limit);
+  load.workspaces = SN_CACHING_OPTIONAL;
+  return sn_caching_replay(plan, &load, r, err);
+}
+
+/* With all workspaces: what they leave behind may serve where a new segment was asked for without them, so that less is
+ * reserved in all. Nothing (fits is false) where there are none, or where they are needed in any case. */
+static sn_status replay_whole(const sn_plan *plan, const blocks *b, sn_caching_replayed *whole, sn_err *err) {
+  *whole = (sn_caching_replayed){0};
+  if (!b->route->dialect->eager || !has_workspaces(plan)) return SN_OK;
+  return replay_with(plan, b, SN_CACHING_NO_LIMIT, whole, err);
+}
+
 /* With workspaces as far as there is room for them, where they are not in `r` yet; where they cut up what is free so
  * that less than all has room, without. */
-static sn_status add_workspaces(const sn_plan *plan, const blocks *b, uint64_t limit, sn_caching_replayed *r,
-                                sn_err *err) {
-  sn_caching_load load = load_of(b, limit);
+static sn_status add_workspaces(const sn_plan *plan, const blocks *b, uint64_t limit, const sn_caching_replayed *whole,
+                                sn_caching_replayed *r, sn_err *err) {
   sn_caching_replayed with = {0};
-  if (load.workspaces != SN_CACHING_LEFT_OUT || !has_workspaces(plan)) return SN_OK;
-  load.workspaces = SN_CACHING_OPTIONAL;
-  if (sn_caching_replay(plan, &load, &with, err) == SN_OK && with.fits) *r = with;
+  if (!whole->fits) return SN_OK;
+  if (is_unlimited(b, whole, limit) || limit == SN_CACHING_NO_LIMIT)
+    with = *whole;
+  else
+    replay_with(plan, b, limit, &with, err);
+  if (err->code == SN_OK && with.fits) *r = with;
   return err->code;
+}
+
+/* The less of two ways to run: without workspaces, and with all of them. */
+static uint64_t least_of(const blocks *b, uint64_t without, const sn_caching_replayed *whole) {
+  return is_unlimited(b, whole, without) ? whole->figures.reserved_peak : without;
 }
 
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err) {
   blocks b;
-  sn_caching_replayed unlimited = {0}, r = {0};
+  sn_caching_replayed unlimited = {0}, r = {0}, whole = {0};
   uint64_t context = sn_device_context(device, plan->route->net, true), least = 0;
   uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
+  if (status == SN_OK) status = replay_whole(plan, &b, &whole, err);
   if (status == SN_OK && least_bytes) status = replay_least(plan, &b, limit, &unlimited, &least, err);
   if (is_unlimited(&b, &unlimited, limit))
     r = unlimited;
   else if (status == SN_OK)
     status = replay(plan, &b, limit, &r, err);
+  if (is_unlimited(&b, &whole, limit)) r = whole;
   *need = (sn_caching_need){.fits = r.fits, .context_bytes = context, .failed_step = r.fits ? SN_NONE : r.failed_step};
   if (!r.fits && least_bytes)
     r = unlimited;
   else if (status == SN_OK && !r.fits)
     status = replay(plan, &b, SN_CACHING_NO_LIMIT, &r, err);
-  if (status == SN_OK) status = add_workspaces(plan, &b, need->fits ? limit : SN_CACHING_NO_LIMIT, &r, err);
-  clear_blocks(&b);
+  if (status == SN_OK) status = add_workspaces(plan, &b, need->fits ? limit : SN_CACHING_NO_LIMIT, &whole, &r, err);
   fill_need(&r, need);
-  if (least_bytes) *least_bytes = context + least;
+  if (least_bytes) *least_bytes = context + least_of(&b, least, &whole);
+  clear_blocks(&b);
   return status;
 }
 
 sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, const sn_options *options,
                                 uint64_t *memory_bytes, sn_err *err) {
   blocks b;
-  sn_caching_replayed unlimited;
+  sn_caching_replayed unlimited, whole = {0};
   uint64_t least = 0;
   sn_status status = make_blocks(&b, plan->route, device, options, err);
+  if (status == SN_OK) status = replay_whole(plan, &b, &whole, err);
   if (status == SN_OK) status = replay_least(plan, &b, SN_CACHING_NO_LIMIT, &unlimited, &least, err);
+  *memory_bytes = sn_device_context(device, plan->route->net, true) + least_of(&b, least, &whole);
   clear_blocks(&b);
-  *memory_bytes = sn_device_context(device, plan->route->net, true) + least;
   return status;
 }
 

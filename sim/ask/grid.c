@@ -360,16 +360,16 @@ static sn_precision precision_of(const sn_grid *grid, uint32_t i) {
   return (sn_precision)grid->precisions[i];
 }
 
-/* The strategies of a sweep that names none: those that every one of its precisions has. */
+/* The strategies of a sweep that names none: the runtime's, but for those that one of its precisions or networks has
+ * not. */
 static void add_strategies(sn_grid *grid) {
-  bool narrow = *grid->freeze != '\0';
-  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) narrow = narrow || sn_net_lora(grid->nets[i]);
+  bool lora = false;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) lora = lora || sn_net_lora(grid->nets[i]);
+  sn_iteration iteration = {.inference = grid->inference, .freeze = lora ? "*" : grid->freeze};
   for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS]; i++)
-    narrow = narrow || sn_precision_is_amp(precision_of(grid, i));
-  for (uint32_t i = 0; i < (narrow ? SN_STRATEGY_PYTORCH : SN_STRATEGY_DEFAULTS); i++) {
-    sn_strategy strategy = narrow ? sn_strategy_framework(i) : sn_strategy_default(i);
-    if (!refuses(grid, strategy)) grid->strategies[grid->n[SN_AXIS_STRATEGIES]++] = strategy;
-  }
+    if (sn_precision_is_amp(precision_of(grid, i))) iteration.precision = precision_of(grid, i);
+  sn_runtime runtime = grid->runtime == SN_RUNTIME_DEFAULT ? SN_RUNTIME_PYTORCH : grid->runtime;
+  grid->n[SN_AXIS_STRATEGIES] = sn_runtime_strategies(runtime, iteration, grid->strategies);
 }
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {

@@ -23,6 +23,7 @@
 #include "models/resolve.h"
 #include "sim/ask/simulate.h"
 #include "sim/device/device.h"
+#include "sim/policy/runtime.h"
 #include "sim/policy/strategy.h"
 
 #include <stdbool.h>
@@ -70,6 +71,7 @@ typedef struct sn_grid_file {
 typedef struct sn_grid {
   uint32_t n[SN_AXES];  /* how many values each axis has */
   sn_net_origin origin; /* of networks that are added: whose a name is that both have; the paper's unless set */
+  sn_runtime runtime;   /* whose strategies are tried where none is added; PyTorch's unless set */
   const char *nets[SN_GRID_NETS], *gpus[SN_GRID_GPUS];
   uint32_t workspaces[SN_GRID_KINDS], externals[SN_GRID_KINDS], allocators[SN_GRID_KINDS]; /* sn_workspace, ... */
   uint32_t links[SN_GRID_KINDS];                                                           /* 1: shared */

@@ -42,7 +42,7 @@ def make_pages():
     """Pages by name, and what the store says of the first."""
     evil_file = "./" + EVIL.replace("/", "\N{LINE SEPARATOR}") + ".json"
     evil_net(evil_file)
-    snsim("--net", "alexnet", "--batch", "200")
+    snsim("--net", "paper:alexnet", "--batch", "200")
     stored = json.loads(snsim("show", "last", "--json", "--steps", "--explain"))
     snsim("report", "-o", "graphs.html")
     stored["results"] = [r for r in stored["results"] if r["dialect"] == "superneurons"]  # of one graph
@@ -50,7 +50,7 @@ def make_pages():
     snsim("report", "--strategy", "pytorch", "-o", "pytorch.html")
     snsim("--net", evil_file, "--batch", "4")
     snsim("report", "-o", "evil.html")
-    snsim("--net", "resnet152", "--batch", "32", "--memory", "1GiB")
+    snsim("--net", "paper:resnet152", "--batch", "32", "--memory", "1GiB")
     snsim("report", "-o", "large.html")
     snsim("--net", "lenet", "--batch", "8", "--strategy", "liveness+cache", "--allocator", "cuda")
     snsim("report", "-o", "single.html")

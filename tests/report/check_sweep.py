@@ -24,9 +24,9 @@ def change(statements, *values):
 
 def make_pages():
     """Pages by name, and the rows of the first two as the store has them."""
-    snsim("sweep", "--nets", f"alexnet,{RESNET}", "--batches", "64:256:x2", "--gpus", "k40c,v100_32")
+    snsim("sweep", "--for", "superneurons", "--nets", f"paper:alexnet,{RESNET}", "--batches", "64:256:x2", "--gpus", "k40c,v100_32")
     snsim("report", "sweep:1", "-o", "sweep.html")
-    snsim("sweep", "--nets", "alexnet", "--batches", "100:500:100", "--pools", "all,3GiB", "--workspaces", "none,dynamic")
+    snsim("sweep", "--for", "superneurons", "--nets", "paper:alexnet", "--batches", "100:500:100", "--pools", "all,3GiB", "--workspaces", "none,dynamic")
     change("UPDATE points SET failure = ?, fits = 0, peak_device_bytes = 0, iteration_ns = 0, images_per_second = 0"
            " WHERE sweep_id = 2 AND point IN (7, 31)", REASON)
     change("DELETE FROM points WHERE sweep_id = 2 AND workspace = 'dynamic' AND pool_limit_bytes > 0")
@@ -42,7 +42,7 @@ def make_pages():
     snsim("sweep", "--nets", "lenet", "--batches", "8", "--strategy", "liveness")
     change("UPDATE sweeps SET grid = 'no JSON' WHERE id = 5")
     snsim("report", "sweep:5", "-o", "one.html")
-    snsim("sweep", "--nets", "alexnet", "--batches", "200", "--pools", "256MiB,1GiB,2GiB,4GiB,all")
+    snsim("sweep", "--for", "superneurons", "--nets", "paper:alexnet", "--batches", "200", "--pools", "256MiB,1GiB,2GiB,4GiB,all")
     snsim("report", "sweep:6", "-o", "pools.html")
     return {name: json.loads(snsim("show", f"sweep:{i}", "--json"))["rows"] for i, name in ((1, "sweep"), (2, "options"), (6, "pools"))}
 
