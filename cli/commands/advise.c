@@ -338,7 +338,7 @@ static sn_status answer(adviser *a, sn_err *err) {
   if (a->advice) a->splits = sn_advise_splits(q, err);
   if (a->splits) a->answer = sn_question_answer(q, err);
   sn_out_progress(NULL);
-  if (!a->answer || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
+  if (!a->advice || !a->answer || sn_out_open(&out, NULL, a->args->color, err) != SN_OK) return err->code;
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {

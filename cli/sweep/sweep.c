@@ -123,7 +123,8 @@ static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_
                                 : grid_of_args(args, err);
   if (grid) grid->runtime = args->runtime;
   if (grid && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
-  if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK) return grid;
+  if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK)
+    return grid;
   sn_grid_free(grid);
   return NULL;
 }

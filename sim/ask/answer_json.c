@@ -197,9 +197,9 @@ static void read_all(const reader *r, sn_answer *a) {
                    .strategy = text_of(r, root, "strategy"),
                    .needed_bytes = count(r, root, "needed_bytes", MOST_BYTES),
                    .usable_bytes = count(r, root, "usable_bytes", MOST_BYTES),
-                   .context_bytes = count(r, root, "context_bytes", MOST_BYTES),
                    .searched = largest && !cJSON_IsNull(largest),
                    .arena = r->arena};
+  if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
   read_groups(r, root, a);

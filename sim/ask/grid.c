@@ -374,7 +374,7 @@ static void add_strategies(sn_grid *grid) {
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
-      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "rtx4090",           [SN_AXIS_MEMORIES] = "own",
+      [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "rtx4090",        [SN_AXIS_MEMORIES] = "own",
       [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
       [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
       [SN_AXIS_PRECISIONS] = "fp32", [SN_AXIS_POOLS] = "all",

@@ -136,9 +136,8 @@ static void paper_device(void **state) {
 static void unknown_names(void **state) {
   (void)state;
   static const char *const cases[][2] = {
-      {"k40", "unknown GPU \"k40\" (did you mean \"k40c\"?); snsim list gpus shows them"},
-      {"K40C", "did you mean \"k40c\"?"},
-      {"a100-80", "did you mean \"a100_80\"?"},
+      {"k40x", "unknown GPU \"k40x\" (did you mean \"k40c\"?); snsim list gpus shows them"},
+      {"rtx4091", "did you mean \"rtx4090\"?"},
       {"tpu", "unknown GPU \"tpu\""},
       {"", "unknown GPU \"\""},
   };

@@ -114,11 +114,30 @@ static void what_is_not_given_has_a_default(void **unused) {
   add(grid, SN_AXIS_NETS, "lenet");
   add(grid, SN_AXIS_BATCHES, "8");
   finish(grid);
-  assert_int_equal(grid->n_points, SN_STRATEGY_DEFAULTS);
-  assert_string_equal(grid->gpus[0], "k40c");
-  assert_string_equal(grid->devices[0].name, "k40c");
+  assert_int_equal(grid->n_points, 4); /* PyTorch's: none, units, offload, both */
+  assert_string_equal(grid->gpus[0], "rtx4090");
+  assert_string_equal(grid->devices[0].name, "rtx4090");
   assert_int_equal(grid->workspaces[0], SN_WORKSPACE_DYNAMIC);
   sn_grid_free(grid);
+}
+
+static void strategies_are_of_the_runtime(void **unused) {
+  static const struct {
+    sn_runtime runtime;
+    uint32_t points;
+  } cases[] = {{SN_RUNTIME_PYTORCH, 4}, {SN_RUNTIME_SUPERNEURONS, SN_STRATEGY_DEFAULTS}};
+  (void)unused;
+  for (int i = 0; i < 2; i++) {
+    sn_grid *grid = new_grid();
+    grid->runtime = cases[i].runtime;
+    add(grid, SN_AXIS_NETS, "lenet");
+    add(grid, SN_AXIS_BATCHES, "8");
+    finish(grid);
+    assert_int_equal(grid->n_points, cases[i].points);
+    for (uint32_t s = 0; s < cases[i].points; s++)
+      assert_int_equal(sn_runtime_of(grid->strategies[s]), cases[i].runtime);
+    sn_grid_free(grid);
+  }
 }
 
 /* A group is simulated with the image, the memory and the link that its number stands for. */
@@ -212,10 +231,12 @@ static void precisions_must_be_of_something(void **unused) {
   assert_no_grid(grid_of_precisions("fp32,tf32", "k40c,v100_16", NULL), "tf32: k40c has no tensor cores");
   assert_no_grid(grid_of_precisions("bf16", "a100_40", "mxnet,singa-bfs"), "no strategy goes with bf16");
   sn_grid *grid = grid_of_precisions("tf32", "a100_40", NULL);
+  grid->runtime = SN_RUNTIME_SUPERNEURONS;
   finish(grid);
   assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_DEFAULTS);
   sn_grid_free(grid);
   grid = grid_of_precisions("fp32,bf16", "a100_40", NULL);
+  grid->runtime = SN_RUNTIME_SUPERNEURONS;
   finish(grid);
   assert_int_equal(grid->n[SN_AXIS_STRATEGIES], SN_STRATEGY_DEFAULTS);
   sn_grid_free(grid);
@@ -301,11 +322,12 @@ static void too_little_and_too_much(void **unused) {
   refuse_finish(grid, SN_BAD_USAGE, "did you mean \"alexnet\"");
   grid = new_grid();
   add(grid, SN_AXIS_NETS, "lenet");
-  add(grid, SN_AXIS_GPUS, "k40");
+  add(grid, SN_AXIS_GPUS, "k41");
   add(grid, SN_AXIS_BATCHES, "1");
-  refuse_finish(grid, SN_BAD_USAGE, "unknown GPU \"k40\"");
+  refuse_finish(grid, SN_BAD_USAGE, "unknown GPU \"k41\"");
   grid = new_grid();
   add(grid, SN_AXIS_NETS, "lenet,alexnet,vgg16,vgg19");
+  grid->runtime = SN_RUNTIME_SUPERNEURONS;
   add(grid, SN_AXIS_GPUS, "k40c,t4,p40,l40,h200,m40,a6000");
   add(grid, SN_AXIS_BATCHES, "1:4000:1");
   refuse_finish(grid, SN_BAD_USAGE, "more than 1000000 points");
@@ -462,6 +484,7 @@ int main(void) {
       cmocka_unit_test(choices_are_checked),
       cmocka_unit_test(groups_number_every_combination_once),
       cmocka_unit_test(what_is_not_given_has_a_default),
+      cmocka_unit_test(strategies_are_of_the_runtime),
       cmocka_unit_test(image_memory_and_link_are_axes),
       cmocka_unit_test(iterations_are_axes),
       cmocka_unit_test(precisions_are_an_axis),

@@ -20,6 +20,7 @@ static void inference_is_of_all_points(void **unused) {
   sn_grid *grid;
   sn_point p[SN_GRID_STRATEGIES];
   grid_that_runs((const char *[2]){NULL, NULL}, &grid);
+  grid->runtime = SN_RUNTIME_SUPERNEURONS;
   finish(grid);
   assert_int_equal(grid->n_points, 3); /* of the 13: baseline, liveness, liveness+cache */
   sn_point_compute(grid, 0, NULL, p);
@@ -59,7 +60,7 @@ static void frozen_layers_are_so_at_all_points(void **unused) {
            some = point_of(grid_that_freezes("features.*", "pytorch"));
   sn_net *net = sn_net_load("tv_alexnet", 8, 0, &err);
   sn_device device;
-  sn_device_load("k40c", &device, &err);
+  sn_device_load("rtx4090", &device, &err);
   sn_options options = {.workspace = SN_WORKSPACE_DYNAMIC, .corun = SN_CORUN_INIT, .iteration.freeze = "features.*"};
   sn_run *run = sn_simulate("tv_alexnet", net, &device, &pytorch, 1, &options, &err);
   if (!run) fail_msg("%s", err.text);

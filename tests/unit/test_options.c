@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -70,9 +71,10 @@ static void tables_are_sound(void **state) {
 
 static void defaults(void **state) {
   (void)state;
+  setenv("SNSIM_GPU", "k40c", 1);
   sn_args args = good("--net alexnet --batch 200");
   assert_string_equal(args.command->name, "simulate");
-  assert_string_equal(args.net, "alexnet");
+  assert_string_equal(args.net, "tv_alexnet");
   assert_int_equal(args.batch, 200);
   assert_string_equal(args.gpu, "k40c");
   assert_int_equal(args.workspace, SN_WORKSPACE_DYNAMIC);
