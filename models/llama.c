@@ -72,10 +72,10 @@ static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i)
 static const char *take_size(const sn__decoder *family, const char *parameters, decoder *net) {
   size_t length = parameters ? strcspn(parameters, ",") : 0;
   uint32_t found = 0;
-  while (found < family->n_sizes &&
+  while (parameters && found < family->n_sizes &&
          (strlen(family->sizes[found].name) != length || strncmp(family->sizes[found].name, parameters, length) != 0))
     found++;
-  const sn__decoder_size *size = &family->sizes[found % family->n_sizes];
+  const sn__decoder_size *size = &family->sizes[parameters && found < family->n_sizes ? found : 0];
   memcpy(net->of, size->of, sizeof net->of);
   net->tied = size->tied;
   net->bias = family->bias;

@@ -280,7 +280,7 @@ static bool add_bias(sn__importer *m, const sn__onnx_value *v, const sn__onnx_va
   const sn__onnx_owner *beside = sn__onnx_owner_of(constant);
   bool own = !attr.bias && attr.weights_of == 0 && !(made->weights && made->weights->shared);
   if ((maker->op != SN_FC && maker->op != SN_CONV) || numbers != made->shape.c || !(own || made->awaits)) return false;
-  if (made->awaits && beside != made->weights->beside) attr.weights_of = 0;
+  if (made->awaits && made->weights && beside != made->weights->beside) attr.weights_of = 0;
   attr.bias = true;
   if (own && made->weights) made->weights->beside = beside;
   sn__builder_change(m->b, v->layer, &attr);

@@ -364,7 +364,8 @@ static sn_status answer(asked *a, sn_err *err) {
                           &a->question.options, err);
   if (a->fit) find_answer(a, err);
   sn_out_progress(NULL);
-  if (err->code != SN_OK || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK) return err->code;
+  if (!a->fit || err->code != SN_OK || sn_out_open(&out, a->args->output, a->args->color, err) != SN_OK)
+    return err->code;
   if (a->args->json) {
     write_json(a, out.stream, err);
   } else {

@@ -24,10 +24,11 @@ static void find_regions(const sn_plan *plan, sn__blocks *b) {
 static uint32_t find_block(sn__blocks *b, const char *path) {
   enum { BACK = 2 };
   for (uint32_t k = 1; k <= BACK && k <= b->count; k++)
-    if (strcmp(b->all[b->count - k].path, path) == 0) return b->count - k;
-  char *copy = malloc(strlen(path) + 1);
+    if (b->all[b->count - k].path && strcmp(b->all[b->count - k].path, path) == 0) return b->count - k;
+  size_t room = strlen(path) + 1;
+  char *copy = malloc(room);
   if (!copy) return SN_NONE;
-  strcpy(copy, path);
+  memcpy(copy, path, room);
   b->all[b->count] = (sn__block){.path = copy, .region = SN_NONE};
   return b->count++;
 }

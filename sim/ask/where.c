@@ -77,7 +77,7 @@ static uint32_t count_blocks(const sn_net *net, const char *stage) {
     find_stage(net, &net->layers[i], of);
     if (strcmp(of, stage) != 0 || !sn_module_block(net, net->layers[i].name, block)) continue;
     count += strcmp(block, last) != 0;
-    strcpy(last, block);
+    memcpy(last, block, sizeof last);
   }
   return count;
 }

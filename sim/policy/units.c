@@ -135,7 +135,7 @@ static uint64_t fullest(const chain *c, uint32_t k) {
   uint64_t inputs = 0, most = 0;
   for (uint32_t i = 0; i < k; i++) {
     uint32_t end = i + 1 < k ? (i + 1) * size : c->count;
-    uint64_t now = inputs + c->kept[end] - c->kept[i * size];
+    uint64_t now = inputs + c->kept[end] - c->kept[(size_t)i * size];
     if (now > most) most = now;
     inputs += c->out[end - 1];
   }
@@ -150,7 +150,7 @@ static void cut_chain(const chain *c, sn_units *units) {
   if (best == 1) return;
   units->count = 0;
   units->segments = best;
-  for (uint32_t i = 1; i < best; i++) units->first[++units->count] = c->first[i * (c->count / best)];
+  for (uint32_t i = 1; i < best; i++) units->first[++units->count] = c->first[(size_t)i * (c->count / best)];
 }
 
 static bool cut_sequential(const sn_route *route, const uses *u, sn_units *units) {
