@@ -273,6 +273,11 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
     print_calls(&a->changes[0], out->stream);
   }
+  if (*a->memory_band) {
+    fputs("  ", out->stream);
+    sn_table_printf(out->stream, "%s;", a->memory_band);
+    sn_table_printf(out->stream, "\n  %s (docs/truth.md)\n", a->time_band);
+  }
   if (a->n_groups > 0) print_groups(a, out->stream);
   return SN_OK;
 }

@@ -2,6 +2,7 @@
 #include "sim/ask/answer.h"
 
 #include "sim/ask/answer_changes.h"
+#include "sim/ask/bands.h"
 #include "sim/ask/where.h"
 
 #include <string.h>
@@ -119,6 +120,16 @@ static sn_status add_groups(const finder *f, sn_answer *answer) {
   return ok ? SN_OK : sn_fail_memory(f->err);
 }
 
+static sn_status add_bands(const finder *f, sn_answer *answer) {
+  char text[SN_BAND_TEXT];
+  const sn_asked *a = &f->wish->asked;
+  sn_band_of_memory(text);
+  answer->memory_band = sn_arena_text(f->arena, text);
+  sn_band_of_time(a->device->name, a->options->iteration.inference, a->options->calibration != NULL, text);
+  answer->time_band = sn_arena_text(f->arena, text);
+  return answer->memory_band && answer->time_band ? SN_OK : sn_fail_memory(f->err);
+}
+
 static sn_status search(finder *f, sn_answer *answer) {
   sn_answer_change *changes = sn_arena_alloc(f->arena, SN_ANSWER_CHANGES + 1, sizeof *changes);
   if (!changes) return sn_fail_memory(f->err);
@@ -129,7 +140,8 @@ static sn_status search(finder *f, sn_answer *answer) {
     answer->searched = true;
     answer->changes = changes;
     find_changes(f, fit, answer, changes);
-    if (f->err->code == SN_OK && f->wish->runtime == SN_RUNTIME_PYTORCH) add_groups(f, answer);
+    bool pytorch = f->err->code == SN_OK && f->wish->runtime == SN_RUNTIME_PYTORCH;
+    if (pytorch && add_groups(f, answer) == SN_OK) add_bands(f, answer);
   }
   sn_fit_free(fit);
   return f->err->code;
@@ -152,6 +164,8 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                           .usable_bytes = usable,
                           .context_bytes = r->context_bytes,
                           .moment = "",
+                          .memory_band = "",
+                          .time_band = "",
                           .arena = arena};
     if (!answer->strategy) sn_fail_memory(err);
     if (err->code == SN_OK && wish->asked.net->n_layers <= SN_ANSWER_LAYERS) search(&f, answer);

@@ -71,6 +71,11 @@ static bool write_groups(cJSON *o, const sn_answer *a) {
          put_count(o, "where_steps", a->n_steps);
 }
 
+static bool write_bands(cJSON *o, const sn_answer *a) {
+  cJSON *bands = cJSON_AddObjectToObject(o, "bands");
+  return bands && put_text(bands, "memory", a->memory_band) && put_text(bands, "time", a->time_band);
+}
+
 char *sn_answer_write(const sn_answer *a, sn_err *err) {
   cJSON *o = cJSON_CreateObject();
   bool ok = put_text(o, "runtime", sn_runtime_name(a->runtime)) &&
@@ -78,7 +83,7 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
             put_count(o, "needed_bytes", a->needed_bytes) && put_count(o, "usable_bytes", a->usable_bytes) &&
             put_count(o, "context_bytes", a->context_bytes) && put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
-            write_changes(o, a) && write_groups(o, a);
+            write_changes(o, a) && write_groups(o, a) && write_bands(o, a);
   char *text = ok ? cJSON_PrintUnformatted(o) : NULL;
   cJSON_Delete(o);
   if (!text) sn_fail_memory(err);
@@ -190,6 +195,13 @@ static void read_groups(const reader *r, const cJSON *root, sn_answer *a) {
   a->n_steps = (uint32_t)count(r, root, "where_steps", UINT32_MAX);
 }
 
+/* Answers that an older snsim stored have none. */
+static void read_bands(const reader *r, const cJSON *root, sn_answer *a) {
+  const cJSON *bands = sn_json_has(root, "bands") ? cJSON_GetObjectItemCaseSensitive(root, "bands") : NULL;
+  a->memory_band = bands ? text_of(r, bands, "memory") : "";
+  a->time_band = bands ? text_of(r, bands, "time") : "";
+}
+
 static void read_all(const reader *r, sn_answer *a) {
   const cJSON *root = sn_json_root(r->doc), *largest = cJSON_GetObjectItemCaseSensitive(root, "largest_batch");
   *a = (sn_answer){.runtime = (sn_runtime)word(r, root, "runtime", SN_RUNTIMES, runtime_name),
@@ -203,6 +215,7 @@ static void read_all(const reader *r, sn_answer *a) {
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
   read_groups(r, root, a);
+  read_bands(r, root, a);
 }
 
 sn_answer *sn_answer_read(const char *text, sn_err *err) {
