@@ -1,5 +1,6 @@
-/* Bands: how far what is said here was from what was measured elsewhere, as a line of the screen has it. The figures are
- * those of the last table of docs/truth.md, which bench/truth.py makes; tests/unit/test_bands.c holds both together.
+/* Bands: how far what is said here was from what was measured elsewhere, as a line of the screen has it. The figures
+ * are those of the last table of docs/truth.md, which bench/truth.py makes; tests/unit/test_bands.c holds both
+ * together.
  */
 #ifndef SN_SIM_ASK_BANDS_H
 #define SN_SIM_ASK_BANDS_H
