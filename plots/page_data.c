@@ -13,8 +13,10 @@
 
 #include "base/quote.h"
 #include "models/zoo.h"
+#include "sim/ask/answer.h"
 #include "sim/ask/explain.h"
 #include "sim/play/footprint.h"
+#include "sim/policy/runtime.h"
 #include "sim/policy/strategy.h"
 
 #include <inttypes.h>
@@ -242,6 +244,22 @@ static void write_head(const sn_run *run, FILE *out) {
   fputs("}", out);
 }
 
+/* The answer that the run was stored with, from what could be read of it: nothing in it ends the page's script. */
+static sn_status write_answer(const sn_run *run, FILE *out, sn_err *err) {
+  if (!*run->answer) return SN_OK;
+  sn_answer *answer = sn_answer_read(run->answer, err);
+  char *text = answer ? sn_answer_write(answer, err) : NULL;
+  if (text) begin_member("answer", out);
+  for (const char *c = text; c && *c; c++)
+    if (*c == '<' || *c == '>' || *c == '&')
+      fprintf(out, "\\u%04x", (unsigned)*c);
+    else
+      putc(*c, out);
+  free(text);
+  sn_answer_free(answer);
+  return err->code;
+}
+
 /* ---- what all strategies of a graph share ---- */
 
 static void write_steps(const sn_timeline *t, FILE *out) {
@@ -302,13 +320,15 @@ static void write_pool(const sn_run *run, const sn_result *r, FILE *out) {
   write_text("pool_advice", sn_explain_pool(run, r, advice, sizeof advice), out);
 }
 
-/* What the strategy does, for one that this snsim knows. */
+/* What the strategy does and whose it is, for one that this snsim knows. */
 static void write_sentence(const sn_result *r, FILE *out) {
   sn_err ignored = SN_ERR_INIT;
   sn_strategy strategy;
   char text[SN_STRATEGY_SENTENCE] = "";
-  if (sn_strategy_parse(r->strategy, &strategy, &ignored) == SN_OK) sn_strategy_sentence(strategy, text);
+  bool known = sn_strategy_parse(r->strategy, &strategy, &ignored) == SN_OK;
+  if (known) sn_strategy_sentence(strategy, text);
   write_text("does", text, out);
+  write_text("runtime", known ? sn_runtime_name(sn_runtime_of(strategy)) : "", out);
 }
 
 static void write_figures(const sn_run *run, const sn_result *r, FILE *out) {
@@ -414,6 +434,7 @@ static sn_status write_all(const sn_run *run, const sn_page_entry *entries, uint
                            const graphs *g, FILE *out, sn_err *err) {
   fputs("{", out);
   write_head(run, out);
+  if (write_answer(run, out, err) != SN_OK) return err->code;
   if (remedy) write_text("remedy", remedy, out);
   write_parts(run, out);
   fputs(",\n\"graphs\":[\n", out);

@@ -210,6 +210,9 @@ static const sn_option options[] = {
      "Whose runtime trains: its strategies are tried where --strategy names none, and the verdict is its. Default: "
      "pytorch; `snsim --net ..` shows SuperNeurons' rows below.",
      sn__parse_for, offsetof(sn_args, runtime)},
+    {"for", "pytorch|superneurons|mxnet|singa|all", 0, SN_CMD_PLOT | SN_CMD_REPORT, "How",
+     "Of a run: the strategies of that runtime alone, and its verdict. Default: all that it has.", sn__parse_for,
+     offsetof(sn_args, runtime)},
     {"margin", "SIZE|P%", 0, SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",
@@ -244,7 +247,9 @@ static const sn_option options[] = {
      "Of --table ops: strategies, parted by commas; may be given several times. Default: all that the run has.",
      sn__parse_strategy, 0},
     {"strategy", "S", 0, SN_CMD_TRACE, "How",
-     "The strategy to trace. Default: the fastest that fits; where none fits, the one that needs the least.",
+     "The strategy to trace. Default: the one that the run's verdict is of, else the fastest that fits, else the one "
+     "that "
+     "needs the least.",
      sn__parse_strategy, 0},
     {"workspace", "none|dynamic|max", 0, SN_CMD_SIMULATE | SN_CMD_FIT, "How",
      "Convolution workspace: none, dynamic (the fastest algorithm that fits in what is left at that step; default), "

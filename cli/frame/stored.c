@@ -6,6 +6,7 @@
 #include "cli/frame/clash.h"
 #include "cli/frame/report.h"
 #include "db/calibrations.h"
+#include "sim/ask/answer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -36,9 +37,35 @@ sn_run *sn_stored_run(const sn_args *args, sn_err *err) {
   return run;
 }
 
+static sn_runtime runtime_of(const sn_result *result) {
+  sn_err unknown = SN_ERR_INIT;
+  sn_strategy strategy;
+  return sn_strategy_parse(result->strategy, &strategy, &unknown) == SN_OK ? sn_runtime_of(strategy) : SN_RUNTIME_ALL;
+}
+
+/* Of the results those of --for's runtime; the verdict goes where it is of another. */
+static sn_status narrow(const sn_args *args, sn_run *run, sn_err *err) {
+  uint32_t kept = 0;
+  if (args->runtime == SN_RUNTIME_DEFAULT || args->runtime == SN_RUNTIME_ALL) return SN_OK;
+  sn_result *results = sn_arena_alloc(run->arena, (size_t)run->n_results + 1, sizeof *results);
+  if (!results) return sn_fail_memory(err);
+  for (uint32_t i = 0; i < run->n_results; i++)
+    if (runtime_of(&run->results[i]) == args->runtime) results[kept++] = run->results[i];
+  if (kept == 0)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--for %s: run %" PRId64 " has no strategy of it; snsim show %" PRId64 " lists those it has",
+                   sn_runtime_name(args->runtime), run->id, run->id);
+  run->results = results;
+  run->n_results = kept;
+  sn_answer *answer = *run->answer ? sn_answer_read(run->answer, err) : NULL;
+  if (!answer || answer->runtime != args->runtime) run->answer = "";
+  sn_answer_free(answer);
+  return err->code;
+}
+
 sn_run *sn_stored_take(const sn_args *args, sn_store *store, int64_t id, sn_err *err) {
   sn_run *run = sn_store_get(store, id, err);
-  if (!run || sn_clash_check_run(args, run, err) == SN_OK) return run;
+  if (!run || (sn_clash_check_run(args, run, err) == SN_OK && narrow(args, run, err) == SN_OK)) return run;
   sn_run_free(run);
   return NULL;
 }
@@ -136,18 +163,26 @@ static void fail_unknown(const sn_args *args, const sn_run *run, const char *str
           strategy, hint, run->id, sn_args_db_option(args, db));
 }
 
-const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_strategy strategy, sn_err *err) {
-  char name[SN_STRATEGY_TEXT];
-  sn_strategy_name(strategy, name);
+static const sn_result *find_named(const sn_run *run, const char *name) {
   for (uint32_t i = 0; i < run->n_results; i++)
     if (sn_run_is_answer(run, &run->results[i]) && strcmp(run->results[i].strategy, name) == 0) return &run->results[i];
-  fail_unknown(args, run, name, err);
   return NULL;
+}
+
+const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_strategy strategy, sn_err *err) {
+  char name[SN_STRATEGY_TEXT];
+  const sn_result *found = find_named(run, sn_strategy_name(strategy, name));
+  if (!found) fail_unknown(args, run, name, err);
+  return found;
 }
 
 const sn_result *sn_stored_choice(const sn_args *args, const sn_run *run, sn_err *err) {
   if (args->n_strategies == 1) return sn_stored_result(args, run, args->strategies[0], err);
-  const sn_result *best = sn_run_best(run);
+  sn_answer *answer = *run->answer ? sn_answer_read(run->answer, err) : NULL;
+  const sn_result *best = answer ? find_named(run, answer->strategy) : NULL;
+  sn_answer_free(answer);
+  if (err->code != SN_OK) return NULL;
+  if (!best) best = sn_run_best(run);
   if (!best) best = sn_report_smallest(run);
   if (!best) sn_fail(err, SN_BAD_INPUT, "run %" PRId64 " has no strategy", run->id);
   return best;

@@ -8,19 +8,23 @@ function poolRoom(r) {
   return run.pool_limit ? Math.min(run.pool_limit, left) : left;
 }
 
+/* The strategies that the verdict is chosen from: those of its runtime; all where the run has none, or none of them. */
+const answer = data.answer && results.some((r) => r.runtime === data.answer.runtime) ? data.answer : null;
+const judged = answer ? results.filter((r) => r.runtime === answer.runtime) : results;
+
 /* The fastest that fits, of equally fast ones the one that needs least: named first, and shown first. */
 function fastest() {
   const before = (a, b) => a.iteration_ns < b.iteration_ns || (a.iteration_ns === b.iteration_ns && a.device < b.device);
-  return results.filter((r) => r.fits).reduce((best, r) => (!best || before(r, best) ? r : best), null);
+  return judged.filter((r) => r.fits).reduce((best, r) => (!best || before(r, best) ? r : best), null);
 }
 
 /* The least memory with which a strategy runs; where none is known, what its plan takes. */
 function needed(r) {
-  return r.least || (results.some((other) => other.least) ? Infinity : r.device);
+  return r.least || (judged.some((other) => other.least) ? Infinity : r.device);
 }
 
 function smallest() {
-  return results.reduce((best, r) => (needed(r) < needed(best) ? r : best));
+  return judged.reduce((best, r) => (needed(r) < needed(best) ? r : best));
 }
 
 function ofMemory(r) {
@@ -46,16 +50,70 @@ function verdictFails() {
          (data.remedy || bytes(needed(smallest())) + " needed") + ".";
 }
 
+/* ---- the answer that the run was stored with, as the screen has it ---- */
+
+const TITLES = {pytorch: "PyTorch", superneurons: "SuperNeurons' runtime", mxnet: "MXNet", singa: "SINGA"};
+const HEADS = {yes: "Yes, it fits: ", tight: "Yes, barely: ", no: "Not as it stands: "};
+
+/* "Not as it stands; it fits with 2 batches of 256, gradients added: vit_b_16 .." */
+function headOf(best) {
+  const first = answer && answer.changes[0];
+  if (run.device) return "Measured: ";
+  if (answer && answer.verdict === "no" && first) return "Not as it stands; it fits with " + first.what + ": ";
+  return answer ? HEADS[answer.verdict] : best ? "Yes, it fits: " : "No, it does not fit: ";
+}
+
+function answerText() {
+  const left = answer.margin_bytes;
+  let text = "In " + TITLES[answer.runtime] + " it needs " + bytes(answer.needed_bytes) + " and there are " + bytes(answer.usable_bytes) + ": " +
+             (left < 0 ? bytes(-left) + " too much" : bytes(left) + " are left") + ".";
+  if (answer.needed_bytes === 0) text = "No memory is enough, as the host has less than is sent there.";
+  if (answer.largest_batch !== null) text += answer.largest_batch ? " The largest batch as it stands is " + answer.largest_batch + "." : " Not even a batch of 1 fits.";
+  return text;
+}
+
+/* Two digits: nobody calibrated these times. */
+function rough(value) {
+  return value >= 100 ? String(Number(value.toPrecision(2))) : value.toPrecision(2);
+}
+
+function changeRow(change, first) {
+  const cells = [first ? "\u2605 " + change.what : change.what, bytes(change.device_bytes) + " (" + percent(change.device_bytes, answer.usable_bytes) + ")",
+                 rough(change.iteration_ns / 1e6) + " ms", rough(change.images_per_s), change.host_bytes ? bytes(change.host_bytes) : "-"];
+  return element("tr", {class: first ? "best" : ""}, ...cells.map((text, i) => element("td", {class: i ? "" : "text"}, text)));
+}
+
+function changesTable() {
+  const heads = [answer.verdict === "yes" ? "What else there is to gain" : "What to change", "GPU memory", "A step", UNIT + "/s", "Host memory"];
+  return element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": heads[0]},
+                 element("table", {id: "changes"},
+                         element("thead", {}, element("tr", {}, ...heads.map((text, i) => element("th", {class: i ? "" : "text"}, element("span", {}, text))))),
+                         element("tbody", {}, ...answer.changes.map((change, i) => changeRow(change, i === 0 && answer.verdict !== "yes")))));
+}
+
+/* Where there is nothing to change and nothing else to gain, the sentence says all. */
+function drawChanges() {
+  const first = answer.changes[0], parts = [];
+  if (answer.changes.length > 1 || (first && first.change !== "none")) parts.push(changesTable());
+  if (first && first.calls.length) parts.push(element("p", {}, "In PyTorch:"), element("pre", {}, first.calls.join("\n")));
+  if (answer.where.length)
+    parts.push(element("p", {}, "Where the memory is " + answer.where_moment + ": " +
+                       answer.where.map((part) => part.group + " " + bytes(part.bytes) + (part.advice ? " (" + part.advice + ")" : "")).join("; ") + "."));
+  if (answer.bands.memory) parts.push(element("p", {class: "soft"}, "Measured elsewhere: " + answer.bands.memory + "; " + answer.bands.time + "."));
+  fill("answer", ...parts);
+}
+
 function drawVerdict() {
-  const best = fastest();
-  const head = (run.device ? "Measured: " : best ? "Yes, it fits: " : "No, it does not fit: ") + run.net + " with batch " + run.batch + " on " +
-               (run.device || run.gpu);
-  fill("verdict", element("strong", {}, head), element("p", {}, best ? verdictFits(best) : verdictFails()));
-  at("verdict").className = best ? "fits" : "fails";
+  const best = answer ? results.find((r) => r.strategy === answer.strategy && r.fits) || fastest() : fastest();
+  const fits = answer ? answer.verdict !== "no" : Boolean(best);
+  const head = headOf(best) + run.net + " with batch " + run.batch + " on " + (run.device || run.gpu);
+  fill("verdict", element("strong", {}, head), element("p", {}, answer ? answerText() : fits ? verdictFits(best) : verdictFails()));
+  at("verdict").className = fits ? "fits" : "fails";
+  if (answer) drawChanges();
   const r = best || smallest();
   const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value, true), element("small", {}, note)));
   fill("tiles",
-       tile(best ? "Fastest that fits" : "Needs the least", r.strategy, best && results.length > 1 ? "of " + results.length + " strategies" : ""),
+       tile(best ? "Fastest strategy that fits" : "Needs the least", r.strategy, best && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
        tile(run.tokens ? "Sequences per second" : "Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
@@ -131,7 +189,7 @@ function redrawAll() {
 }
 
 function start() {
-  const best = fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
+  const best = (answer && results.find((r) => r.strategy === answer.strategy)) || fastest() || smallest(), plain = results.find((r) => r.strategy === "baseline");
   shown.other = plain && plain !== best && plain.graph === best.graph && plain.peak <= 2.5 * best.peak ? plain : null; /* else it would flatten the curve */
   drawVerdict();
   drawFacts();

@@ -109,8 +109,9 @@ def says_what_the_store_says(page, stored):
 def does_not_fit(page, stored):
     page.open("large.html", *DESKTOP)
     equal("class", page.evaluate("document.querySelector('#verdict').className"), "fails")
-    assert "No, it does not fit" in page.text("#verdict"), page.text("#verdict")
-    assert "needed with" in page.text("#verdict") and "try --batch" in page.text("#verdict"), page.text("#verdict")
+    said = page.text("#verdict")
+    assert "Not as it stands; it fits with checkpoint all" in said and "too much" in said, said
+    assert "\u2605 checkpoint all" in page.text("#changes") and "checkpoint" in page.text("#answer pre"), page.text("#answer")
 
 
 def order(page):
