@@ -46,8 +46,8 @@ bool sn_stored_rescue(const sn_args *args, sn_stored_put *put, void *what, char 
 /* The run's answer for a strategy; SN_BAD_USAGE, with the nearest one, and NULL where it has none. */
 const sn_result *sn_stored_result(const sn_args *args, const sn_run *run, sn_strategy strategy, sn_err *err);
 
-/* The result for the one strategy asked for, else the one that the run's verdict is of, else the fastest that fits, else
- * the one that needs the least. NULL on an error. */
+/* The result for the one strategy asked for, else the one that the run's verdict is of, else the fastest that fits,
+ * else the one that needs the least. NULL on an error. */
 const sn_result *sn_stored_choice(const sn_args *args, const sn_run *run, sn_err *err);
 
 #endif

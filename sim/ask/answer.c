@@ -178,6 +178,7 @@ sn_answer *sn_answer_find(const sn_answer_wish *wish, sn_err *err) {
   sn_options options = *wish->asked.options;
   sn_answer_wish plain = *wish;
   options.want_steps = options.want_peak = options.want_tensors = false;
+  if (wish->runtime == SN_RUNTIME_PYTORCH) options.placement = SN_PLACEMENT_FIRST_FIT; /* its allocator has addresses */
   plain.asked.options = &options;
   sn_arena *arena = sn_arena_new();
   if (!arena) sn_fail_memory(err);
