@@ -95,9 +95,13 @@ static void keep(const sn_args *args, const sn_run *run, stored *kept) {
   sn_origins_free(&origins);
 }
 
-static sn_status print(const sn_args *args, const sn_run *run, sn_err *err) {
+static sn_status print(const sn_question *q, const sn_run *run, sn_err *err) {
   sn_out out;
-  const sn_report_wish wish = {.steps = args->steps, .explain = args->explain, .gpu_why = args->gpu_why};
+  const sn_args *args = q->args;
+  const sn_report_wish wish = {.steps = args->steps,
+                               .explain = args->explain,
+                               .margin_bytes = q->margin_bytes,
+                               .gpu_why = args->gpu_why};
   if (args->plan && strcmp(args->plan, "-") == 0) return SN_OK;
   if (sn_out_open(&out, args->output, args->color, err) != SN_OK) return err->code;
   if (args->json)
@@ -169,7 +173,7 @@ static sn_status answer(const sn_question *q, sn_err *err) {
     return err->code;
   }
   keep(q->args, run, &kept);
-  bool printed = print(q->args, run, err) == SN_OK;
+  bool printed = print(q, run, err) == SN_OK;
   if (printed) write_plan(q, err);
   tell_precision(q);
   tell_loss(q);

@@ -213,7 +213,7 @@ static const sn_option options[] = {
     {"for", "pytorch|superneurons|mxnet|singa|all", 0, SN_CMD_PLOT | SN_CMD_REPORT, "How",
      "Of a run: the strategies of that runtime alone, and its verdict. Default: all that it has.", sn__parse_for,
      offsetof(sn_args, runtime)},
-    {"margin", "SIZE|P%", 0, SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"margin", "SIZE|P%", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",
      sn__parse_margin, 0},

@@ -501,8 +501,9 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
 }
 
 /* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)" */
-static void print_question(const sn_run *run, const sn_answer *answer, const char *gpu_why, const sn_out *out) {
+static void print_question(const sn_run *run, const sn_answer *answer, sn_report_wish wish, const sn_out *out) {
   FILE *f = out->stream;
+  const char *gpu_why = wish.gpu_why;
   if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   print_batch(run, f);
@@ -514,14 +515,16 @@ static void print_question(const sn_run *run, const sn_answer *answer, const cha
   if (run->inference) fputs(", run and not trained", f);
   fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
-  fprintf(f, " (%.1f GiB%s%s)", (double)run->memory_bytes / GIB, *gpu_why ? ", " : "", gpu_why);
+  fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
+  if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
+  fprintf(f, "%s%s)", *gpu_why ? ", " : "", gpu_why);
   fputs(out->color ? "\033[0m\n\n" : "\n\n", f);
 }
 
 static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
-  print_question(run, answer, wish.gpu_why, out);
+  print_question(run, answer, wish, out);
   if (sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK) fputs("\n", out->stream);
   sn_answer_free(answer);
   return err->code;
