@@ -212,6 +212,8 @@ static sn_status search(packed *p, sn_err *err) {
 static bool load(packed *p, sn_err *err) {
   p->list = sn_blocks_load(p->args->operand, err);
   if (!p->list) return false;
+  if (p->list->hints)
+    sn_out_say("%" PRIu32 " of %" PRIu32 " blocks have a hint, which is not looked at", p->list->hints, p->list->count);
   p->offsets = calloc((size_t)p->list->count + 1, sizeof *p->offsets);
   if (!p->offsets) sn_fail_memory(err);
   return p->offsets != NULL;

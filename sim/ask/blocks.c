@@ -14,9 +14,10 @@
 
 enum { MOST_BYTES = 64 << 20, MOST_CELL = 200 };
 
-/* A column may stand anywhere; cells of OFFSET have to be empty. */
-typedef enum column { ID, LOWER, UPPER, SIZE, OFFSET, COLUMNS } column;
-static const char *const column_names[COLUMNS] = {"id", "lower", "upper", "size", "offset"};
+/* A column may stand anywhere; cells of OFFSET and GAPS have to be empty. */
+typedef enum column { ID, LOWER, UPPER, SIZE, ALIGNMENT, HINT, OFFSET, GAPS, COLUMNS } column;
+static const char *const column_names[COLUMNS] = {"id",        "lower", "upper",  "size",
+                                                  "alignment", "hint",  "offset", "gaps"};
 
 typedef struct cell {
   const char *text;
@@ -29,6 +30,9 @@ typedef struct reader {
   column columns[COLUMNS]; /* as they stand in the header */
   uint32_t n_columns;
   uint64_t sum;
+  uint64_t divisor;      /* the greatest of all sizes */
+  uint64_t alignment;    /* the least that all alignments divide, */
+  uint32_t aligned_line; /* as which it is known since that line */
   sn_block_list *list;
   sn_err *err;
 } reader;
@@ -100,7 +104,10 @@ static sn_status read_column(reader *r, cell c, bool seen[COLUMNS]) {
   char text[MOST_CELL + 1];
   column i = column_of(c);
   if (i == COLUMNS)
-    return fail_at(r, "column \"%s\" is none of id, lower, upper, size (and offset, with empty cells)", show(c, text));
+    return fail_at(r,
+                   "column \"%s\" is none of id, lower, upper, size, alignment and hint (and offset and gaps, with "
+                   "empty cells)",
+                   show(c, text));
   if (seen[i]) return fail_at(r, "column \"%s\" is there twice", column_names[i]);
   seen[i] = true;
   r->columns[r->n_columns++] = i;
@@ -165,16 +172,55 @@ static sn_status make_room(reader *r) {
   return SN_OK;
 }
 
-static sn_status read_cell(reader *r, column i, cell c, sn_block *block, const char **id) {
+static uint64_t greatest_divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+static sn_status read_alignment(reader *r, cell c) {
   char text[MOST_CELL + 1];
-  uint64_t *numbers[COLUMNS] = {[LOWER] = &block->lower, [UPPER] = &block->upper, [SIZE] = &block->bytes};
-  if (i == ID) return read_id(r, c, id);
-  if (i != OFFSET) return read_number(r, i, c, numbers[i]);
+  uint64_t alignment = 1, most;
   if (c.bytes == 0) return SN_OK;
+  if (read_number(r, ALIGNMENT, c, &alignment) != SN_OK) return r->err->code;
+  if (alignment == 0) return fail_at(r, "alignment 0: a number from 1 on, or an empty cell");
+  if (!sn_mul(r->alignment, alignment / greatest_divisor(r->alignment, alignment), &most))
+    return fail_at(r, "alignment \"%s\" and those before it together pass 2^64", show(c, text));
+  if (most > r->alignment) r->aligned_line = r->line;
+  r->alignment = most;
+  return SN_OK;
+}
+
+/* Offsets are sums of sizes. */
+static sn_status check_alignment(reader *r) {
+  if (r->divisor % r->alignment == 0) return SN_OK;
+  r->line = r->aligned_line;
   return fail_at(r,
-                 "offset \"%s\" fixes where the block lies, which pack cannot keep to; leave the cell empty, or "
-                 "take the column out",
-                 show(c, text));
+                 "alignment: kept only where it divides every size, and these are multiples of %" PRIu64
+                 "; round them up to multiples of %" PRIu64,
+                 r->divisor, r->alignment);
+}
+
+static sn_status refuse(const reader *r, column i, cell c) {
+  char text[MOST_CELL + 1];
+  return fail_at(r, "%s \"%s\" %s, which pack cannot keep to; leave the cell empty, or take the column out",
+                 column_names[i], show(c, text),
+                 i == GAPS ? "says when the block is not there" : "fixes where the block lies");
+}
+
+static sn_status read_cell(reader *r, column i, cell c, sn_block *block, const char **id) {
+  uint64_t hint;
+  uint64_t *numbers[COLUMNS] = {
+      [HINT] = &hint, [LOWER] = &block->lower, [UPPER] = &block->upper, [SIZE] = &block->bytes};
+  if (i == ID) return read_id(r, c, id);
+  if (i > SIZE && c.bytes == 0) return SN_OK;
+  if (i == ALIGNMENT) return read_alignment(r, c);
+  if (i >= OFFSET) return refuse(r, i, c);
+  r->list->hints += i == HINT;
+  return read_number(r, i, c, numbers[i]);
 }
 
 static sn_status read_row(reader *r, cell line) {
@@ -190,18 +236,21 @@ static sn_status read_row(reader *r, cell line) {
     return fail_at(r, "lower %" PRIu64 " is above upper %" PRIu64 ": a block lives from lower to before upper",
                    block.lower, block.upper);
   if (!sn_add(r->sum, block.bytes, &r->sum)) return fail_at(r, "the sizes so far sum up to more than 2^64 bytes");
+  r->divisor = greatest_divisor(r->divisor, block.bytes);
   r->list->blocks[r->list->count] = block;
   r->list->ids[r->list->count++] = id;
   return SN_OK;
 }
 
 sn_block_list *sn_blocks_parse(const char *name, const char *text, size_t bytes, sn_err *err) {
-  reader r = {.name = name, .at = text, .end = text + bytes, .err = err, .list = calloc(1, sizeof *r.list)};
+  reader r = {
+      .name = name, .at = text, .end = text + bytes, .alignment = 1, .err = err, .list = calloc(1, sizeof *r.list)};
   cell line;
   if (r.list) r.list->arena = sn_arena_new();
   if (!r.list || !r.list->arena) sn_fail_memory(err);
   if (err->code == SN_OK) read_header(&r);
   while (err->code == SN_OK && next_line(&r, &line)) read_row(&r, line);
+  if (err->code == SN_OK) check_alignment(&r);
   if (err->code == SN_OK) return r.list;
   sn_blocks_free(r.list);
   return NULL;

@@ -1,6 +1,9 @@
 /* Blocks: a packing problem from a file, in MiniMalloc's format (docs/placement.md). A CSV whose first line names its
- * columns: id, lower, upper and size, in any order; an offset, which fixes a block's place, is
- * refused unless its cell is empty.
+ * columns: id, lower, upper and size, in any order, and beside them
+ *   alignment  kept where it divides every size, as all offsets are sums of sizes; refused elsewhere
+ *   hint       a wish for an offset, which is not looked at, but counted
+ *   offset     fixes a block's place, and
+ *   gaps       are times at which a block is not there: both are refused unless their cells are empty.
  *
  *   sn_block_list *list = sn_blocks_load("A.1048576.csv", &err);
  *   sn_pack(list->blocks, list->count, &limits, offsets, &packing, &err);
@@ -23,6 +26,7 @@ typedef struct sn_block_list {
   sn_block *blocks;
   const char **ids; /* as they stand in the file: without commas, quotes and control characters */
   uint32_t count, room;
+  uint32_t hints;  /* blocks that had one */
   sn_arena *arena; /* of the ids */
 } sn_block_list;
 
