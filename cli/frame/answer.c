@@ -17,8 +17,13 @@ enum { LONGEST_BAR = 23, SHORTEST_BAR = 5, BESIDE_BAR = 24 };
 
 /* ---- asking ---- */
 
-/* Of this machine; 0: it does not tell. */
+/* Of this machine, or what $SNSIM_HOST_MEMORY says; 0: neither tells. */
 static uint64_t machine_memory(void) {
+  const char *said = getenv("SNSIM_HOST_MEMORY");
+  uint64_t bytes = 0;
+  sn_err unread = SN_ERR_INIT;
+  if (said && *said && sn_parse_bytes(said, "$SNSIM_HOST_MEMORY", 1, &bytes, &unread) == SN_OK) return bytes;
+  if (unread.code != SN_OK) sn_out_say("%s; this machine's memory stands in", unread.text);
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 }
