@@ -9,9 +9,9 @@
 #include "sim/device/device.h"
 
 typedef struct sn_report_wish {
-  bool steps, explain; /* the rows of every step, the tensors of every peak: the run must hold them */
+  bool steps, explain;   /* the rows of every step, the tensors of every peak: the run must hold them */
   uint64_t margin_bytes; /* beside the run's memory, which nobody planned with */
-  const char *gpu_why; /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
+  const char *gpu_why;   /* why it is this GPU, which the heading says: "by default"; NULL or "" where it was named */
 } sn_report_wish;
 
 /* Heading, one row per strategy, and what is wished for. */
