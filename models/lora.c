@@ -13,6 +13,33 @@
 
 enum { ADDED = 4, ALPHA = 8 };
 
+uint64_t sn_nf4_bytes(uint64_t weights) {
+  enum { BLOCK = 64, NESTED = 256, TABLE = 16 * sizeof(float), OFFSET = sizeof(float) };
+  uint64_t scales = weights / BLOCK + (weights % BLOCK > 0), nested = scales / NESTED + (scales % NESTED > 0);
+  return weights / 2 + weights % 2 + scales + nested * sizeof(float) + TABLE + OFFSET;
+}
+
+/* What stands between rank and names. */
+static sn_status take_switches(const char *at, const char *end, sn_lora *lora, sn_err *err) {
+  while (at < end) {
+    const char *item = ++at;
+    char *stop;
+    while (at < end && *at != ',' && *at != ';') at++;
+    size_t length = (size_t)(at - item);
+    if (length == 3 && strncmp(item, "nf4", 3) == 0) {
+      lora->nf4 = true;
+      continue;
+    }
+    bool dropout = length > 8 && strncmp(item, "dropout=", 8) == 0;
+    lora->dropout = dropout ? strtod(item + 8, &stop) : 0;
+    if (!dropout || stop != at || !(lora->dropout >= 0 && lora->dropout < 1))
+      return sn_fail(err, SN_BAD_USAGE,
+                     "--lora: \"%.*s\" behind the rank is neither nf4 nor dropout=SHARE, from 0 to below 1",
+                     (int)length, item);
+  }
+  return SN_OK;
+}
+
 sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err) {
   static const char *const example = "a rank such as 8, or with names of FCs 8:'*q_proj,*v_proj'";
   char *end;
@@ -21,13 +48,14 @@ sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--lora: more than %d bytes; join names by a *, such as '*proj'", SN_LORA_TEXT);
   bool digits = *text >= '0' && *text <= '9';
   unsigned long long rank = digits ? strtoull(text, &end, 10) : 0;
-  if (!digits || (*end && *end != ':')) return sn_fail(err, SN_BAD_USAGE, "--lora: \"%.60s\" is not %s", text, example);
+  if (!digits || (*end && !strchr(":,;", *end))) return sn_fail(err, SN_BAD_USAGE, "--lora: \"%.60s\" is not %s", text, example);
   if (rank < 1 || rank > SN_MAX_DIM)
     return sn_fail(err, SN_BAD_USAGE, "--lora: a rank of %.*s is not from 1 to %u; 4 to 64 are common",
                    (int)(end - text), text, SN_MAX_DIM);
   lora->rank = (uint32_t)rank;
-  if (!*end) return SN_OK;
-  lora->globs = end + 1;
+  const char *colon = end + strcspn(end, ":");
+  if (take_switches(end, colon, lora, err) != SN_OK || !*colon) return err->code;
+  lora->globs = colon + 1;
   return sn_globs_check_text("--lora", lora->globs, err);
 }
 
@@ -105,7 +133,9 @@ static void tune(adapter *a, uint32_t layer, sn_tuning tuning) {
 
 static void add_adapter(adapter *a, const sn_layer *fc, uint32_t x, uint32_t base) {
   sn_attr factor = {.channels = a->lora->rank, .positions = fc->attr->positions};
+  const sn_attr dropout = {.ratio = a->lora->dropout, .inplace = SN_INPLACE_NO};
   const sn_attr scale = {.act = SN_ACT_TIMES, .slope = (double)ALPHA / a->lora->rank, .inplace = SN_INPLACE_NO};
+  if (a->lora->dropout > 0) x = add(a, SN_DROPOUT, &dropout, &x, 1, fc, ".lora_dropout");
   uint32_t first = add(a, SN_FC, &factor, &x, 1, fc, ".lora_A");
   factor.channels = fc->attr->channels;
   uint32_t second = add(a, SN_FC, &factor, &first, 1, fc, ".lora_B");
@@ -122,17 +152,19 @@ static void add_layer(adapter *a, uint32_t index, uint32_t *inputs) {
   if (attr.weights_of != 0) attr.weights_of = a->at[attr.weights_of];
   for (uint32_t i = 0; i < layer->n_inputs; i++) inputs[i] = a->out[sn_layer_source(a->net, layer, i)];
   uint32_t made = add(a, layer->op, &attr, inputs, layer->n_inputs, layer, "");
-  tune(a, made, SN_TUNED_IF_SAID);
+  bool narrow = a->lora->nf4 && is_fc(layer) && !ends(a->net, layer);
+  tune(a, made, narrow ? SN_TUNED_NEVER : SN_TUNED_IF_SAID);
+  if (narrow && made != SN_NONE) a->b->layers[made].nf4 = true;
   if (a->out[index] != a->at[index]) add_adapter(a, layer, inputs[0], made);
 }
 
 /* FORKs stand behind all others and are put in anew. */
 static uint32_t number_layers(adapter *a) {
-  uint32_t declared = 0, count = 0;
+  uint32_t declared = 0, count = 0, added = ADDED + (a->lora->dropout > 0 ? 1 : 0);
   while (declared < a->net->n_layers && a->net->layers[declared].op != SN_FORK) declared++;
   for (uint32_t i = 0; i < declared; i++) {
     a->at[i] = count;
-    count += is_chosen(a->net, a->lora, i) ? ADDED + 1 : 1;
+    count += is_chosen(a->net, a->lora, i) ? added + 1 : 1;
     a->out[i] = count - 1;
   }
   return declared;
@@ -140,9 +172,10 @@ static uint32_t number_layers(adapter *a) {
 
 static sn_builder *begin(const sn_net *net, const sn_lora *lora, sn_err *err) {
   sn_shape in = net->layers[0].out;
-  char name[SN__MAX_NAME + SN_LORA_TEXT + 40];
-  snprintf(name, sizeof name, "%.*s+lora=%" PRIu32 "%s%s", SN__MAX_NAME, net->name, lora->rank, *lora->globs ? ":" : "",
-           lora->globs);
+  char name[SN__MAX_NAME + SN_LORA_TEXT + 80], dropout[40] = "";
+  if (lora->dropout > 0) snprintf(dropout, sizeof dropout, ";dropout=%g", lora->dropout);
+  snprintf(name, sizeof name, "%.*s+lora=%" PRIu32 "%s%s%s%s", SN__MAX_NAME, net->name, lora->rank,
+           lora->nf4 ? ";nf4" : "", dropout, *lora->globs ? ":" : "", lora->globs);
   const uint32_t planes = net->layers[0].planes;
   if (net->values[0].dtype == SN_I64) return sn_builder_new_tokens(name, in.n, in.h, err);
   if (planes > 0) return sn_builder_new_volumes(name, in.n, in.c, planes, sn_layer_rows(&net->layers[0]), in.w, err);

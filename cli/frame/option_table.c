@@ -338,12 +338,17 @@ static const sn_option options[] = {
      "backward "
      "ahead of the first that is. May be repeated. Of PyTorch's strategies.",
      sn__parse_freeze, offsetof(sn_args, freeze)},
+    {"quantize", "nf4", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_SHOW_NET,
+     "How",
+     "QLoRA: of a network with --lora, weights that are not trained have 4 bits, as bitsandbytes' NF4 with double "
+     "quantisation; each product makes them anew in its own width.",
+     sn__parse_quantize, offsetof(sn_args, quantize)},
     {"lora", "R|R:GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_SHOW_NET | SN_CMD_RUN |
          SN_CMD_VALIDATE,
      "How",
      "LoRA: adapters of rank R beside all FCs but the network's output, or beside those of these names, such as "
-     "8:'*q_proj,*v_proj'. They alone are trained, unless --freeze says what is not. --net NET+lora=R:GLOB,.. is the "
+     "8:'*q_proj,*v_proj'; 8,dropout=0.05 drops of what they read. They alone are trained, unless --freeze says what is not. --net NET+lora=R:GLOB,.. is the "
      "same. Of PyTorch's strategies.",
      sn__parse_lora, offsetof(sn_args, lora)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",

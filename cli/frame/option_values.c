@@ -257,6 +257,13 @@ sn_status sn__parse_precision(const char *what, const char *text, void *place, s
   return sn_precision_parse(text, place, err);
 }
 
+sn_status sn__parse_quantize(const char *what, const char *text, void *place, sn_err *err) {
+  if (strcmp(text, "nf4") != 0)
+    return sn_fail(err, SN_BAD_USAGE, "%s: \"%.60s\" is not known; there is nf4, QLoRA's 4 bits", what, text);
+  *(bool *)place = true;
+  return SN_OK;
+}
+
 sn_status sn__parse_lora(const char *what, const char *text, void *place, sn_err *err) {
   sn_lora lora;
   (void)what;

@@ -38,6 +38,7 @@ sn__parse sn__parse_optimizer;
 sn__parse sn__parse_precision;
 sn__parse sn__parse_freeze;
 sn__parse sn__parse_lora;
+sn__parse sn__parse_quantize;
 sn__parse sn__parse_init;
 sn__parse sn__parse_dialect;
 sn__parse sn__parse_order;

@@ -225,9 +225,23 @@ static sn_status check_options(const parser *p, sn_err *err) {
   return check_plan(p, err);
 }
 
+/* It is told behind the rank of the adapters. */
+static sn_status take_quantize(sn_args *args, sn_err *err) {
+  if (!args->quantize) return SN_OK;
+  if (!args->lora)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8 (in the name of "
+                   "a network it is +lora=8;nf4)");
+  size_t rank = strcspn(args->lora, ":,;");
+  snprintf(args->lora_text, sizeof args->lora_text, "%.*s;nf4%s", (int)rank, args->lora, args->lora + rank);
+  args->lora = args->lora_text;
+  return SN_OK;
+}
+
 /* Adapters are a part of what the network is called; its file is called so without them. A sweep's networks get theirs
  * in its grid. */
 static sn_status take_lora(sn_args *args, sn_err *err) {
+  if (take_quantize(args, err) != SN_OK) return err->code;
   const char *own = args->net ? sn_net_lora(args->net) : NULL;
   args->plain_net = args->net;
   if (args->net && args->lora) {

@@ -55,9 +55,11 @@ typedef struct sn_args {
   const char *operand;   /* the command's first operand, or NULL */
   const char *net, *gpu; /* net: with its loss and adapters, "mine.onnx:loss=mse+lora=8" */
   const char *plain_net; /* without adapters */
-  const char *lora;      /* as given; NULL: not */
+  const char *lora;      /* as given, with what --quantize adds; NULL: not */
+  bool quantize;         /* nf4 */
   const char *loss;      /* the same, behind an ONNX file's first output */
   char known_text[SN_NET_SPEC], net_text[SN_NET_SPEC], plain_text[SN_NET_SPEC], loss_text[SN_NET_SPEC];
+  char lora_text[SN_NET_SPEC];
   uint32_t batch, image;          /* 0: not given */
   uint32_t sequence;              /* of token sequences what image is of images */
   uint32_t iterations, threads;   /* of `run` */

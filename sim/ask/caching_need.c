@@ -1,6 +1,7 @@
 /* What PyTorch's allocator makes of a plan; see the header. */
 #include "sim/ask/caching_need.h"
 
+#include "models/lora.h"
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/graph/route.h"
@@ -43,7 +44,10 @@ static void add_parameters(blocks *b) {
     uint64_t bytes[SN_PARAMETER_TENSORS];
     uint32_t pieces = sn_parameter_tensors(&net->layers[i], bytes);
     for (int copy = 0; copy <= gradients_stay; copy++)
-      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = sn_precision_of_parameters(precision, bytes[n]);
+      for (uint32_t n = 0; n < pieces; n++) {
+        bool narrow = net->layers[i].nf4 && n == 0;
+        b->before[b->n_before++] = narrow ? sn_nf4_bytes(bytes[n] / 4) : sn_precision_of_parameters(precision, bytes[n]);
+      }
     add_buffers(b, &net->layers[i]);
   }
   b->before[b->n_before++] = sn_precision_data_bytes(precision, net);

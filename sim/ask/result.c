@@ -20,7 +20,7 @@ sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iter
   sn_precision precision = iteration.precision;
   sn_persistent p = {.input_batch = sn_precision_data_bytes(precision, net),
                      .labels = d->eager ? net->wide_label_bytes : net->label_bytes};
-  p.parameters = sn_precision_parameter_bytes(precision) * net->parameters;
+  p.parameters = sn_precision_net_bytes(precision, net);
   uint64_t trained = sn_freeze_trained(iteration.freeze, net) * sn_precision_parameter_bytes(precision);
   p.parameter_gradients = trained;
   p.optimizer_state =

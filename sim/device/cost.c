@@ -270,6 +270,7 @@ static bool add_layer(sn_costs *costs, const sn_net *net, uint32_t index, const 
   sn_shape input = sn_layer_input_shape(net, layer, 0);
   double x = width_of(w->taken, net->inputs[layer->first_input]), y = width_of(w->made, layer->first_output);
   double weight = sn_precision_casts_weights(w->precision, layer) ? 2 : sn_precision_parameter_bytes(w->precision);
+  if (layer->nf4) weight = 0.5 + 2 * weight; /* read, written in full width, and read again */
   sn_arithmetic how = sn_device_arithmetic(device, w->precision, is_product(layer, input, w->precision), (x + y) / 2);
   traffic t = traffic_of(layer, x * elements(input), y * elements(layer->out), weight);
   double casts = add_casts(cost, net, layer, w, device);

@@ -1,4 +1,5 @@
 /* Widths of values by precision; see the header. A layer is looked at when its last input is known, with a stack. */
+#include "models/lora.h"
 #include "sim/graph/precision.h"
 
 #include "base/text.h"
@@ -80,8 +81,30 @@ uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer
   return all - as_values + sn_precision_of_parameters(precision, as_values);
 }
 
+/* An FC's, without its bias. */
+static uint64_t weights_of(const sn_layer *layer) {
+  return layer->parameters - (layer->attr->bias ? layer->attr->channels : 0);
+}
+
+uint64_t sn_precision_layer_bytes(sn_precision precision, const sn_layer *layer) {
+  uint64_t narrow = layer->nf4 ? weights_of(layer) : 0;
+  return (layer->nf4 ? sn_nf4_bytes(narrow) : 0) +
+         (layer->parameters - narrow) * sn_precision_parameter_bytes(precision);
+}
+
+uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < net->n_layers; i++) bytes += sn_precision_layer_bytes(precision, &net->layers[i]);
+  return bytes;
+}
+
+uint64_t sn_precision_dequantized_bytes(sn_precision precision, const sn_layer *layer) {
+  uint32_t width = sn_precision_is_wide(precision) ? 4 : 2;
+  return layer->nf4 ? weights_of(layer) * width : 0;
+}
+
 bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer) {
-  return sn_precision_is_amp(precision) &&
+  return sn_precision_is_amp(precision) && !layer->nf4 &&
          (layer->op == SN_CONV || layer->op == SN_DECONV || layer->op == SN_FC || sn_layer_is_prelu(layer));
 }
 

@@ -75,6 +75,13 @@ static inline uint64_t sn_precision_of_parameters(sn_precision precision, uint64
 /* The input batch, whose images have the width of parameters; tokens stay 64-bit numbers. */
 uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net);
 
+/* Bytes of all parameters of a layer, of those of 4 bits too. */
+uint64_t sn_precision_layer_bytes(sn_precision precision, const sn_layer *layer);
+uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net);
+
+/* What a product makes of weights of 4 bits, in its own width; 0: it has none. */
+uint64_t sn_precision_dequantized_bytes(sn_precision precision, const sn_layer *layer);
+
 /* Weights and bias are cast ahead of it. */
 bool sn_precision_casts_weights(sn_precision precision, const sn_layer *layer);
 
