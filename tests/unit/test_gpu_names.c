@@ -71,8 +71,7 @@ static void other_cards(void **state) {
                                         "a1000",
                                         "gpu",
                                         "NVIDIA RTX 6000 Ada Generation",
-                                        "a very long name that no GPU in the world "
-                                        "will ever have, whatever happens to it"};
+                                        "a very long name that no GPU will ever have, whatever happens to it"};
   (void)state;
   for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) assert_null(sn_device_called(unknown[i]));
 }
