@@ -67,9 +67,11 @@ def adapted(net, lora):
     except ImportError as error:
         memory.fail(4, f"peft cannot be imported by this Python: {error}")
     torch.nn.Module.to = lambda module, *_, **__: module  # all is where and what it should be; fake tensors cannot move
-    rank, _, globs = lora.partition(":")
+    head, _, globs = lora.partition(":")
+    rank, *switches = head.split(",")
+    dropout = next((float(word.removeprefix("dropout=")) for word in switches if word.startswith("dropout=")), 0.0)
     targets = "|".join(fnmatch.translate(glob) for glob in globs.split(",")) if globs else "all-linear"
-    config = peft.LoraConfig(r=int(rank), target_modules=targets)
+    config = peft.LoraConfig(r=int(rank), target_modules=targets, lora_dropout=dropout)
     return peft.get_peft_model(net, config, autocast_adapter_dtype=False).base_model.model
 
 
@@ -123,7 +125,7 @@ def main():
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
     parser.add_argument("--layers", type=int, default=None, help="of llama and its like (default: 2); the others have 12")
     parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw", "adam8bit", "adamw8bit"))
-    parser.add_argument("--lora", metavar="R:GLOB,..", help="adapters of rank R beside the modules that match")
+    parser.add_argument("--lora", metavar="R[,dropout=SHARE][:GLOB,..]", help="adapters of rank R beside the modules that match")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"))
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
     parser.add_argument("--json", action="store_true")

@@ -48,7 +48,8 @@ sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--lora: more than %d bytes; join names by a *, such as '*proj'", SN_LORA_TEXT);
   bool digits = *text >= '0' && *text <= '9';
   unsigned long long rank = digits ? strtoull(text, &end, 10) : 0;
-  if (!digits || (*end && !strchr(":,;", *end))) return sn_fail(err, SN_BAD_USAGE, "--lora: \"%.60s\" is not %s", text, example);
+  if (!digits || (*end && !strchr(":,;", *end)))
+    return sn_fail(err, SN_BAD_USAGE, "--lora: \"%.60s\" is not %s", text, example);
   if (rank < 1 || rank > SN_MAX_DIM)
     return sn_fail(err, SN_BAD_USAGE, "--lora: a rank of %.*s is not from 1 to %u; 4 to 64 are common",
                    (int)(end - text), text, SN_MAX_DIM);

@@ -5,8 +5,9 @@
  *         '--> q.lora_A (rank) --> q.lora_B --> q.lora_scale --^
  *
  * A [rank x inputs] and B [outputs x rank] have no bias; the product is scaled by alpha / rank with peft's alpha of 8,
- * and added into a new value. With dropout A reads what a DROPOUT of its own leaves of x; peft's default is none. They have the precision of all parameters (peft's
- * autocast_adapter_dtype=False). All else is frozen, unless --freeze says what is (sim/graph/freeze.h).
+ * and added into a new value. With dropout A reads what a DROPOUT of its own leaves of x; peft's default is none. They
+ * have the precision of all parameters (peft's autocast_adapter_dtype=False). All else is frozen, unless --freeze says
+ * what is (sim/graph/freeze.h).
  *
  * With nf4 (QLoRA, Dettmers et al., NeurIPS 2023, as bitsandbytes has it) the weights of every FC but the adapters' and
  * the network's output have 4 bits, and for each 64 of them a scale of 8 bits, for each 256 of which one of 32, beside

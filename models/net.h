@@ -176,7 +176,7 @@ typedef struct sn_layer {
   const sn_attr *attr; /* layers that are alike have the same */
   sn_op op;
   sn_tuning tuning;
-  bool nf4; /* its weights, which are not trained, have 4 bits: models/lora.h */
+  bool nf4;                         /* its weights, which are not trained, have 4 bits: models/lora.h */
   uint32_t first_input, n_inputs;   /* net->inputs[first_input ..]: value ids */
   uint32_t first_output, n_outputs; /* net->values[first_output ..]: one, or one per branch of a FORK */
   sn_shape out;                     /* shape of each output */

@@ -420,7 +420,7 @@ static const sn_command commands[] = {
      "source <(snsim completions bash)\n"
      "snsim completions fish -o ~/.config/fish/completions/snsim.fish",
      "bash|zsh|fish", SN_CMD_COMPLETIONS, sn_cli_completions},
-    {"help", "snsim help [COMMAND]", "how to use snsim, or one of its commands",
+    {"help", "snsim help [COMMAND|superneurons]", "how to use snsim, or one of its commands",
      "Prints how to use snsim, or all there is to say about one command.",
      "snsim help\n"
      "snsim help plot\n"

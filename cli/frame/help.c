@@ -1,6 +1,7 @@
-/* `snsim help [COMMAND]`, --help and --version, printed from the tables of commands and options. Lines are 80 columns
- * wide whatever the terminal, so that the text is the same everywhere. */
+/* `snsim help [COMMAND|superneurons]`, --help and --version, printed from the tables of commands and options. Lines are
+ * 80 columns wide whatever the terminal, so that the text is the same everywhere. */
 #include "cli/frame/options.h"
+#include "sim/policy/strategy.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +97,43 @@ static void print_command(const sn_command *command, const sn_out *out) {
   print_statuses(out);
 }
 
+/* What no command's help tells. */
+static const struct topic {
+  const char *name, *text;
+} topics[] = {
+    {"superneurons",
+     "SuperNeurons (Wang et al., PPoPP 2018) is a runtime of its own that trains what is larger than the GPU. Below "
+     "the "
+     "answer for PyTorch simulate shows what that runtime would make of the same network and batch, by its own rules: "
+     "another graph than PyTorch's, a pool that is filled by first fit, workspaces of convolutions where there is "
+     "room. Nobody has to run it to train in PyTorch; it shows what else is possible, and what it costs.\n"
+     "--for superneurons asks about it alone, of simulate, fit, advise, sweep, plot and report; networks are the "
+     "papers' then (paper:resnet50, not torchvision's). --for all asks about both. The columns are explained in snsim "
+     "help simulate. Its strategies:"},
+};
+
+static const struct topic *find_topic(const char *name) {
+  for (size_t i = 0; name && i < sizeof topics / sizeof topics[0]; i++)
+    if (strcmp(topics[i].name, name) == 0) return &topics[i];
+  return NULL;
+}
+
+static void print_topic(const struct topic *topic, const sn_out *out) {
+  char name[SN_STRATEGY_TEXT];
+  print_wrapped(out->stream, topic->text, 0, 0);
+  fputs("\n", out->stream);
+  for (uint32_t i = 0; i < SN_STRATEGY_DEFAULTS; i++) {
+    sn_strategy s = sn_strategy_default(i);
+    fprintf(out->stream, "  %s\n%*s", sn_strategy_name(s, name), 6, "");
+    print_wrapped(out->stream, sn_strategy_summary(s), 6, 6);
+  }
+  print_title(out, "Examples");
+  print_lines("snsim --net resnet50 --batch 64 --gpu k40c --for superneurons\n"
+              "snsim fit --max batch --net vgg16 --for superneurons\n"
+              "snsim list strategies",
+              out->stream);
+}
+
 static void print_overview(const sn_out *out) {
   uint32_t count;
   const sn_command *commands = sn_command_table(&count);
@@ -113,13 +151,20 @@ static void print_overview(const sn_out *out) {
   print_statuses(out);
   fprintf(f, "\n%s\n\n", sn_help_stored);
   print_wrapped(f, sn_help_repeated, 0, 0);
-  fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n", f);
+  fputs("\nsnsim help COMMAND says more; snsim help simulate explains the table.\n"
+        "snsim help superneurons tells of its runtime and strategies.\n",
+        f);
 }
 
 static sn_status print_help(const sn_args *args, const sn_out *out, sn_err *err) {
   uint32_t count;
   const sn_command *commands = sn_command_table(&count);
   const sn_command *help = sn_command_find("help", err), *about = args->command;
+  const struct topic *topic = about == help && !args->help ? find_topic(args->operand) : NULL;
+  if (topic) {
+    print_topic(topic, out);
+    return SN_OK;
+  }
   if (about == help && !args->help) about = args->operand ? sn_command_find(args->operand, err) : NULL;
   if (err->code != SN_OK) return err->code;
   if (about && !(about == commands && args->help))

@@ -348,7 +348,8 @@ static const sn_option options[] = {
          SN_CMD_VALIDATE,
      "How",
      "LoRA: adapters of rank R beside all FCs but the network's output, or beside those of these names, such as "
-     "8:'*q_proj,*v_proj'; 8,dropout=0.05 drops of what they read. They alone are trained, unless --freeze says what is not. --net NET+lora=R:GLOB,.. is the "
+     "8:'*q_proj,*v_proj'; 8,dropout=0.05 drops of what they read. They alone are trained, unless --freeze says what "
+     "is not. --net NET+lora=R:GLOB,.. is the "
      "same. Of PyTorch's strategies.",
      sn__parse_lora, offsetof(sn_args, lora)},
     {"inference", NULL, 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "How",

@@ -230,8 +230,8 @@ static sn_status take_quantize(sn_args *args, sn_err *err) {
   if (!args->quantize) return SN_OK;
   if (!args->lora)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8 (in the name of "
-                   "a network it is +lora=8;nf4)");
+                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8, or where the "
+                   "network's name has adapters write +lora=8;nf4");
   size_t rank = strcspn(args->lora, ":,;");
   snprintf(args->lora_text, sizeof args->lora_text, "%.*s;nf4%s", (int)rank, args->lora, args->lora + rank);
   args->lora = args->lora_text;

@@ -1,8 +1,8 @@
 /* What PyTorch's allocator makes of a plan; see the header. */
 #include "sim/ask/caching_need.h"
 
-#include "models/lora.h"
 #include "base/checked.h"
+#include "models/lora.h"
 #include "models/op.h"
 #include "sim/graph/route.h"
 
@@ -46,7 +46,8 @@ static void add_parameters(blocks *b) {
     for (int copy = 0; copy <= gradients_stay; copy++)
       for (uint32_t n = 0; n < pieces; n++) {
         bool narrow = net->layers[i].nf4 && n == 0;
-        b->before[b->n_before++] = narrow ? sn_nf4_bytes(bytes[n] / 4) : sn_precision_of_parameters(precision, bytes[n]);
+        b->before[b->n_before++] =
+            narrow ? sn_nf4_bytes(bytes[n] / 4) : sn_precision_of_parameters(precision, bytes[n]);
       }
     add_buffers(b, &net->layers[i]);
   }

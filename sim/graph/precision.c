@@ -1,6 +1,6 @@
 /* Widths of values by precision; see the header. A layer is looked at when its last input is known, with a stack. */
-#include "models/lora.h"
 #include "sim/graph/precision.h"
+#include "models/lora.h"
 
 #include "base/text.h"
 

@@ -174,13 +174,6 @@ static void permit_output(sn__route_maker *b, uint32_t index) {
   for (uint32_t i = 0; i < count; i++) permit(b, operand_of(b, index, i), b->output[layer->first_output]);
 }
 
-/* What each product of PyTorch's makes of weights of 4 bits, and drops. */
-static void dequantize(sn__route_maker *b, uint32_t index) {
-  uint64_t bytes = sn_precision_dequantized_bytes(b->iteration.precision, &b->net->layers[index]);
-  if (bytes == 0 || !b->route->dialect->eager) return;
-  sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
-}
-
 static void add_forward(sn__route_maker *b, uint32_t index) {
   const sn_layer *layer = &b->net->layers[index];
   if (is_transparent(b, layer)) {
@@ -192,7 +185,7 @@ static void add_forward(sn__route_maker *b, uint32_t index) {
   sn__route_begin_step(b, index, SN_FORWARD, SN_WHOLE);
   for (uint32_t i = 0; i < layer->n_inputs; i++) sn__route_access(b, operand_of(b, index, i), SN_READ);
   sn__route_cast_forward(b, index);
-  dequantize(b, index);
+  sn__route_dequantize(b, index);
   sn__route_split_product(b, index);
   add_outputs(b, index);
   sn__route_make_workspace(b, index);
@@ -387,7 +380,7 @@ static void add_backward_step(sn__route_maker *b, uint32_t index) {
   for (int i = 0; i < SN_MOST_OPERANDS && rule->reads[i] != SN_NOTHING && rule->gradient != SN_GRAD_SUM; i++)
     sn__route_access_operand(b, index, rule->reads[i]);
   add_scratch(b, index, rule);
-  dequantize(b, index);
+  sn__route_dequantize(b, index);
   add_gradients(b, index);
   bool data = needs_gradient(b, sn__route_input(b, &b->net->layers[index], 0));
   if (b->route->dialect->eager && !sn__route_cast_gradients(b, index, data)) sn__route_parameter_gradients(b, index);

@@ -121,3 +121,9 @@ void sn__route_cast_back(sn__route_maker *b, uint32_t index) {
   b->n_casts = 0;
   cast_parameter_gradients(b, index);
 }
+
+void sn__route_dequantize(sn__route_maker *b, uint32_t index) {
+  uint64_t bytes = sn_precision_dequantized_bytes(b->iteration.precision, &b->net->layers[index]);
+  if (bytes == 0 || !b->route->dialect->eager) return;
+  sn__route_access(b, sn__route_add_tensor(b, index, 0, SN_SCRATCH, bytes), SN_WRITE);
+}

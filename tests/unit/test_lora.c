@@ -7,6 +7,7 @@
 #include "models/zoo.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/freeze.h"
+#include "sim/graph/precision.h"
 #include "sim/graph/route.h"
 
 #include <inttypes.h>
@@ -97,6 +98,10 @@ static const row rows[] = {
     {"llama:layers=2+lora=8:*q_proj,*v_proj", 4, 512, SN_OPTIMIZER_ADAMW, SN_FP32, 4469441064,
      2 * 16 - 2 * 512 * 128 * 4 - 512},
     {"llama:layers=2+lora=16", 4, 512, SN_OPTIMIZER_ADAMW8BIT, SN_FP32, 4730403592, 2 * 16 - 2 * 512 * 128 * 4 - 512},
+    {"gpt2+lora=8,dropout=0.05:*c_attn", 4, 1024, SN_OPTIMIZER_ADAMW, SN_FP32, 6559298664, 12 * 16},
+    {"gpt2+lora=8;dropout=0.05:*c_attn", 4, 1024, SN_OPTIMIZER_ADAMW, SN_AMP_BF16, 5711432300, 12 * 16 - 4},
+    {"llama:layers=2+lora=8,dropout=0.05:*q_proj,*v_proj", 4, 512, SN_OPTIMIZER_ADAMW, SN_BF16, 2352456228,
+     2 * 16 - 2 * 512 * 128 * 2 - 512},
 };
 
 static void live_bytes(void **state) {
@@ -118,6 +123,46 @@ static void live_bytes(void **state) {
   }
 }
 
+/* bitsandbytes' Params4bit with double quantisation: two weights a byte, a byte of scale for each 64, four bytes for
+ * each 256 of those, a table of 16 numbers and an offset. */
+static void nf4_bytes(void **state) {
+  (void)state;
+  assert_int_equal(sn_nf4_bytes(4096 * 4096), 4096 * 4096 / 2 + 262144 + 1024 * 4 + 16 * 4 + 4);
+  assert_int_equal(sn_nf4_bytes(65), 33 + 2 + 4 + 68);
+  sn_err err = SN_ERR_INIT;
+  sn_net *net = load_sequence("llama:7b+lora=8;nf4:*q_proj", 1, 128);
+  uint64_t narrow = 32 * (4 * sn_nf4_bytes(4096 * 4096) + 3 * sn_nf4_bytes(4096 * 11008));
+  uint64_t adapters = 32 * 8 * (4096 + 4096), plain = 2 * 32000 * 4096 + (2 * 32 + 1) * 4096;
+  assert_int_equal(sn_precision_net_bytes(SN_BF16, net), narrow + 2 * (adapters + plain));
+  assert_int_equal(sn_freeze_trained("", net), adapters);
+  assert_int_equal(sn_freeze_trained("embed*", net),
+                   adapters + 4096 * (2 * 32 + 1) + 32000 * 4096); /* never the 4 bits */
+  sn_net_free(net);
+  must(&err);
+}
+
+/* Both passes make an FC's weights anew in the product's width, and drop them. */
+static void dequantized(void **state) {
+  (void)state;
+  static const struct {
+    sn_precision precision;
+    uint64_t width;
+  } cases[] = {{SN_FP32, 4}, {SN_BF16, 2}, {SN_AMP_BF16, 2}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    sn_err err = SN_ERR_INIT;
+    sn_net *net = load_sequence("lenet+lora=8;nf4", 2, 0);
+    const sn_iteration iteration = {.precision = cases[i].precision};
+    sn_route *route = sn_route_new_for(net, SN_DIALECT_PYTORCH, SN_ORDER_ROUTE, iteration, NULL, &err);
+    must(&err);
+    uint32_t made = 0;
+    for (uint32_t t = 0; t < route->n_tensors; t++)
+      made += route->tensors[t].role == SN_SCRATCH && route->tensors[t].bytes == 800 * 500 * cases[i].width;
+    assert_int_equal(made, 1); /* backward ends at the adapter */
+    sn_route_free(route);
+    sn_net_free(net);
+  }
+}
+
 static void refusals(void **state) {
   (void)state;
   static const char *const cases[][2] = {
@@ -129,6 +174,11 @@ static void refusals(void **state) {
       {"gpt2+lora=-8", "\"-8\" is not a rank such as 8"},
       {"gpt2+lora=8x", "\"8x\" is not a rank such as 8"},
       {"gpt2+lora=8:", "a name is empty"},
+      {"gpt2+lora=8;nf5", "\"nf5\" behind the rank is neither nf4 nor dropout=SHARE"},
+      {"gpt2+lora=8,dropout=1", "\"dropout=1\" behind the rank"},
+      {"gpt2+lora=8,dropout=", "\"dropout=\" behind the rank"},
+      {"gpt2+lora=8,dropout=nan", "\"dropout=nan\" behind the rank"},
+      {"gpt2+lora=8,,nf4", "\"\" behind the rank"},
       {"gpt2+lora=8:*c_atn", "no FC of gpt2 with parameters is called \"*c_atn\""},
       {"gpt2+lora=8:lm_head", "no FC of gpt2 with parameters"}, /* its weights are the embedding's */
       {"tv_resnet50+lora=8", "--lora 8:fc names one of them"},
@@ -185,8 +235,10 @@ static void same_but_for_adapters(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parameters), cmocka_unit_test(steps), cmocka_unit_test(live_bytes),
-      cmocka_unit_test(refusals),   cmocka_unit_test(names), cmocka_unit_test(same_but_for_adapters),
+      cmocka_unit_test(parameters),  cmocka_unit_test(steps),
+      cmocka_unit_test(live_bytes),  cmocka_unit_test(nf4_bytes),
+      cmocka_unit_test(dequantized), cmocka_unit_test(refusals),
+      cmocka_unit_test(names),       cmocka_unit_test(same_but_for_adapters),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
