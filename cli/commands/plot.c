@@ -186,7 +186,7 @@ static sn_status check(const sn_args *args, sn_err *err) {
   bool chosen = args->workspace != SN_WORKSPACE_DYNAMIC || args->external != SN_EXTERNAL_HOST ||
                 args->allocator != SN_ALLOCATOR_POOL || args->pool.given || args->x != SN_PLOT_X_AUTO ||
                 args->batch > 0 || args->image > 0 || args->memory.given || args->shared_link || args->accumulate > 0 ||
-                args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision != SN_FP32;
+                args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision_given;
   if (chosen || ((args->net || args->profile) && !sn_plot_kind_is_played(args->kind)))
     return sn_fail(err, SN_BAD_USAGE,
                    "--net, --gpu and the like choose points of a sweep: snsim plot sweep:last --net NAME; --net and "

@@ -14,7 +14,6 @@
 #include "cli/frame/report.h"
 #include "cli/frame/stored.h"
 #include "db/store.h"
-#include "models/op.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -127,15 +126,6 @@ static void tell_left_out(const sn_question *q) {
   sn_out_say("it is large (%" PRIu64 " step rows): its %s", step_rows(q), what);
 }
 
-/* Times that a user of PyTorch does not see who changes nothing. */
-static void tell_precision(const sn_question *q) {
-  bool convolves = false;
-  for (uint32_t i = 0; i < q->net->n_layers; i++) convolves = convolves || sn_op_of(&q->net->layers[i])->convolves;
-  bool differs = q->options.iteration.precision == SN_FP32 && q->device.tensor_flops[SN_TF32_CONV] > 0;
-  if (sn_question_asks_pytorch(q) && convolves && differs && !q->calibration && !q->args->json)
-    sn_out_say("times are float32's; PyTorch as it starts computes convolutions in TF32: --precision tf32-conv");
-}
-
 /* What Hugging Face's loss adds that these rows do not have. */
 static void tell_loss(const sn_question *q) {
   const sn_net *net = q->net;
@@ -173,7 +163,6 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   keep(q->args, run, &kept);
   bool printed = print(q, run, err) == SN_OK;
   if (printed) write_plan(q, err);
-  tell_precision(q);
   tell_loss(q);
   tell(q, &kept, !printed);
   if (err->code == SN_OK) fail_no_fit(q, run, err);

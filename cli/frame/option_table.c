@@ -117,7 +117,7 @@ static const sn_option options[] = {
     {"accumulate", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several numbers of batches an update: which.",
      sn__parse_accumulate, offsetof(sn_args, accumulate)},
     {"precision", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16", 0, SN_CMD_PLOT, "What to draw",
-     "Of a sweep of several: which. Default: fp32.", sn__parse_precision, offsetof(sn_args, precision)},
+     "Of a sweep of several: which. Default: fp32.", sn__parse_precision, 0},
     {"x", "batch|pool|memory|image|gpu", 0, SN_CMD_PLOT, "What to draw",
      "What a sweep is drawn over; image also stands for the length of sequences. Default: the first of these that has "
      "several values.",
@@ -331,7 +331,7 @@ static const sn_option options[] = {
      "convolutions alone, where the "
      "GPU has them, as PyTorch starts), two (bf16, fp16), or by operation, "
      "as PyTorch's autocast has it (amp-bf16, amp-fp16), of PyTorch's strategies. Published systems have four.",
-     sn__parse_precision, offsetof(sn_args, precision)},
+     sn__parse_precision, 0},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",
      "Layers that are not trained, by their names, such as 'layer1*': no gradients, no optimizer state, and no "

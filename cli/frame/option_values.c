@@ -253,8 +253,10 @@ sn_status sn__parse_optimizer(const char *what, const char *text, void *place, s
 }
 
 sn_status sn__parse_precision(const char *what, const char *text, void *place, sn_err *err) {
+  sn_args *args = place;
   (void)what;
-  return sn_precision_parse(text, place, err);
+  args->precision_given = true;
+  return sn_precision_parse(text, &args->precision, err);
 }
 
 sn_status sn__parse_quantize(const char *what, const char *text, void *place, sn_err *err) {

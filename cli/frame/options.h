@@ -78,6 +78,7 @@ typedef struct sn_args {
   bool placement_given;
   sn_optimizer optimizer;
   sn_precision precision;
+  bool precision_given; /* else PyTorch's questions are asked as PyTorch starts: sn_device_starts_in() */
   uint32_t accumulate; /* batches an update; 0: not given */
   bool inference;
   char freeze[SN_GLOBS_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */

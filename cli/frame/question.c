@@ -67,6 +67,13 @@ static sn_status load_profile(const sn_args *args, sn_question *q, const sn_err 
   return err->code;
 }
 
+/* As PyTorch starts, where it is asked about and nobody says otherwise; what was measured was so in float32. */
+void sn_question_settle_precision(sn_question *q, const sn_net *net) {
+  const sn_args *args = q->args;
+  if (args->precision_given || sn_args_origin(args) != SN_NETS_OF_TORCHVISION || q->calibration) return;
+  q->options.iteration.precision = sn_device_starts_in(&q->device, net);
+}
+
 static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   sn_err unread = SN_ERR_INIT;
   q->calibration = sn_stored_costs(args, args->gpu, NULL, NULL, &unread);
@@ -84,6 +91,7 @@ static sn_status load_device(const sn_args *args, sn_question *q, sn_err *err) {
   if (!args->which && sn_device_emulates(&q->device, args->precision))
     sn_out_say("%s: %s has no tensor cores for it: the bytes are right, the times, at fp32's rate, are a guess",
                sn_precision_name(args->precision), q->device.name);
+  sn_question_settle_precision(q, NULL);
   return sn_question_adapt(args, &q->device, &q->margin_bytes, err);
 }
 
@@ -256,7 +264,10 @@ sn_net *sn_question_net(const sn_args *args, sn_err *err) {
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err) {
   if (check_complete(args, err) != SN_OK || sn_question_open(args, question, err) != SN_OK) return err->code;
   question->net = sn_question_net(args, err);
-  if (!question->net) sn_question_free(question);
+  if (question->net)
+    sn_question_settle_precision(question, question->net);
+  else
+    sn_question_free(question);
   return err->code;
 }
 

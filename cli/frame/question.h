@@ -50,6 +50,9 @@ void sn_question_add(sn_question *question, sn_strategy strategy);
 
 /* Checks that the command line is complete and loads what it names. On an error nothing needs freeing. */
 sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *err);
+/* Where no --precision is given and PyTorch is asked about: that of PyTorch as it starts, for this network (NULL: for
+ * some). sn_question_load() does it. */
+void sn_question_settle_precision(sn_question *question, const sn_net *net);
 /* The network that --net, --batch and --image name. Says where another image size makes another network: an FC that
  * sees the whole image has parameters for every pixel. */
 sn_net *sn_question_net(const sn_args *args, sn_err *err);

@@ -25,7 +25,7 @@ static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->shared_link ||
              args->host_memory.given || args->placement_given || args->inference || args->accumulate > 0 ||
              *args->freeze || args->lora || args->loss || args->optimizer != SN_OPTIMIZER_MOMENTUM ||
-             args->precision != SN_FP32;
+             args->precision_given;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -47,7 +47,7 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
                 {args->shared_link, SN_AXIS_LINKS, "shared-link"},
                 {args->optimizer != SN_OPTIMIZER_MOMENTUM, SN_AXIS_OPTIMIZERS, "optimizer"},
                 {args->accumulate > 0, SN_AXIS_ACCUMULATES, "accumulate"},
-                {args->precision != SN_FP32, SN_AXIS_PRECISIONS, "precision"}};
+                {args->precision_given, SN_AXIS_PRECISIONS, "precision"}};
   for (size_t i = 0; i < sizeof single / sizeof single[0]; i++)
     if (single[i].given && args->axes[single[i].axis].count)
       return sn_fail(err, SN_BAD_USAGE, "--%s is one value of --%s, which says all of them; give only that",
@@ -82,7 +82,7 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   if (args->accumulate) sn_grid_add(grid, SN_AXIS_ACCUMULATES, accumulate, err);
   if (args->optimizer != SN_OPTIMIZER_MOMENTUM)
     sn_grid_add(grid, SN_AXIS_OPTIMIZERS, sn_optimizer_name(args->optimizer), err);
-  if (args->precision != SN_FP32) sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->precision), err);
+  if (args->precision_given) sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(args->precision), err);
   grid->host_memory_bytes = args->host_memory.bytes;
   grid->placement = args->placement;
   grid->inference = args->inference;

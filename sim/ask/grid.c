@@ -372,15 +372,25 @@ static void add_strategies(sn_grid *grid) {
   grid->n[SN_AXIS_STRATEGIES] = sn_runtime_strategies(runtime, iteration, grid->strategies);
 }
 
+/* That of PyTorch as it starts, where the question is PyTorch's. */
+static sn_precision starts_in(const sn_grid *grid) {
+  if (grid->origin != SN_NETS_OF_TORCHVISION) return SN_FP32;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
+    if (sn_device_starts_in(&grid->devices[i], NULL) != SN_FP32) return SN_TF32_CONV;
+  return SN_FP32;
+}
+
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   static const char *const defaults[SN_AXES] = {
       [SN_AXIS_IMAGES] = "own",      [SN_AXIS_GPUS] = "rtx4090",        [SN_AXIS_MEMORIES] = "own",
       [SN_AXIS_LINKS] = "own",       [SN_AXIS_WORKSPACES] = "dynamic",  [SN_AXIS_EXTERNALS] = "host",
       [SN_AXIS_ALLOCATORS] = "pool", [SN_AXIS_OPTIMIZERS] = "momentum", [SN_AXIS_ACCUMULATES] = "1",
-      [SN_AXIS_PRECISIONS] = "fp32", [SN_AXIS_POOLS] = "all",
+      [SN_AXIS_POOLS] = "all",
   };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
     if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
+  if (err->code == SN_OK && grid->n[SN_AXIS_PRECISIONS] == 0)
+    sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(starts_in(grid)), err);
   if (err->code == SN_OK && grid->n[SN_AXIS_STRATEGIES] == 0) add_strategies(grid);
   return err->code;
 }

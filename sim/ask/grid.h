@@ -41,7 +41,7 @@ typedef enum sn_axis {
   SN_AXIS_ALLOCATORS,  /* default pool */
   SN_AXIS_OPTIMIZERS,  /* default momentum */
   SN_AXIS_ACCUMULATES, /* batches an update; default 1 */
-  SN_AXIS_PRECISIONS,  /* default fp32 */
+  SN_AXIS_PRECISIONS,  /* default: PyTorch as it starts, tf32-conv where some GPU has it, of its questions, else fp32 */
   SN_AXIS_POOLS,       /* sizes, or "all": whatever the device has left; default all */
   SN_AXIS_BATCHES,     /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
   SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default(); of two-byte precisions, PyTorch's */

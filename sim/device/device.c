@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "models/op.h"
 #include "sim/device/device_internal.h"
 #include "sim/device/embedded.h"
 #include "sim/device/twins.h"
@@ -313,6 +314,16 @@ sn_status sn_device_check_precision(const sn_device *d, sn_precision precision, 
   }
   return sn_fail(err, SN_BAD_USAGE, "--precision %s: %s has no tensor cores for that; it has %s",
                  sn_precision_name(precision), d->name, has);
+}
+
+static bool convolves(const sn_net *net) {
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    if (sn_op_of(&net->layers[i])->convolves) return true;
+  return false;
+}
+
+sn_precision sn_device_starts_in(const sn_device *d, const sn_net *net) {
+  return d->tensor_flops[SN_TF32_CONV] > 0 && (!net || convolves(net)) ? SN_TF32_CONV : SN_FP32;
 }
 
 sn_arithmetic sn_device_arithmetic(const sn_device *d, sn_precision precision, bool product, double width) {

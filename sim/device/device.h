@@ -104,6 +104,10 @@ bool sn_device_emulates(const sn_device *device, sn_precision precision);
  * device of cores all but fp32. tf32-conv is fp32 where there are none. */
 sn_status sn_device_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
 
+/* The precision of PyTorch as it starts: tf32-conv where the device has tensor cores for it and the network convolves,
+ * else fp32. net NULL: some network. */
+sn_precision sn_device_starts_in(const sn_device *device, const sn_net *net);
+
 /* How an operation computes. */
 typedef struct sn_arithmetic {
   double flops;      /* FLOP/s at peak */
