@@ -28,7 +28,9 @@ except ImportError as error:
 
 
 def attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
-    """No mask: on a GPU the kernel is told."""
+    """No mask: on a GPU the kernel is told. Its autocast has it in 16 bits, a CPU's this operation not."""
+    if torch.is_autocast_enabled("cpu"):
+        q, k, v = (value.to(torch.get_autocast_dtype("cpu")) for value in (q, k, v))
     return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, CAUSAL[0], scale=scale)[0]
 
 
@@ -75,6 +77,11 @@ def adapted(net, lora):
     return peft.get_peft_model(net, config, autocast_adapter_dtype=False).base_model.model
 
 
+def own_loss(options):
+    """Whether the model computes its loss itself, which turns logits into float32 first."""
+    return options.loss != "cross_entropy" and (options.net == "gpt2" or options.net in DECODERS)
+
+
 def measure(options):
     F.dropout, F.scaled_dot_product_attention = memory.dropout, attention
     for name in ("normal_", "uniform_", "trunc_normal_", "kaiming_uniform_"):
@@ -96,9 +103,12 @@ def measure(options):
                 update.zero_grad()
                 given = {"decoder_input_ids": tokens} if options.net == "t5_base" else {}
                 with autocast(options.precision):
-                    out = net(tokens, **given).logits.flatten(0, 1) if each else net(tokens).pooler_output
-                    loss = F.cross_entropy(out, labels)
-                    del out
+                    if own_loss(options):
+                        loss = net(tokens, labels=tokens).loss
+                    else:
+                        out = net(tokens, **given).logits.flatten(0, 1) if each else net(tokens).pooler_output
+                        loss = F.cross_entropy(out, labels)
+                        del out
                 loss.backward()
                 del loss
                 tracker.reset_mod_stats()
@@ -113,7 +123,7 @@ def simulate(options):
     depth = f"{options.net}{',' if ':' in options.net else ':'}layers={options.layers}" if options.net in DECODERS else options.net
     answer = memory.ask(options.snsim, "--net", depth, "--batch", str(options.batch), "--sequence", str(options.sequence),
                         "--optimizer", options.optimizer, "--precision", options.precision, "--strategy", "pytorch", "--gpu", "h200", "--costs", "model",
-                        "--no-db", "--json", *(["--lora", options.lora] if options.lora else []))
+                        "--no-db", "--json", *(["--lora", options.lora] if options.lora else []), *(["--loss", options.loss] if options.loss else []))
     result = answer["results"][0]
     return {key: result["live_at_peak"][key] for key in memory.COMPONENTS} | {"total": result["live_peak_bytes"]}
 
@@ -126,6 +136,7 @@ def main():
     parser.add_argument("--layers", type=int, default=None, help="of llama and its like (default: 2); the others have 12")
     parser.add_argument("--optimizer", default="momentum", choices=("sgd", "momentum", "adam", "adamw", "adam8bit", "adamw8bit"))
     parser.add_argument("--lora", metavar="R[,dropout=SHARE][:GLOB,..]", help="adapters of rank R beside the modules that match")
+    parser.add_argument("--loss", choices=("cross_entropy", "cross_entropy_fp32"), help="of gpt2, llama and their like: PyTorch's of the logits as they are, or the model's own, given labels, which is the default")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"))
     parser.add_argument("--snsim", default=os.path.join(os.path.dirname(__file__), "..", "build", "snsim"))
     parser.add_argument("--json", action="store_true")

@@ -350,6 +350,11 @@ uint32_t sn_build_linear(sn_builder *b, uint32_t input, uint32_t channels, uint3
   return add(b, SN_FC, &(sn_attr){.channels = channels, .positions = true, .weights_of = weights_of}, &input, 1, text);
 }
 
+uint32_t sn_build_loss_positions(sn_builder *b, uint32_t input, sn_loss loss, const char *name, ...) {
+  PRINT_NAME(text)
+  return add(b, SN_SOFTMAX, &(sn_attr){.positions = true, .loss = loss}, &input, 1, text);
+}
+
 uint32_t sn_build_softmax_positions(sn_builder *b, uint32_t input, const char *name, ...) {
   PRINT_NAME(text)
   return add(b, SN_SOFTMAX, &(sn_attr){.positions = true}, &input, 1, text);

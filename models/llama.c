@@ -39,6 +39,7 @@ const sn__decoder sn__llama = {llama, COUNT(llama), false}, sn__llama3 = {llama3
 typedef struct decoder {
   uint32_t of[SN__DECODER_KEYS];
   bool bias, tied;
+  sn_loss loss;
 } decoder;
 
 static uint32_t project(sn_builder *b, uint32_t x, uint32_t channels, const decoder *net, unsigned i, char which) {
@@ -86,7 +87,7 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
 /* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
 static sn_status read(const sn_zoo_entry *entry, const char *parameters, decoder *net, sn_err *err) {
   static const char *const names[SN__DECODER_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
-  static const sn__zoo_keys keys = {.names = names, .count = SN__DECODER_KEYS, .high = 1000000};
+  const sn__zoo_keys keys = {.names = names, .count = SN__DECODER_KEYS, .high = 1000000, .loss = &net->loss};
   uint32_t *of = net->of, *kv_heads = &of[SN__DECODER_KV_HEADS];
   const char *others = take_size(entry->config, parameters, net);
   if (*kv_heads == of[SN__DECODER_HEADS]) *kv_heads = 0;
@@ -106,7 +107,7 @@ static sn_status check(const sn_zoo_entry *entry, const uint32_t *of, sn_err *er
 }
 
 sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  decoder net;
+  decoder net = {.loss = SN_LOSS_CROSS_ENTROPY_FP32};
   if (read(entry, parameters, &net, err) != SN_OK || check(entry, net.of, err) != SN_OK) return NULL;
   char name[SN_NET_NAME];
   sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, image, err);
@@ -116,6 +117,6 @@ sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image,
   for (unsigned i = 0; i < net.of[SN__DECODER_LAYERS]; i++) x = block(b, x, &net, i);
   x = sn_build_rms_norm(b, x, "norm");
   x = sn_build_linear(b, x, net.of[SN__DECODER_VOCABULARY], net.tied ? table : 0, "lm_head");
-  sn_build_softmax_positions(b, x, "softmax");
+  sn_build_loss_positions(b, x, net.loss, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

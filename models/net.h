@@ -85,10 +85,16 @@ typedef enum sn_act_mode {
 } sn_act_mode;
 
 typedef enum sn_loss {
-  SN_LOSS_CROSS_ENTROPY, /* of classes, the channels */
-  SN_LOSS_MSE,           /* the mean square of the difference to a target of the same shape */
+  SN_LOSS_CROSS_ENTROPY,      /* of classes, the channels */
+  SN_LOSS_MSE,                /* the mean square of the difference to a target of the same shape */
+  SN_LOSS_CROSS_ENTROPY_FP32, /* of classes, of inputs that eager dialects turn into float32 first, whatever the
+                               * precision: the loss of Hugging Face's causal language models */
   SN_LOSSES
 } sn_loss;
+
+static inline bool sn_loss_is_of_classes(sn_loss loss) {
+  return loss != SN_LOSS_MSE;
+}
 
 typedef enum sn_side { SN_SIDE_CHANNELS, SN_SIDE_HEIGHT, SN_SIDE_WIDTH, SN_SIDES } sn_side;
 

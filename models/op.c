@@ -82,7 +82,10 @@ const char *const *sn_act_names(void) {
 }
 
 const char *const *sn_loss_names(void) {
-  static const char *const loss_names[] = {[SN_LOSS_CROSS_ENTROPY] = "cross_entropy", [SN_LOSS_MSE] = "mse", NULL};
+  static const char *const loss_names[] = {[SN_LOSS_CROSS_ENTROPY] = "cross_entropy",
+                                           [SN_LOSS_MSE] = "mse",
+                                           [SN_LOSS_CROSS_ENTROPY_FP32] = "cross_entropy_fp32",
+                                           NULL};
   return loss_names;
 }
 

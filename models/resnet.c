@@ -89,7 +89,7 @@ sn_net *sn__zoo_resnet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image
 sn_net *sn__zoo_resnet_any(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                            sn_err *err) {
   static const char *const names[] = {"n1", "n2", "n3", "n4"};
-  const sn__zoo_keys keys = {names, 4, 100000};
+  const sn__zoo_keys keys = {.names = names, .count = 4, .high = 100000};
   sn__resnet net = *(const sn__resnet *)entry->config;
   if (sn__zoo_parameters(entry, parameters, &keys, net.units, err) != SN_OK) return NULL;
   char name[64]; /* the same name whichever way it was asked for */

@@ -56,7 +56,7 @@ static sn_net *build(sn_builder *b, uint32_t n, sn_err *err) {
 sn_net *sn__zoo_resnet_cifar(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters,
                              sn_err *err) {
   static const char *const names[] = {"n"};
-  const sn__zoo_keys keys = {names, 1, 100000};
+  const sn__zoo_keys keys = {.names = names, .count = 1, .high = 100000};
   uint32_t n = *(const uint32_t *)entry->config;
   if (sn__zoo_parameters(entry, parameters, &keys, &n, err) != SN_OK) return NULL;
   char name[32]; /* the same name whichever way it was asked for */

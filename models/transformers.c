@@ -31,9 +31,9 @@ enum { SIZES = sizeof(sizes) / sizeof(uint32_t) };
 /* Those of the entry, but for what the parameters say; between the two FCs of a block are 4 hidden features unless they
  * say something else. */
 static sn_status read_sizes(const sn_zoo_entry *entry, const char *parameters, const char *const names[SIZES],
-                            sizes *of, sn_err *err) {
+                            sizes *of, sn_loss *loss, sn_err *err) {
   const sn__transformer *own = entry->config;
-  const sn__zoo_keys keys = {.names = names, .count = SIZES, .high = 1000000};
+  const sn__zoo_keys keys = {.names = names, .count = SIZES, .high = 1000000, .loss = loss};
   uint32_t values[SIZES] = {own->layers, own->hidden, own->heads, 0, of->entries, of->places};
   if (sn__zoo_parameters(entry, parameters, &keys, values, err) != SN_OK) return err->code;
   *of = (sizes){values[0], values[1], values[2], values[3] ? values[3] : 4 * values[1], values[4], values[5]};
@@ -49,10 +49,10 @@ const char *sn__zoo_full_name(const sn_zoo_entry *entry, const char *parameters,
 
 /* Of a network that reads tokens, which has a table of positions. */
 static sn_builder *begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t tokens, const char *parameters, sizes *of,
-                         sn_err *err) {
+                         sn_loss *loss, sn_err *err) {
   static const char *const names[SIZES] = {"layers", "hidden", "heads", "ffn", "vocabulary", "positions"};
   char name[SN_NET_NAME];
-  if (read_sizes(entry, parameters, names, of, err) != SN_OK) return NULL;
+  if (read_sizes(entry, parameters, names, of, loss, err) != SN_OK) return NULL;
   if (tokens <= of->places) {
     sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, tokens, err);
     sn_builder_of_transformers(b);
@@ -83,14 +83,15 @@ static uint32_t gpt2_block(sn_builder *b, uint32_t x, const sizes *net, unsigned
 
 sn_net *sn__zoo_gpt2(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
   sizes net = {.entries = 50257, .places = 1024};
-  sn_builder *b = begin(entry, batch, image, parameters, &net, err);
+  sn_loss loss = SN_LOSS_CROSS_ENTROPY_FP32;
+  sn_builder *b = begin(entry, batch, image, parameters, &net, &loss, err);
   uint32_t table = sn_build_embedding(b, net.entries, net.hidden, "wte");
   uint32_t x = sn_build_position(b, table, net.places, "wpe");
   x = sn_build_dropout(b, x, 0.1, "drop");
   for (unsigned i = 0; i < net.layers; i++) x = gpt2_block(b, x, &net, i);
   x = sn_build_layer_norm(b, x, "ln_f");
   x = sn_build_linear(b, x, net.entries, table, "lm_head");
-  sn_build_softmax_positions(b, x, "softmax");
+  sn_build_loss_positions(b, x, loss, "softmax");
   return sn_builder_finish(b, NULL, err);
 }
 
@@ -118,7 +119,7 @@ static uint32_t bert_block(sn_builder *b, uint32_t x, const sizes *net, unsigned
 sn_net *sn__zoo_bert(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
   const uint32_t segments = 2;
   sizes net = {.entries = 30522, .places = 512};
-  sn_builder *b = begin(entry, batch, image, parameters, &net, err);
+  sn_builder *b = begin(entry, batch, image, parameters, &net, NULL, err);
   uint32_t x = sn_build_embedding(b, net.entries, net.hidden, "embeddings.word_embeddings");
   x = sn_build_position(b, x, segments, "embeddings.token_type_embeddings");
   x = sn_build_position(b, x, net.places, "embeddings.position_embeddings");
@@ -152,7 +153,7 @@ static uint32_t vit_block(sn_builder *b, uint32_t x, const sizes *net, unsigned 
 sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
   static const char *const names[SIZES] = {"layers", "hidden", "heads", "ffn", "classes", "patch"};
   sizes net = {.entries = 1000, .places = 16};
-  if (read_sizes(entry, parameters, names, &net, err) != SN_OK) return NULL;
+  if (read_sizes(entry, parameters, names, &net, NULL, err) != SN_OK) return NULL;
   const uint32_t patch = net.places;
   char name[SN_NET_NAME];
   sn__zoo_full_name(entry, parameters, name);

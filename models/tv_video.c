@@ -86,7 +86,9 @@ sn_net *sn__zoo_tv_video(const sn_zoo_entry *entry, uint32_t batch, uint32_t ima
   const sn__video *net = entry->config;
   uint32_t frames = 16, channels = 64;
   char name[SN_NET_NAME];
-  if (sn__zoo_parameters(entry, parameters, &(const sn__zoo_keys){keys, 1, 10000}, &frames, err)) return NULL;
+  if (sn__zoo_parameters(entry, parameters, &(const sn__zoo_keys){.names = keys, .count = 1, .high = 10000}, &frames,
+                         err))
+    return NULL;
   snprintf(name, sizeof name, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
   sn_builder *b = sn_builder_new_volumes(name, batch, 3, frames, image, image, err);
   uint32_t x = stem(b, net->first == SN__VIDEO_SPLIT);

@@ -125,6 +125,7 @@ static const sn_zoo_entry entries[] = {
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };
+#define LOSS_KEY "loss="
 
 const sn_zoo_entry *sn_zoo_entries(uint32_t *count) {
   *count = ENTRY_COUNT;
@@ -156,6 +157,12 @@ static const char *take(char *item, const sn__zoo_keys *keys, uint32_t *values, 
   return NULL;
 }
 
+static const char *take_loss(const char *name, sn_loss *loss) {
+  const bool plain = strcmp(name, sn_loss_names()[SN_LOSS_CROSS_ENTROPY]) == 0;
+  *loss = plain ? SN_LOSS_CROSS_ENTROPY : SN_LOSS_CROSS_ENTROPY_FP32;
+  return plain || strcmp(name, sn_loss_names()[*loss]) == 0 ? NULL : "is neither cross_entropy nor cross_entropy_fp32";
+}
+
 sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, const sn__zoo_keys *keys,
                              uint32_t *values, sn_err *err) {
   uint32_t given = 0;
@@ -163,7 +170,10 @@ sn_status sn__zoo_parameters(const sn_zoo_entry *entry, const char *parameters, 
     char item[LONGEST], allowed[2 * LONGEST];
     size_t length = strcspn(at, ",");
     snprintf(item, sizeof item, "%.*s", (int)sn_min(length, sizeof item), at);
-    const char *wrong = length < sizeof item ? take(item, keys, values, &given) : "is too long";
+    bool loss = keys->loss && strncmp(item, LOSS_KEY, strlen(LOSS_KEY)) == 0;
+    const char *wrong = length >= sizeof item ? "is too long"
+                        : loss                ? take_loss(item + strlen(LOSS_KEY), keys->loss)
+                                              : take(item, keys, values, &given);
     if (wrong) {
       list_keys(keys, allowed, sizeof allowed);
       return sn_fail(err, SN_BAD_USAGE, "network \"%s:%.80s\": \"%s\" %s; allowed: %s", entry->name, parameters, item,
@@ -235,6 +245,12 @@ bool sn_net_is_sequence(const char *spec) {
                    entry->build == sn__zoo_t5);
 }
 
+/* A causal language model of Hugging Face's, whose loss is that library's. */
+static bool is_decoder(const char *spec) {
+  const sn_zoo_entry *entry = sn_net_is_file(spec) ? NULL : find(spec);
+  return entry && (entry->build == sn__zoo_gpt2 || entry->build == sn__zoo_llama);
+}
+
 static bool ends_in(const char *text, size_t length, const char *end) {
   return length >= strlen(end) && strncmp(text + length - strlen(end), end, strlen(end)) == 0;
 }
@@ -267,11 +283,16 @@ static sn_status print_spec(char *text, sn_err *err, const char *format, ...) {
 }
 
 sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err *err) {
-  const char *end = sn_net_file_end(spec);
-  if (!sn_net_is_onnx(spec) || *end == ':')
-    return sn_fail(err, SN_BAD_USAGE,
-                   "--loss is of an ONNX file, which has none of its own; a network file says it at its SOFTMAX");
-  return print_spec(text, err, "%.*s:loss=%s%s", (int)sn_min((size_t)(end - spec), SN_NET_SPEC), spec, loss, end);
+  const bool decoder = is_decoder(spec);
+  const char *end = decoder ? spec + plain_length(spec) : sn_net_file_end(spec);
+  const size_t length = sn_min((size_t)(end - spec), SN_NET_SPEC);
+  if ((!decoder && !sn_net_is_onnx(spec)) || *end == ':')
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--loss is of an ONNX file, which has none of its own, and of GPT-2, Llama and their like; a network "
+        "file says it at its SOFTMAX");
+  const char mark = decoder && memchr(spec, ':', length) ? ',' : ':';
+  return print_spec(text, err, "%.*s%closs=%s%s", (int)length, spec, mark, loss, end);
 }
 
 sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err) {
@@ -293,7 +314,7 @@ static sn_net *load_onnx(const char *spec, uint32_t batch, uint32_t image, sn_er
   sn_loss loss = 0;
   while (loss < SN_LOSSES && strcmp(name, sn_loss_names()[loss]) != 0) loss++;
   if (loss == SN_LOSSES) {
-    sn_fail(err, SN_BAD_USAGE, "the loss \"%.40s\" is neither cross_entropy nor mse", name);
+    sn_fail(err, SN_BAD_USAGE, "the loss \"%.40s\" is none of cross_entropy, cross_entropy_fp32, mse", name);
     return NULL;
   }
   char *path = strndup(spec, (size_t)(end - spec));

@@ -66,8 +66,9 @@ const char *sn_net_file_end(const char *spec);
 
 enum { SN_NET_SPEC = 4400 }; /* bytes of a network with its loss and adapters, as options give them, and the 0 */
 
-/* `spec` with a loss (":loss=mse") or adapters ("+lora=8") into text[SN_NET_SPEC]. SN_BAD_USAGE, naming the option,
- * where it can have none, has them already, or is too long. */
+/* `spec` with a loss ("a.onnx:loss=mse", "gpt2:loss=cross_entropy", "llama:7b,loss=cross_entropy") or adapters
+ * ("+lora=8") into text[SN_NET_SPEC]. SN_BAD_USAGE, naming the option, where it can have none, has them already, or is
+ * too long. */
 sn_status sn_net_add_loss(const char *spec, const char *loss, char *text, sn_err *err);
 sn_status sn_net_add_lora(const char *spec, const char *lora, char *text, sn_err *err);
 

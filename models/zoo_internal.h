@@ -90,6 +90,7 @@ typedef struct sn__zoo_keys {
   const char *const *names;
   uint32_t count; /* at most 32 */
   uint32_t high;
+  sn_loss *loss; /* what "loss=cross_entropy" or "loss=cross_entropy_fp32" sets; NULL: it is no parameter */
 } sn__zoo_keys;
 
 /* Reads "key=value,key=value" (or NULL) into `values`, one per key, which keep what they hold where a key is not given.

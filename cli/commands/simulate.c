@@ -126,21 +126,6 @@ static void tell_left_out(const sn_question *q) {
   sn_out_say("it is large (%" PRIu64 " step rows): its %s", step_rows(q), what);
 }
 
-/* What Hugging Face's loss adds that these rows do not have. */
-static void tell_loss(const sn_question *q) {
-  const sn_net *net = q->net;
-  const sn_layer *loss = net->layers;
-  char text[SN_UNIT_TEXT];
-  bool narrow =
-      !sn_precision_is_wide(q->options.iteration.precision) && !sn_precision_is_amp(q->options.iteration.precision);
-  bool causal = strncmp(q->args->net, "gpt2", 4) == 0 || strncmp(q->args->net, "llama", 5) == 0;
-  if (!sn_question_asks_pytorch(q) || !narrow || !causal || q->args->json || q->options.iteration.inference) return;
-  while (loss->op != SN_SOFTMAX && loss < net->layers + net->n_layers - 1) loss++;
-  uint64_t more = sn_width_bytes(sn_layer_input(net, loss, 0), 6);
-  sn_out_say("Hugging Face's loss, where it is given labels, is float32: up to %s more than pytorch's rows have",
-             sn_print_bytes(more, text));
-}
-
 static void tell(const sn_question *q, const stored *kept, bool lost) {
   char db[SN_ARGS_DB_ROOM];
   if (kept->id == 0) return;
@@ -163,7 +148,6 @@ static sn_status answer(const sn_question *q, sn_err *err) {
   keep(q->args, run, &kept);
   bool printed = print(q, run, err) == SN_OK;
   if (printed) write_plan(q, err);
-  tell_loss(q);
   tell(q, &kept, !printed);
   if (err->code == SN_OK) fail_no_fit(q, run, err);
   sn_run_free(run);

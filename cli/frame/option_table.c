@@ -145,8 +145,10 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_SHOW_NET | SN_CMD_GRAPH | SN_CMD_RUN |
          SN_CMD_VALIDATE,
      "What to train",
-     "Behind an ONNX file's first output: cross_entropy, of each position where there are several, or mse. Default: "
-     "cross_entropy. `--net mine.onnx:loss=mse` says the same, and in a sweep's --nets of one file.",
+     "Behind an ONNX file's first output: cross_entropy, of each position where there are several, "
+     "cross_entropy_fp32, whose logits are made float32 first, or mse. Default: cross_entropy. `--net "
+     "mine.onnx:loss=mse` says the same, and in a sweep's --nets of one file. Of GPT-2, Llama and their like: "
+     "cross_entropy_fp32, as Hugging Face's models given labels have it (the default), or cross_entropy.",
      sn__parse_text, offsetof(sn_args, loss)},
     {"sequence", "N", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
@@ -327,10 +329,10 @@ static const sn_option options[] = {
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_GRAPH |
          SN_CMD_MEMCOST,
      "How",
-     "Bytes of what is trained: four (fp32, the default; tf32 with tensor cores; tf32-conv with tensor cores for "
-     "convolutions alone, where the "
-     "GPU has them, as PyTorch starts), two (bf16, fp16), or by operation, "
-     "as PyTorch's autocast has it (amp-bf16, amp-fp16), of PyTorch's strategies. Published systems have four.",
+     "Bytes of what is trained: four (fp32; tf32 with tensor cores; tf32-conv with tensor cores for convolutions "
+     "alone, where the GPU has them), two (bf16, fp16), or by operation, as PyTorch's autocast has it (amp-bf16, "
+     "amp-fp16), of PyTorch's strategies. Published systems have four. Default: tf32-conv, as PyTorch starts, of "
+     "questions about PyTorch; else fp32.",
      sn__parse_precision, 0},
     {"freeze", "GLOB,..", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_GRAPH | SN_CMD_RUN | SN_CMD_VALIDATE, "How",

@@ -9,7 +9,6 @@
 #include "sim/ask/explain.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MIB 1048576.0
@@ -501,56 +500,33 @@ void sn_report_failures(const sn_run *run, const char *what, FILE *out) {
   }
 }
 
-static void write_training(const sn_run *run, const sn_answer *answer, FILE *f) {
+/* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)" */
+static void print_question(const sn_run *run, const sn_answer *answer, sn_report_wish wish, const sn_out *out) {
+  FILE *f = out->stream;
+  const char *gpu_why = wish.gpu_why;
+  if (out->color) fputs("\033[1m", f);
   print_net(run, f);
   print_batch(run, f);
   if (run->accumulate > 1) fprintf(f, ", %" PRIu32 " such batches an update", run->accumulate);
   fprintf(f, ", %s", sn_runtime_title(answer->runtime));
   if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
+  if (answer->fp32_loss) fputs(", loss in float32", f);
   if (!run->inference) sn_table_printf(f, ", %s", run->optimizer);
   if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
   if (run->inference) fputs(", run and not trained", f);
-}
-
-static void write_gpu(const sn_run *run, sn_report_wish wish, FILE *f) {
-  fputs("on ", f);
+  fputs(", on ", f);
   sn_table_print_clean(f, run->gpu);
   fprintf(f, " (%.1f GiB", (double)run->memory_bytes / GIB);
   if (wish.margin_bytes) fprintf(f, " and %.1f kept free", (double)wish.margin_bytes / GIB);
-  fprintf(f, "%s%s)", *wish.gpu_why ? ", " : "", wish.gpu_why);
-}
-
-/* "vit_b_16, batch 512 of 224x224, PyTorch, amp-bf16, adamw, on rtx4090 (23.5 GiB)"; what is longer takes two lines. */
-static sn_status print_question(const sn_run *run, const sn_answer *answer, sn_report_wish wish, const sn_out *out,
-                                sn_err *err) {
-  enum { WIDTH = 80 };
-  char *texts[2] = {NULL, NULL};
-  size_t sizes[2] = {0, 0};
-  for (int i = 0; i < 2; i++) {
-    FILE *f = open_memstream(&texts[i], &sizes[i]);
-    if (!f) break;
-    if (i == 0)
-      write_training(run, answer, f);
-    else
-      write_gpu(run, wish, f);
-    if (fclose(f) != 0) sizes[i] = 0;
-  }
-  if (sizes[0] && sizes[1])
-    fprintf(out->stream, "%s%s,%s%s%s\n\n", out->color ? "\033[1m" : "", texts[0],
-            sizes[0] + sizes[1] + 2 > WIDTH ? "\n  " : " ", texts[1], out->color ? "\033[0m" : "");
-  else
-    sn_fail_memory(err);
-  free(texts[0]);
-  free(texts[1]);
-  return err->code;
+  fprintf(f, "%s%s)", *gpu_why ? ", " : "", gpu_why);
+  fputs(out->color ? "\033[0m\n\n" : "\n\n", f);
 }
 
 static sn_status print_answer(const sn_run *run, sn_report_wish wish, const sn_out *out, sn_err *err) {
   sn_answer *answer = sn_answer_read(run->answer, err);
   if (!answer) return err->code;
-  if (print_question(run, answer, wish, out, err) == SN_OK &&
-      sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK)
-    fputs("\n", out->stream);
+  print_question(run, answer, wish, out);
+  if (sn_answer_print(answer, sn_report_run_unit(run), out, err) == SN_OK) fputs("\n", out->stream);
   sn_answer_free(answer);
   return err->code;
 }

@@ -60,6 +60,7 @@ static const struct {
     {"framework runtime", {"for", "dialect"}, NULL, NULL},
     {"rank lora-rank lora-r adapters peft", {"lora"}, NULL, NULL},
     {"freeze-layers frozen freezing", {"freeze"}, NULL, NULL},
+    {"loss-fp32 fp32-loss", {"loss cross_entropy_fp32"}, NULL, NULL},
     {"criterion loss-fn loss-function", {"loss"}, NULL, NULL},
     {"eval no-grad infer predict", {"inference"}, NULL, NULL},
     {"pool pools pool-size", {"pool", "pools"}, NULL, NULL},

@@ -33,7 +33,7 @@ struct sn_batches {
 uint32_t sn__class_count(const sn_net *net) {
   uint32_t fewest = 0;
   for (uint32_t i = 0; i < net->n_layers; i++)
-    if (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr->loss == SN_LOSS_CROSS_ENTROPY &&
+    if (net->layers[i].op == SN_SOFTMAX && sn_loss_is_of_classes(net->layers[i].attr->loss) &&
         (fewest == 0 || net->layers[i].out.c < fewest))
       fewest = net->layers[i].out.c;
   return fewest;

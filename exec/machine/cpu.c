@@ -256,7 +256,7 @@ static void score(job *j) {
   const sn_call *call = &j->call;
   sn_shape s = call->net->layers[call->layer].out;
   uint64_t plane = (uint64_t)s.h * s.w;
-  const uint64_t labels = call->net->layers[call->layer].attr->loss == SN_LOSS_CROSS_ENTROPY ? s.n * plane : 0;
+  const uint64_t labels = sn_loss_is_of_classes(call->net->layers[call->layer].attr->loss) ? s.n * plane : 0;
   j->scores = true;
   j->correct = 0;
   for (uint64_t i = 0; i < labels; i++) {

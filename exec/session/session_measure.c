@@ -104,7 +104,7 @@ static const timing *sort_timings(play *p, uint64_t *count) {
 static bool has_classes(const sn_net *net) {
   bool any = false;
   for (uint32_t i = 0; i < net->n_layers; i++)
-    any = any || (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr->loss == SN_LOSS_CROSS_ENTROPY);
+    any = any || (net->layers[i].op == SN_SOFTMAX && sn_loss_is_of_classes(net->layers[i].attr->loss));
   return any;
 }
 

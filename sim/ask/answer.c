@@ -147,6 +147,13 @@ static sn_status search(finder *f, sn_answer *answer) {
   return f->err->code;
 }
 
+static bool has_fp32_loss(const sn_net *net, sn_iteration iteration) {
+  bool has = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    has = has || (net->layers[i].op == SN_SOFTMAX && net->layers[i].attr->loss == SN_LOSS_CROSS_ENTROPY_FP32);
+  return has && !sn_precision_is_wide(iteration.precision) && !iteration.inference;
+}
+
 static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {
   finder f = {.wish = wish, .arena = arena, .err = err};
   sn_answer *answer = sn_arena_alloc(arena, 1, sizeof *answer);
@@ -163,6 +170,8 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
                           .needed_bytes = r->least_device_bytes,
                           .usable_bytes = usable,
                           .context_bytes = r->context_bytes,
+                          .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
+                                       has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
                           .moment = "",
                           .memory_band = "",
                           .time_band = "",

@@ -81,7 +81,8 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
   bool ok = put_text(o, "runtime", sn_runtime_name(a->runtime)) &&
             put_text(o, "verdict", sn_verdict_name(a->verdict)) && put_text(o, "strategy", a->strategy) &&
             put_count(o, "needed_bytes", a->needed_bytes) && put_count(o, "usable_bytes", a->usable_bytes) &&
-            put_count(o, "context_bytes", a->context_bytes) && put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
+            put_count(o, "context_bytes", a->context_bytes) && (!a->fp32_loss || put_raw(o, "fp32_loss", "true")) &&
+            put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
             write_changes(o, a) && write_groups(o, a) && write_bands(o, a);
   char *text = ok ? cJSON_PrintUnformatted(o) : NULL;
@@ -212,6 +213,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .searched = largest && !cJSON_IsNull(largest),
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
+  a->fp32_loss = sn_json_has(root, "fp32_loss");
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
   read_groups(r, root, a);

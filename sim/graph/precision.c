@@ -170,6 +170,10 @@ bool sn_widths_casts_loss(const sn_widths *w, const sn_net *net, const sn_layer 
   return is_narrow_loss(w, layer) && w->made[net->inputs[layer->first_input]] == 2;
 }
 
+static bool is_wide_loss(const sn_widths *w, const sn_layer *layer) {
+  return w->wide_loss && layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_CROSS_ENTROPY_FP32;
+}
+
 static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_layer *layer) {
   uint8_t first = 0, widest = 0;
   for (uint32_t i = 0; i < layer->n_inputs; i++) {
@@ -178,6 +182,7 @@ static layer_widths widths_of(const sn_widths *w, const sn_net *net, const sn_la
     if (made > widest) widest = made;
   }
   if (is_narrow_loss(w, layer)) return (layer_widths){0, first, first};
+  if (is_wide_loss(w, layer)) return (layer_widths){4, 4, 4};
   if (sn_precision_is_amp(w->precision)) return widths_under_amp(net, layer, first, widest);
   return layer->op == SN_RMS_NORM && w->eager && !layer->attr->fused ? (layer_widths){4, 4, 2}
                                                                      : (layer_widths){2, 2, 2};
@@ -231,6 +236,7 @@ sn_status sn_widths_make_of(sn_widths *w, const sn_net *net, sn_precision precis
                             bool inference, sn_err *err) {
   *w = (sn_widths){.precision = precision,
                    .eager = dialect->eager,
+                   .wide_loss = dialect->eager && !inference,
                    .narrow_loss = dialect->narrow_loss && !inference && sn_precision_is_amp(precision)};
   return make(w, net, err);
 }

@@ -93,7 +93,7 @@ uint64_t sn_precision_beside_bytes(sn_precision precision, const sn_layer *layer
  * gradient. All NULL where they are those of fp32. */
 typedef struct sn_widths {
   sn_precision precision;
-  bool eager, narrow_loss;
+  bool eager, narrow_loss, wide_loss;
   uint8_t *made, *taken, *gradient;
 } sn_widths;
 

@@ -390,7 +390,7 @@ static const struct bad_net {
     {NET("{\"repeat\":2,\"layers\":[7]},"), "t.json:2: layer 1: a layer must be an object"},
     {NET("{\"repeat\":2,\"name\":\"r\",\"layers\":[]},"), "t.json:2: unknown key \"name\""},
     {NET("{\"repeat\":1048576,\"layers\":[{\"name\":\"a\",\"op\":\"ACT\"},\n{\"name\":\"b\",\"op\":\"ACT\"}]},"),
-     "more than 1048576 layers, repeats written out"},
+     "more than 1250000 layers, repeats written out"},
     {NET(R R R R R R R R "\n" R "{\"name\":\"a\",\"op\":\"ACT\"}]}]}]}]}]}]}]}]}]},"),
      "t.json:3: repeats are nested more than 8 deep"},
     {NET("{\"repeat\":2,\"layers\":[\n{\"name\":\"a\",\"op\":\"CONV\",\"channels\":1,\"kernel\":5}]},"),
