@@ -148,7 +148,8 @@ static void print_heading(const sn_question *q, FILE *out) {
   if (q->options.iteration.precision == SN_FP32)
     fputs("float32 without TF32: no tensor cores (--precision tf32; tf32-conv is PyTorch as it starts)\n", out);
   else if (!q->args->precision_given)
-    fputs("as PyTorch starts: convolutions in TF32 where there are tensor cores for it (--precision fp32: without)\n", out);
+    fputs("as PyTorch starts: convolutions in TF32 where there are tensor cores for it (--precision fp32: without)\n",
+          out);
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
   if (q->args->margin_percent > 0)

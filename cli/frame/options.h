@@ -79,7 +79,7 @@ typedef struct sn_args {
   sn_optimizer optimizer;
   sn_precision precision;
   bool precision_given; /* else PyTorch's questions are asked as PyTorch starts: sn_device_starts_in() */
-  uint32_t accumulate; /* batches an update; 0: not given */
+  uint32_t accumulate;  /* batches an update; 0: not given */
   bool inference;
   char freeze[SN_GLOBS_TEXT + 2]; /* of all --freeze, parted by commas; "": none given */
   sn_corun_options corun;

@@ -250,7 +250,8 @@ static const char *name_of(const search *s, const group *g, sn_arena *arena) {
       [GRADIENTS] = "gradients of parameters", [PASSING] = "what this step makes", [BATCH] = "input and labels"};
   if (g->kind == RESIDENT) return resident_name(s, arena);
   if (g->kind == RESIDUAL)
-    return g->wide && !sn_precision_is_wide(s->options->iteration.precision) ? "residual stream, fp32" : "residual stream";
+    return g->wide && !sn_precision_is_wide(s->options->iteration.precision) ? "residual stream, fp32"
+                                                                             : "residual stream";
   return names[g->kind] ? names[g->kind] : kept_name(s, g, arena);
 }
 
