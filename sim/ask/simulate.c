@@ -56,13 +56,14 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
   const sn_schedule *schedule = sn__question_schedule(q, strategy);
   if (!schedule) return NULL;
   sn_caching_server server = {q->device, q->options, caching_memory(q, strategy), q->err};
+  bool own = has_caching(q, strategy) && (only_fits || sn_strategy_adapts(strategy)); /* addresses are nobody's */
   const sn_plan_wish wish = {
       .schedule = schedule,
       .costs = sn__question_costs(q, strategy),
       .link = sn_link_of(q->device, q->options->external),
       .strategy = strategy,
       .workspace = sn__question_workspace(q, strategy),
-      .placement = only_fits && has_caching(q, strategy) ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
+      .placement = own ? SN_PLACEMENT_FIRST_FIT : q->options->placement,
       .pool_bytes = pool_bytes,
       .external_limit = q->options->external == SN_EXTERNAL_HOST ? q->device->host_memory_bytes : 0,
       .packings = &q->packings,
@@ -82,11 +83,26 @@ static sn_plan *plan_in(sn__question *q, sn_strategy strategy, uint64_t pool_byt
   return plan;
 }
 
+/* The plan that is made for so much memory, as what the device has; NULL after an error. */
+static sn_plan *plan_for(sn__question *q, sn_strategy strategy, uint64_t memory_bytes, bool only_fits) {
+  const uint64_t kept = q->memory_bytes, pool_bytes = pool_of(q, strategy), fixed = resident_bytes(q, strategy);
+  q->memory_bytes = memory_bytes;
+  sn_plan *plan = plan_in(q, strategy, memory_bytes > fixed ? memory_bytes - fixed : 0, only_fits);
+  q->memory_bytes = kept;
+  if (plan) plan->pool_limit = pool_bytes;
+  return plan;
+}
+
 /* ---- the least memory ---- */
 
 /* A narrow cache cannot empty the device: whether it runs depends on holes, and more memory can make it fail. */
 static bool is_lucky(sn_strategy strategy) {
   return strategy.offload == SN_OFFLOAD_NARROW_CACHE;
+}
+
+/* With another memory another plan is made, which may take more of it than there is where a smaller one would do. */
+static bool is_of_memory(sn_strategy strategy) {
+  return sn_strategy_adapts(strategy) || sn_strategy_is_corun(strategy);
 }
 
 /* What a plan needs in a pool, and whether it has it. */
@@ -159,11 +175,53 @@ static sn_status least_pool_with_host(sn__question *q, sn_strategy strategy, uin
 }
 
 static sn_status least_with_caching(sn__question *q, sn_strategy strategy, uint64_t *memory_bytes) {
-  sn_plan *plan = plan_in(q, strategy, sn_strategy_adapts(strategy) ? 0 : SN_MEMORY_ALL, true);
+  bool adapts = sn_strategy_adapts(strategy);
+  sn_plan *plan = plan_for(q, strategy, adapts ? 0 : SN_MEMORY_ALL, !adapts);
   sn_status status = plan ? sn_caching_need_least(plan, q->device, q->options, memory_bytes, q->err) : q->err->code;
   if (plan && !sn_plan_fits_outside(plan)) *memory_bytes = 0;
   sn_plan_free(plan);
   return status;
+}
+
+/* The least with which a plan runs that is made for so much memory: no more than that if and only if it fits there. 0:
+ * no memory is enough. */
+static sn_status least_of_plan_for(sn__question *q, sn_strategy strategy, uint64_t memory_bytes, uint64_t *least) {
+  sn_caching_need need;
+  sn_plan *plan = plan_for(q, strategy, memory_bytes, false);
+  if (!plan) return q->err->code;
+  sn_status status = SN_OK;
+  *least = resident_bytes(q, strategy) + plan->pool_bytes;
+  if (has_caching(q, strategy))
+    status = sn_caching_need_of(plan, q->device, q->options, memory_bytes, &need, least, q->err);
+  if (!sn_plan_fits_outside(plan)) *least = 0;
+  sn_plan_free(plan);
+  return status;
+}
+
+/* Between a memory for which a plan is made that does not fit it and one for which it does: to the block. */
+static sn_status find_edge(sn__question *q, sn_strategy strategy, uint64_t bad, uint64_t *good) {
+  while (*good - bad > SN_POOL_BLOCK) {
+    uint64_t least, middle = bad + (*good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
+    if (least_of_plan_for(q, strategy, middle, &least) != SN_OK) return q->err->code;
+    *(least > 0 && least <= middle ? good : &bad) = middle;
+  }
+  return SN_OK;
+}
+
+/* A plan that is made for a memory is another than one that is made for none: as long as one for a block less runs, the
+ * least is what that takes, if the plan for so much does not take more again. */
+static sn_status lower_least(sn__question *q, sn_strategy strategy, uint64_t *memory_bytes) {
+  enum { MOST_PLANS = 100 };
+  for (int i = 0; i<MOST_PLANS && * memory_bytes> SN_POOL_BLOCK; i++) {
+    uint64_t least, again, below = *memory_bytes - SN_POOL_BLOCK;
+    if (least_of_plan_for(q, strategy, below, &least) != SN_OK) return q->err->code;
+    if (least == 0 || least > below) return SN_OK;
+    *memory_bytes = below;
+    if (least_of_plan_for(q, strategy, least, &again) != SN_OK) return q->err->code;
+    if (again == 0 || again > least) return find_edge(q, strategy, least, memory_bytes);
+    *memory_bytes = least;
+  }
+  return SN_OK;
 }
 
 static bool is_host_limited(const sn__question *q) {
@@ -174,27 +232,16 @@ static bool is_host_limited(const sn__question *q) {
 static sn_status least_memory(sn__question *q, sn_strategy strategy, const sn_result *known, uint64_t *memory_bytes) {
   bool found = true;
   uint64_t pool = 0;
-  if (has_caching(q, strategy)) return least_with_caching(q, strategy, memory_bytes);
+  bool lowers = is_of_memory(strategy);
+  if (has_caching(q, strategy)) {
+    sn_status status = least_with_caching(q, strategy, memory_bytes);
+    return status == SN_OK && lowers ? lower_least(q, strategy, memory_bytes) : status;
+  }
   sn_status status = sn__question_open_graph(q, strategy);
   if (status == SN_OK) status = least_pool(q, strategy, known, &pool);
   if (status == SN_OK && is_host_limited(q)) status = least_pool_with_host(q, strategy, &pool, &found);
   *memory_bytes = found ? resident_bytes(q, strategy) + pool : 0;
-  return status;
-}
-
-/* The plan for the pool on offer; where luck is against it, that for less. */
-static sn_plan *make_plan(sn__question *q, sn_strategy strategy, bool only_fits) {
-  uint64_t least = 0;
-  if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
-  uint64_t pool_bytes = pool_of(q, strategy);
-  sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
-  if (!plan || !is_lucky(strategy) || plan->pool_bytes <= pool_bytes) return plan;
-  if (try_luck(q, strategy, pool_bytes, &least) == SN_OK && least > pool_bytes) return plan;
-  sn_plan_free(plan);
-  if (q->err->code != SN_OK) return NULL;
-  plan = plan_in(q, strategy, least, only_fits);
-  if (plan) plan->pool_limit = pool_bytes;
-  return plan;
+  return status == SN_OK && lowers ? lower_least(q, strategy, memory_bytes) : status;
 }
 
 static sn_status find_caching_need(sn__question *q, sn_strategy strategy, const sn_plan *plan, sn_caching_need *need,
@@ -203,6 +250,29 @@ static sn_status find_caching_need(sn__question *q, sn_strategy strategy, const 
       sn_caching_need_of(plan, q->device, q->options, caching_memory(q, strategy), need, least_bytes, q->err);
   need->fits = need->fits && sn_plan_fits_outside(plan);
   return status;
+}
+
+/* That of two which fits; NULL after an error. */
+static sn_plan *better_of(const sn__question *q, sn_plan *plan, sn_plan *other) {
+  bool better = !other || sn_plan_fits(other) || q->err->code != SN_OK;
+  sn_plan_free(better ? plan : other);
+  return better ? other : plan;
+}
+
+/* Where luck is against the plan for the pool on offer: that for the least that a narrow cache is found to run with; of
+ * what is planned for the memory there is that with time for it, and that for nothing. */
+static sn_plan *make_plan(sn__question *q, sn_strategy strategy, bool only_fits) {
+  if (sn__question_open_graph(q, strategy) != SN_OK) return NULL;
+  uint64_t least = 0, pool_bytes = pool_of(q, strategy), fixed = resident_bytes(q, strategy);
+  sn_plan *plan = plan_in(q, strategy, pool_bytes, only_fits);
+  if (!plan || plan->pool_bytes <= pool_bytes) return plan;
+  if (is_lucky(strategy)) {
+    if (try_luck(q, strategy, pool_bytes, &least) == SN_OK && least > pool_bytes) return plan;
+    return better_of(q, plan, q->err->code == SN_OK ? plan_for(q, strategy, fixed + least, only_fits) : NULL);
+  }
+  if (!is_of_memory(strategy) || has_caching(q, strategy)) return plan;
+  if (only_fits) plan = better_of(q, plan, plan_in(q, strategy, pool_bytes, false));
+  return plan && !sn_plan_fits(plan) ? better_of(q, plan, plan_for(q, strategy, 0, only_fits)) : plan;
 }
 
 /* Instead of the plan's pool. */
@@ -232,9 +302,9 @@ static sn_status add_result(sn__question *q, sn_strategy strategy, const sn_plan
   sn_status status = sn_result_fill(&source, strategy, q->arena, r, q->err);
   if (sn_plan_is_corun(plan) && status == SN_OK)
     status = sn_corun_plans_tell(&q->corun, q->options, plan, q->arena, &r->corun, q->err);
-  if (status == SN_OK)
-    status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r)
-                                      : least_memory(q, strategy, r, &r->least_device_bytes);
+  if (status == SN_OK) status = has_caching(q, strategy) ? add_caching(q, strategy, plan, r) : SN_OK;
+  if (status == SN_OK && (!has_caching(q, strategy) || is_of_memory(strategy)))
+    status = least_memory(q, strategy, r, &r->least_device_bytes);
   if (status == SN_OK && q->options->want_peak)
     status = sn_explain_peak(plan, strategy, r->peak_step - 1, q->arena, &r->peak, &r->n_peak, q->err);
   return status;

@@ -72,10 +72,11 @@ sn_status sn_planner_need(sn_planner *planner, sn_strategy strategy, uint64_t me
 sn_status sn_planner_fits(sn_planner *planner, sn_strategy strategy, uint64_t memory_bytes, sn_need *need, sn_err *err);
 
 /* The least usable memory of a device with which the strategy runs; options->pool_bytes is not looked at. Every
- * strategy runs with that and with more, and with less none does - but for superneurons-paper, whose narrow cache may
- * by luck run with a little less than is found here. sn_result.least_device_bytes is the same. The host's memory, where
- * it is limited, is kept to; 0: no memory is enough, as what is sent out takes more than the host has. SN_MEMORY_ALL is
- * more than any plan takes. */
+ * strategy runs with that, and with a block less none does - but for superneurons-paper, whose narrow cache may by luck
+ * run with a little less than is found here. With more each runs, too, but for those that are planned for the memory
+ * there is (recompute=optimal, co-running) and PyTorch's allocator, for which a little more may fail.
+ * sn_result.least_device_bytes is the same. The host's memory, where it is limited, is kept to; 0: no memory is enough,
+ * as what is sent out takes more than the host has. SN_MEMORY_ALL is more than any plan takes. */
 #define SN_MEMORY_ALL (UINT64_C(1) << 60)
 sn_status sn_planner_least(sn_planner *planner, sn_strategy strategy, uint64_t *memory_bytes, sn_err *err);
 
