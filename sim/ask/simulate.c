@@ -201,7 +201,7 @@ static sn_status least_of_plan_for(sn__question *q, sn_strategy strategy, uint64
 /* Between a memory for which a plan is made that does not fit it and one for which it does: to the block. */
 static sn_status find_edge(sn__question *q, sn_strategy strategy, uint64_t bad, uint64_t *good) {
   while (*good - bad > SN_POOL_BLOCK) {
-    uint64_t least, middle = bad + (*good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
+    uint64_t least = 0, middle = bad + (*good - bad) / 2 / SN_POOL_BLOCK * SN_POOL_BLOCK;
     if (least_of_plan_for(q, strategy, middle, &least) != SN_OK) return q->err->code;
     *(least > 0 && least <= middle ? good : &bad) = middle;
   }
@@ -212,8 +212,9 @@ static sn_status find_edge(sn__question *q, sn_strategy strategy, uint64_t bad, 
  * least is what that takes, if the plan for so much does not take more again. */
 static sn_status lower_least(sn__question *q, sn_strategy strategy, uint64_t *memory_bytes) {
   enum { MOST_PLANS = 100 };
-  for (int i = 0; i<MOST_PLANS && * memory_bytes> SN_POOL_BLOCK; i++) {
-    uint64_t least, again, below = *memory_bytes - SN_POOL_BLOCK;
+  for (int i = 0; i < MOST_PLANS; i++) {
+    if (*memory_bytes <= SN_POOL_BLOCK) return SN_OK;
+    uint64_t least = 0, again = 0, below = *memory_bytes - SN_POOL_BLOCK;
     if (least_of_plan_for(q, strategy, below, &least) != SN_OK) return q->err->code;
     if (least == 0 || least > below) return SN_OK;
     *memory_bytes = below;
