@@ -126,7 +126,7 @@ typedef struct meant {
 
 /* Of "name:size,key=..", "name:key=..", "name+lora=..". */
 static meant understand(const char *spec, sn_net_origin origin, bool forced) {
-  char name[LONGEST], whole[LONGEST];
+  char name[LONGEST], whole[2 * LONGEST];
   size_t length = strcspn(spec, ":+"), all = length + strcspn(spec + length, ",+");
   meant m = {.rest = spec, .missing = -1};
   if (strchr(spec, '/') ? !take_hub(spec, name) : sn_net_is_file(spec)) return m;
@@ -141,6 +141,8 @@ static meant understand(const char *spec, sn_net_origin origin, bool forced) {
   if ((m.entry = find_size(whole, &m.size))) m.rest = spec + all;
   if (!m.entry && length < LONGEST) {
     m.entry = find_size(name, &m.size);
+    if (!m.entry) m.entry = find_of(name, origin, forced);
+    if (!m.entry) drop_endings(name);
     if (!m.entry) m.entry = find_of(name, origin, forced);
     if (m.entry) m.rest = spec + length;
   }

@@ -201,8 +201,8 @@ static sn_net *unknown(const char *name, sn_err *err) {
   sn_text_suggest(name, names, ENTRY_COUNT, hint, sizeof hint);
   sn_fail(
       err, SN_BAD_USAGE,
-      "unknown network \"%s\"%s; 'snsim list nets' lists them, and a file's name ends in \".json\" or \".onnx\", or "
-      "holds a '/'",
+      "unknown network \"%s\"%s; 'snsim list nets' lists them, any other comes as a file whose name ends in .onnx or "
+      ".json, or holds a '/' (docs/networks.md)",
       name, hint);
   return NULL;
 }

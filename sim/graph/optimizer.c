@@ -110,12 +110,35 @@ static sn_status fail_impl(const char *text, sn_optimizer kind, sn_err *err) {
                  all);
 }
 
+/* The words of Hugging Face's Trainer and of users for them. What is paged is on the GPU as long as there is room. */
+static const struct {
+  const char *name;
+  sn_optimizer optimizer;
+} others[] = {{"adamw_torch", SN_OPTIMIZER_ADAMW},
+              {"adamw_hf", SN_OPTIMIZER_ADAMW},
+              {"adamw_torch_fused", SN_OPTIMIZER_ADAMW_FUSED},
+              {"adamw_fused", SN_OPTIMIZER_ADAMW_FUSED},
+              {"paged_adamw", SN_OPTIMIZER_ADAMW_FUSED},
+              {"paged_adamw_32bit", SN_OPTIMIZER_ADAMW_FUSED},
+              {"adamw_bnb_8bit", SN_OPTIMIZER_ADAMW8BIT},
+              {"paged_adamw_8bit", SN_OPTIMIZER_ADAMW8BIT},
+              {"8bit_adamw", SN_OPTIMIZER_ADAMW8BIT},
+              {"8bit_adam", SN_OPTIMIZER_ADAM8BIT},
+              {"sgd_momentum", SN_OPTIMIZER_MOMENTUM},
+              {"sgd+momentum", SN_OPTIMIZER_MOMENTUM},
+              {"lion_32bit", SN_OPTIMIZER_LION}};
+
 sn_status sn_optimizer_parse(const char *text, sn_optimizer *optimizer, sn_err *err) {
   char word[60], all[120] = "";
   normalize(text, word, sizeof word);
   for (sn_optimizer o = 0; o < SN_OPTIMIZERS; o++)
     if (sn_text_same(word, sn_optimizer_name(o))) {
       *optimizer = o;
+      return SN_OK;
+    }
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (sn_text_same(word, others[i].name)) {
+      *optimizer = others[i].optimizer;
       return SN_OK;
     }
   size_t length = strcspn(word, ":");

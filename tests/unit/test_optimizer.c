@@ -17,6 +17,10 @@ static void names(void **state) {
   }
   sn_err err = SN_ERR_INIT;
   sn_optimizer kept = SN_OPTIMIZER_ADAM;
+  assert_int_equal(sn_optimizer_parse("paged_adamw_8bit", &kept, &err), SN_OK);
+  assert_int_equal(kept, SN_OPTIMIZER_ADAMW8BIT);
+  assert_int_equal(sn_optimizer_parse("adamw_torch_fused", &kept, &err), SN_OK);
+  assert_int_equal(kept, SN_OPTIMIZER_ADAMW_FUSED);
   assert_int_equal(sn_optimizer_parse("AdamW", &kept, &err), SN_OK);
   assert_int_equal(kept, SN_OPTIMIZER_ADAMW);
   kept = SN_OPTIMIZER_ADAM;

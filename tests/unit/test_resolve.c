@@ -49,6 +49,7 @@ static void names(void **state) {
                {"Qwen/Qwen2.5-72B-Instruct", "qwen2.5:72b", "qwen2.5:72b"},
                {"openai-community/gpt2-xl", "gpt2_xl", "gpt2_xl"},
                {"google-bert/bert-base-uncased", "bert_base", "bert_base"},
+               {"bert-large-cased", "bert_large", "bert_large"},
                {"microsoft/resnet-50", "resnet50", "tv_resnet50"},
                {"somebody/nothing", "somebody/nothing", "somebody/nothing"},
                {"a/b/Llama-2-7b", "a/b/Llama-2-7b", "a/b/Llama-2-7b"},
