@@ -1,12 +1,12 @@
 /* Breakdown: for every strategy a bar of the time of an iteration and one of the memory at its peak, both by type of
  * layer.
  *
- * Time is that of the steps' computing. A re-run forward counts for the layer whose backward waits for it; what is left
- * of the iteration is waiting for copies, and updates. Operations of a co-run strategy that run side by side share the
- * time in equal parts, re-runs as what they are; where nobody knows when they ran, it is not split. Memory is that of
- * the functional tensors which make up the peak, each by the layer it belongs to. O(steps log layers) a bar,
- * O(operations log operations) of a co-run strategy. Left out: workspace, and what stays for the whole training, which
- * is the same for all strategies. */
+ * Time is that of the steps' computing; what is left of the iteration is waiting for copies, and updates. Layers whose
+ * forward runs again have a second, lighter part behind their own, "forward again"; where nobody knows when they ran it
+ * counts for the layer whose backward waits for it. Operations of a co-run strategy that run side by side share the
+ * time in equal parts; where nobody knows when they ran, it is not split. Memory is that of the functional tensors
+ * which make up the peak, each by the layer it belongs to. O(steps log layers) a bar, O(operations log operations) of a
+ * co-run strategy. Left out: workspace, and what stays for the whole training, which is the same for all strategies. */
 #include "plots/plot_internal.h"
 
 #include "base/arena.h"
@@ -18,9 +18,14 @@
 #include <string.h>
 
 enum { NAME_COLUMNS = 33 };
+#define LIGHTER "0.45" /* of what runs again */
+static const char again_letter = 'r';
+
+/* Parts, and behind them those of layers that run again. */
+enum { AGAIN = SN__PARTS, BOTH = 2 * SN__PARTS };
 
 typedef struct bar {
-  double time_ms[SN__PARTS], memory[SN__PARTS]; /* memory in units of the chart */
+  double time_ms[BOTH], memory[BOTH]; /* memory in units of the chart, of nothing again */
   double all_ms, all_memory;
 } bar;
 
@@ -28,7 +33,7 @@ typedef struct breakdown {
   const sn__chart *chart;
   sn__unit unit;
   double most_ms, most_memory;
-  bool used[SN__PARTS];
+  bool used[BOTH];
   bar bars[]; /* one per curve */
 } breakdown;
 
@@ -69,7 +74,8 @@ static uint32_t find_events(const sn_timeline *t, event *events) {
     const sn_bar *b = &t->bars[i];
     if (b->kind != SN_BAR_COMPUTE) continue;
     const sn_timeline_step *step = &t->steps[b->what - 1]; /* counted from 1 */
-    unsigned part = strcmp(step->pass, "update") == 0 ? SN__PART_WAITING : sn__part_of(step->op);
+    unsigned own = sn__part_of(step->op) + (b->rerun ? AGAIN : 0);
+    unsigned part = strcmp(step->pass, "update") == 0 ? SN__PART_WAITING : own;
     events[n++] = (event){b->begin_ns, part, 1};
     events[n++] = (event){b->end_ns, part, -1};
   }
@@ -79,13 +85,13 @@ static uint32_t find_events(const sn_timeline *t, event *events) {
 
 /* Whatever runs at a moment has an equal part of it. */
 static void share_time(const event *events, uint32_t n, int64_t end_ns, bar *b) {
-  int running[SN__PARTS] = {0}, all = 0;
+  int running[BOTH] = {0}, all = 0;
   int64_t now = 0;
   for (uint32_t i = 0; i <= n; i++) {
     int64_t next = i < n ? events[i].ns : end_ns;
     double ms = fmax(0, (double)(next - now) / 1e6);
     if (all == 0) b->time_ms[SN__PART_WAITING] += ms;
-    for (unsigned p = 0; p < SN__PARTS && all > 0; p++) b->time_ms[p] += ms * running[p] / all;
+    for (unsigned p = 0; p < BOTH && all > 0; p++) b->time_ms[p] += ms * running[p] / all;
     if (i == n) return;
     running[events[i].part] += events[i].change;
     all += events[i].change;
@@ -101,19 +107,8 @@ static sn_status split_time(const sn_timeline *t, bar *b, sn_err *err) {
   return SN_OK;
 }
 
-static sn_status sum_corun_time(const sn_plot_options *options, const sn_result *r, bar *b, sn_err *err) {
-  sn_timeline *t = options && options->play ? options->play(options->player, r, err) : NULL;
-  if (t)
-    split_time(t, b, err);
-  else
-    b->time_ms[SN__PART_SIDE_BY_SIDE] = b->all_ms;
-  sn_timeline_free(t);
-  return err->code;
-}
-
-static sn_status sum_time(const sn__chart *chart, const sn_result *r, bar *b, sn_err *err) {
-  b->all_ms = (double)r->iteration_ns / 1e6;
-  if (!sn_corun_row_is_empty(&r->corun)) return sum_corun_time(chart->options, r, b, err);
+/* Of the steps, where nobody knows more. */
+static void sum_steps(const sn_result *r, bar *b) {
   double rest = (double)r->iteration_ns; /* the store's steps may add up to more than a clock holds */
   for (uint32_t i = 0; i < r->n_steps; i++) {
     double ns = (double)r->steps[i].end_ns - (double)r->steps[i].begin_ns;
@@ -121,7 +116,21 @@ static sn_status sum_time(const sn__chart *chart, const sn_result *r, bar *b, sn
     rest -= ns;
   }
   b->time_ms[SN__PART_WAITING] = fmax(rest, 0) / 1e6;
-  return SN_OK;
+}
+
+static sn_status sum_time(const sn__chart *chart, const sn_result *r, bar *b, sn_err *err) {
+  const sn_plot_options *options = chart->options;
+  bool corun = !sn_corun_row_is_empty(&r->corun), split = corun || r->recomputed_layers > 0;
+  b->all_ms = (double)r->iteration_ns / 1e6;
+  sn_timeline *t = split && options && options->play ? options->play(options->player, r, err) : NULL;
+  if (t)
+    split_time(t, b, err);
+  else if (corun)
+    b->time_ms[SN__PART_SIDE_BY_SIDE] = b->all_ms;
+  else
+    sum_steps(r, b);
+  sn_timeline_free(t);
+  return err->code;
 }
 
 static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn_err *err) {
@@ -137,7 +146,7 @@ static sn_status sum_memory(const sn_result *r, const sn__unit *unit, bar *b, sn
 static void note_most(breakdown *d, const bar *b) {
   if (b->all_ms > d->most_ms) d->most_ms = b->all_ms;
   if (b->all_memory > d->most_memory) d->most_memory = b->all_memory;
-  for (unsigned p = 0; p < SN__PARTS; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
+  for (unsigned p = 0; p < BOTH; p++) d->used[p] = d->used[p] || b->time_ms[p] > 0 || b->memory[p] > 0;
 }
 
 static uint64_t most_bytes(const sn__chart *chart) {
@@ -169,15 +178,21 @@ static breakdown *sum_up(const sn__chart *chart, sn_err *err) {
 
 /* ---- gnuplot ---- */
 
+/* The n-th that a bar is made of: behind each part the same again. */
+static unsigned nth(unsigned n) {
+  return n / 2 + (n % 2 ? AGAIN : 0);
+}
+
 /* Data block $p<part>: one line per bar, low and high end of the part in both panels, and the bar's place. */
 static void put_data(FILE *out, const breakdown *d) {
-  for (unsigned p = 0; p < SN__PARTS; p++) {
+  for (unsigned n = 0; n < BOTH; n++) {
+    unsigned p = nth(n);
     if (!d->used[p]) continue;
     fprintf(out, "$p%u << END\n", p);
     for (unsigned i = 0; i < d->chart->n_curves; i++) {
       const bar *b = &d->bars[i];
       double ms = 0, memory = 0;
-      for (unsigned q = 0; q < p; q++) ms += b->time_ms[q], memory += b->memory[q];
+      for (unsigned q = 0; q < n; q++) ms += b->time_ms[nth(q)], memory += b->memory[nth(q)];
       fprintf(out, "%.9g %.9g %.9g %.9g %u\n", ms, ms + b->time_ms[p], memory, memory + b->memory[p], i);
     }
     fputs("END\n", out);
@@ -218,13 +233,21 @@ static void put_panel(FILE *out, const breakdown *d, bool time) {
   fprintf(out, "set xlabel '%s (%s)'\n", time ? "time of an iteration" : "functional tensors at the peak",
           time ? "ms" : d->unit.name);
   put_totals(out, d, time);
-  for (unsigned p = 0; p < SN__PARTS; p++) {
+  for (unsigned p = 0; p < BOTH; p++) {
     if (!d->used[p]) continue;
-    fprintf(out, "%s $p%u using %s with boxxyerror fillcolor rgb '%s' fillstyle solid border rgb 'white' linewidth 0.4",
-            separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)", sn__parts[p].colour);
+    fprintf(out,
+            "%s $p%u using %s with boxxyerror fillcolor rgb '%s' fillstyle solid %s border rgb 'white' linewidth 0.4",
+            separator, p, time ? "1:5:1:2:($5-0.38):($5+0.38)" : "3:5:3:4:($5-0.38):($5+0.38)",
+            sn__parts[p % SN__PARTS].colour, p < AGAIN ? "1" : LIGHTER);
     separator = ",";
   }
   fputs("\n", out);
+}
+
+static bool has_again(const breakdown *d) {
+  bool any = false;
+  for (unsigned p = AGAIN; p < BOTH; p++) any = any || d->used[p];
+  return any;
 }
 
 static void put_key(FILE *out, const breakdown *d) {
@@ -235,6 +258,7 @@ static void put_key(FILE *out, const breakdown *d) {
     sn__put_key_entry(out, separator, sn__parts[p].colour, sn__parts[p].name);
     separator = ",";
   }
+  if (has_again(d)) sn__put_key_entry(out, separator, "#c4c4c4", "lighter: forward again");
   fputs("\n", out);
 }
 
@@ -277,10 +301,11 @@ sn_status sn__breakdown_write(FILE *out, const sn__chart *chart, sn_err *err) {
 static void put_letters(FILE *out, const double *values, double most, unsigned columns) {
   double sum = 0;
   unsigned at = 0;
-  for (unsigned p = 0; p < SN__PARTS; p++) {
+  for (unsigned n = 0; n < BOTH; n++) {
+    unsigned p = nth(n);
     sum += values[p];
     unsigned end = (unsigned)(fmin(sum / most, 1) * columns + 0.5); /* a stored sum may be more than its whole */
-    for (; at < end; at++) putc(sn__parts[p].letter, out);
+    for (; at < end; at++) putc(p < AGAIN ? sn__parts[p].letter : again_letter, out);
   }
   putc('\n', out);
 }
@@ -311,6 +336,7 @@ sn_status sn__breakdown_text(FILE *out, const sn__chart *chart, sn_err *err) {
   fputs("\n", out);
   for (unsigned p = 0; p < SN__PARTS; p++)
     if (d->used[p]) at = sn__put_letter(out, chart, at, sn__parts[p].letter, sn__parts[p].name);
+  if (has_again(d)) sn__put_letter(out, chart, at, again_letter, "forward again");
   fputs("\n", out);
   free(d);
   return SN_OK;

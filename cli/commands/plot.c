@@ -138,7 +138,7 @@ static sn_status draw_again(plot *p, sn_err *err) {
   return err->code;
 }
 
-/* ---- breakdowns of what runs side by side ---- */
+/* ---- breakdowns of what runs side by side, or again ---- */
 
 /* What was predicted of a measured run is not known any more. */
 static sn_timeline *play(void *player, const sn_result *result, sn_err *err) {
@@ -146,10 +146,14 @@ static sn_timeline *play(void *player, const sn_result *result, sn_err *err) {
   return sn_run_is_answer(p->runs[0], result) ? sn_replay_timeline(p->replay, result, err) : NULL;
 }
 
-static bool has_corun(const sn_run *run) {
+/* Operations side by side, or layers whose forward runs again. */
+static bool has_split(const sn_run *run) {
   bool any = false;
   assert(run);
-  for (uint32_t i = 0; i < run->n_results; i++) any = any || is_corun(run, &run->results[i]);
+  for (uint32_t i = 0; i < run->n_results; i++) {
+    const sn_result *r = &run->results[i];
+    any = any || (sn_run_is_answer(run, r) && (is_corun(run, r) || r->recomputed_layers > 0));
+  }
   return any;
 }
 
@@ -234,7 +238,7 @@ static sn_status plot_runs(plot *p, sn_err *err) {
   if (check(p->args, err) != SN_OK) return err->code;
   if (load(p, err) == SN_OK && sn_plot_kind_is_played(p->args->kind))
     draw_again(p, err);
-  else if (err->code == SN_OK && p->args->kind == SN_PLOT_BREAKDOWN && has_corun(p->runs[0]))
+  else if (err->code == SN_OK && p->args->kind == SN_PLOT_BREAKDOWN && has_split(p->runs[0]))
     draw_split(p, err);
   else if (err->code == SN_OK)
     draw(p, err);
