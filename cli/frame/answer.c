@@ -3,13 +3,16 @@
 
 #include "base/units.h"
 #include "cli/frame/table.h"
+#include "sim/ask/bands.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define GIB 1073741824.0
+#define MIB 1048576.0
 
 /* Of the groups: the longest bar, the shortest that the largest group has, and what stands beside name and bar in 80
  * columns. */
@@ -176,12 +179,15 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
   fputs("\n", f);
 }
 
-/* Two digits that count: nobody calibrated these times. */
-static void rough_cell(sn_table *table, double value) {
+/* Two digits that count where times are formulas', three where they were measured. */
+static void time_cell(sn_table *table, const sn_answer *a, double value) {
+  const int digits = sn_band_is_measured(a->time_band) ? 3 : 2;
+  const double most = pow(10, digits);
+  int whole = value < 1 ? 0 : 1; /* digits in front of the point */
   double scale = 1;
-  while (value / scale >= 100) scale *= 10;
-  double rounded = scale * (double)(int64_t)(value / scale + 0.5);
-  sn_table_cell(table, value < 1 ? "%.2f" : value < 10 ? "%.1f" : "%.0f", value < 10 ? value : rounded);
+  while (whole < digits && value >= pow(10, whole)) whole++;
+  while (value / scale >= most) scale *= 10;
+  sn_table_cell(table, "%.*f", digits - whole, scale > 1 ? scale * floor(value / scale + 0.5) : value);
 }
 
 static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_change *c, bool first) {
@@ -189,8 +195,8 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
   sn_table_cell(table, "  %s", c->what);
   sn_table_cell(table, "%.1f GiB", (double)c->device_bytes / GIB);
   sn_table_cell(table, "%.0f %%", share);
-  rough_cell(table, (double)c->iteration_ns / 1e6);
-  rough_cell(table, c->images_per_second);
+  time_cell(table, a, (double)c->iteration_ns / 1e6);
+  time_cell(table, a, c->images_per_second);
   if (c->host_bytes > 0)
     sn_table_cell(table, "%s%.0f GiB of RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
   else
@@ -233,13 +239,27 @@ static const char *bar_of(uint64_t bytes, uint64_t largest, int room, char *text
   return text;
 }
 
+/* What groups are told in, by all of them together. */
+typedef struct group_unit {
+  const char *name;
+  double bytes;
+} group_unit;
+
+static group_unit unit_for(uint64_t bytes) {
+  return (double)bytes < 0.1 * GIB ? (group_unit){"MiB", MIB} : (group_unit){"GiB", GIB};
+}
+
+static int decimals(double value) {
+  return value < 0.05 ? 2 : 1;
+}
+
 /* Names come from the user's model, made safe for a terminal. */
-static void print_group(const sn_answer_group *g, uint64_t largest, int width, int bar_room, FILE *out) {
+static void print_group(const sn_answer_group *g, uint64_t largest, int width, int bar_room, group_unit in, FILE *out) {
   char bar[LONGEST_BAR + 1], name[80];
-  double gib = (double)g->bytes / GIB;
+  double value = (double)g->bytes / in.bytes;
   snprintf(name, sizeof name, "%s", g->name);
   fprintf(out, "    %-*s %-*s %5.*f", width, sn_table_clean(name), bar_room, bar_of(g->bytes, largest, bar_room, bar),
-          gib < 0.05 ? 2 : 1, gib);
+          decimals(value), value);
   fputs(*g->advice ? "  " : "", out);
   sn_table_print_clean(out, g->advice);
   fputs("\n", out);
@@ -247,9 +267,11 @@ static void print_group(const sn_answer_group *g, uint64_t largest, int width, i
 
 /* What is needed and is no tensor's. */
 static void print_beside(const sn_answer *a, uint64_t tensors, FILE *out) {
-  fprintf(out, "  beside them: context %.2f", (double)a->context_bytes / GIB);
+  const group_unit in = unit_for(tensors);
+  const int digits = in.bytes < GIB ? 1 : 2;
+  fprintf(out, "  beside them: context %.*f", digits, (double)a->context_bytes / in.bytes);
   if (a->needed_bytes > tensors + a->context_bytes)
-    fprintf(out, ", allocator's slack %.2f", (double)(a->needed_bytes - tensors - a->context_bytes) / GIB);
+    fprintf(out, ", allocator's slack %.*f", digits, (double)(a->needed_bytes - tensors - a->context_bytes) / in.bytes);
   fputs("\n", out);
 }
 
@@ -264,10 +286,11 @@ static void print_groups(const sn_answer *a, FILE *out) {
   }
   int room = width > 80 - BESIDE_BAR - LONGEST_BAR ? 80 - BESIDE_BAR - width : LONGEST_BAR;
   if (room < SHORTEST_BAR) room = SHORTEST_BAR;
-  fprintf(out, "\n  where %.*f GiB are ", all < 1073741824 ? 2 : 1, (double)all / GIB);
+  const group_unit in = unit_for(all);
+  fprintf(out, "\n  where %.*f %s are ", in.bytes == GIB && (double)all < GIB ? 2 : 1, (double)all / in.bytes, in.name);
   sn_table_print_clean(out, a->moment);
   fprintf(out, " (step %" PRIu32 " of %" PRIu32 ")\n", a->step, a->n_steps);
-  for (uint32_t i = 0; i < a->n_groups; i++) print_group(&a->groups[i], largest, width, room, out);
+  for (uint32_t i = 0; i < a->n_groups; i++) print_group(&a->groups[i], largest, width, room, in, out);
   print_beside(a, all, out);
 }
 

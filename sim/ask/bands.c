@@ -29,10 +29,16 @@ void sn_band_of_memory(char text[SN_BAND_TEXT]) {
   snprintf(text, SN_BAND_TEXT, "tensors within %.2g %% of PyTorch's on 9 of 10 of %" PRIu32 " totals", share, b->rows);
 }
 
+static const char measured[] = "times measured on this machine";
+
+bool sn_band_is_measured(const char *time_band) {
+  return strcmp(time_band, measured) == 0;
+}
+
 void sn_band_of_time(const char *card, bool inference, bool calibrated, char text[SN_BAND_TEXT]) {
   const sn_band *b = find(inference ? "inference" : "training", card);
   if (calibrated)
-    snprintf(text, SN_BAND_TEXT, "times measured on this machine");
+    snprintf(text, SN_BAND_TEXT, "%s", measured);
   else if (b)
     snprintf(text, SN_BAND_TEXT, "times within %.0f %% on 9 of 10 of %" PRIu32 " networks", b->nine_of_ten, b->rows);
   else
