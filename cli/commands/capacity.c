@@ -2,6 +2,7 @@
 #include "cli/commands/capacity.h"
 
 #include "base/units.h"
+#include "cli/frame/alike.h"
 #include "cli/frame/report.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
@@ -186,15 +187,6 @@ static void print_host(const sn_binding *b, FILE *out) {
   fputs("what would move it: recomputing in place of sending out, or more --host-memory\n", out);
 }
 
-static void print_rest(const sn_binding *b, FILE *out) {
-  char text[SN_UNIT_TEXT];
-  uint64_t bytes = 0;
-  for (uint32_t i = SHOWN_TENSORS; i < b->n_tensors; i++) bytes += b->tensors[i].bytes;
-  if (b->n_tensors > SHOWN_TENSORS)
-    fprintf(out, "and %" PRIu32 " smaller ones, %s in all; --json lists them\n", b->n_tensors - SHOWN_TENSORS,
-            sn_print_bytes(bytes, text));
-}
-
 sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_err *err) {
   static const sn_table_column columns[] = {
       {"", "MiB", SN_TABLE_NUMBER},
@@ -206,16 +198,19 @@ sn_status sn_capacity_print_tensors(const sn_binding *b, const sn_out *out, sn_e
     print_host(b, out->stream);
     return SN_OK;
   }
+  sn_alike *alike = sn_alike_new(b->tensors, b->n_tensors, err);
+  if (!alike) return err->code;
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  for (uint32_t i = 0; i < b->n_tensors && i < SHOWN_TENSORS; i++) {
-    sn_table_cell(table, "%.3f", (double)b->tensors[i].bytes / SN_MIB);
-    sn_table_cell(table, "%s", b->tensors[i].tensor);
-    sn_table_cell(table, "%s", b->tensors[i].producer);
-    sn_table_cell(table, "%s", b->tensors[i].advice);
+  for (uint32_t i = 0; i < alike->n_groups && i < SHOWN_TENSORS; i++) {
+    sn_table_cell(table, "%.3f", (double)alike->groups[i].bytes / SN_MIB);
+    sn_table_cell(table, "%s", alike->groups[i].tensor);
+    sn_table_cell(table, "%s", alike->groups[i].producer);
+    sn_table_cell(table, "%s", alike->groups[i].first->advice);
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  print_rest(b, out->stream);
+  sn_alike_print_rest(alike, SHOWN_TENSORS, out->stream);
+  sn_alike_free(alike);
   print_cause(b, out->stream);
   print_remedies(b, out->stream);
   return status;

@@ -3,6 +3,7 @@
 #include "cli/frame/report.h"
 
 #include "base/units.h"
+#include "cli/frame/alike.h"
 #include "cli/frame/answer.h"
 #include "cli/frame/table.h"
 #include "models/zoo.h"
@@ -431,15 +432,6 @@ static sn_status print_steps(const sn_result *r, const sn_out *out, sn_err *err)
   return status;
 }
 
-static void print_rest(const sn_result *r, FILE *out) {
-  char text[SN_UNIT_TEXT];
-  uint64_t bytes = 0;
-  for (uint32_t i = EXPLAINED_ROWS; i < r->n_peak; i++) bytes += r->peak[i].bytes;
-  if (r->n_peak > EXPLAINED_ROWS)
-    fprintf(out, "and %" PRIu32 " smaller ones, %s in all; --json lists them\n", r->n_peak - EXPLAINED_ROWS,
-            sn_print_bytes(bytes, text));
-}
-
 /* What sets the pool, of what it consists there, and what would lower it. */
 static void print_pool(const sn_run *run, const sn_result *r, FILE *out) {
   char advice[200];
@@ -473,12 +465,15 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   if (r->peak_fork_bytes)
     fprintf(out->stream, "of which FORK copies: %.3f MiB (%.0f %%)\n", (double)r->peak_fork_bytes / MIB,
             100 * share(r->peak_fork_bytes, r->peak_tensor_bytes));
+  sn_alike *alike = sn_alike_new(r->peak, r->n_peak, err);
+  if (!alike) return err->code;
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  for (uint32_t i = 0; i < r->n_peak && i < EXPLAINED_ROWS; i++) {
-    const sn_peak_row *p = &r->peak[i];
-    sn_table_cell(table, "%.3f", (double)p->bytes / MIB);
-    sn_table_cell(table, "%s", p->tensor);
-    sn_table_cell(table, "%s", p->producer);
+  for (uint32_t i = 0; i < alike->n_groups && i < EXPLAINED_ROWS; i++) {
+    const sn_alike_group *g = &alike->groups[i];
+    const sn_peak_row *p = g->first;
+    sn_table_cell(table, "%.3f", (double)g->bytes / MIB);
+    sn_table_cell(table, "%s", g->tensor);
+    sn_table_cell(table, "%s", g->producer);
     sn_table_cell(table, "%" PRIu32, p->since_step);
     sn_table_cell(table, "%" PRIu32, r->peak_step - p->since_step + 1);
     sn_table_cell(table, "%" PRIu32, p->next_step);
@@ -486,7 +481,8 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
   }
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
-  print_rest(r, out->stream);
+  sn_alike_print_rest(alike, EXPLAINED_ROWS, out->stream);
+  sn_alike_free(alike);
   print_pool(run, r, out->stream);
   return status;
 }
