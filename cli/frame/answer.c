@@ -174,7 +174,11 @@ static void print_verdict(const sn_answer *a, const sn_out *out) {
     print_gib("it needs ", needed, ", ", f);
     print_gib("", left, " are left.", f);
   }
-  if (a->searched && a->largest_batch > 0) fprintf(f, " Largest batch: %" PRIu32 ".", a->largest_batch);
+  if (a->searched && a->largest_batch > 0) {
+    fprintf(f, " Largest batch: %" PRIu32, a->largest_batch);
+    if (a->largest_host_bytes > 0) fprintf(f, ", with %.1f GiB of RAM", (double)a->largest_host_bytes / GIB);
+    fputs(".", f);
+  }
   if (a->searched && a->largest_batch == 0) fputs(" Not even a batch of 1 fits.", f);
   fputs("\n", f);
 }

@@ -137,6 +137,7 @@ static sn_status search(finder *f, sn_answer *answer) {
   if (fit) {
     const sn_fit_answer *best = sn_fit_best(fit);
     answer->largest_batch = best ? best->search.value : 0;
+    answer->largest_host_bytes = best && best->result ? best->result->host_bytes : 0;
     answer->searched = true;
     answer->changes = changes;
     find_changes(f, fit, answer, changes);

@@ -79,6 +79,7 @@ typedef struct sn_answer {
   uint64_t context_bytes; /* of needed_bytes what driver and libraries take */
   uint32_t largest_batch; /* as it stands, of other runtimes by any strategy; 0: not even one image fits, or it was not
                              looked for */
+  uint64_t largest_host_bytes; /* of the host's memory that the largest batch takes; it is not limited by it */
   bool fp32_loss; /* the network's loss has its input made float32, of which the precision is not (models/net.h) */
   bool searched;  /* largest batch and changes were looked for */
   uint32_t n_changes;

@@ -84,6 +84,7 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
             put_count(o, "context_bytes", a->context_bytes) && (!a->fp32_loss || put_raw(o, "fp32_loss", "true")) &&
             put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
+            (a->largest_host_bytes == 0 || put_count(o, "largest_host_bytes", a->largest_host_bytes)) &&
             write_changes(o, a) && write_groups(o, a) && write_bands(o, a);
   char *text = ok ? cJSON_PrintUnformatted(o) : NULL;
   cJSON_Delete(o);
@@ -214,6 +215,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
   a->fp32_loss = sn_json_has(root, "fp32_loss");
+  if (sn_json_has(root, "largest_host_bytes")) a->largest_host_bytes = count(r, root, "largest_host_bytes", MOST_BYTES);
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
   read_groups(r, root, a);
