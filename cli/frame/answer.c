@@ -210,7 +210,7 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
 static sn_status print_changes(const sn_answer *a, const char *unit, const sn_out *out, sn_err *err) {
   char speed[32];
   bool yes = a->verdict == SN_VERDICT_YES;
-  snprintf(speed, sizeof speed, "%s/s", unit);
+  snprintf(speed, sizeof speed, "%s/s", strcmp(unit, "sequences") == 0 ? "seq" : unit); /* 80 columns are few */
   const sn_table_column columns[] = {
       {"", yes ? "  what else there is to gain" : "  what to change", SN_TABLE_TEXT},
       {"", "GPU memory", SN_TABLE_NUMBER | SN_TABLE_GAP},

@@ -455,7 +455,7 @@ static sn_status print_peak(const sn_run *run, const sn_result *r, const sn_out 
       {"", "made by", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_SPARE(1)},
       {"since", "step", SN_TABLE_NUMBER | SN_TABLE_GAP | SN_TABLE_SPARE(3)},
       {"", "steps", SN_TABLE_NUMBER | SN_TABLE_SPARE(2)},
-      {"next", "use", SN_TABLE_NUMBER},
+      {"next", "use", SN_TABLE_NUMBER | SN_TABLE_SPARE(4)},
       {"", "what would remove it", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
   sn_table_printf(out->stream, "\n%s: the peak of %.3f MiB at step %" PRIu32 ", ", r->strategy,
