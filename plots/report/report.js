@@ -113,7 +113,7 @@ function drawVerdict() {
   const r = best || smallest();
   const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value, true), element("small", {}, note)));
   fill("tiles",
-       tile(best ? "Fastest strategy that fits" : "Needs the least", r.strategy, best && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
+       tile(best ? "Fastest strategy that fits" : judged.length > 1 ? "Needs the least" : "As it stands", r.strategy, best && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
        tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
        tile(run.tokens ? "Sequences per second" : "Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
@@ -122,7 +122,7 @@ function drawVerdict() {
 
 function drawFacts() {
   fill("facts", [run.layers + " layers", count(run.parameters) + " parameters", run.tokens ? "sequences of " + run.image_height + " tokens" : (run.image_depth ? "volumes " + run.image_depth + " x " : "images ") + run.image_height + " x " + run.image_width,
-                 "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", run.precision === "fp32" ? "" : run.precision, run.freeze && "frozen: " + run.freeze, "offloading to " + run.external +
+                 "workspace " + run.workspace, "allocator " + run.allocator, run.inference ? "run, not trained" : run.optimizer === "momentum" ? "" : "optimizer " + run.optimizer, run.accumulate > 1 ? run.accumulate + " batches an update" : "", run.precision === "fp32" ? "" : run.precision, answer && answer.fp32_loss ? "loss in float32" : "", run.freeze && "frozen: " + run.freeze, "offloading to " + run.external +
                  (run.shared_link ? " over a shared link" : ""), run.pool_limit ? "pool limited to " + bytes(run.pool_limit) : "",
                  run.host_memory ? "host memory limited to " + bytes(run.host_memory) : "",
                  "run " + run.id].filter((x) => x).join(" \u00b7 "));
