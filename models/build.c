@@ -354,8 +354,3 @@ uint32_t sn_build_loss_positions(sn_builder *b, uint32_t input, sn_loss loss, co
   PRINT_NAME(text)
   return add(b, SN_SOFTMAX, &(sn_attr){.positions = true, .loss = loss}, &input, 1, text);
 }
-
-uint32_t sn_build_softmax_positions(sn_builder *b, uint32_t input, const char *name, ...) {
-  PRINT_NAME(text)
-  return add(b, SN_SOFTMAX, &(sn_attr){.positions = true}, &input, 1, text);
-}

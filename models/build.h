@@ -99,7 +99,6 @@ uint32_t sn_build_attention(sn_builder *b, const uint32_t *inputs, uint32_t n_in
 /* Of each position, without bias; `weights_of`: by another layer's table, 0: by its own. */
 uint32_t sn_build_linear(sn_builder *b, uint32_t input, uint32_t channels, uint32_t weights_of, const char *name, ...)
     SN_NAMED(5);
-uint32_t sn_build_softmax_positions(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);
 /* Of each position, of classes. */
 uint32_t sn_build_loss_positions(sn_builder *b, uint32_t input, sn_loss loss, const char *name, ...) SN_NAMED(4);
 uint32_t sn_build_softmax(sn_builder *b, uint32_t input, const char *name, ...) SN_NAMED(3);

@@ -72,6 +72,6 @@ sn_net *sn__zoo_t5(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, co
   uint32_t x = sn_build_embedding_of(b, table, "decoder.embed_tokens");
   x = build_half(b, x, seen, net, "decoder");
   x = sn_build_linear(b, x, VOCABULARY, table, "lm_head");
-  sn_build_softmax_positions(b, x, "softmax");
+  sn_build_loss_positions(b, x, SN_LOSS_CROSS_ENTROPY, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

@@ -50,6 +50,6 @@ sn_net *sn__zoo_unet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   uint32_t x = level[DOWNS];
   for (unsigned n = 1; n <= DOWNS; n++) x = up(b, x, level[DOWNS - n], (uint32_t)FIRST << (DOWNS - n), n);
   x = sn_build_conv(b, x, (sn_conv){.channels = CLASSES, .kernel = 1}, "outc.conv");
-  sn_build_softmax_positions(b, x, "softmax");
+  sn_build_loss_positions(b, x, SN_LOSS_CROSS_ENTROPY, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

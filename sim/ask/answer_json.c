@@ -214,7 +214,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .searched = largest && !cJSON_IsNull(largest),
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
-  a->fp32_loss = sn_json_has(root, "fp32_loss");
+  a->fp32_loss = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "fp32_loss"));
   if (sn_json_has(root, "largest_host_bytes")) a->largest_host_bytes = count(r, root, "largest_host_bytes", MOST_BYTES);
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);

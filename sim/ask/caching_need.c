@@ -2,7 +2,6 @@
 #include "sim/ask/caching_need.h"
 
 #include "base/checked.h"
-#include "models/lora.h"
 #include "models/op.h"
 #include "sim/graph/route.h"
 
@@ -42,13 +41,9 @@ static void add_parameters(blocks *b) {
   bool gradients_stay = !b->route->dialect->declared && !b->options->iteration.inference;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     uint64_t bytes[SN_PARAMETER_TENSORS];
-    uint32_t pieces = sn_parameter_tensors(&net->layers[i], bytes);
+    uint32_t pieces = sn_precision_parameter_tensors(precision, &net->layers[i], bytes);
     for (int copy = 0; copy <= gradients_stay; copy++)
-      for (uint32_t n = 0; n < pieces; n++) {
-        bool narrow = net->layers[i].nf4 && n == 0;
-        b->before[b->n_before++] =
-            narrow ? sn_nf4_bytes(bytes[n] / 4) : sn_precision_of_parameters(precision, bytes[n]);
-      }
+      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = bytes[n];
     add_buffers(b, &net->layers[i]);
   }
   b->before[b->n_before++] = sn_precision_data_bytes(precision, net);

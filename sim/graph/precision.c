@@ -86,7 +86,15 @@ static uint64_t weights_of(const sn_layer *layer) {
   return layer->parameters - (layer->attr->bias ? layer->attr->channels : 0);
 }
 
-uint64_t sn_precision_layer_bytes(sn_precision precision, const sn_layer *layer) {
+uint32_t sn_precision_parameter_tensors(sn_precision precision, const sn_layer *layer,
+                                        uint64_t bytes[SN_PARAMETER_TENSORS]) {
+  uint32_t count = sn_parameter_tensors(layer, bytes);
+  for (uint32_t i = 0; i < count; i++) bytes[i] = sn_precision_of_parameters(precision, bytes[i]);
+  if (layer->nf4) bytes[0] = sn_nf4_bytes(weights_of(layer));
+  return count;
+}
+
+static uint64_t layer_bytes(sn_precision precision, const sn_layer *layer) {
   uint64_t narrow = layer->nf4 ? weights_of(layer) : 0;
   return (layer->nf4 ? sn_nf4_bytes(narrow) : 0) +
          (layer->parameters - narrow) * sn_precision_parameter_bytes(precision);
@@ -94,7 +102,7 @@ uint64_t sn_precision_layer_bytes(sn_precision precision, const sn_layer *layer)
 
 uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net) {
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) bytes += sn_precision_layer_bytes(precision, &net->layers[i]);
+  for (uint32_t i = 0; i < net->n_layers; i++) bytes += layer_bytes(precision, &net->layers[i]);
   return bytes;
 }
 

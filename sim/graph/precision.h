@@ -34,6 +34,7 @@
 #include "base/err.h"
 #include "models/net.h"
 #include "sim/graph/dialect.h"
+#include "sim/graph/optimizer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,8 +76,10 @@ static inline uint64_t sn_precision_of_parameters(sn_precision precision, uint64
 /* The input batch, whose images have the width of parameters; tokens stay 64-bit numbers. */
 uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net);
 
-/* Bytes of all parameters of a layer, of those of 4 bits too. */
-uint64_t sn_precision_layer_bytes(sn_precision precision, const sn_layer *layer);
+/* sn_parameter_tensors() in this precision; weights of 4 bits take what they do in any. */
+uint32_t sn_precision_parameter_tensors(sn_precision precision, const sn_layer *layer,
+                                        uint64_t bytes[SN_PARAMETER_TENSORS]);
+/* Bytes of all parameters, by the same rule. */
 uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net);
 
 /* What a product makes of weights of 4 bits, in its own width; 0: it has none. */

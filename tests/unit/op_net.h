@@ -76,7 +76,7 @@ static inline sn_net *tokens_net(uint32_t batch, uint32_t tokens, uint32_t vocab
   sn_builder *b = sn_builder_new_tokens("small", batch, tokens, &err);
   uint32_t x = sn_build_position(b, sn_build_embedding(b, vocabulary, channels, "table"), rows, "positions");
   x = sn_build_fc_positions(b, x, 5, "fc");
-  sn_build_softmax_positions(b, x, "softmax");
+  sn_build_loss_positions(b, x, SN_LOSS_CROSS_ENTROPY, "softmax");
   return finish_net(b);
 }
 

@@ -5,6 +5,7 @@
  *   SN_PROP_NETS   how many nets (default 100) */
 #include "sim/ask/fit.h"
 #include "sim/ask/simulate.h"
+#include "tests/unit/pipeline.h"
 #include "tests/unit/random_net.h"
 #include "tests/unit/seed.h"
 
@@ -141,26 +142,18 @@ static void check_adapting(uint64_t seed, const sn_net *net, const sn_device *de
   sn_run_free(run);
 }
 
-static sn_strategy strategy_of(const char *text) {
-  sn_err err = SN_ERR_INIT;
-  sn_strategy strategy;
-  if (sn_strategy_parse(text, &strategy, &err) != SN_OK) fail_msg("%s", err.text);
-  return strategy;
-}
-
 static void test_adapting(void **state) {
   (void)state;
-  const sn_strategy pytorch[] = {strategy_of("pytorch"), strategy_of("pytorch+recompute=units"),
-                                 strategy_of("pytorch+recompute=optimal"), strategy_of("liveness+recompute=optimal")};
-  const sn_strategy corun[] = {strategy_of("liveness+corun=path"), strategy_of("liveness+corun=s12")};
+  const sn_strategy pytorch[] = {parse_strategy("pytorch"), parse_strategy("pytorch+recompute=units"),
+                                 parse_strategy("pytorch+recompute=optimal"),
+                                 parse_strategy("liveness+recompute=optimal")};
+  const sn_strategy corun[] = {parse_strategy("liveness+corun=path"), parse_strategy("liveness+corun=s12")};
   uint64_t first = first_seed(1), count = case_count(NETS);
   for (uint64_t seed = first; seed < first + count; seed++) {
     sn_err err = SN_ERR_INIT;
     uint64_t dice = seed;
-    sn_device gpu, cores;
+    const sn_device gpu = load_gpu("rtx3090"), cores = load_gpu("knl7250");
     sn_options options = SN_OPTIONS_INIT;
-    sn_device_load("rtx3090", &gpu, &err);
-    sn_device_load("knl7250", &cores, &err);
     sn_net *net = random_net_new(&dice, &err);
     if (!net) fail_msg("SN_SEED=%" PRIu64 ": %s", seed, err.text);
     check_adapting(seed, net, &gpu, &options, pytorch, sizeof pytorch / sizeof pytorch[0]);
