@@ -6,6 +6,7 @@
 #include "sim/memory/pack_exact.h"
 
 #include "base/checked.h"
+#include "sim/memory/pack_skyline.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -54,8 +55,11 @@ typedef struct searcher {
   /* over all of them */
   uint64_t nodes;
   const sn_exact_limits *limits;
-  sn_exact *exact;     /* what is told of it meanwhile */
-  bool stopped;        /* somebody asked for that */
+  sn_exact *exact; /* what is told of it meanwhile */
+  bool stopped;    /* somebody asked for that */
+  bool no_memory;
+  sn__life *lives; /* of items, by grains; NULL until the skyline is searched */
+  sn__skyline *sky;
   uint64_t grain;      /* what divides the bytes of all items, and so every offset */
   uint64_t *best;      /* per item: offset */
   uint64_t floor, top; /* less is not possible; of the best */
@@ -216,6 +220,13 @@ static answer solve_all(searcher *s, uint32_t first, uint32_t end, place_from fr
   return a;
 }
 
+/* What stands in `offset`. */
+static void keep(searcher *s) {
+  memcpy(s->best, s->offset, s->count * sizeof *s->best);
+  s->top = 0;
+  for (uint32_t i = 0; i < s->count; i++) s->top = sn_max(s->top, s->offset[i] + s->items[i].bytes);
+}
+
 /* One order, at a capacity. */
 static answer try_order(searcher *s, int order, uint64_t capacity, uint64_t nodes) {
   s->order = order;
@@ -224,24 +235,51 @@ static answer try_order(searcher *s, int order, uint64_t capacity, uint64_t node
   for (uint32_t t = 0; t < s->n_sections; t++)
     if (s->left[t] > capacity) return NONE;
   answer a = solve(s, s->next[list_of(s)], s->n_sections, (place_from){0});
-  if (a == FOUND) {
-    memcpy(s->best, s->offset, s->count * sizeof *s->best);
-    s->top = 0;
-    for (uint32_t i = 0; i < s->count; i++) s->top = sn_max(s->top, s->offset[i] + s->items[i].bytes);
-  }
+  if (a == FOUND) keep(s);
   take_back(s, 0);
   return a;
+}
+
+static bool set_up_skyline(searcher *s) {
+  s->lives = calloc(s->count, sizeof *s->lives);
+  if (!s->lives) return false;
+  for (uint32_t i = 0; i < s->count; i++)
+    s->lives[i] = (sn__life){s->items[i].bytes / s->grain, s->items[i].lower, s->items[i].upper};
+  s->sky = sn__skyline_new(s->lives, s->count, s->n_sections);
+  return s->sky != NULL;
+}
+
+static bool may_look_on(void *s) {
+  return may_look(s);
+}
+
+/* Tries of the beam, which prove nothing. */
+static answer try_skyline(searcher *s, uint64_t capacity, uint64_t nodes) {
+  if (s->count > SN__SKYLINE_MOST || s->no_memory) return STOPPED;
+  if (!s->sky && !set_up_skyline(s)) {
+    s->no_memory = true;
+    return STOPPED;
+  }
+  s->most_nodes = sn_min(s->nodes + nodes, s->exact->most);
+  while (s->nodes < s->most_nodes && !s->stopped) {
+    if (!sn__skyline_try(s->sky, capacity / s->grain, may_look_on, s, s->offset)) continue;
+    for (uint32_t i = 0; i < s->count; i++) s->offset[i] *= s->grain;
+    keep(s);
+    return FOUND;
+  }
+  return STOPPED;
 }
 
 static answer try_capacity(searcher *s, uint64_t capacity, uint64_t nodes) {
   answer a = STOPPED;
   for (int order = 0; order < ORDERS && a == STOPPED; order++) a = try_order(s, order, capacity, nodes);
+  if (a == STOPPED) a = try_skyline(s, capacity, 4 * nodes);
   if (a == NONE) s->floor = capacity - capacity % s->grain + s->grain;
   return a;
 }
 
 static bool may_go_on(const searcher *s) {
-  return s->nodes < s->exact->most && !s->stopped;
+  return s->nodes < s->exact->most && !s->stopped && !s->no_memory;
 }
 
 /* The floor first, then halfway to the best from what could not be decided. */
@@ -391,9 +429,11 @@ static bool set_up(searcher *s, const sn_block *blocks, const entry *begins, ent
 }
 
 static void clear(searcher *s) {
-  void *const parts[] = {s->items, s->first_member, s->members, s->offset, s->lowest, s->placed,      s->next,
-                         s->left,  s->previous,     s->puts,    s->trail,  s->spare,  s->spare_bytes, s->best};
+  void *const parts[] = {s->items,  s->first_member, s->members,     s->offset,   s->lowest,
+                         s->placed, s->next,         s->left,        s->previous, s->puts,
+                         s->trail,  s->spare,        s->spare_bytes, s->best,     s->lives};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
+  sn__skyline_free(s->sky);
 }
 
 /* ---- problems that share no time ---- */
@@ -440,6 +480,7 @@ static sn_status search_one(question *q, uint32_t first, uint32_t n, uint64_t *t
     for (uint32_t i = 0; s.top < *top && i < n; i++) q->offsets[s.items[i].block] = s.best[i];
     *top = s.top;
     if (q->limits->capacity == 0) q->enough = sn_max(q->enough, *top);
+    if (s.no_memory) status = sn_fail_memory(err);
   }
   clear(&s);
   return status;

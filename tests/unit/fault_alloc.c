@@ -18,6 +18,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/ask/split.h"
 #include "sim/memory/pack_exact.h"
+#include "sim/memory/pack_skyline.h"
 #include "sim/plan/make.h"
 #include "sim/plan/place.h"
 #include "sim/play/caching_replay.h"
@@ -305,6 +306,10 @@ static void pack_blocks(scenario *s) {
       sn_pack_exact(list->blocks, list->count, &exact_limits, offsets, &packing, &exact, &s->err) == SN_OK)
     snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)packing.bytes,
              (unsigned long long)exact.nodes);
+  const sn__life life = {4, 0, 2}; /* the exact search's beam, which begins where blocks are many */
+  sn__skyline *sky = offsets ? sn__skyline_new(&life, 1, 2) : NULL;
+  if (offsets && !sky) sn_fail_memory(&s->err);
+  sn__skyline_free(sky);
   free(offsets);
   sn_blocks_free(list);
 }
