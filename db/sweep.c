@@ -149,7 +149,8 @@ sn_status sn_sweep_delete(sn_store *store, int64_t *id, sn_err *err) {
   "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id),"                                                        \
   "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id AND fits),"                                               \
   "  (SELECT count(*) FROM points WHERE sweep_id = sweeps.id AND failure <> ''),"                                      \
-  "  coalesce(CASE WHEN json_valid(grid) THEN json_extract(grid, '$.freeze') END, '')"                                 \
+  "  coalesce(CASE WHEN json_valid(grid) THEN json_extract(grid, '$.freeze') END, ''),"                                \
+  "  coalesce(CASE WHEN json_valid(grid) THEN json_extract(grid, '$.margin') END, '')"                                 \
   " FROM sweeps"
 
 static const char *take_text(sqlite3_stmt *statement, int at, sn_arena *arena) {
@@ -163,12 +164,13 @@ static sn_status read_line(sn_store *store, sqlite3_stmt *statement, sn_sweep_li
                           .created = take_text(statement, 1, arena),
                           .version = take_text(statement, 2, arena),
                           .grid = take_text(statement, 3, arena),
-                          .freeze = take_text(statement, 9, arena)};
+                          .freeze = take_text(statement, 9, arena),
+                          .margin = take_text(statement, 10, arena)};
   uint32_t *const counts[] = {&line->n_points, &line->sessions, &line->n_stored, &line->n_fit, &line->n_failed};
   for (int i = 0; i < 5; i++)
     if (sn__column_count(statement, 4 + i, counts[i]) != SQLITE_OK)
       return sn__store_damaged(store, "a count of a sweep is none", err);
-  return line->created && line->version && line->grid && line->freeze ? SN_OK : sn_fail_memory(err);
+  return line->created && line->version && line->grid && line->freeze && line->margin ? SN_OK : sn_fail_memory(err);
 }
 
 static sn_status get_head(sn_store *store, int64_t id, sn_sweep *sweep, sn_err *err) {

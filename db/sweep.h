@@ -52,7 +52,8 @@ bool sn_sweep_row_beats(const sn_sweep_row *row, const sn_sweep_row *best);
 
 typedef struct sn_sweep_line {
   int64_t id;
-  const char *created, *version, *grid, *freeze; /* grid: its text; freeze: of it, "": none */
+  const char *created, *version, *grid; /* grid: its text, and of it, "": none: */
+  const char *freeze, *margin;
   uint32_t n_points, n_stored, n_fit, n_failed;
   uint32_t sessions; /* how often it was begun or gone on with */
 } sn_sweep_line;

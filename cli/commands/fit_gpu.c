@@ -152,8 +152,8 @@ static void print_heading(const sn_question *q, FILE *out) {
           out);
   sn_capacity_print_switches(q, out);
   fprintf(out, ", workspace %s", sn_workspace_name(q->options.workspace));
-  if (q->args->margin_percent > 0)
-    fprintf(out, "; %g%% of each kept free (--margin)", q->args->margin_percent);
+  if (q->args->margin.percent > 0)
+    fprintf(out, "; %g%% of each kept free (--margin)", q->args->margin.percent);
   else if (q->args->margin.bytes)
     fprintf(out, "; %s of each kept free (--margin)", sn_print_bytes(q->args->margin.bytes, text));
   fputs("\n\n", out);

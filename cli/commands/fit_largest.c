@@ -293,7 +293,7 @@ static sn_status fail_no_fit(const asked *a, sn_err *err) {
   if (memory && try_strategies(a, strategies, sizeof strategies, err) == SN_OK &&
       try_batch(a, batch, sizeof batch, err) == SN_OK) {
     const sn_memory_answer *least = sn_memory_best(memory);
-    uint64_t bytes = sn_question_with_margin(&a->question, least->memory_bytes);
+    uint64_t bytes = sn_margin_around(a->question.args->margin, least->memory_bytes);
     if (least->memory_bytes == 0)
       sn_capacity_fail_host(&a->question, least->strategy, least->result->host_bytes, err);
     else if (least->memory_bytes <= a->question.device.memory_bytes)

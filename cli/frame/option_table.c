@@ -89,8 +89,10 @@ static const sn_option options[] = {
     {"accumulates", "N,..", 0, SN_CMD_SWEEP, "Points", "Batches that an update is made of. Default: 1.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_ACCUMULATES])},
     {"precisions", "fp32|tf32|tf32-conv|bf16|fp16|amp-bf16|amp-fp16,..", 0, SN_CMD_SWEEP, "Points",
-     "Bytes of what is trained. With amp-.., PyTorch's strategies are the default. Default: fp32.", sn__parse_list,
-     offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
+     "Bytes of what is trained. With amp-.., PyTorch's strategies are the default. Default: as PyTorch starts, "
+     "tf32-conv "
+     "where all GPUs have TF32, else fp32; of SuperNeurons fp32.",
+     sn__parse_list, offsetof(sn_args, axes[SN_AXIS_PRECISIONS])},
     {"pools", "SIZE|all,..", 0, SN_CMD_SWEEP, "Points",
      "Sizes of the pool, such as 3GiB, and all: what the device has left. Default: all.", sn__parse_list,
      offsetof(sn_args, axes[SN_AXIS_POOLS])},
@@ -215,7 +217,7 @@ static const sn_option options[] = {
     {"for", "pytorch|superneurons|mxnet|singa|all", 0, SN_CMD_PLOT | SN_CMD_REPORT, "How",
      "Of a run: the strategies of that runtime alone, and its verdict. Default: all that it has.", sn__parse_for,
      offsetof(sn_args, runtime)},
-    {"margin", "SIZE|P%", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE, "Where",
+    {"margin", "SIZE|P%", 0, SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP, "Where",
      "Usable memory to keep free, for a larger context, fragmentation by other allocations and what a framework adds: "
      "a size, or a share of the usable memory (5%). Default: none.",
      sn__parse_margin, 0},

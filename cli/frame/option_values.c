@@ -365,16 +365,9 @@ sn_status sn__parse_which(const char *what, const char *text, void *place, sn_er
   return take_only(what, text, "gpu", place, err);
 }
 
-/* "5%" of the memory, or a size; the later one counts. */
+/* The later one counts. */
 sn_status sn__parse_margin(const char *what, const char *text, void *place, sn_err *err) {
   sn_args *args = place;
-  char *end;
-  double percent = strtod(text, &end);
-  args->margin_percent = 0;
-  args->margin = (sn_args_bytes){.given = true};
-  if (end == text || strcmp(end, "%") != 0) return take_bytes(what, text, 0, &args->margin, err);
-  if (!(percent >= 0 && percent < 100))
-    return sn_fail(err, SN_BAD_USAGE, "%s: a share is from 0%% to below 100%%, not %.40s", what, text);
-  args->margin_percent = percent;
-  return SN_OK;
+  args->margin_text = text;
+  return sn_margin_parse(text, what, &args->margin, err);
 }

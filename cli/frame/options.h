@@ -103,8 +103,8 @@ typedef struct sn_args {
   uint32_t jobs;               /* 0: not given */
   bool csv, fresh;
   const char *max, *min, *which; /* of `fit`: the knob, "memory", "gpu"; NULL: not given */
-  sn_args_bytes margin;
-  double margin_percent;                  /* where the margin is a share of the memory; else 0 */
+  const char *margin_text;       /* of --margin, checked; NULL: not given */
+  sn_margin margin;
   const char *operands[SN_ARGS_OPERANDS]; /* all of the command's operands */
   uint32_t n_operands;
   const char *name;  /* of a run to be stored, or part of the names to list; NULL: not given */

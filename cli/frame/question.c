@@ -24,12 +24,7 @@ static sn_status check_complete(const sn_args *args, sn_err *err) {
   return SN_OK;
 }
 
-static uint64_t margin_of(const sn_args *args, uint64_t memory_bytes) {
-  return args->margin_percent > 0 ? (uint64_t)((double)memory_bytes * args->margin_percent / 100) : args->margin.bytes;
-}
-
 sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *margin_bytes, sn_err *err) {
-  char margin[SN_UNIT_TEXT], memory[SN_UNIT_TEXT];
   if (args->memory.given) {
     device->memory_bytes = args->memory.bytes;
     device->memory_nominal = false;
@@ -41,12 +36,7 @@ sn_status sn_question_adapt(const sn_args *args, sn_device *device, uint64_t *ma
     device->conv_context_bytes = device->kernel_bytes = 0;
   }
   if (args->host_memory.given) device->host_memory_bytes = args->host_memory.bytes;
-  *margin_bytes = margin_of(args, device->memory_bytes);
-  if (*margin_bytes >= device->memory_bytes)
-    return sn_fail(err, SN_BAD_USAGE, "--margin: %s of the %s on %s leave nothing; choose less",
-                   sn_print_bytes(*margin_bytes, margin), sn_print_bytes(device->memory_bytes, memory), device->name);
-  device->memory_bytes -= *margin_bytes;
-  return SN_OK;
+  return sn_margin_take(args->margin, device, margin_bytes, err);
 }
 
 /* What becomes of a store that cannot be read. Where the answer is stored as well, storing fails for the same reason:
@@ -269,11 +259,6 @@ sn_status sn_question_load(const sn_args *args, sn_question *question, sn_err *e
   else
     sn_question_free(question);
   return err->code;
-}
-
-uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes) {
-  double share = question->args->margin_percent / 100;
-  return share > 0 ? (uint64_t)((double)bytes / (1 - share)) + 1 : bytes + question->margin_bytes;
 }
 
 void sn_question_free(sn_question *question) {

@@ -57,8 +57,6 @@ void sn_question_settle_precision(sn_question *question, const sn_net *net);
  * sees the whole image has parameters for every pixel. */
 sn_net *sn_question_net(const sn_args *args, sn_err *err);
 
-/* The memory of which `bytes` are left when the margin is kept free. */
-uint64_t sn_question_with_margin(const sn_question *question, uint64_t bytes);
 void sn_question_free(sn_question *question);
 
 /* Where nothing fits: records SN_NO_FIT with what is needed, what there is and what would fit (sim/ask/remedy.h).

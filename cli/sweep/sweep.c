@@ -24,8 +24,8 @@ enum { PATH_ROOM = 4096 };
 static bool has_axes(const sn_args *args) {
   bool any = args->n_strategies > 0 || args->sequences.count > 0 || args->image > 0 || args->shared_link ||
              args->host_memory.given || args->placement_given || args->inference || args->accumulate > 0 ||
-             *args->freeze || args->lora || args->loss || args->optimizer != SN_OPTIMIZER_MOMENTUM ||
-             args->precision_given;
+             *args->freeze || args->margin_text || args->lora || args->loss ||
+             args->optimizer != SN_OPTIMIZER_MOMENTUM || args->precision_given;
   for (sn_axis axis = 0; axis < SN_AXES; axis++) any = any || args->axes[axis].count > 0;
   return any;
 }
@@ -87,6 +87,7 @@ static sn_status add_single(const sn_args *args, sn_grid *grid, sn_err *err) {
   grid->placement = args->placement;
   grid->inference = args->inference;
   grid->freeze = args->freeze;
+  if (args->margin_text) grid->margin = args->margin_text;
   return err->code;
 }
 
@@ -117,14 +118,32 @@ static sn_grid *grid_of_store(const sn_args *args, sn_store *store, int64_t *id,
   return grid;
 }
 
+/* Points are fp32 where one GPU has no TF32, though PyTorch starts with it on the others. */
+static void tell_precision(const sn_args *args, const sn_grid *grid) {
+  const sn_device *without = NULL;
+  bool starts = false, own = args->operand || args->grid || args->precision_given;
+  if (own || args->axes[SN_AXIS_PRECISIONS].count > 0 || grid->origin != SN_NETS_OF_TORCHVISION) return;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++) {
+    bool starts_in_fp32 = sn_device_starts_in(&grid->devices[i], NULL) == SN_FP32;
+    if (starts_in_fp32) without = &grid->devices[i];
+    starts = starts || !starts_in_fp32;
+  }
+  if (starts && without)
+    sn_out_say("note: fp32 at all points, as %s has no TF32; PyTorch starts with --precisions tf32-conv on the others",
+               without->name);
+}
+
 static sn_grid *load_grid(const sn_args *args, sn_store *store, int64_t *id, sn_err *err) {
   sn_grid *grid = args->operand ? grid_of_store(args, store, id, err)
                   : args->grid  ? sn_grid_load(args->grid, err)
                                 : grid_of_args(args, err);
   if (grid) grid->runtime = args->runtime;
   if (grid && grid->n[SN_AXIS_GPUS] == 0) sn_grid_add(grid, SN_AXIS_GPUS, sn_gpu_unnamed().name, err);
-  if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK && sn_clash_check_grid(args, grid, err) == SN_OK)
+  if (grid && err->code == SN_OK && sn_grid_finish(grid, err) == SN_OK &&
+      sn_clash_check_grid(args, grid, err) == SN_OK) {
+    tell_precision(args, grid);
     return grid;
+  }
   sn_grid_free(grid);
   return NULL;
 }

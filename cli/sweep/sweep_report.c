@@ -175,6 +175,7 @@ static void print_heading(const sn_sweep *sweep, FILE *out) {
   if (h->n_failed) fprintf(out, ", %" PRIu32 " failed", h->n_failed);
   if (sweep->n_rows > 0 && sweep->rows[0].inference) fputs("; run and not trained", out);
   if (*h->freeze) fprintf(out, "; frozen: %s", h->freeze);
+  if (*h->margin) fprintf(out, "; %s of each GPU's memory kept free", h->margin);
   if (one_precision(sweep)) fprintf(out, "; %s", one_precision(sweep));
   fputs("\n\n", out);
 }

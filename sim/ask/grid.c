@@ -33,7 +33,7 @@ const char *sn_grid_axis_name(const sn_grid *grid, sn_axis axis) {
 sn_grid *sn_grid_new(sn_err *err) {
   sn_grid *grid = calloc(1, sizeof *grid);
   if (grid) grid->arena = sn_arena_new();
-  if (grid) grid->freeze = "";
+  if (grid) grid->freeze = grid->margin = "";
   if (grid && grid->arena) return grid;
   sn_fail_memory(err);
   free(grid);
@@ -372,12 +372,15 @@ static void add_strategies(sn_grid *grid) {
   grid->n[SN_AXIS_STRATEGIES] = sn_runtime_strategies(runtime, iteration, grid->strategies);
 }
 
-/* That of PyTorch as it starts, where the question is PyTorch's. */
+/* That of PyTorch as it starts, where the question is PyTorch's and all GPUs have it; networks of tokens have no
+ * convolutions. */
 static sn_precision starts_in(const sn_grid *grid) {
-  if (grid->origin != SN_NETS_OF_TORCHVISION) return SN_FP32;
+  uint32_t of_images = 0;
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++) of_images += !sn_net_is_sequence(grid->nets[i]);
+  if (grid->origin != SN_NETS_OF_TORCHVISION || of_images == 0) return SN_FP32;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
-    if (sn_device_starts_in(&grid->devices[i], NULL) != SN_FP32) return SN_TF32_CONV;
-  return SN_FP32;
+    if (sn_device_starts_in(&grid->devices[i], NULL) == SN_FP32) return SN_FP32;
+  return SN_TF32_CONV;
 }
 
 static sn_status add_defaults(sn_grid *grid, sn_err *err) {
@@ -389,8 +392,12 @@ static sn_status add_defaults(sn_grid *grid, sn_err *err) {
   };
   for (sn_axis axis = 0; axis < SN_AXES && err->code == SN_OK; axis++)
     if (grid->n[axis] == 0 && defaults[axis]) sn_grid_add(grid, axis, defaults[axis], err);
-  if (err->code == SN_OK && grid->n[SN_AXIS_PRECISIONS] == 0)
-    sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(starts_in(grid)), err);
+  return err->code;
+}
+
+/* What the GPUs and the runtime say, where nobody else does. */
+static sn_status add_precision_and_strategies(sn_grid *grid, sn_err *err) {
+  if (grid->n[SN_AXIS_PRECISIONS] == 0) sn_grid_add(grid, SN_AXIS_PRECISIONS, sn_precision_name(starts_in(grid)), err);
   if (err->code == SN_OK && grid->n[SN_AXIS_STRATEGIES] == 0) add_strategies(grid);
   return err->code;
 }
@@ -471,14 +478,40 @@ static sn_status check_net(sn_grid *grid, const char *spec, uint32_t known, sn_e
   return note_file(grid, spec, known, err);
 }
 
-static sn_status check_names(sn_grid *grid, sn_err *err) {
-  uint32_t known = grid->n_files;
+/* 0: its own. */
+static sn_device with_memory(const sn_device *profile, uint64_t memory_bytes) {
+  sn_device device = *profile;
+  if (memory_bytes) {
+    device.memory_bytes = memory_bytes;
+    device.memory_nominal = false;
+  }
+  return device;
+}
+
+/* Does it leave something of each memory of each GPU? */
+static sn_status check_margin(sn_grid *grid, sn_err *err) {
+  if (*grid->margin && sn_margin_parse(grid->margin, "margin", &grid->kept_free, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++)
+    for (uint32_t m = 0; m < grid->n[SN_AXIS_MEMORIES]; m++) {
+      sn_device device = with_memory(&grid->devices[i], grid->memories[m]);
+      uint64_t kept_bytes;
+      if (sn_margin_take(grid->kept_free, &device, &kept_bytes, err) != SN_OK) return err->code;
+    }
+  return SN_OK;
+}
+
+/* `known`: how many files the grid's text told of. */
+static sn_status load_gpus(sn_grid *grid, uint32_t known, sn_err *err) {
+  for (uint32_t i = 0; i < grid->n[SN_AXIS_GPUS]; i++) {
     if (sn_device_load(grid->gpus[i], &grid->devices[i], err) != SN_OK ||
         note_file(grid, grid->gpus[i], known, err) != SN_OK)
       return err->code;
-  for (uint32_t i = 0; grid->host_memory_bytes && i < grid->n[SN_AXIS_GPUS]; i++)
-    grid->devices[i].host_memory_bytes = grid->host_memory_bytes;
+    if (grid->host_memory_bytes) grid->devices[i].host_memory_bytes = grid->host_memory_bytes;
+  }
+  return check_margin(grid, err);
+}
+
+static sn_status check_nets(sn_grid *grid, uint32_t known, sn_err *err) {
   for (uint32_t i = 0; i < grid->n[SN_AXIS_NETS]; i++)
     if (check_net(grid, grid->nets[i], known, err) != SN_OK) return err->code;
   return SN_OK;
@@ -497,10 +530,11 @@ sn_status sn_grid_finish(sn_grid *grid, sn_err *err) {
   static const char example[] = "for instance: snsim sweep --nets alexnet,vgg16 --batches 16:256:16";
   if (grid->n[SN_AXIS_NETS] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs nets; %s", example);
   if (grid->n[SN_AXIS_BATCHES] == 0) return sn_fail(err, SN_BAD_USAGE, "a sweep needs batches; %s", example);
-  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || check_iteration(grid, err) != SN_OK ||
-      count_points(grid, err) != SN_OK)
+  uint32_t known = grid->n_files;
+  if (check_version(grid, err) != SN_OK || add_defaults(grid, err) != SN_OK || load_gpus(grid, known, err) != SN_OK ||
+      add_precision_and_strategies(grid, err) != SN_OK || check_iteration(grid, err) != SN_OK ||
+      count_points(grid, err) != SN_OK || check_nets(grid, known, err) != SN_OK)
     return err->code;
-  if (check_names(grid, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < grid->n[SN_AXIS_PRECISIONS] && err->code == SN_OK; i++)
     check_precision(grid, precision_of(grid, i), err);
   return err->code;
@@ -556,11 +590,9 @@ sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]) 
 }
 
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]) {
-  sn_device device = grid->devices[at[SN_AXIS_GPUS]];
-  uint64_t memory_bytes = grid->memories[at[SN_AXIS_MEMORIES]];
-  if (memory_bytes) {
-    device.memory_bytes = memory_bytes;
-    device.memory_nominal = false;
-  }
+  sn_device device = with_memory(&grid->devices[at[SN_AXIS_GPUS]], grid->memories[at[SN_AXIS_MEMORIES]]);
+  uint64_t kept_bytes;
+  sn_err err = SN_ERR_INIT;
+  sn_margin_take(grid->kept_free, &device, &kept_bytes, &err); /* which the finished grid can */
   return device;
 }

@@ -22,7 +22,7 @@
 #include "base/err.h"
 #include "models/resolve.h"
 #include "sim/ask/simulate.h"
-#include "sim/device/device.h"
+#include "sim/device/margin.h"
 #include "sim/policy/runtime.h"
 #include "sim/policy/strategy.h"
 
@@ -41,7 +41,7 @@ typedef enum sn_axis {
   SN_AXIS_ALLOCATORS,  /* default pool */
   SN_AXIS_OPTIMIZERS,  /* default momentum */
   SN_AXIS_ACCUMULATES, /* batches an update; default 1 */
-  SN_AXIS_PRECISIONS,  /* default: PyTorch as it starts, tf32-conv where some GPU has it, of its questions, else fp32 */
+  SN_AXIS_PRECISIONS,  /* default: tf32-conv, as PyTorch starts, of its questions where all GPUs have it; else fp32 */
   SN_AXIS_POOLS,       /* sizes, or "all": whatever the device has left; default all */
   SN_AXIS_BATCHES,     /* numbers, ranges LOW:HIGH:STEP or LOW:HIGH:xFACTOR */
   SN_AXIS_STRATEGIES,  /* default the 13 of sn_strategy_default(); of two-byte precisions, PyTorch's */
@@ -86,9 +86,11 @@ typedef struct sn_grid {
   bool inference;             /* networks are run, not trained, at every point */
   const char *freeze;         /* layers that are not trained at any point (sim/graph/freeze.h); "": none */
   uint64_t host_memory_bytes; /* of every GPU's host; 0: what its profile says */
+  const char *margin;         /* of every GPU's memory, kept free (sim/device/margin.h); "": none */
   const char *version;        /* of the snsim whose grid it is; NULL until it is finished */
   /* set by sn_grid_finish() */
   uint32_t n_groups, n_points;
+  sn_margin kept_free;
   sn_device devices[SN_GRID_GPUS];
   uint32_t n_files;
   sn_grid_file files[SN_GRID_FILES];
@@ -137,7 +139,7 @@ uint32_t sn_grid_family_size(const sn_grid *grid); /* groups of a family, whose 
 sn_iteration sn_grid_iteration(const sn_grid *grid, const uint32_t at[SN_AXES]);
 /* Whether a GPU has the precision, as a fault of a grid and not of an option. SN_BAD_USAGE. */
 sn_status sn_grid_check_precision(const sn_device *device, sn_precision precision, sn_err *err);
-/* The GPU of a group of a finished grid, with the memory that it has there. */
+/* The GPU of a group of a finished grid, with the memory that it has there, without the margin. */
 sn_device sn_grid_device(const sn_grid *grid, const uint32_t at[SN_AXES]);
 
 #endif

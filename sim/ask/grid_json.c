@@ -14,10 +14,11 @@
 
 enum { VALUE = 64, DIGITS = 17 };
 
-static const char *const keys[] = {"snsim_grid",  "version",     "nets",      "gpus",       "workspaces", "externals",
-                                   "allocators",  "pools",       "batches",   "strategies", "image",      "shared_link",
-                                   "host_memory", "placement",   "files",     "images",     "memories",   "links",
-                                   "optimizers",  "accumulates", "inference", "precisions", "sequences",  "freeze"};
+static const char *const keys[] = {"snsim_grid", "version",     "nets",        "gpus",       "workspaces",
+                                   "externals",  "allocators",  "pools",       "batches",    "strategies",
+                                   "image",      "shared_link", "host_memory", "placement",  "files",
+                                   "images",     "memories",    "links",       "optimizers", "accumulates",
+                                   "inference",  "precisions",  "sequences",   "freeze",     "margin"};
 
 /* ---- reading ---- */
 
@@ -140,11 +141,24 @@ static sn_status read_freeze(const sn_json *doc, sn_grid *grid, sn_err *err) {
   return grid->freeze ? SN_OK : sn_fail_memory(err);
 }
 
+static sn_status read_margin(const sn_json *doc, sn_grid *grid, sn_err *err) {
+  const cJSON *root = sn_json_root(doc);
+  sn_margin margin;
+  sn_err reason = SN_ERR_INIT;
+  if (!sn_json_has(root, "margin")) return SN_OK;
+  const char *text = sn_json_text(doc, root, "margin", err);
+  if (!text) return err->code;
+  if (sn_margin_parse(text, "margin", &margin, &reason) != SN_OK)
+    return sn_json_fail(doc, cJSON_GetObjectItemCaseSensitive(root, "margin"), err, "%s", reason.text);
+  grid->margin = sn_arena_text(grid->arena, text);
+  return grid->margin ? SN_OK : sn_fail_memory(err);
+}
+
 static sn_status read_scalars(const sn_json *doc, sn_grid *grid, sn_err *err) {
   const cJSON *root = sn_json_root(doc);
   if (read_image(doc, grid, err) != SN_OK || read_shared_link(doc, grid, err) != SN_OK) return err->code;
   if (read_host_memory(doc, grid, err) != SN_OK || read_placement(doc, grid, err) != SN_OK ||
-      read_freeze(doc, grid, err) != SN_OK)
+      read_freeze(doc, grid, err) != SN_OK || read_margin(doc, grid, err) != SN_OK)
     return err->code;
   if (sn_json_has(root, "inference") && sn_json_bool(doc, root, "inference", &grid->inference, err) != SN_OK)
     return err->code;
@@ -278,6 +292,7 @@ static bool write_all(const sn_grid *grid, cJSON *root) {
   snprintf(digits, sizeof digits, "%" PRIu64 "B", grid->host_memory_bytes);
   if (grid->host_memory_bytes && !cJSON_AddStringToObject(root, "host_memory", digits)) return false;
   if (grid->inference && !cJSON_AddBoolToObject(root, "inference", true)) return false;
+  if (*grid->margin && !cJSON_AddStringToObject(root, "margin", grid->margin)) return false;
   if (*grid->freeze && !cJSON_AddStringToObject(root, "freeze", grid->freeze)) return false;
   const char *placement = sn_placement_name(grid->placement);
   if (grid->placement != SN_PLACEMENT_PACKED && !cJSON_AddStringToObject(root, "placement", placement)) return false;

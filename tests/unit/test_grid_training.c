@@ -51,6 +51,64 @@ static sn_point point_of(sn_grid *grid) {
   return p[0];
 }
 
+static sn_grid *grid_with_margin(const char *margin) {
+  sn_grid *grid = grid_that_freezes("", "pytorch");
+  add(grid, SN_AXIS_GPUS, "rtx3090,k40c");
+  add(grid, SN_AXIS_MEMORIES, "own,8GiB");
+  grid->margin = margin;
+  return grid;
+}
+
+/* A share of what each GPU has, or of the memory that it is given; the text keeps it. */
+static void margin_is_kept_free_at_all_points(void **unused) {
+  (void)unused;
+  enum { GPU, MEMORY };
+  sn_err err = SN_ERR_INIT;
+  sn_grid *grid = grid_with_margin("25%"), *whole = grid_with_margin("");
+  finish(grid);
+  finish(whole);
+  for (uint32_t group = 0; group < 4; group++) {
+    uint32_t at[SN_AXES];
+    sn_grid_at(grid, group, at);
+    uint64_t all = sn_grid_device(whole, at).memory_bytes;
+    assert_int_equal(sn_grid_device(grid, at).memory_bytes, all - all / 4);
+  }
+  const char *text = sn_grid_text(grid, &err);
+  assert_non_null(strstr(text, "\"margin\":\"25%\""));
+  assert_null(strstr(sn_grid_text(whole, &err), "margin"));
+  sn_grid *again = sn_grid_parse("again", text, strlen(text), &err);
+  assert_string_equal(again->margin, "25%");
+  sn_grid_free(again);
+  sn_grid_free(whole);
+  sn_grid_free(grid);
+  refuse_finish(grid_with_margin("8GiB"), SN_BAD_USAGE, "8.00 GiB of the 8.00 GiB on rtx3090 leave nothing");
+  refuse_finish(grid_with_margin("100%"), SN_BAD_USAGE, "a share is from 0% to below 100%");
+}
+
+/* Of PyTorch's questions convolutions are in TF32 where all GPUs have it, as PyTorch starts. */
+static void precision_is_pytorchs_where_none_is_named(void **unused) {
+  (void)unused;
+  static const struct {
+    const char *gpus;
+    sn_net_origin origin;
+    sn_precision precision;
+  } cases[] = {{"rtx3090", SN_NETS_OF_TORCHVISION, SN_TF32_CONV},
+               {"rtx3090,a100_40", SN_NETS_OF_TORCHVISION, SN_TF32_CONV},
+               {"rtx3090,k40c", SN_NETS_OF_TORCHVISION, SN_FP32},
+               {"rtx3090", SN_NETS_OF_PAPERS, SN_FP32}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    sn_grid *grid = new_grid();
+    grid->origin = cases[i].origin;
+    add(grid, SN_AXIS_NETS, "tv_alexnet");
+    add(grid, SN_AXIS_BATCHES, "8");
+    add(grid, SN_AXIS_GPUS, cases[i].gpus);
+    finish(grid);
+    assert_int_equal(grid->n[SN_AXIS_PRECISIONS], 1);
+    assert_int_equal(grid->precisions[0], cases[i].precision);
+    sn_grid_free(grid);
+  }
+}
+
 static void frozen_layers_are_so_at_all_points(void **unused) {
   (void)unused;
   sn_err err = SN_ERR_INIT;
@@ -125,6 +183,8 @@ static void onnx_files_are_noted_too(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inference_is_of_all_points),
+      cmocka_unit_test(margin_is_kept_free_at_all_points),
+      cmocka_unit_test(precision_is_pytorchs_where_none_is_named),
       cmocka_unit_test(frozen_layers_are_so_at_all_points),
       cmocka_unit_test(networks_get_their_loss_and_adapters),
       cmocka_unit_test(onnx_files_are_noted_too),

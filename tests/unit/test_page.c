@@ -228,7 +228,7 @@ static void too_many_rows(void **state) {
 /* A sweep of as many as four points; the caller frees its arena. */
 static sn_sweep make_sweep(uint32_t n_rows) {
   sn_sweep sweep = {
-      .head = {3, "then", evil, evil, evil, 9, n_rows, 1, 1, 1}, .n_rows = n_rows, .arena = sn_arena_new()};
+      .head = {3, "then", evil, evil, evil, evil, 9, n_rows, 1, 1, 1}, .n_rows = n_rows, .arena = sn_arena_new()};
   assert_non_null(sweep.arena);
   sn_sweep_row *rows = sn_arena_alloc(sweep.arena, 4, sizeof *rows);
   assert_non_null(rows);
