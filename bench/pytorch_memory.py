@@ -189,7 +189,8 @@ def measure(network, name, batch, optimizer, options):
         tracker.leave_alone(each for each in net.parameters() if not each.requires_grad)
         tracker.track_external(net, update)
         with tracker:
-            images = torch.randn(batch, *network["input"], dtype=DTYPES.get(options.precision, torch.float32))
+            sides = [int(side) for side in options.image.split("x")] * 2 if options.image else network["input"][-2:]
+            images = torch.randn(batch, *network["input"][:-2], *sides[:2], dtype=DTYPES.get(options.precision, torch.float32))
             if options.inference:
                 run(net, images, tracker, options.precision)
             else:
@@ -216,6 +217,8 @@ def ask(program, *arguments):
 def simulate(name, batch, optimizer, options):
     chosen = [] if optimizer == "momentum" else ["--optimizer", optimizer]
     what = ["--inference"] if options.inference else ["--accumulate", str(options.accumulate)]
+    if options.image:
+        what += ["--image", options.image]
     if options.freeze:
         what += ["--freeze", ",".join(options.freeze)]
     if options.precision != "fp32":
@@ -248,6 +251,7 @@ def main():
     parser.add_argument("--net", type=words_of, default=["tv_resnet50"], help="names and files, parted by commas")
     parser.add_argument("--batch", type=words_of, default=["32"], help="batches, parted by commas")
     parser.add_argument("--optimizer", type=words_of, default=["momentum"], help="of sgd, momentum, adam, adamw, adam8bit, adamw8bit")
+    parser.add_argument("--image", metavar="N|HxW", help="the size of images, instead of the network's own; torchvision's networks")
     parser.add_argument("--accumulate", type=int, default=1, metavar="N", help="batches an update (default: 1)")
     parser.add_argument("--precision", choices=("fp32", "bf16", "fp16", "amp-bf16", "amp-fp16"), default="fp32")
     parser.add_argument("--freeze", type=words_of, default=[], metavar="GLOB,..", help="modules that are not trained")

@@ -147,10 +147,11 @@ static bool read_sides(sn__mistakes *m, uint32_t image, uint64_t side[INPUT_SIDE
     MISTAKE(m, input,
             "\"input\" must be three numbers: [channels, height, width]; of volumes four: [channels, depth, height, "
             "width]");
-  if (!m->failed && image && side[HEIGHT] != side[WIDTH])
-    MISTAKE(m, input, "its images of %ux%u are not square; change \"input\" instead", (unsigned)side[HEIGHT],
+  if (!m->failed && image && !sn_image_is_oblong(image) && side[HEIGHT] != side[WIDTH])
+    MISTAKE(m, input, "its images of %ux%u are not square; give both sides, as --image HxW", (unsigned)side[HEIGHT],
             (unsigned)side[WIDTH]);
-  if (image) side[HEIGHT] = side[WIDTH] = image;
+  if (image) side[HEIGHT] = sn_image_height(image);
+  if (image) side[WIDTH] = sn_image_width(image);
   return !m->failed;
 }
 
@@ -160,6 +161,7 @@ static bool read_tokens(sn__mistakes *m, uint32_t length, uint64_t *tokens) {
   m->failed = false;
   if (sn_json_has(root, "input")) MISTAKE(m, root, "\"input\" and \"tokens\" are both given; keep one");
   if (sn_json_count(m->doc, root, "tokens", 1, SN_MAX_DIM, tokens, &m->at)) sn__mistakes_note(m, root);
+  if (sn_image_is_oblong(length)) MISTAKE(m, root, "it reads sequences of tokens; give --sequence, not --image");
   if (length) *tokens = length;
   return !m->failed;
 }

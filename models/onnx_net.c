@@ -250,7 +250,8 @@ static sn_status begin(sn__importer *m, const char *title, uint32_t image) {
   const bool volumes = in->rank == 5;
   for (uint32_t i = 1; i < in->rank; i++) {
     bool free_side = i >= (volumes ? 3 : 2) || tokens;
-    int64_t dim = image && free_side ? image : in->dims[i];
+    uint32_t asked = i + 1 < in->rank ? sn_image_height(image) : sn_image_width(image);
+    int64_t dim = image && free_side ? asked : in->dims[i];
     if (dim < 1 || dim > SN_MAX_DIM)
       return sn_fail(m->err, SN_BAD_INPUT, "dimension %" PRIu32 " of its input is %s; %s", i + 1,
                      dim < 1 ? "not a number" : "too large",

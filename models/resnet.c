@@ -95,5 +95,5 @@ sn_net *sn__zoo_resnet_any(const sn_zoo_entry *entry, uint32_t batch, uint32_t i
   char name[64]; /* the same name whichever way it was asked for */
   snprintf(name, sizeof name, "%s:n1=%u,n2=%u,n3=%u,n4=%u", entry->name, net.units[0], net.units[1], net.units[2],
            net.units[3]);
-  return build(sn_builder_new(name, batch, 3, image, image, err), &net, err);
+  return build(sn_builder_new(name, batch, 3, sn_image_height(image), sn_image_width(image), err), &net, err);
 }

@@ -61,5 +61,5 @@ sn_net *sn__zoo_resnet_cifar(const sn_zoo_entry *entry, uint32_t batch, uint32_t
   if (sn__zoo_parameters(entry, parameters, &keys, &n, err) != SN_OK) return NULL;
   char name[32]; /* the same name whichever way it was asked for */
   snprintf(name, sizeof name, "%s:n=%u", entry->name, n);
-  return build(sn_builder_new(name, batch, 3, image, image, err), n, err);
+  return build(sn_builder_new(name, batch, 3, sn_image_height(image), sn_image_width(image), err), n, err);
 }

@@ -8,6 +8,7 @@
  * Names are torchvision's paths of modules, "features.1.0.attn.qkv"; what has no module there is
  * "features.1.0.attn.sdpa", "features.2.merge", "features.1.0.add1".
  */
+#include "base/checked.h"
 #include "models/zoo_internal.h"
 
 #include <inttypes.h>
@@ -21,8 +22,8 @@ static uint32_t add(sn_builder *b, uint32_t x, uint32_t y, double drop, unsigned
 }
 
 typedef struct unit {
-  uint32_t channels, side; /* rows, and as many columns */
-  double drop;             /* share of images that skip it */
+  uint32_t channels, height, width;
+  double drop; /* share of images that skip it */
 } unit;
 
 static uint32_t add_unit(sn_builder *b, uint32_t x, unit u, unsigned stage, unsigned k) {
@@ -32,7 +33,7 @@ static uint32_t add_unit(sn_builder *b, uint32_t x, unit u, unsigned stage, unsi
                                 .parts = true,
                                 .rows = DISTANCES,
                                 .window = WINDOW,
-                                .shift = k % 2 == 1 && u.side > WINDOW ? WINDOW / 2 : 0};
+                                .shift = k % 2 == 1 && sn_max(u.height, u.width) > WINDOW ? WINDOW / 2 : 0};
   uint32_t y = sn_build_layer_norm(b, x, "features.%u.%u.norm1", stage, k);
   y = sn_build_fc_positions(b, y, 3 * channels, "features.%u.%u.attn.qkv", stage, k);
   y = sn_build_attention(b, &y, 1, windows, "features.%u.%u.attn.sdpa", stage, k);
@@ -45,20 +46,22 @@ static uint32_t add_unit(sn_builder *b, uint32_t x, unit u, unsigned stage, unsi
   return add(b, x, y, drop, stage, k, 2);
 }
 
-/* `channels` of each of the four, `side` rows and columns afterwards. */
-static uint32_t merge(sn_builder *b, uint32_t x, uint32_t channels, uint32_t side, unsigned stage) {
+/* Four neighbours become one, for the units that follow. */
+static uint32_t merge(sn_builder *b, uint32_t x, const unit *to, unsigned stage) {
   x = sn_build_concat(b, &x, 1, "features.%u.merge", stage);
-  x = sn_build_reshape(b, x, 4 * channels, side, side, "features.%u.neighbours", stage);
+  x = sn_build_reshape(b, x, 2 * to->channels, to->height, to->width, "features.%u.neighbours", stage);
   x = sn_build_layer_norm(b, x, "features.%u.norm", stage);
-  return sn_build_linear(b, x, 2 * channels, 0, "features.%u.reduction", stage);
+  return sn_build_linear(b, x, to->channels, 0, "features.%u.reduction", stage);
 }
 
 sn_net *sn__zoo_swin(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
   const sn__swin *net = entry->config;
   const uint32_t smallest = 4 * 8 * WINDOW;
-  if (image % smallest != 0) {
-    sn_fail(err, SN_BAD_USAGE, "%s cuts images into windows, which fill multiples of %" PRIu32 ", not %" PRIu32,
-            entry->name, smallest, image);
+  const uint32_t height = sn_image_height(image), width = sn_image_width(image);
+  if (height % smallest != 0 || width % smallest != 0) {
+    sn_fail(err, SN_BAD_USAGE,
+            "%s cuts images into windows, which fill multiples of %" PRIu32 ", not %" PRIu32 "x%" PRIu32, entry->name,
+            smallest, height, width);
     return NULL;
   }
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);
@@ -67,8 +70,8 @@ sn_net *sn__zoo_swin(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
   x = sn_build_layer_norm(b, x, "features.0.2");
   for (unsigned s = 0; s < 4; s++) units += net->units[s];
   for (unsigned s = 0; s < 4; s++) {
-    unit u = {.channels = net->channels << s, .side = image / 4 >> s};
-    if (s > 0) x = merge(b, x, u.channels / 2, u.side, 2 * s);
+    unit u = {.channels = net->channels << s, .height = height / 4 >> s, .width = width / 4 >> s};
+    if (s > 0) x = merge(b, x, &u, 2 * s);
     for (unsigned k = 0; k < net->units[s]; k++) {
       u.drop = net->drop * done++ / (units - 1);
       x = add_unit(b, x, u, 2 * s + 1, k);

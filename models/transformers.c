@@ -157,6 +157,10 @@ sn_net *sn__zoo_vit(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, c
   const uint32_t patch = net.places;
   char name[SN_NET_NAME];
   sn__zoo_full_name(entry, parameters, name);
+  if (sn_image_is_oblong(image)) {
+    sn_fail(err, SN_BAD_USAGE, "%s is for square images, as its positions are those of a square's patches", name);
+    return NULL;
+  }
   if (image % patch != 0) {
     sn_fail(err, SN_BAD_USAGE, "%s cuts images into patches of %" PRIu32 "x%" PRIu32 ", which do not fill %" PRIu32,
             name, patch, patch, image);

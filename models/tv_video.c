@@ -90,7 +90,7 @@ sn_net *sn__zoo_tv_video(const sn_zoo_entry *entry, uint32_t batch, uint32_t ima
                          err))
     return NULL;
   snprintf(name, sizeof name, "%s%s%s", entry->name, parameters ? ":" : "", parameters ? parameters : "");
-  sn_builder *b = sn_builder_new_volumes(name, batch, 3, frames, image, image, err);
+  sn_builder *b = sn_builder_new_volumes(name, batch, 3, frames, sn_image_height(image), sn_image_width(image), err);
   uint32_t x = stem(b, net->first == SN__VIDEO_SPLIT);
   for (unsigned s = 1; s <= 4; s++)
     for (unsigned k = 0; k < 2; k++) {

@@ -39,9 +39,10 @@ static uint32_t up(sn_builder *b, uint32_t x, uint32_t skipped, uint32_t channel
 
 sn_net *sn__zoo_unet(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
   uint32_t level[DOWNS + 1];
-  if (image % (1u << DOWNS) != 0) {
-    sn_fail(err, SN_BAD_USAGE, "%s halves its images %d times, and %" PRIu32 " is no multiple of %u", entry->name,
-            DOWNS, image, 1u << DOWNS);
+  const uint32_t height = sn_image_height(image), width = sn_image_width(image);
+  if ((height | width) % (1u << DOWNS) != 0) {
+    sn_fail(err, SN_BAD_USAGE, "%s halves its images %d times, and %" PRIu32 "x%" PRIu32 " are no multiples of %u",
+            entry->name, DOWNS, height, width, 1u << DOWNS);
     return NULL;
   }
   sn_builder *b = sn__zoo_begin(entry, batch, 3, image, parameters, err);

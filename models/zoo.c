@@ -191,7 +191,7 @@ sn_builder *sn__zoo_begin(const sn_zoo_entry *entry, uint32_t batch, uint32_t ch
             entry->name, entry->name);
     return NULL;
   }
-  return sn_builder_new(entry->name, batch, channels, image, image, err);
+  return sn_builder_new(entry->name, batch, channels, sn_image_height(image), sn_image_width(image), err);
 }
 
 static sn_net *unknown(const char *name, sn_err *err) {
@@ -333,7 +333,7 @@ static sn_net *load_file(const char *path, uint32_t depth, uint32_t batch, uint3
   sn_net *own = sn__net_from_file(path, depth, batch, 0, &reason);
   if (own) {
     err->code = SN_BAD_USAGE;
-    sn_err_prefix(err, "with images of %ux%u", image, image);
+    sn_err_prefix(err, "with images of %ux%u", sn_image_height(image), sn_image_width(image));
   }
   sn_net_free(own);
   return NULL;
@@ -350,7 +350,7 @@ static sn_net *build(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, 
                     parameters ? parameters : "", batch, side);
     else
       sn_err_prefix(err, "network \"%s%s%.80s\", batch %u, image %ux%u", entry->name, parameters ? ":" : "",
-                    parameters ? parameters : "", batch, side, side);
+                    parameters ? parameters : "", batch, sn_image_height(side), sn_image_width(side));
   }
   return net;
 }
@@ -366,6 +366,10 @@ static sn_net *load_zoo(const char *name, const char *parameters, uint32_t batch
   for (size_t i = 0; i < ENTRY_COUNT; i++)
     if (strcmp(name, entries[i].name) == 0) return build(&entries[i], batch, image, parameters, err);
   return unknown(name, err);
+}
+
+uint32_t sn_net_image(const sn_net *net, uint32_t rows, uint32_t columns) {
+  return net->values[0].dtype == SN_I64 ? rows : sn_image_size(rows, columns);
 }
 
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err) {

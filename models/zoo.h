@@ -7,6 +7,7 @@
 #define SN_MODELS_ZOO_H
 
 #include "base/err.h"
+#include "models/image.h"
 #include "models/net.h"
 
 #include <stdbool.h>
@@ -29,10 +30,15 @@ const sn_zoo_entry *sn_zoo_entries(uint32_t *count);
 
 /* Builds `spec` for a batch of images: a zoo name, "family:key=value,...", or the path of a network as JSON or ONNX
  * (it holds a '/' or ends in ".json"; ONNX ends in ".onnx", behind which ":loss=mse" names a loss; docs/networks.md);
- * "+lora=8" or "+lora=8:GLOB,.." behind it gives it adapters (models/lora.h). image is height and width; 0 means the
- * network's own size. Errors: SN_BAD_USAGE for an unknown name (nearest offered), a bad parameter or an image the
- * network cannot have, SN_BAD_INPUT with file and line for a bad file. */
+ * "+lora=8" or "+lora=8:GLOB,.." behind it gives it adapters (models/lora.h). image is the size of its images, or the
+ * length of its sequences (models/image.h); 0 means the network's own. Errors: SN_BAD_USAGE for an unknown name
+ * (nearest offered), a bad parameter or an image the network cannot have, SN_BAD_INPUT with file and line for a bad
+ * file. */
 sn_net *sn_net_load(const char *spec, uint32_t batch, uint32_t image, sn_err *err);
+
+/* The size that a network like this one is asked for with: of images of so many rows and columns, or of sequences of
+ * `rows` tokens. */
+uint32_t sn_net_image(const sn_net *net, uint32_t rows, uint32_t columns);
 
 /* The same at another depth: the parameter n3 of "resnet", n of "resnet_cifar", layers of "llama", "gpt2" and their
  * like, or how often the repeat of a JSON network is written out (docs/networks.md says which). depth 0 is

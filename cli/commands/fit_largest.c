@@ -39,7 +39,7 @@ static void print_heading(const asked *a, FILE *out) {
   if (a->args->sequence)
     fprintf(out, ", sequences of %" PRIu32 " tokens", a->args->sequence);
   else if (a->args->image)
-    fprintf(out, ", images of %" PRIu32 "x%" PRIu32, a->args->image, a->args->image);
+    fprintf(out, ", images of %" PRIu32 "x%" PRIu32, sn_image_height(a->args->image), sn_image_width(a->args->image));
   sn_capacity_print_where(&a->question, out);
   fprintf(out, ", workspace %s\n\n", sn_workspace_name(a->args->workspace));
 }
@@ -233,7 +233,12 @@ static sn_status write_json(const asked *a, FILE *out, sn_err *err) {
   sn_json_put_text(&o, "maximize", knob_name(a));
   sn_json_put_count(&o, "step", a->knob.step);
   if (a->spec.kind != SN_KNOB_BATCH) sn_json_put_count(&o, "batch", a->args->batch);
-  if (a->args->image) sn_json_put_count(&o, "image", a->args->image);
+  if (sn_image_is_oblong(a->args->image)) {
+    sn_json_put_count(&o, "image_height", sn_image_height(a->args->image));
+    sn_json_put_count(&o, "image_width", sn_image_width(a->args->image));
+  } else if (a->args->image) {
+    sn_json_put_count(&o, "image", a->args->image);
+  }
   sn_json_put_text(&o, "version", SNSIM_VERSION);
   if (sn_json_end(&o, "", true, "", out, err) != SN_OK) return err->code;
   if (a->answer && sn_answer_put(a->answer, out, err) != SN_OK) return err->code;

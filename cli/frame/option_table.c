@@ -127,7 +127,7 @@ static const sn_option options[] = {
     {"batch", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several batches: which.", sn__parse_size,
      offsetof(sn_args, batch)},
     {"image", "N", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several images: which. Default: the network's own.",
-     sn__parse_size, offsetof(sn_args, image)},
+     sn__parse_image, offsetof(sn_args, image)},
     {"sequence", "N", 0, SN_CMD_PLOT, "What to draw",
      "Of a sweep of several lengths of sequences: which. Default: own.", sn__parse_size, offsetof(sn_args, sequence)},
     {"memory", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several memories of a GPU: which.",
@@ -136,13 +136,13 @@ static const sn_option options[] = {
      sn__parse_switch, offsetof(sn_args, shared_link)},
     {"pool", "SIZE", 0, SN_CMD_PLOT, "What to draw", "Of a sweep of several pools: which. Default: all.",
      sn__parse_bytes, offsetof(sn_args, pool)},
-    {"image", "N", 0,
+    {"image", "N|HxW", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_RUN | SN_CMD_VALIDATE | SN_CMD_CALIBRATE |
          SN_CMD_MEMCOST | SN_CMD_THREADS | SN_CMD_SHOW_NET | SN_CMD_GRAPH,
      "What to train",
-     "Height and width of the images, instead of the network's own. An FC that sees the whole image (AlexNet, VGG) "
-     "then has other parameters, which is said; behind a global POOL it has not.",
-     sn__parse_size, offsetof(sn_args, image)},
+     "Height and width of the images, one number where they are equal, instead of the network's own. An FC that sees "
+     "the whole image (AlexNet, VGG) then has other parameters, which is said; behind a global POOL it has not.",
+     sn__parse_image, offsetof(sn_args, image)},
     {"loss", "LOSS", 0,
      SN_CMD_SIMULATE | SN_CMD_FIT | SN_CMD_ADVISE | SN_CMD_SWEEP | SN_CMD_SHOW_NET | SN_CMD_GRAPH | SN_CMD_RUN |
          SN_CMD_VALIDATE,

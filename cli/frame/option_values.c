@@ -61,6 +61,23 @@ sn_status sn__parse_size(const char *what, const char *text, void *place, sn_err
   return take_count(what, text, 1, SN_MAX_DIM, place, err);
 }
 
+/* "224", or "800x1333": rows and columns. */
+sn_status sn__parse_image(const char *what, const char *text, void *place, sn_err *err) {
+  uint32_t *image = place, height, width;
+  const char *by = strchr(text, 'x');
+  char rows[12];
+  sn_err wrong = SN_ERR_INIT;
+  if (!by) return take_count(what, text, 1, SN_MAX_DIM, place, err);
+  snprintf(rows, sizeof rows, "%.*s", (int)sn_min((size_t)(by - text), sizeof rows - 1), text);
+  if (take_count(what, rows, 1, SN_IMAGE_SIDE, &height, &wrong) != SN_OK ||
+      take_count(what, by + 1, 1, SN_IMAGE_SIDE, &width, &wrong) != SN_OK)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "%s: \"%.40s\" is no size of images: give a side (224), or height and width (800x1333), to %d", what,
+                   text, SN_IMAGE_SIDE);
+  *image = sn_image_size(height, width);
+  return SN_OK;
+}
+
 static int compare_counts(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);

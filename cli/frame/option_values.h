@@ -52,6 +52,7 @@ sn__parse sn__parse_max;
 sn__parse sn__parse_min;
 sn__parse sn__parse_which;
 sn__parse sn__parse_margin;
+sn__parse sn__parse_image;
 sn__parse sn__parse_accumulate;
 sn__parse sn__parse_sharing;
 sn__parse sn__parse_interval;

@@ -218,14 +218,15 @@ static const sn_layer *find_other(const sn_net *net, const sn_net *own) {
 }
 
 static void tell_image(const sn_net *net, const sn_net *own) {
-  char here[SN_UNIT_TEXT], there[SN_UNIT_TEXT];
+  char here[SN_UNIT_TEXT], there[SN_UNIT_TEXT], image[SN_IMAGE_TEXT];
   const sn_layer *other = find_other(net, own);
   if (other)
-    sn_out_say("--image %" PRIu32
+    sn_out_say("--image %s"
                " changes the network: %.80s sees the whole image; %s parameters in all, not the %s of "
                "%" PRIu32 "x%" PRIu32,
-               sn_layer_rows(&net->layers[0]), other->name, sn_print_count(net->parameters, here),
-               sn_print_count(own->parameters, there), sn_layer_rows(&own->layers[0]), own->layers[0].out.w);
+               sn_image_text(sn_net_image(net, sn_layer_rows(&net->layers[0]), net->layers[0].out.w), image),
+               other->name, sn_print_count(net->parameters, here), sn_print_count(own->parameters, there),
+               sn_layer_rows(&own->layers[0]), own->layers[0].out.w);
 }
 
 sn_net *sn_question_net(const sn_args *args, sn_err *err) {

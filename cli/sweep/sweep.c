@@ -39,6 +39,8 @@ static sn_status check_usage(const sn_args *args, sn_err *err) {
     return sn_fail(err, SN_BAD_USAGE, "--sequences and --images: networks read one or the other; keep one");
   if (args->sequence > 0 && args->sequences.count > 0)
     return sn_fail(err, SN_BAD_USAGE, "--sequence is one value of --sequences, which says all of them; give only that");
+  if (sn_image_is_oblong(args->image))
+    return sn_fail(err, SN_BAD_USAGE, "--image: images of a sweep are square; give one side, or ask simulate");
   const struct {
     bool given;
     sn_axis axis;

@@ -61,11 +61,11 @@ static sn_status fail_head(const sn_plan_file *file, const char *key, const char
 static sn_net *load_net(const sn_plan_file *file, const char *spec, sn_err *err) {
   const sn_plan_head *head = &file->head;
   sn_net *net = sn_net_load(spec, head->batch, 0, err);
-  if (!net || head->image == 0) return net;
-  sn_shape image = net->layers[0].out;
-  if (sn_max(image.h, image.w) == head->image) return net;
+  if (!net || head->image_height == 0 || head->image_width == 0) return net;
+  uint32_t image = sn_net_image(net, head->image_height, head->image_width);
+  if (image == sn_net_image(net, sn_layer_rows(&net->layers[0]), net->layers[0].out.w)) return net;
   sn_net_free(net);
-  return sn_net_load(spec, head->batch, head->image, err);
+  return sn_net_load(spec, head->batch, image, err);
 }
 
 static sn_status find_net(sn_plan_file *file, const char *given, sn_err *err) {

@@ -93,11 +93,10 @@ static sn_status load_net(sn_replay *r, const char *net, sn_err *err) {
   char *spec = r->spec = net ? sn_net_adapt_like(net, run->net) : spec_of(run);
   if (!spec) return sn_fail_memory(err);
   r->net = sn_net_load(spec, run->batch, 0, err);
-  bool tokens = r->net && r->net->values[0].dtype == SN_I64;
-  if (r->net && sn_layer_rows(&r->net->layers[0]) != run->image_height &&
-      (tokens || run->image_height == run->image_width)) {
+  const sn_layer *data = r->net ? &r->net->layers[0] : NULL;
+  if (data && (sn_layer_rows(data) != run->image_height || data->out.w != run->image_width)) {
+    r->image = sn_net_image(r->net, run->image_height, run->image_width);
     sn_net_free(r->net);
-    r->image = run->image_height;
     r->net = sn_net_load(spec, run->batch, r->image, err);
   }
   return r->net ? SN_OK : fail_net(r, net, err);

@@ -126,7 +126,8 @@ static void read_numbers(const sn_json *doc, sn_plan_head *head, sn_err *err) {
   read_flag(doc, "inference", &head->options.iteration.inference, err);
   read_flag(doc, "shared_link", &head->options.shared_link, err);
   head->batch = (uint32_t)batch;
-  head->image = (uint32_t)sn_max(height, width);
+  head->image_height = (uint32_t)height;
+  head->image_width = (uint32_t)width;
   head->options.iteration.accumulate = (uint32_t)accumulate;
 }
 

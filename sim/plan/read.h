@@ -29,13 +29,13 @@
 
 /* What a plan is an answer to. Texts are the document's. */
 typedef struct sn_plan_head {
-  const char *net;            /* its own name */
-  const char *gpu;            /* NULL: not said */
-  uint32_t batch, image;      /* image 0: the network's own; the height, where it is not square the larger side */
-  sn_strategy strategy;       /* whose graph the plan is of; liveness where it is not said */
-  sn_options options;         /* workspace, external, allocator, iteration, shared_link, pool_bytes */
-  uint64_t memory_bytes;      /* 0: not said */
-  uint64_t host_memory_bytes; /* 0: not limited, or not said */
+  const char *net;                           /* its own name */
+  const char *gpu;                           /* NULL: not said */
+  uint32_t batch, image_height, image_width; /* 0: the network's own; of sequences their length and 1 */
+  sn_strategy strategy;                      /* whose graph the plan is of; liveness where it is not said */
+  sn_options options;                        /* workspace, external, allocator, iteration, shared_link, pool_bytes */
+  uint64_t memory_bytes;                     /* 0: not said */
+  uint64_t host_memory_bytes;                /* 0: not limited, or not said */
 } sn_plan_head;
 
 /* The file, or text in memory for which `name` stands in errors; sn_json_lists_free() frees it. */

@@ -16,7 +16,7 @@ static void require(int truth) {
 
 /* Networks are read by a target of their own; here one is enough. */
 static bool is_small(const sn_plan_head *head) {
-  return strcmp(head->net, "lenet") == 0 && head->batch <= MOST_BATCH && head->image <= MOST_IMAGE;
+  return strcmp(head->net, "lenet") == 0 && head->batch <= MOST_BATCH && head->image_height <= MOST_IMAGE;
 }
 
 static void play(sn_plan_file *file, const sn_device *device) {
