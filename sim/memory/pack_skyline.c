@@ -323,7 +323,7 @@ static void draw_try(sn__skyline *sky) {
   uint32_t doublings = 0;
   sky->tries++;
   while (doublings < DOUBLINGS && (sky->tries >> doublings) % 2 == 0) doublings++;
-  sky->width = NARROW << doublings;
+  sky->width = (uint32_t)NARROW << doublings;
   sky->softness = (double)sky->capacity * shares[draw(sky) % 4];
   sky->root = draw(sky) % 2 == 0;
   sky->by_rest = draw(sky) % 2 == 0;

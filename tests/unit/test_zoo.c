@@ -435,7 +435,7 @@ static const refusal refusals[] = {
     {"inception_v4", 1, 32, "network \"inception_v4\", batch 1, image 32x32: layer"},
     {"vgg16", 0, 0, "network \"vgg16\", batch 0, image 224x224"},
     {"vgg16", UINT32_MAX, 0, "network \"vgg16\", batch 4294967295"},
-    {"vgg16", 1, UINT32_MAX, "network \"vgg16\", batch 1, image 4294967295x4294967295"},
+    {"vgg16", 1, SN_IMAGE_OBLONG - 1, "network \"vgg16\", batch 1, image 2147483647x2147483647"},
     {SNSIM_SOURCE_DIR "/tests/nets/small_alexnet.json", 1, 8, "with images of 8x8: "},
 };
 
