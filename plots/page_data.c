@@ -100,6 +100,13 @@ static int64_t rect_blocks(const sn_timeline *t, uint32_t i) {
   return (int64_t)(t->rects[i].bytes / SN_POOL_BLOCK);
 }
 
+static int64_t rect_at(const sn_timeline *t, uint32_t i) {
+  return (int64_t)(t->served.rects[i].offset / SN_CACHING_BLOCK);
+}
+static int64_t rect_size(const sn_timeline *t, uint32_t i) {
+  return (int64_t)(t->served.rects[i].bytes / SN_CACHING_BLOCK);
+}
+
 static int64_t level_ns(const sn_timeline *t, uint32_t i) {
   return t->levels[i].ns - (i ? t->levels[i - 1].ns : 0);
 }
@@ -152,17 +159,32 @@ static void write_places(const sn_timeline *t, FILE *out) {
   fputs("]", out);
 }
 
+/* Offset and size of each, in a row. */
+static void write_extents(const char *name, const sn_extent *extents, uint32_t n, FILE *out) {
+  fprintf(out, ",\"%s\":[", name);
+  for (uint32_t i = 0; i < n; i++)
+    fprintf(out, i ? ",%" PRIu64 ",%" PRIu64 : "%" PRIu64 ",%" PRIu64, extents[i].offset, extents[i].bytes);
+  fputs("]", out);
+}
+
+static void write_served(const sn_served *served, FILE *out) {
+  if (served->n_segments == 0) return;
+  fprintf(out, ",\n\"served\":{\"end\":%" PRIu64 ",\"reserved\":%" PRIu64, served->end_bytes, served->reserved_bytes);
+  write_extents("segments", served->segments, served->n_segments, out);
+  write_extents("stays", served->stays, served->n_stays, out);
+  fputs("}", out);
+}
+
 static void write_timeline(const sn_timeline *t, FILE *out) {
   static const column columns[] = {{"count", column_count}, {"dstep", column_step}};
   static const column steps[] = {
       {"dfullest", step_fullest}, {"bytes", step_bytes}, {"live", step_live}, {"workspace", step_workspace}};
   static const column bars[] = {{"code", bar_code}, {"what", bar_what}, {"dstep", bar_step}, {"ns", bar_ns}};
   static const column teams[] = {{"part", bar_part}, {"slot", bar_slot}, {"first", bar_first}, {"cores", bar_cores}};
-  static const column rects[] = {{"tensor", rect_tensor},
-                                 {"dfrom", rect_from},
-                                 {"length", rect_length},
-                                 {"block", rect_block},
-                                 {"blocks", rect_blocks}};
+  static const column rects[] = {
+      {"tensor", rect_tensor}, {"dfrom", rect_from},    {"length", rect_length},
+      {"block", rect_block},   {"blocks", rect_blocks}, {"at", rect_at}, /* of those that PyTorch's allocator serves */
+      {"size", rect_size}};
   static const column levels[] = {
       {"dns", level_ns}, {"bytes", level_bytes}, {"workspace", level_workspace}, {"live", level_live}};
   fprintf(out, ",\n\"shown\":%" PRIu32, t->n_shown_columns);
@@ -172,7 +194,9 @@ static void write_timeline(const sn_timeline *t, FILE *out) {
   if (sn_timeline_is_corun(t)) write_columns("teams", teams, sizeof teams / sizeof teams[0], t, t->n_bars, out);
   write_gaps(t, out);
   write_places(t, out);
-  write_columns("rects", rects, sizeof rects / sizeof rects[0], t, t->n_rects, out);
+  size_t n_of_rects = sizeof rects / sizeof rects[0] - (t->served.n_segments > 0 ? 0 : 2);
+  write_columns("rects", rects, n_of_rects, t, t->n_rects, out);
+  write_served(&t->served, out);
   write_columns("levels", levels, sizeof levels / sizeof levels[0], t, t->n_levels, out);
 }
 

@@ -1,15 +1,22 @@
 /* Pool map: where in the pool each tensor and workspace lies, and how long: addresses upwards, steps to the right, one
  * rectangle each; where the plan is packed, in a file, beside it the same strategy by first fit. White is free; white
- * below the highest address in use is what placement loses. O(rectangles); as text O(rectangles * cells they cover). */
+ * below the highest address in use is what placement loses. Where PyTorch's allocator serves the plan, addresses are
+ * its own: segments are grey, what stays (parameters, states) darker, and grey between rectangles is what it holds and
+ * nobody uses. O(rectangles); as text O(rectangles * cells they cover). */
 #include "plots/plot_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-typedef enum kind { OUTPUT, SAVED, GRADIENT, PARAMETER_GRADIENT, SCRATCH, WORKSPACE, KINDS } kind;
+typedef enum kind { OUTPUT, SAVED, GRADIENT, PARAMETER_GRADIENT, SCRATCH, WORKSPACE, STAYS, KINDS } kind;
 
 #define WORKSPACE_COLOUR "#555555"
+#define STAYS_COLOUR     "#a8a8a8"
+#define SEGMENT_COLOUR   "#e6e6e6"
+#define SEGMENT_NAME     "segments of the caching allocator"
+
+enum { SEGMENT_LETTER = '.' };
 
 static const struct paint {
   const char *tensor, *name, *colour; /* the kind of tensors, and what they are called */
@@ -19,7 +26,8 @@ static const struct paint {
                    [GRADIENT] = {"gradient", "gradients", SN__ORANGE, 'g'},
                    [PARAMETER_GRADIENT] = {"parameter gradient", "gradients of parameters", SN__VERMILLION, 'p'},
                    [SCRATCH] = {"scratch", "scratch", SN__PURPLE, 'x'},
-                   [WORKSPACE] = {"", "workspace", WORKSPACE_COLOUR, 'w'}};
+                   [WORKSPACE] = {"", "workspace", WORKSPACE_COLOUR, 'w'},
+                   [STAYS] = {"", "parameters, states", STAYS_COLOUR, '='}};
 
 enum { LABEL_COLUMNS = 9, OTHER_ROWS = 9 /* of the text: heading, axis, legend */ };
 
@@ -30,7 +38,21 @@ static kind kind_of(const sn_timeline *t, const sn_rect *rect) {
   return OUTPUT;
 }
 
+static bool is_served(const sn_timeline *t) {
+  return t->served.n_segments > 0;
+}
+
+/* What the addresses of a map go up to. */
+static uint64_t height_of(const sn_timeline *t) {
+  return is_served(t) ? t->served.end_bytes : t->pool_bytes;
+}
+
+static sn_extent extent_of(const sn_timeline *t, uint32_t r) {
+  return is_served(t) ? t->served.rects[r] : (sn_extent){t->rects[r].offset, t->rects[r].bytes};
+}
+
 static bool has_kind(const sn_timeline *t, kind wanted) {
+  if (t && wanted == STAYS) return is_served(t) && t->served.n_stays > 0;
   for (uint32_t r = 0; t && r < t->n_rects; r++)
     if (kind_of(t, &t->rects[r]) == wanted) return true;
   return false;
@@ -53,8 +75,9 @@ static double right_of(const sn_timeline *t, const sn_rect *rect) {
   return right < end_of(t) ? right : end_of(t);
 }
 
-static bool is_in_map(const sn_timeline *t, const sn_rect *rect) {
-  return sn_timeline_place(t, rect->from_instr) < end_of(t);
+/* Nothing is where the allocator refused a workspace. */
+static bool is_in_map(const sn_timeline *t, uint32_t r) {
+  return sn_timeline_place(t, t->rects[r].from_instr) < end_of(t) && extent_of(t, r).bytes > 0;
 }
 
 /* ---- gnuplot ---- */
@@ -64,17 +87,33 @@ static double shift_of(const sn_timeline *t) {
   return 1.06 * t->n_shown_columns;
 }
 
+static void put_box(FILE *out, double left, double right, sn_extent extent, const sn__unit *unit) {
+  fprintf(out, "%.9g %.9g %.9g %.9g\n", left, right, (double)extent.offset / unit->bytes,
+          (double)(extent.offset + extent.bytes) / unit->bytes);
+}
+
 static void put_rects_of(FILE *out, const sn_timeline *t, const sn__unit *unit, kind wanted, double shift) {
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
-    if (kind_of(t, rect) != wanted || !is_in_map(t, rect)) continue;
-    fprintf(out, "%.9g %.9g %.9g %.9g\n", shift + sn_timeline_place(t, rect->from_instr), shift + right_of(t, rect),
-            (double)rect->offset / unit->bytes, (double)(rect->offset + rect->bytes) / unit->bytes);
+    if (kind_of(t, rect) != wanted || !is_in_map(t, r)) continue;
+    put_box(out, shift + sn_timeline_place(t, rect->from_instr), shift + right_of(t, rect), extent_of(t, r), unit);
   }
+}
+
+/* Data block $<name>: from the first step to the last. */
+static void put_extents(FILE *out, const char *name, const sn_timeline *t, const sn_extent *extents, uint32_t n,
+                        const sn__unit *unit) {
+  fprintf(out, "$%s << END\n", name);
+  for (uint32_t i = 0; i < n; i++) put_box(out, 1, end_of(t), extents[i], unit);
+  fputs("END\n", out);
 }
 
 /* Data block $k<kind>: left, right, bottom, top. */
 static void put_rects(FILE *out, const sn__chart *chart, const sn__unit *unit, kind wanted) {
+  const sn_served *served = &chart->timeline->served;
+  char name[16];
+  snprintf(name, sizeof name, "k%d", wanted);
+  if (wanted == STAYS) return put_extents(out, name, chart->timeline, served->stays, served->n_stays, unit);
   fprintf(out, "$k%d << END\n0 0 0 0\n", wanted); /* gnuplot wants a line, also where there is none of a kind */
   put_rects_of(out, chart->timeline, unit, wanted, 0);
   if (chart->beside) put_rects_of(out, chart->beside, unit, wanted, shift_of(chart->timeline));
@@ -85,10 +124,15 @@ static void put_rects(FILE *out, const sn__chart *chart, const sn__unit *unit, k
  * instruction, so their own border makes them wide enough to be seen. */
 static void put_plot(FILE *out, const sn__chart *chart) {
   const char *border = chart->timeline->n_rects <= 400 ? "border rgb 'white' linewidth 0.5" : "noborder";
+  bool served = is_served(chart->timeline);
+  if (served)
+    fputs("plot $segments using 1:3:1:2:3:4 with boxxyerror fillcolor rgb '" SEGMENT_COLOUR
+          "' fillstyle solid border rgb 'white' linewidth 0.5 title '" SEGMENT_NAME "'",
+          out);
   for (int k = 0; k < KINDS; k++)
     if (is_shown(chart, (kind)k))
       fprintf(out, "%s $k%d using 1:3:1:2:3:4 with boxxyerror fillcolor rgb '%s' fillstyle solid %s title '%s'",
-              k ? "," : "plot", k, paints[k].colour,
+              k || served ? "," : "plot", k, paints[k].colour,
               k == WORKSPACE ? "border rgb '" WORKSPACE_COLOUR "' linewidth 0.8" : border, paints[k].name);
 }
 
@@ -100,15 +144,16 @@ static void put_names(FILE *out, const sn__chart *chart, const sn__unit *unit) {
   double across = end_of(t) - 1 + (chart->beside ? shift_of(t) : 0);
   for (uint32_t r = 0; r < t->n_rects; r++) {
     const sn_rect *rect = &t->rects[r];
-    if (rect->tensor >= t->n_tensors || !is_in_map(t, rect)) continue;
+    const sn_extent extent = extent_of(t, r);
+    if (rect->tensor >= t->n_tensors || !is_in_map(t, r)) continue;
     double left = sn_timeline_place(t, rect->from_instr), right = right_of(t, rect);
     const char *name = t->tensors[rect->tensor].name;
     if ((right - left) / across * LETTERS < (double)strlen(name) + 1) continue;
-    if ((double)rect->bytes / (1.06 * (double)t->pool_bytes) * LINES < 1) continue;
+    if ((double)extent.bytes / (1.06 * (double)height_of(t)) * LINES < 1) continue;
     fputs("set label '", out);
     sn__put_text(out, name, 60);
     fprintf(out, "' at first %.9g, first %.9g left offset 0.4,0 font ',%s' front\n", left,
-            ((double)rect->offset + (double)rect->bytes / 2) / unit->bytes, sn__look_of(chart->form)->small_font);
+            ((double)extent.offset + (double)extent.bytes / 2) / unit->bytes, sn__look_of(chart->form)->small_font);
   }
 }
 
@@ -127,13 +172,23 @@ static double mark_at(const sn_timeline *t, uint32_t step) {
 
 static void put_mark(FILE *out, const sn__chart *chart, double high) {
   const sn_result *r = chart->curves[0].result;
-  if (r->pool_step == 0) return;
+  if (r->pool_step == 0 || is_served(chart->timeline)) return;
   double at = mark_at(chart->timeline, r->pool_step);
   fprintf(out, "set arrow from %.9g,0 to %.9g,%.9g nohead front linecolor rgb '" SN__VERMILLION "' linewidth 1\n", at,
           at, high);
 }
 
-static void put_high_water(FILE *out, const sn_result *r, const sn__unit *unit, double high) {
+static void put_high_water(FILE *out, const sn__chart *chart, const sn__unit *unit, double high) {
+  const sn_result *r = chart->curves[0].result;
+  const sn_served *served = &chart->timeline->served;
+  if (served->n_segments > 0) {
+    fprintf(
+        out,
+        ", %.9g with lines linecolor rgb '" SN__VERMILLION "' dashtype (14,8) linewidth 1 title 'reserved: %.*f %s in "
+        "%" PRIu32 " segments'\n",
+        high, unit->bytes > 1e9 ? 2 : 0, (double)served->reserved_bytes / unit->bytes, unit->name, served->n_segments);
+    return;
+  }
   fprintf(out,
           ", %.9g with lines linecolor rgb '" SN__VERMILLION "' dashtype (14,8) linewidth 1 title 'pool needed: "
           "%.*f %s",
@@ -160,11 +215,12 @@ static void put_beside(FILE *out, const sn__chart *chart, const sn__unit *unit) 
 
 void sn__pool_write(FILE *out, const sn__chart *chart) {
   const sn_timeline *t = chart->timeline;
-  sn__unit unit = sn__unit_for(t->pool_bytes);
-  double high = (double)t->pool_bytes / unit.bytes;
+  sn__unit unit = sn__unit_for(height_of(t));
+  double high = (double)height_of(t) / unit.bytes;
   sn__put_terminal(out, chart->form, chart->columns, chart->rows);
   for (int k = 0; k < KINDS; k++)
     if (is_shown(chart, (kind)k)) put_rects(out, chart, &unit, (kind)k);
+  if (is_served(t)) put_extents(out, "segments", t, t->served.segments, t->served.n_segments, &unit);
   fputs("set title '", out);
   sn__put_subject(out, chart, sn__put_text);
   fprintf(out, "' offset 0,%s\nset tmargin 3.7\n", sn__look_of(chart->form)->lift);
@@ -172,8 +228,8 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   double top = other && other->pool_bytes > t->pool_bytes ? (double)other->pool_bytes / unit.bytes : high;
   fprintf(out, "set xrange [1:%.9g]\nset xlabel '%s'\nset yrange [0:%.9g]\n", end_of(t) + (other ? shift_of(t) : 0),
           sn__axis_name(t), top > 0 ? top * (other ? 1.12 : 1.06) : 1);
-  fprintf(out, "set ylabel 'address in the pool (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
-          unit.name);
+  fprintf(out, "set ylabel 'address %s (%s)'\nset border 3 linewidth 0.7\nset tics out scale 0.6\n",
+          is_served(t) ? "in the allocator" : "in the pool", unit.name);
   fprintf(out,
           "set xtics nomirror\nset ytics nomirror\nset key below center horizontal Left reverse samplen 1.5 "
           "spacing 1.25 height 0.8 font ',%s'\n",
@@ -183,22 +239,39 @@ void sn__pool_write(FILE *out, const sn__chart *chart) {
   put_mark(out, chart, high);
   if (other) put_beside(out, chart, &unit);
   put_plot(out, chart);
-  put_high_water(out, chart->curves[0].result, &unit, high);
+  put_high_water(out, chart, &unit, high);
 }
 
 /* ---- text ---- */
 
-static void cover(sn__cells *cells, const sn_timeline *t, const sn_rect *rect) {
-  double across = cells->columns / (double)t->n_shown_columns, up = cells->rows / (double)t->pool_bytes;
-  sn__cells_cover(
-      cells, (unsigned)kind_of(t, rect),
-      (const double[]){(sn_timeline_place(t, rect->from_instr) - 1) * across, (right_of(t, rect) - 1) * across},
-      (const double[]){(double)rect->offset * up, (double)(rect->offset + rect->bytes) * up});
+static void cover(sn__cells *cells, const sn_timeline *t, kind k, double left, double right, sn_extent extent) {
+  double across = cells->columns / (double)t->n_shown_columns, up = cells->rows / (double)height_of(t);
+  sn__cells_cover(cells, (unsigned)k, (const double[]){(left - 1) * across, (right - 1) * across},
+                  (const double[]){(double)extent.offset * up, (double)(extent.offset + extent.bytes) * up});
 }
 
-static void put_grid(FILE *out, const sn__cells *cells, uint64_t pool_bytes, const sn__unit *unit) {
+static void cover_all(sn__cells *cells, const sn_timeline *t) {
+  for (uint32_t i = 0; i < t->served.n_stays; i++) cover(cells, t, STAYS, 1, end_of(t), t->served.stays[i]);
+  for (uint32_t r = 0; r < t->n_rects; r++)
+    cover(cells, t, kind_of(t, &t->rects[r]), sn_timeline_place(t, t->rects[r].from_instr), right_of(t, &t->rects[r]),
+          extent_of(t, r));
+}
+
+/* What a row of cells has where nothing lies: is most of it in segments? */
+static char free_letter(const sn_timeline *t, double low, double high) {
+  double within = 0;
+  for (uint32_t s = 0; s < t->served.n_segments; s++) {
+    double from = (double)t->served.segments[s].offset, to = from + (double)t->served.segments[s].bytes;
+    within += fmax(0, fmin(high, to) - fmax(low, from));
+  }
+  return within > (high - low) / 2 ? SEGMENT_LETTER : ' ';
+}
+
+static void put_grid(FILE *out, const sn__cells *cells, const sn_timeline *t, const sn__unit *unit) {
+  const double row = (double)height_of(t) / cells->rows;
   for (unsigned y = cells->rows; y-- > 0;) {
-    double top = (double)pool_bytes / unit->bytes * (y + 1) / cells->rows;
+    double top = row * (y + 1) / unit->bytes;
+    char empty = free_letter(t, row * y, row * (y + 1));
     bool labelled = y + 1 == cells->rows || (y + 1) % 5 == 0;
     if (labelled)
       fprintf(out, "%*.*f |", LABEL_COLUMNS - 2, unit->bytes > 1e9 ? 2 : 0, top);
@@ -206,7 +279,7 @@ static void put_grid(FILE *out, const sn__cells *cells, uint64_t pool_bytes, con
       fprintf(out, "%*s|", LABEL_COLUMNS - 1, "");
     for (unsigned x = 0; x < cells->columns; x++) {
       unsigned k = sn__cells_kind(cells, y, x);
-      putc(k < KINDS ? paints[k].letter : ' ', out);
+      putc(k < KINDS ? paints[k].letter : empty, out);
     }
     fputs("|\n", out);
   }
@@ -215,21 +288,26 @@ static void put_grid(FILE *out, const sn__cells *cells, uint64_t pool_bytes, con
 sn_status sn__pool_text(FILE *out, const sn__chart *chart, sn_err *err) {
   unsigned at = 0;
   const sn_timeline *t = chart->timeline;
-  sn__unit unit = sn__unit_for(t->pool_bytes);
+  sn__unit unit = sn__unit_for(height_of(t));
   sn__cells cells;
   if (sn__cells_init(&cells, chart->columns - LABEL_COLUMNS - 1, chart->rows - OTHER_ROWS, KINDS, err) != SN_OK)
     return err->code;
-  for (uint32_t r = 0; t->pool_bytes > 0 && r < t->n_rects; r++) cover(&cells, t, &t->rects[r]);
+  if (height_of(t) > 0) cover_all(&cells, t);
   sn__put_subject(out, chart, sn__put_plain);
   fprintf(out, "\n\n%*s\n", LABEL_COLUMNS - 2, unit.name);
-  put_grid(out, &cells, t->pool_bytes, &unit);
+  put_grid(out, &cells, t, &unit);
   fprintf(out, "%*s1%*" PRIu32 "\n", LABEL_COLUMNS, sn_timeline_is_corun(t) ? "op " : "step ", (int)cells.columns - 1,
           t->n_shown_columns);
+  if (is_served(t)) at = sn__put_letter(out, chart, at, SEGMENT_LETTER, SEGMENT_NAME);
   for (int k = 0; k < KINDS; k++)
     if (is_shown(chart, (kind)k)) at = sn__put_letter(out, chart, at, paints[k].letter, paints[k].name);
   fputs("\n", out);
   const sn_result *r = chart->curves[0].result;
-  if (r->pool_step) fprintf(out, "set at step %" PRIu32 ", %s (%s)\n", r->pool_step, r->pool_pass, r->pool_cause);
+  if (is_served(t))
+    fprintf(out, "reserved: %.*f %s in %" PRIu32 " segments\n", unit.bytes > 1e9 ? 2 : 0,
+            (double)t->served.reserved_bytes / unit.bytes, unit.name, t->served.n_segments);
+  else if (r->pool_step)
+    fprintf(out, "set at step %" PRIu32 ", %s (%s)\n", r->pool_step, r->pool_pass, r->pool_cause);
   sn__cells_clear(&cells);
   return SN_OK;
 }

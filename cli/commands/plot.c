@@ -119,7 +119,8 @@ static sn_status choose(plot *p, sn_err *err) {
 static void draw_played(plot *p, const sn_replay *replay, sn_err *err) {
   for (unsigned i = 0; i < p->n_results && err->code == SN_OK; i++)
     p->timelines[i] = sn_replay_timeline(replay, p->results[i], err);
-  bool beside = err->code == SN_OK && p->args->kind == SN_PLOT_POOL && p->options.path;
+  const sn_timeline *t = err->code == SN_OK ? p->timelines[0] : NULL;
+  bool beside = t && t->served.n_segments == 0 && p->args->kind == SN_PLOT_POOL && p->options.path;
   sn_timeline *first_fit = beside ? sn_replay_first_fit(replay, p->results[0], err) : NULL;
   p->options.beside = first_fit;
   if (err->code == SN_OK) draw(p, err);

@@ -4,7 +4,7 @@ const run = data.run, results = data.results;
 let N, T; /* of the graph looked at: forward steps, and those with the backward ones behind them */
 const PASSES = {f: "forward", b: "backward", u: "update"};
 const BAR_KINDS = ["compute", "out", "in", "stall", "alloc", "release"];
-const BLOCK = 1024, LANES = 8;
+const BLOCK = 1024, CACHING_BLOCK = 512, LANES = 8;
 const PARTS_OF_STEPS = ["", ", filter", ", data"];
 
 /* Steps and tensors are those of a graph, and several strategies may share one: `data` has the members of the one that
@@ -65,8 +65,9 @@ function unpackRects(r) {
   const from = summed(r.rects.dfrom, 0), columns = r.rects;
   r.rects = Array.from(from, (begin, i) => {
     const to = begin + columns.length[i];
-    return {tensor: columns.tensor[i], from: begin, to, x0: r.place[begin], x1: r.place[to], offset: columns.block[i] * BLOCK,
-            bytes: columns.blocks[i] * BLOCK};
+    const offset = columns.block[i] * BLOCK, size = columns.blocks[i] * BLOCK;
+    return {tensor: columns.tensor[i], from: begin, to, x0: r.place[begin], x1: r.place[to], bytes: size,
+            at: r.served ? columns.at[i] * CACHING_BLOCK : offset, size: r.served ? columns.size[i] * CACHING_BLOCK : size};
   });
 }
 

@@ -1,12 +1,17 @@
-/* The map of the pool: address against step, or against operation where they run side by side, one rectangle a tensor. */
+/* The map of the pool: address against step, or against operation where they run side by side, one rectangle a tensor.
+ * Where PyTorch's allocator serves a strategy, addresses are its own (sim/play/caching_map.h). */
 
 const POOL_HEIGHT = 420, POOL_TOP = 10, POOL_BOTTOM = 34;
 
 /* What of the pool's height is shown, as shares of it. */
 const tall = {low: 0, high: 1};
 
+function poolEnd(r) {
+  return r.served ? r.served.end : r.pool;
+}
+
 function poolY(r, address) {
-  const share = (address / Math.max(1, r.pool) - tall.low) / (tall.high - tall.low);
+  const share = (address / Math.max(1, poolEnd(r)) - tall.low) / (tall.high - tall.low);
   return POOL_HEIGHT - POOL_BOTTOM - share * (POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
 }
 
@@ -30,17 +35,27 @@ function rectColor(rect) {
 
 function paintRect(view, context, r, rect) {
   const from = Math.max(view.left, view.x(rect.x0)), to = Math.min(view.right, view.x(rect.x1));
-  const top = poolY(r, rect.offset + rect.bytes), height = poolY(r, rect.offset) - top, width = to - from;
+  const top = poolY(r, rect.at + rect.size), height = poolY(r, rect.at) - top, width = to - from;
+  if (rect.size === 0) return; /* a workspace that the allocator refused */
   context.fillStyle = view.color(rectColor(rect));
   context.fillRect(from, top, width > 3 ? width - 0.8 : Math.max(width, 0.5), height > 3 ? height - 0.8 : Math.max(height, 0.5));
   context.fillStyle = view.color("on-bar");
   if (height > 14) fit(context, rectName(rect), from, top + height / 2 + 4, width);
 }
 
+/* Offsets and sizes, one behind the other, from the first step to the last. */
+function paintExtents(view, context, r, extents, color) {
+  context.fillStyle = view.color(color);
+  for (let i = 0; i < extents.length; i += 2) {
+    const top = poolY(r, extents[i] + extents[i + 1]), height = poolY(r, extents[i]) - top;
+    context.fillRect(view.left, top, view.right - view.left, height > 3 ? height - 0.8 : Math.max(height, 0.5));
+  }
+}
+
 function paintPoolAxes(view, context, r) {
-  const unit = r.pool >= 2 * GIB ? GIB : r.pool >= 2 * MIB ? MIB : KIB, step = marks(r.pool * (tall.high - tall.low) / unit, 6)[1] || 1;
-  const all = [];
-  for (let m = Math.ceil(tall.low * r.pool / unit / step - 1e-9); m * step * unit <= tall.high * r.pool * (1 + 1e-9); m++) all.push(m * step);
+  const end = poolEnd(r), unit = end >= 2 * GIB ? GIB : end >= 2 * MIB ? MIB : KIB;
+  const step = marks(end * (tall.high - tall.low) / unit, 6)[1] || 1, all = [];
+  for (let m = Math.ceil(tall.low * end / unit / step - 1e-9); m * step * unit <= tall.high * end * (1 + 1e-9); m++) all.push(m * step);
   context.fillStyle = view.color("panel");
   context.fillRect(view.left, POOL_TOP, view.right - view.left, POOL_HEIGHT - POOL_TOP - POOL_BOTTOM);
   context.textAlign = "right";
@@ -62,7 +77,7 @@ function paintPoolAxes(view, context, r) {
 /* Where the pool is highest: on what lies there, in the step that sets it. */
 function poolMark(r) {
   const step = r.pool_step || r.peak_step;
-  const top = r.rects.find((rect) => rect.offset + rect.bytes === r.pool && r.stepOf[Math.floor(rect.x0) - 1] === step - 1);
+  const top = r.rects.find((rect) => rect.at + rect.size === r.pool && r.stepOf[Math.floor(rect.x0) - 1] === step - 1);
   return top ? (top.x0 + Math.min(top.x1, Math.floor(top.x0) + 1)) / 2 : columnOf(r, step) + 1.5;
 }
 
@@ -79,8 +94,8 @@ function paintMarks(view, context, r) {
     context.setLineDash([]);
   };
   line(view.x(r.divide + 1), "ink", [4, 3]);
-  if (r.pool_step !== r.peak_step) line(view.x(columnOf(r, r.peak_step) + 1.5), "bad", [2, 3]);
-  line(view.x(poolMark(r)), "bad", []);
+  if (r.served || r.pool_step !== r.peak_step) line(view.x(columnOf(r, r.peak_step) + 1.5), "bad", [2, 3]);
+  if (!r.served) line(view.x(poolMark(r)), "bad", []);
 }
 
 function paintPool(r) {
@@ -91,6 +106,8 @@ function paintPool(r) {
     context.beginPath();
     context.rect(view.left - 2, POOL_TOP - 2, view.right - view.left + 4, POOL_HEIGHT - POOL_TOP - POOL_BOTTOM + 4);
     context.clip();
+    if (r.served) paintExtents(view, context, r, r.served.segments, "line");
+    if (r.served) paintExtents(view, context, r, r.served.stays, "update");
     for (const rect of r.rects) if (rect.x1 > view.low && rect.x0 < view.high) paintRect(view, context, r, rect);
     paintMarks(view, context, r);
     outlineRect(view, context, r, r.rects[view.chosen]);
@@ -101,10 +118,10 @@ function paintPool(r) {
 function outlineRect(view, context, r, chosen) {
   if (!chosen || chosen.x1 < view.low || chosen.x0 > view.high) return;
   const from = Math.max(view.left, view.x(chosen.x0)), to = Math.min(view.right, view.x(chosen.x1));
-  const top = poolY(r, chosen.offset + chosen.bytes);
+  const top = poolY(r, chosen.at + chosen.size);
   context.strokeStyle = view.color("ink");
   context.lineWidth = 2.5;
-  context.strokeRect(from, top, Math.max(2, to - from), Math.max(2, poolY(r, chosen.offset) - top));
+  context.strokeRect(from, top, Math.max(2, to - from), Math.max(2, poolY(r, chosen.at) - top));
 }
 
 /* The rectangle under the pointer, or the one within a few pixels: many are thin. */
@@ -114,7 +131,7 @@ function findRect(r) {
     r.rects.forEach((rect, i) => {
       if (rect.x1 < view.low || rect.x0 > view.high) return;
       const across = Math.max(0, view.x(rect.x0) - x, x - view.x(rect.x1));
-      const up = Math.max(0, poolY(r, rect.offset + rect.bytes) - y, y - poolY(r, rect.offset));
+      const up = Math.max(0, poolY(r, rect.at + rect.size) - y, y - poolY(r, rect.at));
       const away = Math.max(across, up);
       if (away < distance) [best, distance] = [i, away];
     });
@@ -131,19 +148,23 @@ function readRect(r) {
       "from " + columnWord(r) + " " + first + (last > r.shown ? " to the end" : " to " + columnWord(r) + " " + last);
     fill("rect", element("h3", {}, name),
          element("p", {}, kind + ", " + bytes(rect.tensor < 0 ? rect.bytes : data.bytes[rect.tensor]) + "; at " +
-                 bytes(rect.offset) + " of the pool, " + steps));
+                 bytes(rect.at) + (r.served ? " of the allocator, " : " of the pool, ") + steps));
     return name + ", " + steps;
   };
 }
 
 /* What sets the pool, and where tensors are the most if that is somewhere else. */
 function poolLegend(r) {
+  if (r.served) return [["var(--update)", "parameters, states"], ["var(--line)", "segments of the caching allocator"],
+                        ["var(--bad)", "the peak of the tensors: step " + r.peak_step, "dash"]];
   if (!r.pool_step) return [["var(--bad)", "the peak of the tensors", "rule"]];
   const set = ["var(--bad)", "sets the pool: step " + r.pool_step + ", " + r.pool_cause, "rule"];
   return r.pool_step === r.peak_step ? [set] : [set, ["var(--bad)", "the peak of the tensors: step " + r.peak_step, "dash"]];
 }
 
 function describePool(r) {
+  if (r.served) return fill("pool-text", "PyTorch's caching allocator has reserved " + bytes(r.served.reserved) + " in " +
+    r.served.segments.length / 2 + " segments, one on the other here; grey is what it holds and nobody uses.");
   if (!r.pool_step) return fill("pool-text");
   const parts = [["tensors", r.pool_tensors], ["workspace", r.pool_workspace], ["holes", r.pool_holes]].filter(([, size]) => size > 0);
   return fill("pool-text", "The pool of " + bytes(r.pool) + " is set at step " + r.pool_step + ", " + stepName(r.pool_step) + " (" +

@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/graph/route.h"
+#include "sim/play/caching_map.h"
 
 #include <stdlib.h>
 
@@ -223,6 +224,31 @@ sn_status sn_caching_need_least(const sn_plan *plan, const sn_device *device, co
   if (status == SN_OK) status = replay_whole(plan, &b, &whole, err);
   if (status == SN_OK) status = replay_least(plan, &b, SN_CACHING_NO_LIMIT, &unlimited, &least, err);
   *memory_bytes = sn_device_context(device, plan->route->net, true) + least_of(&b, least, &whole);
+  clear_blocks(&b);
+  return status;
+}
+
+sn_status sn_caching_need_show(const sn_plan *plan, const sn_device *device, const sn_options *options,
+                               uint64_t memory_bytes, sn_timeline *timeline, sn_err *err) {
+  blocks b;
+  sn_caching_map map = {0};
+  uint64_t context = sn_device_context(device, plan->route->net, true);
+  uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
+  sn_caching_workspaces most = plan->route->dialect->eager ? SN_CACHING_OPTIONAL : SN_CACHING_NEEDED;
+  const struct {
+    uint64_t limit;
+    sn_caching_workspaces workspaces;
+  } ways[] = {{limit, most}, {limit, SN_CACHING_LEFT_OUT}, {SN_CACHING_NO_LIMIT, most}};
+  sn_status status = make_blocks(&b, plan->route, device, options, err);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways && status == SN_OK && !map.replayed.fits; i++) {
+    if (ways[i].workspaces == SN_CACHING_LEFT_OUT && most == SN_CACHING_NEEDED) continue;
+    sn_caching_load load = load_of(&b, ways[i].limit);
+    load.workspaces = ways[i].workspaces;
+    sn_caching_map_clear(&map);
+    status = sn_caching_map_make(plan, &load, &map, err);
+  }
+  if (status == SN_OK && map.replayed.fits) status = sn_timeline_serve(timeline, &map, err);
+  sn_caching_map_clear(&map);
   clear_blocks(&b);
   return status;
 }

@@ -15,6 +15,7 @@
 #include "sim/device/device.h"
 #include "sim/plan/plan.h"
 #include "sim/play/caching_replay.h"
+#include "sim/play/timeline.h"
 #include "sim/policy/options.h"
 
 #include <stdint.h>
@@ -37,7 +38,12 @@ typedef struct sn_caching_need {
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err);
 
-/* The same for a plan that is chosen by it (sn_plan_wish): `server` is an sn_caching_server. */
+/* Where the allocator has what is in the plan's timeline, in so much memory, or where that does not do in all that it
+ * asks for: fills timeline->served. */
+sn_status sn_caching_need_show(const sn_plan *plan, const sn_device *device, const sn_options *options,
+                               uint64_t memory_bytes, sn_timeline *timeline, sn_err *err);
+
+/* What a plan needs, for one that is chosen by it (sn_plan_wish): `server` is an sn_caching_server. */
 typedef struct sn_caching_server {
   const sn_device *device;
   const sn_options *options;

@@ -431,6 +431,11 @@ sn_timeline *sn_simulate_timeline(const sn_net *net, const sn_device *device, sn
   sn_plan *plan = sn__question_open(&q) == SN_OK ? make_plan(&q, strategy, false) : NULL;
   sn_trace trace = {0};
   sn_timeline *timeline = plan && play(&q, strategy, plan, &trace) == SN_OK ? sn_timeline_new(plan, &trace, err) : NULL;
+  if (timeline && has_caching(&q, strategy) &&
+      sn_caching_need_show(plan, device, options, caching_memory(&q, strategy), timeline, err) != SN_OK) {
+    sn_timeline_free(timeline);
+    timeline = NULL;
+  }
   sn_trace_clear(&trace);
   sn_plan_free(plan);
   sn__question_close(&q);

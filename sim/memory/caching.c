@@ -19,7 +19,7 @@
 /* What is not done for most requests: out of the way of what is. */
 #define COLD __attribute__((noinline, cold))
 
-#define LEAST_BLOCK   UINT64_C(512)        /* kMinBlockSize */
+#define LEAST_BLOCK   ((uint64_t)SN_CACHING_BLOCK)
 #define MOST_SMALL    (UINT64_C(1) << 20)  /* kSmallSize */
 #define SMALL_SEGMENT (UINT64_C(2) << 20)  /* kSmallBuffer */
 #define LARGE_SEGMENT (UINT64_C(20) << 20) /* kLargeBuffer */
@@ -555,12 +555,8 @@ void sn_caching_free(sn_caching *c) {
   free(c);
 }
 
-uint64_t sn_caching_address(const sn_caching *c, uint32_t number) {
-  return c->blocks[number].address;
-}
-
-uint64_t sn_caching_bytes(const sn_caching *c, uint32_t number) {
-  return c->blocks[number].bytes;
+sn_extent sn_caching_extent(const sn_caching *c, uint32_t number) {
+  return (sn_extent){c->blocks[number].address, c->blocks[number].bytes};
 }
 
 void sn_caching_watch(sn_caching *c, void (*asking)(void *user, uint64_t needed), void (*asked)(void *user),
@@ -585,6 +581,15 @@ uint64_t sn_caching_largest_split(const sn_caching *c) {
     if (b->state == FREE && !is_whole(b)) largest = sn_max(largest, b->bytes);
   }
   return largest;
+}
+
+void sn_caching_each(const sn_caching *c, void (*each)(void *user, sn_extent block, bool used, bool first),
+                     void *user) {
+  for (uint32_t first = 1; first <= c->used; first++) {
+    if (c->blocks[first].state == SPARE || c->blocks[first].before) continue;
+    for (uint32_t n = first; n; n = c->blocks[n].after)
+      if (c->blocks[n].state != UNMAPPED) each(user, sn_caching_extent(c, n), c->blocks[n].state != FREE, n == first);
+  }
 }
 
 void sn_caching_reset_peaks(sn_caching *c) {

@@ -57,6 +57,11 @@ typedef struct sn_caching_figures {
   uint64_t retries;                         /* times that the driver had no more, and all free segments went back */
 } sn_caching_figures;
 
+/* Addresses from `offset` on. */
+typedef struct sn_extent {
+  uint64_t offset, bytes;
+} sn_extent;
+
 /* The limits with which the driver would have given and refused the same so far. */
 typedef struct sn_caching_range {
   uint64_t from, below;
@@ -68,6 +73,9 @@ typedef struct sn_caching_size {
   uint16_t bin;   /* sim/memory/bins.h */
   uint8_t pool;
 } sn_caching_size;
+
+/* What every block's address and size are multiples of (PyTorch: kMinBlockSize). */
+enum { SN_CACHING_BLOCK = 512 };
 
 typedef struct sn_caching sn_caching;
 
@@ -108,8 +116,7 @@ void sn_caching_watch(sn_caching *caching, void (*asking)(void *user, uint64_t n
                       void *user);
 
 /* Where a block that is in use lies, and how large it is. */
-uint64_t sn_caching_address(const sn_caching *caching, uint32_t block);
-uint64_t sn_caching_bytes(const sn_caching *caching, uint32_t block);
+sn_extent sn_caching_extent(const sn_caching *caching, uint32_t block);
 
 const sn_caching_figures *sn_caching_look(const sn_caching *caching);
 
@@ -119,6 +126,11 @@ sn_caching_range sn_caching_limits(const sn_caching *caching);
 /* The largest free block that shares its segment with others (PyTorch: inactive split): no request that is larger can
  * have it, nor the driver get it back. O(blocks). */
 uint64_t sn_caching_largest_split(const sn_caching *caching);
+
+/* Every block that is mapped, segment by segment from the lowest address up: whether it is in use, and whether its
+ * segment begins with it. O(blocks). */
+void sn_caching_each(const sn_caching *caching, void (*each)(void *user, sn_extent block, bool used, bool first),
+                     void *user);
 
 /* Peaks begin anew from what is there now (torch.cuda.reset_peak_memory_stats()). */
 void sn_caching_reset_peaks(sn_caching *caching);

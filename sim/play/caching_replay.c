@@ -34,6 +34,9 @@ typedef struct search {
   sn_err *err;
 } search;
 
+/* What is not done in a search: out of the way of what is. */
+#define COLD __attribute__((noinline, cold))
+
 typedef enum request_kind { TAKE, GIVE, PASS, MAKE } request_kind;
 
 /* What an instruction asks of the allocator. */
@@ -42,6 +45,7 @@ typedef struct request {
   bool gradient; /* GIVE: of a parameter, which stays where others are added to it */
   uint32_t id;   /* tensor; PASS: instruction; MAKE: of load->made */
   uint32_t step;
+  uint32_t instr; /* TAKE: the instruction */
   sn_caching_size size;
 } request;
 
@@ -80,7 +84,7 @@ static bool is_gradient(const script *s, uint32_t tensor) {
 
 static void add_request(script *s, request_kind kind, uint32_t id, uint32_t step, uint64_t bytes) {
   bool gradient = kind == GIVE && is_gradient(s, id);
-  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, sn_caching_size_of(bytes)};
+  s->requests[s->n_requests++] = (request){(uint8_t)kind, gradient, id, step, 0, sn_caching_size_of(bytes)};
   if (kind == TAKE || kind == PASS) s->n_until_taken = s->n_requests;
 }
 
@@ -97,6 +101,7 @@ static void write_requests(script *s) {
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     bool takes = i->kind == SN_ALLOC;
     add_request(s, takes ? TAKE : GIVE, i->id, i->step, plan->route->tensors[i->id].bytes);
+    s->requests[s->n_requests - 1].instr = (uint32_t)(i - plan->instrs);
     n_taken += takes;
     n_given += !takes;
   }
@@ -200,8 +205,22 @@ static inline sn_status pass(replay *r, const sn_caching_size *size, sn_err *err
   return note(r, peak, sn_caching_pass_size(r->caching, size, err));
 }
 
+static COLD sn_status take_and_show(replay *r, const request *q, uint32_t instr, uint32_t *block, sn_err *err) {
+  const sn_caching_observer *observer = r->script->load->observer;
+  sn_status status = take(r, &q->size, block, err);
+  if (status == SN_OK && *block) observer->takes(observer->user, instr, sn_caching_extent(r->caching, *block));
+  return status;
+}
+
+static COLD sn_status pass_and_show(replay *r, const request *q, sn_err *err) {
+  uint32_t block;
+  sn_status status = take_and_show(r, q, q->id, &block, err);
+  if (status == SN_OK) sn_caching_give(r->caching, block);
+  return status;
+}
+
 static inline sn_status pass_or_leave(replay *r, const request *q, sn_err *err) {
-  sn_status status = pass(r, &q->size, err);
+  sn_status status = r->script->load->observer ? pass_and_show(r, q, err) : pass(r, &q->size, err);
   return status == SN_NO_FIT && r->script->load->workspaces == SN_CACHING_OPTIONAL ? SN_OK : status;
 }
 
@@ -234,7 +253,9 @@ static inline void give(replay *r, uint32_t *block) {
 
 /* What the first micro-batch makes of a parameter's gradient is the gradient from then on. */
 static inline void give_tensor(replay *r, uint32_t tensor, bool gradient) {
+  const sn_caching_observer *observer = r->script->load->observer;
   if (gradient && r->micro_batch == 0 && r->blocks[tensor]) {
+    if (observer) observer->stays(observer->user, sn_caching_extent(r->caching, r->blocks[tensor]));
     r->kept[tensor] = r->blocks[tensor];
     r->blocks[tensor] = 0;
   }
@@ -244,6 +265,7 @@ static inline void give_tensor(replay *r, uint32_t tensor, bool gradient) {
 static sn_status obey(replay *r, const request *q, sn_err *err) {
   switch ((request_kind)q->kind) {
   case TAKE:
+    if (r->script->load->observer) return take_and_show(r, q, q->instr, &r->blocks[q->id], err);
     return take(r, &q->size, &r->blocks[q->id], err);
   case GIVE:
     give_tensor(r, q->id, q->gradient);
@@ -287,6 +309,11 @@ static sn_status iterate(replay *r, sn_err *err) {
   return status;
 }
 
+static void show_begin(const replay *r, uint32_t iteration) {
+  const sn_caching_observer *observer = r->script->load->observer;
+  if (observer) observer->begins(observer->user, r->caching, iteration);
+}
+
 /* To the end, or to what does not fit, which is no error but noted in the result. */
 static sn_status go_on(replay *r, sn_err *err) {
   sn_status status = SN_OK;
@@ -295,10 +322,12 @@ static sn_status go_on(replay *r, sn_err *err) {
     r->before = *r->figures;
     if (status == SN_OK) r->iteration = 1;
   }
+  if (status == SN_OK) show_begin(r, r->iteration);
   while (status == SN_OK && (status = iterate(r, err)) == SN_OK && r->iteration < SN_CACHING_ITERATIONS) {
-    r->iteration++;
+    show_begin(r, ++r->iteration);
     r->micro_batch = 0;
   }
+  if (status == SN_OK) show_begin(r, SN_CACHING_ITERATIONS + 1);
   if (status == SN_NO_FIT) note_failure(r);
   return err->code;
 }

@@ -42,6 +42,17 @@ typedef enum sn_caching_workspaces {
   SN_CACHING_LEFT_OUT  /* none is asked for */
 } sn_caching_workspaces;
 
+/* Who looks on. */
+typedef struct sn_caching_observer {
+  /* Before each iteration, from 1 on, and once more behind the last. */
+  void (*begins)(void *user, const sn_caching *caching, uint32_t iteration);
+  /* What an instruction is given: the block of an ALLOC, the workspace of a COMPUTE. */
+  void (*takes)(void *user, uint32_t instr, sn_extent block);
+  /* A gradient that others are added to has become one that stays. */
+  void (*stays)(void *user, sn_extent block);
+  void *user;
+} sn_caching_observer;
+
 typedef struct sn_caching_load {
   uint64_t limit_bytes; /* what the allocator may reserve; SN_CACHING_NO_LIMIT */
   sn_caching_options options;
@@ -52,6 +63,7 @@ typedef struct sn_caching_load {
   uint32_t accumulate; /* micro-batches; from 2 on gradients of parameters stay. 0 and 1: a plan of one batch. Those
                         * behind SN_CACHING_MICRO_BATCHES ask for the same once more, and are not obeyed */
   sn_caching_workspaces workspaces;
+  const sn_caching_observer *observer; /* NULL: nobody; not of a search for the least */
 } sn_caching_load;
 
 /* Bytes. The names of peaks are those of torch.cuda.max_memory_allocated() and max_memory_reserved(). */

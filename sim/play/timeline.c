@@ -4,8 +4,10 @@
 
 #include "base/arena.h"
 #include "models/op.h"
+#include "sim/play/caching_map.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A tensor on the way through the plan: its open rectangle, who made its value, its copy in that nobody has used. */
 typedef struct tensor_state {
@@ -450,6 +452,27 @@ sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err 
   if (status == SN_OK) return made;
   sn_timeline_free(made);
   return NULL;
+}
+
+static sn_extent *copy_extents(sn_arena *arena, const sn_extent *extents, uint32_t n) {
+  sn_extent *copy = sn_arena_alloc(arena, n + 1, sizeof *copy);
+  if (copy && n > 0) memcpy(copy, extents, n * sizeof *copy);
+  return copy;
+}
+
+sn_status sn_timeline_serve(sn_timeline *t, const sn_caching_map *map, sn_err *err) {
+  sn_extent *rects = sn_arena_alloc(t->arena, (size_t)t->n_rects + 1, sizeof *rects);
+  sn_served served = {.rects = rects,
+                      .stays = copy_extents(t->arena, map->stays.all, map->stays.n),
+                      .segments = copy_extents(t->arena, map->segments.all, map->segments.n),
+                      .n_stays = map->stays.n,
+                      .n_segments = map->segments.n,
+                      .end_bytes = map->end_bytes};
+  if (!rects || !served.stays || !served.segments) return sn_fail_memory(err);
+  for (uint32_t r = 0; r < t->n_rects; r++) rects[r] = map->taken[t->rects[r].from_instr];
+  for (uint32_t s = 0; s < served.n_segments; s++) served.reserved_bytes += served.segments[s].bytes;
+  t->served = served;
+  return SN_OK;
 }
 
 void sn_timeline_free(sn_timeline *timeline) {

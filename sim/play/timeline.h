@@ -18,11 +18,14 @@
 #define SN_SIM_PLAY_TIMELINE_H
 
 #include "base/err.h"
+#include "sim/memory/caching.h"
 #include "sim/plan/plan.h"
 #include "sim/play/trace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct sn_caching_map;
 
 typedef enum sn_bar_kind {
   SN_BAR_COMPUTE,  /* a step */
@@ -57,6 +60,15 @@ typedef struct sn_rect {
   uint64_t offset, bytes;
   int64_t from_ns, to_ns;
 } sn_rect;
+
+/* Where PyTorch's caching allocator has what a plan asks for, which has other addresses than the plan, in its steady
+ * iteration (sim/play/caching_map.h). */
+typedef struct sn_served {
+  const sn_extent *rects;             /* of each rectangle */
+  const sn_extent *stays, *segments;  /* what is there all the time; what all of it lies in */
+  uint32_t n_stays, n_segments;       /* of 0 segments: the plan's addresses are what there is */
+  uint64_t end_bytes, reserved_bytes; /* how high all of it is; the segments */
+} sn_served;
 
 /* Memory from `ns` on, until the next level. */
 typedef struct sn_level {
@@ -107,6 +119,7 @@ typedef struct sn_timeline {
   const sn_level *levels;            /* ascending ns, no two at the same */
   const sn_arrow *arrows;            /* in the order of their ends in the plan */
   const double *places;              /* by instruction; see sn_timeline_place() */
+  sn_served served;
   uint64_t pool_bytes, pool_limit, external_bytes;
   uint32_t cores, slots; /* of a co-run plan: the device's; else 0 */
   int64_t end_ns, busy_ns[SN_LANES], stall_ns[SN_LANES], allocation_ns;
@@ -117,6 +130,9 @@ typedef struct sn_timeline {
  * step. */
 sn_timeline *sn_timeline_new(const sn_plan *plan, const sn_trace *trace, sn_err *err);
 void sn_timeline_free(sn_timeline *timeline);
+
+/* Fills `served` from a map of the timeline's plan. SN_NO_MEMORY. */
+sn_status sn_timeline_serve(sn_timeline *timeline, const struct sn_caching_map *map, sn_err *err);
 
 static inline bool sn_timeline_is_corun(const sn_timeline *timeline) {
   return timeline->cores > 0;

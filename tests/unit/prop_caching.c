@@ -290,11 +290,12 @@ static void compare(const pair *p) {
 static void check_blocks(const pair *p) {
   uint64_t sum = p->kept_bytes;
   for (uint32_t i = 0; i < p->n_live; i++) {
-    uint64_t begin = sn_caching_address(p->caching, p->live[i]), bytes = sn_caching_bytes(p->caching, p->live[i]);
+    uint64_t begin = sn_caching_extent(p->caching, p->live[i]).offset,
+             bytes = sn_caching_extent(p->caching, p->live[i]).bytes;
     sum += bytes;
     for (uint32_t k = 0; k < i; k++) {
-      uint64_t other = sn_caching_address(p->caching, p->live[k]);
-      assert_true(begin + bytes <= other || other + sn_caching_bytes(p->caching, p->live[k]) <= begin);
+      uint64_t other = sn_caching_extent(p->caching, p->live[k]).offset;
+      assert_true(begin + bytes <= other || other + sn_caching_extent(p->caching, p->live[k]).bytes <= begin);
     }
   }
   assert_true(sum == sn_caching_look(p->caching)->allocated_bytes);
@@ -326,16 +327,17 @@ static void take_both(pair *p, uint64_t bytes) {
   sn_status status = sn_caching_take(p->caching, bytes, &block, &err);
   check_fits(p, bytes, fits, status, &err);
   if (!fits) return;
-  if (sn_caching_address(p->caching, block) != address || sn_caching_bytes(p->caching, block) != size)
+  if (sn_caching_extent(p->caching, block).offset != address || sn_caching_extent(p->caching, block).bytes != size)
     fail_msg("SN_SEED=%" PRIu64 ": %" PRIu64 " B at %" PRIu64 " (%" PRIu64 "), must be %" PRIu64 " (%" PRIu64 ")",
-             p->seed, bytes, sn_caching_address(p->caching, block), sn_caching_bytes(p->caching, block), address, size);
+             p->seed, bytes, sn_caching_extent(p->caching, block).offset, sn_caching_extent(p->caching, block).bytes,
+             address, size);
   p->live[p->n_live++] = block;
 }
 
 static void give_both(pair *p, uint32_t which) {
   uint32_t block = p->live[which];
   p->live[which] = p->live[--p->n_live];
-  plain_give(&p->model, sn_caching_address(p->caching, block));
+  plain_give(&p->model, sn_caching_extent(p->caching, block).offset);
   sn_caching_give(p->caching, block);
 }
 

@@ -61,7 +61,7 @@ static void one_request(void **state) {
     uint32_t block = take(c, rows[i].bytes);
     uint64_t allocated = rows[i].allocated;
     check(c, allocated, rows[i].reserved, 1);
-    assert_int_equal(sn_caching_bytes(c, block), allocated);
+    assert_int_equal(sn_caching_extent(c, block).bytes, allocated);
     give(c, block);
     check(c, 0, rows[i].reserved, 1); /* stays */
     assert_int_equal(sn_caching_look(c)->allocated_peak, allocated);
@@ -90,9 +90,9 @@ static void best_fit(void **state) {
   give(c, blocks[0]); /* 4 MiB free at 0, 3 at 6 and at 11 */
   give(c, blocks[4]);
   give(c, blocks[2]);
-  assert_int_equal(sn_caching_address(c, take(c, 2 * MIB)), 6 * MIB);
-  assert_int_equal(sn_caching_address(c, take(c, 3 * MIB)), 11 * MIB);
-  assert_int_equal(sn_caching_address(c, take(c, 3 * MIB)), 0);
+  assert_int_equal(sn_caching_extent(c, take(c, 2 * MIB)).offset, 6 * MIB);
+  assert_int_equal(sn_caching_extent(c, take(c, 3 * MIB)).offset, 11 * MIB);
+  assert_int_equal(sn_caching_extent(c, take(c, 3 * MIB)).offset, 0);
   assert_int_equal(sn_caching_look(c)->reserved_bytes, 20 * MIB);
   take(c, MIB / 2);                          /* small: not what is left of the large */
   check(c, 20 * MIB + MIB / 2, 22 * MIB, 2); /* 1 MiB that would be left over is not cut off */
@@ -107,9 +107,9 @@ static void neighbours_join(void **state) {
   give(c, a);
   give(c, d); /* 512 KiB in front of b, 1 MiB behind it */
   assert_int_equal(sn_caching_largest_split(c), MIB);
-  assert_int_equal(sn_caching_address(c, take(c, MIB)), MIB);
+  assert_int_equal(sn_caching_extent(c, take(c, MIB)).offset, MIB);
   give(c, b);
-  assert_int_equal(sn_caching_address(c, take(c, MIB)), 0);
+  assert_int_equal(sn_caching_extent(c, take(c, MIB)).offset, 0);
   check(c, 2 * MIB, 2 * MIB, 1);
   sn_caching_free(c);
 }
@@ -215,7 +215,7 @@ static void expandable(void **state) {
   uint32_t a = take(c, 50 * MIB);
   check(c, 50 * MIB, 60 * MIB, 1);
   uint32_t b = take(c, 30 * MIB); /* begins in the third page */
-  assert_int_equal(sn_caching_address(c, b), 50 * MIB);
+  assert_int_equal(sn_caching_extent(c, b).offset, 50 * MIB);
   check(c, 80 * MIB, 80 * MIB, 1);
   give(c, a);
   take(c, 60 * MIB); /* 9/8 of the limit are too few addresses: a second segment, for which two pages of a go back */
