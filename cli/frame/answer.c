@@ -118,39 +118,27 @@ sn_status sn_answer_put(const sn_answer *answer, FILE *out, sn_err *err) {
 
 /* ---- where it does not fit ---- */
 
-/* " --strategy pytorch+recompute=units --batch 64 --accumulate 2": what of a change the command line lacks. */
-static void print_options(const sn_answer *a, const sn_answer_change *c, char *text, size_t room) {
-  int used = 0;
-  text[0] = '\0';
-  if (strcmp(c->strategy, a->strategy) != 0) used = snprintf(text, room, " --strategy %s", c->strategy);
-  if (c->kind == SN_CHANGE_PARTS || c->kind == SN_CHANGE_BATCH ||
-      (c->kind == SN_CHANGE_CHECKPOINT && c->accumulate > 1))
-    used += snprintf(text + used, room - (size_t)used, " --batch %" PRIu32, c->batch);
-  if (c->accumulate > 1) used += snprintf(text + used, room - (size_t)used, " --accumulate %" PRIu32, c->accumulate);
-  if (c->kind == SN_CHANGE_PRECISION)
-    used += snprintf(text + used, room - (size_t)used, " --precision %s", c->precision);
-  if (c->kind == SN_CHANGE_OPTIMIZER) snprintf(text + used, room - (size_t)used, " --optimizer %s", c->optimizer);
-}
-
 sn_status sn_answer_fail(const sn_answer *a, const sn_question *q, sn_err *err) {
-  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], options[160] = "", name[SN_DEVICE_NAME];
+  char needed[SN_UNIT_TEXT], usable[SN_UNIT_TEXT], name[SN_DEVICE_NAME];
   if (a->verdict != SN_VERDICT_NO) return SN_OK;
   snprintf(name, sizeof name, "%s", q->device.name);
   const char *gpu_why = q->args->gpu_why;
   if (a->needed_bytes == 0)
     return sn_fail(err, SN_NO_FIT, "no device memory is enough for %s, which sends more to the host than that has",
                    a->strategy);
-  if (a->n_changes > 0) print_options(a, &a->changes[0], options, sizeof options);
+  const char *options = a->n_changes > 0 ? a->changes[0].options : "";
   return sn_fail(err, SN_NO_FIT, "%s needed with %s, %s on %s%s%s; %s%s", sn_print_bytes(a->needed_bytes, needed),
                  a->strategy, sn_print_bytes(a->usable_bytes, usable), sn_table_clean(name), *gpu_why ? ", " : "",
                  gpu_why,
-                 *options      ? "try"
+                 *options      ? "try "
                  : a->searched ? "nothing that PyTorch offers is enough: more memory is needed"
                                : "snsim advise finds what fits",
                  options);
 }
 
 /* ---- the screen ---- */
+
+enum { CHANGE_COLUMNS = 6, WHAT_COLUMNS = 33 };
 
 static void print_gib(const char *before, double gib, const char *after, FILE *out) {
   fprintf(out, "%s%.*f GiB%s", before, gib < 1 ? 2 : 1, gib, after);
@@ -194,9 +182,19 @@ static void time_cell(sn_table *table, const sn_answer *a, double value) {
   sn_table_cell(table, "%.*f", digits - whole, scale > 1 ? scale * floor(value / scale + 0.5) : value);
 }
 
+/* Several changes together are too long for 80 columns: each has a row, the last beside the figures. */
+static void what_cells(sn_table *table, const char *what) {
+  const char *plus = strlen(what) > WHAT_COLUMNS ? strstr(what, " + ") : NULL;
+  for (; plus; what = plus + 1, plus = strstr(what + 1, " + ")) {
+    sn_table_cell(table, "  %.*s", (int)(plus - what), what);
+    for (int i = 1; i < CHANGE_COLUMNS; i++) sn_table_cell(table, "%s", "");
+  }
+  sn_table_cell(table, "  %s", what);
+}
+
 static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_change *c, bool first) {
   double share = a->usable_bytes ? 100 * (double)c->device_bytes / (double)a->usable_bytes : 0;
-  sn_table_cell(table, "  %s", c->what);
+  what_cells(table, c->what);
   sn_table_cell(table, "%.1f GiB", (double)c->device_bytes / GIB);
   sn_table_cell(table, "%.0f %%", share);
   time_cell(table, a, (double)c->iteration_ns / 1e6);
@@ -211,7 +209,7 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
   char speed[32];
   bool yes = a->verdict == SN_VERDICT_YES;
   snprintf(speed, sizeof speed, "%s/s", strcmp(unit, "sequences") == 0 ? "seq" : unit); /* 80 columns are few */
-  const sn_table_column columns[] = {
+  const sn_table_column columns[CHANGE_COLUMNS] = {
       {"", yes ? "  what else there is to gain" : "  what to change", SN_TABLE_TEXT},
       {"", "GPU memory", SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "", SN_TABLE_NUMBER},
@@ -219,12 +217,18 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
       {"", speed, SN_TABLE_NUMBER | SN_TABLE_GAP},
       {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
   };
-  sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
+  sn_table *table = sn_table_new(columns, CHANGE_COLUMNS);
   for (uint32_t i = 0; i < a->n_changes; i++) change_cells(table, a, &a->changes[i], i == 0 && !yes);
   fputs("\n", out->stream);
   sn_status status = sn_out_table(out, table, err);
   sn_table_free(table);
   return status;
+}
+
+/* No card of this size holds it, whatever is changed. */
+static void print_no_change(const sn_answer *a, FILE *out) {
+  if (a->verdict == SN_VERDICT_NO && a->searched && *a->memory_band)
+    fputs("  No change makes it fit on one such GPU: it takes a larger one, or several.\n", out);
 }
 
 static void print_calls(const sn_answer_change *c, FILE *out) {
@@ -305,6 +309,7 @@ sn_status sn_answer_print(const sn_answer *a, const char *unit, const sn_out *ou
     if (print_changes(a, unit, out, err) != SN_OK) return err->code;
     print_calls(&a->changes[0], out->stream);
   }
+  if (a->n_changes == 0) print_no_change(a, out->stream);
   if (*a->memory_band) {
     fputs("  ", out->stream);
     sn_table_printf(out->stream, "%s;", a->memory_band);

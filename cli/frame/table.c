@@ -216,14 +216,14 @@ static void print_wrapped(const sn_table *table, const char *text, FILE *out) {
   }
 }
 
-static void print_cell(const sn_table *table, uint32_t column, const char *text, FILE *out) {
+/* `last`: nothing stands behind it, and no blanks do. */
+static void print_cell(const sn_table *table, uint32_t column, const char *text, bool last, FILE *out) {
   const sn_table_column *c = &table->columns[column];
-  bool last = column == last_column(table); /* no blanks at the end of a line */
   if (table->hidden[column] || (last && !*text)) return;
   int pad = (int)(table->width[column] - width_of(text));
   if (column) fputs(c->style & SN_TABLE_GAP ? "  " : " ", out);
   if (!(c->style & SN_TABLE_TEXT)) fprintf(out, "%*s", pad, "");
-  if (last && table->wrap_at)
+  if (column == last_column(table) && table->wrap_at)
     print_wrapped(table, text, out);
   else
     fputs(text, out);
@@ -233,14 +233,15 @@ static void print_cell(const sn_table *table, uint32_t column, const char *text,
 static void print_heading(const sn_table *table, bool top, bool color, FILE *out) {
   if (color) fputs("\033[1m", out);
   for (uint32_t i = 0; i < table->n_columns; i++)
-    print_cell(table, i, top ? table->columns[i].top : table->columns[i].heading, out);
+    print_cell(table, i, top ? table->columns[i].top : table->columns[i].heading, i == last_column(table), out);
   fputs(color ? "\033[0m\n" : "\n", out);
 }
 
 static void print_row(const sn_table *table, size_t first, bool dim, FILE *out) {
   if (dim) fputs("\033[2m", out);
-  for (uint32_t i = 0; i < table->n_columns && first + i < table->n_cells; i++)
-    print_cell(table, i, table->cells[first + i], out);
+  uint32_t count = table->n_cells - first < table->n_columns ? (uint32_t)(table->n_cells - first) : table->n_columns;
+  while (count > 1 && (table->hidden[count - 1] || !*table->cells[first + count - 1])) count--;
+  for (uint32_t i = 0; i < count; i++) print_cell(table, i, table->cells[first + i], i + 1 == count, out);
   fputs(dim ? "\033[0m\n" : "\n", out);
 }
 

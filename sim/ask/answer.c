@@ -13,8 +13,8 @@ const char *sn_verdict_name(sn_verdict verdict) {
 }
 
 const char *sn_answer_change_name(sn_answer_change_kind kind) {
-  static const char *const names[SN_CHANGES] = {"none",    "parts",     "checkpoint", "checkpoint_some",
-                                                "offload", "precision", "optimizer",  "batch"};
+  static const char *const names[SN_CHANGES] = {
+      "none", "parts", "checkpoint", "checkpoint_some", "offload", "precision", "optimizer", "lora", "batch"};
   return names[kind];
 }
 
@@ -86,8 +86,8 @@ static sn_status find_changes(finder *f, const sn_fit *fit, sn_answer *answer, s
   if (f->wish->runtime != SN_RUNTIME_PYTORCH) {
     if (!r->fits) return SN_OK;
     answer->n_changes = 1;
-    return sn__change_fill(SN_CHANGE_NONE, "as it stands", a->strategies[f->stands], a->options->iteration,
-                           a->net->batch, r, f->arena, &changes[0], f->err);
+    return sn__way_tell_none(a->strategies[f->stands], a->options->iteration, a->net->batch, r, f->arena, &changes[0],
+                             f->err);
   }
   const sn__changes_wish wish = {.wish = f->wish,
                                  .stands = a->strategies[f->stands],

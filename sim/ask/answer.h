@@ -14,8 +14,9 @@
  *   no      it does not fit
  *
  * Changes are of PyTorch, whose loop the user writes: parts of the batch that add up their gradients, checkpoints of
- * some or all blocks, saved tensors in host memory, autocast, an optimizer with 8-bit states; two of them together
- * where none alone is enough, and a smaller batch where nothing is. Offered is what leaves 3 %, or where nothing does
+ * some or all blocks, saved tensors in host memory, autocast, an optimizer with 8-bit states; several of them together
+ * where none alone is enough; where all together are not, adapters of transformers' models (LoRA, QLoRA), and last a
+ * smaller batch. Offered is what leaves 3 %, or where nothing does
  * what fits, ranked by images/s, then by memory. Where the answer is yes the first change is none, and those behind it,
  * at most SN_ANSWER_GAINS, say what else there is to gain. Other runtimes have one: the strategy that they choose.
  *
@@ -44,14 +45,17 @@ typedef enum sn_answer_change_kind {
   SN_CHANGE_OFFLOAD,         /* what backward needs waits in host memory */
   SN_CHANGE_PRECISION,
   SN_CHANGE_OPTIMIZER,
+  SN_CHANGE_LORA, /* adapters are trained and not the network (models/lora.h) */
   SN_CHANGE_BATCH,
   SN_CHANGES
 } sn_answer_change_kind;
 
 /* Texts are of the answer's arena. */
 typedef struct sn_answer_change {
-  sn_answer_change_kind kind;        /* where two go together, the first of them in the order above that is no part */
+  sn_answer_change_kind kind;        /* where several go together the first of: lora, offload, checkpoints, precision,
+                                        optimizer, parts */
   const char *what;                  /* "2 batches of 256, gradients added" */
+  const char *options;               /* that the command line lacks: "--batch 256 --accumulate 2" */
   const char *strategy;              /* that of the row: "pytorch+recompute=units:6" */
   const char *precision, *optimizer; /* with which it trains */
   uint32_t batch, accumulate;        /* images of a batch, batches of an update */

@@ -4,7 +4,7 @@
 
 #include "sim/ask/answer.h"
 #include "sim/ask/fit.h"
-#include "sim/ask/simulate.h"
+#include "sim/ask/ways.h"
 
 typedef struct sn__changes_wish {
   const sn_answer_wish *wish;
@@ -18,10 +18,5 @@ typedef struct sn__changes_wish {
 
 /* Into `changes` of SN_ANSWER_CHANGES, best first; *count of them. */
 sn_status sn__changes_find(const sn__changes_wish *wish, sn_answer_change *changes, uint32_t *count, sn_err *err);
-
-/* A result as a change; `what` is of the arena. NULL strategy texts never: SN_NO_MEMORY. */
-sn_status sn__change_fill(sn_answer_change_kind kind, const char *what, sn_strategy strategy, sn_iteration iteration,
-                          uint32_t batch, const sn_result *result, sn_arena *arena, sn_answer_change *change,
-                          sn_err *err);
 
 #endif

@@ -35,10 +35,11 @@ static cJSON *write_change(const sn_answer_change *c) {
   char real[SN_UNIT_TEXT];
   cJSON *o = cJSON_CreateObject();
   bool ok = put_text(o, "change", sn_answer_change_name(c->kind)) && put_text(o, "what", c->what) &&
-            put_text(o, "strategy", c->strategy) && put_text(o, "precision", c->precision) &&
-            put_text(o, "optimizer", c->optimizer) && put_count(o, "batch", c->batch) &&
-            put_count(o, "accumulate", c->accumulate) && put_count(o, "device_bytes", c->device_bytes) &&
-            put_count(o, "host_bytes", c->host_bytes) && put_signed(o, "iteration_ns", c->iteration_ns) &&
+            put_text(o, "options", c->options) && put_text(o, "strategy", c->strategy) &&
+            put_text(o, "precision", c->precision) && put_text(o, "optimizer", c->optimizer) &&
+            put_count(o, "batch", c->batch) && put_count(o, "accumulate", c->accumulate) &&
+            put_count(o, "device_bytes", c->device_bytes) && put_count(o, "host_bytes", c->host_bytes) &&
+            put_signed(o, "iteration_ns", c->iteration_ns) &&
             put_raw(o, "images_per_s", sn_print_real(c->images_per_second, real));
   cJSON *calls = ok ? cJSON_AddArrayToObject(o, "calls") : NULL;
   ok = calls != NULL;
@@ -155,6 +156,7 @@ static void read_calls(const reader *r, const cJSON *o, sn_answer_change *c) {
 static void read_change(const reader *r, const cJSON *o, sn_answer_change *c) {
   *c = (sn_answer_change){.kind = (sn_answer_change_kind)word(r, o, "change", SN_CHANGES, change_name),
                           .what = text_of(r, o, "what"),
+                          .options = sn_json_has(o, "options") ? text_of(r, o, "options") : "",
                           .strategy = text_of(r, o, "strategy"),
                           .precision = text_of(r, o, "precision"),
                           .optimizer = text_of(r, o, "optimizer"),

@@ -321,6 +321,18 @@ static const struct {
     [SN_AMP_FP16] = {"scaler = torch.amp.GradScaler(\"cuda\")", "float16"},
 };
 
+/* As peft and bitsandbytes have what models/lora.h does. */
+static void add_lora(text *t, const char *lora) {
+  if (strstr(lora, ",nf4")) {
+    add(t, "config = transformers.BitsAndBytesConfig(load_in_4bit=True,");
+    add(t, "    bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True,");
+    add(t, "    bnb_4bit_compute_dtype=torch.bfloat16)");
+    add(t, "# model: from_pretrained(.., quantization_config=config)");
+  }
+  add(t, "lora = peft.LoraConfig(r=%d, target_modules=\"all-linear\")", atoi(lora));
+  add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
+}
+
 static void add_optimizer(text *t, sn_optimizer optimizer) {
   static const char *const classes[SN_OPTIMIZER_KINDS] = {
       [SN_OPTIMIZER_MOMENTUM] = "torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9",
@@ -366,6 +378,7 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
   if (wish->precision && precisions[asked->options->iteration.precision].once)
     add(&t, "%s", precisions[asked->options->iteration.precision].once);
+  if (wish->lora) add_lora(&t, wish->lora);
   if (wish->optimizer) add_optimizer(&t, sn_optimizer_on(asked->options->iteration.optimizer, asked->net));
   if (checkpoints && add_checkpoints(&t, asked, wish, calls, err) != SN_OK) return err->code;
   add_step(&t, asked, wish);

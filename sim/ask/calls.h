@@ -6,6 +6,7 @@
  *   model.gradient_checkpointing_enable()                           of transformers' models
  *   with torch.autograd.graph.save_on_cpu(pin_memory=True):         pytorch+offload
  *   for x, y in parts: (loss(model(x), y) / 2).backward()           two parts
+ *   model = peft.get_peft_model(model, config, ..)                  adapters of transformers' models
  *
  * Which blocks are checkpointed is read off the plan: those of which more than half is run again. A unit
  * (sim/policy/units.h) that is half a block is told as the block. What is run again outside of all blocks, and networks
@@ -29,6 +30,7 @@ typedef struct sn_calls_wish {
   uint32_t parts;        /* batches of an update; 0 and 1: one */
   bool precision;        /* lines for asked->options->iteration.precision, */
   bool optimizer;        /* and its optimizer, too */
+  const char *lora;      /* adapters to be put in, "16" or "16,nf4" (models/lora.h); NULL: none */
 } sn_calls_wish;
 
 typedef struct sn_calls {

@@ -18,7 +18,7 @@ BINARY = os.path.realpath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 MODULES = pathlib.Path(__file__).resolve().parent.parent / "data" / "modules"
 NETS = ["resnet18", "resnet50", "vgg16", "densenet121", "alexnet", "tv_mobilenet_v2", "tv_squeezenet1_1", "inception_v3",
         "resnext50_32x4d", "efficientnet_b0", "mobilenet_v3_small", "mobilenet_v3_large", "convnext_tiny", "swin_t",
-        "vit_b_16", "bert_base", "gpt2", "paper:alexnet", "inception_v4", "lenet", "unet", "t5_base"]
+        "vit_b_16", "bert_base", "gpt2", "paper:alexnet", "inception_v4", "lenet", "unet", "t5_base", "gpt2_large", "qwen2.5:1.5b", "llama3:1b"]
 GPUS = ["4090", "rtx3090", "t4", "a100", "k40c", "v100-32gb", "gtx1060_6", "l4", "RTX 2080 Ti", "a10g"]
 PRECISIONS = ["fp32", "tf32-conv", "amp-bf16", "amp-fp16", "bf16", "fp16"]
 OPTIMIZERS = ["momentum", "sgd", "adam", "adamw", "adamw8bit", "rmsprop", "lion", "adamw,impl=fused"]
@@ -52,8 +52,9 @@ def head(text):
     verdict = re.search(r"^  (YES|NO|TIGHT): (.*)$", text, re.M)
     expect(verdict, f"no verdict in: {text[:200]}")
     largest = re.search(r"Largest batch: (\d+)\.", verdict[2])
-    first = re.search(r"^  (.*?)  +[0-9.]+ GiB .*<- do this", text, re.M)
-    return verdict[1].lower(), int(largest[1]) if largest else 0, first[1].strip() if first else None
+    first = re.search(r"what to change .*\n((?:  .*\n)*?)  (.*?)  +[0-9.]+ GiB .*<- do this", text)  # several in rows of their own
+    what = " ".join([*first[1].split(), first[2].strip()]) if first else None
+    return verdict[1].lower(), int(largest[1]) if largest else 0, what
 
 
 def check_screen(answer, text, who):
@@ -127,6 +128,20 @@ def check_calls(net, answer):
                 expect(plain in modules, f"{net} has no module {path}: {line}")
 
 
+def check_options(asked, answer):
+    """What the first change's options ask for fits, and takes what the change says."""
+    first = answer["changes"][0] if answer["changes"] else None
+    if not first or not first["options"]:
+        return
+    options = first["options"].split()
+    at = dict(zip(asked[::2], asked[1::2], strict=True)) | dict(zip(options[::2], options[1::2], strict=True))
+    done = run(*(word for pair in at.items() for word in pair), "--no-db", "--json", "--for", "pytorch")
+    expect(done.returncode == 0, f"{first['options']}: exit status {done.returncode}: {done.stderr}")
+    strategy = at.get("--strategy", "pytorch")
+    row = next(r for r in json.loads(done.stdout)["results"] if r["strategy"] == strategy)
+    expect(row["peak_device_bytes"] == first["device_bytes"], f"{first['options']}: takes {row['peak_device_bytes']}, the change says {first['device_bytes']}")
+
+
 def check(dice):
     words, batch = question(dice)
     asked = [*words, "--batch", str(batch)]
@@ -146,6 +161,7 @@ def check(dice):
     check_fit(words, answer)
     check_sweep(words, batch, answer)
     check_calls(words[1], answer)
+    check_options(asked, answer)
     return asked, answer["verdict"]
 
 

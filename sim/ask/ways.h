@@ -1,0 +1,45 @@
+/* Ways: PyTorch's training loop as it was asked about, with something changed: how it is planned and played, and how it
+ * is told (internal to sim/ask/answer_changes.c).
+ *
+ *   sn__way way = sn__way_as_asked(&ways);
+ *   way.strategy.recompute = SN_RECOMPUTE_UNITS, way.parts = 2;
+ *   sn__way_play(&ways, &way, &result);
+ *   sn__way_tell(&ways, &way, &result, &change);       "checkpoint all 12 blocks, 2 batches of 256, gradients added"
+ */
+#ifndef SN_SIM_ASK_WAYS_H
+#define SN_SIM_ASK_WAYS_H
+
+#include "sim/ask/answer.h"
+#include "sim/ask/simulate.h"
+
+typedef struct sn__way {
+  sn_strategy strategy;
+  sn_iteration iteration; /* of the whole batch */
+  uint32_t batch;         /* the one asked for, or another, */
+  uint32_t parts;         /* in so many, which divide it */
+  const char *lora;       /* adapters as "16" or "16,nf4" (models/lora.h); NULL: none but the network's own */
+} sn__way;
+
+typedef struct sn__ways {
+  const sn_asked *asked;
+  sn_strategy stands;   /* the strategy as it was asked about */
+  sn_planner *planner;  /* of the question as it stands */
+  uint32_t blocks;      /* units of the network (sim/policy/units.h) */
+  uint32_t block_units; /* that make a block of the user's model, which checkpoints wrap as a whole */
+  sn_arena *arena;      /* of the answer */
+  sn_err *err;
+} sn__ways;
+
+sn__way sn__way_as_asked(const sn__ways *ways);
+
+/* Plans, checks and plays. */
+sn_status sn__way_play(const sn__ways *ways, const sn__way *way, sn_result *result);
+
+/* What it is called, its result, the options and the lines of Python that make it. */
+sn_status sn__way_tell(const sn__ways *ways, const sn__way *way, const sn_result *result, sn_answer_change *change);
+
+/* As the loop stands, of any runtime. */
+sn_status sn__way_tell_none(sn_strategy strategy, sn_iteration iteration, uint32_t batch, const sn_result *result,
+                            sn_arena *arena, sn_answer_change *change, sn_err *err);
+
+#endif
