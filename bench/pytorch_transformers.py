@@ -38,7 +38,8 @@ CAUSAL = [False]
 # Hidden features, heads, heads of keys and values, features between the FCs, words, whether the last layer is the table.
 DECODERS = {"llama": ("Llama", 4096, 32, 32, 11008, 32000, False), "llama3:8b": ("Llama", 4096, 32, 8, 14336, 128256, False),
             "llama3:1b": ("Llama", 2048, 32, 8, 8192, 128256, True), "mistral:7b": ("Mistral", 4096, 32, 8, 14336, 32768, False),
-            "qwen2.5:0.5b": ("Qwen2", 896, 14, 2, 4864, 151936, True), "qwen2.5:7b": ("Qwen2", 3584, 28, 4, 18944, 152064, False)}
+            "qwen2.5:0.5b": ("Qwen2", 896, 14, 2, 4864, 151936, True), "qwen2.5:7b": ("Qwen2", 3584, 28, 4, 18944, 152064, False),
+            "phi3:mini": ("Phi3", 3072, 32, 32, 8192, 32064, False), "phi3:medium": ("Phi3", 5120, 40, 10, 17920, 32064, False)}
 
 
 def network(name, layers):
@@ -130,7 +131,7 @@ def simulate(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base, t5_base, llama, llama3:8b, llama3:1b, mistral:7b, qwen2.5:0.5b or qwen2.5:7b")
+    parser.add_argument("--net", default="gpt2", help="gpt2, bert_base, t5_base, llama, llama3:8b, llama3:1b, mistral:7b, qwen2.5:0.5b, qwen2.5:7b, phi3:mini or phi3:medium")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=512, help="tokens")
     parser.add_argument("--layers", type=int, default=None, help="of llama and its like (default: 2); the others have 12")

@@ -1,6 +1,7 @@
 /* Llama and what is built as it is, as Hugging Face's transformers has them (version 5), attention by the fused kernel:
- * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023) and Qwen2.5 (2024). `image` is the
- * length of the sequences; Mistral's window is as long as they are, as it is from its version 0.2 on.
+ * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023), Qwen2.5 (2024) and Phi-3 (Abdin et al.,
+ * 2024). `image` is the length of the sequences; Mistral's and Phi-3's windows are as long as they are, as Mistral's is
+ * from its version 0.2 on and that of Phi-3's 128k.
  *
  *   x + attention(norm(x)) with rotated queries and keys, then x + down(silu(gate(x)) up(x))
  *
@@ -31,40 +32,84 @@ static const sn__decoder_size qwen25[] = {
     {"1.5b", {28, 1536, 12, 2, 8960, 151936}, true},  {"3b", {36, 2048, 16, 2, 11008, 151936}, true},
     {"14b", {48, 5120, 40, 8, 13824, 152064}, false}, {"32b", {64, 5120, 40, 8, 27648, 152064}, false},
     {"72b", {80, 8192, 64, 8, 29568, 152064}, false}};
+static const sn__decoder_size phi3[] = {{"mini", {32, 3072, 32, 32, 8192, 32064}, false},
+                                        {"medium", {40, 5120, 40, 10, 17920, 32064}, false}};
 
-const sn__decoder sn__llama = {llama, COUNT(llama), false}, sn__llama3 = {llama3, COUNT(llama3), false},
-                  sn__mistral = {mistral, COUNT(mistral), false}, sn__qwen25 = {qwen25, COUNT(qwen25), true};
+const sn__decoder sn__llama = {.sizes = llama, .n_sizes = COUNT(llama)},
+                  sn__llama3 = {.sizes = llama3, .n_sizes = COUNT(llama3)},
+                  sn__mistral = {.sizes = mistral, .n_sizes = COUNT(mistral)},
+                  sn__qwen25 = {.sizes = qwen25, .n_sizes = COUNT(qwen25), .bias = true},
+                  sn__phi3 = {.sizes = phi3, .n_sizes = COUNT(phi3), .joined = true};
 
 /* What is being built. */
 typedef struct decoder {
   uint32_t of[SN__DECODER_KEYS];
-  bool bias, tied;
+  bool bias, joined, tied; /* joined: queries are put together anew when they are turned, head by head, and so is what
+                              the fused kernel makes of them, which the next FC reads position by position */
   sn_loss loss;
 } decoder;
+
+/* Some channels of what one FC makes, which are a view of it. */
+static uint32_t part(sn_builder *b, uint32_t x, uint32_t first, uint32_t channels, const char *name, unsigned i) {
+  char text[40];
+  snprintf(text, sizeof text, name, i);
+  const sn_attr attr = {.axis = SN_SIDE_CHANNELS, .first = first, .count = channels};
+  return sn_build_layer(b, SN_SLICE, &attr, &x, 1, text);
+}
 
 static uint32_t project(sn_builder *b, uint32_t x, uint32_t channels, const decoder *net, unsigned i, char which) {
   if (net->bias) return sn_build_fc_positions(b, x, channels, "layers.%u.self_attn.%c_proj", i, which);
   return sn_build_linear(b, x, channels, 0, "layers.%u.self_attn.%c_proj", i, which);
 }
 
+/* Queries, keys and values. */
+static void build_qkv(sn_builder *b, uint32_t x, const decoder *net, unsigned i, uint32_t qkv[3]) {
+  const uint32_t hidden = net->of[SN__DECODER_HIDDEN];
+  const uint32_t kv = hidden / net->of[SN__DECODER_HEADS] * net->of[SN__DECODER_KV_HEADS];
+  if (net->joined) {
+    x = sn_build_linear(b, x, hidden + 2 * kv, 0, "layers.%u.self_attn.qkv_proj", i);
+    qkv[0] = part(b, x, 0, hidden, "layers.%u.self_attn.q", i);
+    qkv[1] = part(b, x, hidden, kv, "layers.%u.self_attn.k", i);
+    qkv[2] = part(b, x, hidden + kv, kv, "layers.%u.self_attn.v", i);
+    return;
+  }
+  qkv[0] = project(b, x, hidden, net, i, 'q');
+  qkv[1] = project(b, x, kv, net, i, 'k');
+  qkv[2] = project(b, x, kv, net, i, 'v');
+}
+
+/* silu(gate(x)) up(x) */
+static uint32_t build_gated(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
+  const uint32_t ffn = net->of[SN__DECODER_FFN];
+  const sn_act silu = {.mode = SN_ACT_SILU};
+  uint32_t gate, up;
+  if (net->joined) {
+    x = sn_build_linear(b, x, 2 * ffn, 0, "layers.%u.mlp.gate_up_proj", i);
+    gate = part(b, x, 0, ffn, "layers.%u.mlp.gate", i);
+    up = part(b, x, ffn, ffn, "layers.%u.mlp.up", i);
+    gate = sn_build_act(b, gate, silu, "layers.%u.mlp.activation_fn", i);
+  } else {
+    gate = sn_build_linear(b, x, ffn, 0, "layers.%u.mlp.gate_proj", i);
+    gate = sn_build_act(b, gate, silu, "layers.%u.mlp.act_fn", i);
+    up = sn_build_linear(b, x, ffn, 0, "layers.%u.mlp.up_proj", i);
+  }
+  return sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
+}
+
 static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
   const uint32_t *of = net->of, hidden = of[SN__DECODER_HIDDEN], heads = of[SN__DECODER_HEADS];
-  const uint32_t kv_heads = of[SN__DECODER_KV_HEADS], kv = hidden / heads * kv_heads;
+  const uint32_t kv_heads = of[SN__DECODER_KV_HEADS];
   uint32_t y = sn_build_rms_norm(b, x, "layers.%u.input_layernorm", i), qkv[3];
-  qkv[0] = project(b, y, hidden, net, i, 'q');
-  qkv[1] = project(b, y, kv, net, i, 'k');
-  qkv[2] = project(b, y, kv, net, i, 'v');
+  build_qkv(b, y, net, i, qkv);
   qkv[0] = sn_build_rotary(b, qkv[0], heads, "layers.%u.self_attn.q_rotary", i);
   qkv[1] = sn_build_rotary(b, qkv[1], kv_heads, "layers.%u.self_attn.k_rotary", i);
   const sn_attention attention = {.heads = heads, .kv_heads = kv_heads, .causal = true};
   y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
+  if (net->joined) y = sn_build_concat(b, &y, 1, "layers.%u.self_attn.contiguous", i);
   y = sn_build_linear(b, y, hidden, 0, "layers.%u.self_attn.o_proj", i);
   x = sn__transformer_add(b, x, y, "layers", i, 1);
   y = sn_build_rms_norm(b, x, "layers.%u.post_attention_layernorm", i);
-  uint32_t gate = sn_build_linear(b, y, of[SN__DECODER_FFN], 0, "layers.%u.mlp.gate_proj", i);
-  gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.act_fn", i);
-  uint32_t up = sn_build_linear(b, y, of[SN__DECODER_FFN], 0, "layers.%u.mlp.up_proj", i);
-  y = sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
+  y = build_gated(b, y, net, i);
   y = sn_build_linear(b, y, hidden, 0, "layers.%u.mlp.down_proj", i);
   return sn__transformer_add(b, x, y, "layers", i, 2);
 }
@@ -80,6 +125,7 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
   memcpy(net->of, size->of, sizeof net->of);
   net->tied = size->tied;
   net->bias = family->bias;
+  net->joined = family->joined;
   if (!parameters || found == family->n_sizes) return parameters;
   return parameters[length] ? parameters + length + 1 : NULL;
 }

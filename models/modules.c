@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BLOCKS = 2, RENAMED = 4 };
+enum { BLOCKS = 2 };
 
 typedef struct renamed {
   const char *layer, *module; /* how names begin, and paths in their place */
@@ -16,36 +16,44 @@ typedef struct family {
   const char *net; /* how the names of its networks begin; the longest that fits is meant */
   sn_library library;
   const char *blocks[BLOCKS];
-  renamed names[RENAMED];
+  const renamed *names; /* up to one without a layer; NULL: they are the modules' */
 } family;
 
+static const renamed gpt2[] = {{"h.", "transformer.h."},
+                               {"w", "transformer.w"},
+                               {"drop", "transformer.drop"},
+                               {"ln_f", "transformer.ln_f"},
+                               {NULL, NULL}},
+                     llama[] = {{"layers.", "model.layers."},
+                                {"embed_tokens", "model.embed_tokens"},
+                                {"norm", "model.norm"},
+                                {NULL, NULL}},
+                     vit[] = {{"encoder.layers.", "encoder.layers.encoder_layer_"}, {NULL, NULL}};
+
 static const family families[] = {
-    {"gpt2",
-     SN_LIBRARY_TRANSFORMERS,
-     {"h.#"},
-     {{"h.", "transformer.h."}, {"w", "transformer.w"}, {"drop", "transformer.drop"}, {"ln_f", "transformer.ln_f"}}},
-    {"bert", SN_LIBRARY_TRANSFORMERS, {"encoder.layer.#"}, {{NULL, NULL}}},
-    {"llama",
-     SN_LIBRARY_TRANSFORMERS,
-     {"layers.#"},
-     {{"layers.", "model.layers."}, {"embed_tokens", "model.embed_tokens"}, {"norm", "model.norm"}}},
-    {"t5", SN_LIBRARY_TRANSFORMERS, {"encoder.block.#", "decoder.block.#"}, {{NULL, NULL}}},
-    {"vit", SN_LIBRARY_TORCHVISION, {"encoder.layers.#"}, {{"encoder.layers.", "encoder.layers.encoder_layer_"}}},
-    {"swin", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
-    {"convnext", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
-    {"efficientnet", SN_LIBRARY_TORCHVISION, {"features.#.#"}, {{NULL, NULL}}},
-    {"mobilenet_v3", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
-    {"resnext", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"wide_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"tv_", SN_LIBRARY_TORCHVISION, {NULL}, {{NULL, NULL}}},
-    {"tv_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"tv_r3d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"tv_mc3", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"tv_r2plus1d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, {{NULL, NULL}}},
-    {"tv_densenet", SN_LIBRARY_TORCHVISION, {"features.denseblock*.denselayer*"}, {{NULL, NULL}}},
-    {"tv_inception", SN_LIBRARY_TORCHVISION, {"Mixed_*"}, {{NULL, NULL}}},
-    {"tv_mobilenet", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
-    {"tv_squeezenet", SN_LIBRARY_TORCHVISION, {"features.#"}, {{NULL, NULL}}},
+    {"gpt2", SN_LIBRARY_TRANSFORMERS, {"h.#"}, gpt2},
+    {"bert", SN_LIBRARY_TRANSFORMERS, {"encoder.layer.#"}, NULL},
+    {"llama", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
+    {"mistral", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
+    {"qwen2.5", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
+    {"phi3", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
+    {"t5", SN_LIBRARY_TRANSFORMERS, {"encoder.block.#", "decoder.block.#"}, NULL},
+    {"vit", SN_LIBRARY_TORCHVISION, {"encoder.layers.#"}, vit},
+    {"swin", SN_LIBRARY_TORCHVISION, {"features.#.#"}, NULL},
+    {"convnext", SN_LIBRARY_TORCHVISION, {"features.#.#"}, NULL},
+    {"efficientnet", SN_LIBRARY_TORCHVISION, {"features.#.#"}, NULL},
+    {"mobilenet_v3", SN_LIBRARY_TORCHVISION, {"features.#"}, NULL},
+    {"resnext", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"wide_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"tv_", SN_LIBRARY_TORCHVISION, {NULL}, NULL},
+    {"tv_resnet", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"tv_r3d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"tv_mc3", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"tv_r2plus1d", SN_LIBRARY_TORCHVISION, {"layer*.#"}, NULL},
+    {"tv_densenet", SN_LIBRARY_TORCHVISION, {"features.denseblock*.denselayer*"}, NULL},
+    {"tv_inception", SN_LIBRARY_TORCHVISION, {"Mixed_*"}, NULL},
+    {"tv_mobilenet", SN_LIBRARY_TORCHVISION, {"features.#"}, NULL},
+    {"tv_squeezenet", SN_LIBRARY_TORCHVISION, {"features.#"}, NULL},
 };
 
 static bool begins(const char *text, const char *with) {
@@ -67,7 +75,7 @@ sn_library sn_module_library(const sn_net *net) {
 
 static char *write_path(const family *f, const char *layer, size_t length, char *text) {
   const renamed *use = NULL;
-  for (size_t i = 0; f && i < RENAMED && f->names[i].layer; i++)
+  for (size_t i = 0; f && f->names && f->names[i].layer; i++)
     if (!use && begins(layer, f->names[i].layer)) use = &f->names[i];
   size_t skipped = use ? strlen(use->layer) : 0;
   snprintf(text, SN_MODULE_TEXT, "%s%.*s", use ? use->module : "", (int)(length - skipped), layer + skipped);

@@ -122,6 +122,8 @@ static const sn_zoo_entry entries[] = {
      sn__zoo_llama, &sn__mistral},
     {"qwen2.5", "Qwen2.5 (2024), 4,096 tokens: qwen2.5:0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b; takes what llama takes", 4096,
      sn__zoo_llama, &sn__qwen25},
+    {"phi3", "Phi-3 and 3.5 (2024), 4,096 tokens: phi3:mini, medium; takes what llama takes", 4096, sn__zoo_llama,
+     &sn__phi3},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };

@@ -76,9 +76,10 @@ typedef struct sn__decoder_size {
 typedef struct sn__decoder {
   const sn__decoder_size *sizes; /* the first one stands where none is named */
   uint32_t n_sizes;
-  bool bias; /* of queries, keys and values */
+  bool bias;   /* of queries, keys and values */
+  bool joined; /* one FC makes queries, keys and values, and one both halves of what the gate multiplies */
 } sn__decoder;
-extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25;
+extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25, sn__phi3;
 
 typedef struct sn__swin {
   uint32_t units[4], channels; /* channels of the first stage, doubled in each later one */

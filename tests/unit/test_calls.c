@@ -49,7 +49,10 @@ static const char *const recorded[] = {"tv_alexnet",
                                        "bert_base",
                                        "bert_large",
                                        "t5_base",
-                                       "llama"};
+                                       "llama",
+                                       "mistral",
+                                       "qwen2.5",
+                                       "phi3"};
 enum { RECORDED = sizeof recorded / sizeof recorded[0] };
 
 static void read_tree(const char *net, tree *t) {

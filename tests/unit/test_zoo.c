@@ -101,6 +101,7 @@ static const published nets[] = {
     {"llama3", 645, 8030261248, 0},
     {"mistral", 645, 7248023552, 0},
     {"qwen2.5", 565, 7615616512, 0},
+    {"phi3", 741, 3821079552, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
