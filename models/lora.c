@@ -60,6 +60,12 @@ sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err) {
   return sn_globs_check_text("--lora", lora->globs, err);
 }
 
+char *sn_lora_with_nf4(const char *lora, char *text, size_t room) {
+  int rank = (int)strcspn(lora, ":,;");
+  snprintf(text, room, "%.*s;nf4%s", rank, lora, lora + rank);
+  return text;
+}
+
 /* ---- which ---- */
 
 static bool is_fc(const sn_layer *layer) {

@@ -20,6 +20,7 @@
 #include "models/net.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { SN_LORA_TEXT = 120 }; /* bytes of rank and globs as they are written, at most */
@@ -37,6 +38,9 @@ uint64_t sn_nf4_bytes(uint64_t weights);
 /* "8", "8:*q_proj,*v_proj", "8,nf4,dropout=0.05:*proj" (a ; may stand for a comma in front of the colon, as lists of
  * networks have commas); the globs are of `text`. SN_BAD_USAGE. */
 sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err);
+
+/* What of `lora` is written with 4-bit weights, "16:*proj" as "16;nf4:*proj", into `text`; returns it. */
+char *sn_lora_with_nf4(const char *lora, char *text, size_t room);
 
 /* A network with adapters, called "net+lora=8"; `net` stays as it is. SN_BAD_USAGE where there is no such FC, where the
  * rank is beyond the lesser side of one, or where limits are passed. */

@@ -8,10 +8,12 @@
 #include "cli/frame/option_values.h"
 #include "cli/frame/synonyms.h"
 #include "db/store.h"
+#include "models/lora.h"
 #include "models/resolve.h"
 #include "sim/ask/memcost.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,16 +227,20 @@ static sn_status check_options(const parser *p, sn_err *err) {
   return check_plan(p, err);
 }
 
-/* It is told behind the rank of the adapters. */
+/* It is told behind the rank of the adapters, which are of an option or of the network's name. */
 static sn_status take_quantize(sn_args *args, sn_err *err) {
   if (!args->quantize) return SN_OK;
-  if (!args->lora)
+  const char *own = args->net ? sn_net_lora(args->net) : NULL;
+  sn_lora named = {0};
+  if (own && (args->lora || sn_lora_parse(own, &named, err) != SN_OK || named.nf4)) return err->code;
+  if (!args->lora && !own)
     return sn_fail(err, SN_BAD_USAGE,
-                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8, or where the "
-                   "network's name has adapters write +lora=8;nf4");
-  size_t rank = strcspn(args->lora, ":,;");
-  snprintf(args->lora_text, sizeof args->lora_text, "%.*s;nf4%s", (int)rank, args->lora, args->lora + rank);
-  args->lora = args->lora_text;
+                   "--quantize nf4 goes with --lora, as weights of 4 bits are not trained: add --lora 8");
+  args->lora = sn_lora_with_nf4(args->lora ? args->lora : own, args->lora_text, sizeof args->lora_text);
+  if (!own) return SN_OK;
+  snprintf(args->plain_text, sizeof args->plain_text, "%.*s",
+           (int)(own - args->net - (ptrdiff_t)strlen(SN_NET_ADAPTED)), args->net);
+  args->net = args->plain_text;
   return SN_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/ask/answer_changes.h"
 
 #include "base/checked.h"
+#include "models/lora.h"
 #include "models/modules.h"
 #include "models/zoo.h"
 #include "sim/ask/calls.h"
@@ -38,6 +39,12 @@ static bool fits(const search *s, const sn_result *r) {
 
 static bool leaves(const search *s, const sn_result *r) {
   return fits(s, r) && r->least_device_bytes <= s->target;
+}
+
+static bool any_leaves(const search *s) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->all[i].leaves) return true;
+  return false;
 }
 
 static sn_status add(search *s, const sn__way *way, const sn_result *r) {
@@ -215,26 +222,51 @@ static sn_status add_together(search *s) {
 
 /* ---- adapters in place of the network ---- */
 
-/* As users of peft have them: all linear layers of one of transformers' models, rank 16. */
+enum { RANK = 16 }; /* as most users of peft have it, of all linear layers of one of transformers' models */
+
 static bool can_adapt(const search *s) {
   const sn_iteration iteration = s->asked->options->iteration;
-  return !iteration.inference && !*sn_iteration_freeze(iteration) && !sn_net_lora(s->asked->spec) &&
+  return !iteration.inference && !*sn_iteration_freeze(iteration) &&
          sn_module_library(s->asked->net) == SN_LIBRARY_TRANSFORMERS && !sn_net_is_file(s->asked->spec);
 }
 
-static sn_status add_adapters(search *s, const char *lora, sn_precision precision) {
+static sn_status add_adapters(search *s, bool nf4, sn_precision precision) {
   sn__way way = sn__way_as_asked(&s->ways);
-  way.lora = lora;
+  way.rank = sn_net_lora(s->asked->spec) ? 0 : RANK;
+  way.nf4 = nf4;
   way.iteration.precision = precision;
-  return try_way(s, &way) == SN_OK ? try_with_blocks(s, way) : s->err->code;
+  const uint32_t before = s->count;
+  if (try_way(s, &way) != SN_OK || (s->count > before && s->all[before].leaves)) return s->err->code;
+  return try_with_blocks(s, way);
+}
+
+static bool is_narrower(const search *s, sn_precision precision) {
+  return sn_precision_is_wide(precision) && s->asked->device->tensor_flops[SN_BF16] > 0;
 }
 
 static sn_status add_lora(search *s) {
   const sn_precision asked = s->asked->options->iteration.precision;
-  bool narrow = sn_precision_is_wide(asked) && s->asked->device->tensor_flops[SN_BF16] > 0;
-  if (!can_adapt(s) || add_adapters(s, "16", asked) != SN_OK) return s->err->code;
-  if (s->count == 0 && narrow && add_adapters(s, "16", SN_BF16) != SN_OK) return s->err->code;
-  return s->count == 0 ? add_adapters(s, "16,nf4", narrow ? SN_BF16 : asked) : SN_OK;
+  bool narrow = is_narrower(s, asked);
+  if (!can_adapt(s) || sn_net_lora(s->asked->spec)) return SN_OK;
+  if (add_adapters(s, false, asked) != SN_OK) return s->err->code;
+  if (s->count == 0 && narrow && add_adapters(s, false, SN_BF16) != SN_OK) return s->err->code;
+  return any_leaves(s) ? SN_OK : add_adapters(s, true, narrow ? SN_BF16 : asked);
+}
+
+/* On the GPU, without waiting for the host. */
+static bool any_leaves_here(const search *s) {
+  for (uint32_t i = 0; i < s->count; i++)
+    if (s->all[i].leaves && s->all[i].change.host_bytes == 0) return true;
+  return false;
+}
+
+/* 4-bit weights behind adapters that the network has. */
+static sn_status add_4_bits(search *s) {
+  sn_lora own;
+  const char *named = sn_net_lora(s->asked->spec);
+  const sn_precision asked = s->asked->options->iteration.precision;
+  if (!named || !can_adapt(s) || sn_lora_parse(named, &own, s->err) != SN_OK || own.nf4) return s->err->code;
+  return add_adapters(s, true, is_narrower(s, asked) ? SN_BF16 : asked);
 }
 
 /* ---- another batch: the largest, which was found already ---- */
@@ -259,8 +291,7 @@ static int compare(const void *a, const void *b) {
 
 static void keep_what_leaves(search *s) {
   uint32_t kept = 0;
-  bool any = false;
-  for (uint32_t i = 0; i < s->count; i++) any = any || s->all[i].leaves;
+  bool any = any_leaves(s);
   for (uint32_t i = 0; i < s->count; i++)
     if (!any || s->all[i].leaves) s->all[kept++] = s->all[i];
   s->count = kept;
@@ -271,10 +302,11 @@ static sn_status find_remedies(search *s) {
   if (add_all_blocks(s) != SN_OK || add_plain_parts(s) != SN_OK || add_some_blocks(s) != SN_OK ||
       add_offload(s, false) != SN_OK || add_precision(s) != SN_OK || add_optimizer(s) != SN_OK)
     return s->err->code;
-  if (s->count == 0 && add_parts_with_blocks(s) != SN_OK) return s->err->code;
-  if (s->count == 0 && add_offload(s, true) != SN_OK) return s->err->code;
+  if (!any_leaves(s) && add_parts_with_blocks(s) != SN_OK) return s->err->code;
+  if (!any_leaves(s) && add_offload(s, true) != SN_OK) return s->err->code;
   if (s->w->verdict != SN_VERDICT_NO) return SN_OK;
-  if (s->count == 0 && add_together(s) != SN_OK) return s->err->code;
+  if (!any_leaves_here(s) && add_4_bits(s) != SN_OK) return s->err->code;
+  if (!any_leaves(s) && add_together(s) != SN_OK) return s->err->code;
   if (s->count == 0 && add_lora(s) != SN_OK) return s->err->code;
   return s->count == 0 ? add_batch(s) : SN_OK;
 }

@@ -322,14 +322,15 @@ static const struct {
 };
 
 /* As peft and bitsandbytes have what models/lora.h does. */
-static void add_lora(text *t, const char *lora) {
-  if (strstr(lora, ",nf4")) {
+static void add_lora(text *t, uint32_t rank, bool nf4) {
+  if (nf4) {
     add(t, "config = transformers.BitsAndBytesConfig(load_in_4bit=True,");
     add(t, "    bnb_4bit_quant_type=\"nf4\", bnb_4bit_use_double_quant=True,");
     add(t, "    bnb_4bit_compute_dtype=torch.bfloat16)");
     add(t, "# model: from_pretrained(.., quantization_config=config)");
   }
-  add(t, "lora = peft.LoraConfig(r=%d, target_modules=\"all-linear\")", atoi(lora));
+  if (rank == 0) return;
+  add(t, "lora = peft.LoraConfig(r=%" PRIu32 ", target_modules=\"all-linear\")", rank);
   add(t, "model = peft.get_peft_model(model, lora, autocast_adapter_dtype=False)");
 }
 
@@ -378,7 +379,7 @@ static sn_status fill(const sn_asked *asked, const sn_calls_wish *wish, sn_calls
   bool checkpoints = eager && wish->strategy.recompute != SN_RECOMPUTE_NONE;
   if (wish->precision && precisions[asked->options->iteration.precision].once)
     add(&t, "%s", precisions[asked->options->iteration.precision].once);
-  if (wish->lora) add_lora(&t, wish->lora);
+  add_lora(&t, wish->rank, wish->nf4);
   if (wish->optimizer) add_optimizer(&t, sn_optimizer_on(asked->options->iteration.optimizer, asked->net));
   if (checkpoints && add_checkpoints(&t, asked, wish, calls, err) != SN_OK) return err->code;
   add_step(&t, asked, wish);

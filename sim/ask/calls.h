@@ -30,7 +30,8 @@ typedef struct sn_calls_wish {
   uint32_t parts;        /* batches of an update; 0 and 1: one */
   bool precision;        /* lines for asked->options->iteration.precision, */
   bool optimizer;        /* and its optimizer, too */
-  const char *lora;      /* adapters to be put in, "16" or "16,nf4" (models/lora.h); NULL: none */
+  uint32_t rank;         /* of adapters to be put in (models/lora.h); 0: none */
+  bool nf4;              /* and lines for weights of 4 bits behind them */
 } sn_calls_wish;
 
 typedef struct sn_calls {

@@ -1,6 +1,7 @@
 /* Ways; see the header. */
 #include "sim/ask/ways.h"
 
+#include "models/lora.h"
 #include "models/zoo.h"
 #include "sim/ask/calls.h"
 
@@ -43,20 +44,34 @@ static bool has_offload(const sn__ways *s, const sn__way *w) {
 }
 
 static sn_answer_change_kind kind_of(const sn__ways *s, const sn__way *w) {
-  if (w->lora) return SN_CHANGE_LORA;
+  if (w->rank > 0) return SN_CHANGE_LORA;
   if (has_offload(s, w)) return SN_CHANGE_OFFLOAD;
   if (has_blocks(s, w)) return w->strategy.units > 0 ? SN_CHANGE_CHECKPOINT_SOME : SN_CHANGE_CHECKPOINT;
-  if (has_precision(s, w)) return SN_CHANGE_PRECISION;
+  if (has_precision(s, w) || w->nf4) return SN_CHANGE_PRECISION;
   if (has_optimizer(s, w)) return SN_CHANGE_OPTIMIZER;
   return w->parts > 1 ? SN_CHANGE_PARTS : SN_CHANGE_BATCH;
 }
 
 /* ---- planned and played ---- */
 
-/* `text` has SN_NET_SPEC bytes. */
+static bool is_other_net(const sn__way *w) {
+  return w->rank > 0 || w->nf4;
+}
+
+/* The network with the way's adapters, or with 4-bit weights behind its own; `text` has SN_NET_SPEC bytes. */
 static const char *spec_of(const sn__ways *s, const sn__way *w, char *text) {
-  if (!w->lora) return s->asked->spec;
-  return sn_net_add_lora(s->asked->spec, w->lora, text, s->err) == SN_OK ? text : NULL;
+  char lora[SN_LORA_TEXT + 8], narrow[SN_LORA_TEXT + 16];
+  if (!is_other_net(w)) return s->asked->spec;
+  const char *own = sn_net_lora(s->asked->spec);
+  if (w->rank > 0)
+    snprintf(lora, sizeof lora, "%" PRIu32, w->rank);
+  else
+    snprintf(lora, sizeof lora, "%s", own);
+  char *plain = sn_net_plain(s->asked->spec);
+  if (!plain) return sn_fail_memory(s->err), NULL;
+  sn_net_add_lora(plain, w->nf4 ? sn_lora_with_nf4(lora, narrow, sizeof narrow) : lora, text, s->err);
+  free(plain);
+  return s->err->code == SN_OK ? text : NULL;
 }
 
 /* The caller's to free where it is not the one asked about; NULL: error. */
@@ -65,8 +80,8 @@ static const sn_net *net_of(const sn__ways *s, const sn__way *w, uint32_t batch)
   const sn_asked *a = s->asked;
   const char *spec = spec_of(s, w, text);
   if (!spec) return NULL;
-  if (!w->lora && batch == a->net->batch) return a->net;
-  bool again = w->lora || sn_net_is_onnx(a->spec);
+  if (!is_other_net(w) && batch == a->net->batch) return a->net;
+  bool again = is_other_net(w) || sn_net_is_onnx(a->spec);
   return again ? sn_net_load(spec, batch, a->image, s->err) : sn_net_rebatch(a->net, batch, s->err);
 }
 
@@ -77,7 +92,7 @@ static void free_net(const sn__ways *s, const sn_net *net) {
 sn_status sn__way_play(const sn__ways *s, const sn__way *w, sn_result *result) {
   const uint64_t memory = s->asked->device->memory_bytes;
   const uint32_t batch = w->batch / w->parts;
-  bool same = !w->lora && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w);
+  bool same = !is_other_net(w) && batch == s->asked->net->batch && !has_precision(s, w) && !has_optimizer(s, w);
   if (same) return sn_planner_result(s->planner, w->strategy, memory, s->arena, result, s->err);
   sn_options options = *s->asked->options;
   options.iteration = iteration_of(w);
@@ -104,10 +119,6 @@ __attribute__((format(printf, 3, 4))) static void put(text *t, const char *betwe
   va_end(args);
 }
 
-static bool is_nf4(const sn__way *w) {
-  return w->lora && strstr(w->lora, ",nf4");
-}
-
 static void put_blocks(const sn__ways *s, const sn__way *w, text *t) {
   const uint32_t some = w->strategy.units / s->block_units, all = s->blocks / s->block_units;
   if (some > 0)
@@ -120,7 +131,8 @@ static const char *what_of(const sn__ways *s, const sn__way *w) {
   static const char *const precisions[SN_PRECISION_COUNT] = {
       [SN_AMP_BF16] = "autocast to bf16", [SN_AMP_FP16] = "autocast to fp16", [SN_BF16] = "all in bf16"};
   text t = {.used = 0};
-  if (w->lora) put(&t, " + ", "%s of rank %d", is_nf4(w) ? "QLoRA" : "LoRA", atoi(w->lora));
+  if (w->rank > 0) put(&t, " + ", "%s of rank %" PRIu32, w->nf4 ? "QLoRA" : "LoRA", w->rank);
+  if (w->rank == 0 && w->nf4) put(&t, " + ", "weights of 4 bits (nf4)");
   if (has_precision(s, w)) put(&t, " + ", "%s", precisions[w->iteration.precision]);
   if (has_optimizer(s, w))
     put(&t, " + ", "8-bit %s", w->iteration.optimizer == SN_OPTIMIZER_ADAM8BIT ? "Adam" : "AdamW");
@@ -139,7 +151,8 @@ static const char *options_of(const sn__ways *s, const sn__way *w) {
   const sn_iteration iteration = iteration_of(w);
   char name[SN_STRATEGY_TEXT];
   text t = {.used = 0};
-  if (w->lora) put(&t, " ", "--lora %d%s", atoi(w->lora), is_nf4(w) ? " --quantize nf4" : "");
+  if (w->rank > 0) put(&t, " ", "--lora %" PRIu32, w->rank);
+  if (w->nf4) put(&t, " ", "--quantize nf4");
   if (has_blocks(s, w) || has_offload(s, w)) put(&t, " ", "--strategy %s", sn_strategy_name(w->strategy, name));
   if (w->parts > 1 || w->batch != s->asked->net->batch) put(&t, " ", "--batch %" PRIu32, w->batch / w->parts);
   if (w->parts > 1) put(&t, " ", "--accumulate %" PRIu32, iteration.accumulate);
@@ -159,7 +172,8 @@ static sn_status add_calls(const sn__ways *s, const sn__way *w, sn_answer_change
                               .parts = w->parts > 1 ? options.iteration.accumulate : 1,
                               .precision = has_precision(s, w),
                               .optimizer = has_optimizer(s, w),
-                              .lora = w->lora};
+                              .rank = w->rank,
+                              .nf4 = w->nf4};
   sn_calls *calls = asked.net ? sn_calls_of(&asked, &wish, s->err) : NULL;
   const char **lines = calls ? sn_arena_alloc(s->arena, (size_t)calls->count + 1, sizeof *lines) : NULL;
   if (calls && !lines) sn_fail_memory(s->err);

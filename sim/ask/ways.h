@@ -17,7 +17,8 @@ typedef struct sn__way {
   sn_iteration iteration; /* of the whole batch */
   uint32_t batch;         /* the one asked for, or another, */
   uint32_t parts;         /* in so many, which divide it */
-  const char *lora;       /* adapters as "16" or "16,nf4" (models/lora.h); NULL: none but the network's own */
+  uint32_t rank;          /* of adapters that are put in (models/lora.h); 0: none but the network's own */
+  bool nf4;               /* the weights behind adapters have 4 bits, which they had not */
 } sn__way;
 
 typedef struct sn__ways {
