@@ -239,9 +239,10 @@ static void put_bar_names(FILE *out, const rows *r, const sn__chart *chart) {
   }
 }
 
-static void put_levels(FILE *out, const sn__unit *unit, uint64_t most) {
-  fprintf(out, "set tmargin at screen 0.58\nset bmargin at screen 0.29\nset yrange [0:%.9g]\nset ylabel 'pool (%s)'\n",
-          (double)most / unit->bytes * 1.05, unit->name);
+/* PyTorch has no pool, which holds tensors and workspaces alone. */
+static void put_levels(FILE *out, const sn_timeline *t, const sn__unit *unit, uint64_t most) {
+  fprintf(out, "set tmargin at screen 0.58\nset bmargin at screen 0.29\nset yrange [0:%.9g]\nset ylabel '%s (%s)'\n",
+          (double)most / unit->bytes * 1.05, t->served.n_segments > 0 ? "tensors" : "pool", unit->name);
   fputs("set xtics scale 0.6 format '%g'\nset xlabel 'time (ms)'\nset ytics autofreq scale 0.6\n"
         "set border 3 linewidth 0.7\nset grid ytics linecolor rgb '#d9d9d9' linewidth 0.6 dashtype 1\n",
         out);
@@ -272,7 +273,7 @@ sn_status sn__lanes_write(FILE *out, const sn__chart *chart, sn_err *err) {
   put_bar_names(out, &r, chart);
   put_lanes(out, &r, ns);
   fputs("unset label\n", out);
-  put_levels(out, &unit, most);
+  put_levels(out, t, &unit, most);
   put_key(out, chart, ns);
   fputs("unset multiplot\n", out);
   return SN_OK;

@@ -103,6 +103,36 @@ function drawChanges() {
   fill("answer", ...parts);
 }
 
+/* `value`: a name or a number, which breaks where names do, or an element. */
+function tile(name, value, note) {
+  const parts = typeof value === "string" ? breakable(value, true) : [value];
+  return element("div", {}, element("dt", {}, name), element("dd", {}, ...parts, element("small", {}, note)));
+}
+
+const SPEED = run.tokens ? "Sequences per second" : "Images per second";
+const LOAD = (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "");
+
+/* Where the loop does not fit as it stands, what is to be done about it. */
+function drawChangeTiles(change) {
+  fill("tiles",
+       tile("What to change", element("span", {}, change.what), change.options ? "snsim .. " + change.options : ""),
+       tile("GPU memory it takes then", bytes(change.device_bytes), percent(change.device_bytes, run.memory) + " of " + bytes(run.memory)),
+       tile("One iteration", rough(change.iteration_ns / 1e6) + " ms", change.accumulate > 1 ? change.accumulate + " batches of " + change.batch : "batch " + change.batch),
+       tile(SPEED, rough(change.images_per_s), change.precision + ", " + change.optimizer),
+       tile("Host memory", change.host_bytes ? bytes(change.host_bytes) : "none", change.host_bytes ? "for what waits there" : "nothing leaves the GPU"));
+}
+
+function drawTiles(best) {
+  if (answer && answer.verdict === "no" && answer.changes.length) return drawChangeTiles(answer.changes[0]);
+  const r = best || smallest(), stands = answer && answer.runtime === "pytorch" && r.strategy === answer.strategy;
+  fill("tiles",
+       tile(stands || judged.length === 1 ? "As it stands" : best ? "Fastest strategy that fits" : "Needs the least", r.strategy, best && !stands && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
+       tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
+       tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
+       tile(SPEED, best ? imagesPerSecond(r).toFixed(1) : "-", best ? LOAD : "does not fit"),
+       tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
+}
+
 function drawVerdict() {
   const best = answer ? results.find((r) => r.strategy === answer.strategy && r.fits) || fastest() : fastest();
   const fits = answer ? answer.verdict !== "no" : Boolean(best);
@@ -110,14 +140,7 @@ function drawVerdict() {
   fill("verdict", element("strong", {}, head), element("p", {}, answer ? answerText() : fits ? verdictFits(best) : verdictFails()));
   at("verdict").className = fits ? "fits" : "fails";
   if (answer) drawChanges();
-  const r = best || smallest();
-  const tile = (name, value, note) => element("div", {}, element("dt", {}, name), element("dd", {}, ...breakable(value, true), element("small", {}, note)));
-  fill("tiles",
-       tile(best ? "Fastest strategy that fits" : judged.length > 1 ? "Needs the least" : "As it stands", r.strategy, best && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
-       tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
-       tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
-       tile(run.tokens ? "Sequences per second" : "Images per second", best ? imagesPerSecond(r).toFixed(1) : "-", best ? (run.inference ? "running" : "training") + ", batch " + run.batch + (run.accumulate > 1 ? ", " + run.accumulate + " an update" : "") : "does not fit"),
-       tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
+  drawTiles(best);
 }
 
 function drawFacts() {
