@@ -70,7 +70,7 @@ static void hidden_columns_take_no_room(void **state) {
   expect(table, false,
          "net     at\n"
          "alexnet 44 lrn1\n"
-         "x      \n");
+         "x\n");
   sn_table_hide(table, 2);
   assert_int_equal(sn_table_width(table), 7);
   expect(table, false, "net\nalexnet\nx\n");
