@@ -59,6 +59,7 @@ static const struct {
     {"strategies method technique", {"strategy"}, NULL, NULL},
     {"framework runtime", {"for", "dialect"}, NULL, NULL},
     {"rank lora-rank lora-r adapters peft", {"lora"}, NULL, NULL},
+    {"qlora load-in-4bit 4bit int4 nf4 bnb-4bit-quant-type", {"lora 16 --quantize nf4"}, NULL, NULL},
     {"freeze-layers frozen freezing", {"freeze"}, NULL, NULL},
     {"loss-fp32 fp32-loss", {"loss cross_entropy_fp32"}, NULL, NULL},
     {"criterion loss-fn loss-function", {"loss"}, NULL, NULL},
@@ -90,6 +91,15 @@ static const struct {
     {"wd weight-decay decay", {"weight-decay"}, NULL, "it changes neither memory nor time"},
     {"momentum mom beta1 betas", {"momentum"}, NULL, "it changes neither memory nor time"},
     {"seed manual-seed", {"seed"}, NULL, "it changes neither memory nor time"},
+    {"layers num-layers n-layers n-layer hidden hidden-size n-embd d-model heads num-heads ffn vocab-size",
+     {NULL},
+     NULL,
+     "sizes stand in the network's name: --net gpt2:layers=12,hidden=768"},
+    {"compile torch-compile", {NULL}, NULL, "the loop runs as it is written, which torch.compile changes"},
+    {"attn attention attn-implementation flash-attention flash-attn sdpa use-flash-attn",
+     {NULL},
+     NULL,
+     "attention is one kernel, but where docs/networks.md says otherwise"},
     {"num-gpus n-gpus ngpu ngpus world-size nproc nproc-per-node num-nodes nnodes ddp fsdp zero zero-stage deepspeed "
      "tp tensor-parallel pp pipeline-parallel data-parallel",
      {NULL},
@@ -101,6 +111,7 @@ static const struct {
   const char *typed, *command;
 } commands[] = {
     {"predict estimate sim mem memory vram check-memory will-it-fit", "simulate"},
+    {"explain why where", "simulate --explain"},
     {"max max-batch largest largest-batch find-batch", "fit --max batch"},
     {"min min-memory", "fit --min memory"},
     {"which which-gpu", "fit --which gpu"},
