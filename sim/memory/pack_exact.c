@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "sim/memory/pack_skyline.h"
+#include "sim/memory/pack_sweep.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ typedef struct searcher {
   bool no_memory;
   sn__life *lives; /* of items, by grains; NULL until the skyline is searched */
   sn__skyline *sky;
+  sn__sweep *sweep;
   uint64_t grain;      /* what divides the bytes of all items, and so every offset */
   uint64_t *best;      /* per item: offset */
   uint64_t floor, top; /* less is not possible; of the best */
@@ -240,33 +242,61 @@ static answer try_order(searcher *s, int order, uint64_t capacity, uint64_t node
   return a;
 }
 
-static bool set_up_skyline(searcher *s) {
+static bool set_up_lives(searcher *s) {
+  if (s->lives) return true;
   s->lives = calloc(s->count, sizeof *s->lives);
   if (!s->lives) return false;
   for (uint32_t i = 0; i < s->count; i++)
     s->lives[i] = (sn__life){s->items[i].bytes / s->grain, s->items[i].lower, s->items[i].upper};
-  s->sky = sn__skyline_new(s->lives, s->count, s->n_sections);
+  return true;
+}
+
+static bool set_up_skyline(searcher *s) {
+  if (!s->sky && set_up_lives(s)) s->sky = sn__skyline_new(s->lives, s->count, s->n_sections);
   return s->sky != NULL;
+}
+
+static bool set_up_sweep(searcher *s) {
+  if (!s->sweep && set_up_lives(s)) s->sweep = sn__sweep_new(s->lives, s->count, s->n_sections);
+  return s->sweep != NULL;
 }
 
 static bool may_look_on(void *s) {
   return may_look(s);
 }
 
-/* Tries of the beam, which prove nothing. */
+/* Offsets in grains. */
+static answer keep_grains(searcher *s) {
+  for (uint32_t i = 0; i < s->count; i++) s->offset[i] *= s->grain;
+  keep(s);
+  return FOUND;
+}
+
+/* Tries of a beam, which prove nothing; */
 static answer try_skyline(searcher *s, uint64_t capacity, uint64_t nodes) {
   if (s->count > SN__SKYLINE_MOST || s->no_memory) return STOPPED;
-  if (!s->sky && !set_up_skyline(s)) {
+  if (!set_up_skyline(s)) {
     s->no_memory = true;
     return STOPPED;
   }
   s->most_nodes = sn_min(s->nodes + nodes, s->exact->most);
   while (s->nodes < s->most_nodes && !s->stopped) {
-    if (!sn__skyline_try(s->sky, capacity / s->grain, may_look_on, s, s->offset)) continue;
-    for (uint32_t i = 0; i < s->count; i++) s->offset[i] *= s->grain;
-    keep(s);
-    return FOUND;
+    if (sn__skyline_try(s->sky, capacity / s->grain, may_look_on, s, s->offset)) return keep_grains(s);
   }
+  return STOPPED;
+}
+
+/* and of the other. */
+static answer try_sweep(searcher *s, uint64_t capacity, uint64_t nodes) {
+  if (s->count > SN__SWEEP_MOST || s->no_memory) return STOPPED;
+  if (!set_up_sweep(s)) {
+    s->no_memory = true;
+    return STOPPED;
+  }
+  if (!sn__sweep_suits(s->sweep, capacity / s->grain)) return STOPPED;
+  s->most_nodes = sn_min(s->nodes + nodes, s->exact->most);
+  while (s->nodes < s->most_nodes && !s->stopped)
+    if (sn__sweep_try(s->sweep, capacity / s->grain, may_look_on, s, s->offset)) return keep_grains(s);
   return STOPPED;
 }
 
@@ -274,6 +304,7 @@ static answer try_capacity(searcher *s, uint64_t capacity, uint64_t nodes) {
   answer a = STOPPED;
   for (int order = 0; order < ORDERS && a == STOPPED; order++) a = try_order(s, order, capacity, nodes);
   if (a == STOPPED) a = try_skyline(s, capacity, 4 * nodes);
+  if (a == STOPPED) a = try_sweep(s, capacity, 16 * nodes);
   if (a == NONE) s->floor = capacity - capacity % s->grain + s->grain;
   return a;
 }
@@ -434,6 +465,7 @@ static void clear(searcher *s) {
                          s->trail,  s->spare,        s->spare_bytes, s->best,     s->lives};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) free(parts[i]);
   sn__skyline_free(s->sky);
+  sn__sweep_free(s->sweep);
 }
 
 /* ---- problems that share no time ---- */

@@ -13,9 +13,10 @@
  *   where at some time the blocks to come, from the lowest offset each can have on, pass the capacity
  *   where a block is placed above a hole that one to come would fill
  *
- * Each capacity is tried in six fixed orders in turn, then by a beam along the skyline (pack_skyline.h), which finds
- * where the tree loses itself and proves nothing; with twice the nodes after each round. Without a capacity the
- * largest load is tried first, then what lies between the most that is proved not to do and the least that does.
+ * Each capacity is tried in six fixed orders in turn, then by a beam along the skyline (pack_skyline.h) and one over
+ * time (pack_sweep.h), which find where the tree loses itself and prove nothing; with twice the nodes after each
+ * round. Without a capacity the largest load is tried first, then what lies between the most that is proved not to do
+ * and the least that does.
  *
  * Nodes are counted, not seconds: same blocks, same offsets. A node is O(blocks + times x blocks that live at once), in
  * practice the square of the blocks that hang together: where nobody says how many nodes there may be, they are so many

@@ -18,7 +18,7 @@
 #include "sim/ask/simulate.h"
 #include "sim/ask/split.h"
 #include "sim/memory/pack_exact.h"
-#include "sim/memory/pack_skyline.h"
+#include "sim/memory/pack_sweep.h"
 #include "sim/plan/make.h"
 #include "sim/plan/place.h"
 #include "sim/play/caching_replay.h"
@@ -290,8 +290,6 @@ static void keep_weights(scenario *s) {
   sn_state_free(state);
 }
 
-/* ---- the loop ---- */
-
 /* Blocks from a file, packed, with proof; and the addresses of a plan. */
 static void pack_blocks(scenario *s) {
   const sn_exact_limits exact_limits = {.nodes = 1000};
@@ -306,10 +304,12 @@ static void pack_blocks(scenario *s) {
       sn_pack_exact(list->blocks, list->count, &exact_limits, offsets, &packing, &exact, &s->err) == SN_OK)
     snprintf(s->found, sizeof s->found, "%llu %llu", (unsigned long long)packing.bytes,
              (unsigned long long)exact.nodes);
-  const sn__life life = {4, 0, 2}; /* the exact search's beam, which begins where blocks are many */
+  const sn__life life = {4, 0, 2}; /* the exact search's beams, which begin where blocks are many */
   sn__skyline *sky = offsets ? sn__skyline_new(&life, 1, 2) : NULL;
-  if (offsets && !sky) sn_fail_memory(&s->err);
+  sn__sweep *sweep = sky ? sn__sweep_new(&life, 1, 2) : NULL;
+  if (offsets && !sweep) sn_fail_memory(&s->err);
   sn__skyline_free(sky);
+  sn__sweep_free(sweep);
   free(offsets);
   sn_blocks_free(list);
 }

@@ -1,8 +1,9 @@
-/* Packing along the skyline: rectangles cut into blocks, of which some are taken away, fit into what was cut; what is
- * found keeps the rules, and a byte less than the optimum is never found.
+/* Packing along the skyline and over time: rectangles cut into blocks, of which some are taken away, fit into what was
+ * cut; what is found keeps the rules, and a byte less than the optimum is never found.
  *
  *   SN_SEED   of the random blocks (default: 1) */
 #include "sim/memory/pack_skyline.h"
+#include "sim/memory/pack_sweep.h"
 #include "tests/unit/prng.h"
 #include "tests/unit/seed.h"
 
@@ -57,6 +58,29 @@ static uint32_t cut_lives(sn__life *lives, uint32_t wanted, uint64_t *dice) {
   return left;
 }
 
+/* Either beam. */
+typedef struct beam {
+  sn__skyline *sky;
+  sn__sweep *sweep;
+} beam;
+
+static beam make_beam(bool over_time, const sn__life *lives, uint32_t n, uint32_t n_sections) {
+  beam b = {over_time ? NULL : sn__skyline_new(lives, n, n_sections),
+            over_time ? sn__sweep_new(lives, n, n_sections) : NULL};
+  assert_true(b.sky || b.sweep);
+  return b;
+}
+
+static void drop_beam(beam b) {
+  sn__skyline_free(b.sky);
+  sn__sweep_free(b.sweep);
+}
+
+static bool try_beam(beam b, uint64_t capacity, bool (*may_look)(void *), void *context, uint64_t *offsets) {
+  return b.sky ? sn__skyline_try(b.sky, capacity, may_look, context, offsets)
+               : sn__sweep_try(b.sweep, capacity, may_look, context, offsets);
+}
+
 static bool look(void *left) {
   return (*(uint32_t *)left)-- > 0;
 }
@@ -73,24 +97,23 @@ static void must_be_packed(const sn__life *lives, uint32_t n, const uint64_t *of
 }
 
 /* The number of the try that finds offsets; 0: none does. */
-static uint32_t search(const sn__life *lives, uint32_t n, uint64_t capacity, uint64_t *offsets) {
+static uint32_t search(bool over_time, const sn__life *lives, uint32_t n, uint64_t capacity, uint64_t *offsets) {
   uint32_t found = 0, left = WAYS;
-  sn__skyline *sky = sn__skyline_new(lives, n, SECTIONS);
-  assert_non_null(sky);
+  beam b = make_beam(over_time, lives, n, SECTIONS);
   for (uint32_t t = 1; t <= TRIES && found == 0; t++)
-    if (sn__skyline_try(sky, capacity, look, &left, offsets)) found = t;
-  sn__skyline_free(sky);
+    if (try_beam(b, capacity, look, &left, offsets)) found = t;
+  drop_beam(b);
   return found;
 }
 
-static void what_was_cut_is_packed(void **state) {
-  (void)state;
+static void check_cuts(bool over_time) {
   uint32_t found = 0, first = 0;
   for (uint64_t k = 0; k < PROBLEMS; k++) {
     uint64_t seed = seeds + k, dice = seed, offsets[MOST], again[MOST];
     sn__life lives[MOST];
-    uint32_t n = cut_lives(lives, prng_from(&dice, 2, MOST), &dice), found_at = search(lives, n, CAPACITY, offsets);
-    assert_int_equal(search(lives, n, CAPACITY, again), found_at);
+    uint32_t n = cut_lives(lives, prng_from(&dice, 2, MOST), &dice),
+             found_at = search(over_time, lives, n, CAPACITY, offsets);
+    assert_int_equal(search(over_time, lives, n, CAPACITY, again), found_at);
     if (found_at == 0) continue;
     must_be_packed(lives, n, offsets, CAPACITY, seed);
     assert_memory_equal(offsets, again, n * sizeof *offsets);
@@ -101,9 +124,14 @@ static void what_was_cut_is_packed(void **state) {
   assert_true(found >= PROBLEMS / 2 && found > first);
 }
 
-/* 13 of 13 at once, and 14 at least: blocks of the exact search's tests, whose optimum lies above their load. */
-static void less_than_the_optimum_is_not_found(void **state) {
+static void what_was_cut_is_packed(void **state) {
   (void)state;
+  check_cuts(false);
+  check_cuts(true);
+}
+
+/* 13 of 13 at once, and 14 at least: blocks of the exact search's tests, whose optimum lies above their load. */
+static void check_optimum(bool over_time) {
   static const sn__life lives[] = {{4, 0, 2}, {1, 1, 4}, {3, 2, 3}, {2, 2, 5}, {2, 3, 7}, {2, 4, 6}, {3, 6, 7}};
   enum { N = sizeof lives / sizeof *lives };
   uint64_t offsets[N], load = 0;
@@ -113,14 +141,19 @@ static void less_than_the_optimum_is_not_found(void **state) {
     for (uint32_t i = 0; i < N; i++) now += lives[i].lower <= t && t < lives[i].upper ? lives[i].bytes : 0;
     load = now > load ? now : load;
   }
-  sn__skyline *sky = sn__skyline_new(lives, N, 7);
-  assert_non_null(sky);
-  for (uint32_t t = 0; t < TRIES; t++) assert_false(sn__skyline_try(sky, load, look, &left, offsets));
-  assert_true(sn__skyline_try(sky, load + 1, look, &left, offsets));
+  beam b = make_beam(over_time, lives, N, 7);
+  for (uint32_t t = 0; t < TRIES; t++) assert_false(try_beam(b, load, look, &left, offsets));
+  assert_true(try_beam(b, load + 1, look, &left, offsets));
   must_be_packed(lives, N, offsets, load + 1, 0);
   left = 0;
-  assert_false(sn__skyline_try(sky, load + 1, look, &left, offsets));
-  sn__skyline_free(sky);
+  assert_false(try_beam(b, load + 1, look, &left, offsets));
+  drop_beam(b);
+}
+
+static void less_than_the_optimum_is_not_found(void **state) {
+  (void)state;
+  check_optimum(false);
+  check_optimum(true);
 }
 
 int main(void) {
