@@ -39,7 +39,9 @@ CAUSAL = [False]
 DECODERS = {"llama": ("Llama", 4096, 32, 32, 11008, 32000, False), "llama3:8b": ("Llama", 4096, 32, 8, 14336, 128256, False),
             "llama3:1b": ("Llama", 2048, 32, 8, 8192, 128256, True), "mistral:7b": ("Mistral", 4096, 32, 8, 14336, 32768, False),
             "qwen2.5:0.5b": ("Qwen2", 896, 14, 2, 4864, 151936, True), "qwen2.5:7b": ("Qwen2", 3584, 28, 4, 18944, 152064, False),
-            "phi3:mini": ("Phi3", 3072, 32, 32, 8192, 32064, False), "phi3:medium": ("Phi3", 5120, 40, 10, 17920, 32064, False)}
+            "phi3:mini": ("Phi3", 3072, 32, 32, 8192, 32064, False), "phi3:medium": ("Phi3", 5120, 40, 10, 17920, 32064, False),
+            "gemma2:2b": ("Gemma2", 2304, 8, 4, 9216, 256000, True), "gemma2:9b": ("Gemma2", 3584, 16, 8, 14336, 256000, True),
+            "mixtral:8x7b": ("Mixtral", 4096, 32, 8, 14336, 32000, False)}
 
 
 def network(name, layers):
@@ -55,7 +57,10 @@ def network(name, layers):
         config = getattr(transformers, f"{kind}Config")(
             hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv_heads,
             intermediate_size=ffn, vocab_size=words, tie_word_embeddings=tied, **plain)
-        config.sliding_window = None
+        if kind == "Gemma2":  # whose heads have 256 features, whatever their number, and whose scores no fused kernel caps
+            config._attn_implementation = "eager"
+        else:
+            config.sliding_window = None
         return getattr(transformers, f"{kind}ForCausalLM")(config), True
     if name == "t5_base":
         config = transformers.T5Config(d_model=768, d_ff=3072, num_layers=layers, num_heads=12, use_cache=False,

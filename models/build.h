@@ -63,6 +63,7 @@ typedef struct sn_attention {
   uint32_t heads, kv_heads; /* kv_heads 0: as many */
   bool causal, parts;
   double drop;                  /* share of probabilities */
+  double cap;                   /* of scores, as in sn_attr */
   uint32_t rows, window, shift; /* as in sn_attr */
 } sn_attention;
 

@@ -13,7 +13,7 @@
 /* -- keys -------------------------------------------------------------------------------------------------------- */
 
 #define COMMON "name", "op", "input", "inputs"
-enum { MAX_KEYS = 13 };
+enum { MAX_KEYS = 14 };
 
 /* The operators that may be declared, and the keys of each. */
 static const struct {
@@ -35,12 +35,13 @@ static const struct {
     {SN_MUL, {COMMON}},
     {SN_SCALE, {COMMON, "weights_of"}},
     {SN_LAYER_NORM, {COMMON, "weights_of"}},
-    {SN_RMS_NORM, {COMMON, "fused", "weights_of"}},
+    {SN_RMS_NORM, {COMMON, "fused", "plus_one", "weights_of"}},
     {SN_EMBEDDING, {COMMON, "vocabulary", "channels", "weights_of"}},
     {SN_POSITION, {COMMON, "rows", "weights_of"}},
     {SN_TOKEN, {COMMON, "weights_of"}},
     {SN_TAKE, {COMMON}},
-    {SN_ATTENTION, {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "rows", "window", "shift", "weights_of"}},
+    {SN_ATTENTION,
+     {COMMON, "heads", "kv_heads", "causal", "parts", "ratio", "cap", "rows", "window", "shift", "weights_of"}},
     {SN_ROTARY, {COMMON, "heads"}},
     {SN_PROBABILITIES, {COMMON, "axis"}},
     {SN_GROUP_NORM, {COMMON, "groups", "weights_of"}},
@@ -387,6 +388,7 @@ static void read_attention(const reader *r, sn_attr *a) {
   read_flag(r, "causal", &a->causal);
   read_flag(r, "parts", &a->parts);
   read_number(r, "ratio", &a->ratio);
+  read_number(r, "cap", &a->cap);
 }
 
 static void read_embedding(const reader *r, sn_attr *a) {
@@ -484,6 +486,7 @@ void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_at
     break;
   case SN_RMS_NORM:
     read_flag(r, "fused", &a->fused);
+    read_flag(r, "plus_one", &a->plus_one);
     break;
   case SN_SOFTMAX:
     read_softmax(r, a);

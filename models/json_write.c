@@ -98,6 +98,7 @@ static void put_attention(object *o, const sn_attr *a) {
   if (a->window) put_number(o, "window", a->window);
   if (a->shift) put_number(o, "shift", a->shift);
   put_number(o, "ratio", a->ratio);
+  if (a->cap > 0) put_number(o, "cap", a->cap);
 }
 
 static void put_slice(object *o, const sn_attr *a) {
@@ -156,6 +157,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);
   if (op == SN_RMS_NORM && a->fused) put_flag(o, "fused", true);
+  if (op == SN_RMS_NORM && a->plus_one) put_flag(o, "plus_one", true);
   if (op == SN_POSITION) put_number(o, "rows", a->rows);
   if (op == SN_ATTENTION) put_attention(o, a);
   if (op == SN_ROTARY && a->heads) put_number(o, "heads", a->heads);

@@ -1,9 +1,12 @@
 /* Llama and what is built as it is, as Hugging Face's transformers has them (version 5), attention by the fused kernel:
- * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023), Qwen2.5 (2024) and Phi-3 (Abdin et al.,
- * 2024). `image` is the length of the sequences; Mistral's and Phi-3's windows are as long as they are, as Mistral's is
- * from its version 0.2 on and that of Phi-3's 128k.
+ * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023), Qwen2.5 (2024), Phi-3 (Abdin et al.,
+ * 2024) and Gemma 2 (2024). `image` is the length of the sequences; Mistral's, Phi-3's and Gemma's windows are as long
+ * as they are, as Mistral's is from its version 0.2 on and that of Phi-3's 128k, and Gemma's keep no less when shorter.
  *
  *   x + attention(norm(x)) with rotated queries and keys, then x + down(silu(gate(x)) up(x))
+ *
+ * Gemma's attention is of simple operations, as transformers has it where scores are capped: keys and values are copied
+ * for every head of queries. Its halves of a block end with a norm, its gate is a GELU and its tokens are multiplied.
  *
  * They are trained to name each next token. Names are the modules' paths; what has no module there is
  * "layers.0.self_attn.sdpa", "layers.0.add1". Parameters are counted as transformers counts them.
@@ -11,13 +14,14 @@
 #include "models/zoo_internal.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define COUNT(sizes) (sizeof(sizes) / sizeof(sizes)[0])
 
-/* Layers, hidden features, heads, heads of keys and values, features between the FCs, words. Table 1 of Llama 2's
- * paper; the others' config.json. */
+/* Layers, hidden features, heads, heads of keys and values, features between the FCs, words, and of a head. Table 1 of
+ * Llama 2's paper; the others' config.json. */
 static const sn__decoder_size llama[] = {{"7b", {32, 4096, 32, 32, 11008, 32000}, false},
                                          {"13b", {40, 5120, 40, 40, 13824, 32000}, false},
                                          {"70b", {80, 8192, 64, 8, 28672, 32000}, false}};
@@ -34,18 +38,26 @@ static const sn__decoder_size qwen25[] = {
     {"72b", {80, 8192, 64, 8, 29568, 152064}, false}};
 static const sn__decoder_size phi3[] = {{"mini", {32, 3072, 32, 32, 8192, 32064}, false},
                                         {"medium", {40, 5120, 40, 10, 17920, 32064}, false}};
+static const sn__decoder_size gemma2[] = {{"2b", {26, 2304, 8, 4, 9216, 256000, 256}, true},
+                                          {"9b", {42, 3584, 16, 8, 14336, 256000, 256}, true},
+                                          {"27b", {46, 4608, 32, 16, 36864, 256000, 128}, true}};
 
 const sn__decoder sn__llama = {.sizes = llama, .n_sizes = COUNT(llama)},
                   sn__llama3 = {.sizes = llama3, .n_sizes = COUNT(llama3)},
                   sn__mistral = {.sizes = mistral, .n_sizes = COUNT(mistral)},
                   sn__qwen25 = {.sizes = qwen25, .n_sizes = COUNT(qwen25), .bias = true},
-                  sn__phi3 = {.sizes = phi3, .n_sizes = COUNT(phi3), .joined = true};
+                  sn__phi3 = {.sizes = phi3, .n_sizes = COUNT(phi3), .joined = true},
+                  sn__gemma2 = {.sizes = gemma2, .n_sizes = COUNT(gemma2), .gemma = true};
+
+/* Gemma 2's caps of scores and of logits. */
+static const double score_cap = 50, logit_cap = 30;
 
 /* What is being built. */
 typedef struct decoder {
-  uint32_t of[SN__DECODER_KEYS];
-  bool bias, joined, tied; /* joined: queries are put together anew when they are turned, head by head, and so is what
-                              the fused kernel makes of them, which the next FC reads position by position */
+  uint32_t of[SN__DECODER_KEYS], tokens;
+  bool bias, gemma, tied;
+  bool joined; /* queries are put together anew when they are turned, head by head, and so is what the fused kernel
+                * makes of them, which the next FC reads position by position */
   sn_loss loss;
 } decoder;
 
@@ -64,54 +76,97 @@ static uint32_t project(sn_builder *b, uint32_t x, uint32_t channels, const deco
 
 /* Queries, keys and values. */
 static void build_qkv(sn_builder *b, uint32_t x, const decoder *net, unsigned i, uint32_t qkv[3]) {
-  const uint32_t hidden = net->of[SN__DECODER_HIDDEN];
-  const uint32_t kv = hidden / net->of[SN__DECODER_HEADS] * net->of[SN__DECODER_KV_HEADS];
+  const uint32_t q = net->of[SN__DECODER_HEAD] * net->of[SN__DECODER_HEADS];
+  const uint32_t kv = net->of[SN__DECODER_HEAD] * net->of[SN__DECODER_KV_HEADS];
   if (net->joined) {
-    x = sn_build_linear(b, x, hidden + 2 * kv, 0, "layers.%u.self_attn.qkv_proj", i);
-    qkv[0] = part(b, x, 0, hidden, "layers.%u.self_attn.q", i);
-    qkv[1] = part(b, x, hidden, kv, "layers.%u.self_attn.k", i);
-    qkv[2] = part(b, x, hidden + kv, kv, "layers.%u.self_attn.v", i);
+    x = sn_build_linear(b, x, q + 2 * kv, 0, "layers.%u.self_attn.qkv_proj", i);
+    qkv[0] = part(b, x, 0, q, "layers.%u.self_attn.q", i);
+    qkv[1] = part(b, x, q, kv, "layers.%u.self_attn.k", i);
+    qkv[2] = part(b, x, q + kv, kv, "layers.%u.self_attn.v", i);
     return;
   }
-  qkv[0] = project(b, x, hidden, net, i, 'q');
+  qkv[0] = project(b, x, q, net, i, 'q');
   qkv[1] = project(b, x, kv, net, i, 'k');
   qkv[2] = project(b, x, kv, net, i, 'v');
 }
 
-/* silu(gate(x)) up(x) */
+static uint32_t norm(sn_builder *b, uint32_t x, const decoder *net, const char *name, unsigned i) {
+  char text[64];
+  snprintf(text, sizeof text, name, i);
+  return sn_build_layer(b, SN_RMS_NORM, &(sn_attr){.plus_one = net->gemma}, &x, 1, text);
+}
+
+/* Each head of keys or values as often as there are heads of queries that read it: copies, where that is not once. */
+static uint32_t repeat(sn_builder *b, uint32_t x, const decoder *net, unsigned i, char which) {
+  const uint32_t heads = net->of[SN__DECODER_HEADS], kv_heads = net->of[SN__DECODER_KV_HEADS];
+  const uint32_t head = net->of[SN__DECODER_HEAD];
+  if (heads == kv_heads) return x;
+  char text[64];
+  snprintf(text, sizeof text, "layers.%u.self_attn.%c_repeated", i, which);
+  x = sn_build_reshape(b, x, 1, kv_heads, 0, "layers.%u.self_attn.%c_heads", i, which);
+  x = sn_build_layer(b, SN_RESIZE, &(sn_attr){.shape = {0, heads, head * net->tokens}}, &x, 1, text);
+  return sn_build_reshape(b, x, heads * head, net->tokens, 1, "layers.%u.self_attn.%c_all", i, which);
+}
+
+/* Scores are capped, which no fused kernel does. */
+static uint32_t attend(sn_builder *b, uint32_t qkv[3], const decoder *net, unsigned i) {
+  sn_attention attention = {
+      .heads = net->of[SN__DECODER_HEADS], .kv_heads = net->of[SN__DECODER_KV_HEADS], .causal = true};
+  if (net->gemma) {
+    qkv[1] = repeat(b, qkv[1], net, i, 'k');
+    qkv[2] = repeat(b, qkv[2], net, i, 'v');
+    attention.kv_heads = attention.heads;
+    attention.parts = true;
+    attention.cap = score_cap;
+  }
+  return sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
+}
+
+/* act(gate(x)) up(x) */
 static uint32_t build_gated(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
   const uint32_t ffn = net->of[SN__DECODER_FFN];
-  const sn_act silu = {.mode = SN_ACT_SILU};
+  const sn_act act = {.mode = net->gemma ? SN_ACT_GELU : SN_ACT_SILU};
   uint32_t gate, up;
   if (net->joined) {
     x = sn_build_linear(b, x, 2 * ffn, 0, "layers.%u.mlp.gate_up_proj", i);
     gate = part(b, x, 0, ffn, "layers.%u.mlp.gate", i);
     up = part(b, x, ffn, ffn, "layers.%u.mlp.up", i);
-    gate = sn_build_act(b, gate, silu, "layers.%u.mlp.activation_fn", i);
+    gate = sn_build_act(b, gate, act, "layers.%u.mlp.activation_fn", i);
   } else {
     gate = sn_build_linear(b, x, ffn, 0, "layers.%u.mlp.gate_proj", i);
-    gate = sn_build_act(b, gate, silu, "layers.%u.mlp.act_fn", i);
+    gate = sn_build_act(b, gate, act, "layers.%u.mlp.act_fn", i);
     up = sn_build_linear(b, x, ffn, 0, "layers.%u.mlp.up_proj", i);
   }
   return sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
 }
 
 static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
-  const uint32_t *of = net->of, hidden = of[SN__DECODER_HIDDEN], heads = of[SN__DECODER_HEADS];
-  const uint32_t kv_heads = of[SN__DECODER_KV_HEADS];
-  uint32_t y = sn_build_rms_norm(b, x, "layers.%u.input_layernorm", i), qkv[3];
+  const uint32_t hidden = net->of[SN__DECODER_HIDDEN];
+  uint32_t y = norm(b, x, net, "layers.%u.input_layernorm", i), qkv[3];
   build_qkv(b, y, net, i, qkv);
-  qkv[0] = sn_build_rotary(b, qkv[0], heads, "layers.%u.self_attn.q_rotary", i);
-  qkv[1] = sn_build_rotary(b, qkv[1], kv_heads, "layers.%u.self_attn.k_rotary", i);
-  const sn_attention attention = {.heads = heads, .kv_heads = kv_heads, .causal = true};
-  y = sn_build_attention(b, qkv, 3, attention, "layers.%u.self_attn.sdpa", i);
+  qkv[0] = sn_build_rotary(b, qkv[0], net->of[SN__DECODER_HEADS], "layers.%u.self_attn.q_rotary", i);
+  qkv[1] = sn_build_rotary(b, qkv[1], net->of[SN__DECODER_KV_HEADS], "layers.%u.self_attn.k_rotary", i);
+  y = attend(b, qkv, net, i);
   if (net->joined) y = sn_build_concat(b, &y, 1, "layers.%u.self_attn.contiguous", i);
   y = sn_build_linear(b, y, hidden, 0, "layers.%u.self_attn.o_proj", i);
+  if (net->gemma) y = norm(b, y, net, "layers.%u.post_attention_layernorm", i);
   x = sn__transformer_add(b, x, y, "layers", i, 1);
-  y = sn_build_rms_norm(b, x, "layers.%u.post_attention_layernorm", i);
+  y = norm(b, x, net, net->gemma ? "layers.%u.pre_feedforward_layernorm" : "layers.%u.post_attention_layernorm", i);
   y = build_gated(b, y, net, i);
   y = sn_build_linear(b, y, hidden, 0, "layers.%u.mlp.down_proj", i);
+  if (net->gemma) y = norm(b, y, net, "layers.%u.post_feedforward_layernorm", i);
   return sn__transformer_add(b, x, y, "layers", i, 2);
+}
+
+static uint32_t times(sn_builder *b, uint32_t x, double factor, const char *name) {
+  return sn_build_act(b, x, (sn_act){.mode = SN_ACT_TIMES, .slope = factor}, "%s", name);
+}
+
+/* cap tanh(x / cap) */
+static uint32_t cap_logits(sn_builder *b, uint32_t x) {
+  x = times(b, x, 1 / logit_cap, "logits.divided");
+  x = sn_build_act(b, x, (sn_act){.mode = SN_ACT_TANH}, "logits.tanh");
+  return times(b, x, logit_cap, "logits.capped");
 }
 
 /* "7b" stands for its parameters, and others may follow: "70b,layers=4". Returns what follows, or NULL. */
@@ -126,24 +181,28 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
   net->tied = size->tied;
   net->bias = family->bias;
   net->joined = family->joined;
+  net->gemma = family->gemma;
   if (!parameters || found == family->n_sizes) return parameters;
   return parameters[length] ? parameters + length + 1 : NULL;
 }
 
 /* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
 static sn_status read(const sn_zoo_entry *entry, const char *parameters, decoder *net, sn_err *err) {
-  static const char *const names[SN__DECODER_KEYS] = {"layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary"};
+  static const char *const names[SN__DECODER_KEYS] = {"layers", "hidden",     "heads", "kv_heads",
+                                                      "ffn",    "vocabulary", "head"};
   const sn__zoo_keys keys = {.names = names, .count = SN__DECODER_KEYS, .high = 1000000, .loss = &net->loss};
-  uint32_t *of = net->of, *kv_heads = &of[SN__DECODER_KV_HEADS];
+  uint32_t *of = net->of, *kv_heads = &of[SN__DECODER_KV_HEADS], *head = &of[SN__DECODER_HEAD];
   const char *others = take_size(entry->config, parameters, net);
   if (*kv_heads == of[SN__DECODER_HEADS]) *kv_heads = 0;
   if (sn__zoo_parameters(entry, others, &keys, of, err) != SN_OK) return err->code;
   if (*kv_heads == 0) *kv_heads = of[SN__DECODER_HEADS];
+  if (*head == 0 && of[SN__DECODER_HIDDEN] % of[SN__DECODER_HEADS] == 0)
+    *head = of[SN__DECODER_HIDDEN] / of[SN__DECODER_HEADS];
   return SN_OK;
 }
 
 static sn_status check(const sn_zoo_entry *entry, const uint32_t *of, sn_err *err) {
-  if (of[SN__DECODER_HIDDEN] % of[SN__DECODER_HEADS] != 0)
+  if (of[SN__DECODER_HEAD] == 0)
     return sn_fail(err, SN_BAD_USAGE, "%s: heads must divide hidden, and %" PRIu32 " do not divide %" PRIu32,
                    entry->name, of[SN__DECODER_HEADS], of[SN__DECODER_HIDDEN]);
   if (of[SN__DECODER_HEADS] % of[SN__DECODER_KV_HEADS] != 0)
@@ -153,16 +212,17 @@ static sn_status check(const sn_zoo_entry *entry, const uint32_t *of, sn_err *er
 }
 
 sn_net *sn__zoo_llama(const sn_zoo_entry *entry, uint32_t batch, uint32_t image, const char *parameters, sn_err *err) {
-  decoder net = {.loss = SN_LOSS_CROSS_ENTROPY_FP32};
+  decoder net = {.tokens = image, .loss = SN_LOSS_CROSS_ENTROPY_FP32};
   if (read(entry, parameters, &net, err) != SN_OK || check(entry, net.of, err) != SN_OK) return NULL;
   char name[SN_NET_NAME];
   sn_builder *b = sn_builder_new_tokens(sn__zoo_full_name(entry, parameters, name), batch, image, err);
   sn_builder_of_transformers(b);
   uint32_t table = sn_build_embedding(b, net.of[SN__DECODER_VOCABULARY], net.of[SN__DECODER_HIDDEN], "embed_tokens");
-  uint32_t x = table;
+  uint32_t x = net.gemma ? times(b, table, sqrt(net.of[SN__DECODER_HIDDEN]), "embed_tokens.scaled") : table;
   for (unsigned i = 0; i < net.of[SN__DECODER_LAYERS]; i++) x = block(b, x, &net, i);
-  x = sn_build_rms_norm(b, x, "norm");
+  x = norm(b, x, &net, "norm", 0);
   x = sn_build_linear(b, x, net.of[SN__DECODER_VOCABULARY], net.tied ? table : 0, "lm_head");
+  if (net.gemma) x = cap_logits(b, x);
   sn_build_loss_positions(b, x, net.loss, "softmax");
   return sn_builder_finish(b, NULL, err);
 }

@@ -113,35 +113,37 @@ typedef struct sn_attr {
   uint32_t dilation_h, dilation_w; /* [CONV, DECONV, POOL: a maximum] from one row of the window to the next; 0: 1 */
   uint32_t kernel_d, stride_d, pad_d, output_pad_d, dilation_d; /* [as those above but PAD] along the planes of a
                                                                  * volume; 0, but of pads, is 1 */
-  uint32_t planes;                 /* of the volume that is its first input, set by the builder; 0: an image */
-  uint32_t groups;                 /* [CONV, DECONV, GROUP_NORM] >= 1 */
-  bool bias;                       /* [CONV, DECONV, FC] */
-  bool positions;                  /* [FC, SOFTMAX] of each position, not of the whole image */
-  uint32_t weights_of;             /* [with parameters] the layer, as declared, whose parameters it takes; 0: its own */
-  uint32_t rows;                   /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
-                                    * is added to the scores by distance (below); 0: none */
-  uint32_t window;                 /* [ATTENTION] positions see those in the same square of so many rows and columns;
-                                    * 0: all */
-  uint32_t shift;                  /* [ATTENTION] windows lie so many rows and columns further on; what of the last ones
-                                    * is beyond the image is its first rows and columns, seen from there alone */
-  uint32_t shape[SN_SIDES];        /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
-                                    * both 0: `scale` times as many */
-  uint32_t scale;                  /* [RESIZE] */
-  bool bilinear;                   /* [RESIZE] not the nearest pixel's value but a mean of four */
-  sn_side axes[SN_SIDES];          /* [TRANSPOSE] of the input, in the order of the output's */
-  sn_side axis;                    /* [PROBABILITIES, SLICE] along it */
-  uint32_t first, count;           /* [SLICE] along the axis */
-  uint32_t step;                   /* [SLICE] from one to the next; 0 is 1 */
-  bool turned;                     /* [SLICE] the last one first; a copy, while others may be views */
-  bool turn_first, turn_second;    /* [MATMUL] an operand's rows are its columns */
-  uint32_t heads, kv_heads;        /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
-                                    * of the channels, 0 is 1 */
-  bool causal;                     /* [ATTENTION] a position sees those up to itself */
-  bool fused;                      /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
-  bool parts;                      /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
-  sn_pool_mode pool;               /* [POOL] */
-  bool ceil;                       /* [POOL] output size rounds up */
-  bool global;                     /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
+  uint32_t planes;              /* of the volume that is its first input, set by the builder; 0: an image */
+  uint32_t groups;              /* [CONV, DECONV, GROUP_NORM] >= 1 */
+  bool bias;                    /* [CONV, DECONV, FC] */
+  bool positions;               /* [FC, SOFTMAX] of each position, not of the whole image */
+  uint32_t weights_of;          /* [with parameters] the layer, as declared, whose parameters it takes; 0: its own */
+  uint32_t rows;                /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
+                                 * is added to the scores by distance (below); 0: none */
+  uint32_t window;              /* [ATTENTION] positions see those in the same square of so many rows and columns;
+                                 * 0: all */
+  uint32_t shift;               /* [ATTENTION] windows lie so many rows and columns further on; what of the last ones
+                                 * is beyond the image is its first rows and columns, seen from there alone */
+  uint32_t shape[SN_SIDES];     /* [RESHAPE] of the output, one of them 0: what is left; [RESIZE] rows and columns,
+                                 * both 0: `scale` times as many */
+  uint32_t scale;               /* [RESIZE] */
+  bool bilinear;                /* [RESIZE] not the nearest pixel's value but a mean of four */
+  sn_side axes[SN_SIDES];       /* [TRANSPOSE] of the input, in the order of the output's */
+  sn_side axis;                 /* [PROBABILITIES, SLICE] along it */
+  uint32_t first, count;        /* [SLICE] along the axis */
+  uint32_t step;                /* [SLICE] from one to the next; 0 is 1 */
+  bool turned;                  /* [SLICE] the last one first; a copy, while others may be views */
+  bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
+  uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
+                                 * of the channels, 0 is 1 */
+  bool causal;                  /* [ATTENTION] a position sees those up to itself */
+  bool fused;                   /* [RMS_NORM] one kernel, as nn.RMSNorm; else Hugging Face's simple operations */
+  bool plus_one;                /* [RMS_NORM, not fused] Gemma's: factors are 1 + its parameters, which back ends hold
+                                 * as their sum, and multiply in four bytes */
+  bool parts;                   /* [ATTENTION] by a kernel for each product and the softmax, not by a single one */
+  sn_pool_mode pool;            /* [POOL] */
+  bool ceil;                    /* [POOL] output size rounds up */
+  bool global;                  /* [POOL] the window is the whole image; kernel, stride and pad are ignored */
   uint32_t adaptive_h, adaptive_w; /* [POOL] output size, the windows follow from it (below); both 0: not adaptive */
   uint32_t adaptive_d;             /* [POOL] planes of the output then; 0: those of the input */
   sn_act_mode act;                 /* [ACT] */
@@ -152,6 +154,8 @@ typedef struct sn_attr {
   double lrn_alpha, lrn_beta, lrn_k;
   double slope; /* [ACT] of SN_ACT_LEAKY, 0 or more, and SN_ACT_TIMES */
   double ratio; /* [DROPOUT, ATTENTION: of probabilities] share of elements dropped, 0 <= ratio < 1 */
+  double cap;   /* [ATTENTION in parts that drops none] scores s are cap tanh(s / cap), ahead of what a table adds; 0:
+                 * as they are */
   bool images;  /* [DROPOUT] drops whole images: stochastic depth */
 } sn_attr;
 

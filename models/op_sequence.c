@@ -2,7 +2,8 @@
  * other in its channels; of three, queries and keys have as many channels a head, keys and values as many positions.
  *
  *   fused      saves the logarithm of each row's sum, 4 bytes a query and head, and two seeds of 8 bytes
- *   in parts   saves the probabilities and, where some are dropped, what is left of them and which, a byte each
+ *   in parts   saves the probabilities and, where some are dropped, what is left of them and which, a byte each; where
+ *              scores are capped, the hyperbolic tangents of these
  *
  * As many keys as queries are counted, or those of a query's window. */
 #include "models/op_internal.h"
@@ -43,6 +44,11 @@ static sn_status check_heads(const sn_attr *a, sn_err *err) {
   if (sn__check_range("heads", a->heads, 1, err) || sn__check_range("kv_heads", a->kv_heads, 1, err)) return err->code;
   if (!(a->ratio >= 0 && a->ratio < 1))
     return sn_fail(err, SN_BAD_INPUT, "ratio %g is not from 0 to below 1", a->ratio);
+  if (!(a->cap >= 0 && a->cap <= 1e6))
+    return sn_fail(err, SN_BAD_INPUT, "cap %g is not from 0, which caps nothing, to 1e6", a->cap);
+  if (a->cap > 0 && (!a->parts || a->ratio > 0))
+    return sn_fail(err, SN_BAD_INPUT,
+                   "scores are capped in an ATTENTION of \"parts\": true that drops no probabilities");
   if (a->heads % a->kv_heads == 0) return SN_OK;
   return sn_fail(err, SN_BAD_INPUT, "kv_heads %" PRIu32 " does not divide heads %" PRIu32, a->kv_heads, a->heads);
 }
@@ -109,6 +115,6 @@ sn_status sn__attention_measure(sn_layer *layer, sn_err *err) {
   if (!a->parts)
     layer->statistics_bytes = probabilities / seen * sizeof(float) + 2 * sizeof(uint64_t);
   else
-    layer->statistics_bytes = probabilities * (a->ratio > 0 ? 2 * sizeof(float) + 1 : sizeof(float));
+    layer->statistics_bytes = probabilities * ((a->ratio > 0 || a->cap > 0 ? 2 : 1) * sizeof(float) + (a->ratio > 0));
   return SN_OK;
 }

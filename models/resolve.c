@@ -54,9 +54,9 @@ static const sn_zoo_entry *find_of(const char *name, sn_net_origin origin, bool 
 /* Families of the zoo with sizes, by all their names. */
 static const struct {
   const char *name, *entry;
-} families[] = {{"llama", "llama"},     {"llama2", "llama"},    {"llama3", "llama3"},
-                {"llama3.1", "llama3"}, {"llama3.2", "llama3"}, {"mistral", "mistral"},
-                {"qwen2.5", "qwen2.5"}, {"phi3", "phi3"},       {"phi3.5", "phi3"}};
+} families[] = {{"llama", "llama"},     {"llama2", "llama"},    {"llama3", "llama3"},   {"llama3.1", "llama3"},
+                {"llama3.2", "llama3"}, {"mistral", "mistral"}, {"qwen2.5", "qwen2.5"}, {"phi3", "phi3"},
+                {"phi3.5", "phi3"},     {"gemma2", "gemma2"}};
 
 /* "llama3.1:8b", "Llama-3.1-8B": the entry and its size; the entry alone where none is named. */
 static const sn_zoo_entry *find_size(const char *name, const char **size) {
@@ -81,10 +81,6 @@ static const sn_zoo_entry *find_size(const char *name, const char **size) {
 static const struct {
   const char *name, *reason, *nearest;
 } missing[] = {
-    {"gemma2:2b", "it caps scores and logits by a tanh, which fused attention lacks",
-     "llama:layers=26,hidden=2304,heads=8,kv_heads=4,ffn=9216,vocabulary=256000"},
-    {"gemma2:9b", "it caps scores and logits by a tanh, which fused attention lacks",
-     "llama:layers=42,hidden=3584,heads=16,kv_heads=8,ffn=14336,vocabulary=256000"},
     {"mixtral:8x7b", "which experts a token goes to depends on the data",
      "llama:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=114688,vocabulary=32000"},
 };

@@ -124,6 +124,8 @@ static const sn_zoo_entry entries[] = {
      sn__zoo_llama, &sn__qwen25},
     {"phi3", "Phi-3 and 3.5 (2024), 4,096 tokens: phi3:mini, medium; takes what llama takes", 4096, sn__zoo_llama,
      &sn__phi3},
+    {"gemma2", "Gemma 2 (2024), 4,096 tokens: gemma2:2b, 9b, 27b; takes what llama takes", 4096, sn__zoo_llama,
+     &sn__gemma2},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };

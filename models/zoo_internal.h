@@ -64,6 +64,7 @@ enum {
   SN__DECODER_KV_HEADS,
   SN__DECODER_FFN,
   SN__DECODER_VOCABULARY,
+  SN__DECODER_HEAD, /* features of a head; 0: hidden / heads */
   SN__DECODER_KEYS
 };
 
@@ -78,8 +79,9 @@ typedef struct sn__decoder {
   uint32_t n_sizes;
   bool bias;   /* of queries, keys and values */
   bool joined; /* one FC makes queries, keys and values, and one both halves of what the gate multiplies */
+  bool gemma;  /* a norm behind each half of a block too, scores and logits capped, attention by simple operations */
 } sn__decoder;
-extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25, sn__phi3;
+extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25, sn__phi3, sn__gemma2;
 
 typedef struct sn__swin {
   uint32_t units[4], channels; /* channels of the first stage, doubled in each later one */

@@ -60,7 +60,7 @@ typedef struct head {
   float *dq, *dk, *dv; /* NULL: nobody needs them */
   const float *dy;
   float *y;
-  float scale, kept; /* kept: what a probability that is not dropped is multiplied by */
+  float scale, cap, kept; /* kept: what a probability that is not dropped is multiplied by */
   uint64_t positions, mask_at;
   uint32_t d;
   bool drops;
@@ -92,6 +92,7 @@ static head head_of(const sn_call *call, const sn__attention *a, uint32_t n, uin
                 .dy = backward ? call->dy[0] + y : NULL,
                 .y = backward ? NULL : call->y[0] + y,
                 .scale = (float)(1 / sqrt(a->d)),
+                .cap = (float)layer->attr->cap,
                 .kept = (float)(1 / (1 - layer->attr->ratio)),
                 .positions = a->positions,
                 .mask_at = ((uint64_t)n * layer->attr->heads + h) * a->positions * seen,
@@ -167,9 +168,26 @@ static void hide(const head *t, uint64_t i, uint64_t count, float *scores) {
     if (!sn__window_sees(t->windows, t->window, i, j)) scores[j] = -INFINITY;
 }
 
+/* Scores over the cap, as hyperbolic tangents. */
+static void tangents(const head *t, uint64_t i, uint64_t count, float *row) {
+  products(t, t->q, i, t->k, t->scale / t->cap, count, row);
+  for (uint64_t j = 0; j < count; j++) row[j] = tanhf(row[j]);
+}
+
+/* Before what the table adds. */
+static void scores(const head *t, uint64_t i, uint64_t count, float *row) {
+  if (t->cap <= 0) {
+    products(t, t->q, i, t->k, t->scale, count, row);
+    return;
+  }
+  tangents(t, i, count, row);
+#pragma omp simd
+  for (uint64_t j = 0; j < count; j++) row[j] *= t->cap;
+}
+
 static void probabilities(const head *t, uint64_t i, uint64_t count, float *row) {
   double sum = 0;
-  products(t, t->q, i, t->k, t->scale, count, row);
+  scores(t, i, count, row);
   if (t->bias) add_bias(t, i, count, row);
   hide(t, i, count, row);
   float top = row[0];
@@ -185,6 +203,14 @@ static void drop(const head *t, uint64_t i, uint64_t count, float *row) {
     row[j] = sn__mask_keeps(t->mask, t->mask_at + i * t->positions + j) ? row[j] * t->kept : 0;
 }
 
+/* Gradients of scores as those of the products that they are made of; `row` is overwritten. */
+static void go_behind_cap(const head *t, uint64_t i, uint64_t count, float *row, float *gradient) {
+  if (t->cap <= 0) return;
+  tangents(t, i, count, row);
+#pragma omp simd
+  for (uint64_t j = 0; j < count; j++) gradient[j] *= 1 - row[j] * row[j];
+}
+
 static void query_backward(const head *t, uint64_t i, uint64_t count, float *row, float *gradient) {
   double sum = 0;
   if (t->dv) {
@@ -198,6 +224,7 @@ static void query_backward(const head *t, uint64_t i, uint64_t count, float *row
 #pragma omp simd
   for (uint64_t j = 0; j < count; j++) gradient[j] = row[j] * (gradient[j] - (float)sum);
   if (t->sums) add_to_sums(t, i, count, gradient);
+  go_behind_cap(t, i, count, row, gradient);
 #pragma omp simd
   for (uint64_t j = 0; j < count; j++) gradient[j] *= t->scale;
   if (t->dq) weigh(t, t->dq, i, t->k, gradient, count);

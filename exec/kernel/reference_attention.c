@@ -18,7 +18,7 @@ typedef struct head {
   double *dq, *dk, *dv;
   const float *dy;
   float *y;
-  double scale;
+  double scale, cap;
   uint64_t positions, mask; /* mask: of the first probability */
   uint32_t d, number;
   sn__windows windows;
@@ -47,6 +47,7 @@ static head head_of(const sn_call *call, uint32_t n, uint32_t h, uint64_t window
                 .dy = backward ? call->dy[0] + y : NULL,
                 .y = backward ? NULL : call->y[0] + y,
                 .scale = 1 / sqrt(a.d),
+                .cap = layer->attr->cap,
                 .positions = a.positions,
                 .mask = (((uint64_t)n * layer->attr->heads + h) * w.count + window) * w.positions * w.positions,
                 .d = a.d,
@@ -66,6 +67,13 @@ static double dot(const head *t, const float *a, uint64_t i, const float *b, uin
   return sum;
 }
 
+/* Of a score with respect to the product that it is made of. */
+static double slope(const head *t, uint64_t i, uint64_t j) {
+  if (t->cap <= 0) return t->scale;
+  const double capped = tanh(dot(t, t->q, i, t->k, j) * t->scale / t->cap);
+  return t->scale * (1 - capped * capped);
+}
+
 /* Of the table, for two positions. */
 static uint64_t entry(const sn_call *call, const head *t, uint64_t i, uint64_t j) {
   const sn_attr *a = sn__call_layer(call)->attr;
@@ -73,7 +81,8 @@ static uint64_t entry(const sn_call *call, const head *t, uint64_t i, uint64_t j
 }
 
 static double score(const sn_call *call, const head *t, uint64_t i, uint64_t j) {
-  const double product = dot(t, t->q, i, t->k, j) * t->scale;
+  double product = dot(t, t->q, i, t->k, j) * t->scale;
+  if (t->cap > 0) product = t->cap * tanh(product / t->cap);
   return sn__call_layer(call)->attr->rows > 0 ? product + call->parameters[entry(call, t, i, j)] : product;
 }
 
@@ -111,10 +120,11 @@ static void query_backward(const sn_call *call, const head *t, uint64_t i, const
   for (uint64_t j = 0; j < count; j++) sum += p[j] * left(call, t, i, j) * dot(t, t->dy, i, t->v, j);
   for (uint64_t j = 0; j < count; j++) {
     const double kept = left(call, t, i, j), ds = p[j] * (kept * dot(t, t->dy, i, t->v, j) - sum);
+    const double product = ds * slope(t, i, j);
     for (uint64_t c = 0; c < t->d; c++) {
       const uint64_t query = c * t->positions + at(t, i), key = c * t->positions + at(t, j);
-      t->dq[query] += ds * t->scale * t->k[key];
-      t->dk[key] += ds * t->scale * t->q[query];
+      t->dq[query] += product * t->k[key];
+      t->dk[key] += product * t->q[query];
       t->dv[key] += p[j] * kept * t->dy[query];
     }
     if (sn__call_layer(call)->attr->rows > 0) table[entry(call, t, i, j)] += ds;

@@ -54,13 +54,16 @@ static traffic fc_traffic(const sn_layer *layer, double x, double y, double weig
 }
 
 /* Fused, backward computes the probabilities again: five products for forward's two, and a causal one skips what is
- * masked. In parts they move between the products: forward writes, reads and writes them. */
+ * masked. In parts they move between the products: forward writes, reads and writes them; a cap is a division, a
+ * hyperbolic tangent and a product more, each of which reads and writes them. */
 static traffic attention_traffic(const sn_layer *layer, double x, double y) {
   double flops = 2 * (double)layer->macs, in = layer->n_inputs * x;
-  double scores = layer->attr->parts ? (double)layer->statistics_bytes : 0;
+  const bool caps = layer->attr->cap > 0;
+  double scores = layer->attr->parts ? (double)layer->statistics_bytes / (caps ? 2 : 1) : 0;
   if (layer->attr->parts)
-    return (traffic){
-        .bytes = {in + y + 4 * scores, 2 * (in + y) + 6 * scores}, .flops = {flops, 2 * flops}, .launches = {4, 6}};
+    return (traffic){.bytes = {in + y + (caps ? 10 : 4) * scores, 2 * (in + y) + (caps ? 13 : 6) * scores},
+                     .flops = {flops, 2 * flops},
+                     .launches = {caps ? 7 : 4, caps ? 9 : 6}};
   if (layer->attr->causal) flops /= 2;
   return (traffic){.bytes = {in + y, 2 * (in + y)}, .flops = {flops, 2.5 * flops}, .launches = {1, 2}};
 }

@@ -87,6 +87,9 @@ static const sn_dialect explicit_graph = {
             [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
                                        .gradient = SN_GRAD_NEW,
                                        .saves = SN_SAVES_DROPPED},
+            [SN_FORM_CAPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                                      .gradient = SN_GRAD_NEW,
+                                      .saves = SN_SAVES_CAPPED},
             [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y},
                                   .gradient = SN_GRAD_NEW,
@@ -131,6 +134,10 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_SMOOTH_ACT] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW, .takes = SN_Y_TAKES_IN_PLACE},            \
     [SN_RMS_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_RMS, .scratch = 3},   \
     [SN_FORM_FUSED_RMS] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_ROOTS},         \
+    [SN_FORM_PLUS_ONE_RMS] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                         \
+                              .gradient = SN_GRAD_NEW,                                                                 \
+                              .saves = SN_SAVES_PLUS_ONE_RMS,                                                          \
+                              .scratch = 3},                                                                           \
     [SN_EMBEDDING] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},                                                      \
     [SN_POSITION] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                   \
     [SN_TOKEN] = {.reads = {SN_DY}, .gradient = SN_GRAD_PASS_ON},                                                      \
@@ -146,6 +153,7 @@ static const sn_dialect explicit_graph = {
     [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},                                                    \
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_DROPPED},                                                             \
+    [SN_FORM_CAPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_CAPPED}, \
     [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .scratch = 2},                                           \
     [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},                                            \
     [SN_GROUP_NORM] = {.reads = {SN_DY, SN_X, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_GROUPS},            \
@@ -218,6 +226,9 @@ static const sn_dialect singa =
                 [SN_FORM_DROPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
                                            .gradient = SN_GRAD_NEW,
                                            .saves = SN_SAVES_DROPPED},
+                [SN_FORM_CAPPED_PARTS] = {.reads = {SN_DY, SN_ALL_X, SN_KEPT},
+                                          .gradient = SN_GRAD_NEW,
+                                          .saves = SN_SAVES_CAPPED},
                 [SN_ROTARY] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_PROBABILITIES] = {.reads = {SN_DY, SN_Y}, .gradient = SN_GRAD_NEW},
                 [SN_GROUP_NORM] = {.reads = {SN_X, SN_DY, SN_KEPT}, .gradient = SN_GRAD_NEW, .saves = SN_SAVES_GROUPS},
@@ -283,6 +294,7 @@ bool sn_layer_in_place(const sn_net *net, const sn_layer *layer) {
 }
 
 static uint32_t attention_form(const sn_layer *layer) {
+  if (layer->attr->cap > 0) return SN_FORM_CAPPED_PARTS;
   if (layer->attr->parts) return layer->attr->ratio > 0 ? SN_FORM_DROPPED_PARTS : SN_FORM_PARTS;
   return layer->n_inputs == 1 ? SN_FORM_PACKED_ATTENTION : SN_ATTENTION;
 }
@@ -296,6 +308,7 @@ static uint32_t form_of(const sn_net *net, const sn_layer *layer) {
   if (layer->op == SN_ATTENTION) return attention_form(layer);
   if (is_broadcast(net, layer)) return SN_FORM_BROADCAST_MUL;
   if (layer->op == SN_RMS_NORM && layer->attr->fused) return SN_FORM_FUSED_RMS;
+  if (layer->op == SN_RMS_NORM && layer->attr->plus_one) return SN_FORM_PLUS_ONE_RMS;
   if (layer->op == SN_SOFTMAX && layer->attr->loss == SN_LOSS_MSE) return SN_FORM_MSE;
   if (layer->op == SN_ACT && layer->attr->act == SN_ACT_RELU6) return SN_FORM_RELU6;
   if (layer->op == SN_ACT && sn_layer_in_place(net, layer)) return SN_ACT;
@@ -320,11 +333,13 @@ uint32_t sn_saving_count(sn_saving saving) {
   case SN_SAVES_GROUPS:
   case SN_SAVES_RMS:
   case SN_SAVES_ATTENTION:
+  case SN_SAVES_CAPPED:
   case SN_SAVES_CAST_LOSS:
     return 2;
   case SN_SAVES_LRN:
   case SN_SAVES_THREE_OUTPUTS:
   case SN_SAVES_DROPPED:
+  case SN_SAVES_PLUS_ONE_RMS:
     return 3;
   case SN_SAVES_PROBABILITIES:
   case SN_SAVES_AS_OUTPUT:
@@ -352,10 +367,14 @@ uint64_t sn_saving_bytes(sn_saving saving, uint32_t index, const sn_layer *layer
     return index > 0 ? output_bytes : 2 * sizeof(float);
   case SN_SAVES_RMS:
     return index > 0 ? output_bytes : output_bytes / layer->out.c;
+  case SN_SAVES_PLUS_ONE_RMS:
+    return index == 0 ? output_bytes / layer->out.c : index == 1 ? layer->out.c * sizeof(float) : output_bytes;
   case SN_SAVES_ATTENTION:
     return index > 0 ? SEEDS : layer->statistics_bytes - SEEDS;
   case SN_SAVES_PROBABILITIES:
     return layer->statistics_bytes;
+  case SN_SAVES_CAPPED:
+    return layer->statistics_bytes / 2;
   case SN_SAVES_DROPPED: /* of the nine bytes an element */
     return layer->statistics_bytes / 9 * (index < 2 ? sizeof(float) : 1);
   case SN_SAVES_MASK:

@@ -64,10 +64,12 @@ typedef enum sn_saving {
   SN_SAVES_GROUPS,        /* the same, a float a group of channels and image */
   SN_SAVES_ROOTS,         /* inverse root mean square, a float a position, of one that is one kernel; */
   SN_SAVES_RMS,           /* of one that is composed, the same and what it makes of the input */
+  SN_SAVES_PLUS_ONE_RMS,  /* of Gemma's the roots, a float a channel, and what it makes of the input in four bytes */
   SN_SAVES_THREE_OUTPUTS, /* three tensors as large as the output */
   SN_SAVES_ATTENTION,     /* a fused one's: a float a query and head, and two 64-bit seeds */
   SN_SAVES_PROBABILITIES, /* one in parts: its probabilities, */
   SN_SAVES_DROPPED,       /* with what is left of them and which: three tensors */
+  SN_SAVES_CAPPED,        /* with the hyperbolic tangents of its scores, ahead of them: two tensors */
   SN_SAVES_LRN, /* LRN composed of simple operations: three tensors, the padded squares and two as the output */
 } sn_saving;
 
@@ -98,8 +100,10 @@ typedef enum sn_form {
   SN_FORM_PACKED_ATTENTION,    /* of one input */
   SN_FORM_PARTS,               /* an attention in parts */
   SN_FORM_DROPPED_PARTS,       /* that drops probabilities */
+  SN_FORM_CAPPED_PARTS,        /* that caps scores */
   SN_FORM_BROADCAST_MUL,       /* by a factor that is smaller */
   SN_FORM_FUSED_RMS,           /* an RMS_NORM of one kernel */
+  SN_FORM_PLUS_ONE_RMS,        /* of factors that are 1 + its parameters */
   SN_FORM_CAST_LOSS,           /* a cross-entropy whose log-softmax has two bytes and whose likelihood takes four */
   SN_FORM_MSE,                 /* a loss that keeps its input and the targets, which are there anyway */
   SN_FORMS

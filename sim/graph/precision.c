@@ -151,12 +151,17 @@ typedef struct layer_widths {
   uint8_t taken, gradient, out; /* taken 0: as it was made */
 } layer_widths;
 
+/* Gemma's norms give back what they were given. */
+static uint8_t made_by_wide(const sn_layer *layer, uint8_t first) {
+  return layer->op == SN_RMS_NORM && layer->attr->plus_one ? first : 4;
+}
+
 static layer_widths widths_under_amp(const sn_net *net, const sn_layer *layer, uint8_t first, uint8_t widest) {
   switch (kind_of(layer)) {
   case NARROW:
     return (layer_widths){2, 2, 2};
   case WIDE:
-    return (layer_widths){4, 4, 4};
+    return (layer_widths){4, 4, made_by_wide(layer, first)};
   case WIDEST:
     return (layer_widths){widest, widest, widest};
   case PROMOTES:
@@ -262,9 +267,11 @@ static uint64_t scaled(uint64_t fp32_bytes, uint8_t width) {
   return fp32_bytes / 4 * width;
 }
 
-/* Probabilities under AMP: the softmax's own in four bytes, and what the product takes in two. */
+/* Probabilities under AMP, and of capped scores always: the softmax's own in four bytes, and what the product takes in
+ * two. */
 static uint64_t probability_bytes(const sn_widths *w, sn_saving saving, uint32_t index, uint64_t fp32_bytes) {
   bool amp = sn_precision_is_amp(w->precision);
+  if (saving == SN_SAVES_CAPPED) return fp32_bytes / 4 * (index > 0 ? 6 : 2);
   if (saving == SN_SAVES_PROBABILITIES) return fp32_bytes / 4 * (amp ? 6 : 2);
   return index == 2 || (index == 0 && amp) ? fp32_bytes : fp32_bytes / 2;
 }
@@ -288,12 +295,14 @@ uint64_t sn_widths_saving_bytes(const sn_widths *w, const sn_net *net, uint32_t 
     return layer->attr->images ? scaled(fp32_bytes, out) : fp32_bytes;
   case SN_SAVES_PROBABILITIES:
   case SN_SAVES_DROPPED:
+  case SN_SAVES_CAPPED:
     return probability_bytes(w, saving, index, fp32_bytes);
   case SN_SAVES_NOTHING:
   case SN_SAVES_CHANNELS:
   case SN_SAVES_INDICES:
   case SN_SAVES_ROWS:
   case SN_SAVES_ROOTS:
+  case SN_SAVES_PLUS_ONE_RMS:
   case SN_SAVES_GROUPS:
   case SN_SAVES_ATTENTION:
   case SN_SAVES_CAST_LOSS:

@@ -335,8 +335,8 @@ static bool keeps_input(const sn__route_maker *b, uint32_t index) {
 
 /* What an RMS_NORM makes of its input is kept for the gradient of its factors alone. */
 static uint32_t kept_count(const sn__route_maker *b, uint32_t index, sn_saving saving) {
-  bool frozen = saving == SN_SAVES_RMS && !sn__route_trains(b, index);
-  return frozen ? 1 : sn_saving_count(saving);
+  bool of_factors = saving == SN_SAVES_RMS || saving == SN_SAVES_PLUS_ONE_RMS;
+  return sn_saving_count(saving) - (of_factors && !sn__route_trains(b, index));
 }
 
 void sn__route_access_operand(sn__route_maker *b, uint32_t index, sn_operand operand) {

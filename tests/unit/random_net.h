@@ -151,6 +151,7 @@ static inline sn_attr random_net_today_attr(uint64_t *dice, sn_op op, sn_shape i
   if (op == SN_RESIZE && each > 1) a.shape[SN_SIDE_HEIGHT] = in.w, a.shape[SN_SIDE_WIDTH] = (in.h + 1) / 2;
   if (op == SN_ATTENTION)
     a = (sn_attr){.heads = kv_heads * each, .kv_heads = kv_heads, .causal = other, .ratio = other ? 0.2 : 0};
+  if (op == SN_ATTENTION && !other && each > 1) a.parts = true, a.cap = 0.5;
   return a;
 }
 

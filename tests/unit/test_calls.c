@@ -52,7 +52,8 @@ static const char *const recorded[] = {"tv_alexnet",
                                        "llama",
                                        "mistral",
                                        "qwen2.5",
-                                       "phi3"};
+                                       "phi3",
+                                       "gemma2"};
 enum { RECORDED = sizeof recorded / sizeof recorded[0] };
 
 static void read_tree(const char *net, tree *t) {

@@ -23,6 +23,8 @@ static void sequences_match(void **state) {
   check_attention((sn_attr){.heads = 4, .kv_heads = 2, .causal = true}, 3, 50, 8);
   check_attention((sn_attr){.heads = 4, .kv_heads = 1, .parts = true, .ratio = 0.1}, 2, 33, 5);
   check_attention((sn_attr){.heads = 1, .kv_heads = 1, .causal = true, .ratio = 0.5}, 1, 1, 2);
+  check_attention((sn_attr){.heads = 4, .kv_heads = 2, .causal = true, .parts = true, .cap = 0.3}, 2, 50, 8);
+  check_attention((sn_attr){.heads = 2, .kv_heads = 1, .parts = true, .cap = 2, .rows = 8}, 2, 33, 5);
 }
 
 static void distances_match(void **state) {

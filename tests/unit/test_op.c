@@ -242,6 +242,9 @@ static void refuses(void **state) {
       {SN_ATTENTION, {.heads = 4, .kv_heads = 3}, {image}, 1, "kv_heads 3 does not divide heads 4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 4}, {image}, 1, "6 channels cannot be shared by 12 heads"},
       {SN_ATTENTION, {.heads = 0, .kv_heads = 4}, {image}, 1, "heads 0 is not from 1"},
+      {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .parts = true, .cap = -1}, {image}, 1, "cap -1 is not from 0"},
+      {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .cap = 50}, {image}, 1, "capped in an ATTENTION of \"parts\": true"},
+      {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .parts = true, .ratio = 0.1, .cap = 50}, {image}, 1, "drops no prob"},
       {SN_ATTENTION,
        {.heads = 2, .kv_heads = 2, .window = 5, .shift = 5},
        {image},
@@ -380,6 +383,10 @@ static void sequences(void **state) {
   a.ratio = 0.1;
   assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
   assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 9);
+  a.ratio = 0;
+  a.cap = 50;
+  assert_int_equal(sn_op_measure(&fused, x, &err), SN_OK);
+  assert_int_equal(fused.statistics_bytes, 2 * 6 * 50 * 50 * 8);
   assert_int_equal(sn_op_shape(SN_EMBEDDING, &(sn_attr){.rows = 1000, .channels = 8}, &ids, 1, &out, &err), SN_OK);
   assert_true(out.n == 2 && out.c == 8 && out.h == 50 && out.w == 1);
   sn_layer table = {.op = SN_EMBEDDING, .attr = &(sn_attr){.rows = 1000, .channels = 8}, .out = out};

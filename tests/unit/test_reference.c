@@ -222,7 +222,8 @@ static void gradients_of_sequences(void **state) {
   (void)state;
   uint64_t seed = first_seed(18);
   const sn_attr fused = {.heads = 2, .kv_heads = 2}, grouped = {.heads = 4, .kv_heads = 2, .causal = true},
-                dropped = {.heads = 2, .kv_heads = 1, .parts = true, .ratio = 0.4};
+                dropped = {.heads = 2, .kv_heads = 1, .parts = true, .ratio = 0.4},
+                capped = {.heads = 4, .kv_heads = 2, .causal = true, .parts = true, .cap = 0.3};
   check_table(seed);
   check_gradients(SN_POSITION, (sn_attr){.rows = 6}, (sn_shape){2, 3, 6, 1}, 1, seed);
   check_gradients(SN_POSITION, (sn_attr){.rows = 2}, (sn_shape){2, 3, 5, 1}, 1, seed);
@@ -235,6 +236,7 @@ static void gradients_of_sequences(void **state) {
     check_net_operator(attention_net(fused, 2, 5, 3, packed), SN_ATTENTION, seed);
     check_net_operator(attention_net(grouped, 1, 6, 2, packed), SN_ATTENTION, seed);
     check_net_operator(attention_net(dropped, 2, 4, 3, packed), SN_ATTENTION, seed);
+    check_net_operator(attention_net(capped, 2, 5, 3, packed), SN_ATTENTION, seed);
   }
 }
 

@@ -102,6 +102,7 @@ static const published nets[] = {
     {"mistral", 645, 7248023552, 0},
     {"qwen2.5", 565, 7615616512, 0},
     {"phi3", 741, 3821079552, 0},
+    {"gemma2", 737, 2614341888, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 
