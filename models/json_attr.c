@@ -23,7 +23,7 @@ static const struct {
     {SN_CONV, {COMMON, "channels", "kernel", "stride", "pad", "dilation", "groups", "bias", "weights_of"}},
     {SN_DECONV,
      {COMMON, "channels", "kernel", "stride", "pad", "output_pad", "dilation", "groups", "bias", "weights_of"}},
-    {SN_FC, {COMMON, "channels", "bias", "positions", "weights_of"}},
+    {SN_FC, {COMMON, "channels", "bias", "positions", "router", "weights_of"}},
     {SN_POOL, {COMMON, "mode", "kernel", "stride", "pad", "dilation", "ceil", "global", "adaptive"}},
     {SN_ACT, {COMMON, "mode", "slope", "slopes", "inplace", "weights_of"}},
     {SN_LRN, {COMMON, "size", "alpha", "beta", "k"}},
@@ -51,6 +51,7 @@ static const struct {
     {SN_SLICE, {COMMON, "axis", "first", "count", "step", "turned"}},
     {SN_PAD, {COMMON, "pad", "output_pad"}},
     {SN_RESIZE, {COMMON, "mode", "size", "scale"}},
+    {SN_EXPERTS, {COMMON, "channels", "experts", "chosen", "weights_of"}},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 
@@ -93,6 +94,8 @@ static const struct {
     {"upsample", SN_RESIZE},
     {"interpolate", SN_RESIZE},
     {"zeropad", SN_PAD},
+    {"moe", SN_EXPERTS},
+    {"mixture", SN_EXPERTS},
     {"gelu", SN_ACT},
     {"silu", SN_ACT},
     {"hard", SN_ACT},
@@ -283,6 +286,7 @@ static void read_fc(const reader *r, sn_attr *a) {
   read_size(r, "channels", 1, &a->channels);
   read_flag(r, "bias", &a->bias);
   read_flag(r, "positions", &a->positions);
+  read_flag(r, "router", &a->router);
 }
 
 /* One of a few words, by its number; the first one is the default. */
@@ -456,6 +460,12 @@ static void read_resize(const reader *r, sn_attr *a) {
   may_extent(r, "size", 1, (extent){NULL, &a->shape[SN_SIDE_HEIGHT], &a->shape[SN_SIDE_WIDTH]});
 }
 
+static void read_experts(const reader *r, sn_attr *a) {
+  read_size(r, "channels", 1, &a->channels);
+  read_size(r, "experts", 1, &a->experts);
+  read_size(r, "chosen", 1, &a->chosen);
+}
+
 void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_attr *a) {
   sn__mistakes *m = list->mistakes;
   const cJSON *layer = list->layers[at].item;
@@ -483,6 +493,9 @@ void sn__json_attributes(const sn__json_list *list, uint32_t at, sn_op op, sn_at
     break;
   case SN_JOIN:
     read_inplace(r, a);
+    break;
+  case SN_EXPERTS:
+    read_experts(r, a);
     break;
   case SN_RMS_NORM:
     read_flag(r, "fused", &a->fused);

@@ -133,6 +133,12 @@ static void put_resize(object *o, const sn_attr *a) {
     put_pair(o, "size", a->shape[SN_SIDE_HEIGHT], a->shape[SN_SIDE_WIDTH]);
 }
 
+static void put_experts(object *o, const sn_attr *a) {
+  put_number(o, "channels", a->channels);
+  put_number(o, "experts", a->experts);
+  put_number(o, "chosen", a->chosen);
+}
+
 /* Of operators that multiply and rearrange. */
 static void put_arrangement(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_PROBABILITIES) put_text(o, "axis", sn_side_names()[a->axis]);
@@ -142,6 +148,7 @@ static void put_arrangement(object *o, sn_op op, const sn_attr *a) {
   if (op == SN_SLICE) put_slice(o, a);
   if (op == SN_PAD) put_pair(o, "pad", a->pad_h, a->pad_w);
   if (op == SN_RESIZE) put_resize(o, a);
+  if (op == SN_EXPERTS) put_experts(o, a);
 }
 
 static void put_attributes(object *o, sn_op op, const sn_attr *a) {
@@ -153,6 +160,7 @@ static void put_attributes(object *o, sn_op op, const sn_attr *a) {
   if (convolves || op == SN_GROUP_NORM) put_number(o, "groups", a->groups);
   if (convolves || op == SN_FC) put_flag(o, "bias", a->bias);
   if ((op == SN_FC || op == SN_SOFTMAX) && a->positions) put_flag(o, "positions", true);
+  if (op == SN_FC && a->router) put_flag(o, "router", true);
   if (op == SN_SOFTMAX && a->loss != SN_LOSS_CROSS_ENTROPY) put_text(o, "loss", sn_loss_names()[a->loss]);
   if (op == SN_EMBEDDING) put_number(o, "vocabulary", a->rows);
   if (op == SN_EMBEDDING) put_number(o, "channels", a->channels);

@@ -1,12 +1,17 @@
 /* Llama and what is built as it is, as Hugging Face's transformers has them (version 5), attention by the fused kernel:
  * Llama 2 (Touvron et al., 2023), Llama 3 (2024), Mistral (Jiang et al., 2023), Qwen2.5 (2024), Phi-3 (Abdin et al.,
- * 2024) and Gemma 2 (2024). `image` is the length of the sequences; Mistral's, Phi-3's and Gemma's windows are as long
- * as they are, as Mistral's is from its version 0.2 on and that of Phi-3's 128k, and Gemma's keep no less when shorter.
+ * 2024), Gemma 2 (2024) and Mixtral (Jiang et al., 2024). `image` is the length of the sequences; Mistral's, Phi-3's
+ * and Gemma's windows are as long as they are, as Mistral's is from its version 0.2 on and that of Phi-3's 128k, and
+ * Gemma's keep no less when shorter.
  *
  *   x + attention(norm(x)) with rotated queries and keys, then x + down(silu(gate(x)) up(x))
  *
  * Gemma's attention is of simple operations, as transformers has it where scores are capped: keys and values are copied
  * for every head of queries. Its halves of a block end with a norm, its gate is a GELU and its tokens are multiplied.
+ *
+ * Of Mixtral's experts two see each token, by grouped products (transformers' experts_implementation "grouped_mm"):
+ * each token is copied for either, and what is kept does not depend on who gets which. The router's whole numbers, some
+ * 100 bytes a token and layer, are not counted.
  *
  * They are trained to name each next token. Names are the modules' paths; what has no module there is
  * "layers.0.self_attn.sdpa", "layers.0.add1". Parameters are counted as transformers counts them.
@@ -41,20 +46,23 @@ static const sn__decoder_size phi3[] = {{"mini", {32, 3072, 32, 32, 8192, 32064}
 static const sn__decoder_size gemma2[] = {{"2b", {26, 2304, 8, 4, 9216, 256000, 256}, true},
                                           {"9b", {42, 3584, 16, 8, 14336, 256000, 256}, true},
                                           {"27b", {46, 4608, 32, 16, 36864, 256000, 128}, true}};
+static const sn__decoder_size mixtral[] = {{"8x7b", {32, 4096, 32, 8, 14336, 32000}, false},
+                                           {"8x22b", {56, 6144, 48, 8, 16384, 32768}, false}};
 
 const sn__decoder sn__llama = {.sizes = llama, .n_sizes = COUNT(llama)},
                   sn__llama3 = {.sizes = llama3, .n_sizes = COUNT(llama3)},
                   sn__mistral = {.sizes = mistral, .n_sizes = COUNT(mistral)},
                   sn__qwen25 = {.sizes = qwen25, .n_sizes = COUNT(qwen25), .bias = true},
                   sn__phi3 = {.sizes = phi3, .n_sizes = COUNT(phi3), .joined = true},
-                  sn__gemma2 = {.sizes = gemma2, .n_sizes = COUNT(gemma2), .gemma = true};
+                  sn__gemma2 = {.sizes = gemma2, .n_sizes = COUNT(gemma2), .gemma = true},
+                  sn__mixtral = {.sizes = mixtral, .n_sizes = COUNT(mixtral), .experts = 8, .chosen = 2};
 
 /* Gemma 2's caps of scores and of logits. */
 static const double score_cap = 50, logit_cap = 30;
 
 /* What is being built. */
 typedef struct decoder {
-  uint32_t of[SN__DECODER_KEYS], tokens;
+  uint32_t of[SN__DECODER_KEYS], tokens, experts, chosen;
   bool bias, gemma, tied;
   bool joined; /* queries are put together anew when they are turned, head by head, and so is what the fused kernel
                 * makes of them, which the next FC reads position by position */
@@ -140,6 +148,52 @@ static uint32_t build_gated(sn_builder *b, uint32_t x, const decoder *net, unsig
   return sn_build_mul(b, gate, up, "layers.%u.mlp.mul", i);
 }
 
+static uint32_t experts(sn_builder *b, uint32_t x, const decoder *net, uint32_t channels, const char *name,
+                        unsigned i) {
+  char text[64];
+  snprintf(text, sizeof text, name, i);
+  const sn_attr attr = {.channels = channels, .experts = net->experts, .chosen = net->chosen};
+  return sn_build_layer(b, SN_EXPERTS, &attr, &x, 1, text);
+}
+
+/* The weight of each chosen expert, in a row of its own. */
+static uint32_t build_router(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
+  char text[64];
+  snprintf(text, sizeof text, "layers.%u.mlp.gate", i);
+  x = sn_build_layer(b, SN_FC, &(sn_attr){.channels = net->experts, .positions = true, .router = true}, &x, 1, text);
+  snprintf(text, sizeof text, "layers.%u.mlp.gate.softmax", i);
+  x = sn_build_layer(b, SN_PROBABILITIES, &(sn_attr){.axis = SN_SIDE_CHANNELS}, &x, 1, text);
+  x = part(b, x, 0, net->chosen, "layers.%u.mlp.gate.top", i);
+  return sn_build_reshape(b, x, net->chosen, 1, net->tokens, "layers.%u.mlp.gate.weights", i);
+}
+
+/* The sum of what the chosen experts make, weighted: down(silu(gate(x)) up(x)) of each. */
+static uint32_t build_experts(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
+  const uint32_t hidden = net->of[SN__DECODER_HIDDEN], ffn = net->of[SN__DECODER_FFN], chosen = net->chosen;
+  const uint32_t weights = build_router(b, x, net, i);
+  uint32_t parts[] = {x, x};
+  x = sn_build_concat(b, parts, chosen, "layers.%u.mlp.experts.selected", i);
+  x = experts(b, x, net, 2 * ffn, "layers.%u.mlp.experts.gate_up_proj", i);
+  uint32_t gate = part(b, x, 0, chosen * ffn, "layers.%u.mlp.experts.gate", i);
+  uint32_t up = part(b, x, chosen * ffn, chosen * ffn, "layers.%u.mlp.experts.up", i);
+  gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.experts.act_fn", i);
+  x = sn_build_mul(b, gate, up, "layers.%u.mlp.experts.mul", i);
+  x = experts(b, x, net, hidden, "layers.%u.mlp.experts.down_proj", i);
+  x = sn_build_reshape(b, x, chosen, hidden, net->tokens, "layers.%u.mlp.experts.made", i);
+  x = sn_build_mul(b, x, weights, "layers.%u.mlp.experts.weighted", i);
+  x = sn_build_reshape(b, x, chosen * hidden, net->tokens, 1, "layers.%u.mlp.experts.both", i);
+  parts[0] = part(b, x, 0, hidden, "layers.%u.mlp.experts.first", i);
+  parts[1] = part(b, x, hidden, hidden, "layers.%u.mlp.experts.second", i);
+  x = sn_build_join(b, parts, chosen, "layers.%u.mlp.experts.sum", i);
+  return sn_build_inplace(b, x, SN_INPLACE_NO);
+}
+
+static uint32_t build_mlp(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
+  if (net->experts > 0) return build_experts(b, x, net, i);
+  x = build_gated(b, x, net, i);
+  return sn_build_linear(b, x, net->of[SN__DECODER_HIDDEN], 0, "layers.%u.mlp.down_proj", i);
+}
+
 static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
   const uint32_t hidden = net->of[SN__DECODER_HIDDEN];
   uint32_t y = norm(b, x, net, "layers.%u.input_layernorm", i), qkv[3];
@@ -152,8 +206,7 @@ static uint32_t block(sn_builder *b, uint32_t x, const decoder *net, unsigned i)
   if (net->gemma) y = norm(b, y, net, "layers.%u.post_attention_layernorm", i);
   x = sn__transformer_add(b, x, y, "layers", i, 1);
   y = norm(b, x, net, net->gemma ? "layers.%u.pre_feedforward_layernorm" : "layers.%u.post_attention_layernorm", i);
-  y = build_gated(b, y, net, i);
-  y = sn_build_linear(b, y, hidden, 0, "layers.%u.mlp.down_proj", i);
+  y = build_mlp(b, y, net, i);
   if (net->gemma) y = norm(b, y, net, "layers.%u.post_feedforward_layernorm", i);
   return sn__transformer_add(b, x, y, "layers", i, 2);
 }
@@ -182,6 +235,8 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
   net->bias = family->bias;
   net->joined = family->joined;
   net->gemma = family->gemma;
+  net->experts = family->experts;
+  net->chosen = family->chosen;
   if (!parameters || found == family->n_sizes) return parameters;
   return parameters[length] ? parameters + length + 1 : NULL;
 }

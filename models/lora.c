@@ -69,7 +69,7 @@ char *sn_lora_with_nf4(const char *lora, char *text, size_t room) {
 /* ---- which ---- */
 
 static bool is_fc(const sn_layer *layer) {
-  return layer->op == SN_FC && layer->parameters > 0;
+  return layer->op == SN_FC && layer->parameters > 0 && !layer->attr->router;
 }
 
 /* A network's output is what its loss reads. */
@@ -99,8 +99,20 @@ static sn_status check_rank(const sn_net *net, const sn_lora *lora, const sn_lay
                  lora->rank, layer->name, layer->out.c, in, most);
 }
 
+bool sn_lora_wants_names(const sn_net *net) {
+  bool wants = false;
+  for (uint32_t i = 0; i < net->n_layers; i++) wants = wants || net->layers[i].op == SN_EXPERTS;
+  return wants;
+}
+
 static sn_status check(const sn_net *net, const sn_lora *lora, sn_err *err) {
   bool any = false;
+  if (!*lora->globs && sn_lora_wants_names(net))
+    return sn_fail(
+        err, SN_BAD_USAGE,
+        "--lora: %.80s has experts, whose weights peft would make anew, which is not simulated; name the FCs "
+        "that get adapters: --lora '%" PRIu32 ":*_proj'",
+        net->name, lora->rank);
   if (sn_globs_check("--lora", lora->globs, net, "FC", is_fc, err) != SN_OK) return err->code;
   for (uint32_t i = 0; i < net->n_layers; i++) {
     if (!is_chosen(net, lora, i)) continue;

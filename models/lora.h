@@ -42,6 +42,10 @@ sn_status sn_lora_parse(const char *text, sn_lora *lora, sn_err *err);
 /* What of `lora` is written with 4-bit weights, "16:*proj" as "16;nf4:*proj", into `text`; returns it. */
 char *sn_lora_with_nf4(const char *lora, char *text, size_t room);
 
+/* Whether adapters go beside FCs that are named only: a network with EXPERTS, beside which peft's "all-linear" puts
+ * some, too, and makes their weights anew for it. */
+bool sn_lora_wants_names(const sn_net *net);
+
 /* A network with adapters, called "net+lora=8"; `net` stays as it is. SN_BAD_USAGE where there is no such FC, where the
  * rank is beyond the lesser side of one, or where limits are passed. */
 sn_net *sn_lora_apply(const sn_net *net, const sn_lora *lora, sn_err *err);

@@ -38,6 +38,7 @@ static const family families[] = {
     {"qwen2.5", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
     {"phi3", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
     {"gemma2", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
+    {"mixtral", SN_LIBRARY_TRANSFORMERS, {"layers.#"}, llama},
     {"t5", SN_LIBRARY_TRANSFORMERS, {"encoder.block.#", "decoder.block.#"}, NULL},
     {"vit", SN_LIBRARY_TORCHVISION, {"encoder.layers.#"}, vit},
     {"swin", SN_LIBRARY_TORCHVISION, {"features.#.#"}, NULL},

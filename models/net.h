@@ -61,6 +61,7 @@ typedef enum sn_op {
   SN_SLICE,         /* some channels, rows or columns, one behind the other */
   SN_PAD,           /* rows and columns of zeros around */
   SN_RESIZE,        /* to another number of rows and columns */
+  SN_EXPERTS,       /* an FC of each position by weights that the data choose: `chosen` of `experts` sets of them */
   SN_OP_COUNT
 } sn_op;
 
@@ -103,7 +104,7 @@ typedef enum sn_inplace { SN_INPLACE_UNSET, SN_INPLACE_NO, SN_INPLACE_YES } sn_i
 
 /* Attributes; every operator reads only its own (in brackets). */
 typedef struct sn_attr {
-  uint32_t channels;               /* [CONV, DECONV, FC] output channels */
+  uint32_t channels;               /* [CONV, DECONV, FC] output channels; [EXPERTS] those of one expert */
   uint32_t kernel_h, kernel_w;     /* [CONV, DECONV, POOL] */
   uint32_t stride_h, stride_w;     /* [CONV, DECONV, POOL] */
   uint32_t pad_h, pad_w;           /* [CONV, DECONV, POOL, PAD] on each side; of a DECONV's output */
@@ -117,6 +118,8 @@ typedef struct sn_attr {
   uint32_t groups;              /* [CONV, DECONV, GROUP_NORM] >= 1 */
   bool bias;                    /* [CONV, DECONV, FC] */
   bool positions;               /* [FC, SOFTMAX] of each position, not of the whole image */
+  bool router;                  /* [FC] chooses experts: transformers holds its weights in no torch.nn.Linear, so that
+                                 * adapters and 4 bits pass it over */
   uint32_t weights_of;          /* [with parameters] the layer, as declared, whose parameters it takes; 0: its own */
   uint32_t rows;                /* [EMBEDDING, POSITION] of the table; [ATTENTION] of one with a number a head, which
                                  * is added to the scores by distance (below); 0: none */
@@ -132,6 +135,8 @@ typedef struct sn_attr {
   sn_side axis;                 /* [PROBABILITIES, SLICE] along it */
   uint32_t first, count;        /* [SLICE] along the axis */
   uint32_t step;                /* [SLICE] from one to the next; 0 is 1 */
+  uint32_t experts, chosen;     /* [EXPERTS] sets of weights; how many of them a position goes through: its input has
+                                 * as many parts, one behind the other, and its output, too */
   bool turned;                  /* [SLICE] the last one first; a copy, while others may be views */
   bool turn_first, turn_second; /* [MATMUL] an operand's rows are its columns */
   uint32_t heads, kv_heads;     /* [ATTENTION] of queries; of keys and values, which divides the former; [ROTARY]
@@ -192,11 +197,11 @@ typedef struct sn_layer {
   sn_shape out;                     /* shape of each output */
   uint32_t planes;                  /* of the volume that each output is, among its rows; 0: an image */
   uint64_t parameters;              /* trainable elements */
-  uint64_t macs;                    /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, ATTENTION, MATMUL */
-  uint64_t mask_bytes;              /* DROPOUT: one byte an element, of whole images 4 an image */
-  uint64_t statistics_bytes;        /* BN: running and saved mean and variance, 4 x channels x 4 bytes; LAYER_NORM: the
-                                     * saved ones, 2 x positions x 4 bytes; RMS_NORM half of that; GROUP_NORM 2 x groups
-                                     * x images x 4 bytes; ATTENTION: what it saves beside its operands */
+  uint64_t macs;       /* multiply-adds of one forward, whole batch; CONV, DECONV, FC, EXPERTS, ATTENTION, MATMUL */
+  uint64_t mask_bytes; /* DROPOUT: one byte an element, of whole images 4 an image */
+  uint64_t statistics_bytes; /* BN: running and saved mean and variance, 4 x channels x 4 bytes; LAYER_NORM: the
+                              * saved ones, 2 x positions x 4 bytes; RMS_NORM half of that; GROUP_NORM 2 x groups
+                              * x images x 4 bytes; ATTENTION: what it saves beside its operands */
 } sn_layer;
 
 typedef enum sn_dtype { SN_F32, SN_I64 } sn_dtype;

@@ -49,7 +49,8 @@ enum { PLACES = 40 }; /* room for "16777216x16777216x16777216" */
   ROW(TRANSPOSE, 0, 0, 0, 0, 0, 0, 0, 0)                                                                               \
   ROW(SLICE, 0, 0, 0, 0, 0, 0, 0, 1)                                                                                   \
   ROW(PAD, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                     \
-  ROW(RESIZE, 0, 0, 0, 0, 0, 0, 0, 0)
+  ROW(RESIZE, 0, 0, 0, 0, 0, 0, 0, 0)                                                                                  \
+  ROW(EXPERTS, 0, 0, 0, 0, 0, 0, 0, 0)
 
 const sn_op_info sn_op_table[SN_OP_COUNT] = {
 #define INFO_ROW(name, checkpoint, many, paper, joints, ends, convolves, shifts, volumes)                              \
@@ -295,6 +296,8 @@ sn_status sn_op_shape(sn_op op, const sn_attr *attr, const sn_shape *inputs, uin
     return sn__deconv_shape(attr, inputs[0], out, err);
   case SN_FC:
     return fc_shape(attr, inputs[0], out, err);
+  case SN_EXPERTS:
+    return sn__experts_shape(attr, inputs[0], out, err);
   case SN_POOL:
     return sn__pool_shape(attr, inputs[0], out, err);
   case SN_LRN:
@@ -385,6 +388,8 @@ sn_status sn_op_measure(sn_layer *layer, sn_shape input, sn_err *err) {
     return sn__deconv_measure(layer, input, err);
   case SN_FC:
     return measure_fc(layer, input, err);
+  case SN_EXPERTS:
+    return sn__experts_measure(layer, input, err);
   case SN_BN:
     layer->parameters = UINT64_C(2) * layer->out.c;
     layer->statistics_bytes = UINT64_C(4) * layer->out.c * sizeof(float);

@@ -29,6 +29,8 @@ sn_status sn__token_shape(sn_shape in, sn_shape *out, sn_err *err);
 sn_status sn__rotary_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
 sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t count, sn_shape *out, sn_err *err);
 /* `out` is set; every position is taken to see all keys, of which there are as many as positions, or its window's. */
+sn_status sn__experts_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);
+sn_status sn__experts_measure(sn_layer *layer, sn_shape in, sn_err *err);
 sn_status sn__attention_measure(sn_layer *layer, sn_err *err);
 
 sn_status sn__group_norm_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err);

@@ -101,6 +101,36 @@ sn_status sn__attention_shape(const sn_attr *a, const sn_shape *inputs, uint32_t
                  k.c, k.h, k.w, v.c, v.h, v.w, q.c, q.h, q.w, wanted);
 }
 
+sn_status sn__experts_shape(const sn_attr *a, sn_shape in, sn_shape *out, sn_err *err) {
+  if (sn__check_range("channels", a->channels, 1, err) || sn__check_range("experts", a->experts, 1, err) ||
+      sn__check_range("chosen", a->chosen, 1, err))
+    return err->code;
+  if (a->chosen > a->experts)
+    return sn_fail(err, SN_BAD_INPUT, "chosen %" PRIu32 " is more than experts %" PRIu32, a->chosen, a->experts);
+  if (in.c % a->chosen != 0)
+    return sn_fail(err, SN_BAD_INPUT,
+                   "%" PRIu32 " channels are not a part for each of %" PRIu32
+                   " chosen experts; give it a CONCAT of the "
+                   "same input, as often as experts are chosen",
+                   in.c, a->chosen);
+  const uint64_t channels = (uint64_t)a->channels * a->chosen;
+  if (channels > SN_MAX_DIM) return sn__fail_too_large("it makes channels", err);
+  *out = (sn_shape){in.n, (uint32_t)channels, in.h, in.w};
+  return SN_OK;
+}
+
+/* A position's parts go through a set of weights each. */
+sn_status sn__experts_measure(sn_layer *layer, sn_shape in, sn_err *err) {
+  const sn_attr *a = layer->attr;
+  const uint64_t part = in.c / a->chosen, weights[] = {a->experts, part, a->channels};
+  const uint64_t work[] = {layer->out.n, layer->out.h, layer->out.w, a->chosen, part, a->channels};
+  if (!sn__product_within(weights, 3, SN_MAX_NET_BYTES / sizeof(float), &layer->parameters))
+    return sn__fail_too_large("it has parameters", err);
+  if (!sn__product_within(work, 6, SN_MAX_NET_MACS, &layer->macs))
+    return sn__fail_too_large("it has multiply-adds", err);
+  return SN_OK;
+}
+
 sn_status sn__attention_measure(sn_layer *layer, sn_err *err) {
   const sn_attr *a = layer->attr;
   uint64_t positions = (uint64_t)layer->out.h * layer->out.w, probabilities;

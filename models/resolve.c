@@ -56,7 +56,7 @@ static const struct {
   const char *name, *entry;
 } families[] = {{"llama", "llama"},     {"llama2", "llama"},    {"llama3", "llama3"},   {"llama3.1", "llama3"},
                 {"llama3.2", "llama3"}, {"mistral", "mistral"}, {"qwen2.5", "qwen2.5"}, {"phi3", "phi3"},
-                {"phi3.5", "phi3"},     {"gemma2", "gemma2"}};
+                {"phi3.5", "phi3"},     {"gemma2", "gemma2"},   {"mixtral", "mixtral"}};
 
 /* "llama3.1:8b", "Llama-3.1-8B": the entry and its size; the entry alone where none is named. */
 static const sn_zoo_entry *find_size(const char *name, const char **size) {
@@ -76,14 +76,6 @@ static const sn_zoo_entry *find_size(const char *name, const char **size) {
   }
   return NULL;
 }
-
-/* Networks that people ask for and that have something that no operator here does, and what comes nearest. */
-static const struct {
-  const char *name, *reason, *nearest;
-} missing[] = {
-    {"mixtral:8x7b", "which experts a token goes to depends on the data",
-     "llama:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=114688,vocabulary=32000"},
-};
 
 /* Of what a name stands for on Hugging Face's hub, what says nothing of the network: "-Instruct", "-hf". */
 static void drop_endings(char *name) {
@@ -116,23 +108,16 @@ typedef struct meant {
   const sn_zoo_entry *entry; /* NULL: nothing known */
   const char *size;          /* of a family; NULL: none */
   const char *rest;
-  int missing; /* the row above; -1: none */
 } meant;
 
 /* Of "name:size,key=..", "name:key=..", "name+lora=..". */
 static meant understand(const char *spec, sn_net_origin origin, bool forced) {
   char name[LONGEST], whole[2 * LONGEST];
   size_t length = strcspn(spec, ":+"), all = length + strcspn(spec + length, ",+");
-  meant m = {.rest = spec, .missing = -1};
+  meant m = {.rest = spec};
   if (strchr(spec, '/') ? !take_hub(spec, name) : sn_net_is_file(spec)) return m;
   if (!strchr(spec, '/')) snprintf(name, sizeof name, "%.*s", (int)sn_min(length, LONGEST), spec);
   snprintf(whole, sizeof whole, "%s%.*s", name, (int)sn_min(all - length, LONGEST), spec + length);
-  for (int i = 0; i < (int)(sizeof missing / sizeof missing[0]); i++) {
-    char plain[LONGEST];
-    size_t colon = strcspn(missing[i].name, ":");
-    snprintf(plain, sizeof plain, "%.*s%s", (int)colon, missing[i].name, missing[i].name + colon + 1);
-    if (sn_text_same(missing[i].name, whole) || sn_text_same(plain, whole)) m.missing = i;
-  }
   if ((m.entry = find_size(whole, &m.size))) m.rest = spec + all;
   if (!m.entry && length < LONGEST) {
     m.entry = find_size(name, &m.size);
@@ -147,9 +132,6 @@ static meant understand(const char *spec, sn_net_origin origin, bool forced) {
 sn_status sn_net_resolve(const char *spec, sn_net_origin origin, char *text, sn_err *err) {
   const char *at = take_prefix(spec, &origin);
   meant m = understand(at, origin, at != spec);
-  if (m.missing >= 0)
-    return sn_fail(err, SN_BAD_USAGE, "%s is not known: %s; nearest is --net %s", missing[m.missing].name,
-                   missing[m.missing].reason, missing[m.missing].nearest);
   if (!m.entry && at != spec)
     return sn_fail(err, SN_BAD_USAGE, "no network is called \"%.80s\"; snsim list nets shows those there are", spec);
   const char *name = m.entry ? m.entry->name : "", *rest = m.entry ? m.rest : spec;
@@ -161,7 +143,7 @@ sn_status sn_net_resolve(const char *spec, sn_net_origin origin, char *text, sn_
 bool sn_net_is_known(const char *spec) {
   sn_net_origin origin = SN_NETS_OF_PAPERS;
   meant m = understand(take_prefix(spec, &origin), origin, false);
-  return m.entry || m.missing >= 0 || (sn_net_is_file(spec) && !sn_net_foreign(spec));
+  return m.entry || (sn_net_is_file(spec) && !sn_net_foreign(spec));
 }
 
 const char *sn_net_foreign(const char *name) {

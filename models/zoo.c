@@ -126,6 +126,8 @@ static const sn_zoo_entry entries[] = {
      &sn__phi3},
     {"gemma2", "Gemma 2 (2024), 4,096 tokens: gemma2:2b, 9b, 27b; takes what llama takes", 4096, sn__zoo_llama,
      &sn__gemma2},
+    {"mixtral", "Mixtral (2024), 4,096 tokens: mixtral:8x7b, 8x22b; takes what llama takes", 4096, sn__zoo_llama,
+     &sn__mixtral},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 enum { LONGEST = 64 };

@@ -247,7 +247,7 @@ static bool is_narrower(const search *s, sn_precision precision) {
 static sn_status add_lora(search *s) {
   const sn_precision asked = s->asked->options->iteration.precision;
   bool narrow = is_narrower(s, asked);
-  if (!can_adapt(s) || sn_net_lora(s->asked->spec)) return SN_OK;
+  if (!can_adapt(s) || sn_net_lora(s->asked->spec) || sn_lora_wants_names(s->asked->net)) return SN_OK;
   if (add_adapters(s, false, asked) != SN_OK) return s->err->code;
   if (s->count == 0 && narrow && add_adapters(s, false, SN_BF16) != SN_OK) return s->err->code;
   return any_leaves(s) ? SN_OK : add_adapters(s, true, narrow ? SN_BF16 : asked);

@@ -87,13 +87,15 @@ static bool is_convolution(sn_op op) {
 }
 
 static group describe_unit(const search *s, uint32_t first, uint32_t end) {
-  bool attends = false, multiplies = false, convolves = false;
+  bool attends = false, multiplies = false, convolves = false, routes = false;
   for (uint32_t step = first; step < end; step++) {
     sn_op op = layer_at(s, step)->op;
     attends = attends || op == SN_ATTENTION || op == SN_PROBABILITIES;
     multiplies = multiplies || op == SN_FC || op == SN_MATMUL;
+    routes = routes || op == SN_EXPERTS; /* whose router has a softmax, too */
     convolves = convolves || is_convolution(op);
   }
+  if (routes) return (group){.kind = MLPS};
   if (attends || (multiplies && !convolves)) return (group){.kind = attends ? ATTENTIONS : MLPS};
   const sn_layer *last = layer_at(s, end - 1);
   return (group){.kind = SIZE, .rows = sn_layer_rows(last), .columns = last->out.w};

@@ -84,6 +84,7 @@ static traffic traffic_of(const sn_layer *layer, double x, double y, double weig
   case SN_DECONV:
     return layer->attr->bias ? (traffic){.bytes = {2 * y, y}, .launches = {1, 1}} : (traffic){0};
   case SN_FC:
+  case SN_EXPERTS: /* each expert has positions, so that all weights are read */
     return fc_traffic(layer, x, y, weight);
   case SN_ACT:
     if (sn_layer_is_prelu(layer)) return (traffic){.bytes = {x + y, 5 * x}, .launches = {1, 2}};
@@ -213,7 +214,8 @@ static double width_of(const uint8_t *widths, uint32_t value) {
 static bool is_product(const sn_layer *layer, sn_shape input, sn_precision precision) {
   if (sn_op_of(layer)->convolves) return layer->attr->groups == 1 || input.c / layer->attr->groups >= 8;
   if (precision == SN_TF32_CONV) return false;
-  return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION;
+  return layer->op == SN_FC || layer->op == SN_MATMUL || layer->op == SN_ATTENTION ||
+         (layer->op == SN_EXPERTS && !sn_precision_is_amp(precision));
 }
 
 /* What copies into another width move: operands forward, which is returned, and gradients back. */

@@ -44,6 +44,7 @@ static const sn_dialect superneurons =
                 [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EXPERTS] = {.reads = {SN_X, SN_DY}, .gradient = SN_GRAD_NEW},
             },
 };
 
@@ -101,6 +102,7 @@ static const sn_dialect explicit_graph = {
             [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
             [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+            [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
             [SN_FORM_CURVED_ACT] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
             [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW, .takes = SN_DX_TAKES_DY},
         },
@@ -162,6 +164,7 @@ static const sn_dialect explicit_graph = {
     [SN_TRANSPOSE] = {.gradient = SN_GRAD_HAND_ON, .view = true},                                                      \
     [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW, .view = true},                                            \
     [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW}, \
+    [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},                                                  \
     [SN_FORM_COMPOSED_GELU] = {.reads = {SN_DY, SN_X, SN_KEPT},                                                        \
                                .gradient = SN_GRAD_NEW,                                                                \
                                .saves = SN_SAVES_THREE_OUTPUTS,                                                        \
@@ -238,6 +241,7 @@ static const sn_dialect singa =
                 [SN_SLICE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_PAD] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
                 [SN_RESIZE] = {.reads = {SN_DY}, .gradient = SN_GRAD_NEW},
+                [SN_EXPERTS] = {.reads = {SN_DY, SN_X}, .gradient = SN_GRAD_NEW},
             },
 };
 

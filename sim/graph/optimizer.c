@@ -220,6 +220,9 @@ static void find_sides(const sn_layer *layer, sn_parameter *p) {
   } else if (layer->op == SN_FC) {
     p->rows = layer->out.c;
     p->columns = p->elements / layer->out.c;
+  } else if (layer->op == SN_EXPERTS) {
+    p->rows = a->channels;
+    p->columns = p->elements / a->channels / a->experts;
   } else if (layer->op == SN_EMBEDDING || layer->op == SN_POSITION || layer->op == SN_TOKEN) {
     p->columns = layer->out.c;
     p->rows = p->elements / layer->out.c;

@@ -141,6 +141,7 @@ static kind kind_of(const sn_layer *layer) {
       [SN_GROUP_NORM] = WIDE,
       [SN_PROBABILITIES] = WIDE,
       [SN_RESIZE] = WIDE,
+      [SN_EXPERTS] = WIDE, /* torch.nn.functional.grouped_mm has no autocast: as wide as the weights */
   };
   bool powers = layer->op == SN_ACT && (layer->attr->act == SN_ACT_SOFTPLUS || layer->attr->act == SN_ACT_GELU_NEW);
   if (sn_layer_is_prelu(layer)) return NARROW;

@@ -327,10 +327,10 @@ static bool keeps_factor(const sn__route_maker *b, uint32_t index, uint32_t inpu
   return !product || !b->route->dialect->eager || others;
 }
 
-/* An FC and a SCALE keep their input for the gradient of their parameters alone. */
+/* An FC, EXPERTS and a SCALE keep their input for the gradient of their parameters alone. */
 static bool keeps_input(const sn__route_maker *b, uint32_t index) {
   sn_op op = b->net->layers[index].op;
-  return (op != SN_FC && op != SN_SCALE) || !b->route->dialect->eager || sn__route_trains(b, index);
+  return (op != SN_FC && op != SN_EXPERTS && op != SN_SCALE) || !b->route->dialect->eager || sn__route_trains(b, index);
 }
 
 /* What an RMS_NORM makes of its input is kept for the gradient of its factors alone. */
@@ -360,7 +360,7 @@ static void add_flatten_back(sn__route_maker *b, uint32_t index) {
 
 /* Of a CONV, DECONV or FC whose input needs no gradient, or which is frozen, a part. */
 static sn_kernel kernel_of(const sn__route_maker *b, const sn_layer *layer) {
-  bool filters = sn_op_of(layer)->convolves || layer->op == SN_FC;
+  bool filters = sn_op_of(layer)->convolves || layer->op == SN_FC || layer->op == SN_EXPERTS;
   if (filters && !sn__route_trains(b, (uint32_t)(layer - b->net->layers))) return SN_DATA_GRADIENT;
   return filters && !needs_gradient(b, sn__route_input(b, layer, 0)) ? SN_FILTER_GRADIENT : SN_WHOLE;
 }

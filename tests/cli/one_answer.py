@@ -18,7 +18,7 @@ BINARY = os.path.realpath(os.environ.get("SNSIM_BINARY", "build/snsim"))
 MODULES = pathlib.Path(__file__).resolve().parent.parent / "data" / "modules"
 NETS = ["resnet18", "resnet50", "vgg16", "densenet121", "alexnet", "tv_mobilenet_v2", "tv_squeezenet1_1", "inception_v3",
         "resnext50_32x4d", "efficientnet_b0", "mobilenet_v3_small", "mobilenet_v3_large", "convnext_tiny", "swin_t",
-        "vit_b_16", "bert_base", "gpt2", "paper:alexnet", "inception_v4", "lenet", "unet", "t5_base", "gpt2_large", "qwen2.5:1.5b", "llama3:1b", "phi3:mini", "gemma2:2b"]
+        "vit_b_16", "bert_base", "gpt2", "paper:alexnet", "inception_v4", "lenet", "unet", "t5_base", "gpt2_large", "qwen2.5:1.5b", "llama3:1b", "phi3:mini", "gemma2:2b", "mixtral:layers=2"]
 GPUS = ["4090", "rtx3090", "t4", "a100", "k40c", "v100-32gb", "gtx1060_6", "l4", "RTX 2080 Ti", "a10g"]
 PRECISIONS = ["fp32", "tf32-conv", "amp-bf16", "amp-fp16", "bf16", "fp16"]
 OPTIMIZERS = ["momentum", "sgd", "adam", "adamw", "adamw8bit", "rmsprop", "lion", "adamw,impl=fused"]

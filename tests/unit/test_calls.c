@@ -53,7 +53,8 @@ static const char *const recorded[] = {"tv_alexnet",
                                        "mistral",
                                        "qwen2.5",
                                        "phi3",
-                                       "gemma2"};
+                                       "gemma2",
+                                       "mixtral"};
 enum { RECORDED = sizeof recorded / sizeof recorded[0] };
 
 static void read_tree(const char *net, tree *t) {
@@ -99,7 +100,7 @@ static unsigned parts_of(const char *path) {
 
 /* A parameter that is no module's alone, or a module under another name than its layer has. */
 static bool is_bare_parameter(const char *path) {
-  static const char *const bare[] = {"class_token", "pos_embedding", "in_proj", ".scale", "sdpa"};
+  static const char *const bare[] = {"class_token", "pos_embedding", "in_proj", ".scale", "sdpa", ".experts."};
   for (size_t i = 0; i < sizeof bare / sizeof bare[0]; i++)
     if (strstr(path, bare[i])) return true;
   return false;

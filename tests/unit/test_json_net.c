@@ -159,20 +159,6 @@ static void todays_keys(void **state) {
   sn_net_free(net);
 }
 
-static void keys_of_gemma(void **state) {
-  (void)state;
-  sn_net *net = load_net("{\"snsim_net\":1,\"name\":\"t\",\"tokens\":16,\"layers\":["
-                         "{\"name\":\"e\",\"op\":\"EMBEDDING\",\"vocabulary\":100,\"channels\":12},"
-                         "{\"name\":\"n\",\"op\":\"RMS_NORM\",\"plus_one\":true},"
-                         "{\"name\":\"a\",\"op\":\"ATTENTION\",\"heads\":2,\"parts\":true,\"cap\":50},"
-                         "{\"name\":\"s\",\"op\":\"SOFTMAX\",\"positions\":true}]}",
-                         2);
-  assert_true(named(net, "n")->attr->plus_one && !named(net, "n")->attr->fused);
-  assert_true(named(net, "a")->attr->parts && named(net, "a")->attr->cap == 50);
-  assert_int_equal(named(net, "a")->statistics_bytes, 2 * 16 * 16 * 2 * 8);
-  sn_net_free(net);
-}
-
 /* A language model of one block, whose head takes its embedding's table. */
 static void sequence_keys(void **state) {
   (void)state;
@@ -322,6 +308,7 @@ static const struct bad_net {
      "unknown key \"out_channels\" (did you mean \"channels\"?)"},
     {NET("{\"name\":\"a\",\"op\":\"FC\",\"units\":3},"),
      "unknown key \"units\"; there are \"name\", \"op\", \"input\", \"inputs\", \"channels\", \"bias\", \"positions\", "
+     "\"router\", "
      "\"weights_of\""},
     {NET("{\"name\":\"a\",\"op\":\"SOFTMX\"},"),
      "t.json:2: layer \"a\": unknown op \"SOFTMX\" (did you mean \"SOFTMAX\"?)"},
@@ -576,7 +563,6 @@ int main(void) {
       cmocka_unit_test(pytorch_keys),
       cmocka_unit_test(todays_keys),
       cmocka_unit_test(sequence_keys),
-      cmocka_unit_test(keys_of_gemma),
       cmocka_unit_test(transposed_keys),
       cmocka_unit_test(nets_survive_a_file),
       cmocka_unit_test(repeats),

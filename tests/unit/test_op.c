@@ -49,6 +49,7 @@ static void rows_match_reference(void **state) {
       {SN_SLICE, "SLICE", VOLUMES},
       {SN_PAD, "PAD", 0},
       {SN_RESIZE, "RESIZE", 0},
+      {SN_EXPERTS, "EXPERTS", 0},
   };
   assert_int_equal(sizeof rows / sizeof rows[0], SN_OP_COUNT);
   for (size_t i = 0; i < SN_OP_COUNT; i++) {
@@ -241,6 +242,9 @@ static void refuses(void **state) {
       {SN_CONCAT, {0}, {image, {2, 6, 5, 4}}, 2, "input 1 is 6x5x5, input 2 is 6x5x4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 3}, {image}, 1, "kv_heads 3 does not divide heads 4"},
       {SN_ATTENTION, {.heads = 4, .kv_heads = 4}, {image}, 1, "6 channels cannot be shared by 12 heads"},
+      {SN_EXPERTS, {.channels = 4, .experts = 2, .chosen = 3}, {image}, 1, "chosen 3 is more than experts 2"},
+      {SN_EXPERTS, {.channels = 4, .experts = 8, .chosen = 4}, {image}, 1, "6 channels are not a part for each of 4"},
+      {SN_EXPERTS, {.channels = 4, .experts = 8}, {image}, 1, "chosen 0 is not from 1"},
       {SN_ATTENTION, {.heads = 0, .kv_heads = 4}, {image}, 1, "heads 0 is not from 1"},
       {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .parts = true, .cap = -1}, {image}, 1, "cap -1 is not from 0"},
       {SN_ATTENTION, {.heads = 2, .kv_heads = 2, .cap = 50}, {image}, 1, "capped in an ATTENTION of \"parts\": true"},
@@ -396,6 +400,12 @@ static void sequences(void **state) {
   assert_true(out.c == 96 && out.h == 50 && out.w == 1);
   assert_int_equal(sn_op_shape(SN_TAKE, &a, &x, 1, &out, &err), SN_OK);
   assert_true(out.c == 96 && out.h == 1 && out.w == 1);
+  a = (sn_attr){.channels = 24, .experts = 8, .chosen = 2};
+  assert_int_equal(sn_op_shape(SN_EXPERTS, &a, &x, 1, &out, &err), SN_OK);
+  assert_true(out.n == 2 && out.c == 48 && out.h == 50 && out.w == 1);
+  sn_layer experts = {.op = SN_EXPERTS, .attr = &a, .out = out};
+  assert_int_equal(sn_op_measure(&experts, x, &err), SN_OK);
+  assert_true(experts.parameters == 8 * 48 * 24 && experts.macs == UINT64_C(2) * 50 * 2 * 48 * 24);
   sn_layer norm = {.op = SN_RMS_NORM, .out = x};
   assert_int_equal(sn_op_measure(&norm, x, &err), SN_OK);
   assert_true(norm.parameters == 96 && norm.statistics_bytes == 2 * 50 * 4);

@@ -58,7 +58,8 @@ static void names(void **state) {
                {"phi3:mini", "phi3:mini", "phi3:mini"},
                {"microsoft/Phi-3.5-mini-instruct", "phi3:mini", "phi3:mini"},
                {"microsoft/Phi-3-mini-4k-instruct", "phi3:mini", "phi3:mini"},
-               {"mixtral:8x7B", NULL, NULL},
+               {"mixtral:8x7B", "mixtral:8x7b", "mixtral:8x7b"},
+               {"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral:8x7b", "mixtral:8x7b"},
                {"tv:lenet", NULL, NULL},
                {"paper:tv_vgg16", NULL, NULL},
                {"paper:mobilenet_v2", NULL, NULL}};

@@ -103,6 +103,14 @@ static void residual(void **state) {
   close_question(&q);
 }
 
+/* A router has a softmax, but attends to nothing. */
+static void experts(void **state) {
+  (void)state;
+  question q = ask("mixtral:layers=2", 8, "pytorch", SN_OPTIMIZER_SGD, SN_BF16);
+  assert_true(bytes_of(q.where, "kept by 2 MLPs") > bytes_of(q.where, "kept by 2 attentions"));
+  close_question(&q);
+}
+
 static void stages(void **state) {
   (void)state;
   question q = ask("tv_resnet50", 32, "pytorch", SN_OPTIMIZER_MOMENTUM, SN_FP32);
@@ -124,7 +132,8 @@ static void other_graphs(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(adds_up), cmocka_unit_test(gpt2), cmocka_unit_test(residual),
-                                     cmocka_unit_test(stages), cmocka_unit_test(other_graphs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(adds_up),  cmocka_unit_test(gpt2),
+                                     cmocka_unit_test(residual), cmocka_unit_test(stages),
+                                     cmocka_unit_test(experts),  cmocka_unit_test(other_graphs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,7 @@ static const published nets[] = {
     {"qwen2.5", 565, 7615616512, 0},
     {"phi3", 741, 3821079552, 0},
     {"gemma2", 737, 2614341888, 0},
+    {"mixtral", 1093, 46702792704, 0},
 };
 enum { NET_COUNT = sizeof nets / sizeof nets[0] };
 

@@ -144,13 +144,13 @@ static void decoders(void **state) {
   static const struct {
     const char *spec;
     uint64_t parameters;
-  } cases[] = {{"llama3:8b", 8030261248},    {"llama3:70b", 70553706496},  {"llama3:1b", 1235814400},
-               {"llama3:3b", 3212749824},    {"mistral:7b", 7248023552},   {"mistral:7b-v0.2", 7241732096},
-               {"qwen2.5:0.5b", 494032768},  {"qwen2.5:1.5b", 1543714304}, {"qwen2.5:3b", 3085938688},
-               {"qwen2.5:7b", 7615616512},   {"qwen2.5", 7615616512},      {"qwen2.5:14b", 14770033664},
-               {"qwen2.5:32b", 32763876352}, {"qwen2.5:72b", 72706203648}, {"phi3:mini", 3821079552},
-               {"phi3:medium", 13960238080}, {"gemma2:2b", 2614341888},    {"gemma2:9b", 9241705984},
-               {"gemma2:27b", 27227128320}};
+  } cases[] = {{"llama3:8b", 8030261248},    {"llama3:70b", 70553706496},   {"llama3:1b", 1235814400},
+               {"llama3:3b", 3212749824},    {"mistral:7b", 7248023552},    {"mistral:7b-v0.2", 7241732096},
+               {"qwen2.5:0.5b", 494032768},  {"qwen2.5:1.5b", 1543714304},  {"qwen2.5:3b", 3085938688},
+               {"qwen2.5:7b", 7615616512},   {"qwen2.5", 7615616512},       {"qwen2.5:14b", 14770033664},
+               {"qwen2.5:32b", 32763876352}, {"qwen2.5:72b", 72706203648},  {"phi3:mini", 3821079552},
+               {"phi3:medium", 13960238080}, {"gemma2:2b", 2614341888},     {"gemma2:9b", 9241705984},
+               {"gemma2:27b", 27227128320},  {"mixtral:8x7b", 46702792704}, {"mixtral:8x22b", 140630071296}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     sn_net *net = load(cases[i].spec, 1, 16);
     if (net->parameters != cases[i].parameters)
