@@ -507,6 +507,7 @@ static void print_question(const sn_run *run, const sn_answer *answer, sn_report
   fprintf(f, ", %s", sn_runtime_title(answer->runtime));
   if (strcmp(run->precision, "fp32") != 0) sn_table_printf(f, ", %s", run->precision);
   if (answer->fp32_loss) fputs(", loss in float32", f);
+  if (answer->eager_attention) fputs(", eager attention", f);
   if (!run->inference) sn_table_printf(f, ", %s", run->optimizer);
   if (*run->freeze) sn_table_printf(f, ", frozen: %s", run->freeze);
   if (run->inference) fputs(", run and not trained", f);

@@ -1,6 +1,7 @@
 /* Answer; see the header. */
 #include "sim/ask/answer.h"
 
+#include "models/modules.h"
 #include "sim/ask/answer_changes.h"
 #include "sim/ask/bands.h"
 #include "sim/ask/where.h"
@@ -155,6 +156,13 @@ static bool has_fp32_loss(const sn_net *net, sn_iteration iteration) {
   return has && !sn_precision_is_wide(iteration.precision) && !iteration.inference;
 }
 
+static bool has_eager_attention(const sn_net *net) {
+  bool has = false;
+  for (uint32_t i = 0; i < net->n_layers; i++)
+    has = has || (net->layers[i].op == SN_ATTENTION && net->layers[i].attr->parts);
+  return has && sn_module_library(net) == SN_LIBRARY_TRANSFORMERS;
+}
+
 static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena *arena, sn_err *err) {
   finder f = {.wish = wish, .arena = arena, .err = err};
   sn_answer *answer = sn_arena_alloc(arena, 1, sizeof *answer);
@@ -165,18 +173,20 @@ static sn_answer *find(const sn_answer_wish *wish, sn_options *options, sn_arena
     choose(&f);
     const sn_result *r = &f.results[f.stands];
     uint64_t usable = wish->asked.device->memory_bytes;
-    *answer = (sn_answer){.runtime = wish->runtime,
-                          .verdict = r->fits ? sn_answer_verdict(r->least_device_bytes, usable) : SN_VERDICT_NO,
-                          .strategy = sn_arena_text(arena, sn_strategy_name(wish->asked.strategies[f.stands], name)),
-                          .needed_bytes = r->least_device_bytes,
-                          .usable_bytes = usable,
-                          .context_bytes = r->context_bytes,
-                          .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
-                                       has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
-                          .moment = "",
-                          .memory_band = "",
-                          .time_band = "",
-                          .arena = arena};
+    *answer =
+        (sn_answer){.runtime = wish->runtime,
+                    .verdict = r->fits ? sn_answer_verdict(r->least_device_bytes, usable) : SN_VERDICT_NO,
+                    .strategy = sn_arena_text(arena, sn_strategy_name(wish->asked.strategies[f.stands], name)),
+                    .needed_bytes = r->least_device_bytes,
+                    .usable_bytes = usable,
+                    .context_bytes = r->context_bytes,
+                    .fp32_loss = wish->runtime == SN_RUNTIME_PYTORCH &&
+                                 has_fp32_loss(wish->asked.net, wish->asked.options->iteration),
+                    .eager_attention = wish->runtime == SN_RUNTIME_PYTORCH && has_eager_attention(wish->asked.net),
+                    .moment = "",
+                    .memory_band = "",
+                    .time_band = "",
+                    .arena = arena};
     if (!answer->strategy) sn_fail_memory(err);
     if (err->code == SN_OK && wish->asked.net->n_layers <= SN_ANSWER_LAYERS) search(&f, answer);
   }

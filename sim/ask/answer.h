@@ -85,7 +85,8 @@ typedef struct sn_answer {
                              looked for */
   uint64_t largest_host_bytes; /* of the host's memory that the largest batch takes; it is not limited by it */
   bool fp32_loss; /* the network's loss has its input made float32, of which the precision is not (models/net.h) */
-  bool searched;  /* largest batch and changes were looked for */
+  bool eager_attention; /* one of transformers' networks keeps its scores: attn_implementation="eager" */
+  bool searched;        /* largest batch and changes were looked for */
   uint32_t n_changes;
   const sn_answer_change *changes;
   const char *moment;     /* of the groups: "when backward begins"; "": there are none, the runtime is another */

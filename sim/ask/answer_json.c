@@ -83,6 +83,7 @@ char *sn_answer_write(const sn_answer *a, sn_err *err) {
             put_text(o, "verdict", sn_verdict_name(a->verdict)) && put_text(o, "strategy", a->strategy) &&
             put_count(o, "needed_bytes", a->needed_bytes) && put_count(o, "usable_bytes", a->usable_bytes) &&
             put_count(o, "context_bytes", a->context_bytes) && (!a->fp32_loss || put_raw(o, "fp32_loss", "true")) &&
+            (!a->eager_attention || put_raw(o, "eager_attention", "true")) &&
             put_signed(o, "margin_bytes", sn_answer_margin(a)) &&
             (a->searched ? put_count(o, "largest_batch", a->largest_batch) : put_raw(o, "largest_batch", "null")) &&
             (a->largest_host_bytes == 0 || put_count(o, "largest_host_bytes", a->largest_host_bytes)) &&
@@ -217,6 +218,7 @@ static void read_all(const reader *r, sn_answer *a) {
                    .arena = r->arena};
   if (sn_json_has(root, "context_bytes")) a->context_bytes = count(r, root, "context_bytes", MOST_BYTES);
   a->fp32_loss = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "fp32_loss"));
+  a->eager_attention = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(root, "eager_attention"));
   if (sn_json_has(root, "largest_host_bytes")) a->largest_host_bytes = count(r, root, "largest_host_bytes", MOST_BYTES);
   if (a->searched) a->largest_batch = (uint32_t)count(r, root, "largest_batch", UINT32_MAX);
   read_changes(r, root, a);
