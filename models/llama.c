@@ -18,6 +18,8 @@
  */
 #include "models/zoo_internal.h"
 
+#include "base/checked.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -241,6 +243,15 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
   return parameters[length] ? parameters + length + 1 : NULL;
 }
 
+static sn_status fail_size(const sn_zoo_entry *entry, const char *parameters, sn_err *err) {
+  const sn__decoder *family = entry->config;
+  char sizes[SN_NET_NAME] = "";
+  for (uint32_t i = 0, used = 0; i < family->n_sizes && used < sizeof sizes; i++)
+    used += (uint32_t)snprintf(sizes + used, sizeof sizes - used, "%s%s", i ? ", " : "", family->sizes[i].name);
+  return sn_fail(err, SN_BAD_USAGE, "network \"%s:%.80s\": there is no size \"%.*s\"; there are %s", entry->name,
+                 parameters, (int)sn_min(strcspn(parameters, ","), 40), parameters, sizes);
+}
+
 /* Of a size's parameters, those that are given in their place; heads share no keys unless they did or it is said. */
 static sn_status read(const sn_zoo_entry *entry, const char *parameters, decoder *net, sn_err *err) {
   static const char *const names[SN__DECODER_KEYS] = {"layers", "hidden",     "heads", "kv_heads",
@@ -248,6 +259,8 @@ static sn_status read(const sn_zoo_entry *entry, const char *parameters, decoder
   const sn__zoo_keys keys = {.names = names, .count = SN__DECODER_KEYS, .high = 1000000, .loss = &net->loss};
   uint32_t *of = net->of, *kv_heads = &of[SN__DECODER_KV_HEADS], *head = &of[SN__DECODER_HEAD];
   const char *others = take_size(entry->config, parameters, net);
+  if (others && others == parameters && !memchr(others, '=', strcspn(others, ",")))
+    return fail_size(entry, parameters, err);
   if (*kv_heads == of[SN__DECODER_HEADS]) *kv_heads = 0;
   if (sn__zoo_parameters(entry, others, &keys, of, err) != SN_OK) return err->code;
   if (*kv_heads == 0) *kv_heads = of[SN__DECODER_HEADS];

@@ -55,8 +55,8 @@ static const sn_zoo_entry *find_of(const char *name, sn_net_origin origin, bool 
 static const struct {
   const char *name, *entry;
 } families[] = {{"llama", "llama"},     {"llama2", "llama"},    {"llama3", "llama3"},   {"llama3.1", "llama3"},
-                {"llama3.2", "llama3"}, {"mistral", "mistral"}, {"qwen2.5", "qwen2.5"}, {"phi3", "phi3"},
-                {"phi3.5", "phi3"},     {"gemma2", "gemma2"},   {"mixtral", "mixtral"}};
+                {"llama3.2", "llama3"}, {"llama3.3", "llama3"}, {"mistral", "mistral"}, {"qwen2.5", "qwen2.5"},
+                {"phi3", "phi3"},       {"phi3.5", "phi3"},     {"gemma2", "gemma2"},   {"mixtral", "mixtral"}};
 
 /* "llama3.1:8b", "Llama-3.1-8B": the entry and its size; the entry alone where none is named. */
 static const sn_zoo_entry *find_size(const char *name, const char **size) {
@@ -118,11 +118,16 @@ static meant understand(const char *spec, sn_net_origin origin, bool forced) {
   if (strchr(spec, '/') ? !take_hub(spec, name) : sn_net_is_file(spec)) return m;
   if (!strchr(spec, '/')) snprintf(name, sizeof name, "%.*s", (int)sn_min(length, LONGEST), spec);
   snprintf(whole, sizeof whole, "%s%.*s", name, (int)sn_min(all - length, LONGEST), spec + length);
-  if ((m.entry = find_size(whole, &m.size))) m.rest = spec + all;
+  m.entry = find_size(whole, &m.size);
+  char *colon = strchr(whole, ':');
+  if (colon) *colon = '-'; /* "gpt2:medium", as "llama:7b", where it is a network of its own: gpt2_medium */
+  if (!m.entry && colon && strlen(whole) < LONGEST) m.entry = find_of(whole, origin, forced);
+  if (m.entry) m.rest = spec + all;
   if (!m.entry && length < LONGEST) {
     m.entry = find_size(name, &m.size);
     if (!m.entry) m.entry = find_of(name, origin, forced);
     if (!m.entry) drop_endings(name);
+    if (!m.entry) m.entry = find_size(name, &m.size);
     if (!m.entry) m.entry = find_of(name, origin, forced);
     if (m.entry) m.rest = spec + length;
   }
@@ -164,5 +169,8 @@ const char *sn_net_foreign(const char *name) {
     size_t end = strlen(known[i].end);
     if (length > end && sn_text_same(name + length - end, known[i].end)) return known[i].reason;
   }
-  return NULL;
+  char model[LONGEST];
+  return take_hub(name, model) ? "there is no such file, nor a model of Hugging Face that is known by this name; snsim "
+                                 "list nets shows what is known, any other is written as ONNX (docs/networks.md)"
+                               : NULL;
 }

@@ -60,6 +60,11 @@ static void names(void **state) {
                {"microsoft/Phi-3-mini-4k-instruct", "phi3:mini", "phi3:mini"},
                {"mixtral:8x7B", "mixtral:8x7b", "mixtral:8x7b"},
                {"mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral:8x7b", "mixtral:8x7b"},
+               {"mixtral-8x7b-v0.1", "mixtral:8x7b", "mixtral:8x7b"},
+               {"meta-llama/Llama-3.3-70B-Instruct", "llama3:70b", "llama3:70b"},
+               {"gpt2:medium", "gpt2_medium", "gpt2_medium"},
+               {"BERT:large+lora=8", "bert_large+lora=8", "bert_large+lora=8"},
+               {"resnet:50", "resnet50", "tv_resnet50"},
                {"tv:lenet", NULL, NULL},
                {"paper:tv_vgg16", NULL, NULL},
                {"paper:mobilenet_v2", NULL, NULL}};
