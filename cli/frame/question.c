@@ -4,16 +4,28 @@
 #include "base/units.h"
 #include "cli/frame/out.h"
 #include "cli/frame/stored.h"
+#include "models/resolve.h"
 #include "models/zoo.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+/* What cannot be a network at all is said first. */
+static sn_status fail_batch(const char *net, sn_err *err) {
+  const char *foreign = sn_net_foreign(net);
+  if (foreign) return sn_fail(err, SN_BAD_USAGE, "\"%.80s\": %s", net, foreign);
+  return sn_fail(err, SN_BAD_USAGE,
+                 "--batch is missing; for instance: snsim --net %s --batch 32; the largest that fits: snsim fit --max "
+                 "batch --net %s",
+                 net, net);
+}
+
 static sn_status check_complete(const sn_args *args, sn_err *err) {
-  static const char example[] = "for instance: snsim --net alexnet --batch 200; snsim help tells more";
-  if (!args->net) return sn_fail(err, SN_BAD_USAGE, "--net is missing; %s", example);
-  if (!args->batch) return sn_fail(err, SN_BAD_USAGE, "--batch is missing; %s", example);
+  if (!args->net)
+    return sn_fail(err, SN_BAD_USAGE,
+                   "--net is missing; for instance: snsim --net alexnet --batch 200; snsim help tells more");
+  if (!args->batch) return fail_batch(args->net, err);
   if (args->plan && args->n_strategies != 1)
     return sn_fail(err, SN_BAD_USAGE, "--plan needs exactly one --strategy: a plan is of one strategy");
   bool to_file = args->output && strcmp(args->output, "-") != 0;
