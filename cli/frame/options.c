@@ -265,7 +265,8 @@ static sn_status take_lora(sn_args *args, sn_err *err) {
 /* The length of sequences goes the way of the images' size. Of a network from a file it is only known when it is read:
  * sn_question_net(). */
 static sn_status take_sequence(sn_args *args, sn_err *err) {
-  bool known = args->net && !sn_net_is_file(args->net), reads = known && sn_net_is_sequence(args->net);
+  bool known = args->net && !sn_net_is_file(args->net) && sn_net_is_known(args->net),
+       reads = known && sn_net_is_sequence(args->net);
   if (args->sequence && args->image)
     return sn_fail(err, SN_BAD_USAGE, "--sequence and --image: a network reads one or the other; keep one");
   if (args->sequence && known && !reads)

@@ -71,7 +71,7 @@ def hints_of(line, message, known):
             yield meant, replaced(line, meant.strip('"'))
     if "leave it out" in message:
         yield "leave it out", replaced(line, "")
-    for given in re.findall(r"(?:given as|and give|nearest is|PyTorch is) (--\S+ [^\s;]+|pytorch)", message):
+    for given in re.findall(r"(?:given as|and give|adapters:|PyTorch is) (--\S+ [^\s;]+|pytorch)", message):
         yield given, replaced(line, given)
     for size in re.findall(r"\b\d+(?:[KMGT]i?B)\b", message if "unit" in message or "leaves open" in message else ""):
         yield size, replaced(line, size)
