@@ -20,7 +20,13 @@ const sn__part sn__parts[SN__PARTS] = {
     [SN__PART_CONCAT] = {"CONCAT", "CONCAT", SN__YELLOW, 'T'},
     [SN__PART_JOIN] = {"JOIN", "JOIN", "#7e57c2", 'J'},
     [SN__PART_FORK] = {"FORK", "FORK", "#9c6b3f", 'Y'},
-    [SN__PART_OTHER] = {"", "other layers", "#8c8c8c", 'o'},
+    [SN__PART_ATTENTION] = {"ATTENTION", "ATTENTION", "#882255", 'Q'},
+    [SN__PART_NORM] = {"LAYER_NORM", "norms", "#44aa99", 'N'},
+    [SN__PART_MUL] = {"MUL", "MUL, SCALE", "#ddcc77", 'M'},
+    [SN__PART_DROPOUT] = {"DROPOUT", "DROPOUT", "#999933", 'D'},
+    [SN__PART_EMBEDDING] = {"EMBEDDING", "EMBEDDING", "#117733", 'E'},
+    [SN__PART_SOFTMAX] = {"SOFTMAX", "loss", "#4433a8", 'S'},
+    [SN__PART_OTHER] = {"", "RESHAPE, SLICE and the like", "#8c8c8c", 'o'},
     [SN__PART_WORKSPACE] = {"", "workspace", "#555555", 'w'},
     [SN__PART_HOLES] = {"", "holes", "#f6c9bd", '.'},
     [SN__PART_WAITING] = {"", "waiting, updates", "#e0e0e0", '~'},
@@ -32,9 +38,18 @@ const char *sn__part_name(unsigned part, const sn_run *run) {
   return other ? "optimizer state" : sn__parts[part].name;
 }
 
-/* A DECONV is a convolution too. */
+/* Operators that are told with another one: products with FCs, what attention is made of, .. */
+static const struct {
+  const char *op;
+  unsigned part;
+} alike[] = {{"DECONV", SN__PART_CONV},      {"EXPERTS", SN__PART_FC},       {"PROBABILITIES", SN__PART_ATTENTION},
+             {"MATMUL", SN__PART_ATTENTION}, {"ROTARY", SN__PART_ATTENTION}, {"RMS_NORM", SN__PART_NORM},
+             {"GROUP_NORM", SN__PART_NORM},  {"SCALE", SN__PART_MUL},        {"POSITION", SN__PART_EMBEDDING},
+             {"TOKEN", SN__PART_EMBEDDING}};
+
 unsigned sn__part_of(const char *op) {
-  if (strcmp(op, "DECONV") == 0) return SN__PART_CONV;
+  for (size_t i = 0; i < sizeof alike / sizeof alike[0]; i++)
+    if (strcmp(alike[i].op, op) == 0) return alike[i].part;
   for (unsigned i = SN__PART_CONV; i < SN__PART_OTHER; i++)
     if (strcmp(sn__parts[i].op, op) == 0) return i;
   return SN__PART_OTHER;

@@ -168,7 +168,13 @@ enum {
   SN__PART_CONCAT,
   SN__PART_JOIN,
   SN__PART_FORK,
-  SN__PART_OTHER,
+  SN__PART_ATTENTION,
+  SN__PART_NORM, /* of positions and groups */
+  SN__PART_MUL,
+  SN__PART_DROPOUT,
+  SN__PART_EMBEDDING,
+  SN__PART_SOFTMAX,
+  SN__PART_OTHER, /* moves numbers and computes none */
   SN__PART_WORKSPACE,
   SN__PART_HOLES,
   SN__PART_WAITING,

@@ -192,6 +192,16 @@ static void what_cells(sn_table *table, const char *what) {
   sn_table_cell(table, "  %s", what);
 }
 
+static uint64_t tenths(uint64_t bytes) {
+  return (uint64_t)((double)bytes / GIB * 10 + 0.5);
+}
+
+/* What it takes where there is room may be more than what the verdict says that it needs: workspaces, and what the
+ * allocator would give back. */
+static bool takes_more(const sn_answer *a, const sn_answer_change *c) {
+  return c->kind == SN_CHANGE_NONE && tenths(c->device_bytes) > tenths(a->needed_bytes);
+}
+
 static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_change *c, bool first) {
   double share = a->usable_bytes ? 100 * (double)c->device_bytes / (double)a->usable_bytes : 0;
   what_cells(table, c->what);
@@ -201,6 +211,8 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
   time_cell(table, a, c->images_per_second);
   if (c->host_bytes > 0)
     sn_table_cell(table, "%s%.0f GiB of RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
+  else if (takes_more(a, c))
+    sn_table_cell(table, "%.1f will do", (double)a->needed_bytes / GIB);
   else
     sn_table_cell(table, first ? "<- do this" : "");
 }

@@ -72,13 +72,20 @@ function answerText() {
   return text;
 }
 
-/* Two digits: nobody calibrated these times. */
+/* Two digits of times that nobody calibrated, three of others. */
 function rough(value) {
-  return value >= 100 ? String(Number(value.toPrecision(2))) : value.toPrecision(2);
+  const digits = answer.bands.time.startsWith("times measured") ? 3 : 2;
+  return value >= 10 ** digits ? String(Number(value.toPrecision(digits))) : value.toPrecision(digits);
+}
+
+/* What it takes where there is room may be more than what it needs. */
+function taken(change) {
+  const less = change.change === "none" && change.device_bytes - answer.needed_bytes >= 0.05 * 2 ** 30;
+  return bytes(change.device_bytes) + " (" + percent(change.device_bytes, answer.usable_bytes) + ")" + (less ? "; " + bytes(answer.needed_bytes) + " will do" : "");
 }
 
 function changeRow(change, first) {
-  const cells = [first ? "\u2605 " + change.what : change.what, bytes(change.device_bytes) + " (" + percent(change.device_bytes, answer.usable_bytes) + ")",
+  const cells = [first ? "\u2605 " + change.what : change.what, taken(change),
                  rough(change.iteration_ns / 1e6) + " ms", rough(change.images_per_s), change.host_bytes ? bytes(change.host_bytes) : "-"];
   return element("tr", {class: first ? "best" : ""}, ...cells.map((text, i) => element("td", {class: i ? "" : "text"}, text)));
 }
@@ -128,8 +135,8 @@ function drawTiles(best) {
   fill("tiles",
        tile(stands || judged.length === 1 ? "As it stands" : best ? "Fastest strategy that fits" : "Needs the least", r.strategy, best && !stands && judged.length > 1 ? "of " + judged.length + " strategies" : ""),
        tile(best ? "GPU memory its plan takes" : "GPU memory needed", bytes(best ? r.device : r.least || r.device), percent(best ? r.device : r.least || r.device, run.memory) + " of " + bytes(run.memory) + (run.nominal ? ", the nominal size" : "")),
-       tile("One iteration", best ? time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
-       tile(SPEED, best ? imagesPerSecond(r).toFixed(1) : "-", best ? LOAD : "does not fit"),
+       tile("One iteration", best ? stands ? rough(r.iteration_ns / 1e6) + " ms" : time(r.iteration_ns) : "-", !best ? "does not fit" : r.stall_ns ? percent(r.stall_ns, r.iteration_ns) + " of it waiting for copies" : "never waiting for copies"),
+       tile(SPEED, best ? stands ? rough(imagesPerSecond(r)) : imagesPerSecond(r).toFixed(1) : "-", best ? LOAD : "does not fit"),
        tile("Copied per iteration", bytes(r.out + r.in), r.external ? bytes(r.external) + " of " + run.external + " memory" : "nothing leaves the GPU"));
 }
 

@@ -1,6 +1,7 @@
 /* The pictures drawn from simulated runs: every kind in every form; what a script or a text shows is what the run and
  * its timeline say; several runs are told apart. test_plot.c has files, failures, names and the curves of one run. */
 #include "base/arena.h"
+#include "models/op.h"
 #include "models/zoo.h"
 #include "plots/plot_internal.h"
 #include "sim/ask/replay.h"
@@ -222,7 +223,7 @@ static void breakdown_adds_up(void **state) {
       mib[i] = rows[i][3];
     }
   }
-  assert_int_equal(parts, 7); /* CONV FC ACT POOL LRN, DROPOUT and SOFTMAX as others, waiting */
+  assert_int_equal(parts, 8); /* CONV FC ACT POOL LRN DROPOUT SOFTMAX, waiting */
   for (int i = 0; i < N_NAMES; i++) {
     assert_true(fabs(ms[i] - (double)run->results[i].iteration_ns / 1e6) < 1e-4);
     assert_true(fabs(mib[i] - (double)run->results[i].peak_tensor_bytes / 1048576) < 1e-4);
@@ -231,13 +232,22 @@ static void breakdown_adds_up(void **state) {
   sn_run_free(run);
 }
 
-/* Every operator has a colour of its own or an other's that it is like; what is cheap is grey. */
+/* Every operator has a colour of its own or an other's that it is like; what only moves numbers is grey. */
 static void parts_of_operators(void **state) {
   (void)state;
   assert_int_equal(sn__part_of("CONV"), SN__PART_CONV);
   assert_int_equal(sn__part_of("DECONV"), SN__PART_CONV);
   assert_int_equal(sn__part_of("FORK"), SN__PART_FORK);
-  assert_int_equal(sn__part_of("DROPOUT"), SN__PART_OTHER);
+  assert_int_equal(sn__part_of("DROPOUT"), SN__PART_DROPOUT);
+  assert_int_equal(sn__part_of("EXPERTS"), SN__PART_FC);
+  assert_int_equal(sn__part_of("RMS_NORM"), SN__PART_NORM);
+  for (sn_op op = 0; op < SN_OP_COUNT; op++) {
+    const bool moves = op == SN_DATA || op == SN_TAKE || (op >= SN_RESHAPE && op <= SN_RESIZE);
+    assert_true((sn__part_of(sn_op_table[op].name) == SN__PART_OTHER) == moves);
+  }
+  for (unsigned a = 0; a < SN__PARTS; a++)
+    for (unsigned b = 0; b < a; b++)
+      assert_true(sn__parts[a].letter != sn__parts[b].letter && strcmp(sn__parts[a].colour, sn__parts[b].colour) != 0);
 }
 
 /* At baseline's peak are all tensors, so that what belongs to a type can be summed up another way. */
