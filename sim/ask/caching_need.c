@@ -288,9 +288,24 @@ sn_costs *sn_caching_costs(const sn_net *net, const sn_costs *model, sn_precisio
   return costs;
 }
 
+/* need_of()'s `fits` alone, with no replay more than that takes. */
+static sn_status find_fit(const sn_plan *plan, const sn_caching_server *s, bool *fits) {
+  blocks b;
+  sn_caching_replayed r = {0}, whole = {0};
+  uint64_t context = sn_device_context(s->device, plan->route->net, true);
+  uint64_t limit = s->memory_bytes > context ? s->memory_bytes - context : 0;
+  sn_status status = make_blocks(&b, plan->route, s->device, s->options, s->err);
+  if (status == SN_OK) status = replay(plan, &b, limit, &r, s->err);
+  if (status == SN_OK && !r.fits) status = replay_whole(plan, &b, &whole, s->err);
+  *fits = r.fits || is_unlimited(&b, &whole, limit);
+  clear_blocks(&b);
+  return status;
+}
+
 sn_status sn_caching_serve(void *server, const sn_plan *plan, bool *fits, uint64_t *least_bytes) {
   const sn_caching_server *s = server;
   sn_caching_need need = {0};
+  if (!least_bytes && plan->pool_limit > 0) return find_fit(plan, s, fits);
   sn_status status = sn_caching_need_of(plan, s->device, s->options, s->memory_bytes, &need, least_bytes, s->err);
   *fits = need.fits && plan->pool_limit > 0; /* of no pool at all the least is asked */
   return status;

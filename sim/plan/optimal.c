@@ -50,7 +50,7 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   }
   bool fits = sn_plan_fits(plan);
   uint64_t bytes = plan->pool_bytes;
-  if (wish.serve && wish.serve(wish.server, plan, &fits, &bytes) != SN_OK) {
+  if (wish.serve && wish.serve(wish.server, plan, &fits, wish.only_fits ? NULL : &bytes) != SN_OK) {
     sn_plan_free(plan);
     return s->err->code;
   }
@@ -186,6 +186,7 @@ static sn_status consider_regions(search *s, const sn_checkpoints *c, uint64_t a
   uint64_t least = 0, pool = s->wish->pool_bytes;
   sn_status status = sn_checkpoints_least(c, all_bytes, &least, s->err);
   for (uint64_t i = 0; i < PARTS_OF_REGIONS && least < all_bytes && status == SN_OK; i++) {
+    if (s->fits && s->wish->only_fits) break;
     sn_schedule *schedule = sn_checkpoints_schedule(c, least + (all_bytes - least) / PARTS_OF_REGIONS * i, s->err);
     status = consider(s, schedule);
   }

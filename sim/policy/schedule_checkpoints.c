@@ -284,9 +284,12 @@ static choice *choice_at(const search *s, uint32_t p, bool counted, uint32_t siz
   return &s->best[((size_t)p * 2 + counted) * SN_CHECKPOINT_SIZES + size];
 }
 
-static void offer(const search *s, uint32_t p, bool counted, choice made) {
-  choice *old = choice_at(s, p, counted, (uint32_t)(made.bytes / s->unit));
+static void offer(choice *old, choice made) {
   if (made.ns < old->ns || (made.ns == old->ns && made.bytes < old->bytes)) *old = made;
+}
+
+static uint32_t size_of(const search *s, uint64_t bytes) {
+  return (uint32_t)(bytes / s->unit);
 }
 
 static uint64_t output_ahead(const sn_checkpoints *c, uint32_t p) {
@@ -298,35 +301,52 @@ static void keep_one(const search *s, uint32_t p, uint64_t input, choice made) {
   uint64_t kept = made.bytes + (at->reads_input ? input : 0);
   if (sn_max(made.bytes + input + at->keep_load, kept + at->backward_load) > s->memory) return;
   made.bytes = kept + at->held_bytes + (at->reads_output ? at->output_bytes : 0);
-  if (made.bytes <= s->memory) offer(s, p + 1, at->reads_output, made);
+  if (made.bytes <= s->memory) offer(choice_at(s, p + 1, at->reads_output, size_of(s, made.bytes)), made);
 }
 
-/* One region from piece p on, of one unit, of two, and so on. */
-static void run_again(const search *s, uint32_t p, uint64_t input, choice made) {
-  const sn_checkpoints *c = s->c;
-  uint64_t inside = 0, forward = 0, again = 0, backward = 0, room = s->memory - made.bytes;
-  int64_t ns = made.ns;
-  made.again = true;
-  made.bytes += input;
-  if (input > room) return;
-  room -= input;
-  for (uint32_t q = p; q + 1 < c->count && q - p < SN_CHECKPOINT_UNITS; q++) {
+/* A region from a piece on: what it takes while it runs, and again, and what that costs. */
+typedef struct region {
+  uint64_t load, again_load;
+  int64_t again_ns;
+} region;
+
+/* Regions from piece p on, of one unit, of two, and so on, and how many. */
+static uint32_t find_regions(const sn_checkpoints *c, uint32_t p, region found[SN_CHECKPOINT_UNITS]) {
+  uint64_t inside = 0, forward = 0, again = 0, backward = 0;
+  int64_t ns = 0;
+  uint32_t count = 0;
+  for (uint32_t q = p; q + 1 < c->count && count < SN_CHECKPOINT_UNITS; q++) {
     const piece *at = &c->pieces[q];
     bool held = q > p && (c->pieces[q - 1].reads_output || at->reads_input);
     uint64_t before = q > p ? output_ahead(c, q) : 0;
     forward = sn_max(forward, before + at->drop_load);
     again = sn_max(again, inside + (held ? 0 : before) + at->keep_load);
     backward = sn_max(backward, inside + at->backward_load);
-    if (sn_max(forward, backward) > room) return;
-    made.ns = ns + at->again_to_end_ns;
+    found[count++] = (region){sn_max(forward, backward), again + at->gradient_bytes, ns + at->again_to_end_ns};
     ns += at->again_ns;
-    if (again + at->gradient_bytes <= room) offer(s, q + 1, false, made);
     bool next = at->reads_output || c->pieces[q + 1].reads_input;
     inside += at->held_bytes + (next ? at->output_bytes : 0);
+  }
+  return count;
+}
+
+/* Piece p and those behind it as one of its regions; what is kept is the same for all. */
+static void run_again(const search *s, uint32_t p, const region *regions, uint32_t count, uint64_t input, choice made) {
+  const uint64_t room = s->memory - made.bytes;
+  const int64_t ns = made.ns;
+  if (input > room) return;
+  made.again = true;
+  made.bytes += input;
+  choice *to = choice_at(s, p + 1, false, size_of(s, made.bytes));
+  for (uint32_t i = 0; i < count && regions[i].load <= room - input; i++, to += (size_t)2 * SN_CHECKPOINT_SIZES) {
+    made.ns = ns + regions[i].again_ns;
+    if (regions[i].again_load <= room - input) offer(to, made);
   }
 }
 
 static void go_on(const search *s, uint32_t p) {
+  region regions[SN_CHECKPOINT_UNITS];
+  const uint32_t count = find_regions(s->c, p, regions);
   for (int counted = 0; counted < 2; counted++)
     for (uint32_t size = 0; size < SN_CHECKPOINT_SIZES; size++) {
       const choice *here = choice_at(s, p, counted, size);
@@ -334,7 +354,7 @@ static void go_on(const search *s, uint32_t p) {
       uint64_t input = counted ? 0 : output_ahead(s->c, p);
       choice made = {here->bytes, here->ns, p, size, counted, false};
       keep_one(s, p, input, made);
-      run_again(s, p, input, made);
+      run_again(s, p, regions, count, input, made);
     }
 }
 
