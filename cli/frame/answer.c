@@ -210,7 +210,7 @@ static void change_cells(sn_table *table, const sn_answer *a, const sn_answer_ch
   time_cell(table, a, (double)c->iteration_ns / 1e6);
   time_cell(table, a, c->images_per_second);
   if (c->host_bytes > 0)
-    sn_table_cell(table, "%s%.0f GiB of RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
+    sn_table_cell(table, "%s%.0f GiB RAM", first ? "<- do this, " : "", (double)c->host_bytes / GIB + 0.5);
   else if (takes_more(a, c))
     sn_table_cell(table, "%.1f will do", (double)a->needed_bytes / GIB);
   else
@@ -223,11 +223,11 @@ static sn_status print_changes(const sn_answer *a, const char *unit, const sn_ou
   snprintf(speed, sizeof speed, "%s/s", strcmp(unit, "sequences") == 0 ? "seq" : unit); /* 80 columns are few */
   const sn_table_column columns[CHANGE_COLUMNS] = {
       {"", yes ? "  what else there is to gain" : "  what to change", SN_TABLE_TEXT},
-      {"", "GPU memory", SN_TABLE_NUMBER | SN_TABLE_GAP},
+      {"", "GPU memory", SN_TABLE_NUMBER},
       {"", "", SN_TABLE_NUMBER},
-      {"", "ms/step", SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"", speed, SN_TABLE_NUMBER | SN_TABLE_GAP},
-      {"", "", SN_TABLE_TEXT | SN_TABLE_GAP},
+      {"", "ms/step", SN_TABLE_NUMBER},
+      {"", speed, SN_TABLE_NUMBER},
+      {"", "", SN_TABLE_TEXT | SN_TABLE_GAP | SN_TABLE_WRAP},
   };
   sn_table *table = sn_table_new(columns, CHANGE_COLUMNS);
   for (uint32_t i = 0; i < a->n_changes; i++) change_cells(table, a, &a->changes[i], i == 0 && !yes);
