@@ -298,7 +298,8 @@ static bool has_table(const sn_layer *layer) {
 static bool can_share(const sn_layer *layer, const sn_layer *owner) {
   const sn_attr *a = layer->attr, *b = owner->attr;
   bool alike = layer->op == owner->op && a->bias == b->bias && a->channels == b->channels && a->groups == b->groups &&
-               a->kernel_d == b->kernel_d && a->kernel_h == b->kernel_h && a->kernel_w == b->kernel_w;
+               a->experts == b->experts && a->kernel_d == b->kernel_d && a->kernel_h == b->kernel_h &&
+               a->kernel_w == b->kernel_w;
   return (alike || (has_table(layer) && has_table(owner))) && b->weights_of == 0 && layer->parameters > 0 &&
          layer->parameters == owner->parameters;
 }

@@ -57,14 +57,17 @@ const sn__decoder sn__llama = {.sizes = llama, .n_sizes = COUNT(llama)},
                   sn__qwen25 = {.sizes = qwen25, .n_sizes = COUNT(qwen25), .bias = true},
                   sn__phi3 = {.sizes = phi3, .n_sizes = COUNT(phi3), .joined = true},
                   sn__gemma2 = {.sizes = gemma2, .n_sizes = COUNT(gemma2), .gemma = true},
-                  sn__mixtral = {.sizes = mixtral, .n_sizes = COUNT(mixtral), .experts = 8, .chosen = 2};
+                  sn__mixtral = {.sizes = mixtral, .n_sizes = COUNT(mixtral), .experts = 8};
 
 /* Gemma 2's caps of scores and of logits. */
 static const double score_cap = 50, logit_cap = 30;
 
+/* Of a layer's experts, those that a token goes through. */
+enum { CHOSEN = 2 };
+
 /* What is being built. */
 typedef struct decoder {
-  uint32_t of[SN__DECODER_KEYS], tokens, experts, chosen;
+  uint32_t of[SN__DECODER_KEYS], tokens, experts;
   bool bias, gemma, tied;
   bool joined; /* queries are put together anew when they are turned, head by head, and so is what the fused kernel
                 * makes of them, which the next FC reads position by position */
@@ -154,7 +157,7 @@ static uint32_t experts(sn_builder *b, uint32_t x, const decoder *net, uint32_t 
                         unsigned i) {
   char text[64];
   snprintf(text, sizeof text, name, i);
-  const sn_attr attr = {.channels = channels, .experts = net->experts, .chosen = net->chosen};
+  const sn_attr attr = {.channels = channels, .experts = net->experts, .chosen = CHOSEN};
   return sn_build_layer(b, SN_EXPERTS, &attr, &x, 1, text);
 }
 
@@ -165,28 +168,28 @@ static uint32_t build_router(sn_builder *b, uint32_t x, const decoder *net, unsi
   x = sn_build_layer(b, SN_FC, &(sn_attr){.channels = net->experts, .positions = true, .router = true}, &x, 1, text);
   snprintf(text, sizeof text, "layers.%u.mlp.gate.softmax", i);
   x = sn_build_layer(b, SN_PROBABILITIES, &(sn_attr){.axis = SN_SIDE_CHANNELS}, &x, 1, text);
-  x = part(b, x, 0, net->chosen, "layers.%u.mlp.gate.top", i);
-  return sn_build_reshape(b, x, net->chosen, 1, net->tokens, "layers.%u.mlp.gate.weights", i);
+  x = part(b, x, 0, CHOSEN, "layers.%u.mlp.gate.top", i);
+  return sn_build_reshape(b, x, CHOSEN, 1, net->tokens, "layers.%u.mlp.gate.weights", i);
 }
 
 /* The sum of what the chosen experts make, weighted: down(silu(gate(x)) up(x)) of each. */
 static uint32_t build_experts(sn_builder *b, uint32_t x, const decoder *net, unsigned i) {
-  const uint32_t hidden = net->of[SN__DECODER_HIDDEN], ffn = net->of[SN__DECODER_FFN], chosen = net->chosen;
+  const uint32_t hidden = net->of[SN__DECODER_HIDDEN], ffn = net->of[SN__DECODER_FFN];
   const uint32_t weights = build_router(b, x, net, i);
-  uint32_t parts[] = {x, x};
-  x = sn_build_concat(b, parts, chosen, "layers.%u.mlp.experts.selected", i);
+  uint32_t parts[CHOSEN] = {x, x};
+  x = sn_build_concat(b, parts, CHOSEN, "layers.%u.mlp.experts.selected", i);
   x = experts(b, x, net, 2 * ffn, "layers.%u.mlp.experts.gate_up_proj", i);
-  uint32_t gate = part(b, x, 0, chosen * ffn, "layers.%u.mlp.experts.gate", i);
-  uint32_t up = part(b, x, chosen * ffn, chosen * ffn, "layers.%u.mlp.experts.up", i);
+  uint32_t gate = part(b, x, 0, CHOSEN * ffn, "layers.%u.mlp.experts.gate", i);
+  uint32_t up = part(b, x, CHOSEN * ffn, CHOSEN * ffn, "layers.%u.mlp.experts.up", i);
   gate = sn_build_act(b, gate, (sn_act){.mode = SN_ACT_SILU}, "layers.%u.mlp.experts.act_fn", i);
   x = sn_build_mul(b, gate, up, "layers.%u.mlp.experts.mul", i);
   x = experts(b, x, net, hidden, "layers.%u.mlp.experts.down_proj", i);
-  x = sn_build_reshape(b, x, chosen, hidden, net->tokens, "layers.%u.mlp.experts.made", i);
+  x = sn_build_reshape(b, x, CHOSEN, hidden, net->tokens, "layers.%u.mlp.experts.made", i);
   x = sn_build_mul(b, x, weights, "layers.%u.mlp.experts.weighted", i);
-  x = sn_build_reshape(b, x, chosen * hidden, net->tokens, 1, "layers.%u.mlp.experts.both", i);
+  x = sn_build_reshape(b, x, CHOSEN * hidden, net->tokens, 1, "layers.%u.mlp.experts.both", i);
   parts[0] = part(b, x, 0, hidden, "layers.%u.mlp.experts.first", i);
   parts[1] = part(b, x, hidden, hidden, "layers.%u.mlp.experts.second", i);
-  x = sn_build_join(b, parts, chosen, "layers.%u.mlp.experts.sum", i);
+  x = sn_build_join(b, parts, CHOSEN, "layers.%u.mlp.experts.sum", i);
   return sn_build_inplace(b, x, SN_INPLACE_NO);
 }
 
@@ -238,7 +241,6 @@ static const char *take_size(const sn__decoder *family, const char *parameters, 
   net->joined = family->joined;
   net->gemma = family->gemma;
   net->experts = family->experts;
-  net->chosen = family->chosen;
   if (!parameters || found == family->n_sizes) return parameters;
   return parameters[length] ? parameters + length + 1 : NULL;
 }

@@ -124,11 +124,11 @@ static meant understand(const char *spec, sn_net_origin origin, bool forced) {
   if (!m.entry && colon && strlen(whole) < LONGEST) m.entry = find_of(whole, origin, forced);
   if (m.entry) m.rest = spec + all;
   if (!m.entry && length < LONGEST) {
-    m.entry = find_size(name, &m.size);
-    if (!m.entry) m.entry = find_of(name, origin, forced);
-    if (!m.entry) drop_endings(name);
-    if (!m.entry) m.entry = find_size(name, &m.size);
-    if (!m.entry) m.entry = find_of(name, origin, forced);
+    for (int bare = 0; bare < 2 && !m.entry; bare++) {
+      if (bare) drop_endings(name);
+      m.entry = find_size(name, &m.size);
+      if (!m.entry) m.entry = find_of(name, origin, forced);
+    }
     if (m.entry) m.rest = spec + length;
   }
   return m;

@@ -80,8 +80,7 @@ typedef struct sn__decoder {
   bool bias;   /* of queries, keys and values */
   bool joined; /* one FC makes queries, keys and values, and one both halves of what the gate multiplies */
   bool gemma;  /* a norm behind each half of a block too, scores and logits capped, attention by simple operations */
-  uint32_t experts,
-      chosen; /* in place of the FCs between a gate's, and how many of them a token goes through; 0: none */
+  uint32_t experts; /* in place of the FCs of a gate, of which a token goes through two; 0: none */
 } sn__decoder;
 extern const sn__decoder sn__llama, sn__llama3, sn__mistral, sn__qwen25, sn__phi3, sn__gemma2, sn__mixtral;
 

@@ -189,12 +189,16 @@ static uint64_t least_of(const blocks *b, uint64_t without, const sn_caching_rep
   return is_unlimited(b, whole, without) ? whole->figures.reserved_peak : without;
 }
 
+static uint64_t less_context(uint64_t memory_bytes, uint64_t context) {
+  return memory_bytes > context ? memory_bytes - context : 0;
+}
+
 sn_status sn_caching_need_of(const sn_plan *plan, const sn_device *device, const sn_options *options,
                              uint64_t memory_bytes, sn_caching_need *need, uint64_t *least_bytes, sn_err *err) {
   blocks b;
   sn_caching_replayed unlimited = {0}, r = {0}, whole = {0};
   uint64_t context = sn_device_context(device, plan->route->net, true), least = 0;
-  uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
+  uint64_t limit = less_context(memory_bytes, context);
   sn_status status = make_blocks(&b, plan->route, device, options, err);
   if (status == SN_OK) status = replay_whole(plan, &b, &whole, err);
   if (status == SN_OK && least_bytes) status = replay_least(plan, &b, limit, &unlimited, &least, err);
@@ -233,7 +237,7 @@ sn_status sn_caching_need_show(const sn_plan *plan, const sn_device *device, con
   blocks b;
   sn_caching_map map = {0};
   uint64_t context = sn_device_context(device, plan->route->net, true);
-  uint64_t limit = memory_bytes > context ? memory_bytes - context : 0;
+  uint64_t limit = less_context(memory_bytes, context);
   sn_caching_workspaces most = plan->route->dialect->eager ? SN_CACHING_OPTIONAL : SN_CACHING_NEEDED;
   const struct {
     uint64_t limit;
@@ -293,7 +297,7 @@ static sn_status find_fit(const sn_plan *plan, const sn_caching_server *s, bool 
   blocks b;
   sn_caching_replayed r = {0}, whole = {0};
   uint64_t context = sn_device_context(s->device, plan->route->net, true);
-  uint64_t limit = s->memory_bytes > context ? s->memory_bytes - context : 0;
+  uint64_t limit = less_context(s->memory_bytes, context);
   sn_status status = make_blocks(&b, plan->route, s->device, s->options, s->err);
   if (status == SN_OK) status = replay(plan, &b, limit, &r, s->err);
   if (status == SN_OK && !r.fits) status = replay_whole(plan, &b, &whole, s->err);

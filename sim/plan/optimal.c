@@ -50,6 +50,7 @@ static sn_status try_plan(search *s, const sn_schedule *schedule, uint64_t pool_
   }
   bool fits = sn_plan_fits(plan);
   uint64_t bytes = plan->pool_bytes;
+  /* where nothing fits and nobody asks how much would, any of them stands for it */
   if (wish.serve && wish.serve(wish.server, plan, &fits, wish.only_fits ? NULL : &bytes) != SN_OK) {
     sn_plan_free(plan);
     return s->err->code;

@@ -21,4 +21,13 @@ static inline sn_live live_of(const char *spec, const sn_net *net, const char *s
   return live;
 }
 
+/* All but buffers, which are not modelled. */
+static inline void check_live(const sn_live *live, const sn_live *want) {
+  assert_int_equal(live->parameters, want->parameters);
+  assert_int_equal(live->gradients, want->gradients);
+  assert_int_equal(live->optimizer, want->optimizer);
+  assert_int_equal(live->activations, want->activations);
+  assert_int_equal(live->temporary, want->temporary);
+}
+
 #endif
