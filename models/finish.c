@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/checked.h"
+#include "models/modules.h"
 #include "models/names.h"
 #include "models/op.h"
 
@@ -419,6 +420,7 @@ static sn_net *make_net(finisher *f, const totals *t) {
 static sn_net *finish(finisher *f) {
   totals t = {0};
   if (check_names(f) || count_uses(f) || reserve(f) || place_layers(f)) return NULL;
+  if (sn_module_name_layers(f->b->name, f->layers, f->n_layers, f->b->arena, f->err)) return NULL;
   connect_declared(f);
   if (sort_layers(f) < f->n_layers) {
     fail_cycle(f);

@@ -2,8 +2,9 @@
  * where its blocks are. In a pattern '#' is a number and '*' the rest of one part of a path. */
 #include "models/modules.h"
 
+#include "base/arena.h"
+
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { BLOCKS = 2 };
@@ -62,30 +63,26 @@ static bool begins(const char *text, const char *with) {
   return strncmp(text, with, strlen(with)) == 0;
 }
 
-static const family *family_of(const sn_net *net) {
+static const family *family_of(const char *net) {
   const family *found = NULL;
   for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
-    if (begins(net->name, families[i].net) && (!found || strlen(families[i].net) > strlen(found->net)))
-      found = &families[i];
+    if (begins(net, families[i].net) && (!found || strlen(families[i].net) > strlen(found->net))) found = &families[i];
   return found;
 }
 
 sn_library sn_module_library(const sn_net *net) {
-  const family *f = family_of(net);
+  const family *f = family_of(net->name);
   return f ? f->library : SN_LIBRARY_NONE;
 }
 
-static char *write_path(const family *f, const char *layer, size_t length, char *text) {
+/* The path of a layer, or of so much of its name. */
+static const char *path_of(const family *f, const char *layer, size_t length, sn_arena *arena) {
   const renamed *use = NULL;
-  for (size_t i = 0; f && f->names && f->names[i].layer; i++)
-    if (!use && begins(layer, f->names[i].layer)) use = &f->names[i];
+  for (size_t i = 0; f->names && f->names[i].layer && !use; i++)
+    if (begins(layer, f->names[i].layer)) use = &f->names[i];
   size_t skipped = use ? strlen(use->layer) : 0;
-  snprintf(text, SN_MODULE_TEXT, "%s%.*s", use ? use->module : "", (int)(length - skipped), layer + skipped);
-  return text;
-}
-
-char *sn_module_path(const sn_net *net, const char *layer, char *text) {
-  return write_path(family_of(net), layer, strlen(layer), text);
+  if (!use && layer[length] == '\0') return layer;
+  return sn_arena_print(arena, "%s%.*s", use ? use->module : "", (int)(length - skipped), layer + skipped);
 }
 
 /* How much of a name a pattern takes: whole parts of it, and not the last one, which is the layer. 0: it does not. */
@@ -103,10 +100,19 @@ static size_t match(const char *name, const char *pattern) {
   return *at == '.' ? (size_t)(at - name) : 0;
 }
 
-bool sn_module_block(const sn_net *net, const char *layer, char *text) {
-  const family *f = family_of(net);
+static bool name_layer(const family *f, sn_layer *layer, sn_arena *arena) {
   size_t length = 0;
-  for (size_t i = 0; f && i < BLOCKS && f->blocks[i] && length == 0; i++) length = match(layer, f->blocks[i]);
-  if (length > 0) write_path(f, layer, length, text);
-  return length > 0;
+  for (size_t i = 0; i < BLOCKS && f->blocks[i] && length == 0; i++) length = match(layer->name, f->blocks[i]);
+  layer->module = path_of(f, layer->name, strlen(layer->name), arena);
+  layer->block = length > 0 ? path_of(f, layer->name, length, arena) : NULL;
+  return layer->module && (length == 0 || layer->block);
+}
+
+sn_status sn_module_name_layers(const char *net, sn_layer *layers, uint32_t n_layers, sn_arena *arena, sn_err *err) {
+  const family *f = family_of(net);
+  for (uint32_t i = 0; i < n_layers; i++) {
+    layers[i].module = layers[i].name;
+    if (f && !name_layer(f, &layers[i], arena)) return sn_fail_memory(err);
+  }
+  return SN_OK;
 }

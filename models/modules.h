@@ -21,13 +21,9 @@ typedef enum sn_library { SN_LIBRARY_NONE, SN_LIBRARY_TORCHVISION, SN_LIBRARY_TR
 /* Whose model it is, by the network's name. */
 sn_library sn_module_library(const sn_net *net);
 
-enum { SN_MODULE_TEXT = 256 };
-
-/* The path of a layer, by its name; cut to SN_MODULE_TEXT bytes, into `text`, which it returns. */
-char *sn_module_path(const sn_net *net, const char *layer, char *text);
-
-/* The path of the block that a layer belongs to: the smallest module that its model repeats, "layer1.0",
- * "transformer.h.3", "features.5.2". False where it belongs to none, and where the network has none. */
-bool sn_module_block(const sn_net *net, const char *layer, char *text);
+/* Sets the module and the block of every layer of the network of that name. Paths are the layers' own names where these
+ * are the same, else of the arena. SN_NO_MEMORY. */
+sn_status sn_module_name_layers(const char *net, sn_layer *layers, uint32_t n_layers, struct sn_arena *arena,
+                                sn_err *err);
 
 #endif

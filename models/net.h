@@ -188,6 +188,8 @@ typedef enum sn_tuning {
 
 typedef struct sn_layer {
   const char *name;    /* unique in the net */
+  const char *module;  /* the path that model.named_modules() has for it; its name where no library has the model */
+  const char *block;   /* of the smallest module that its model repeats and it is in, "layer1.0"; NULL: in none */
   const sn_attr *attr; /* layers that are alike have the same */
   sn_op op;
   sn_tuning tuning;

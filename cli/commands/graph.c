@@ -61,7 +61,7 @@ static uint64_t made_bytes(const sn_route *r, const sn_step *step) {
 
 static void put_step(sn_table *table, const sn_route *r, uint32_t s, char *room) {
   const sn_step *step = &r->steps[s];
-  const sn_layer *layer = &r->net->layers[step->layer];
+  const sn_layer *layer = &r->layers[step->layer];
   sn_table_cell(table, "%" PRIu32, s + 1);
   snprintf(room, CELL_ROOM, "%s", layer->name);
   sn_table_cell(table, "%s", sn_table_clean(room));
@@ -89,7 +89,7 @@ static void print_sums(const sn_route *r, FILE *out) {
     bytes[r->tensors[t].role] += r->tensors[t].bytes, count[r->tensors[t].role]++;
   for (uint32_t s = 0; s < r->n_steps; s++) {
     steps[r->steps[s].pass]++;
-    sums += r->steps[s].pass == SN_BACKWARD && r->net->layers[r->steps[s].layer].op == SN_FORK;
+    sums += r->steps[s].pass == SN_BACKWARD && r->layers[r->steps[s].layer].op == SN_FORK;
   }
   fprintf(out, "\n%" PRIu32 " steps: %" PRIu32 " forward", r->n_steps, steps[SN_FORWARD]);
   if (r->n_steps > steps[SN_FORWARD])
@@ -113,10 +113,9 @@ static sn_status print_table(const sn_route *r, const sn_args *args, const sn_ou
   };
   char *room = malloc(CELL_ROOM);
   sn_table *table = sn_table_new(columns, sizeof columns / sizeof columns[0]);
-  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s%s%s\n%s\n\n", r->net->name, r->net->batch,
-          r->dialect->name, args->precision == SN_FP32 ? "" : ", ",
-          args->precision == SN_FP32 ? "" : sn_precision_name(args->precision), *args->freeze ? ", frozen: " : "",
-          args->freeze, r->dialect->summary);
+  fprintf(out->stream, "%s, batch %" PRIu32 ", dialect %s%s%s%s%s\n%s\n\n", r->name, r->batch, r->dialect->name,
+          args->precision == SN_FP32 ? "" : ", ", args->precision == SN_FP32 ? "" : sn_precision_name(args->precision),
+          *args->freeze ? ", frozen: " : "", args->freeze, r->dialect->summary);
   for (uint32_t s = 0; s < r->n_steps && room; s++) put_step(table, r, s, room);
   if (!room)
     sn_fail_memory(err);
@@ -155,7 +154,7 @@ static sn_status put_json_step(const sn_route *r, uint32_t s, FILE *out, sn_err 
   const sn_step *step = &r->steps[s];
   sn_json_object o = sn_json_begin();
   sn_json_put_count(&o, "step", s + 1);
-  sn_json_put_text(&o, "layer", r->net->layers[step->layer].name);
+  sn_json_put_text(&o, "layer", r->layers[step->layer].name);
   sn_json_put_text(&o, "op", sn_step_op_name(r, step));
   sn_json_put_text(&o, "pass", sn_pass_name(step->pass));
   if (sn_json_end(&o, s ? ",\n" : "\n", true, "", out, err) != SN_OK) return err->code;
@@ -177,8 +176,8 @@ static sn_status put_json_tensor(const sn_route *r, uint32_t t, FILE *out, sn_er
 
 static sn_status print_json(const sn_route *r, const sn_args *args, FILE *out, sn_err *err) {
   sn_json_object o = sn_json_begin();
-  sn_json_put_text(&o, "net", r->net->name);
-  sn_json_put_count(&o, "batch", r->net->batch);
+  sn_json_put_text(&o, "net", r->name);
+  sn_json_put_count(&o, "batch", r->batch);
   sn_json_put_text(&o, "dialect", r->dialect->name);
   sn_json_put_text(&o, "order", sn_order_name(args->order));
   if (args->precision != SN_FP32) sn_json_put_text(&o, "precision", sn_precision_name(args->precision));
@@ -229,11 +228,11 @@ static sn_status print_dot(const sn_route *r, FILE *out, sn_err *err) {
   uint32_t *writer = calloc((size_t)r->n_tensors + 1, sizeof *writer);
   if (!writer) return sn_fail_memory(err);
   fputs("digraph ", out);
-  put_quoted(r->net->name, out);
+  put_quoted(r->name, out);
   fputs(" {\n  node [shape=box, style=filled, fontname=sans];\n  edge [fontname=sans, fontsize=10];\n", out);
   for (uint32_t s = 0; s < r->first_update; s++) {
     char label[SN_TENSOR_NAME];
-    const sn_layer *layer = &r->net->layers[r->steps[s].layer];
+    const sn_layer *layer = &r->layers[r->steps[s].layer];
     bool kernel = r->dialect->by_kernel && r->steps[s].kernel != SN_WHOLE;
     const char *what = r->steps[s].kernel == SN_FLATTEN ? " flatten" : "";
     snprintf(label, sizeof label, "%" PRIu32 " %.100s%s %s%s%s", s + 1, layer->name, what,

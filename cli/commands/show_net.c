@@ -14,7 +14,7 @@ enum { MIB = 1 << 20, NAME_ROOM = 256 };
 
 /* By layer: bytes of what it makes in forward and backward reads. */
 static uint64_t *find_kept(const sn_route *r) {
-  uint64_t *kept = calloc((size_t)r->net->n_layers, sizeof *kept);
+  uint64_t *kept = calloc((size_t)r->n_layers, sizeof *kept);
   bool *seen = calloc((size_t)r->n_tensors + 1, sizeof *seen);
   for (uint32_t s = 0; kept && seen && s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];

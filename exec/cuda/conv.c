@@ -231,7 +231,7 @@ static sn_status offer_kernel(const sn__cuda *m, uint32_t layer, sn_conv_kernel 
   const sn_conv_choice *known = sn_costs_conv(costs, layer, kernel, &n_known);
   if (count == 0)
     return sn_fail(err, SN_BAD_DEVICE, "layer \"%.80s\": cuDNN has no %salgorithm for its %s convolution here",
-                   m->route->net->layers[layer].name, m->options.deterministic ? "deterministic " : "", names[kernel]);
+                   m->route->layers[layer].name, m->options.deterministic ? "deterministic " : "", names[kernel]);
   memcpy(choices, twin->choices[kernel], sizeof choices);
   for (uint32_t i = 0; i < count && !is_no_work(twin, kernel); i++)
     choices[i].ns = formula_ns(known, n_known, choices[i].algo);
@@ -338,8 +338,7 @@ static sn_status time_choice(timer *t, uint32_t layer, sn_conv_kernel kernel, sn
   *unavailable = !choice->measured;
   if (choice->measured || is_usable()) return SN_OK;
   *err = failed;
-  sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->net->layers[layer].name,
-                sn_conv_algo_name(choice->algo));
+  sn_err_prefix(err, "layer \"%.80s\", algorithm %s", t->m->route->layers[layer].name, sn_conv_algo_name(choice->algo));
   return err->code;
 }
 

@@ -267,7 +267,7 @@ static const sn__chunk_kernel backward_kernels[SN_OP_COUNT] = {
 };
 
 uint64_t sn__kernel_scratch(const sn__cuda *m, uint32_t layer, sn_pass pass) {
-  const sn_layer *l = &m->route->net->layers[layer];
+  const sn_layer *l = &m->route->layers[layer];
   if (l->op == SN_LRN && pass == SN_BACKWARD) return m->layers[layer].few.images * sn__image(l->out) * sizeof(float);
   return 0;
 }

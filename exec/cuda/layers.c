@@ -174,10 +174,10 @@ static sn_status open_shared(sn__cuda *m, sn_err *err) {
 }
 
 sn_status sn__layers_open(sn__cuda *m, sn_err *err) {
-  m->layers = calloc(m->route->net->n_layers, sizeof *m->layers);
+  m->layers = calloc(m->route->n_layers, sizeof *m->layers);
   if (!m->layers) return sn_fail_memory(err);
   sn_status status = open_shared(m, err);
-  for (uint32_t i = 1; i < m->route->net->n_layers && status == SN_OK; i++) status = open_layer(m, i, err);
+  for (uint32_t i = 1; i < m->route->n_layers && status == SN_OK; i++) status = open_layer(m, i, err);
   return status == SN_OK ? sn__conv_open(m, err) : status;
 }
 
@@ -197,6 +197,6 @@ void sn__layers_close(sn__cuda *m) {
   if (m->relu6) cudnnDestroyActivationDescriptor(m->relu6);
   if (m->add) cudnnDestroyOpTensorDescriptor(m->add);
   if (m->multiply) cudnnDestroyOpTensorDescriptor(m->multiply);
-  for (uint32_t i = 0; m->layers && i < m->route->net->n_layers; i++) close_layer(&m->layers[i]);
+  for (uint32_t i = 0; m->layers && i < m->route->n_layers; i++) close_layer(&m->layers[i]);
   free(m->layers);
 }

@@ -52,7 +52,7 @@ static sn_status move(float *host, float *device, uint64_t count, bool up, sn_er
 static sn_status move_layer(const sn__cuda *m, uint32_t index, bool up, sn_err *err) {
   const sn__layer *l = &m->layers[index];
   const sn_state *s = m->state;
-  uint64_t at = s->parameter_offset[index], channels = m->route->net->layers[index].out.c;
+  uint64_t at = s->parameter_offset[index], channels = m->route->layers[index].out.c;
   float *const host[] = {s->parameters, s->gradients, s->states[0]};
   float *const device[] = {m->parameters, m->gradients, m->momentum};
   int moved = up && s->fresh ? 1 : m->momentum ? 3 : 2;
@@ -115,7 +115,7 @@ static void draw_mask(const sn__cuda *m, uint32_t index, uint64_t iteration) {
 }
 
 static void draw_labels(const sn__cuda *m, uint32_t index) {
-  sn_shape s = m->route->net->layers[index].out;
+  sn_shape s = m->route->layers[index].out;
   float *to = m->host_given + m->layers[index].given_at;
   memset(to, 0, sn__count(s) * sizeof *to);
   for (uint32_t n = 0; n < s.n; n++) to[(uint64_t)n * s.c + (uint32_t)m->batch->labels[n]] = 1;

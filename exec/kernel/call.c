@@ -72,7 +72,7 @@ uint32_t sn_call_owner(const sn_net *net, uint32_t layer) {
 
 bool sn_call_trains(const sn_route *route, uint32_t layer) {
   uint32_t owner = sn_call_owner(route->net, layer);
-  if (route->net->layers[owner].parameters == 0) return false;
+  if (route->layers[owner].parameters == 0) return false;
   return !route->dialect->eager || route->weight_gradient[owner] != SN_NONE;
 }
 
@@ -97,7 +97,7 @@ bool *sn_call_find_adders(const sn_route *route) {
 
 uint64_t sn_call_own_bytes(const sn_route *route, const sn_step *step, const bool *adds) {
   if (!sn__call_is_backward(step) || !adds[step->layer] || !sn_call_trains(route, step->layer)) return 0;
-  return route->net->layers[sn_call_owner(route->net, step->layer)].parameters * sizeof(float);
+  return route->layers[sn_call_owner(route->net, step->layer)].parameters * sizeof(float);
 }
 
 uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_t batches, const bool *adds) {
@@ -105,5 +105,5 @@ uint64_t sn_call_aside_bytes(const sn_route *route, const sn_step *step, uint32_
   if (batches < 2 || !sn__call_is_backward(step) || route->weight_gradient[owner] != SN_NONE || adds[step->layer] ||
       !sn_call_trains(route, step->layer))
     return 0;
-  return route->net->layers[owner].parameters * sizeof(float);
+  return route->layers[owner].parameters * sizeof(float);
 }

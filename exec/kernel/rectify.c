@@ -18,15 +18,15 @@ static bool is_in_place(const sn_route *route, const sn_layer *act, sn_pass pass
 }
 
 float sn_rectify_ceiling(const sn_route *route, const sn_step *step) {
-  const sn_layer *act = sn_rectifier_of(route->net, &route->net->layers[step->layer]);
+  const sn_layer *act = sn_rectifier_of(route->net, &route->layers[step->layer]);
   if (!act || step->kernel != SN_WHOLE || step->pass == SN_UPDATE) return 0;
   if (step->pass == SN_FORWARD && !is_in_place(route, act, SN_FORWARD)) return 0;
   return act->attr->act == SN_ACT_RELU6 ? 6 : INFINITY;
 }
 
 bool sn_rectify_spares(const sn_route *route, const sn_step *step) {
-  const sn_layer *act = &route->net->layers[step->layer];
+  const sn_layer *act = &route->layers[step->layer];
   if (act->op != SN_ACT || step->kernel != SN_WHOLE || step->pass == SN_UPDATE) return false;
   const uint32_t maker = sn_layer_input(route->net, act, 0)->producer;
-  return sn_rectifier_of(route->net, &route->net->layers[maker]) == act && is_in_place(route, act, step->pass);
+  return sn_rectifier_of(route->net, &route->layers[maker]) == act && is_in_place(route, act, step->pass);
 }

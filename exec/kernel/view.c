@@ -130,7 +130,7 @@ void sn_call_gather_input(const sn_route *route, uint32_t value, const float *st
 }
 
 uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step) {
-  const sn_layer *layer = &route->net->layers[step->layer];
+  const sn_layer *layer = &route->layers[step->layer];
   if (!sn__call_is_backward(step) || layer->n_outputs == 0) return 0;
   const uint32_t value = layer->first_output;
   if (route->gradient[value] == SN_NONE) return 0;
@@ -138,7 +138,7 @@ uint64_t sn_call_gathered_bytes(const sn_route *route, const sn_step *step) {
 }
 
 uint64_t sn_call_gathered_input_bytes(const sn_route *route, const sn_step *step, uint32_t i) {
-  const uint32_t value = route->net->inputs[route->net->layers[step->layer].first_input + i];
+  const uint32_t value = route->net->inputs[route->layers[step->layer].first_input + i];
   const bool runs = step->kernel == SN_WHOLE || step->kernel == SN_FILTER_GRADIENT;
   if (!runs || step->pass == SN_UPDATE || !sn__call_reads(route, step, route->output[value])) return 0;
   return view_of_value(route, value).moves == 0 ? 0 : route->net->values[value].bytes;
@@ -155,7 +155,7 @@ static uint64_t common(uint64_t a, uint64_t b) {
 
 void sn_call_sum(const sn_route *route, const sn_step *step, unsigned char *const *place) {
   const sn_sum *sum = &route->sums[step->sum];
-  const uint32_t value = route->net->inputs[route->net->layers[step->layer].first_input];
+  const uint32_t value = route->net->inputs[route->layers[step->layer].first_input];
   const sn_summand parts[3] = {sum->earlier, sum->later, sum->to};
   view views[3];
   float *storage[3];

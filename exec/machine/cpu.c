@@ -217,10 +217,10 @@ static float *state_of(const sn_state *s, uint32_t state, uint64_t offset) {
 static sn_call make_call(const sn_cpu *cpu, const sn_instr *i, double *loss) {
   const sn_route *route = cpu->play->plan->route;
   const sn_step *step = &route->steps[i->id];
-  const sn_layer *layer = &route->net->layers[step->layer];
+  const sn_layer *layer = &route->layers[step->layer];
   sn_state *s = cpu->state;
   uint32_t owner = sn_call_owner(route->net, step->layer);
-  bool any = route->net->layers[owner].parameters > 0, trained = sn_call_trains(route, step->layer);
+  bool any = route->layers[owner].parameters > 0, trained = sn_call_trains(route, step->layer);
   uint64_t offset = s->parameter_offset[owner];
   return (sn_call){.net = route->net,
                    .layer = step->layer,
@@ -312,7 +312,7 @@ static void carry_gradients(const job *j, carrier carry) {
     carry(gradients, (float *)(void *)p->place[t], count, p->batches);
     gradients += count;
   }
-  if (j->aside) carry(gradients, j->aside, route->net->layers[owner].parameters, p->batches);
+  if (j->aside) carry(gradients, j->aside, route->layers[owner].parameters, p->batches);
 }
 
 /* An update takes what backward has left in tensors of the graph; where gradients are added up, it is not there. */
@@ -351,7 +351,7 @@ static float *take_room(sn_call *call, uint64_t bytes) {
 
 /* What is a view is gathered. A gradient that is passed on is there. */
 static void gather_views(const sn_route *route, const sn_step *step, sn_call *call) {
-  const sn_layer *layer = &route->net->layers[call->layer];
+  const sn_layer *layer = &route->layers[call->layer];
   bool passes_on = sn_dialect_rule(route->dialect, route->net, layer)->gradient == SN_GRAD_PASS_ON;
   float *room = take_room(call, sn_call_gathered_bytes(route, step));
   if (passes_on) call->dx[0] = NULL;

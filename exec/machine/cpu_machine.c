@@ -25,7 +25,7 @@ static sn_status offer(void *self, sn_costs *costs, sn_err *err) {
   const cpu_machine *m = self;
   (void)err;
   sn_costs_set_layouts(costs, sn_cpu_kernels_layouts(m->kernels));
-  for (uint32_t layer = 1; layer < m->cpu.route->net->n_layers; layer++) {
+  for (uint32_t layer = 1; layer < m->cpu.route->n_layers; layer++) {
     sn_costs_keep_smallest(costs, layer);
     for (sn_pass pass = 0; pass < SN_PASSES; pass++)
       sn_costs_set_scratch(costs, layer, pass, sn_cpu_kernels_scratch(m->kernels, layer, pass, SN_STEP_WHOLE));

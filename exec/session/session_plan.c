@@ -29,7 +29,7 @@ static sn_status plan_rooms(const sn_session *s, const sn_route *route, sn_costs
   if (!adds) return sn_fail_memory(err);
   for (uint32_t i = 0; i < route->first_update; i++) {
     const sn_step *step = &route->steps[i];
-    for (uint32_t n = 0; n < route->net->layers[step->layer].n_inputs; n++)
+    for (uint32_t n = 0; n < route->layers[step->layer].n_inputs; n++)
       add_room(costs, step, sn_call_gathered_input_bytes(route, step, n));
     add_room(costs, step, sn_call_gathered_bytes(route, step));
     add_room(costs, step, sn_call_own_bytes(route, step, adds));

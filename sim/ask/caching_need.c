@@ -73,7 +73,7 @@ static void add_pieces(blocks *b, uint32_t step, const sn_parameter *parameter, 
 static void add_state(blocks *b, const sn_device *device) {
   const sn_route *r = b->route;
   for (uint32_t s = 0; s < r->first_backward; s++)
-    if (r->net->layers[r->steps[s].layer].op == SN_FC) {
+    if (r->layers[r->steps[s].layer].op == SN_FC) {
       add_made(b, s, device->blas_workspace_bytes);
       break;
     }
@@ -81,7 +81,7 @@ static void add_state(blocks *b, const sn_device *device) {
   for (uint32_t s = 0; s < r->n_steps; s++) {
     const sn_step *step = &r->steps[s];
     sn_parameter parameters[SN_PARAMETER_TENSORS];
-    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameters_of(&r->net->layers[step->layer], parameters) : 0;
+    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameters_of(&r->layers[step->layer], parameters) : 0;
     for (uint32_t n = 0; n < pieces; n++) {
       bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
       if (first_use) add_pieces(b, s, &parameters[n], &tables);
@@ -91,7 +91,7 @@ static void add_state(blocks *b, const sn_device *device) {
 
 static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *device, const sn_options *options,
                              sn_err *err) {
-  size_t layers = route->net->n_layers;
+  size_t layers = route->n_layers;
   *b = (blocks){.route = route,
                 .context_bytes = sn_device_context(device, route->net, true),
                 .options = options,

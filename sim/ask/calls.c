@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 80 };
+enum { COLUMNS = 80, PATH = 256 };
 
 typedef struct text {
   const char **lines;
@@ -81,7 +81,7 @@ static void write_run(const sn__block *blocks, uint32_t from, uint32_t end, uint
   while (low > 0 && same_parent(blocks[low - 1].path, blocks[from].path)) low--;
   while (high < n && same_parent(blocks[high].path, blocks[from].path)) high++;
   uint32_t base = place_of(blocks[low].path).number == 1 ? 1 : 0; /* a ModuleDict, which is not indexed */
-  char parent[SN_MODULE_TEXT + 64], all[SN_MODULE_TEXT + 96];
+  char parent[PATH + 64], all[PATH + 96];
   write_python(blocks[from].path, first.parent, parent, sizeof parent);
   bool whole = low == from && high == end && first.number == base,
        dict = base == 1 && !isdigit((unsigned char)blocks[from].path[first.parent + 1]);
@@ -123,7 +123,7 @@ static void write_item(const sn__block *blocks, uint32_t from, uint32_t end, uin
 
 /* "for block in ..:" over the blocks that are chosen, or those that are not. */
 static void add_loop(text *t, const sn__blocks *b, bool chosen) {
-  enum { ROOM = SN_MODULE_TEXT + 128 };
+  enum { ROOM = PATH + 128 };
   char line[COLUMNS + ROOM], item[ROOM];
   uint32_t items = 0, only = 0, only_end = 0;
   for (uint32_t i = 0, end; i < b->count; i = end) {
@@ -168,22 +168,17 @@ static bool spans_blocks(const sn__blocks *b) {
 
 /* Where what runs again as one begins: a block, or a module ahead of all blocks. */
 static void write_begin(const sn__blocks *b, uint32_t region, char *to, size_t room) {
-  const sn_net *net = b->route->net;
-  char path[SN_MODULE_TEXT];
   uint32_t unit = 0;
   while (b->region[unit] != region) unit++;
-  const sn_layer *layer = &net->layers[b->route->steps[b->units.first[unit]].layer];
-  if (!sn_module_block(net, layer->name, path)) {
-    sn_module_path(net, layer->name, path);
-    char *dot = layer->parameters == 0 ? strrchr(path, '.') : NULL; /* it may be no module of its own */
-    if (dot) *dot = '\0';
-  }
-  write_python(path, strlen(path), to, room);
+  const sn_layer *layer = &b->route->layers[b->route->steps[b->units.first[unit]].layer];
+  const char *path = layer->block ? layer->block : layer->module;
+  const char *dot = layer->block || layer->parameters > 0 ? NULL : strrchr(path, '.'); /* it may be no module */
+  write_python(path, dot ? (size_t)(dot - path) : strlen(path), to, room);
 }
 
 /* Checkpoints around several blocks each: whoever calls them has to call them in one function. */
 static void add_spans(text *t, const sn__blocks *b) {
-  enum { ROOM = SN_MODULE_TEXT + 64 };
+  enum { ROOM = PATH + 64 };
   char first[ROOM], last[ROOM];
   for (uint32_t i = 0, end; i < b->count; i = end) {
     end = i + 1;
@@ -240,9 +235,8 @@ static bool alike(const char *a, const char *b) {
   }
 }
 
-static const char *step_name(const sn__blocks *b, uint32_t step, char *to) {
-  const sn_net *net = b->route->net;
-  return sn_module_path(net, net->layers[b->route->steps[step].layer].name, to);
+static const char *step_name(const sn__blocks *b, uint32_t step) {
+  return b->route->layers[b->route->steps[step].layer].module;
 }
 
 /* The end of what runs again as one from a unit on. */
@@ -254,24 +248,20 @@ static uint32_t region_end(const sn__blocks *b, uint32_t unit) {
 
 /* Whether the first and the last layers of two regions are named alike. */
 static bool regions_alike(const sn__blocks *b, uint32_t u, uint32_t v) {
-  char x[SN_MODULE_TEXT], y[SN_MODULE_TEXT];
   const uint32_t *first = b->units.first;
-  if (!alike(step_name(b, first[u], x), step_name(b, first[v], y))) return false;
-  step_name(b, first[region_end(b, u)] - 1, x);
-  return alike(x, step_name(b, first[region_end(b, v)] - 1, y));
+  return alike(step_name(b, first[u]), step_name(b, first[v])) &&
+         alike(step_name(b, first[region_end(b, u)] - 1), step_name(b, first[region_end(b, v)] - 1));
 }
 
 /* What runs again and is of no chosen block; regions alike behind one another in one line. */
 static void add_others(text *t, const sn__blocks *b) {
-  char from[SN_MODULE_TEXT], to[SN_MODULE_TEXT];
   bool told = false;
   for (uint32_t u = 0, end; u < b->units.count; u = end) {
     end = u + 1;
     if (!b->is_other[u]) continue;
     uint32_t more = 0;
     end = region_end(b, u);
-    step_name(b, b->units.first[u], from);
-    step_name(b, b->units.first[end] - 1, to);
+    const char *from = step_name(b, b->units.first[u]), *to = step_name(b, b->units.first[end] - 1);
     for (; end < b->units.count && b->is_other[end] && regions_alike(b, u, end); more++) end = region_end(b, end);
     if (!told) add(t, "# checkpoint(f, x, use_reentrant=False), where f calls one after the other:");
     told = true;

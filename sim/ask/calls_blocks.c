@@ -20,34 +20,28 @@ static void find_regions(const sn_plan *plan, sn__blocks *b) {
   }
 }
 
-/* The block of a forward step, by number; SN_NONE: of none. A branch may return to the block ahead of the last. */
+/* The block of a forward step, by number. A branch may return to the block ahead of the last. */
 static uint32_t find_block(sn__blocks *b, const char *path) {
   enum { BACK = 2 };
   for (uint32_t k = 1; k <= BACK && k <= b->count; k++)
-    if (b->all[b->count - k].path && strcmp(b->all[b->count - k].path, path) == 0) return b->count - k;
-  size_t room = strlen(path) + 1;
-  char *copy = malloc(room);
-  if (!copy) return SN_NONE;
-  memcpy(copy, path, room);
-  b->all[b->count] = (sn__block){.path = copy, .region = SN_NONE};
+    if (strcmp(b->all[b->count - k].path, path) == 0) return b->count - k;
+  b->all[b->count] = (sn__block){.path = path, .region = SN_NONE};
   return b->count++;
 }
 
-static sn_status find_blocks(sn__blocks *b, uint32_t *of_step, sn_err *err) {
+static void find_blocks(sn__blocks *b, uint32_t *of_step) {
   const sn_route *route = b->route;
-  char path[SN_MODULE_TEXT];
   for (uint32_t s = 0; s < route->first_backward; s++) {
     of_step[s] = SN_NONE;
-    if (!sn_module_block(route->net, route->net->layers[route->steps[s].layer].name, path)) continue;
+    const char *path = route->layers[route->steps[s].layer].block;
+    if (!path) continue;
     uint32_t block = of_step[s] = find_block(b, path), unit = sn_units_of(&b->units, route, s);
-    if (block == SN_NONE) return sn_fail_memory(err);
     b->all[block].steps++;
     if (unit == b->units.count || b->region[unit] == SN_NONE) continue;
     b->all[block].rerun++;
     if (b->all[block].region == SN_NONE) b->all[block].region = b->region[unit];
   }
   for (uint32_t i = 0; i < b->count; i++) b->chosen += sn__block_is_chosen(&b->all[i]);
-  return SN_OK;
 }
 
 static void find_others(sn__blocks *b, const uint32_t *of_step) {
@@ -70,14 +64,14 @@ sn_status sn__blocks_find(const sn_plan *plan, sn__blocks *b, sn_err *err) {
     sn_fail_memory(err);
   } else {
     find_regions(plan, b);
-    if (find_blocks(b, of_step, err) == SN_OK) find_others(b, of_step);
+    find_blocks(b, of_step);
+    find_others(b, of_step);
   }
   free(of_step);
   return err->code;
 }
 
 void sn__blocks_clear(sn__blocks *b) {
-  for (uint32_t i = 0; i < b->count; i++) free(b->all[i].path);
   free(b->all);
   free(b->is_other);
   free(b->region);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct sn__block {
-  char *path;
+  const char *path;      /* the route's */
   uint32_t steps, rerun; /* forward steps; of these in units that run again */
   uint32_t region;       /* the backward step ahead of which the first of them does; SN_NONE: none does */
 } sn__block;

@@ -114,7 +114,7 @@ static const char *advise_eager(const walk *w, uint32_t tensor) {
 static const char *advise(const walk *w, uint32_t tensor) {
   const resident *r = &w->tensors[tensor];
   const sn_tensor *t = &w->route->tensors[tensor];
-  const sn_op_info *op = sn_op_of(&w->route->net->layers[t->layer]);
+  const sn_op_info *op = sn_op_of(&w->route->layers[t->layer]);
   bool used_here = r->next_step == w->peak_step && r->first_use <= w->peak_step;
   bool live = w->strategy.liveness == SN_LIVENESS_FULL;
   if (live ? used_here : used_here && r->last_use >= w->peak_step) return NEEDED;
@@ -136,7 +136,7 @@ static const char *producer_name(const walk *w, uint32_t tensor, sn_arena *arena
   if (w->route->tensors[tensor].role == SN_CARRIED) return "the iteration before";
   if (writer == SN_NONE) return "not yet written";
   const sn_step *step = &w->route->steps[writer];
-  return sn_arena_print(arena, "%s %s", w->route->net->layers[step->layer].name, sn_pass_name(step->pass));
+  return sn_arena_print(arena, "%s %s", w->route->layers[step->layer].name, sn_pass_name(step->pass));
 }
 
 /* A tensor at the peak; qsort keeps no order of its own, so ties end with the tensor's number. */

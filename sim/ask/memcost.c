@@ -28,8 +28,7 @@ static void count_steps(const sn_route *r, sn_memcost *m) {
   m->forward = r->first_backward;
   m->backward = r->first_update - r->first_backward;
   m->sums = 0;
-  for (uint32_t s = r->first_backward; s < r->first_update; s++)
-    m->sums += r->net->layers[r->steps[s].layer].op == SN_FORK;
+  for (uint32_t s = r->first_backward; s < r->first_update; s++) m->sums += r->layers[r->steps[s].layer].op == SN_FORK;
   m->backward -= m->sums;
 }
 

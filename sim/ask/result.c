@@ -38,7 +38,7 @@ static uint32_t count_steps(const sn_result_source *s) {
 
 static const sn_layer *layer_of(const sn_result_source *s, uint32_t step) {
   const sn_route *route = s->plan->route;
-  return &route->net->layers[route->steps[step].layer];
+  return &route->layers[route->steps[step].layer];
 }
 
 uint32_t sn_result_peak(const sn_plan *plan, const sn_step_use *use) {
@@ -57,7 +57,7 @@ static uint64_t fork_bytes(const sn_plan *plan, uint32_t step) {
     if (i->step == step && live == plan->use[step].tensor_bytes) break;
     if (i->kind != SN_ALLOC && i->kind != SN_RELEASE) continue;
     const sn_tensor *t = &route->tensors[i->id];
-    bool copy = t->role == SN_VALUE && route->net->layers[t->layer].op == SN_FORK;
+    bool copy = t->role == SN_VALUE && route->layers[t->layer].op == SN_FORK;
     live = i->kind == SN_ALLOC ? live + t->bytes : live - t->bytes;
     if (copy) copies = i->kind == SN_ALLOC ? copies + t->bytes : copies - t->bytes;
   }
@@ -208,7 +208,7 @@ static void add_times(const sn_result_source *s, sn_result *r) {
   r->events = trace->events;
   r->images_per_second = 0;
   if (r->iteration_ns > 0)
-    r->images_per_second = (double)batches * s->plan->route->net->batch / ((double)r->iteration_ns / 1e9);
+    r->images_per_second = (double)batches * s->plan->route->batch / ((double)r->iteration_ns / 1e9);
 }
 
 static void add_step_times(const sn_result_source *s, sn_step_row *rows, uint32_t n) {
@@ -309,7 +309,7 @@ sn_status sn_result_add_tensors(const sn_route *route, sn_arena *arena, sn_run *
     rows[t] = (sn_tensor_row){.id = t,
                               .name = sn_arena_text(arena, sn_tensor_name(route, t, name, sizeof name)),
                               .kind = sn_role_name(tensor->role),
-                              .layer = sn_arena_text(arena, route->net->layers[tensor->layer].name),
+                              .layer = sn_arena_text(arena, route->layers[tensor->layer].name),
                               .bytes = tensor->bytes};
     if (!rows[t].name || !rows[t].layer) return sn_fail_memory(err);
   }

@@ -2,7 +2,6 @@
  * is put to a group by the unit of the layer that it is of. */
 #include "sim/ask/where.h"
 
-#include "models/modules.h"
 #include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
 #include "sim/policy/units.h"
@@ -30,12 +29,18 @@ typedef enum kind {
   KINDS
 } kind;
 
+/* The first characters of a path. */
+typedef struct path {
+  const char *text;
+  size_t length;
+} path;
+
 typedef struct group {
   kind kind;
-  char stage[SN_MODULE_TEXT]; /* of a STAGE */
-  uint32_t rows, columns;     /* of a SIZE */
-  uint32_t units, last_unit;  /* how many of them, and the one counted last */
-  bool wide;                  /* some of its numbers have four bytes */
+  path stage;                /* of a STAGE; else empty */
+  uint32_t rows, columns;    /* of a SIZE */
+  uint32_t units, last_unit; /* how many of them, and the one counted last */
+  bool wide;                 /* some of its numbers have four bytes */
   uint64_t bytes;
 } group;
 
@@ -56,28 +61,37 @@ typedef struct search {
 /* ---- units ---- */
 
 static const sn_layer *layer_at(const search *s, uint32_t step) {
-  return &s->route->net->layers[s->route->steps[step].layer];
+  return &s->route->layers[s->route->steps[step].layer];
 }
 
-/* The path of the module whose children a layer's block is one of; "" where that is the model, or all its features. */
-static void find_stage(const sn_net *net, const sn_layer *layer, char *stage) {
-  *stage = '\0';
-  if (!sn_module_block(net, layer->name, stage)) return;
-  char *dot = strrchr(stage, '.');
-  *(dot ? dot : stage) = '\0';
-  if (strcmp(stage, "features") == 0) *stage = '\0';
+static bool is_path(path p, const char *text) {
+  return strlen(text) == p.length && strncmp(p.text, text, p.length) == 0;
+}
+
+/* As texts, in alphabetical order. */
+static int compare_paths(path a, path b) {
+  size_t both = a.length < b.length ? a.length : b.length;
+  int order = both > 0 ? strncmp(a.text, b.text, both) : 0;
+  return order ? order : (int)(a.length > b.length) - (int)(a.length < b.length);
+}
+
+/* The path of the module whose children a layer's block is one of; empty where that is the model, or all its features.
+ */
+static path stage_of(const sn_layer *layer) {
+  const char *dot = layer->block ? strrchr(layer->block, '.') : NULL;
+  path stage = {dot ? layer->block : "", dot ? (size_t)(dot - layer->block) : 0};
+  return is_path(stage, "features") ? (path){"", 0} : stage;
 }
 
 /* Blocks that the module has, which stand one behind the other. */
-static uint32_t count_blocks(const sn_net *net, const char *stage) {
-  char block[SN_MODULE_TEXT], last[SN_MODULE_TEXT] = "", of[SN_MODULE_TEXT];
+static uint32_t count_blocks(const sn_route *route, path stage) {
+  const char *last = "";
   uint32_t count = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) {
-    if (net->layers[i].op == SN_FORK) continue;
-    find_stage(net, &net->layers[i], of);
-    if (strcmp(of, stage) != 0 || !sn_module_block(net, net->layers[i].name, block)) continue;
-    count += strcmp(block, last) != 0;
-    memcpy(last, block, sizeof last);
+  for (uint32_t i = 0; i < route->n_layers; i++) {
+    const sn_layer *layer = &route->layers[i];
+    if (layer->op == SN_FORK || !layer->block || compare_paths(stage_of(layer), stage) != 0) continue;
+    count += strcmp(layer->block, last) != 0;
+    last = layer->block;
   }
   return count;
 }
@@ -120,7 +134,7 @@ static group *find_group(search *s, const group *like) {
   for (uint32_t i = 0; i < s->count; i++) {
     group *g = &s->groups[i];
     if (g->kind == like->kind && g->rows == like->rows && g->columns == like->columns &&
-        strcmp(g->stage, like->stage) == 0)
+        compare_paths(g->stage, like->stage) == 0)
       return g;
   }
   if (s->count == s->room) {
@@ -149,21 +163,25 @@ static void put_kind(search *s, kind k, uint64_t bytes, bool wide) {
   put(s, &like, SN_NONE, bytes, wide);
 }
 
+/* Four bytes an element. */
+static bool is_wide(const sn_layer *layer, uint64_t bytes) {
+  sn_shape out = layer->out;
+  return bytes >= UINT64_C(4) * out.n * out.c * out.h * out.w;
+}
+
 /* What forward has left there for backward, or for who reads it next. */
 static void put_kept(search *s, uint32_t tensor) {
-  const sn_net *net = s->route->net;
   const sn_tensor *t = &s->route->tensors[tensor];
-  const sn_layer *layer = &net->layers[t->layer];
+  const sn_layer *layer = &s->route->layers[t->layer];
   uint32_t step = s->route->forward_step[t->layer];
   uint32_t unit = step == SN_NONE ? s->units.count : sn_units_of(&s->units, s->route, step);
   kind k = s->of_unit[unit].kind;
-  group staged = {.kind = STAGE};
-  if (k == SIZE) find_stage(net, layer, staged.stage);
+  const group staged = {.kind = STAGE, .stage = k == SIZE ? stage_of(layer) : (path){"", 0}};
   bool sequence = k == ATTENTIONS || k == MLPS;
-  if (*staged.stage)
+  if (staged.stage.length > 0)
     put(s, &staged, unit, t->bytes, false);
   else if (sequence && layer->op == SN_JOIN && t->role == SN_VALUE)
-    put_kind(s, RESIDUAL, t->bytes, t->bytes >= net->values[layer->first_output].bytes);
+    put_kind(s, RESIDUAL, t->bytes, is_wide(layer, t->bytes));
   else
     put(s, &s->of_unit[unit], unit, t->bytes, false);
 }
@@ -207,13 +225,11 @@ static void put_all(search *s) {
 
 static const char *moment_of(const search *s, sn_arena *arena) {
   const sn_step *step = &s->route->steps[s->peak];
-  const sn_net *net = s->route->net;
-  char path[SN_MODULE_TEXT];
-  sn_module_path(net, net->layers[step->layer].name, path);
+  const char *module = s->route->layers[step->layer].module;
   if (step->pass == SN_UPDATE) return "in the update";
-  if (step->pass == SN_FORWARD) return sn_arena_print(arena, "in forward of %s", path);
+  if (step->pass == SN_FORWARD) return sn_arena_print(arena, "in forward of %s", module);
   uint32_t far = s->peak - s->route->first_backward, all = s->route->first_update - s->route->first_backward;
-  return far <= all / 20 ? "when backward begins" : sn_arena_print(arena, "in backward of %s", path);
+  return far <= all / 20 ? "when backward begins" : sn_arena_print(arena, "in backward of %s", module);
 }
 
 /* ---- in words ---- */
@@ -226,10 +242,8 @@ static const char *resident_name(const search *s, sn_arena *arena) {
 
 /* A single unit is told by its first and last layer, where that is short. */
 static const char *range_name(const search *s, uint32_t unit, const char *kept, sn_arena *arena) {
-  const sn_net *net = s->route->net;
-  char first[SN_MODULE_TEXT], last[SN_MODULE_TEXT];
-  sn_module_path(net, layer_at(s, s->units.first[unit])->name, first);
-  sn_module_path(net, layer_at(s, s->units.first[unit + 1] - 1)->name, last);
+  const char *first = layer_at(s, s->units.first[unit])->module,
+             *last = layer_at(s, s->units.first[unit + 1] - 1)->module;
   return sn_arena_print(arena, "%s%s .. %s", kept, first, last);
 }
 
@@ -242,8 +256,9 @@ static const char *kept_name(const search *s, const group *g, sn_arena *arena) {
                           g->columns);
   if (g->kind == ATTENTIONS) return sn_arena_print(arena, "%s%" PRIu32 " attention%s", kept, g->units, plural);
   if (g->kind == MLPS) return sn_arena_print(arena, "%s%" PRIu32 " MLP%s", kept, g->units, plural);
-  uint32_t blocks = count_blocks(s->route->net, g->stage);
-  return sn_arena_print(arena, "%s%s, %" PRIu32 " block%s", kept, g->stage, blocks, blocks == 1 ? "" : "s");
+  uint32_t blocks = count_blocks(s->route, g->stage);
+  return sn_arena_print(arena, "%s%.*s, %" PRIu32 " block%s", kept, (int)g->stage.length, g->stage.text, blocks,
+                        blocks == 1 ? "" : "s");
 }
 
 static const char *name_of(const search *s, const group *g, sn_arena *arena) {
@@ -258,8 +273,8 @@ static const char *name_of(const search *s, const group *g, sn_arena *arena) {
 }
 
 static bool predicts_positions(const search *s) {
-  for (uint32_t i = 0; i < s->route->net->n_layers; i++)
-    if (s->route->net->layers[i].op == SN_SOFTMAX && s->route->net->layers[i].attr->positions) return true;
+  for (uint32_t i = 0; i < s->route->n_layers; i++)
+    if (s->route->layers[i].op == SN_SOFTMAX && s->route->layers[i].attr->positions) return true;
   return false;
 }
 
@@ -290,7 +305,7 @@ static int compare_groups(const void *a, const void *b) {
   const group *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
   if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
-  int stages = strcmp(x->stage, y->stage);
+  int stages = compare_paths(x->stage, y->stage);
   return stages ? stages : (int)(x->rows < y->rows) - (int)(x->rows > y->rows);
 }
 

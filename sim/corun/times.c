@@ -68,7 +68,7 @@ static bool find_times(maker *m, const sn_step *step, sn_step_part part, const c
     ns[p] = sn_scaling_ns(cores, &law, p);
     share[p] = (uint16_t)sn_scaling_share(cores, &law, p);
   }
-  const sn__measured_op op = {shape, m->route->net->layers[step->layer].op, step->pass, part};
+  const sn__measured_op op = {shape, m->route->layers[step->layer].op, step->pass, part};
   bool measured =
       m->calibration && sn__measured_times(m->calibration, &op, most, (sn__measured_ns){ns, spread_ns, share});
   sn_climb climb = sn_climb_up(ns, cores->count, m->interval);
@@ -105,7 +105,7 @@ static bool grow(maker *m) {
 /* The class of an operation, made where there is none yet; SN_NONE: out of memory. */
 static uint32_t find_class(maker *m, const sn_step *step, sn_step_part part) {
   char key[KEY], shape[SN_SHAPE_TEXT];
-  const sn_layer *layer = &m->route->net->layers[step->layer];
+  const sn_layer *layer = &m->route->layers[step->layer];
   sn_timing_shape(m->route->net, layer, step->pass, m->optimizer, shape, sizeof shape);
   snprintf(key, sizeof key, "%d %d %s", (int)step->pass, (int)part, shape);
   uint32_t slot = slot_of(m, key), index = m->times->n_classes;

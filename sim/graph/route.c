@@ -532,6 +532,10 @@ static void free_room(sn__route_maker *b) {
 
 static void hand_over(const sn__route_maker *b, sn_arena *arena) {
   sn_route *r = b->route;
+  r->name = b->net->name;
+  r->batch = b->net->batch;
+  r->n_layers = b->net->n_layers;
+  r->layers = b->net->layers;
   r->net = b->net;
   r->steps = b->steps;
   r->accesses = b->accesses;
@@ -593,6 +597,22 @@ sn_route *sn_route_new_for(const sn_net *net, sn_dialect_id dialect, sn_order or
                            const uint64_t *workspace, sn_err *err) {
   return make_route(net, &(wish){.dialect = dialect, .order = order, .iteration = iteration, .workspace = workspace},
                     err);
+}
+
+static uint32_t first_access(const sn_route *route, uint32_t step, bool reads) {
+  const sn_step *s = &route->steps[step];
+  for (const sn_access *a = &route->accesses[s->first_access]; a < &route->accesses[s->first_access + s->n_accesses];
+       a++)
+    if (reads == (a->mode == SN_READ)) return a->tensor;
+  return SN_NONE;
+}
+
+uint32_t sn_route_first_read(const sn_route *route, uint32_t step) {
+  return first_access(route, step, true);
+}
+
+uint32_t sn_route_first_made(const sn_route *route, uint32_t step) {
+  return first_access(route, step, false);
 }
 
 void sn_route_free(sn_route *route) {

@@ -139,7 +139,12 @@ typedef struct sn_sum {
 typedef enum sn_order { SN_ORDER_ROUTE, SN_ORDER_POST, SN_ORDER_SERIAL, SN_ORDER_BFS, SN_ORDERS } sn_order;
 
 typedef struct sn_route {
-  const sn_net *net; /* looked at; must outlive the route */
+  const char *name; /* of the network or recording */
+  uint32_t batch;   /* images of an iteration */
+  uint32_t n_layers;
+  const sn_layer *layers; /* of steps and tensors: their names, modules, operators and sizes. Behind who makes the
+                             route nobody looks for values at their inputs and outputs */
+  const sn_net *net;      /* what back ends compute, and what costs are made of */
   const sn_dialect *dialect;
   uint32_t first_backward; /* steps[0 ..] are forward, */
   uint32_t first_update; /* steps[first_backward ..] backward, steps[first_update ..] updates. by_kernel: updates stand
@@ -197,6 +202,11 @@ sn_status sn_route_take(sn_route *route, sn_err *err);
 static inline uint32_t sn_route_steps_that_matter(const sn_route *route) {
   return route->dialect->eager ? route->n_steps : route->first_update;
 }
+
+/* The first tensor that a step reads, and the first that it makes; SN_NONE where it has none: the input batch is no
+ * tensor. */
+uint32_t sn_route_first_read(const sn_route *route, uint32_t step);
+uint32_t sn_route_first_made(const sn_route *route, uint32_t step);
 
 enum { SN_TENSOR_NAME = 160 };
 

@@ -24,7 +24,7 @@ char *sn_tensor_name(const sn_route *route, uint32_t tensor, char *text, size_t 
   static const char *const suffixes[SN_ROLES] = {"y", "dx", "saved", "dw", "scratch", "before"};
   bool carried = route->tensors[tensor].role == SN_CARRIED;
   const sn_tensor *t = &route->tensors[carried ? route->tensors[tensor].port : tensor];
-  const sn_layer *layer = &route->net->layers[t->layer];
+  const sn_layer *layer = &route->layers[t->layer];
   uint32_t saved = sn_saving_count(sn_dialect_rule(route->dialect, route->net, layer)->saves);
   uint32_t scratch = sn_dialect_rule(route->dialect, route->net, layer)->scratch;
   const uint32_t siblings[SN_ROLES] = {layer->n_outputs, layer->n_inputs, saved, 1, scratch, 1};
@@ -55,7 +55,7 @@ const char *sn_step_op_name(const sn_route *route, const sn_step *step) {
                                         [SN_ADD_TO_PARAMETER] = "ADD"};
   bool own =
       step->kernel == SN_WHOLE || (step->kernel != SN_FLATTEN && step->kernel != SN_CAST && !route->dialect->by_kernel);
-  return own ? sn_op_of(&route->net->layers[step->layer])->name : kernels[step->kernel];
+  return own ? sn_op_of(&route->layers[step->layer])->name : kernels[step->kernel];
 }
 
 const char *sn_role_name(sn_role role) {

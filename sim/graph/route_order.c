@@ -103,7 +103,7 @@ static sn_status post_order(sn_route *route, uint32_t *order, sn_err *err) {
   w.follows = calloc(route->n_steps, sizeof *w.follows);
   w.entered = calloc(route->n_steps, sizeof *w.entered);
   w.stack = calloc(route->n_steps, sizeof *w.stack);
-  uint32_t *last = calloc(route->net->n_layers, sizeof *last);
+  uint32_t *last = calloc(route->n_layers, sizeof *last);
   bool good = w.writer && w.follows && w.entered && w.stack && last;
   if (good) {
     find_writers(&w);

@@ -33,6 +33,8 @@ static sn_route *resize(sn_arena *arena, const sn_route *known, const sn_net *ne
   sn_tensor *tensors = sn_arena_alloc(arena, known->n_tensors, sizeof *tensors);
   if (!route || !tensors) return NULL;
   *route = *known;
+  route->batch = net->batch;
+  route->layers = net->layers;
   route->net = net;
   route->tensors = tensors;
   route->tensor_bytes = 0;

@@ -266,7 +266,7 @@ static sn_status check_objects(checker *c, const sn_instr *i) {
   for (uint32_t a = 0; a < n; a++) {
     object_state *o = &c->objects[accesses[a].object];
     bool writes = accesses[a].mode != SN_READ;
-    const char *layer = c->route->net->layers[accesses[a].object / SN_OBJECT_KINDS].name;
+    const char *layer = c->route->layers[accesses[a].object / SN_OBJECT_KINDS].name;
     const char *what = sn_object_kind_name((sn_object_kind)(accesses[a].object % SN_OBJECT_KINDS));
     if (writes ? !behind(c, i->lane, o->touched.of) : !behind_moment(c, i->lane, o->wrote))
       return reject(c, SN_RULE_FENCES, "the %s of %s are %s without a fence behind another lane's use", what, layer,
@@ -467,7 +467,7 @@ static bool make_room(checker *c) {
   c->touched = calloc((size_t)route->n_tensors * COPIES * c->n_lanes, sizeof *c->touched);
   bool good = c->fences && c->signalled && c->states && c->needs && c->touched;
   if (!good || !c->corun) return good;
-  c->objects = calloc((size_t)route->net->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
+  c->objects = calloc((size_t)route->n_layers * SN_OBJECT_KINDS, sizeof *c->objects);
   c->done = calloc((size_t)route->n_steps * SN_STEP_PARTS, sizeof *c->done);
   return c->objects && c->done;
 }

@@ -290,7 +290,7 @@ static void pick_algos(const lowering *l, const sn_op_node *node, uint8_t algo[2
                                                         SN_CONV_BACKWARD_DATA};
   const sn_step *step = &l->route->steps[node->step];
   algo[0] = algo[1] = SN_NO_ALGO;
-  if (!sn_op_of(&l->route->net->layers[step->layer])->convolves || step->pass == SN_UPDATE) return;
+  if (!sn_op_of(&l->route->layers[step->layer])->convolves || step->pass == SN_UPDATE) return;
   uint32_t n;
   const sn_conv_choice *choices = sn_costs_conv(l->wish->costs, step->layer, kernels[node->part], &n);
   algo[node->part == SN_STEP_FILTER] = (uint8_t)choices[n - 1].algo;
@@ -392,7 +392,7 @@ static sn_status allocate_all(lowering *l) {
   size_t blocks = (size_t)l->ops->n_lives + l->ops->n_ops;
   l->plan = calloc(1, sizeof *l->plan);
   l->resources =
-      calloc((size_t)l->route->n_tensors + (size_t)SN_OBJECT_KINDS * l->route->net->n_layers, sizeof *l->resources);
+      calloc((size_t)l->route->n_tensors + (size_t)SN_OBJECT_KINDS * l->route->n_layers, sizeof *l->resources);
   l->blocks = calloc(blocks + 1, sizeof *l->blocks);
   l->offsets = calloc(blocks + 1, sizeof *l->offsets);
   l->users_left = calloc((size_t)l->ops->n_lives + 1, sizeof *l->users_left);

@@ -133,10 +133,9 @@ static sn_status consider_all_standing(search *s) {
 /* ---- for the pool on offer ---- */
 
 static uint64_t largest_workspace(const search *s) {
-  const sn_net *net = s->route->net;
   uint64_t most = 0;
-  for (uint32_t i = 0; i < net->n_layers && s->wish->workspace != SN_WORKSPACE_NONE; i++)
-    if (sn_op_of(&net->layers[i])->convolves) most = sn_max(most, sn_costs_largest_workspace(s->wish->costs, i));
+  for (uint32_t i = 0; i < s->route->n_layers && s->wish->workspace != SN_WORKSPACE_NONE; i++)
+    if (sn_op_of(&s->route->layers[i])->convolves) most = sn_max(most, sn_costs_largest_workspace(s->wish->costs, i));
   return most;
 }
 

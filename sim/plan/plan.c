@@ -96,7 +96,7 @@ static bool write_steps(const sn_route *r, FILE *out) {
   bool good = fputs("\"steps\": [", out) >= 0;
   for (uint32_t s = 0; s < r->n_steps && good; s++) {
     const sn_step *step = &r->steps[s];
-    const sn_layer *layer = &r->net->layers[step->layer];
+    const sn_layer *layer = &r->layers[step->layer];
     good = fprintf(out, "%s\n{\"id\": %u, \"layer\": ", s ? "," : "", s + 1) > 0 && write_text(out, layer->name) &&
            fprintf(out, ", \"op\": \"%s\", \"pass\": \"%s\", \"reads\": [", sn_op_of(layer)->name,
                    sn_pass_name(step->pass)) > 0 &&

@@ -217,7 +217,7 @@ static sn_status same_step(reader *r, const cJSON *item, uint32_t index) {
   static const char *const keys[] = {"id", "layer", "op", "pass", "reads", "writes"};
   if (check_element(r, item, keys, 6, "steps", index, r->route->n_steps) != SN_OK) return r->err->code;
   const sn_step *step = &r->route->steps[index];
-  const sn_layer *layer = &r->route->net->layers[step->layer];
+  const sn_layer *layer = &r->route->layers[step->layer];
   uint64_t id = 0;
   if (sn_json_count(r->doc, item, "id", 1, UINT32_MAX, &id, r->err) != SN_OK) return r->err->code;
   if (id != index + 1 || !has_text(item, "layer", layer->name) || !has_text(item, "op", sn_op_of(layer)->name) ||
@@ -373,7 +373,7 @@ static sn_status read_part(const reader *r, const cJSON *item, sn_instr *instr) 
 static bool runs_kernel(const reader *r, const sn_instr *instr, sn_conv_kernel kernel) {
   const sn_step *step = &r->route->steps[instr->id];
   bool by_kernel = r->route->dialect->by_kernel, filter = kernel == SN_CONV_BACKWARD_FILTER;
-  if (!sn_op_of(&r->route->net->layers[step->layer])->convolves || step->kernel == SN_CAST) return false;
+  if (!sn_op_of(&r->route->layers[step->layer])->convolves || step->kernel == SN_CAST) return false;
   if (kernel == SN_CONV_FORWARD || step->pass != SN_BACKWARD)
     return kernel == SN_CONV_FORWARD && step->pass == SN_FORWARD;
   if (by_kernel) return step->kernel == (filter ? SN_FILTER_GRADIENT : SN_DATA_GRADIENT);
@@ -392,7 +392,7 @@ static sn_status read_algo(const reader *r, const cJSON *item, sn_conv_kernel ke
   if (!runs_kernel(r, instr, kernel))
     return sn_json_fail(r->doc, cJSON_GetObjectItemCaseSensitive(item, key), r->err,
                         "\"%s\" is the algorithm of a kernel that step %" PRIu32 ", %.80s %s (%s), has not", key,
-                        instr->id + 1, r->route->net->layers[step->layer].name, sn_pass_name(step->pass),
+                        instr->id + 1, r->route->layers[step->layer].name, sn_pass_name(step->pass),
                         sn_step_op_name(r->route, step));
   instr->algo[kernel == SN_CONV_BACKWARD_FILTER] = (uint8_t)read_name(r, item, key, SN_CONV_ALGOS, algo_name);
   return r->err->code;

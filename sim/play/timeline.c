@@ -34,11 +34,11 @@ typedef struct walk {
 /* ---- names ---- */
 
 static sn_status copy_layers(walk *w, sn_arena *arena, sn_err *err) {
-  const sn_net *net = w->plan->route->net;
-  w->layers = sn_arena_alloc(arena, net->n_layers, sizeof *w->layers);
+  const sn_route *route = w->plan->route;
+  w->layers = sn_arena_alloc(arena, route->n_layers, sizeof *w->layers);
   if (!w->layers) return sn_fail_memory(err);
-  for (uint32_t l = 0; l < net->n_layers; l++)
-    if (!(w->layers[l] = sn_arena_text(arena, net->layers[l].name))) return sn_fail_memory(err);
+  for (uint32_t l = 0; l < route->n_layers; l++)
+    if (!(w->layers[l] = sn_arena_text(arena, route->layers[l].name))) return sn_fail_memory(err);
   return SN_OK;
 }
 
@@ -68,7 +68,7 @@ static void describe_steps(walk *w) {
     const sn_step *step = &route->steps[s];
     const sn_step_use *use = &w->plan->use[s];
     w->steps[s] = (sn_timeline_step){.layer = w->layers[step->layer],
-                                     .op = sn_op_of(&route->net->layers[step->layer])->name,
+                                     .op = sn_op_of(&route->layers[step->layer])->name,
                                      .pass = sn_pass_name(step->pass),
                                      .tensor_bytes = use->tensor_bytes,
                                      .workspace_bytes = use->workspace_bytes,
@@ -392,7 +392,7 @@ static sn_status make_room(walk *w, sn_err *err) {
 
 static sn_status fill(walk *w, sn_err *err) {
   sn_timeline *t = w->made;
-  t->net = sn_arena_text(t->arena, w->plan->route->net->name);
+  t->net = sn_arena_text(t->arena, w->plan->route->name);
   if (!t->net) return sn_fail_memory(err);
   if (make_room(w, err) != SN_OK || copy_layers(w, t->arena, err) != SN_OK || copy_tensors(w, t->arena, err) != SN_OK)
     return err->code;
@@ -418,7 +418,7 @@ static sn_timeline *begin(const sn_plan *plan, const sn_trace *trace, sn_err *er
     sn_fail_memory(err);
     return NULL;
   }
-  *t = (sn_timeline){.batch = plan->route->net->batch,
+  *t = (sn_timeline){.batch = plan->route->batch,
                      .n_instrs = plan->n_instrs,
                      .n_steps = plan->route->n_steps,
                      .n_forward = plan->route->first_backward,

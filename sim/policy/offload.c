@@ -18,13 +18,13 @@ typedef struct places {
 } places;
 
 static sn_op op_at(const places *p, uint32_t step) {
-  return p->route->net->layers[p->route->steps[step].layer].op;
+  return p->route->layers[p->route->steps[step].layer].op;
 }
 
 /* ---- which outputs ---- */
 
 static const sn_op_info *maker_of(const places *p, uint32_t tensor) {
-  return sn_op_of(&p->route->net->layers[p->route->tensors[tensor].layer]);
+  return sn_op_of(&p->route->layers[p->route->tensors[tensor].layer]);
 }
 
 static bool made_by_conv(const places *p, uint32_t tensor) {
@@ -245,6 +245,6 @@ void sn_swaps_clear(sn_swaps *swaps) {
 
 bool sn_offload_is_narrow(const sn_route *route, uint32_t tensor) {
   const sn_tensor *t = &route->tensors[tensor];
-  sn_op op = route->net->layers[t->layer].op;
+  sn_op op = route->layers[t->layer].op;
   return t->role == SN_VALUE && (sn_op_table[op].convolves || op == SN_FORK);
 }

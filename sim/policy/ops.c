@@ -109,7 +109,7 @@ static void add_node(maker *m, uint32_t execution, sn_step_part part) {
 }
 
 static void walk(maker *m) {
-  for (uint32_t r = 0; r < m->route->n_tensors + SN_OBJECT_KINDS * m->route->net->n_layers; r++)
+  for (uint32_t r = 0; r < m->route->n_tensors + SN_OBJECT_KINDS * m->route->n_layers; r++)
     m->resources[r] = (resource){SN_NONE, SN_NONE, SN_NONE};
   for (uint32_t e = 0; e < m->schedule->n_executions; e++) {
     sn_step_part parts[2];
@@ -161,7 +161,7 @@ static bool allocate(maker *m, bounds b, uint32_t **successors) {
   m->uses = sn_arena_alloc(arena, b.uses, sizeof *m->uses);
   m->lives = sn_arena_alloc(arena, b.uses, sizeof *m->lives);
   m->resources =
-      calloc((size_t)m->route->n_tensors + (size_t)SN_OBJECT_KINDS * m->route->net->n_layers, sizeof *m->resources);
+      calloc((size_t)m->route->n_tensors + (size_t)SN_OBJECT_KINDS * m->route->n_layers, sizeof *m->resources);
   m->touches = calloc(b.touches + 1, sizeof *m->touches);
   m->length = calloc(b.nodes + 1, sizeof *m->length);
   return m->nodes && m->predecessors && *successors && m->uses && m->lives && m->resources && m->touches && m->length;

@@ -14,7 +14,7 @@ const char *sn_object_kind_name(sn_object_kind kind) {
 }
 
 static const sn_layer *layer_of(const sn_route *route, const sn_step *step) {
-  return &route->net->layers[step->layer];
+  return &route->layers[step->layer];
 }
 
 static bool has_filter(const sn_route *route, const sn_step *step) {
@@ -45,8 +45,7 @@ bool sn_step_part_has(const sn_route *route, uint32_t index, sn_step_part part, 
   const sn_step *step = &route->steps[index];
   sn_access access = route->accesses[step->first_access + number];
   if (part == SN_STEP_FILTER) return access.mode == SN_READ;
-  return part == SN_STEP_WHOLE ||
-         access.tensor != route->output[route->net->inputs[layer_of(route, step)->first_input]];
+  return part == SN_STEP_WHOLE || access.tensor != sn_route_first_read(route, route->forward_step[step->layer]);
 }
 
 /* What objects a part touches, if its layer has them; NO_ACCESS: not this one. */

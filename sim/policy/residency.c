@@ -12,7 +12,7 @@ typedef struct uses {
 static void find_uses(const sn_route *route, uses *u) {
   for (uint32_t s = 0; s < route->n_steps; s++) {
     const sn_step *step = &route->steps[s];
-    const sn_layer *layer = &route->net->layers[step->layer];
+    const sn_layer *layer = &route->layers[step->layer];
     bool branches = layer->op == SN_CONCAT || layer->n_inputs > 1 || layer->n_outputs > 1;
     for (uint32_t i = 0; i < step->n_accesses; i++) {
       uint32_t tensor = route->accesses[step->first_access + i].tensor;
@@ -26,7 +26,7 @@ static void find_uses(const sn_route *route, uses *u) {
  * and at least as large. */
 static uint32_t find_taken(const sn_route *route, const uses *u, uint32_t gradient) {
   const sn_tensor *g = &route->tensors[gradient];
-  uint32_t output = route->output[route->net->layers[g->layer].first_output];
+  uint32_t output = sn_route_first_made(route, route->forward_step[g->layer]);
   bool chain = !u->at_branch[gradient] && !u->at_branch[output];
   bool dead = u->last_step[output] < route->backward_step[g->layer];
   return chain && dead && g->bytes <= route->tensors[output].bytes ? output : SN_NONE;

@@ -73,16 +73,25 @@ static uint64_t gradient_bytes(const sn_route *route, uint32_t layer) {
   return sum;
 }
 
-static uint32_t next_in_segment(const sn_net *net, uint32_t layer) {
-  uint32_t consumer = net->values[net->layers[layer].first_output].consumer;
-  return consumer != SN_NONE && is_dropped_layer(&net->layers[consumer]) ? consumer : SN_NONE;
+/* Depth first, who alone reads an output comes next. */
+static uint32_t next_in_segment(const sn_route *route, uint32_t layer) {
+  uint32_t next = route->forward_step[layer] + 1;
+  if (next == route->first_backward) return SN_NONE;
+  uint32_t reader = route->steps[next].layer;
+  bool follows = input_of(route, reader) == output_of(route, layer);
+  return follows && is_dropped_layer(&route->layers[reader]) ? reader : SN_NONE;
+}
+
+static bool begins_segment(const sn_route *route, uint32_t layer) {
+  uint32_t input = input_of(route, layer);
+  return input == SN_NONE || !is_dropped_layer(&route->layers[route->tensors[input].layer]);
 }
 
 /* Speed-centric memory of the segment that begins at `head` (reference, section 1). */
 static uint64_t segment_memory(const sn_route *route, uint32_t head) {
   uint32_t root = input_of(route, head);
   uint64_t outputs = root == SN_NONE ? 0 : route->tensors[root].bytes, most = 0;
-  for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route->net, layer)) {
+  for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route, layer)) {
     outputs += route->tensors[output_of(route, layer)].bytes;
     most = sn_max(most, outputs + gradient_bytes(route, layer));
   }
@@ -91,9 +100,8 @@ static uint64_t segment_memory(const sn_route *route, uint32_t head) {
 
 /* MXNet decides layer by layer, and never for batch norm and dropout. */
 static void set_layer_modes(maker *m) {
-  const sn_net *net = m->route->net;
-  for (uint32_t i = 1; i < net->n_layers; i++) {
-    const sn_layer *layer = &net->layers[i];
+  for (uint32_t i = 1; i < m->route->n_layers; i++) {
+    const sn_layer *layer = &m->route->layers[i];
     if (is_dropped_layer(layer) && layer->op != SN_BN && layer->op != SN_DROPOUT)
       m->mode[output_of(m->route, i)] = DROP_RERUN_ONCE;
   }
@@ -101,7 +109,6 @@ static void set_layer_modes(maker *m) {
 
 static void set_modes(maker *m, sn_recompute recompute) {
   const sn_route *route = m->route;
-  const sn_net *net = route->net;
   if (recompute == SN_RECOMPUTE_NONE || recompute == SN_RECOMPUTE_UNITS) return;
   if (recompute == SN_RECOMPUTE_OPTIMAL || recompute == SN_RECOMPUTE_DTR) return;
   if (recompute == SN_RECOMPUTE_LAYERS) {
@@ -109,12 +116,11 @@ static void set_modes(maker *m, sn_recompute recompute) {
     return;
   }
   uint64_t layer_peak = recompute == SN_RECOMPUTE_COST ? sn_schedule_layer_peak(route) : 0;
-  for (uint32_t head = 1; head < net->n_layers; head++) {
-    if (!is_dropped_layer(&net->layers[head])) continue;
-    if (is_dropped_layer(&net->layers[sn_layer_input(net, &net->layers[head], 0)->producer])) continue;
+  for (uint32_t head = 1; head < route->n_layers; head++) {
+    if (!is_dropped_layer(&route->layers[head]) || !begins_segment(route, head)) continue;
     bool each = recompute == SN_RECOMPUTE_MEMORY ||
                 (recompute == SN_RECOMPUTE_COST && segment_memory(route, head) > layer_peak);
-    for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(net, layer))
+    for (uint32_t layer = head; layer != SN_NONE; layer = next_in_segment(route, layer))
       m->mode[output_of(route, layer)] = each ? DROP_RERUN_EACH : DROP_RERUN_ONCE;
   }
 }
@@ -126,7 +132,7 @@ static sn_status add_execution(maker *m, uint32_t step, uint32_t at_step, bool r
         m->err, SN_BAD_INPUT,
         "network %s: recomputation needs more than %u forwards (a long chain of layers without a checkpoint); "
         "use recompute=speed or none",
-        m->route->net->name, SN_MAX_EXECUTIONS);
+        m->route->name, SN_MAX_EXECUTIONS);
   if (s->n_executions == m->room) {
     uint32_t room = 2 * m->room;
     sn_execution *more = realloc(m->executions, (size_t)room * sizeof *more);

@@ -157,7 +157,7 @@ static uint64_t workspace_of(const sn_route *route, const sn_costs *costs, uint3
   static const sn_conv_kernel kernels[] = {SN_CONV_BACKWARD_DATA, SN_CONV_BACKWARD_FILTER, SN_CONV_FORWARD};
   const sn_step *at = &route->steps[step];
   uint64_t bytes = 0;
-  if (!costs || !sn_op_of(&route->net->layers[at->layer])->convolves) return 0;
+  if (!costs || !sn_op_of(&route->layers[at->layer])->convolves) return 0;
   for (int i = at->pass == SN_FORWARD ? 2 : 0; i < (at->pass == SN_FORWARD ? 3 : 2); i++) {
     uint32_t count = 0;
     const sn_conv_choice *choices = sn_costs_conv(costs, at->layer, kernels[i], &count);
@@ -194,7 +194,7 @@ static int64_t forward_ns(const sn_route *route, const sn_costs *costs, uint32_t
   uint32_t count = 0, layer = route->steps[step].layer;
   uint8_t algo[2] = {SN_CONV_ALGOS, SN_CONV_ALGOS};
   if (!costs) return 0;
-  if (sn_op_of(&route->net->layers[layer])->convolves) {
+  if (sn_op_of(&route->layers[layer])->convolves) {
     const sn_conv_choice *choices = sn_costs_conv(costs, layer, SN_CONV_FORWARD, &count);
     if (count > 0) algo[0] = (uint8_t)choices[0].algo;
   }

@@ -310,7 +310,7 @@ static void want_operands(scan *s, const sn_stage *stage, uint32_t step) {
 static void choose_remakes(scan *s, const sn_stage *stage, bool cheap, bool *chosen) {
   bool all = false;
   for (uint32_t k = stage->end; k-- > stage->first;) {
-    const sn_layer *layer = &s->route->net->layers[s->route->steps[k].layer];
+    const sn_layer *layer = &s->route->layers[s->route->steps[k].layer];
     bool dear = cheap && sn_op_of(layer)->checkpoint;
     chosen[k] = !dear && changes_wanted(s, k);
     if (dear) continue;
@@ -349,7 +349,7 @@ static uint8_t algorithm(const timing *c, uint32_t layer, sn_conv_kernel kernel)
 
 static int64_t step_ns(const timing *c, uint32_t index) {
   const sn_step *step = &c->route->steps[index];
-  bool convolves = sn_op_of(&c->route->net->layers[step->layer])->convolves;
+  bool convolves = sn_op_of(&c->route->layers[step->layer])->convolves;
   uint8_t algo[2] = {SN_CONV_ALGOS, SN_CONV_ALGOS};
   if (!c->costs) return 0;
   if (convolves && step->pass == SN_FORWARD) algo[0] = algorithm(c, step->layer, SN_CONV_FORWARD);

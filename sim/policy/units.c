@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 static sn_op op_at(const sn_route *route, uint32_t step) {
-  return route->net->layers[route->steps[step].layer].op;
+  return route->layers[route->steps[step].layer].op;
 }
 
 /* A block ends behind a POOL, and behind a JOIN or CONCAT where neither BN nor ACT follows. */

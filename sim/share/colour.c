@@ -89,7 +89,7 @@ static sn_status find_ancestors(sn_colouring *c, sn_err *err) {
   if (c->n_steps > SN_COLOURS_MOST_STEPS)
     return sn_fail(err, SN_BAD_USAGE,
                    "%s has %u steps, ancestors are known for up to %d; choose a number of colours instead",
-                   c->route->net->name, c->n_steps, SN_COLOURS_MOST_STEPS);
+                   c->route->name, c->n_steps, SN_COLOURS_MOST_STEPS);
   c->words = c->n_steps / WORD_BITS + 1;
   c->ancestors = calloc((size_t)c->n_steps * c->words + 1, sizeof *c->ancestors);
   if (!c->ancestors) return sn_fail_memory(err);

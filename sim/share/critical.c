@@ -24,7 +24,7 @@ static int64_t time_of(const schedule *x, const sn_step *step) {
   const sn_costs *costs = x->costs;
   if (step->kernel == SN_FLATTEN) return 0;
   uint8_t algo[2] = {0, 0};
-  if (sn_op_of(&x->sharing->route->net->layers[step->layer])->convolves) {
+  if (sn_op_of(&x->sharing->route->layers[step->layer])->convolves) {
     bool forward = step->pass == SN_FORWARD;
     algo[0] = fastest(costs, step->layer, forward ? SN_CONV_FORWARD : SN_CONV_BACKWARD_DATA);
     algo[1] = fastest(costs, step->layer, SN_CONV_BACKWARD_FILTER);

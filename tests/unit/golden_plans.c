@@ -56,8 +56,7 @@ static void print_instr(FILE *out, const sn_plan *plan, const sn_instr *i, sn_sp
   if (i->kind == SN_SIGNAL || i->kind == SN_WAIT)
     fprintf(out, "%u", i->id);
   else if (step)
-    fprintf(out, "%s %s%s", plan->route->net->layers[step->layer].name, sn_pass_name(step->pass),
-            i->rerun ? " again" : "");
+    fprintf(out, "%s %s%s", plan->route->layers[step->layer].name, sn_pass_name(step->pass), i->rerun ? " again" : "");
   else
     fprintf(out, "%s", sn_tensor_name(plan->route, i->id, name, sizeof name));
   if (step && i->algo[0] != SN_NO_ALGO) fprintf(out, " %s %s", algo_name(i->algo[0]), algo_name(i->algo[1]));

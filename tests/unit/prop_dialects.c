@@ -131,7 +131,7 @@ static void pytorch_steps(void **state) {
     print_step(route, s, text, sizeof text);
     assert_string_equal(text, steps[s]);
   }
-  const uint32_t joined = route->net->inputs[route->net->layers[7].first_input];
+  const uint32_t joined = route->net->inputs[route->layers[7].first_input];
   sn_part cat = route->part[joined];
   assert_int_equal(cat.of, joined);
   assert_int_equal(cat.channels, 4);

@@ -37,7 +37,7 @@ static inline int64_t small_graph_step_ns(const sn_route *route, const sn_costs 
   uint8_t algo[2] = {SN_CONV_ALGOS, SN_CONV_ALGOS};
   const sn_conv_kernel kernels[2] = {step->pass == SN_FORWARD ? SN_CONV_FORWARD : SN_CONV_BACKWARD_DATA,
                                      SN_CONV_BACKWARD_FILTER};
-  for (int k = 0; k < 2 && route->net->layers[step->layer].op == SN_CONV; k++) {
+  for (int k = 0; k < 2 && route->layers[step->layer].op == SN_CONV; k++) {
     uint32_t count;
     const sn_conv_choice *choices = sn_costs_conv(costs, step->layer, kernels[k], &count);
     algo[k] = (uint8_t)choices[count - 1].algo;

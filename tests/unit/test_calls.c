@@ -110,16 +110,14 @@ static void layers_are_modules(void **state) {
   tree *t = *state;
   for (unsigned n = 0; n < RECORDED; n++) {
     sn_net *net = load_net(recorded[n], 1);
-    char path[SN_MODULE_TEXT];
     read_tree(recorded[n], t);
     assert_int_not_equal(sn_module_library(net), SN_LIBRARY_NONE);
     for (uint32_t i = 0; i < net->n_layers; i++) {
       const sn_layer *l = &net->layers[i];
-      sn_module_path(net, l->name, path);
-      if (l->parameters > 0 && !is_bare_parameter(path) && depth_of(t, path) != parts_of(path))
-        fail_msg("%s: %s (%s) is no module", recorded[n], path, l->name);
-      if (sn_module_block(net, l->name, path) && depth_of(t, path) != parts_of(path))
-        fail_msg("%s: block %s of %s is no module", recorded[n], path, l->name);
+      if (l->parameters > 0 && !is_bare_parameter(l->module) && depth_of(t, l->module) != parts_of(l->module))
+        fail_msg("%s: %s (%s) is no module", recorded[n], l->module, l->name);
+      if (l->block && depth_of(t, l->block) != parts_of(l->block))
+        fail_msg("%s: block %s of %s is no module", recorded[n], l->block, l->name);
     }
     sn_net_free(net);
   }

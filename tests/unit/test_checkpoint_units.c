@@ -7,7 +7,7 @@
 
 static bool ends_unit(const sn_route *route, const sn_units *units, const char *layer) {
   for (uint32_t u = 0; u < units->count; u++)
-    if (strcmp(route->net->layers[route->steps[units->first[u + 1] - 1].layer].name, layer) == 0) return true;
+    if (strcmp(route->layers[route->steps[units->first[u + 1] - 1].layer].name, layer) == 0) return true;
   return false;
 }
 

@@ -24,8 +24,7 @@ static void print_order(const sn_route *route, char *text, size_t room) {
   size_t used = 0;
   text[0] = '\0';
   for (uint32_t s = 0; s < route->first_backward; s++)
-    used += (size_t)snprintf(text + used, room - used, "%s%s", s ? " " : "",
-                             route->net->layers[route->steps[s].layer].name);
+    used += (size_t)snprintf(text + used, room - used, "%s%s", s ? " " : "", route->layers[route->steps[s].layer].name);
 }
 
 /* Accesses of a step as "tensor:r", ":w" or ":m" for changed in place. */

@@ -25,7 +25,7 @@ static char *print_reruns(const sn_schedule *s) {
   for (uint32_t e = 0; e < s->n_executions; e++) {
     const sn_execution *x = &s->executions[e];
     if (!x->rerun) continue;
-    const char *layer = s->route->net->layers[s->route->steps[x->step].layer].name;
+    const char *layer = s->route->layers[s->route->steps[x->step].layer].name;
     if (x->at_step != at) fprintf(out, "%s%u:", at == SN_NONE ? "" : " | ", x->at_step + 1);
     at = x->at_step;
     fprintf(out, " %s", layer);
@@ -172,7 +172,7 @@ static uint32_t find_execution(const sn_schedule *s, uint32_t at_step, const cha
   for (uint32_t e = 0; e < s->n_executions; e++) {
     const sn_execution *x = &s->executions[e];
     if (x->at_step + 1 != at_step || x->rerun != rerun) continue;
-    if (strcmp(s->route->net->layers[s->route->steps[x->step].layer].name, layer) == 0) return e;
+    if (strcmp(s->route->layers[s->route->steps[x->step].layer].name, layer) == 0) return e;
   }
   fail_msg("%s does not run at step %u", layer, at_step);
   return 0;

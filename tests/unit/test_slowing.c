@@ -31,7 +31,7 @@ static sn_device speeds_of(double factor, int64_t with_copy, int64_t copy) {
   const sn_plan plan = {.route = p.route, .instrs = instrs, .n_instrs = copy ? INSTRS : 2};
   const sn_trace trace = {.spans = spans, .n_spans = INSTRS};
   const sn_copy_rates rates = {.out = 2e9, .in = 1e9, .out_latency_ns = 10};
-  size_t slots = (size_t)p.route->net->n_layers * SN_PASSES;
+  size_t slots = (size_t)p.route->n_layers * SN_PASSES;
   int64_t *step_ns = calloc(slots, sizeof *step_ns);
   for (size_t i = 0; i < slots; i++) step_ns[i] = 100;
   sn__slowing *s = sn__slowing_new(p.route->net, &err);

@@ -28,7 +28,7 @@ static int64_t pretended_ns(uint32_t layer, sn_pass pass, sn_step_part part, uin
 static uint32_t add_step(const sn_route *route, uint32_t step, const uint32_t *counts, uint32_t n_counts, sn_timing *t,
                          sn_arena *arena) {
   const sn_step *s = &route->steps[step];
-  const sn_layer *layer = &route->net->layers[s->layer];
+  const sn_layer *layer = &route->layers[s->layer];
   char shape[SN_SHAPE_TEXT];
   sn_timing_shape(route->net, layer, s->pass, SN_OPTIMIZER_MOMENTUM, shape, sizeof shape);
   sn_step_part parts[2];
