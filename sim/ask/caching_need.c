@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "models/op.h"
+#include "sim/graph/resident.h"
 #include "sim/graph/route.h"
 #include "sim/play/caching_map.h"
 
@@ -17,6 +18,8 @@ typedef struct blocks {
   uint64_t *before;
   sn_caching_made *made;
   uint32_t n_before, n_made;
+  sn_optimizer optimizer;
+  uint32_t step; /* that makes what is shown */
 } blocks;
 
 enum {
@@ -24,49 +27,25 @@ enum {
   MOST_MADE = SN_PARAMETER_TENSORS * (SN_OPTIMIZER_PIECES + 1)
 }; /* blocks of a layer: parameters, gradients, buffers; states */
 
-/* Running mean and variance, a counter; where forks copy, masks and saved statistics are no tensors of the graph. */
-static void add_buffers(blocks *b, const sn_layer *layer) {
-  bool beside = b->route->dialect->fork_copies && !b->options->iteration.inference;
-  sn_precision precision = b->options->iteration.precision;
-  uint64_t saved = (uint64_t)layer->out.c * sizeof(float), running = sn_precision_of_parameters(precision, saved);
-  if (beside && layer->mask_bytes > 0) b->before[b->n_before++] = sn_precision_beside_bytes(precision, layer);
-  if (layer->op != SN_BN) return;
-  for (int i = 0; i < 2; i++) b->before[b->n_before++] = running;
-  for (int i = 0; i < 2 && beside; i++) b->before[b->n_before++] = saved;
-  if (b->route->dialect->eager) b->before[b->n_before++] = sizeof(int64_t);
+/* Of a later batch, gradients that backward makes are the replay's to add up. */
+static void add_before(void *self, sn_resident_tensor t) {
+  blocks *b = self;
+  bool replayed = t.role == SN_RESIDENT_GRADIENT && b->route->dialect->declared;
+  if (t.role != SN_RESIDENT_STATE && t.role != SN_RESIDENT_COUNTER && !replayed) b->before[b->n_before++] = t.bytes;
 }
 
-static void add_parameters(blocks *b) {
-  const sn_net *net = b->route->net;
-  sn_precision precision = b->options->iteration.precision;
-  bool gradients_stay = !b->route->dialect->declared && !b->options->iteration.inference;
-  for (uint32_t i = 0; i < net->n_layers; i++) {
-    uint64_t bytes[SN_PARAMETER_TENSORS];
-    uint32_t pieces = sn_precision_parameter_tensors(precision, &net->layers[i], bytes);
-    for (int copy = 0; copy <= gradients_stay; copy++)
-      for (uint32_t n = 0; n < pieces; n++) b->before[b->n_before++] = bytes[n];
-    add_buffers(b, &net->layers[i]);
-  }
-  b->before[b->n_before++] = sn_precision_data_bytes(precision, net);
-  if (b->options->iteration.inference) return;
-  b->before[b->n_before++] = b->route->dialect->eager ? net->wide_label_bytes : net->label_bytes;
+static void add_made(void *self, sn_resident_tensor t) {
+  blocks *b = self;
+  if (t.role == SN_RESIDENT_COUNTER && !sn_optimizer_counts_there(b->optimizer)) return;
+  b->made[b->n_made++] = (sn_caching_made){b->step, t.bytes};
 }
 
-static void add_made(blocks *b, uint32_t step, uint64_t bytes) {
-  b->made[b->n_made++] = (sn_caching_made){step, bytes};
-}
-
-/* What an optimizer keeps of 8 bits begins with the tables that are read for all. */
-static void add_pieces(blocks *b, uint32_t step, const sn_parameter *parameter, bool *tables) {
-  uint64_t pieces[SN_OPTIMIZER_PIECES];
-  sn_optimizer optimizer = sn_optimizer_on(b->options->iteration.optimizer, b->route->net);
-  uint32_t width = sn_precision_parameter_bytes(b->options->iteration.precision);
-  uint32_t count = sn_optimizer_pieces(optimizer, parameter, width, pieces);
-  bool narrow = count > SN_OPTIMIZER_STATES;
-  for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !*tables; i++) add_made(b, step, SN_OPTIMIZER_TABLE_BYTES);
-  *tables = *tables || narrow;
-  if (sn_optimizer_counts_there(optimizer)) add_made(b, step, sizeof(float));
-  for (uint32_t k = 0; k < count; k++) add_made(b, step, pieces[k]);
+static sn_resident_walk walk_of(blocks *b, sn_resident_visit *visit) {
+  return (sn_resident_walk){.net = b->route->net,
+                            .dialect = b->route->dialect,
+                            .iteration = b->options->iteration,
+                            .visit = visit,
+                            .self = b};
 }
 
 /* The workspace of cuBLAS with the first FC; what the optimizer keeps of a parameter with its first update. */
@@ -74,18 +53,15 @@ static void add_state(blocks *b, const sn_device *device) {
   const sn_route *r = b->route;
   for (uint32_t s = 0; s < r->first_backward; s++)
     if (r->layers[r->steps[s].layer].op == SN_FC) {
-      add_made(b, s, device->blas_workspace_bytes);
+      b->made[b->n_made++] = (sn_caching_made){s, device->blas_workspace_bytes};
       break;
     }
-  bool tables = false;
-  for (uint32_t s = 0; s < r->n_steps; s++) {
-    const sn_step *step = &r->steps[s];
-    sn_parameter parameters[SN_PARAMETER_TENSORS];
-    uint32_t pieces = step->pass == SN_UPDATE ? sn_parameters_of(&r->layers[step->layer], parameters) : 0;
-    for (uint32_t n = 0; n < pieces; n++) {
-      bool first_use = step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n);
-      if (first_use) add_pieces(b, s, &parameters[n], &tables);
-    }
+  sn_resident_walk walk = walk_of(b, add_made);
+  for (b->step = 0; b->step < r->n_steps; b->step++) {
+    const sn_step *step = &r->steps[b->step];
+    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && step->pass == SN_UPDATE; n++)
+      if (step->kernel == SN_WHOLE || (step->kernel == SN_SCALE_MOMENTUM && step->parameter == n))
+        sn_resident_walk_states(&walk, step->layer, n);
   }
 }
 
@@ -95,10 +71,12 @@ static sn_status make_blocks(blocks *b, const sn_route *route, const sn_device *
   *b = (blocks){.route = route,
                 .context_bytes = sn_device_context(device, route->net, true),
                 .options = options,
+                .optimizer = sn_optimizer_on(options->iteration.optimizer, route->net),
                 .before = malloc((MOST_BEFORE * layers + 2) * sizeof *b->before),
                 .made = malloc((MOST_MADE * layers + SN_OPTIMIZER_TABLES + 1) * sizeof *b->made)};
   if (!b->before || !b->made) return sn_fail_memory(err);
-  add_parameters(b);
+  sn_resident_walk walk = walk_of(b, add_before);
+  sn_resident_walk_all(&walk);
   add_state(b, device);
   return SN_OK;
 }

@@ -5,31 +5,32 @@
 #include "base/checked.h"
 #include "models/op.h"
 #include "sim/device/link.h"
+#include "sim/graph/resident.h"
 #include "sim/plan/high_water.h"
 #include "sim/plan/place.h"
 
-static uint64_t auxiliary_bytes(const sn_layer *layer, const sn_dialect *dialect, sn_iteration iteration) {
-  if (dialect->fork_copies && !iteration.inference) return sn_precision_beside_bytes(iteration.precision, layer);
-  uint64_t running = UINT64_C(2) * layer->out.c * sn_precision_parameter_bytes(iteration.precision);
-  uint64_t counter = dialect->eager ? 8 : 0;
-  return layer->op == SN_BN ? running + counter : 0;
+typedef struct adder {
+  sn_persistent sum;
+  bool counts; /* step counters are told, wherever they are, as PyTorch's memory tracker does */
+} adder;
+
+static void add_resident(void *self, sn_resident_tensor t) {
+  adder *a = self;
+  sn_persistent *p = &a->sum;
+  uint64_t *const parts[SN_RESIDENT_ROLES] = {
+      [SN_RESIDENT_PARAMETER] = &p->parameters,  [SN_RESIDENT_GRADIENT] = &p->parameter_gradients,
+      [SN_RESIDENT_STATE] = &p->optimizer_state, [SN_RESIDENT_COUNTER] = &p->optimizer_state,
+      [SN_RESIDENT_BUFFER] = &p->auxiliary,      [SN_RESIDENT_INPUT] = &p->input_batch,
+      [SN_RESIDENT_LABELS] = &p->labels};
+  if (t.role != SN_RESIDENT_COUNTER || a->counts) *parts[t.role] += t.bytes;
 }
 
 sn_persistent sn_persistent_of(const sn_net *net, sn_dialect_id dialect, sn_iteration iteration) {
   const sn_dialect *d = sn_dialect_of(dialect);
-  sn_precision precision = iteration.precision;
-  sn_persistent p = {.input_batch = sn_precision_data_bytes(precision, net),
-                     .labels = d->eager ? net->wide_label_bytes : net->label_bytes};
-  p.parameters = sn_precision_net_bytes(precision, net);
-  uint64_t trained = sn_freeze_trained(iteration.freeze, net) * sn_precision_parameter_bytes(precision);
-  p.parameter_gradients = trained;
-  p.optimizer_state =
-      sn_optimizer_state_bytes(iteration.optimizer, net, iteration.freeze, sn_precision_parameter_bytes(precision));
-  if (d->declared && !sn_iteration_accumulates(iteration)) p.parameter_gradients = 0;
-  if (d->eager) p.optimizer_state += sn_optimizer_counter_bytes(iteration.optimizer, net, iteration.freeze);
-  if (iteration.inference) p.parameter_gradients = p.optimizer_state = p.labels = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) p.auxiliary += auxiliary_bytes(&net->layers[i], d, iteration);
-  return p;
+  adder a = {.counts = d->eager};
+  sn_resident_walk walk = {.net = net, .dialect = d, .iteration = iteration, .visit = add_resident, .self = &a};
+  sn_resident_walk_all(&walk);
+  return a.sum;
 }
 
 static uint32_t count_steps(const sn_result_source *s) {

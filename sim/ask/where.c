@@ -45,6 +45,7 @@ typedef struct group {
 } group;
 
 typedef struct search {
+  const sn_net *net;
   const sn_plan *plan;
   const sn_route *route;
   const sn_options *options;
@@ -215,7 +216,7 @@ static void walk_to_peak(search *s) {
 /* By unit, so that a group's units are counted as they come. */
 static void put_all(search *s) {
   const sn_iteration iteration = s->options->iteration;
-  const sn_persistent p = sn_persistent_of(s->route->net, s->strategy.dialect, iteration);
+  const sn_persistent p = sn_persistent_of(s->net, s->strategy.dialect, iteration);
   put_kind(s, RESIDENT, p.parameters + p.auxiliary + p.optimizer_state, false);
   put_kind(s, GRADIENTS, p.parameter_gradients, false);
   put_kind(s, BATCH, p.input_batch + p.labels, false);
@@ -355,7 +356,12 @@ static sn_status find(search *s, sn_where *where) {
 
 static sn_status find_in_plan(const sn_asked *asked, sn_strategy strategy, const sn_plan *plan, sn_where *where,
                               sn_err *err) {
-  search s = {.plan = plan, .route = plan->route, .options = asked->options, .strategy = strategy, .err = err};
+  search s = {.net = asked->net,
+              .plan = plan,
+              .route = plan->route,
+              .options = asked->options,
+              .strategy = strategy,
+              .err = err};
   sn_status status = s.route->dialect->eager ? find(&s, where)
                                              : sn_fail(err, SN_BAD_USAGE, "where memory is, is told of PyTorch alone");
   sn_units_clear(&s.units);

@@ -168,8 +168,12 @@ bool sn_optimizer_runs(sn_optimizer optimizer) {
   return kinds[sn_optimizer_kind(optimizer)].runs;
 }
 
+bool sn_optimizer_counts(sn_optimizer optimizer) {
+  return kinds[sn_optimizer_kind(optimizer)].counts;
+}
+
 bool sn_optimizer_counts_there(sn_optimizer optimizer) {
-  return kinds[sn_optimizer_kind(optimizer)].counts && impl_of(optimizer) == IMPL_FUSED;
+  return sn_optimizer_counts(optimizer) && impl_of(optimizer) == IMPL_FUSED;
 }
 
 /* Each state is read and written; so is w; g is read. Adafactor goes over what it makes of g in place of a state. */
@@ -240,30 +244,6 @@ uint32_t sn_parameters_of(const sn_layer *layer, sn_parameter parameters[SN_PARA
   for (uint32_t i = 0; i < count; i++) parameters[i] = (sn_parameter){.elements = bytes[i] / sizeof(float)};
   if (count > 0) find_sides(layer, &parameters[0]);
   return count;
-}
-
-uint64_t sn_optimizer_state_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze,
-                                  uint32_t parameter_bytes) {
-  sn_parameter p[SN_PARAMETER_TENSORS];
-  uint64_t sum = 0, pieces[SN_OPTIMIZER_PIECES];
-  bool tables = false;
-  for (uint32_t i = 0; i < net->n_layers; i++) {
-    uint32_t count = sn_freeze_trains(freeze, &net->layers[i]) ? sn_parameters_of(&net->layers[i], p) : 0;
-    for (uint32_t n = 0; n < count; n++) {
-      uint32_t made = sn_optimizer_pieces(optimizer, &p[n], parameter_bytes, pieces);
-      for (uint32_t k = 0; k < made; k++) sum += pieces[k];
-      tables = tables || is_narrow(optimizer, p[n].elements);
-    }
-  }
-  return tables ? sum + UINT64_C(1) * SN_OPTIMIZER_TABLES * SN_OPTIMIZER_TABLE_BYTES : sum;
-}
-
-uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze) {
-  uint64_t tensors = 0, bytes[SN_PARAMETER_TENSORS];
-  if (!kinds[sn_optimizer_kind(optimizer)].counts) return 0;
-  for (uint32_t i = 0; i < net->n_layers; i++)
-    if (sn_freeze_trains(freeze, &net->layers[i])) tensors += sn_parameter_tensors(&net->layers[i], bytes);
-  return tensors * sizeof(float);
 }
 
 /* ---- what it makes beside ---- */

@@ -104,7 +104,10 @@ bool sn_optimizer_is_8bit(sn_optimizer optimizer);
 /* exec/ has kernels for it. */
 bool sn_optimizer_runs(sn_optimizer optimizer);
 
-/* Its step counters lie on the GPU. */
+/* It counts steps: a float for every parameter tensor that is trained. Of optimizers that have none there is one
+ * counter for all, on the host. */
+bool sn_optimizer_counts(sn_optimizer optimizer);
+/* On the GPU. */
 bool sn_optimizer_counts_there(sn_optimizer optimizer);
 
 /* Bytes that an update of a parameter of so many bytes reads and writes, in one kernel. */
@@ -141,14 +144,5 @@ uint32_t sn_optimizer_temporaries(sn_optimizer optimizer, const sn_layer *layer,
 
 /* What stands for the 256 numbers of one byte, signed and unsigned ones: there once, if any tensor is kept so. */
 enum { SN_OPTIMIZER_TABLES = 2, SN_OPTIMIZER_TABLE_BYTES = 1024 };
-
-/* All that is kept of what is trained (`freeze`: sim/graph/freeze.h), without counters. O(layers). */
-uint64_t sn_optimizer_state_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze,
-                                  uint32_t parameter_bytes);
-
-/* Bytes of PyTorch's step counters: a float for every parameter tensor (weights, bias, gamma and beta are one each)
- * that is trained (`freeze`: sim/graph/freeze.h). Of those that have none there is one counter for all, on the host.
- */
-uint64_t sn_optimizer_counter_bytes(sn_optimizer optimizer, const sn_net *net, const char *freeze);
 
 #endif

@@ -94,18 +94,6 @@ uint32_t sn_precision_parameter_tensors(sn_precision precision, const sn_layer *
   return count;
 }
 
-static uint64_t layer_bytes(sn_precision precision, const sn_layer *layer) {
-  uint64_t narrow = layer->nf4 ? weights_of(layer) : 0;
-  return (layer->nf4 ? sn_nf4_bytes(narrow) : 0) +
-         (layer->parameters - narrow) * sn_precision_parameter_bytes(precision);
-}
-
-uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < net->n_layers; i++) bytes += layer_bytes(precision, &net->layers[i]);
-  return bytes;
-}
-
 uint64_t sn_precision_dequantized_bytes(sn_precision precision, const sn_layer *layer) {
   uint32_t width = sn_precision_is_wide(precision) ? 4 : 2;
   return layer->nf4 ? weights_of(layer) * width : 0;

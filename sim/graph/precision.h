@@ -79,8 +79,6 @@ uint64_t sn_precision_data_bytes(sn_precision precision, const sn_net *net);
 /* sn_parameter_tensors() in this precision; weights of 4 bits take what they do in any. */
 uint32_t sn_precision_parameter_tensors(sn_precision precision, const sn_layer *layer,
                                         uint64_t bytes[SN_PARAMETER_TENSORS]);
-/* Bytes of all parameters, by the same rule. */
-uint64_t sn_precision_net_bytes(sn_precision precision, const sn_net *net);
 
 /* What a product makes of weights of 4 bits, in its own width; 0: it has none. */
 uint64_t sn_precision_dequantized_bytes(sn_precision precision, const sn_layer *layer);

@@ -144,7 +144,7 @@ typedef struct sn_route {
   uint32_t n_layers;
   const sn_layer *layers; /* of steps and tensors: their names, modules, operators and sizes. Behind who makes the
                              route nobody looks for values at their inputs and outputs */
-  const sn_net *net;      /* what back ends compute, and what costs are made of */
+  const sn_net *net; /* what back ends compute, and costs and resident tensors (sim/graph/resident.h) are made of */
   const sn_dialect *dialect;
   uint32_t first_backward; /* steps[0 ..] are forward, */
   uint32_t first_update; /* steps[first_backward ..] backward, steps[first_update ..] updates. by_kernel: updates stand

@@ -5,6 +5,7 @@
 
 #include "models/lora.h"
 #include "models/zoo.h"
+#include "sim/ask/result.h"
 #include "sim/ask/simulate.h"
 #include "sim/graph/freeze.h"
 #include "sim/graph/precision.h"
@@ -134,7 +135,8 @@ static void nf4_bytes(void **state) {
   sn_net *net = load_sequence("llama:7b+lora=8;nf4:*q_proj", 1, 128);
   uint64_t narrow = 32 * (4 * sn_nf4_bytes(4096 * 4096) + 3 * sn_nf4_bytes(4096 * 11008));
   uint64_t adapters = 32 * 8 * (4096 + 4096), plain = 2 * 32000 * 4096 + (2 * 32 + 1) * 4096;
-  assert_int_equal(sn_precision_net_bytes(SN_BF16, net), narrow + 2 * (adapters + plain));
+  assert_int_equal(sn_persistent_of(net, SN_DIALECT_PYTORCH, (sn_iteration){.precision = SN_BF16}).parameters,
+                   narrow + 2 * (adapters + plain));
   assert_int_equal(sn_freeze_trained("", net), adapters);
   assert_int_equal(sn_freeze_trained("embed*", net),
                    adapters + 4096 * (2 * 32 + 1) + 32000 * 4096); /* never the 4 bits */

@@ -1,0 +1,71 @@
+/* Resident tensors; see the header. */
+#include "sim/graph/resident.h"
+
+#include "sim/graph/freeze.h"
+#include "sim/graph/optimizer.h"
+#include "sim/graph/precision.h"
+
+static void show(const sn_resident_walk *w, sn_resident_role role, uint32_t layer, uint32_t port, uint64_t bytes) {
+  w->visit(w->self, (sn_resident_tensor){.role = role, .layer = layer, .port = port, .bytes = bytes});
+}
+
+static bool is_trained(const sn_resident_walk *w, uint32_t layer) {
+  return !w->iteration.inference && sn_freeze_trains(w->iteration.freeze, &w->net->layers[layer]);
+}
+
+/* Where backward makes gradients as tensors, they stand only while several batches are added up. */
+static bool holds_gradient(const sn_resident_walk *w, uint32_t layer) {
+  if (w->dialect->declared) return sn_iteration_accumulates(w->iteration) && is_trained(w, layer);
+  return !w->iteration.inference;
+}
+
+static void show_parameters(const sn_resident_walk *w, uint32_t layer) {
+  uint64_t bytes[SN_PARAMETER_TENSORS];
+  uint32_t count = sn_precision_parameter_tensors(w->iteration.precision, &w->net->layers[layer], bytes);
+  bool gradient = count > 0 && holds_gradient(w, layer);
+  for (uint32_t n = 0; n < count; n++) show(w, SN_RESIDENT_PARAMETER, layer, n, bytes[n]);
+  for (uint32_t n = 0; n < count && gradient; n++) show(w, SN_RESIDENT_GRADIENT, layer, n, bytes[n]);
+}
+
+/* Of batch norm running mean and variance, and a counter where the dialect is PyTorch's. Where forks copy, masks and
+ * saved statistics are no tensors of the graph. */
+static void show_buffers(const sn_resident_walk *w, uint32_t index) {
+  const sn_layer *layer = &w->net->layers[index];
+  bool beside = w->dialect->fork_copies && !w->iteration.inference;
+  uint64_t floats = (uint64_t)layer->out.c * sizeof(float);
+  if (layer->op != SN_BN) {
+    uint64_t bytes = beside ? sn_precision_beside_bytes(w->iteration.precision, layer) : 0;
+    if (bytes > 0) show(w, SN_RESIDENT_BUFFER, index, 0, bytes);
+    return;
+  }
+  for (int i = 0; i < 2; i++)
+    show(w, SN_RESIDENT_BUFFER, index, 0, sn_precision_of_parameters(w->iteration.precision, floats));
+  for (int i = 0; i < 2 && beside; i++) show(w, SN_RESIDENT_BUFFER, index, 0, floats);
+  if (w->dialect->eager) show(w, SN_RESIDENT_BUFFER, index, 0, sizeof(int64_t));
+}
+
+void sn_resident_walk_states(sn_resident_walk *w, uint32_t layer, uint32_t port) {
+  sn_parameter parameters[SN_PARAMETER_TENSORS];
+  uint64_t pieces[SN_OPTIMIZER_PIECES];
+  sn_optimizer optimizer = sn_optimizer_on(w->iteration.optimizer, w->net);
+  if (port >= sn_parameters_of(&w->net->layers[layer], parameters)) return;
+  uint32_t width = sn_precision_parameter_bytes(w->iteration.precision);
+  uint32_t count = sn_optimizer_pieces(optimizer, &parameters[port], width, pieces);
+  bool narrow = count > SN_OPTIMIZER_STATES;
+  for (int i = 0; i < SN_OPTIMIZER_TABLES && narrow && !w->tables; i++)
+    show(w, SN_RESIDENT_STATE, SN_NONE, 0, SN_OPTIMIZER_TABLE_BYTES);
+  w->tables = w->tables || narrow;
+  if (sn_optimizer_counts(optimizer)) show(w, SN_RESIDENT_COUNTER, layer, port, sizeof(float));
+  for (uint32_t k = 0; k < count; k++) show(w, SN_RESIDENT_STATE, layer, port, pieces[k]);
+}
+
+void sn_resident_walk_all(sn_resident_walk *w) {
+  for (uint32_t i = 0; i < w->net->n_layers; i++) {
+    show_parameters(w, i);
+    show_buffers(w, i);
+    for (uint32_t n = 0; n < SN_PARAMETER_TENSORS && is_trained(w, i); n++) sn_resident_walk_states(w, i, n);
+  }
+  show(w, SN_RESIDENT_INPUT, SN_NONE, 0, sn_precision_data_bytes(w->iteration.precision, w->net));
+  uint64_t labels = w->dialect->eager ? w->net->wide_label_bytes : w->net->label_bytes;
+  if (!w->iteration.inference) show(w, SN_RESIDENT_LABELS, SN_NONE, 0, labels);
+}
